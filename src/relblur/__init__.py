@@ -1,0 +1,67 @@
+"""relblur: how much blurrier is one photograph than another, at every pixel.
+
+Names load when they are first used, so that ``import relblur`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BlurMap": "results",
+    "Flag": "results",
+    "Framework": "framework",
+    "InputError": "errors",
+    "PairScore": "results",
+    "RelblurError": "errors",
+    "compare_sharpness": "sharpness",
+    "decimate": "decimation",
+    "estimate_blur": "estimate",
+    "evaluate_pair": "evaluate",
+    "gaussian_bank": "bank",
+    "imread": "io",
+    "load": "io",
+    "local_sharpness": "sharpness",
+    "resynthesize": "evaluate",
+    "save": "io",
+}
+_MODULES = ("optics", "synth")
+
+__all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from . import optics as optics
+    from . import synth as synth
+    from .bank import gaussian_bank as gaussian_bank
+    from .decimation import decimate as decimate
+    from .errors import InputError as InputError
+    from .errors import RelblurError as RelblurError
+    from .estimate import estimate_blur as estimate_blur
+    from .evaluate import evaluate_pair as evaluate_pair
+    from .evaluate import resynthesize as resynthesize
+    from .framework import Framework as Framework
+    from .io import imread as imread
+    from .io import load as load
+    from .io import save as save
+    from .results import BlurMap as BlurMap
+    from .results import Flag as Flag
+    from .results import PairScore as PairScore
+    from .sharpness import compare_sharpness as compare_sharpness
+    from .sharpness import local_sharpness as local_sharpness
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    if name in _HOME:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'relblur' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

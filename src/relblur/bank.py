@@ -1,0 +1,108 @@
+"""Whole images blurred with many Gaussians: M(x, sigma) of equation 16 by separable filters.
+
+The paper's framework repeats each of its M filters N times and averages the copies
+(:mod:`relblur.framework` proves it), so the bank below gives the same numbers at a cost of
+about 20 sigma additions a pixel and level instead of 5000 x 2601 multiplications.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ._typing import AnyArray, ArrayLike, FloatArray
+from .errors import InputError
+from .inputs import as_choice, as_sigmas
+from .kernels import sampled_kernel
+
+__all__ = ["MODES", "filter_separable", "gaussian_bank"]
+
+#: Boundary modes, named as in :mod:`scipy.ndimage`.
+MODES = ("reflect", "mirror", "nearest", "wrap", "constant")
+
+
+def gaussian_bank(
+    image: ArrayLike,
+    sigmas: ArrayLike | Sequence[float],
+    *,
+    mode: str = "reflect",
+    workers: int | None = None,
+) -> AnyArray:
+    """Blur one image with each of several Gaussians.
+
+    Parameters
+    ----------
+    image : (H, W) array
+        Floats keep their type (float32 or float64) and their values, NaN included;
+        integers become float64 with their values unchanged.
+    sigmas : sequence of M floats
+        Standard deviations in px, positive and increasing. Below 0.35 px a sampled
+        Gaussian is the identity.
+    mode : str
+        What lies beyond the border, named as in :mod:`scipy.ndimage`: ``"reflect"``
+        (d c b a | a b c d), ``"mirror"``, ``"nearest"``, ``"wrap"`` or ``"constant"`` (zero).
+    workers : int, optional
+        Threads; all cores by default. The result does not depend on it.
+
+    Returns
+    -------
+    (M, H, W) array
+        ``bank[m]`` is the image blurred by ``sigmas[m]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> impulse = np.zeros((21, 21))
+    >>> impulse[10, 10] = 1
+    >>> bank = gaussian_bank(impulse, [1.0, 2.0])
+    >>> bank.shape, bool(np.allclose(bank.sum(axis=(1, 2)), 1, atol=1e-5))
+    ((2, 21, 21), True)
+    """
+    levels = as_sigmas(sigmas)
+    as_choice(mode, "mode", MODES)
+    array = np.asarray(image)
+    if array.ndim != 2 or array.size == 0:
+        raise InputError(f"image must be two-dimensional and not empty, got shape {array.shape}")
+    if np.iscomplexobj(array) or not np.issubdtype(array.dtype, np.number):
+        raise InputError(f"image has dtype {array.dtype}; pass real numbers")
+    if array.dtype != np.float32:
+        array = array.astype(np.float64)
+    out = np.empty((levels.size, *array.shape), dtype=array.dtype)
+
+    def blur(m: int) -> None:
+        filter_separable(array, sampled_kernel(float(levels[m])), mode=mode, out=out[m])
+
+    threads = count_workers(workers)
+    with ThreadPoolExecutor(threads) as pool:
+        # Longest kernels first, so that no thread is left alone with the largest at the end.
+        list(pool.map(blur, range(levels.size - 1, -1, -1)))
+    return out
+
+
+def filter_separable(
+    image: AnyArray, kernel: FloatArray, *, mode: str = "reflect", out: AnyArray | None = None
+) -> AnyArray:
+    """Filter rows and columns with one odd, symmetric kernel; sums are made in float64."""
+    from scipy import ndimage
+
+    if out is None:
+        out = np.empty_like(image)
+    if kernel.size == 1:
+        np.multiply(image, kernel[0], out=out)
+        return out
+    columns = ndimage.correlate1d(image, kernel, axis=0, mode=mode, output=np.float64)
+    ndimage.correlate1d(columns, kernel, axis=1, mode=mode, output=out)
+    return out
+
+
+def count_workers(workers: int | None) -> int:
+    """Number of threads to use: as asked, or one for each core this process may run on."""
+    if workers is None:
+        affinity = getattr(os, "sched_getaffinity", None)
+        return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
+        raise InputError(f"workers must be a whole number >= 1 or None (all cores), got {workers!r}")
+    return int(workers)

@@ -1,0 +1,29 @@
+"""Every error relblur raises on purpose.
+
+All of them are :class:`RelblurError`, and each is also the builtin that people already
+catch. A message names the argument, what was received, what is allowed, and what to do.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FileError", "InputError", "MissingDependencyError", "OutputExistsError", "RelblurError"]
+
+
+class RelblurError(Exception):
+    """The root of all errors that relblur raises on purpose."""
+
+
+class InputError(RelblurError, ValueError):
+    """An argument cannot be used: wrong shape, type, value or combination."""
+
+
+class FileError(RelblurError, OSError):
+    """A file cannot be read or written."""
+
+
+class OutputExistsError(FileError, FileExistsError):
+    """The output is already there and nobody said that it may be replaced."""
+
+
+class MissingDependencyError(RelblurError, ImportError):
+    """An optional package is needed for what was asked."""

@@ -1,0 +1,262 @@
+"""Reading and writing files: arrays in and out, whole files or none.
+
+Everything written goes to a temporary name beside the target and is renamed when it is
+complete, so that a crash leaves no half file. Everything that can go wrong while reading
+becomes a one-line :class:`~relblur.errors.FileError`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from ._typing import AnyArray
+from .errors import FileError, InputError
+
+__all__ = [
+    "IMAGE_SUFFIXES",
+    "is_npz",
+    "read_image",
+    "read_npz",
+    "replacing",
+    "write_image",
+    "write_npz",
+    "write_tiff",
+]
+
+PathLike = str | os.PathLike[str]
+
+PILLOW_SUFFIXES = (".png", ".jpg", ".jpeg")
+TIFF_SUFFIXES = (".tif", ".tiff")
+IMAGE_SUFFIXES = (*PILLOW_SUFFIXES, *TIFF_SUFFIXES, ".npy")
+
+_ZIP_MAGIC = b"PK\x03\x04"
+
+
+@contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name only when it has been written to the end."""
+    target = Path(path)
+    if target.is_dir():
+        raise FileError(f"cannot write {target}: it is a folder; name a file in it")
+    if not target.parent.is_dir():
+        raise FileError(f"cannot write {target}: there is no folder {target.parent}; make it first")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        with open(temporary, "wb") as stream:
+            yield stream
+        os.replace(temporary, target)
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """Return a file's content, or say in one line why it cannot be had."""
+    source = Path(path)
+    if source.is_dir():
+        raise FileError(f"{source} is a folder; name an image file in it")
+    try:
+        content = source.read_bytes()
+    except FileNotFoundError:
+        raise FileError(f"there is no file {source}; check the path") from None
+    except PermissionError:
+        raise FileError(f"{source} may not be read by this user; check its permissions") from None
+    except OSError as error:
+        raise FileError(f"{source} cannot be read: {error.strerror or error}") from None
+    if not content:
+        raise FileError(f"{source} is empty (0 bytes); it may not have been written to the end")
+    return content
+
+
+def read_image(path: PathLike) -> AnyArray:
+    """Return an image with the values stored in the file: (H, W), or (H, W, 3) for colour.
+
+    PNG, JPEG, TIFF and NPY, 8 and 16 bits and float. An alpha channel is dropped with a
+    warning. The content decides the format, not the name.
+    """
+    content = read_bytes(path)
+    if content.startswith(b"\x93NUMPY"):
+        array = _decode_npy(content, path)
+    elif content[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        array = _decode_tiff(content, path)
+    else:
+        array = _decode_with_pillow(content, path)
+    return _plain_channels(array, path)
+
+
+def write_image(path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None) -> None:
+    """Write uint8, uint16 or float values exactly as they are; the suffix chooses the format."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".npy":
+        with replacing(path) as stream:
+            np.save(stream, array, allow_pickle=False)
+    elif suffix in TIFF_SUFFIXES:
+        write_tiff(path, array, dict(text or {}))
+    elif suffix in PILLOW_SUFFIXES:
+        content = _encode_picture(suffix, array, text or {})
+        with replacing(path) as stream:
+            stream.write(content)
+    else:
+        raise InputError(f"path ends in {suffix or 'nothing'!r}; use one of {', '.join(IMAGE_SUFFIXES)}")
+
+
+def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) -> None:
+    """Write one array, or a stack of pages (P, H, W), with a JSON description."""
+    import tifffile
+
+    photometric = "rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack"
+    with replacing(path) as stream:
+        tifffile.imwrite(
+            stream, array, photometric=photometric, description=json.dumps(description), metadata=None
+        )
+
+
+def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
+    """Write arrays and a JSON description into one compressed NPZ, readable by NumPy alone."""
+    contents: dict[str, Any] = {**arrays, "metadata": np.array(json.dumps(metadata))}
+    with replacing(path) as stream:
+        np.savez_compressed(stream, **contents)
+
+
+def is_npz(path: PathLike) -> bool:
+    """Tell whether a file is an NPZ by its first bytes."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(4) == _ZIP_MAGIC
+    except OSError:
+        return False
+
+
+def read_npz(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """Return what :func:`write_npz` wrote."""
+    content = read_bytes(path)
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        metadata = json.loads(str(arrays.pop("metadata")))
+    except (ValueError, KeyError, EOFError, OSError, zipfile.BadZipFile) as error:
+        raise FileError(f"{path} is not a complete relblur file ({error}); save it again") from None
+    if not isinstance(metadata, dict):
+        raise FileError(f"{path} is not a relblur file: its metadata is not a table; save it again")
+    return arrays, metadata
+
+
+def _decode_npy(content: bytes, path: PathLike) -> AnyArray:
+    try:
+        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
+    except (ValueError, EOFError, OSError, SyntaxError) as error:
+        raise FileError(f"{path} is not a usable NPY file: {_first_line(error)}") from None
+
+
+def _decode_tiff(content: bytes, path: PathLike) -> AnyArray:
+    import tifffile
+
+    try:
+        with tifffile.TiffFile(io.BytesIO(content)) as tiff:
+            page = tiff.pages[0]
+            if len(tiff.pages) > 1:
+                warnings.warn(f"{path} has {len(tiff.pages)} pages; the first is used", stacklevel=4)
+            array = np.asarray(page.asarray())
+            if array.ndim == 3 and page.planarconfig == 2:
+                array = np.moveaxis(array, 0, -1)
+            return array
+    except Exception as error:  # tifffile raises whatever its parser trips over
+        fallback = _decode_with_opencv(content) if "imagecodecs" in str(error) else None
+        if fallback is not None:
+            return fallback
+        raise FileError(f"{path} is not a readable TIFF: {_first_line(error)}") from None
+
+
+def _decode_with_pillow(content: bytes, path: PathLike) -> AnyArray:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            with Image.open(io.BytesIO(content)) as picture:
+                picture.load()  # raises if the file is truncated
+                # Pillow reduces 16-bit colour to 8 bits; OpenCV does not.
+                if picture.format == "PNG" and content[24] == 16 and picture.mode in ("RGB", "RGBA", "LA"):
+                    array = _decode_with_opencv(content)
+                    if array is not None:
+                        return array
+                if picture.mode in ("P", "1", "CMYK", "YCbCr", "LAB", "HSV", "PA"):
+                    target = "RGBA" if "transparency" in picture.info else "RGB"
+                    picture = picture.convert("L" if picture.mode == "1" else target)
+                return np.asarray(picture)
+    except UnidentifiedImageError:
+        raise FileError(
+            f"{path} is not an image relblur can read; it takes {', '.join(IMAGE_SUFFIXES)}"
+        ) from None
+    except Exception as error:  # decoders raise many types; all mean an unusable file
+        raise FileError(f"{path} is damaged or incomplete: {_first_line(error)}") from None
+
+
+def _decode_with_opencv(content: bytes) -> AnyArray | None:
+    import cv2
+
+    array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    if array is not None and array.ndim == 3:
+        array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
+    return array
+
+
+def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
+    if array.dtype == np.int32 and array.min() >= 0 and array.max() <= 65535:
+        array = array.astype(np.uint16)  # Pillow's way of giving 16-bit grey
+    if array.dtype == bool:
+        array = array.astype(np.uint8) * np.uint8(255)
+    if array.ndim not in (2, 3) or array.size == 0:
+        raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
+    if array.ndim == 3:
+        channels = array.shape[2]
+        if channels in (2, 4):
+            warnings.warn(f"{path}: alpha channel dropped", stacklevel=4)
+            array = array[:, :, : channels - 1]
+        if array.shape[2] == 1:
+            array = array[:, :, 0]
+        elif array.shape[2] != 3:
+            raise FileError(f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more")
+    return np.ascontiguousarray(array)
+
+
+def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str]) -> bytes:
+    from PIL import Image, PngImagePlugin
+
+    colour = array.ndim == 3
+    if suffix != ".png" and array.dtype != np.uint8:
+        raise InputError(f"JPEG holds 8 bits, got {array.dtype}; write .png, .tif or .npy")
+    if array.dtype == np.uint16 and colour:  # beyond Pillow
+        import cv2
+
+        done, data = cv2.imencode(".png", array[:, :, ::-1])
+        if not done:
+            raise FileError("OpenCV could not encode the PNG")
+        return bytes(data)
+    if array.dtype not in (np.uint8, np.uint16):
+        raise InputError(f"PNG and JPEG hold uint8 or uint16, got {array.dtype}; write .tif or .npy")
+    stream = io.BytesIO()
+    picture = Image.fromarray(np.ascontiguousarray(array))
+    if suffix == ".png":
+        info = PngImagePlugin.PngInfo()
+        for key, value in text.items():
+            info.add_text(key, value)
+        picture.save(stream, "PNG", pnginfo=info)
+    else:
+        picture.save(stream, "JPEG", quality=95)
+    return stream.getvalue()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

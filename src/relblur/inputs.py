@@ -1,0 +1,230 @@
+"""Checks at the public boundary: what users pass becomes plain float arrays, once.
+
+Integers are divided by the full scale of their type (255 for 8 bits), so that every
+intensity is on a 0..1 scale; floats are taken as they are, never rescaled or clipped.
+Inputs are never written to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from .errors import InputError
+
+__all__ = [
+    "Pair",
+    "as_choice",
+    "as_image",
+    "as_odd_size",
+    "as_pair",
+    "as_positive",
+    "as_sigmas",
+    "grey",
+]
+
+MIN_SIDE = 2
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two checked images, channels last, with what may be used of them.
+
+    ``first`` and ``second`` are (H, W, C) float64 without NaN; ``finite`` is False where
+    either was NaN, infinite or declared unusable, ``unclipped`` where either sits at the
+    top of its integer range.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    finite: BoolArray
+    unclipped: BoolArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.first.shape[0], self.first.shape[1])
+
+    @property
+    def usable(self) -> BoolArray:
+        """Pixels whose values can be believed in both images."""
+        return self.finite & self.unclipped
+
+
+def as_pair(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> Pair:
+    """Check two images against each other and return them as a :class:`Pair`."""
+    one = _array(first, "first")
+    two = _array(second, "second")
+    if one.shape != two.shape:
+        raise InputError(
+            f"first and second differ in shape: {_times(one.shape)} and {_times(two.shape)}; "
+            "crop or resize them to the same size (both must show the same view)"
+        )
+    images: list[FloatArray] = []
+    finite = np.ones((), dtype=bool)
+    unclipped = np.ones((), dtype=bool)
+    for array, name in ((one, "first"), (two, "second")):
+        stacked = _channels_last(array, name, channel_axis)
+        good = np.isfinite(stacked).all(axis=2)
+        if not good.any():
+            raise InputError(f"{name} holds no finite pixel; check how the file was read")
+        if np.issubdtype(stacked.dtype, np.integer):
+            unclipped = unclipped & (stacked < np.iinfo(stacked.dtype).max).all(axis=2)
+        images.append(_without_gaps(_unit_float(stacked), good))
+        finite = finite & good
+    if valid is not None:
+        finite = finite & _valid_map(valid, finite.shape)
+    if not finite.any():
+        raise InputError("valid leaves no pixel to use; at least one must be True and finite in both images")
+    return Pair(images[0], images[1], finite, np.broadcast_to(unclipped, finite.shape))
+
+
+def as_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> FloatArray:
+    """Check one image and return it as float64 (H, W), or (H, W, C) with ``channel_axis``."""
+    array = _array(image, name)
+    stacked = _channels_last(array, name, channel_axis)
+    if not np.isfinite(stacked).all():
+        count = int((~np.isfinite(stacked)).sum())
+        raise InputError(f"{name} has {count} NaN or infinite values; replace them first (numpy.nan_to_num)")
+    result = _unit_float(stacked)
+    return result if channel_axis is not None else result[:, :, 0]
+
+
+def as_sigmas(sigmas: ArrayLike | Sequence[float], name: str = "sigmas") -> FloatArray:
+    """Check a list of standard deviations: positive, finite, strictly increasing."""
+    try:
+        array = np.asarray(sigmas, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{name} must be numbers, got {sigmas!r}; for example numpy.arange(0.1, 5.05, 0.1)"
+        ) from None
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"{name} must be a non-empty one-dimensional list, got shape {array.shape}")
+    if not np.isfinite(array).all() or (array <= 0).any():
+        worst = array[~(np.isfinite(array) & (array > 0))][0]
+        raise InputError(f"{name} must be finite and > 0 px, got {worst:g}; leave such values out")
+    if (np.diff(array) <= 0).any():
+        raise InputError(f"{name} must increase strictly; pass numpy.unique({name})")
+    return array
+
+
+def as_odd_size(size: int, name: str, shape: tuple[int, int] | None = None) -> int:
+    """Check the side of a window: an odd whole number, at most the image's shorter side."""
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1 or size % 2 == 0:
+        raise InputError(f"{name} must be an odd whole number >= 1, got {size!r}")
+    if shape is not None and size > min(shape):
+        raise InputError(
+            f"{name}={size} is larger than the image ({_times(shape)}); "
+            f"use {name}={_largest_odd(min(shape))} or a larger image"
+        )
+    return int(size)
+
+
+def as_choice(value: str, name: str, allowed: Sequence[str]) -> str:
+    """Check that a word is one of those allowed."""
+    if value not in allowed:
+        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
+    return value
+
+
+def as_positive(value: float, name: str, unit: str = "") -> float:
+    """Check a finite number > 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number{_in(unit)}, got {value!r}") from None
+    if not np.isfinite(number) or number <= 0:
+        raise InputError(f"{name} must be finite and > 0{_in(unit)}, got {number:g}")
+    return number
+
+
+def grey(image: FloatArray) -> FloatArray:
+    """Return the mean over the channels of an (H, W, C) image: light adds."""
+    return image[:, :, 0] if image.shape[2] == 1 else image.mean(axis=2)
+
+
+def _array(image: ArrayLike, name: str) -> AnyArray:
+    try:
+        array = np.asarray(image)
+    except ValueError:
+        raise InputError(f"{name} is ragged; all its rows must have one length") from None
+    if np.iscomplexobj(array):
+        raise InputError(f"{name} is complex; pass its magnitude, numpy.abs({name})")
+    if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+        raise InputError(f"{name} has dtype {array.dtype}; pass integers or floats ({name}.astype(float))")
+    if array.size == 0:
+        raise InputError(f"{name} is empty (shape {array.shape}); check how it was read or sliced")
+    return array
+
+
+def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyArray:
+    if channel_axis is None:
+        if array.ndim == 3:
+            raise InputError(
+                f"{name} has three dimensions {array.shape}; for a colour image pass channel_axis=-1"
+            )
+        if array.ndim != 2:
+            raise InputError(
+                f"{name} must be two-dimensional (rows, columns), got {array.ndim} dimension(s) "
+                f"with shape {array.shape}"
+            )
+        array = array[:, :, np.newaxis]
+    else:
+        if array.ndim != 3:
+            raise InputError(f"{name} has shape {array.shape}; channel_axis needs three dimensions, leave it out")
+        if not -3 <= channel_axis < 3:
+            raise InputError(f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}")
+        array = np.moveaxis(array, channel_axis, -1)
+    if min(array.shape[:2]) < MIN_SIDE:
+        raise InputError(
+            f"{name} is {_times(array.shape[:2])}; relative blur needs at least {MIN_SIDE}x{MIN_SIDE} pixels"
+        )
+    return array
+
+
+def _unit_float(array: AnyArray) -> FloatArray:
+    result = array.astype(np.float64)
+    if np.issubdtype(array.dtype, np.integer):
+        result /= np.iinfo(array.dtype).max
+    return result
+
+
+def _without_gaps(image: FloatArray, good: BoolArray) -> FloatArray:
+    """Give unusable pixels the value of the nearest usable one, so that filters stay finite."""
+    if good.all():
+        return image
+    from scipy import ndimage
+
+    nearest = ndimage.distance_transform_edt(~good, return_distances=False, return_indices=True)
+    filled: FloatArray = image[tuple(nearest)]
+    return filled
+
+
+def _valid_map(valid: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+    usable = np.asarray(valid)
+    if usable.shape != shape:
+        raise InputError(f"valid has shape {usable.shape}; it must be that of the images, {shape}")
+    if usable.dtype != bool:
+        raise InputError(f"valid has dtype {usable.dtype}; pass booleans, True = use (for example valid > 0)")
+    return usable
+
+
+def _times(shape: Sequence[int]) -> str:
+    return "x".join(str(n) for n in shape)
+
+
+def _largest_odd(n: int) -> int:
+    return n if n % 2 else n - 1
+
+
+def _in(unit: str) -> str:
+    return f" {unit}" if unit else ""

@@ -1,0 +1,64 @@
+"""The public way in and out of files: ``imread``, ``save``, ``load``."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from ._typing import AnyArray, ArrayLike, FloatArray
+from .errors import InputError
+from .files import PathLike, is_npz, read_image, write_image
+from .results import BlurMap, read_blur_map
+
+__all__ = ["imread", "load", "save"]
+
+
+def imread(path: PathLike) -> FloatArray:
+    """Read an image as float64: (H, W) grey or (H, W, 3) colour.
+
+    PNG, JPEG, TIFF and NPY with 8 or 16 bits or floats. Integers are divided by their full
+    scale, so that they span 0..1; floats are returned as stored. An alpha channel is
+    dropped with a warning. Values are those of the file: no gamma curve is undone.
+    """
+    array = read_image(path)
+    if np.iscomplexobj(array) or not np.issubdtype(array.dtype, np.number):
+        raise InputError(f"{path} holds {array.dtype}; an image is made of real numbers")
+    result = array.astype(np.float64)
+    if np.issubdtype(array.dtype, np.integer):
+        result /= np.iinfo(array.dtype).max
+    return result
+
+
+def save(path: PathLike, data: BlurMap | ArrayLike) -> None:
+    """Write an image or a :class:`BlurMap`; the suffix chooses the format.
+
+    Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
+    as they are; to PNG (as 16 bits) and JPEG (8 bits) they must lie within 0..1. For a map
+    see :meth:`BlurMap.save`.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError("path comes first: relblur.save('map.npz', blur_map)")
+    if isinstance(data, BlurMap):
+        data.save(path)
+        return
+    write_image(path, _storable(np.asarray(data), os.fspath(path)))
+
+
+def load(path: PathLike) -> BlurMap | FloatArray:
+    """Read what :func:`save` wrote: a :class:`BlurMap` from its file, otherwise an image."""
+    return read_blur_map(path) if is_npz(path) else imread(path)
+
+
+def _storable(array: AnyArray, path: str) -> AnyArray:
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3) or array.size == 0:
+        raise InputError(f"data has shape {array.shape}; an image is (H, W) or (H, W, 3)")
+    if array.dtype in (np.uint8, np.uint16) or path.lower().endswith((".npy", ".tif", ".tiff")):
+        return array
+    if not np.issubdtype(array.dtype, np.floating):
+        raise InputError(f"data has dtype {array.dtype}; convert it to uint8, uint16 or float")
+    if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
+        raise InputError(f"data must lie within 0..1 for {path}; scale it, or write .tif or .npy to keep floats")
+    if path.lower().endswith(".png"):
+        return np.rint(array * 65535).astype(np.uint16)
+    return np.rint(array * 255).astype(np.uint8)

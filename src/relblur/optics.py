@@ -1,0 +1,234 @@
+"""Equations 1 to 8 of the paper: thin lens, circle of confusion, choice of focal length.
+
+Every function is one equation, with plain numbers or arrays in and out. Lengths are in
+millimetres unless a name says otherwise; ``_px`` values are in pixel pitches.
+
+Sign of the circle of confusion ``C``: equations 2 and 3 taken together give a *negative*
+C for a point behind the focal plane (its image moves towards the lens), equation 4 a
+*positive* one. This module follows equation 4: C > 0 behind the focal plane, C < 0 in
+front of it; :func:`circle_from_image_shift_mm` says where its own sign differs.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from ._typing import ArrayLike, FloatArray
+from .errors import InputError
+from .inputs import as_choice
+
+__all__ = [
+    "aperture_mm",
+    "circle_at_infinity_mm",
+    "circle_from_depth_mm",
+    "circle_from_image_shift_mm",
+    "depth_from_circle_mm",
+    "focal_length_for_max_circle_mm",
+    "focal_length_quadratic",
+    "focus_distance_mm",
+    "image_distance_mm",
+    "max_circle_mm",
+    "max_circle_foreground_background_mm",
+    "mm_to_px",
+    "px_to_mm",
+    "scene_distance_mm",
+]
+
+
+def focus_distance_mm(focal_length_mm: ArrayLike, image_distance_mm: ArrayLike) -> FloatArray:
+    """Distance of the plane in focus, equation 1: ``d_f = f d_i / (d_i - f)``.
+
+    Examples
+    --------
+    >>> float(focus_distance_mm(50, 52.5))
+    1050.0
+    """
+    f = _positive(focal_length_mm, "focal_length_mm")
+    d_i = _positive(image_distance_mm, "image_distance_mm")
+    _require(d_i > f, "image_distance_mm must exceed focal_length_mm; otherwise nothing is in focus")
+    return f * d_i / (d_i - f)
+
+
+def image_distance_mm(focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike) -> FloatArray:
+    """Distance of the sensor behind the lens, the inverse of equation 1: ``d_i = f d_f / (d_f - f)``."""
+    f = _positive(focal_length_mm, "focal_length_mm")
+    d_f = _positive(focus_distance_mm, "focus_distance_mm")
+    _require(d_f > f, "focus_distance_mm must exceed focal_length_mm; a lens cannot focus closer")
+    return f * d_f / (d_f - f)
+
+
+def scene_distance_mm(
+    focal_length_mm: ArrayLike, image_distance_mm: ArrayLike, image_shift_mm: ArrayLike
+) -> FloatArray:
+    """Distance of the scene point imaged ``image_shift_mm`` behind the sensor, equation 2.
+
+    ``d_f + delta_d_f = f (d_i + delta_d_i) / (d_i + delta_d_i - f)``
+    """
+    shifted = np.asarray(image_distance_mm, dtype=np.float64) + np.asarray(image_shift_mm, dtype=np.float64)
+    return focus_distance_mm(focal_length_mm, shifted)
+
+
+def circle_from_image_shift_mm(
+    aperture_mm: ArrayLike, image_distance_mm: ArrayLike, image_shift_mm: ArrayLike
+) -> FloatArray:
+    """Diameter of the blur circle by similar triangles, equation 3: ``C = A delta_d_i / (d_i + delta_d_i)``.
+
+    Positive where the focused image lies behind the sensor, that is for points *in front
+    of* the focal plane: the opposite of equation 4's sign.
+    """
+    a = _positive(aperture_mm, "aperture_mm")
+    d_i = _positive(image_distance_mm, "image_distance_mm")
+    shift = np.asarray(image_shift_mm, dtype=np.float64)
+    _require(d_i + shift > 0, "image_shift_mm must stay above -image_distance_mm")
+    return a * shift / (d_i + shift)
+
+
+def circle_at_infinity_mm(
+    aperture_mm: ArrayLike, focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike
+) -> FloatArray:
+    """Blur circle of an infinitely far point, ``C_o = A f / (d_f - f)`` of equation 4."""
+    a = _positive(aperture_mm, "aperture_mm")
+    f = _positive(focal_length_mm, "focal_length_mm")
+    d_f = _positive(focus_distance_mm, "focus_distance_mm")
+    _require(d_f > f, "focus_distance_mm must exceed focal_length_mm; a lens cannot focus closer")
+    return a * f / (d_f - f)
+
+
+def depth_from_circle_mm(
+    circle_mm: ArrayLike, aperture_mm: ArrayLike, focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike
+) -> FloatArray:
+    """Depth behind the focal plane that gives a blur circle, equation 4: ``C d_f / (C_o - C)``.
+
+    ``circle_mm`` is signed, positive behind the focal plane; it must stay below C_o, the
+    circle of a point at infinity.
+    """
+    c = np.asarray(circle_mm, dtype=np.float64)
+    c_o = circle_at_infinity_mm(aperture_mm, focal_length_mm, focus_distance_mm)
+    _require(c < c_o, "circle_mm must be below that of a point at infinity, A f / (d_f - f)")
+    return c * np.asarray(focus_distance_mm, dtype=np.float64) / (c_o - c)
+
+
+def circle_from_depth_mm(
+    depth_mm: ArrayLike, aperture_mm: ArrayLike, focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike
+) -> FloatArray:
+    """Blur circle of a point ``depth_mm`` behind the focal plane, the inverse of equation 4.
+
+    ``C = C_o delta_d_f / (d_f + delta_d_f)``, negative in front of the focal plane.
+    """
+    delta = np.asarray(depth_mm, dtype=np.float64)
+    d_f = np.asarray(focus_distance_mm, dtype=np.float64)
+    _require(d_f + delta > 0, "depth_mm must keep the point in front of the lens (depth > -focus distance)")
+    return circle_at_infinity_mm(aperture_mm, focal_length_mm, focus_distance_mm) * delta / (d_f + delta)
+
+
+def max_circle_mm(
+    relative_depth: ArrayLike,
+    aperture_mm: ArrayLike,
+    focal_length_mm: ArrayLike,
+    focus_distance_mm: ArrayLike,
+) -> FloatArray:
+    """Largest blur circle for depths within ``+-relative_depth * d_f``, equation 5.
+
+    ``C_max = eta / (1 - eta) * A f / (d_f - f)``; it occurs at the near end of the range.
+    """
+    eta = _relative_depth(relative_depth)
+    return eta / (1 - eta) * circle_at_infinity_mm(aperture_mm, focal_length_mm, focus_distance_mm)
+
+
+def focal_length_quadratic(
+    max_circle_mm: ArrayLike, relative_depth: ArrayLike, f_number: ArrayLike, focus_distance_mm: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Coefficients (1, b, c) of equation 6, ``f^2 + C_m f_n f - C_m f_n d_f = 0``."""
+    product = _c_m(max_circle_mm, relative_depth) * _positive(f_number, "f_number")
+    return np.ones_like(product), product, -product * _positive(focus_distance_mm, "focus_distance_mm")
+
+
+def focal_length_for_max_circle_mm(
+    max_circle_mm: ArrayLike, relative_depth: ArrayLike, f_number: ArrayLike, focus_distance_mm: ArrayLike
+) -> FloatArray:
+    """Focal length that gives a wanted C_max, equation 7 (the positive root of equation 6).
+
+    ``f = C_m f_n / 2 (sqrt(1 + 4 d_f / (C_m f_n)) - 1)`` with ``C_m = (1 - eta) / eta C_max``.
+    """
+    product = _c_m(max_circle_mm, relative_depth) * _positive(f_number, "f_number")
+    return 0.5 * product * (np.sqrt(1 + 4 * _positive(focus_distance_mm, "focus_distance_mm") / product) - 1)
+
+
+def max_circle_foreground_background_mm(
+    focal_length_mm: ArrayLike,
+    f_number: ArrayLike,
+    foreground_mm: ArrayLike,
+    background_mm: ArrayLike = np.inf,
+    *,
+    form: Literal["exact", "small_focal_length", "far_background"] = "exact",
+) -> FloatArray:
+    """Largest blur circle when focused on the foreground (or the background), equation 8.
+
+    Parameters
+    ----------
+    form
+        ``"exact"``: ``(d_B - d_F) / d_B * A f / (d_F - f)``; ``"small_focal_length"``, for
+        f << d_F: ``f^2 (d_B - d_F) / (f_n d_B d_F)``; ``"far_background"``, for d_F << d_B too:
+        ``f^2 / (f_n d_F)``, the form behind the paper's 32 px and 48 px. Focusing on the
+        background gives the two approximations again, but not the exact form.
+
+    Examples
+    --------
+    The paper's Lytro Illum and Canon 5D IV, in pixels:
+
+    >>> lytro = max_circle_foreground_background_mm(17, 2, 1000, form="far_background")
+    >>> canon = max_circle_foreground_background_mm(67, 4, 1100, form="far_background")
+    >>> round(float(mm_to_px(lytro, 4.5))), round(float(mm_to_px(canon, 21.43)))
+    (32, 48)
+    """
+    as_choice(form, "form", ("exact", "small_focal_length", "far_background"))
+    f = _positive(focal_length_mm, "focal_length_mm")
+    near = _positive(foreground_mm, "foreground_mm")
+    n = _positive(f_number, "f_number")
+    if form == "far_background":
+        return f**2 / (n * near)
+    far = np.asarray(background_mm, dtype=np.float64)
+    _require(far > near, "background_mm must exceed foreground_mm")
+    share = 1 - near / far  # (d_B - d_F) / d_B, also right for a background at infinity
+    if form == "small_focal_length":
+        return f**2 * share / (n * near)
+    return share * circle_at_infinity_mm(f / n, f, near)
+
+
+def aperture_mm(focal_length_mm: ArrayLike, f_number: ArrayLike) -> FloatArray:
+    """Diameter of the aperture, ``A = f / f_n``."""
+    return _positive(focal_length_mm, "focal_length_mm") / _positive(f_number, "f_number")
+
+
+def mm_to_px(length_mm: ArrayLike, pixel_pitch_um: ArrayLike) -> FloatArray:
+    """Length on the sensor in pixel pitches."""
+    return np.asarray(length_mm, dtype=np.float64) * 1000 / _positive(pixel_pitch_um, "pixel_pitch_um")
+
+
+def px_to_mm(length_px: ArrayLike, pixel_pitch_um: ArrayLike) -> FloatArray:
+    """Length on the sensor in mm from pixel pitches."""
+    return np.asarray(length_px, dtype=np.float64) * _positive(pixel_pitch_um, "pixel_pitch_um") / 1000
+
+
+def _c_m(max_circle_mm: ArrayLike, relative_depth: ArrayLike) -> FloatArray:
+    eta = _relative_depth(relative_depth)
+    return (1 - eta) / eta * _positive(max_circle_mm, "max_circle_mm")
+
+
+def _relative_depth(value: ArrayLike) -> FloatArray:
+    eta = np.asarray(value, dtype=np.float64)
+    _require((eta > 0) & (eta < 1), "relative_depth must lie between 0 and 1 (0.1 = 10 % of the focus distance)")
+    return eta
+
+
+def _positive(value: ArrayLike, name: str) -> FloatArray:
+    array = np.asarray(value, dtype=np.float64)
+    _require(np.isfinite(array) & (array > 0), f"{name} must be finite and > 0, got {value}")
+    return array
+
+
+def _require(condition: object, message: str) -> None:
+    if not np.all(np.asarray(condition)):
+        raise InputError(message)

@@ -1,0 +1,218 @@
+"""``method="paper"``: the roots of M(x, sigma) = R(x) on the paper's grid, one kept at each pixel.
+
+At a pixel, the sharper image blurred by sigma gives M(sigma) for the M grid values (a
+filter bank, :mod:`relblur.bank`). The observed value R is crossed at several sigmas in
+general: these roots are the candidate solutions. "Filtered down to a single solution
+using similarity measures over neighboring points", says the paper without more detail.
+Here the neighbours in a window say together which sigma fits them best,
+
+    E(sigma) = mean over the window of (M(sigma) - R)^2,
+
+and of a pixel's own roots the one nearest to that sigma is kept and rounded to the grid.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._typing import AnyArray, BoolArray, FloatArray, Progress
+from .bank import count_workers, gaussian_bank
+from .kernels import kernel_radius
+from .strips import cut_into_strips
+
+__all__ = ["GridRoots", "estimate_on_grid"]
+
+#: Two roots inside one grid interval show no change of sign. A minimum of |M - R| counts as
+#: such a double root if the parabola through it comes this close to zero, relative to its
+#: neighbours on the grid.
+TOUCHING = 0.3
+
+ROWS_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class GridRoots:
+    """Result for one direction (which image is the sharper is given)."""
+
+    sigma: FloatArray  #: the root kept, rounded to the grid, px
+    stderr: FloatArray  #: its standard error, px
+    window_stderr: FloatArray  #: standard error of the neighbours' common sigma, px
+    has_root: BoolArray  #: False where only the nearest value could be taken
+    roots: AnyArray  #: number of candidates, uint8
+
+
+def estimate_on_grid(
+    sharp: FloatArray,
+    blurry: FloatArray,
+    sigmas: FloatArray,
+    window: int,
+    noise: float,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> GridRoots:
+    """Find, at each pixel, the grid sigma that blurs ``sharp`` into ``blurry``.
+
+    Both images are (H, W). ``noise`` is the least standard deviation of the noise.
+    """
+    shape = sharp.shape
+    result = GridRoots(
+        np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape, dtype=bool), np.empty(shape, dtype=np.uint8)
+    )
+    reach = kernel_radius(float(sigmas[-1])) + window // 2
+    for strip in cut_into_strips((sharp, blurry), reach, 3 * sigmas.size):
+        part = _solve(*strip.images, sigmas, window, noise, count_workers(workers))
+        inner = (slice(reach, part.sigma.shape[0] - reach), slice(reach, part.sigma.shape[1] - reach))
+        for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
+            getattr(result, name)[strip.rows] = getattr(part, name)[inner]
+        if progress is not None:
+            progress(strip.rows.stop / shape[0])
+    return result
+
+
+def _solve(
+    sharp: FloatArray, blurry: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
+) -> GridRoots:
+    misfit = gaussian_bank(sharp, sigmas, mode="nearest", workers=workers)
+    misfit -= blurry
+    common, window_stderr, residual = _ask_the_neighbours(misfit, sigmas, window, noise, workers)
+    sigma, has_root, roots = _nearest_root_everywhere(misfit, sigmas, common, workers)
+
+    index = _nearest(sigmas, sigma)
+    on_grid = sigmas[index]
+    slope = _slope(misfit, sigmas, index)
+    step = np.gradient(sigmas)[index] if sigmas.size > 1 else np.zeros_like(sigma)
+    span = float(sigmas[-1] - sigmas[0])
+    with np.errstate(divide="ignore"):
+        own = residual / np.abs(slope)
+    # A root cannot be wrong by more than the grid is wide; rounding adds step^2 / 12.
+    stderr = np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12)
+    return GridRoots(on_grid, stderr, window_stderr, has_root, roots)
+
+
+def _ask_the_neighbours(
+    misfit: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the sigma that fits a window best, its standard error, and the noise there."""
+    from scipy import ndimage
+
+    energy = np.empty_like(misfit)
+
+    def average(m: int) -> None:
+        ndimage.uniform_filter(misfit[m] ** 2, window, output=energy[m])
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(average, range(sigmas.size)))
+    if sigmas.size < 3:
+        best = energy.argmin(axis=0)
+        residual = np.sqrt(np.maximum(energy.min(axis=0), noise**2))
+        slope = np.ptp(misfit, axis=0) / max(float(np.ptp(sigmas)), 1e-9)
+        with np.errstate(divide="ignore"):
+            return sigmas[best], residual / slope, residual
+    best = energy.argmin(axis=0).clip(1, sigmas.size - 2)
+    left, centre, right = (np.take_along_axis(energy, (best + d)[None], 0)[0] for d in (-1, 0, 1))
+    h = (sigmas[best + 1] - sigmas[best - 1]) / 2
+    curvature = np.maximum(left - 2 * centre + right, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        offset = np.where(curvature > 0, (left - right) / (2 * curvature), 0.0).clip(-1, 1)
+        # E'' / 2 is the mean squared derivative of M, so this many pixels give 1 / se^2.
+        information = window**2 * curvature / (2 * h**2)
+        residual = np.sqrt(np.maximum(np.minimum(centre, np.minimum(left, right)), noise**2))
+        window_stderr = residual / np.sqrt(information)
+    return sigmas[best] + offset * h, window_stderr, residual
+
+
+def _nearest_root_everywhere(
+    misfit: FloatArray, sigmas: FloatArray, common: FloatArray, workers: int
+) -> tuple[FloatArray, BoolArray, AnyArray]:
+    """Run :func:`_nearest_root` over blocks of rows, which fit the processor's cache, in threads."""
+    blocks = [slice(top, top + ROWS_AT_ONCE) for top in range(0, common.shape[0], ROWS_AT_ONCE)]
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(lambda rows: _nearest_root(misfit[:, rows], sigmas, common[rows]), blocks))
+    sigma, has_root, roots = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return sigma, has_root, roots
+
+
+def _nearest_root(
+    misfit: FloatArray, sigmas: FloatArray, common: FloatArray
+) -> tuple[FloatArray, BoolArray, AnyArray]:
+    """Return the root of the misfit nearest to the neighbours' sigma, and how many there are.
+
+    Where there is none, the sigma at which the curve comes nearest to zero stands in: of
+    several such turning points again the one nearest to the neighbours' sigma.
+    """
+    nearest = np.full(common.shape, np.inf)
+    distance = np.full(common.shape, np.inf)
+    count = np.zeros(common.shape, dtype=np.uint8)
+    # Stand-ins are further than any root can be.
+    handicap = float(sigmas[-1] - sigmas[0]) + 1
+
+    def offer(sigma: FloatArray | float, exists: BoolArray, far_by: float = 0.0) -> None:
+        nonlocal nearest, distance
+        far = np.where(exists, np.abs(sigma - common) + far_by, np.inf)
+        closer = far < distance
+        nearest = np.where(closer, sigma, nearest)
+        distance = np.where(closer, far, distance)
+        if not far_by:
+            np.add(count, exists, out=count, casting="unsafe")
+
+    ends = (np.abs(misfit[0]) <= np.abs(misfit[-1])), (np.abs(misfit[-1]) < np.abs(misfit[0]))
+    offer(sigmas[0], ends[0], 2 * handicap)
+    offer(sigmas[-1], ends[1], 2 * handicap)
+    for m in range(sigmas.size):
+        here = misfit[m]
+        offer(sigmas[m], here == 0)
+        if m + 1 < sigmas.size:
+            after = misfit[m + 1]
+            crossing = (here > 0) != (after > 0)
+            crossing &= (here != 0) & (after != 0)
+            share = _crossing_share(misfit, m, crossing)
+            offer(sigmas[m] + share * (sigmas[m + 1] - sigmas[m]), crossing)
+        if 0 < m < sigmas.size - 1:
+            before, after = misfit[m - 1], misfit[m + 1]
+            bend = before - 2 * here + after
+            same_side = (before * here > 0) & (after * here > 0)
+            turning = same_side & (np.abs(here) <= np.abs(before)) & (np.abs(here) <= np.abs(after))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                at = np.where(turning & (bend != 0), (before - after) / (2 * bend), 0.0)
+                lowest = here - 0.25 * (before - after) * at
+            outer = np.minimum(np.abs(before), np.abs(after))
+            touching = turning & ((lowest * here <= 0) | (np.abs(lowest) <= TOUCHING * outer))
+            h = (sigmas[m + 1] - sigmas[m - 1]) / 2
+            turn = sigmas[m] + at.clip(-1, 1) * h
+            offer(turn, touching)
+            offer(turn, turning & ~touching, handicap)
+    return nearest, distance < handicap, count
+
+
+def _crossing_share(misfit: FloatArray, m: int, crossing: BoolArray) -> FloatArray:
+    """Where between levels m and m + 1 the misfit is zero, 0 to 1.
+
+    The straight line's zero, and one Newton step on the parabola that has the mean bend of
+    the two levels: near a turning point the line alone is off by a good part of a step.
+    """
+    here, after = misfit[m], misfit[m + 1]
+    inner = range(1, len(misfit) - 1)
+    bends = [misfit[k - 1] - 2 * misfit[k] + misfit[k + 1] for k in (m, m + 1) if k in inner]
+    bend = sum(bends) / len(bends) if bends else np.zeros_like(here)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.where(crossing, here / (here - after), 0.0)
+        value = -0.5 * bend * x * (1 - x)
+        slope = (after - here) - 0.5 * bend * (1 - 2 * x)
+        step = np.where(slope * (after - here) > 0, value / slope, 0.0)
+    return (x - step).clip(0, 1)
+
+
+def _nearest(sigmas: FloatArray, sigma: FloatArray) -> AnyArray:
+    """Index of the grid value nearest to each sigma."""
+    return np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
+
+
+def _slope(misfit: FloatArray, sigmas: FloatArray, index: AnyArray) -> FloatArray:
+    """dM/dsigma at a grid index, by central differences."""
+    low, high = np.maximum(index - 1, 0), np.minimum(index + 1, sigmas.size - 1)
+    rise = np.take_along_axis(misfit, high[None], 0)[0] - np.take_along_axis(misfit, low[None], 0)[0]
+    run = sigmas[high] - sigmas[low]
+    return rise / np.where(run > 0, run, 1.0)

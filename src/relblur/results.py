@@ -1,0 +1,195 @@
+"""What relblur gives back: frozen, self-describing results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import IntFlag
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._typing import AnyArray, FloatArray, Int8Array, UInt8Array
+from .errors import FileError, InputError
+from .files import PathLike, read_npz, write_image, write_npz, write_tiff
+
+__all__ = ["BlurMap", "Flag", "PairScore"]
+
+FORMAT = "relblur.BlurMap"
+FORMAT_VERSION = 1
+
+
+class Flag(IntFlag):
+    """Why a pixel has no value, or how far to trust it.
+
+    With the first four the value is NaN; with the others it is there, to be read with care.
+    """
+
+    INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach
+    CLIPPED = 2  #: at the top of the integer range in an image, here or within reach
+    FLAT = 4  #: too little texture: the images say nothing about blur here
+    EQUAL = 8  #: neither image is sharper by the paper's measure (``method="paper"`` only)
+    NO_ROOT = 16  #: no blur on the grid gives the observed value; the nearest is reported
+    AT_LIMIT = 32  #: at the largest blur that was looked for; the true one may be larger
+    FILLED = 64  #: the value comes from the neighbours, the error bar says how far to trust it
+
+
+@dataclass(frozen=True, eq=False)
+class BlurMap:
+    """Relative blur at every pixel, with its uncertainty.
+
+    Attributes
+    ----------
+    variance_difference : (H, W) float64
+        ``s = sigma_second^2 - sigma_first^2`` in px^2, positive where ``second`` is the
+        blurrier; NaN where there is no answer.
+    variance_stderr : (H, W) float64
+        Standard error of ``s`` in px^2. Large is bad.
+    flags : (H, W) uint8
+        Bits of :class:`Flag`.
+    sharper : (H, W) int8
+        +1 where ``first`` is the sharper, -1 where ``second`` is, 0 where neither.
+    settings : mapping
+        How it was made: method, window, sigmas, noise, engine, version.
+    """
+
+    variance_difference: FloatArray
+    variance_stderr: FloatArray
+    flags: UInt8Array
+    sharper: Int8Array
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.variance_difference)
+        if len(shape) != 2:
+            raise InputError(f"variance_difference must be two-dimensional, got shape {shape}")
+        types = {
+            "variance_difference": np.float64,
+            "variance_stderr": np.float64,
+            "flags": np.uint8,
+            "sharper": np.int8,
+        }
+        for name, dtype in types.items():
+            array = np.array(getattr(self, name), dtype=dtype)
+            if array.shape != shape:
+                raise InputError(f"{name} has shape {array.shape}; it must be that of variance_difference, {shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.variance_difference.shape[0], self.variance_difference.shape[1])
+
+    @property
+    def sigma(self) -> FloatArray:
+        """Signed relative blur ``sign(s) sqrt(|s|)`` in px."""
+        s = self.variance_difference
+        return np.sign(s) * np.sqrt(np.abs(s))
+
+    @property
+    def sigma_stderr(self) -> FloatArray:
+        """Standard error of ``sigma`` in px.
+
+        ``se_s / (2 |sigma|)`` to first order; near zero, where the square root is steep, the
+        spread ``sqrt(se_s)`` is the limit.
+        """
+        se = self.variance_stderr
+        return se / (np.abs(self.sigma) + np.sqrt(np.abs(self.variance_difference) + se))
+
+    def save(self, path: PathLike) -> None:
+        """Write the map to one file, chosen by the suffix.
+
+        * ``.npz`` (or any other): everything, exactly; :func:`relblur.load` gives it back.
+        * ``.tif``: export of sigma (px) and its standard error as two float32 pages.
+        * ``.png``: export of sigma as 16 bits; the file's text says the scale,
+          ``sigma_px = offset + scale * value``, with value 0 for "no answer".
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix in (".tif", ".tiff"):
+            pages = np.stack([self.sigma, self.sigma_stderr]).astype(np.float32)
+            what = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
+            write_tiff(path, pages, {**what, "settings": dict(self.settings)})
+        elif suffix == ".png":
+            values, offset, scale = self._as_16_bit()
+            text = {"offset_px": repr(offset), "scale_px": repr(scale)}
+            meaning = "sigma_px = offset_px + scale_px * value, signed, positive where second is blurrier; 0 = none"
+            write_image(path, values, {"quantity": meaning, **text})
+        elif suffix in (".jpg", ".jpeg", ".npy"):
+            raise InputError(f"path ends in {suffix!r}; a BlurMap goes to .npz (exact), .tif or .png (exports)")
+        else:
+            metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": dict(self.settings)}
+            arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
+            write_npz(path, arrays, metadata)
+
+    def _as_16_bit(self) -> tuple[AnyArray, float, float]:
+        """Map sigma to 1..65535; 0 stands for "no answer"."""
+        sigma = self.sigma
+        known = np.isfinite(sigma)
+        low, high = (float(sigma[known].min()), float(sigma[known].max())) if known.any() else (0.0, 1.0)
+        scale = (high - low) / 65534 or 1.0
+        offset = low - scale
+        values = np.zeros(sigma.shape, dtype=np.uint16)
+        values[known] = np.rint((sigma[known] - offset) / scale).clip(1, 65535).astype(np.uint16)
+        return values, offset, scale
+
+    def __repr__(self) -> str:
+        sigma = self.sigma
+        known = np.isfinite(sigma)
+        span = f"{sigma[known].min():.3g} to {sigma[known].max():.3g} px" if known.any() else "no answer"
+        height, width = self.shape
+        method = self.settings.get("method", "?")
+        return f"BlurMap({height}x{width}, method={method!r}, sigma {span}, {known.mean():.0%} of pixels)"
+
+
+def read_blur_map(path: PathLike) -> BlurMap:
+    """Read a map that :meth:`BlurMap.save` wrote as ``.npz``."""
+    arrays, metadata = read_npz(path)
+    if metadata.get("format") != FORMAT:
+        raise FileError(f"{path} holds {metadata.get('format')!r}, not a {FORMAT}; choose a file made by BlurMap.save")
+    if int(metadata.get("format_version", 0)) > FORMAT_VERSION:
+        raise FileError(f"{path} was written by a newer relblur (format {metadata['format_version']}); upgrade relblur")
+    try:
+        return BlurMap(**{name: arrays[name] for name in ("variance_difference", "variance_stderr", "flags", "sharper")},
+                       settings=metadata["settings"])
+    except KeyError as error:
+        raise FileError(f"{path} lacks {error}; it is not a complete BlurMap, save it again") from None
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """How well each image of a pair is re-made from the other (Fig. 5, Table I).
+
+    Errors are mean absolute differences on the images' own scale (0..1 for integers). Where
+    a set of pixels is empty its error is NaN.
+
+    Attributes
+    ----------
+    e_first, e_second : float
+        Error of re-making that image where it is the less sharp one.
+    first_sharper_fraction, second_sharper_fraction, equal_fraction : float
+        Shares of all pixels.
+    unblurred_e_first, unblurred_e_second : float
+        The same errors if the sharper image is taken as it is: the zero-effort baseline.
+    explained : float
+        Share of the difference between the two images that the map explains on channels
+        it was not estimated from (red and blue, estimate from green): 1 is all, 0 none,
+        negative is worse than not blurring. NaN for grey images.
+    scored_fraction : float
+        Share of all pixels that entered e_first or e_second.
+    """
+
+    e_first: float
+    e_second: float
+    first_sharper_fraction: float
+    second_sharper_fraction: float
+    equal_fraction: float
+    unblurred_e_first: float
+    unblurred_e_second: float
+    explained: float
+    scored_fraction: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the figures as a plain dictionary."""
+        return {f.name: float(getattr(self, f.name)) for f in fields(self)}

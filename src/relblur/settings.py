@@ -1,0 +1,45 @@
+"""The defaults, in one place: the Python API and the command line both read them here."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+__all__ = ["METHODS", "SIDES", "Method", "Sharper", "paper_sigmas"]
+
+Method = Literal["paper", "window", "refined"]
+Sharper = Literal["auto", "first", "second"]
+
+METHODS: Final[tuple[Method, ...]] = ("paper", "window", "refined")
+SIDES: Final[tuple[Sharper, ...]] = ("auto", "first", "second")
+
+# The dimensions the paper reports: N = 100 radii up to r_N = 5, M = 50 sigmas 0.1 ... 5,
+# hence a local image of 51 x 51 pixels.
+PAPER_N_RADII: Final = 100
+PAPER_RADIUS_LIMIT: Final = 5.0
+PAPER_SIGMA_STEP: Final = 0.1
+PAPER_N_SIGMAS: Final = 50
+
+#: Kernels are cut at this many standard deviations (r_N of the paper; the tail is 4e-6).
+TRUNCATE: Final = 5.0
+
+#: Largest relative blur looked for unless the caller says otherwise, px (sigma_M of the paper).
+MAX_SIGMA: Final = 5.0
+
+#: Side of the square window over which neighbours are consulted, by method, px.
+PAPER_WINDOW: Final = 9
+WINDOW_WINDOW: Final = 9
+
+#: Side of the window of the paper's sharpness measure, px.
+SHARPNESS_SIZE: Final = 3
+
+#: L and beta of equation 25.
+DECIMATE_HALF_WIDTH: Final = 8
+DECIMATE_BETA: Final = 10.0
+
+#: Blur range the paper recommends for real-time work, px (end of its section 3).
+RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
+
+
+def paper_sigmas() -> tuple[float, ...]:
+    """Return the paper's grid of standard deviations, 0.1, 0.2, ... 5.0 px."""
+    return tuple(round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(PAPER_N_SIGMAS))
