@@ -30,7 +30,7 @@ _HOME = {
 }
 _MODULES = ("optics", "synth")
 
-__all__ = [*_HOME, *_MODULES, "__version__"]  # noqa: PLE0604
+__all__ = [*_HOME, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import optics as optics

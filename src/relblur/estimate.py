@@ -157,7 +157,7 @@ def _paper(request: Request) -> Answer:
         s[here] = side * roots.sigma[here] ** 2
         stderr[here] = (2 * roots.sigma * roots.stderr)[here]
         flags[here] |= _root_flags(roots, request.sigmas)[here]
-    return Answer(s, stderr, flags, sharper, {"sigmas": request.sigmas.tolist()})
+    return Answer(s, stderr, flags, sharper, {"kernel": "sampled", "sigmas": request.sigmas.tolist()})
 
 
 def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:
@@ -182,7 +182,8 @@ def _window(request: Request) -> Answer:
     flags = np.zeros(fit.s.shape, dtype=np.uint8)
     _mark(flags, ~(fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)), Flag.FLAT)
     _mark(flags, fit.at_limit, Flag.AT_LIMIT)
-    return Answer(fit.s, fit.stderr, flags, _side(fit.s, fit.stderr), {"max_sigma": float(request.sigmas[-1])})
+    notes = {"kernel": "band_limited", "max_sigma": float(request.sigmas[-1])}
+    return Answer(fit.s, fit.stderr, flags, _side(fit.s, fit.stderr), notes)
 
 
 _RUN = {"paper": _paper, "window": _window, "refined": _window}
@@ -258,5 +259,3 @@ def _part_of(progress: Progress | None, index: int, parts: int) -> Progress | No
         return None
     report = progress
     return lambda share: report((index + share) / parts)
-
-

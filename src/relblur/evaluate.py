@@ -79,7 +79,9 @@ def evaluate_pair(
     if blur_map is None:
         blur_map = estimate_blur(first, second, channel_axis=channel_axis, **options)
     elif options:
-        raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
+        raise InputError(
+            f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out"
+        )
     _check_shape(pair, blur_map)
 
     made = _remake(pair, blur_map)
@@ -109,7 +111,9 @@ def evaluate_pair(
 def _explained(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> float:
     """Share of the red and blue differences explained by a map estimated from green."""
     settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
-    green = estimate_blur(pair.first[:, :, GREEN], pair.second[:, :, GREEN], valid=pair.usable, **{**settings, **options})
+    green = estimate_blur(
+        pair.first[:, :, GREEN], pair.second[:, :, GREEN], valid=pair.usable, **{**settings, **options}
+    )
     others = [0, 2]
     unseen = Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped)
     here = np.isfinite(green.variance_difference)
@@ -120,8 +124,9 @@ def _explained(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> float:
 
 def _remake(pair: Pair, blur_map: BlurMap) -> FloatArray:
     sigma = np.nan_to_num(blur_map.sigma)
-    from_first = blur_with_map(pair.first, np.maximum(sigma, 0), channel_axis=-1)
-    from_second = blur_with_map(pair.second, np.maximum(-sigma, 0), channel_axis=-1)
+    kernel = str(blur_map.settings.get("kernel", "sampled"))  # the one the estimate was made with
+    from_first = blur_with_map(pair.first, np.maximum(sigma, 0), kernel=kernel, channel_axis=-1)
+    from_second = blur_with_map(pair.second, np.maximum(-sigma, 0), kernel=kernel, channel_axis=-1)
     return _choose(blur_map, from_first, from_second)
 
 

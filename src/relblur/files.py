@@ -218,7 +218,9 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
     if array.dtype == bool:
         array = array.astype(np.uint8) * np.uint8(255)
     if array.ndim not in (2, 3) or array.size == 0:
-        raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
+        raise FileError(
+            f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)"
+        )
     if array.ndim == 3:
         channels = array.shape[2]
         if channels in (2, 4):
@@ -227,7 +229,9 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
         if array.shape[2] == 1:
             array = array[:, :, 0]
         elif array.shape[2] != 3:
-            raise FileError(f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more")
+            raise FileError(
+                f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more"
+            )
     return np.ascontiguousarray(array)
 
 

@@ -88,13 +88,13 @@ class Framework:
         return 2 * math.ceil(float(self.sigmas[-1]) * self.radius_limit - 1e-9) + 1
 
     @cached_property
-    def F(self) -> FloatArray:  # noqa: N802  (the paper's letter)
+    def F(self) -> FloatArray:
         """F(r_n) of equation 16, shape (N,)."""
         r = self.radii
         return (self.radius_limit / self.n_radii) * r * np.exp(-0.5 * r**2)
 
     @cached_property
-    def W(self) -> FloatArray:  # noqa: N802
+    def W(self) -> FloatArray:
         """The weighting matrix of equation 19, shape (MN, R_s^2); row ``m + M n``."""
         if self.weights == "circle":
             rows = [self._circle_row(sigma * r) for r in self.radii for sigma in self.sigmas]
@@ -115,7 +115,9 @@ class Framework:
         array = as_image(patch, "patch")
         size = self.window_size
         if array.shape != (size, size):
-            raise InputError(f"patch must be {size}x{size} (window_size), got {array.shape[0]}x{array.shape[1]}")
+            raise InputError(
+                f"patch must be {size}x{size} (window_size), got {array.shape[0]}x{array.shape[1]}"
+            )
         return self._respond_vectors(array.ravel(order="F")[None, :])[0]
 
     def respond_image(

@@ -180,9 +180,13 @@ def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyA
         array = array[:, :, np.newaxis]
     else:
         if array.ndim != 3:
-            raise InputError(f"{name} has shape {array.shape}; channel_axis needs three dimensions, leave it out")
+            raise InputError(
+                f"{name} has shape {array.shape}; channel_axis needs three dimensions, leave it out"
+            )
         if not -3 <= channel_axis < 3:
-            raise InputError(f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}")
+            raise InputError(
+                f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}"
+            )
         array = np.moveaxis(array, channel_axis, -1)
     if min(array.shape[:2]) < MIN_SIDE:
         raise InputError(

@@ -14,13 +14,28 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from ._typing import FloatArray
 from .settings import TRUNCATE
 
-__all__ = ["band_limited_kernel", "kernel_radius", "noise_gain", "sampled_kernel"]
+__all__ = [
+    "BAND_LIMITED_RADIUS",
+    "band_limited_kernel",
+    "band_limited_weights",
+    "kernel_radius",
+    "noise_gain",
+    "sampled_kernel",
+    "sampled_weights",
+]
+
+#: Least radius of a band-limited kernel, px.
+BAND_LIMITED_RADIUS = 6
+
+#: Variance from which the two families are interchangeable, px^2: exp(-TABLE_TOP pi^2 / 2) = 3e-9.
+TABLE_TOP = 4.0
 
 
 def kernel_radius(sigma: float, truncate: float = TRUNCATE) -> int:
@@ -45,13 +60,49 @@ def sampled_kernel(sigma: float, truncate: float = TRUNCATE) -> FloatArray:
     return kernel / kernel.sum()
 
 
-@lru_cache(maxsize=512)
-def _band_limited(variance: float, radius: int) -> FloatArray:
-    # Midpoint rule over (0, pi); 2048 points integrate the smooth transform to rounding.
+def sampled_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) -> FloatArray:
+    """Taps 0 ... ``radius`` of every pixel's own sampled kernel, not normalised: (radius + 1, H, W).
+
+    A pixel's kernel ends at its own ``truncate`` sigma, however many taps are asked for.
+    """
+    d = np.arange(radius + 1.0)[:, None, None]
+    taps = np.ceil(truncate * sigma - 1e-9)
+    weight = np.exp(-0.5 * (d / np.where(sigma > 0, sigma, 1.0)) ** 2)
+    weight[d[:, 0, 0] > 0] *= taps >= d[1:]
+    return weight
+
+
+def band_limited_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) -> FloatArray:
+    """Taps 0 ... ``radius`` of every pixel's own band-limited kernel: (radius + 1, H, W)."""
+    table = _band_limited_table(radius)
+    variance = sigma**2
+    weight = np.moveaxis(table(np.minimum(variance, TABLE_TOP)), -1, 0)
+    # Further out both families are the same to 1e-8.
+    sampled = sampled_weights(sigma, radius, truncate) / np.sqrt(2 * np.pi * np.maximum(variance, TABLE_TOP))
+    taps = np.maximum(np.ceil(truncate * sigma - 1e-9), BAND_LIMITED_RADIUS)
+    inside = np.arange(radius + 1.0)[:, None, None] <= np.where(sigma > 0, taps, 0)
+    return np.where(variance < TABLE_TOP, weight, sampled) * inside
+
+
+@lru_cache(maxsize=32)
+def _band_limited_table(radius: int) -> Any:
+    from scipy.interpolate import CubicSpline
+
+    variance = np.linspace(0, TABLE_TOP, 401)
+    return CubicSpline(variance, _taps(variance, radius))
+
+
+def _taps(variance: FloatArray, radius: int) -> FloatArray:
+    """Inverse transform of exp(-v w^2 / 2) over (0, pi) at 0 ... radius: (len(variance), radius + 1)."""
+    # Midpoint rule; 2048 points integrate the smooth transform to rounding.
     points = 2048
     w = (np.arange(points) + 0.5) * (np.pi / points)
-    n = np.arange(radius + 1)
-    half = (np.exp(-0.5 * variance * w**2) * np.cos(np.outer(n, w))).mean(axis=1)
+    return np.exp(-0.5 * variance[:, None] * w**2) @ np.cos(np.outer(w, np.arange(radius + 1))) / points
+
+
+@lru_cache(maxsize=512)
+def _band_limited(variance: float, radius: int) -> FloatArray:
+    half = _taps(np.array([variance]), radius)[0]
     kernel = np.concatenate([half[:0:-1], half])
     kernel /= kernel.sum()
     kernel.setflags(write=False)
@@ -61,12 +112,14 @@ def _band_limited(variance: float, radius: int) -> FloatArray:
 def band_limited_kernel(variance: float, truncate: float = TRUNCATE) -> FloatArray:
     """Return the band-limited Gaussian of a variance in px^2 with unit sum (read-only).
 
-    The radius is at least 6: near zero variance the kernel's own ringing, not the
-    Gaussian, decides how far it reaches.
+    The radius is at least 6: near zero variance the kernel's own ringing, not the Gaussian,
+    decides how far it reaches.
     """
     if variance == 0:
         return np.ones(1)
-    return _band_limited(float(variance), max(6, kernel_radius(math.sqrt(variance), truncate)))
+    return _band_limited(
+        float(variance), max(BAND_LIMITED_RADIUS, kernel_radius(math.sqrt(variance), truncate))
+    )
 
 
 def noise_gain(kernel: FloatArray) -> float:

@@ -29,8 +29,8 @@ __all__ = [
     "focal_length_quadratic",
     "focus_distance_mm",
     "image_distance_mm",
-    "max_circle_mm",
     "max_circle_foreground_background_mm",
+    "max_circle_mm",
     "mm_to_px",
     "px_to_mm",
     "scene_distance_mm",
@@ -219,7 +219,9 @@ def _c_m(max_circle_mm: ArrayLike, relative_depth: ArrayLike) -> FloatArray:
 
 def _relative_depth(value: ArrayLike) -> FloatArray:
     eta = np.asarray(value, dtype=np.float64)
-    _require((eta > 0) & (eta < 1), "relative_depth must lie between 0 and 1 (0.1 = 10 % of the focus distance)")
+    _require(
+        (eta > 0) & (eta < 1), "relative_depth must lie between 0 and 1 (0.1 = 10 % of the focus distance)"
+    )
     return eta
 
 

@@ -59,7 +59,11 @@ def estimate_on_grid(
     """
     shape = sharp.shape
     result = GridRoots(
-        np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape, dtype=bool), np.empty(shape, dtype=np.uint8)
+        np.empty(shape),
+        np.empty(shape),
+        np.empty(shape),
+        np.empty(shape, dtype=bool),
+        np.empty(shape, dtype=np.uint8),
     )
     reach = kernel_radius(float(sigmas[-1])) + window // 2
     for strip in cut_into_strips((sharp, blurry), reach, 3 * sigmas.size):

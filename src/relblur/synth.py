@@ -5,7 +5,8 @@ blurred images: each output is the full weighted sum over the neighbourhood,
 
     R(x) = sum_y g_sigma(x)(x - y) L(y),
 
-with the sampled kernel of :mod:`relblur.kernels`, cut at 5 sigma and of unit sum.
+with the sampled kernel of :mod:`relblur.kernels`, cut at 5 sigma and of unit sum, or with
+the band-limited one, which still blurs below 0.35 px.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import numpy as np
 from ._typing import AnyArray, ArrayLike, FloatArray
 from .bank import count_workers
 from .errors import InputError
-from .inputs import as_image
-from .kernels import kernel_radius
+from .inputs import as_choice, as_image
+from .kernels import BAND_LIMITED_RADIUS, band_limited_weights, kernel_radius, sampled_weights
 from .settings import TRUNCATE
 
 __all__ = ["blur_with_map", "degrade", "disc", "pair", "ramp", "sinusoid", "steps"]
 
 TILE = 64
+KERNELS = ("sampled", "band_limited")
 
 
 def ramp(shape: tuple[int, int], start: float, stop: float, axis: int = 0) -> FloatArray:
@@ -44,7 +46,9 @@ def ramp(shape: tuple[int, int], start: float, stop: float, axis: int = 0) -> Fl
     return np.ascontiguousarray(np.broadcast_to(line[:, None] if axis == 0 else line, (height, width)))
 
 
-def steps(shape: tuple[int, int], values: tuple[float, ...] = (1.0, 2.0), period: int = 64, axis: int = 1) -> FloatArray:
+def steps(
+    shape: tuple[int, int], values: tuple[float, ...] = (1.0, 2.0), period: int = 64, axis: int = 1
+) -> FloatArray:
     """Return stripes of ``period`` pixels that take the given values in turn."""
     height, width = _shape(shape)
     if period < 1 or len(values) == 0:
@@ -53,7 +57,9 @@ def steps(shape: tuple[int, int], values: tuple[float, ...] = (1.0, 2.0), period
     return np.asarray(values, dtype=np.float64)[index]
 
 
-def disc(shape: tuple[int, int], inside: float = 0.8, outside: float = 2.5, radius: float | None = None) -> FloatArray:
+def disc(
+    shape: tuple[int, int], inside: float = 0.8, outside: float = 2.5, radius: float | None = None
+) -> FloatArray:
     """Return a centred disc of one value in another; its radius is 0.3 of the shorter side by default."""
     height, width = _shape(shape)
     radius = 0.3 * min(height, width) if radius is None else radius
@@ -62,7 +68,9 @@ def disc(shape: tuple[int, int], inside: float = 0.8, outside: float = 2.5, radi
     return np.where(distance < radius, float(inside), float(outside))
 
 
-def sinusoid(shape: tuple[int, int], mean: float = 2.0, amplitude: float = 1.0, period: float = 256.0) -> FloatArray:
+def sinusoid(
+    shape: tuple[int, int], mean: float = 2.0, amplitude: float = 1.0, period: float = 256.0
+) -> FloatArray:
     """Return ``mean + amplitude sin(2 pi x / period) cos(2 pi y / period)``."""
     y, x = np.indices(_shape(shape))
     return mean + amplitude * np.sin(2 * np.pi * x / period) * np.cos(2 * np.pi * y / period)
@@ -72,6 +80,7 @@ def blur_with_map(
     image: ArrayLike,
     sigma_map: ArrayLike,
     *,
+    kernel: str = "sampled",
     truncate: float = TRUNCATE,
     channel_axis: int | None = None,
     workers: int | None = None,
@@ -84,6 +93,9 @@ def blur_with_map(
         The sharp image. Integers are divided by their full scale.
     sigma_map : float or (H, W) array
         Standard deviation at each pixel in px, >= 0; 0 leaves the pixel as it is.
+    kernel : {"sampled", "band_limited"}
+        The paper's sampled Gaussian, which is the identity below 0.35 px, or the
+        band-limited one, for blur that passes through zero. They agree above about 1 px.
     truncate : float
         Where kernels are cut, in standard deviations.
 
@@ -115,7 +127,9 @@ def blur_with_map(
         ) from None
     if not np.isfinite(sigma).all() or (sigma < 0).any():
         raise InputError("sigma_map must be finite and >= 0 px everywhere")
-    reach = kernel_radius(float(sigma.max()), truncate)
+    as_choice(kernel, "kernel", KERNELS)
+    weigh = sampled_weights if kernel == "sampled" else band_limited_weights
+    reach = max(kernel_radius(float(sigma.max()), truncate), BAND_LIMITED_RADIUS)
     padded = np.pad(planes, ((reach, reach), (reach, reach), (0, 0)), mode="symmetric")
     out = np.empty_like(planes)
 
@@ -124,11 +138,13 @@ def blur_with_map(
         rows, columns = slice(top, min(top + TILE, height)), slice(left, min(left + TILE, width))
         tile_sigma = sigma[rows, columns]
         radius = kernel_radius(float(tile_sigma.max()), truncate)
+        if kernel == "band_limited" and radius > 0:
+            radius = max(radius, BAND_LIMITED_RADIUS)
         source = padded[
             rows.start + reach - radius : rows.stop + reach + radius,
             columns.start + reach - radius : columns.stop + reach + radius,
         ]
-        out[rows, columns] = _gather(source, tile_sigma, radius, truncate)
+        out[rows, columns] = _gather(source, weigh(tile_sigma, radius, truncate))
 
     corners = [(top, left) for top in range(0, height, TILE) for left in range(0, width, TILE)]
     with ThreadPoolExecutor(count_workers(workers)) as pool:
@@ -136,19 +152,16 @@ def blur_with_map(
     return out[:, :, 0] if array.ndim == 2 else out
 
 
-def _gather(source: FloatArray, sigma: FloatArray, radius: int, truncate: float) -> FloatArray:
+def _gather(source: FloatArray, weight: FloatArray) -> FloatArray:
     """Weighted sums over a tile; ``source`` is the tile with ``radius`` pixels around it.
 
-    The kernel is symmetric, so the pixels of a row at distance +-dx are added before they
-    are weighted, and likewise the rows at +-dy: four pixels share a multiplication.
+    ``weight[d]`` is the one-dimensional kernel at distance d, for every pixel. The kernel is
+    symmetric, so the pixels of a row at distance +-dx are added before they are weighted,
+    and likewise the rows at +-dy: four pixels share a multiplication.
     """
-    height, width = sigma.shape
-    safe = np.where(sigma > 0, sigma, 1.0)
-    # A pixel's own kernel ends at its own 5 sigma, wherever the tile's widest ends.
-    taps = np.ceil(truncate * sigma - 1e-9)
-    weight = [np.where(taps >= d, np.exp(-0.5 * (d / safe) ** 2), 0.0) for d in range(radius + 1)]
-    weight[0] = np.ones_like(sigma)
-    norm = weight[0] + 2 * np.sum(weight[1:], axis=0) if radius else weight[0]
+    radius = len(weight) - 1
+    height, width = weight.shape[1:]
+    norm = weight[0] + 2 * weight[1:].sum(axis=0)
     total = np.zeros((height, width, source.shape[2]))
     for dy in range(radius + 1):
         rows = source[radius + dy : radius + dy + height]
@@ -171,16 +184,23 @@ def pair(
     """Return (first, second) with a known signed relative blur.
 
     Where ``signed_sigma > 0`` the second image is the blurrier by that much, where it is
-    negative the first is: the two are partial blurred versions of each other (Fig. 5).
+    negative the first is: the two are partial blurred versions of each other (Fig. 5). The
+    kernels are band-limited, so that small blur on either side of zero is there too.
     """
     field = np.asarray(signed_sigma, dtype=np.float64)
-    first = blur_with_map(image, np.maximum(-field, 0), channel_axis=channel_axis)
-    second = blur_with_map(image, np.maximum(field, 0), channel_axis=channel_axis)
+    first, second = (
+        blur_with_map(image, np.maximum(side * field, 0), kernel="band_limited", channel_axis=channel_axis)
+        for side in (-1, 1)
+    )
     return first, second
 
 
 def degrade(
-    image: ArrayLike, *, noise: float = 0.0, bits: int | None = None, rng: np.random.Generator | int | None = None
+    image: ArrayLike,
+    *,
+    noise: float = 0.0,
+    bits: int | None = None,
+    rng: np.random.Generator | int | None = None,
 ) -> AnyArray:
     """Add Gaussian noise and round to a bit depth, as a sensor and a file would.
 

@@ -98,7 +98,9 @@ def estimate_in_windows(
     """
     height, width = first.shape[:2]
     weight = np.ones((height, width)) if usable is None else usable.astype(np.float64)
-    fit = WindowFit(np.empty((height, width)), np.empty((height, width)), np.empty((height, width), dtype=bool))
+    fit = WindowFit(
+        np.empty((height, width)), np.empty((height, width)), np.empty((height, width), dtype=bool)
+    )
     reach = nodes.reach + window // 2
     planes = (first.shape[2] + 4) * nodes.s.size
     for strip in cut_into_strips((first, second, weight), reach, planes):

@@ -1,0 +1,64 @@
+"""``relblur``: the program. Each command is in a module of its own beside this one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import estimating, making, paper
+from .talk import set_debug
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="relblur",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="How much blurrier is one photograph than another, at every pixel, with an error bar. "
+    "Start with 'relblur demo', then 'relblur estimate FIRST SECOND -o DIR' on two photographs of "
+    "one scene taken from one viewpoint with different focus.",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show tracebacks instead of one-line errors.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+    set_debug(debug)
+
+
+HELP_WITHOUT_ARGUMENTS = {"no_args_is_help": True}
+
+app.command()(paper.demo)
+app.command(**HELP_WITHOUT_ARGUMENTS)(estimating.estimate)
+app.command(**HELP_WITHOUT_ARGUMENTS)(estimating.evaluate)
+app.command(**HELP_WITHOUT_ARGUMENTS)(making.synth)
+app.command(**HELP_WITHOUT_ARGUMENTS)(making.decimate)
+app.command(**HELP_WITHOUT_ARGUMENTS)(making.optics)
+app.command()(paper.reproduce)
+
+
+def main() -> None:
+    """Run the program."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

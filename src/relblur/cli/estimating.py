@@ -1,0 +1,167 @@
+"""``relblur estimate`` and ``relblur evaluate``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import First, Force, Json, MethodName, MethodOption, Second, SideName, SideOption, whole_numbers
+from .talk import one_line_errors, print_json, print_table, progress_bar, say
+
+__all__ = ["estimate", "evaluate"]
+
+
+@one_line_errors
+def estimate(
+    first: First,
+    second: Second,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)
+    ],
+    method: MethodOption = MethodName.refined,
+    sharper: SideOption = SideName.auto,
+    decimate: Annotated[
+        int,
+        typer.Option(min=1, help="Reduce the resolution first, by this factor ('relblur optics' tells it)."),
+    ] = 1,
+    max_sigma: Annotated[float, typer.Option(help="Largest blur to look for, px.")] = 5.0,
+    window: Annotated[
+        int | None, typer.Option(help="Side of the window of neighbours, odd.", show_default="by method")
+    ] = None,
+    noise: Annotated[
+        float | None,
+        typer.Option(help="Noise of the images, 0..1 scale, if known.", show_default="estimated"),
+    ] = None,
+    save_steps: Annotated[
+        Path | None,
+        typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Estimate the relative blur between two photographs of one scene.
+
+    Writes the map (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, which
+    image is sharper where, flags, the blurrier image re-made from the sharper, and
+    overview.png, which shows them side by side.
+    """
+    from ..errors import InputError
+    from ..estimate import estimate_blur
+    from ..pairs import read_pair
+    from ..report import REPORT_FILES, prepare_folder, write_report, write_steps
+    from ..settings import MAX_SIGMA, PAPER_SIGMA_STEP
+
+    pair = read_pair(first, second).decimated(decimate)
+    prepare_folder(output, REPORT_FILES, force)  # before the work, not after it
+    sigmas: list[float] | None = None
+    if max_sigma != MAX_SIGMA:
+        count = round(max_sigma / PAPER_SIGMA_STEP)
+        if count < 1:
+            raise InputError(f"--max-sigma must be at least {PAPER_SIGMA_STEP} px, got {max_sigma:g}")
+        sigmas = [PAPER_SIGMA_STEP * (m + 1) for m in range(count)]
+    start = time.perf_counter()
+    with progress_bar(f"estimating, {pair.size}") as report:
+        blur_map = estimate_blur(
+            pair.first,
+            pair.second,
+            sharper=sharper.value,
+            method=method.value,
+            sigmas=sigmas,
+            window=window,
+            noise=noise,
+            valid=pair.valid,
+            channel_axis=pair.channel_axis,
+            progress=report,
+        )
+    seconds = time.perf_counter() - start
+    summary = write_report(output, pair, blur_map, force=True)
+    if save_steps is not None:
+        write_steps(save_steps, pair, blur_map, force=force)
+        say(f"steps: {save_steps}")
+    summary["seconds"] = seconds
+    if as_json:
+        print_json(summary)
+    else:
+        print_table(f"{first.name} and {second.name}, {pair.size}", ("", ""), _summary_rows(summary))
+    say(f"look at {output / 'overview.png'}")
+
+
+@one_line_errors
+def evaluate(
+    first: First,
+    second: Second,
+    method: MethodOption = MethodName.paper,
+    sharper: SideOption = SideName.auto,
+    decimate: Annotated[str, typer.Option(help="Factors, separated by commas: one row each.")] = "1,2,4",
+    as_json: Json = False,
+) -> None:
+    """Score a pair by re-making each image from the other (the rows of the paper's Table I).
+
+    e_first is the error of re-making the first image where it is the less sharp one, on a
+    0..1 scale; 'unblurred' is the same error if nothing is blurred; 'explained' is the
+    share of the difference explained on colour channels that the estimate has not seen.
+    """
+    from ..evaluate import evaluate_pair
+    from ..pairs import read_pair
+
+    factors = whole_numbers(decimate, "--decimate")
+    pair = read_pair(first, second)
+    results: list[dict[str, Any]] = []
+    with progress_bar("evaluating") as report:
+        for done, factor in enumerate(factors):
+            reduced = pair.decimated(factor)
+            score = evaluate_pair(
+                reduced.first,
+                reduced.second,
+                channel_axis=reduced.channel_axis,
+                method=method.value,
+                sharper=sharper.value,
+                valid=reduced.valid,
+            )
+            results.append({"decimate": factor, "resolution": reduced.size, **score.as_dict()})
+            report((done + 1) / len(factors))
+    if as_json:
+        print_json(results)
+        return
+    columns = ("resolution", "first sharper", "second sharper", "e_first", "e_second")
+    columns += ("unblurred e_first", "unblurred e_second", "explained")
+    rows = [
+        (
+            row["resolution"],
+            f"{row['first_sharper_fraction']:.0%}",
+            f"{row['second_sharper_fraction']:.0%}",
+            *(
+                f"{row[name]:.4f}"
+                for name in ("e_first", "e_second", "unblurred_e_first", "unblurred_e_second")
+            ),
+            f"{row['explained']:.3f}",
+        )
+        for row in results
+    ]
+    print_table(f"{first.name} and {second.name}, method {method.value}", columns, rows)
+
+
+def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [
+        ("pixels answered", f"{summary['answered_fraction']:.1%}"),
+        ("first sharper", f"{summary['first_sharper_fraction']:.1%}"),
+        ("second sharper", f"{summary['second_sharper_fraction']:.1%}"),
+    ]
+    percentiles = summary["sigma_px_percentiles"]
+    if percentiles is not None:
+        rows.append(
+            (
+                "blur, 5 / 50 / 95 % of pixels",
+                " / ".join(f"{percentiles[p]:+.2f}" for p in ("5", "50", "95")) + " px",
+            )
+        )
+        rows.append(("median standard error", f"{summary['median_stderr_px']:.3f} px"))
+    if summary["remade_mean_absolute_error"] is not None:
+        rows.append(("re-made image, mean error", f"{summary['remade_mean_absolute_error']:.5f}"))
+    flagged = {name: share for name, share in summary["flagged_fraction"].items() if share > 0}
+    rows.append(("flagged", ", ".join(f"{name} {share:.1%}" for name, share in flagged.items()) or "none"))
+    rows.append(("time", f"{summary['seconds']:.2f} s ({summary['settings']['engine']} engine)"))
+    return rows

@@ -1,0 +1,69 @@
+"""Options that several commands share, described once."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import InputError
+
+__all__ = [
+    "First",
+    "Force",
+    "Json",
+    "MethodName",
+    "MethodOption",
+    "Second",
+    "SideName",
+    "SideOption",
+    "whole_numbers",
+]
+
+
+class MethodName(str, Enum):
+    """The methods, as choices."""
+
+    refined = "refined"
+    window = "window"
+    paper = "paper"
+
+
+class SideName(str, Enum):
+    """Which image is the sharper, as choices."""
+
+    auto = "auto"
+    first = "first"
+    second = "second"
+
+
+First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, TIFF or NPY.", show_default=False)]
+Second = Annotated[Path, typer.Argument(help="Second image, same size and viewpoint.", show_default=False)]
+MethodOption = Annotated[
+    MethodName,
+    typer.Option(
+        "--method",
+        "-m",
+        help="refined: dense, regularised. window: local only. paper: the paper's 0.1 px grid.",
+    ),
+]
+SideOption = Annotated[
+    SideName, typer.Option("--sharper", help="Which image is the sharper; auto decides at every pixel.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]
+
+
+def whole_numbers(text: str, name: str) -> list[int]:
+    """Read a list such as ``1,2,4``."""
+    try:
+        numbers = [int(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1:
+        raise InputError(
+            f"{name} must be whole numbers >= 1 separated by commas, such as 1,2,4; got {text!r}"
+        )
+    return numbers

@@ -1,0 +1,176 @@
+"""Figures: panels of photographs and maps, drawn with matplotlib and written whole."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ._typing import AnyArray, FloatArray
+from .files import PathLike, replacing
+from .results import BlurMap, Flag
+
+__all__ = ["Panel", "colour_map_picture", "panels_picture", "photo"]
+
+Kind = Literal["photo", "sigma", "stderr", "side", "flags", "error", "count", "grey"]
+
+NO_ANSWER = "#9a9a9a"
+FLAG_COLOURS = {
+    "ok": "#f2f2f2",
+    "invalid": "#7a0177",
+    "clipped": "#e7298a",
+    "flat": "#6baed6",
+    "equal": "#bdbdbd",
+    "no root": "#fd8d3c",
+    "at limit": "#d7301f",
+    "filled": "#74c476",
+}
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure: what is shown, under which title, in which manner.
+
+    ``limit`` fixes the colour scale, so that panels can be compared.
+    """
+
+    title: str
+    image: AnyArray
+    kind: Kind = "photo"
+    limit: float | None = None
+
+
+def photo(image: AnyArray) -> FloatArray:
+    """Scale an image of any type for display, 0..1."""
+    shown = np.asarray(image, dtype=np.float64)
+    if np.issubdtype(np.asarray(image).dtype, np.integer):
+        return shown / np.iinfo(np.asarray(image).dtype).max
+    finite = shown[np.isfinite(shown)]
+    top = max(1.0, float(finite.max())) if finite.size else 1.0
+    return np.nan_to_num(shown / top).clip(0, 1)
+
+
+def panels_picture(path: PathLike, panels: Sequence[Panel], *, columns: int = 3, heading: str = "") -> None:
+    """Write a figure of several panels to a PNG file."""
+    height, width = panels[0].image.shape[:2]
+    columns = min(columns, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    panel_width = 4.4
+    panel_height = min(max(panel_width * height / width, 1.6), 7.0) + 0.35
+    figure = _figure(columns * panel_width, rows * panel_height + (0.4 if heading else 0.1))
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for axis, panel in zip(axes.flat, panels, strict=False):
+        _draw(figure, axis, panel)
+    for axis in axes.flat[len(panels) :]:
+        axis.set_axis_off()
+    if heading:
+        figure.suptitle(heading, fontsize=12)
+    _write(path, figure)
+
+
+def colour_map_picture(
+    path: PathLike, blur_map: BlurMap, quantity: Literal["sigma", "stderr"] = "sigma"
+) -> None:
+    """Write sigma or its standard error in colours with a colour bar, at the map's resolution or more."""
+    titles = {"sigma": "relative blur (px)", "stderr": "standard error (px)"}
+    values = blur_map.sigma if quantity == "sigma" else blur_map.sigma_stderr
+    height, width = blur_map.shape
+    figure = _figure(8.0, max(2.0, min(7.0 * height / width, 14.0) + 0.4))
+    _draw(figure, figure.subplots(), Panel(titles[quantity], values, quantity))
+    _write(path, figure)
+
+
+def lines_picture(
+    path: PathLike,
+    series: Sequence[tuple[str, FloatArray, FloatArray, str]],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str = "",
+) -> None:
+    """Write a line plot of (label, x, y, style) series."""
+    figure = _figure(6.4, 4.0)
+    axis = figure.subplots()
+    for label, x, y, style in series:
+        axis.plot(x, y, style, label=label, linewidth=1.4)
+    axis.set_xlabel(x_label)
+    axis.set_ylabel(y_label)
+    axis.set_title(title, fontsize=11)
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False)
+    _write(path, figure)
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def _write(path: PathLike, figure: Any) -> None:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="png")
+    with replacing(path) as target:
+        target.write(stream.getvalue())
+
+
+def _draw(figure: Any, axis: Any, panel: Panel) -> None:
+    axis.set_title(panel.title, fontsize=10)
+    axis.set_xticks([])
+    axis.set_yticks([])
+    if panel.kind == "photo":
+        axis.imshow(photo(panel.image), cmap="gray", vmin=0, vmax=1)
+        return
+    if panel.kind == "flags":
+        _draw_flags(axis, panel.image)
+        return
+    low, high, name = _scale(panel)
+    from matplotlib import colormaps
+
+    colours = colormaps[name].with_extremes(bad=NO_ANSWER)
+    shown = axis.imshow(
+        np.ma.masked_invalid(panel.image), cmap=colours, vmin=low, vmax=high, interpolation="nearest"
+    )
+    bar = figure.colorbar(shown, cax=axis.inset_axes((1.02, 0.0, 0.035, 1.0)))  # as high as the picture
+    if panel.kind == "side":
+        bar.set_ticks([-1, 0, 1], labels=["second", "neither", "first"])
+    bar.ax.tick_params(labelsize=8)
+
+
+def _scale(panel: Panel) -> tuple[float, float, str]:
+    known = panel.image[np.isfinite(panel.image)]
+    # The last percent belongs to outliers; they should not flatten the rest.
+    top = panel.limit or (float(np.percentile(np.abs(known), 99)) if known.size else 1.0) or 1e-6
+    if panel.kind == "side":
+        return -1.0, 1.0, "PiYG"
+    if panel.kind == "sigma":
+        signed = bool(known.size) and float(np.percentile(known, 1)) < -0.02 * top < 0
+        return (-top, top, "RdBu_r") if signed else (0.0, top, "viridis")
+    if panel.kind == "grey":
+        return 0.0, top, "gray"
+    return 0.0, top, {"stderr": "magma", "error": "inferno", "count": "cividis"}[panel.kind]
+
+
+def _draw_flags(axis: Any, flags: AnyArray) -> None:
+    from matplotlib.colors import to_rgb
+    from matplotlib.patches import Patch
+
+    picture = np.empty((*flags.shape, 3))
+    picture[:] = to_rgb(FLAG_COLOURS["ok"])
+    shown = [("no flag", "ok", float((flags == 0).mean()))]
+    for flag in Flag:
+        name = str(flag.name).lower().replace("_", " ")
+        here = (flags & np.uint8(flag)) != 0
+        if here.any():
+            picture[here] = to_rgb(FLAG_COLOURS[name])
+            shown.append((name, name, float(here.mean())))
+    axis.imshow(picture, interpolation="nearest")
+    handles = [
+        Patch(facecolor=FLAG_COLOURS[key], edgecolor="0.4", label=f"{name} {share:.1%}")
+        for name, key, share in shown
+    ]
+    axis.legend(handles=handles, fontsize=7, loc="lower right", framealpha=0.9)
