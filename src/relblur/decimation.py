@@ -20,9 +20,7 @@ from .settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH
 __all__ = ["decimate", "decimation_kernel"]
 
 
-def decimation_kernel(
-    factor: int, half_width: int = DECIMATE_HALF_WIDTH, beta: float = DECIMATE_BETA
-) -> FloatArray:
+def decimation_kernel(factor: int, half_width: int = DECIMATE_HALF_WIDTH, beta: float = DECIMATE_BETA) -> FloatArray:
     """Return g(k) of equation 25 for one factor, length ``2 half_width + 1``, with unit sum."""
     k = np.arange(-half_width, half_width + 1)
     kernel = np.sinc(k / factor) * np.kaiser(2 * half_width + 1, beta)

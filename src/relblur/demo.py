@@ -115,7 +115,7 @@ def _pictures(folder: Path, pair: FilePair, truth: FloatArray, maps: dict[str, B
     panels += [Panel(f"{name} (px)", blur_map.sigma, "sigma", 2.2) for name, blur_map in maps.items()]
     panels_picture(folder / "comparison.png", panels, heading="relblur demo: known blur, 8-bit colour")
     row = int(0.06 * truth.shape[0])
-    columns = np.arange(truth.shape[1])
+    columns = np.arange(float(truth.shape[1]))
     styles = {"paper": "C7.", "window": "C0-", "refined": "C3-"}
     series = [(name, columns, maps[name].sigma[row], styles[name]) for name in styles]
     series.append(("truth", columns, truth[row], "k--"))

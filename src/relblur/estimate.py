@@ -234,9 +234,7 @@ def _side(s: FloatArray, stderr: FloatArray) -> Int8Array:
     return np.where(np.abs(s) > stderr, np.sign(s), 0).astype(np.int8)
 
 
-def _check_sigmas(
-    sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, int], method: str
-) -> FloatArray:
+def _check_sigmas(sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, int], method: str) -> FloatArray:
     if sigmas is None:
         grid = np.array(paper_sigmas()) if method == "paper" else np.array([MAX_SIGMA])
         fits = grid[grid <= min(shape) / 2]

@@ -79,9 +79,7 @@ def evaluate_pair(
     if blur_map is None:
         blur_map = estimate_blur(first, second, channel_axis=channel_axis, **options)
     elif options:
-        raise InputError(
-            f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out"
-        )
+        raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
     _check_shape(pair, blur_map)
 
     made = _remake(pair, blur_map)

@@ -117,9 +117,7 @@ def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) 
 
     photometric = "rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack"
     with replacing(path) as stream:
-        tifffile.imwrite(
-            stream, array, photometric=photometric, description=json.dumps(description), metadata=None
-        )
+        tifffile.imwrite(stream, array, photometric=photometric, description=json.dumps(description), metadata=None)
 
 
 def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
@@ -193,12 +191,10 @@ def _decode_with_pillow(content: bytes, path: PathLike) -> AnyArray:
                         return array
                 if picture.mode in ("P", "1", "CMYK", "YCbCr", "LAB", "HSV", "PA"):
                     target = "RGBA" if "transparency" in picture.info else "RGB"
-                    picture = picture.convert("L" if picture.mode == "1" else target)
+                    return np.asarray(picture.convert("L" if picture.mode == "1" else target))
                 return np.asarray(picture)
     except UnidentifiedImageError:
-        raise FileError(
-            f"{path} is not an image relblur can read; it takes {', '.join(IMAGE_SUFFIXES)}"
-        ) from None
+        raise FileError(f"{path} is not an image relblur can read; it takes {', '.join(IMAGE_SUFFIXES)}") from None
     except Exception as error:  # decoders raise many types; all mean an unusable file
         raise FileError(f"{path} is damaged or incomplete: {_first_line(error)}") from None
 
@@ -218,9 +214,7 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
     if array.dtype == bool:
         array = array.astype(np.uint8) * np.uint8(255)
     if array.ndim not in (2, 3) or array.size == 0:
-        raise FileError(
-            f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)"
-        )
+        raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
     if array.ndim == 3:
         channels = array.shape[2]
         if channels in (2, 4):
@@ -229,9 +223,7 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
         if array.shape[2] == 1:
             array = array[:, :, 0]
         elif array.shape[2] != 3:
-            raise FileError(
-                f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more"
-            )
+            raise FileError(f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more")
     return np.ascontiguousarray(array)
 
 

@@ -80,7 +80,7 @@ class Framework:
     @property
     def radii(self) -> FloatArray:
         """The points r_n, in units of sigma."""
-        return np.arange(1, self.n_radii + 1) * (self.radius_limit / self.n_radii)
+        return np.arange(1.0, self.n_radii + 1) * (self.radius_limit / self.n_radii)
 
     @property
     def window_size(self) -> int:
@@ -115,14 +115,10 @@ class Framework:
         array = as_image(patch, "patch")
         size = self.window_size
         if array.shape != (size, size):
-            raise InputError(
-                f"patch must be {size}x{size} (window_size), got {array.shape[0]}x{array.shape[1]}"
-            )
+            raise InputError(f"patch must be {size}x{size} (window_size), got {array.shape[0]}x{array.shape[1]}")
         return self._respond_vectors(array.ravel(order="F")[None, :])[0]
 
-    def respond_image(
-        self, image: ArrayLike, *, mode: str = "reflect", progress: Progress | None = None
-    ) -> FloatArray:
+    def respond_image(self, image: ArrayLike, *, mode: str = "reflect", progress: Progress | None = None) -> FloatArray:
         """Return M(x, sigma_m) at every pixel, shape (M, H, W), in bounded memory.
 
         Patches are taken a few at a time so that no intermediate exceeds about 64 MB

@@ -74,7 +74,7 @@ def as_pair(
     unclipped = np.ones((), dtype=bool)
     for array, name in ((one, "first"), (two, "second")):
         stacked = _channels_last(array, name, channel_axis)
-        good = np.isfinite(stacked).all(axis=2)
+        good: BoolArray = np.asarray(np.isfinite(stacked).all(axis=2))
         if not good.any():
             raise InputError(f"{name} holds no finite pixel; check how the file was read")
         if np.issubdtype(stacked.dtype, np.integer):
@@ -104,9 +104,7 @@ def as_sigmas(sigmas: ArrayLike | Sequence[float], name: str = "sigmas") -> Floa
     try:
         array = np.asarray(sigmas, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(
-            f"{name} must be numbers, got {sigmas!r}; for example numpy.arange(0.1, 5.05, 0.1)"
-        ) from None
+        raise InputError(f"{name} must be numbers, got {sigmas!r}; for example numpy.arange(0.1, 5.05, 0.1)") from None
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"{name} must be a non-empty one-dimensional list, got shape {array.shape}")
     if not np.isfinite(array).all() or (array <= 0).any():
@@ -169,9 +167,7 @@ def _array(image: ArrayLike, name: str) -> AnyArray:
 def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyArray:
     if channel_axis is None:
         if array.ndim == 3:
-            raise InputError(
-                f"{name} has three dimensions {array.shape}; for a colour image pass channel_axis=-1"
-            )
+            raise InputError(f"{name} has three dimensions {array.shape}; for a colour image pass channel_axis=-1")
         if array.ndim != 2:
             raise InputError(
                 f"{name} must be two-dimensional (rows, columns), got {array.ndim} dimension(s) "
@@ -180,13 +176,9 @@ def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyA
         array = array[:, :, np.newaxis]
     else:
         if array.ndim != 3:
-            raise InputError(
-                f"{name} has shape {array.shape}; channel_axis needs three dimensions, leave it out"
-            )
+            raise InputError(f"{name} has shape {array.shape}; channel_axis needs three dimensions, leave it out")
         if not -3 <= channel_axis < 3:
-            raise InputError(
-                f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}"
-            )
+            raise InputError(f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}")
         array = np.moveaxis(array, channel_axis, -1)
     if min(array.shape[:2]) < MIN_SIDE:
         raise InputError(

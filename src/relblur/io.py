@@ -58,9 +58,7 @@ def _storable(array: AnyArray, path: str) -> AnyArray:
     if not np.issubdtype(array.dtype, np.floating):
         raise InputError(f"data has dtype {array.dtype}; convert it to uint8, uint16 or float")
     if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
-        raise InputError(
-            f"data must lie within 0..1 for {path}; scale it, or write .tif or .npy to keep floats"
-        )
+        raise InputError(f"data must lie within 0..1 for {path}; scale it, or write .tif or .npy to keep floats")
     if path.lower().endswith(".png"):
         return np.rint(array * 65535).astype(np.uint16)
     return np.rint(array * 255).astype(np.uint8)

@@ -117,9 +117,7 @@ def band_limited_kernel(variance: float, truncate: float = TRUNCATE) -> FloatArr
     """
     if variance == 0:
         return np.ones(1)
-    return _band_limited(
-        float(variance), max(BAND_LIMITED_RADIUS, kernel_radius(math.sqrt(variance), truncate))
-    )
+    return _band_limited(float(variance), max(BAND_LIMITED_RADIUS, kernel_radius(math.sqrt(variance), truncate)))
 
 
 def noise_gain(kernel: FloatArray) -> float:

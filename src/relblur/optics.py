@@ -219,15 +219,13 @@ def _c_m(max_circle_mm: ArrayLike, relative_depth: ArrayLike) -> FloatArray:
 
 def _relative_depth(value: ArrayLike) -> FloatArray:
     eta = np.asarray(value, dtype=np.float64)
-    _require(
-        (eta > 0) & (eta < 1), "relative_depth must lie between 0 and 1 (0.1 = 10 % of the focus distance)"
-    )
+    _require((eta > 0) & (eta < 1), "relative_depth must lie between 0 and 1 (0.1 = 10 % of the focus distance)")
     return eta
 
 
 def _positive(value: ArrayLike, name: str) -> FloatArray:
     array = np.asarray(value, dtype=np.float64)
-    _require(np.isfinite(array) & (array > 0), f"{name} must be finite and > 0, got {value}")
+    _require(np.isfinite(array) & (array > 0), f"{name} must be finite and > 0, got {value!r}")
     return array
 
 

@@ -44,9 +44,7 @@ class FilePair:
         from scipy import ndimage
 
         usable = _unclipped(self.first) & _unclipped(self.second)
-        reduced = [
-            decimate(image, factor, channel_axis=self.channel_axis) for image in (self.first, self.second)
-        ]
+        reduced = [decimate(image, factor, channel_axis=self.channel_axis) for image in (self.first, self.second)]
         valid = ndimage.minimum_filter(usable.astype(np.uint8), 2 * factor - 1)[::factor, ::factor] > 0
         return FilePair(reduced[0], reduced[1], None if valid.all() else valid)
 
@@ -55,7 +53,7 @@ class FilePair:
         if self.first.ndim == 2:
             return self
         luma = np.array([0.2989, 0.5870, 0.1140])
-        return FilePair(*(_unit(image) @ luma for image in (self.first, self.second)), self.valid)
+        return FilePair(_unit(self.first) @ luma, _unit(self.second) @ luma, self.valid)
 
 
 def read_pair(first: PathLike, second: PathLike) -> FilePair:
@@ -86,7 +84,7 @@ def _unclipped(image: AnyArray) -> BoolArray:
     if not np.issubdtype(image.dtype, np.integer):
         return np.ones(image.shape[:2], dtype=bool)
     below = image < np.iinfo(image.dtype).max
-    return below.all(axis=2) if below.ndim == 3 else below
+    return np.asarray(below.all(axis=2)) if below.ndim == 3 else below
 
 
 def _unit(image: AnyArray) -> AnyArray:

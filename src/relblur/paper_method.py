@@ -67,7 +67,8 @@ def estimate_on_grid(
     )
     reach = kernel_radius(float(sigmas[-1])) + window // 2
     for strip in cut_into_strips((sharp, blurry), reach, 3 * sigmas.size):
-        part = _solve(*strip.images, sigmas, window, noise, count_workers(workers))
+        sharp_part, blurry_part = strip.images
+        part = _solve(sharp_part, blurry_part, sigmas, window, noise, count_workers(workers))
         inner = (slice(reach, part.sigma.shape[0] - reach), slice(reach, part.sigma.shape[1] - reach))
         for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
             getattr(result, name)[strip.rows] = getattr(part, name)[inner]
@@ -139,9 +140,7 @@ def _nearest_root_everywhere(
     return sigma, has_root, roots
 
 
-def _nearest_root(
-    misfit: FloatArray, sigmas: FloatArray, common: FloatArray
-) -> tuple[FloatArray, BoolArray, AnyArray]:
+def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) -> tuple[FloatArray, BoolArray, AnyArray]:
     """Return the root of the misfit nearest to the neighbours' sigma, and how many there are.
 
     Where there is none, the sigma at which the curve comes nearest to zero stands in: of

@@ -72,9 +72,7 @@ def panels_picture(path: PathLike, panels: Sequence[Panel], *, columns: int = 3,
     _write(path, figure)
 
 
-def colour_map_picture(
-    path: PathLike, blur_map: BlurMap, quantity: Literal["sigma", "stderr"] = "sigma"
-) -> None:
+def colour_map_picture(path: PathLike, blur_map: BlurMap, quantity: Literal["sigma", "stderr"] = "sigma") -> None:
     """Write sigma or its standard error in colours with a colour bar, at the map's resolution or more."""
     titles = {"sigma": "relative blur (px)", "stderr": "standard error (px)"}
     values = blur_map.sigma if quantity == "sigma" else blur_map.sigma_stderr
@@ -132,9 +130,7 @@ def _draw(figure: Any, axis: Any, panel: Panel) -> None:
     from matplotlib import colormaps
 
     colours = colormaps[name].with_extremes(bad=NO_ANSWER)
-    shown = axis.imshow(
-        np.ma.masked_invalid(panel.image), cmap=colours, vmin=low, vmax=high, interpolation="nearest"
-    )
+    shown = axis.imshow(np.ma.masked_invalid(panel.image), cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     bar = figure.colorbar(shown, cax=axis.inset_axes((1.02, 0.0, 0.035, 1.0)))  # as high as the picture
     if panel.kind == "side":
         bar.set_ticks([-1, 0, 1], labels=["second", "neither", "first"])
@@ -170,7 +166,6 @@ def _draw_flags(axis: Any, flags: AnyArray) -> None:
             shown.append((name, name, float(here.mean())))
     axis.imshow(picture, interpolation="nearest")
     handles = [
-        Patch(facecolor=FLAG_COLOURS[key], edgecolor="0.4", label=f"{name} {share:.1%}")
-        for name, key, share in shown
+        Patch(facecolor=FLAG_COLOURS[key], edgecolor="0.4", label=f"{name} {share:.1%}") for name, key, share in shown
     ]
     axis.legend(handles=handles, fontsize=7, loc="lower right", framealpha=0.9)

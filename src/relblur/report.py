@@ -44,9 +44,7 @@ def prepare_folder(folder: Path, names: tuple[str, ...], force: bool) -> Path:
     there = [name for name in names if (folder / name).exists()]
     if there and not force:
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
-        raise OutputExistsError(
-            f"{folder / there[0]}{more} would be replaced; add --force or choose another folder"
-        )
+        raise OutputExistsError(f"{folder / there[0]}{more} would be replaced; add --force or choose another folder")
     if folder.exists() and not folder.is_dir():
         raise OutputExistsError(f"{folder} is a file; name a folder for the results")
     try:
@@ -134,9 +132,7 @@ def write_steps(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool 
     checked = as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis)
     first, second = grey(checked.first), grey(checked.second)
     noise = max(rounding_noise(checked.first), rounding_noise(checked.second))
-    panels_picture(
-        folder / "1_pair.png", [Panel("first", pair.first), Panel("second", pair.second)], columns=2
-    )
+    panels_picture(folder / "1_pair.png", [Panel("first", pair.first), Panel("second", pair.second)], columns=2)
 
     sharp_first, sharp_second = (local_sharpness(image) for image in (first, second))
     limit = float(np.percentile(sharp_first, 99))

@@ -139,9 +139,7 @@ def _pairs(data: Path, limit: int | None) -> Iterator[tuple[str, str, Path, Path
             found = True
             yield layout, name, near, far
     if not found:
-        raise InputError(
-            f"no pairs in {data}; expected realmff/NNN_a.png + NNN_b.png or dpdd*/NN_f4.png + NN_f22.png"
-        )
+        raise InputError(f"no pairs in {data}; expected realmff/NNN_a.png + NNN_b.png or dpdd*/NN_f4.png + NN_f22.png")
 
 
 def _ramp(folder: Path, name: str, axis: int, direction: str) -> list[RampRow]:
@@ -170,9 +168,7 @@ def _ramp(folder: Path, name: str, axis: int, direction: str) -> list[RampRow]:
     return rows
 
 
-def _real_pair(
-    layout: str, name: str, pair: FilePair, method: str, figure: Path | None
-) -> Iterator[TableRow]:
+def _real_pair(layout: str, name: str, pair: FilePair, method: str, figure: Path | None) -> Iterator[TableRow]:
     """Score a pair at the resolutions of Table I; ``first`` is I_B, ``second`` is I_F."""
     title, factors = DATA_SETS[layout]
     for factor in factors:
@@ -191,7 +187,9 @@ def _real_pair(
                 Panel("defocused regions of both", wanted),
                 Panel("the same, re-estimated from the sharper image", made),
             ]
-            heading = f"Fig. {number}: {title} {name}, {reduced.size}; e_B {score.e_first:.4f}, e_F {score.e_second:.4f}"
+            heading = (
+                f"Fig. {number}: {title} {name}, {reduced.size}; e_B {score.e_first:.4f}, e_F {score.e_second:.4f}"
+            )
             panels_picture(figure, panels, columns=2, heading=heading)
         yield _table_row(title, name, reduced.size, score, seconds)
 
@@ -214,9 +212,7 @@ def _table_row(data_set: str, name: str, size: str, score: PairScore, seconds: f
 
 def _write_tables(folder: Path, ramps: list[RampRow], table: list[TableRow], method: str) -> None:
     text = io.StringIO()
-    text.write(
-        "# The paper's experiments, run by relblur\n\n## Fig. 1: synthetic ramps, sigma 1 to 2 px, float\n\n"
-    )
+    text.write("# The paper's experiments, run by relblur\n\n## Fig. 1: synthetic ramps, sigma 1 to 2 px, float\n\n")
     text.write("| image | direction | method | mean relative error | re-made MAE | no answer | the paper |\n")
     text.write("|---|---|---|---|---|---|---|\n")
     for ramp in ramps:

@@ -73,9 +73,7 @@ class BlurMap:
         for name, dtype in types.items():
             array = np.array(getattr(self, name), dtype=dtype)
             if array.shape != shape:
-                raise InputError(
-                    f"{name} has shape {array.shape}; it must be that of variance_difference, {shape}"
-                )
+                raise InputError(f"{name} has shape {array.shape}; it must be that of variance_difference, {shape}")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
@@ -116,14 +114,10 @@ class BlurMap:
         elif suffix == ".png":
             values, offset, scale = self._as_16_bit()
             text = {"offset_px": repr(offset), "scale_px": repr(scale)}
-            meaning = (
-                "sigma_px = offset_px + scale_px * value, signed, positive where second is blurrier; 0 = none"
-            )
+            meaning = "sigma_px = offset_px + scale_px * value, signed, positive where second is blurrier; 0 = none"
             write_image(path, values, {"quantity": meaning, **text})
         elif suffix in (".jpg", ".jpeg", ".npy"):
-            raise InputError(
-                f"path ends in {suffix!r}; a BlurMap goes to .npz (exact), .tif or .png (exports)"
-            )
+            raise InputError(f"path ends in {suffix!r}; a BlurMap goes to .npz (exact), .tif or .png (exports)")
         else:
             metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": dict(self.settings)}
             arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
@@ -153,13 +147,9 @@ def read_blur_map(path: PathLike) -> BlurMap:
     """Read a map that :meth:`BlurMap.save` wrote as ``.npz``."""
     arrays, metadata = read_npz(path)
     if metadata.get("format") != FORMAT:
-        raise FileError(
-            f"{path} holds {metadata.get('format')!r}, not a {FORMAT}; choose a file made by BlurMap.save"
-        )
+        raise FileError(f"{path} holds {metadata.get('format')!r}, not a {FORMAT}; choose a file made by BlurMap.save")
     if int(metadata.get("format_version", 0)) > FORMAT_VERSION:
-        raise FileError(
-            f"{path} was written by a newer relblur (format {metadata['format_version']}); upgrade relblur"
-        )
+        raise FileError(f"{path} was written by a newer relblur (format {metadata['format_version']}); upgrade relblur")
     try:
         return BlurMap(
             **{name: arrays[name] for name in ("variance_difference", "variance_stderr", "flags", "sharper")},

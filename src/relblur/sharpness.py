@@ -20,9 +20,7 @@ __all__ = ["compare_sharpness", "local_sharpness"]
 EQUAL = 1e-12
 
 
-def local_sharpness(
-    image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axis: int | None = None
-) -> FloatArray:
+def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axis: int | None = None) -> FloatArray:
     """Return the standard deviation of the intensities in a square around each pixel.
 
     Parameters

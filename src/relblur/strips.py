@@ -47,10 +47,7 @@ def cut_into_strips(images: tuple[FloatArray, ...], reach: int, planes: int) -> 
     height, width = images[0].shape[:2]
     row_bytes = 8 * planes * (width + 2 * reach)
     rows = max(16, STRIP_BYTES // row_bytes - 2 * reach)
-    padded = [
-        np.pad(i, ((reach, reach), (reach, reach), *[(0, 0)] * (i.ndim - 2)), mode="symmetric")
-        for i in images
-    ]
+    padded = [np.pad(i, ((reach, reach), (reach, reach), *[(0, 0)] * (i.ndim - 2)), mode="symmetric") for i in images]
     for top in range(0, height, rows):
         bottom = min(top + rows, height)
         yield Strip(slice(top, bottom), tuple(p[top : bottom + 2 * reach] for p in padded))

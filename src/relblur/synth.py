@@ -57,9 +57,7 @@ def steps(
     return np.asarray(values, dtype=np.float64)[index]
 
 
-def disc(
-    shape: tuple[int, int], inside: float = 0.8, outside: float = 2.5, radius: float | None = None
-) -> FloatArray:
+def disc(shape: tuple[int, int], inside: float = 0.8, outside: float = 2.5, radius: float | None = None) -> FloatArray:
     """Return a centred disc of one value in another; its radius is 0.3 of the shorter side by default."""
     height, width = _shape(shape)
     radius = 0.3 * min(height, width) if radius is None else radius
@@ -68,9 +66,7 @@ def disc(
     return np.where(distance < radius, float(inside), float(outside))
 
 
-def sinusoid(
-    shape: tuple[int, int], mean: float = 2.0, amplitude: float = 1.0, period: float = 256.0
-) -> FloatArray:
+def sinusoid(shape: tuple[int, int], mean: float = 2.0, amplitude: float = 1.0, period: float = 256.0) -> FloatArray:
     """Return ``mean + amplitude sin(2 pi x / period) cos(2 pi y / period)``."""
     y, x = np.indices(_shape(shape))
     return mean + amplitude * np.sin(2 * np.pi * x / period) * np.cos(2 * np.pi * y / period)

@@ -67,7 +67,9 @@ class WindowFit:
 def signed_nodes(max_sigma: float, sharper: Sharper = "auto", spacing: float = NODE_SPACING) -> Nodes:
     """Return nodes covering blur up to ``max_sigma`` px in the directions allowed."""
     count = max(2, math.ceil(math.asinh(max_sigma**2 / LINEAR_BELOW) / spacing))
-    k = np.arange(-count if sharper != "first" else 0, count + 1 if sharper != "second" else 1)
+    k: FloatArray = np.arange(
+        -count if sharper != "first" else 0, count + 1 if sharper != "second" else 1, dtype=np.float64
+    )
     t = k * (math.asinh(max_sigma**2 / LINEAR_BELOW) / count)
     return Nodes(t, LINEAR_BELOW * np.sinh(t))
 
@@ -98,13 +100,12 @@ def estimate_in_windows(
     """
     height, width = first.shape[:2]
     weight = np.ones((height, width)) if usable is None else usable.astype(np.float64)
-    fit = WindowFit(
-        np.empty((height, width)), np.empty((height, width)), np.empty((height, width), dtype=bool)
-    )
+    fit = WindowFit(np.empty((height, width)), np.empty((height, width)), np.empty((height, width), dtype=bool))
     reach = nodes.reach + window // 2
     planes = (first.shape[2] + 4) * nodes.s.size
     for strip in cut_into_strips((first, second, weight), reach, planes):
-        part = _fit_strip(*strip.images, nodes, window, noise, count_workers(workers))
+        one, two, usable_part = strip.images
+        part = _fit_strip(one, two, usable_part, nodes, window, noise, count_workers(workers))
         inner = (slice(reach, part.s.shape[0] - reach), slice(reach, part.s.shape[1] - reach))
         for name in ("s", "stderr", "at_limit"):
             getattr(fit, name)[strip.rows] = getattr(part, name)[inner]
@@ -197,9 +198,7 @@ def _minimum_between_nodes(
     return WindowFit(s, stderr, at_limit)
 
 
-def _per_channel(
-    filter_: Callable[..., AnyArray], image: FloatArray, kernel: FloatArray, mode: str
-) -> FloatArray:
+def _per_channel(filter_: Callable[..., AnyArray], image: FloatArray, kernel: FloatArray, mode: str) -> FloatArray:
     if image.ndim == 2:
         return filter_(image, kernel, mode=mode)
     return np.stack([filter_(image[:, :, c], kernel, mode=mode) for c in range(image.shape[2])], axis=2)

@@ -32,9 +32,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show tracebacks instead of one-line errors.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one-line errors.")] = False,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
@@ -44,14 +42,12 @@ def options(
     set_debug(debug)
 
 
-HELP_WITHOUT_ARGUMENTS = {"no_args_is_help": True}
-
 app.command()(paper.demo)
-app.command(**HELP_WITHOUT_ARGUMENTS)(estimating.estimate)
-app.command(**HELP_WITHOUT_ARGUMENTS)(estimating.evaluate)
-app.command(**HELP_WITHOUT_ARGUMENTS)(making.synth)
-app.command(**HELP_WITHOUT_ARGUMENTS)(making.decimate)
-app.command(**HELP_WITHOUT_ARGUMENTS)(making.optics)
+app.command(no_args_is_help=True)(estimating.estimate)
+app.command(no_args_is_help=True)(estimating.evaluate)
+app.command(no_args_is_help=True)(making.synth)
+app.command(no_args_is_help=True)(making.decimate)
+app.command(no_args_is_help=True)(making.optics)
 app.command()(paper.reproduce)
 
 

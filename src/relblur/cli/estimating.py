@@ -18,9 +18,7 @@ __all__ = ["estimate", "evaluate"]
 def estimate(
     first: First,
     second: Second,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)
-    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)],
     method: MethodOption = MethodName.refined,
     sharper: SideOption = SideName.auto,
     decimate: Annotated[
@@ -126,17 +124,14 @@ def evaluate(
     if as_json:
         print_json(results)
         return
-    columns = ("resolution", "first sharper", "second sharper", "e_first", "e_second")
-    columns += ("unblurred e_first", "unblurred e_second", "explained")
+    columns = ["resolution", "first sharper", "second sharper", "e_first", "e_second"]
+    columns += ["unblurred e_first", "unblurred e_second", "explained"]
     rows = [
         (
             row["resolution"],
             f"{row['first_sharper_fraction']:.0%}",
             f"{row['second_sharper_fraction']:.0%}",
-            *(
-                f"{row[name]:.4f}"
-                for name in ("e_first", "e_second", "unblurred_e_first", "unblurred_e_second")
-            ),
+            *(f"{row[name]:.4f}" for name in ("e_first", "e_second", "unblurred_e_first", "unblurred_e_second")),
             f"{row['explained']:.3f}",
         )
         for row in results

@@ -105,12 +105,8 @@ def decimate(
 
 @one_line_errors
 def optics(
-    f_number: Annotated[
-        float, typer.Option("--f-number", "-N", help="Aperture, such as 2.8.", show_default=False)
-    ],
-    near: Annotated[
-        float, typer.Option(help="Distance of the foreground, or of the focus, m.", show_default=False)
-    ],
+    f_number: Annotated[float, typer.Option("--f-number", "-N", help="Aperture, such as 2.8.", show_default=False)],
+    near: Annotated[float, typer.Option(help="Distance of the foreground, or of the focus, m.", show_default=False)],
     focal_length: Annotated[
         float | None, typer.Option("--focal-length", "-f", help="Focal length, mm.", show_default=False)
     ] = None,
@@ -120,9 +116,7 @@ def optics(
     ] = None,
     c_max: Annotated[
         float | None,
-        typer.Option(
-            help="Wanted largest circle of confusion, px: tells the focal length.", show_default=False
-        ),
+        typer.Option(help="Wanted largest circle of confusion, px: tells the focal length.", show_default=False),
     ] = None,
     relative_depth: Annotated[float, typer.Option(help="Depth range around the focus for --c-max.")] = 0.1,
     as_json: Json = False,
@@ -137,9 +131,7 @@ def optics(
     from ..settings import RECOMMENDED_BLUR_PX
 
     if focal_length is None and c_max is None:
-        raise InputError(
-            "give --focal-length (what blur does it make?) or --c-max (what focal length makes it?)"
-        )
+        raise InputError("give --focal-length (what blur does it make?) or --c-max (what focal length makes it?)")
     result: dict[str, Any] = {}
     if focal_length is not None:
         for form in ("exact", "small_focal_length", "far_background"):
@@ -164,9 +156,7 @@ def optics(
     if as_json:
         print_json(result)
         return
-    print_table(
-        "optics", ("quantity", "value"), [(_label(key), _value(value)) for key, value in result.items()]
-    )
+    print_table("optics", ("quantity", "value"), [(_label(key), _value(value)) for key, value in result.items()])
 
 
 def _label(key: str) -> str:

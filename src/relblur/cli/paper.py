@@ -16,9 +16,7 @@ __all__ = ["demo", "reproduce"]
 
 @one_line_errors
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path(
-        "relblur_demo"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("relblur_demo"),
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -61,9 +59,7 @@ def reproduce(
     ),
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder with realmff/NNN_a.png + _b.png, dpdd*/NN_f4.png + _f22.png.", show_default=False
-        ),
+        typer.Option(help="Folder with realmff/NNN_a.png + _b.png, dpdd*/NN_f4.png + _f22.png.", show_default=False),
     ] = None,
     method: MethodOption = MethodName.paper,
     limit: Annotated[
@@ -104,8 +100,12 @@ def reproduce(
                 f"Table I, method {method.value}",
                 ("data set", "pairs", "resolution", "e_B", "e_F", "unblurred e_B", "unblurred e_F"),
                 [
-                    (row.data_set, row.pair, row.resolution)
-                    + tuple(f"{x:.4f}" for x in (row.e_b, row.e_f, row.unblurred_e_b, row.unblurred_e_f))
+                    (
+                        row.data_set,
+                        row.pair,
+                        row.resolution,
+                        *(f"{x:.4f}" for x in (row.e_b, row.e_f, row.unblurred_e_b, row.unblurred_e_f)),
+                    )
                     for row in means(table)
                 ],
             )

@@ -103,9 +103,7 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
             if _debug:
                 raise
             detail = " ".join(str(error).split())
-            say(
-                f"relblur: unexpected {type(error).__name__}: {detail}; run 'relblur --debug ...' and report it"
-            )
+            say(f"relblur: unexpected {type(error).__name__}: {detail}; run 'relblur --debug ...' and report it")
             raise typer.Exit(EXIT_BUG) from None
 
     return run

@@ -1,0 +1,120 @@
+"""The paper's figures, measured: ramps (Fig. 1), real pairs (Table I), start-up.
+
+    python benchmarks/framework.py [--data DIR] [--images camera,brick]
+
+Prints Markdown tables and writes benchmarks/results/framework.json. Real pairs are read
+from ../shared/data unless --data says otherwise, and left out if there are none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import machine
+import numpy as np
+from photographs import RAMP_IMAGES, grey
+
+from relblur import estimate_blur, resynthesize, synth
+from relblur.files import write_image
+from relblur.reproduce import means, reproduce
+
+TARGETS = {"paper": (0.018, 1e-3), "refined": (0.002, 1e-4)}
+
+
+def ramps(images: list[str]) -> list[dict[str, object]]:
+    print("| image | ramp | method | mean relative error | re-made MAE | flagged flat | time (s) | target |")
+    print("|---|---|---|---|---|---|---|---|")
+    rows: list[dict[str, object]] = []
+    for name in images:
+        image = grey(name)
+        for axis, direction in ((0, "down"), (1, "right")):
+            truth = synth.ramp(image.shape, 1.0, 2.0, axis)
+            blurred = synth.blur_with_map(image, truth)
+            for method in ("paper", "window", "refined"):
+                start = time.perf_counter()
+                found = estimate_blur(image, blurred, sharper="first", method=method)
+                seconds = time.perf_counter() - start
+                known = np.isfinite(found.sigma) & ((found.flags & 64) == 0)
+                error = float((np.abs(found.sigma - truth) / truth)[known].mean())
+                remade = float(np.abs(resynthesize(image, blurred, found) - blurred)[known].mean())
+                met = ""
+                if method in TARGETS:
+                    met = "met" if error <= TARGETS[method][0] and remade <= TARGETS[method][1] else "MISSED"
+                row = dict(image=name, ramp=direction, method=method, error=error, remade=remade)
+                row |= dict(flagged=float(1 - known.mean()), seconds=seconds, target=met)
+                rows.append(row)
+                print(
+                    f"| {name} | {direction} | {method} | {error:.3%} | {remade:.6f} | {1 - known.mean():.2%} "
+                    f"| {seconds:.2f} | {met} |",
+                    flush=True,
+                )
+    return rows
+
+
+def real_pairs(data: Path) -> list[dict[str, object]]:
+    with tempfile.TemporaryDirectory() as folder:
+        _, table = reproduce(Path(folder), data)
+    print("\n| data set | pairs | resolution | e_B | e_F | unblurred e_B | unblurred e_F | scored | time (s) |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in means(table):
+        print(
+            f"| {row.data_set} | {row.pair} | {row.resolution} | {row.e_b:.4f} | {row.e_f:.4f} | {row.unblurred_e_b:.4f} "
+            f"| {row.unblurred_e_f:.4f} | {row.scored_fraction:.0%} | {row.seconds:.2f} |"
+        )
+    return [vars(row) for row in table]
+
+
+def start_up() -> list[dict[str, object]]:
+    """Time ``import relblur`` and a whole ``relblur estimate`` on a 625 x 433 colour pair."""
+    from relblur.demo import photograph
+
+    image = np.tile(photograph("coffee"), (2, 2, 1))[:433, :625] / 255.0
+    first, second = synth.pair(image, synth.ramp(image.shape[:2], -2, 2, 1), channel_axis=-1)
+    rows: list[dict[str, object]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [str(Path(folder) / name) for name in ("first.png", "second.png")]
+        for path, blurred in zip(paths, (first, second), strict=True):
+            write_image(path, synth.degrade(blurred, bits=8))
+        run = [sys.executable, "-m", "relblur.cli.app", "estimate", *paths, "--force", "-o", f"{folder}/out"]
+        commands = {"import relblur": [sys.executable, "-c", "import relblur"]}
+        commands |= {f"relblur estimate --method {m}": [*run, "--method", m] for m in ("refined", "window", "paper")}
+        bare = _fastest([sys.executable, "-c", "pass"])
+        print("\n| command | seconds, whole process, best of 3 | of which Python itself |\n|---|---|---|")
+        for name, command in commands.items():
+            seconds = _fastest(command)
+            rows.append({"command": name, "seconds": seconds, "python": bare})
+            print(f"| {name} | {seconds:.2f} | {bare:.2f} |", flush=True)
+    return rows
+
+
+def _fastest(command: list[str]) -> float:
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "../shared/data")
+    parser.add_argument("--images", default=",".join(RAMP_IMAGES))
+    options = parser.parse_args()
+    print(machine.describe(), "\n")
+    result: dict[str, object] = {"ramps": ramps(options.images.split(","))}
+    if options.data.is_dir():
+        result["real_pairs"] = real_pairs(options.data)
+    else:
+        print(f"\nno real pairs: {options.data} is not there")
+    result["start_up"] = start_up()
+    print("\nwritten:", machine.write("framework", result))
+
+
+if __name__ == "__main__":
+    main()
