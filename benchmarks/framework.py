@@ -19,7 +19,7 @@ import machine
 import numpy as np
 from photographs import RAMP_IMAGES, grey
 
-from relblur import estimate_blur, resynthesize, synth
+from relblur import Flag, estimate_blur, resynthesize, synth
 from relblur.files import write_image
 from relblur.reproduce import means, reproduce
 
@@ -39,14 +39,14 @@ def ramps(images: list[str]) -> list[dict[str, object]]:
                 start = time.perf_counter()
                 found = estimate_blur(image, blurred, sharper="first", method=method)
                 seconds = time.perf_counter() - start
-                known = np.isfinite(found.sigma) & ((found.flags & 64) == 0)
+                known = np.isfinite(found.sigma) & ((found.flags & np.uint8(Flag.FILLED)) == 0)
                 error = float((np.abs(found.sigma - truth) / truth)[known].mean())
                 remade = float(np.abs(resynthesize(image, blurred, found) - blurred)[known].mean())
                 met = ""
                 if method in TARGETS:
                     met = "met" if error <= TARGETS[method][0] and remade <= TARGETS[method][1] else "MISSED"
-                row = dict(image=name, ramp=direction, method=method, error=error, remade=remade)
-                row |= dict(flagged=float(1 - known.mean()), seconds=seconds, target=met)
+                row = {"image": name, "ramp": direction, "method": method, "error": error, "remade": remade}
+                row |= {"flagged": float(1 - known.mean()), "seconds": seconds, "target": met}
                 rows.append(row)
                 print(
                     f"| {name} | {direction} | {method} | {error:.3%} | {remade:.6f} | {1 - known.mean():.2%} "
@@ -63,8 +63,8 @@ def real_pairs(data: Path) -> list[dict[str, object]]:
     print("|---|---|---|---|---|---|---|---|---|")
     for row in means(table):
         print(
-            f"| {row.data_set} | {row.pair} | {row.resolution} | {row.e_b:.4f} | {row.e_f:.4f} | {row.unblurred_e_b:.4f} "
-            f"| {row.unblurred_e_f:.4f} | {row.scored_fraction:.0%} | {row.seconds:.2f} |"
+            f"| {row.data_set} | {row.pair} | {row.resolution} | {row.e_b:.4f} | {row.e_f:.4f} "
+            f"| {row.unblurred_e_b:.4f} | {row.unblurred_e_f:.4f} | {row.scored_fraction:.0%} | {row.seconds:.2f} |"
         )
     return [vars(row) for row in table]
 
