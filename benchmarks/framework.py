@@ -15,10 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-import machine
 import numpy as np
-from photographs import RAMP_IMAGES, grey
 
+import machine
+from photographs import RAMP_IMAGES, grey
 from relblur import Flag, estimate_blur, resynthesize, synth
 from relblur.files import write_image
 from relblur.reproduce import means, reproduce

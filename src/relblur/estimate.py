@@ -210,7 +210,7 @@ def _finish(request: Request, method: str, answer: Answer) -> BlurMap:
         np.where(unknown, np.nan, answer.s),
         np.where(unknown, np.nan, answer.stderr),
         flags,
-        np.where(unknown, 0, answer.sharper).astype(np.int8),
+        answer.sharper,
         settings,
     )
 
