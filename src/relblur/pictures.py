@@ -60,7 +60,8 @@ def panels_picture(path: PathLike, panels: Sequence[Panel], *, columns: int = 3,
     columns = min(columns, len(panels))
     rows = math.ceil(len(panels) / columns)
     panel_width = 4.4
-    panel_height = min(max(panel_width * height / width, 1.6), 7.0) + 0.35
+    # A colour bar takes a tenth of the width.
+    panel_height = min(max(0.9 * panel_width * height / width, 1.4), 7.0) + 0.3
     figure = _figure(columns * panel_width, rows * panel_height + (0.4 if heading else 0.1))
     axes = figure.subplots(rows, columns, squeeze=False)
     for axis, panel in zip(axes.flat, panels, strict=False):
