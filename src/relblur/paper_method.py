@@ -20,6 +20,7 @@ import numpy as np
 
 from ._typing import AnyArray, BoolArray, FloatArray, Progress
 from .bank import count_workers, gaussian_bank
+from .engines import Engine
 from .kernels import kernel_radius
 from .strips import cut_into_strips
 
@@ -30,7 +31,7 @@ __all__ = ["GridRoots", "estimate_on_grid"]
 #: neighbours on the grid.
 TOUCHING = 0.3
 
-ROWS_AT_ONCE = 32
+PIXELS_AT_ONCE = 2048
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def estimate_on_grid(
     sigmas: FloatArray,
     window: int,
     noise: float,
+    engine: Engine,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> GridRoots:
@@ -68,7 +70,7 @@ def estimate_on_grid(
     reach = kernel_radius(float(sigmas[-1])) + window // 2
     for strip in cut_into_strips((sharp, blurry), reach, 3 * sigmas.size):
         sharp_part, blurry_part = strip.images
-        part = _solve(sharp_part, blurry_part, sigmas, window, noise, count_workers(workers))
+        part = _solve(sharp_part, blurry_part, sigmas, window, noise, engine, count_workers(workers))
         inner = (slice(reach, part.sigma.shape[0] - reach), slice(reach, part.sigma.shape[1] - reach))
         for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
             getattr(result, name)[strip.rows] = getattr(part, name)[inner]
@@ -78,11 +80,11 @@ def estimate_on_grid(
 
 
 def _solve(
-    sharp: FloatArray, blurry: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
+    sharp: FloatArray, blurry: FloatArray, sigmas: FloatArray, window: int, noise: float, engine: Engine, workers: int
 ) -> GridRoots:
-    misfit = gaussian_bank(sharp, sigmas, mode="nearest", workers=workers)
+    misfit = gaussian_bank(sharp, sigmas, mode="nearest", engine=engine.name, workers=workers)
     misfit -= blurry
-    common, window_stderr, residual = _ask_the_neighbours(misfit, sigmas, window, noise, workers)
+    common, window_stderr, residual = _ask_the_neighbours(misfit, sigmas, window, noise, engine, workers)
     sigma, has_root, roots = _nearest_root_everywhere(misfit, sigmas, common, workers)
 
     index = _nearest(sigmas, sigma)
@@ -98,15 +100,13 @@ def _solve(
 
 
 def _ask_the_neighbours(
-    misfit: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
+    misfit: FloatArray, sigmas: FloatArray, window: int, noise: float, engine: Engine, workers: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sigma that fits a window best, its standard error, and the noise there."""
-    from scipy import ndimage
-
     energy = np.empty_like(misfit)
 
     def average(m: int) -> None:
-        ndimage.uniform_filter(misfit[m] ** 2, window, output=energy[m])
+        energy[m] = engine.box_mean(misfit[m] ** 2, window)
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(average, range(sigmas.size)))
@@ -132,80 +132,82 @@ def _ask_the_neighbours(
 def _nearest_root_everywhere(
     misfit: FloatArray, sigmas: FloatArray, common: FloatArray, workers: int
 ) -> tuple[FloatArray, BoolArray, AnyArray]:
-    """Run :func:`_nearest_root` over blocks of rows, which fit the processor's cache, in threads."""
-    blocks = [slice(top, top + ROWS_AT_ONCE) for top in range(0, common.shape[0], ROWS_AT_ONCE)]
+    """Run :func:`_nearest_root` over blocks of pixels that fit the processor's cache, in threads."""
+    flat_misfit, flat_common = misfit.reshape(sigmas.size, -1), common.ravel()
+    blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, flat_common.size, PIXELS_AT_ONCE)]
     with ThreadPoolExecutor(workers) as pool:
-        parts = list(pool.map(lambda rows: _nearest_root(misfit[:, rows], sigmas, common[rows]), blocks))
-    sigma, has_root, roots = (np.concatenate(column) for column in zip(*parts, strict=True))
+        parts = list(pool.map(lambda b: _nearest_root(flat_misfit[:, b], sigmas, flat_common[b]), blocks))
+    sigma, has_root, roots = (np.concatenate(column).reshape(common.shape) for column in zip(*parts, strict=True))
     return sigma, has_root, roots
 
 
 def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) -> tuple[FloatArray, BoolArray, AnyArray]:
     """Return the root of the misfit nearest to the neighbours' sigma, and how many there are.
 
-    Where there is none, the sigma at which the curve comes nearest to zero stands in: of
-    several such turning points again the one nearest to the neighbours' sigma.
+    ``misfit`` is (M, pixels). Where there is no root, the sigma at which the curve comes
+    nearest to zero stands in: of several such turning points again the one nearest to the
+    neighbours' sigma, and failing those the better end of the grid.
     """
-    nearest = np.full(common.shape, np.inf)
-    distance = np.full(common.shape, np.inf)
-    count = np.zeros(common.shape, dtype=np.uint8)
+    grid = np.broadcast_to(sigmas[:, None], misfit.shape)
+    better_end = np.where(np.abs(misfit[0]) <= np.abs(misfit[-1]), sigmas[0], sigmas[-1])[None]
+    crossing, cross_at = _crossings(misfit, sigmas)
+    turning, touching, turn_at = _turning_points(misfit, sigmas)
+    on_grid = misfit == 0
+
+    candidates = np.concatenate([grid, cross_at, turn_at, better_end])
     # Stand-ins are further than any root can be.
     handicap = float(sigmas[-1] - sigmas[0]) + 1
-
-    def offer(sigma: FloatArray | float, exists: BoolArray, far_by: float = 0.0) -> None:
-        nonlocal nearest, distance
-        far = np.where(exists, np.abs(sigma - common) + far_by, np.inf)
-        closer = far < distance
-        nearest = np.where(closer, sigma, nearest)
-        distance = np.where(closer, far, distance)
-        if not far_by:
-            np.add(count, exists, out=count, casting="unsafe")
-
-    ends = (np.abs(misfit[0]) <= np.abs(misfit[-1])), (np.abs(misfit[-1]) < np.abs(misfit[0]))
-    offer(sigmas[0], ends[0], 2 * handicap)
-    offer(sigmas[-1], ends[1], 2 * handicap)
-    for m in range(sigmas.size):
-        here = misfit[m]
-        offer(sigmas[m], here == 0)
-        if m + 1 < sigmas.size:
-            after = misfit[m + 1]
-            crossing = (here > 0) != (after > 0)
-            crossing &= (here != 0) & (after != 0)
-            share = _crossing_share(misfit, m, crossing)
-            offer(sigmas[m] + share * (sigmas[m + 1] - sigmas[m]), crossing)
-        if 0 < m < sigmas.size - 1:
-            before, after = misfit[m - 1], misfit[m + 1]
-            bend = before - 2 * here + after
-            same_side = (before * here > 0) & (after * here > 0)
-            turning = same_side & (np.abs(here) <= np.abs(before)) & (np.abs(here) <= np.abs(after))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                at = np.where(turning & (bend != 0), (before - after) / (2 * bend), 0.0)
-                lowest = here - 0.25 * (before - after) * at
-            outer = np.minimum(np.abs(before), np.abs(after))
-            touching = turning & ((lowest * here <= 0) | (np.abs(lowest) <= TOUCHING * outer))
-            h = (sigmas[m + 1] - sigmas[m - 1]) / 2
-            turn = sigmas[m] + at.clip(-1, 1) * h
-            offer(turn, touching)
-            offer(turn, turning & ~touching, handicap)
-    return nearest, distance < handicap, count
+    penalty = np.concatenate(
+        [
+            np.where(on_grid, 0.0, np.inf),
+            np.where(crossing, 0.0, np.inf),
+            np.where(touching, 0.0, np.where(turning, handicap, np.inf)),
+            np.full_like(better_end, 2 * handicap),
+        ]
+    )
+    distance = np.abs(candidates - common) + penalty
+    best = distance.argmin(axis=0)[None]
+    chosen = np.take_along_axis(candidates, best, 0)[0]
+    has_root = np.take_along_axis(distance, best, 0)[0] < handicap
+    return chosen, has_root, (penalty == 0).sum(axis=0).astype(np.uint8)
 
 
-def _crossing_share(misfit: FloatArray, m: int, crossing: BoolArray) -> FloatArray:
-    """Where between levels m and m + 1 the misfit is zero, 0 to 1.
+def _crossings(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Return where the misfit changes sign between levels, and at which sigma.
 
-    The straight line's zero, and one Newton step on the parabola that has the mean bend of
-    the two levels: near a turning point the line alone is off by a good part of a step.
+    The zero is the straight line's, and one Newton step on the parabola that has the mean
+    bend of the two levels: near a turning point the line alone is off by a good part of a
+    step.
     """
-    here, after = misfit[m], misfit[m + 1]
-    inner = range(1, len(misfit) - 1)
-    bends = [misfit[k - 1] - 2 * misfit[k] + misfit[k + 1] for k in (m, m + 1) if k in inner]
-    bend = sum(bends) / len(bends) if bends else np.zeros_like(here)
+    here, after = misfit[:-1], misfit[1:]
+    crossing = here * after < 0
+    bend = np.zeros_like(misfit)
+    bend[1:-1] = misfit[:-2] - 2 * misfit[1:-1] + misfit[2:]
+    # At the ends of the grid only one of the two levels has a bend.
+    known = np.full((sigmas.size, 1), 1.0)
+    known[[0, -1]] = 0.0
+    mean_bend = (bend[:-1] + bend[1:]) / np.maximum(known[:-1] + known[1:], 1.0)
+    rise = after - here
     with np.errstate(divide="ignore", invalid="ignore"):
-        x = np.where(crossing, here / (here - after), 0.0)
-        value = -0.5 * bend * x * (1 - x)
-        slope = (after - here) - 0.5 * bend * (1 - 2 * x)
-        step = np.where(slope * (after - here) > 0, value / slope, 0.0)
-    return (x - step).clip(0, 1)
+        x = np.where(crossing, -here / rise, 0.0)
+        slope = rise - 0.5 * mean_bend * (1 - 2 * x)
+        step = np.where(crossing & (slope * rise > 0), -0.5 * mean_bend * x * (1 - x) / slope, 0.0)
+    return crossing, sigmas[:-1, None] + (x - step).clip(0, 1) * np.diff(sigmas)[:, None]
+
+
+def _turning_points(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, BoolArray, FloatArray]:
+    """Return where |misfit| has a minimum without a change of sign, whether it touches zero, and at which sigma."""
+    before, here, after = misfit[:-2], misfit[1:-1], misfit[2:]
+    same_side = (before * here > 0) & (after * here > 0)
+    turning = same_side & (np.abs(here) <= np.abs(before)) & (np.abs(here) <= np.abs(after))
+    bend = before - 2 * here + after
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at = np.where(turning & (bend != 0), (before - after) / (2 * bend), 0.0).clip(-1, 1)
+    lowest = here - 0.25 * (before - after) * at
+    outer = np.minimum(np.abs(before), np.abs(after))
+    touching = turning & ((lowest * here <= 0) | (np.abs(lowest) <= TOUCHING * outer))
+    half_width = (sigmas[2:] - sigmas[:-2])[:, None] / 2
+    return turning, touching, sigmas[1:-1, None] + at * half_width
 
 
 def _nearest(sigmas: FloatArray, sigma: FloatArray) -> AnyArray:

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._typing import AnyArray, FloatArray
+from ._typing import AnyArray, FloatArray, UInt8Array
 from .files import PathLike, replacing
 from .results import BlurMap, Flag
 
-__all__ = ["Panel", "colour_map_picture", "panels_picture", "photo"]
+__all__ = ["Panel", "colour_map_picture", "flag_colours", "lines_picture", "panels_picture", "photo"]
 
 Kind = Literal["photo", "sigma", "stderr", "side", "flags", "error", "count", "grey"]
 
@@ -112,7 +112,7 @@ def _figure(width: float, height: float) -> Any:
 
 def _write(path: PathLike, figure: Any) -> None:
     stream = io.BytesIO()
-    figure.savefig(stream, format="png")
+    figure.savefig(stream, format="png", pil_kwargs={"compress_level": 4})
     with replacing(path) as target:
         target.write(stream.getvalue())
 
@@ -152,21 +152,33 @@ def _scale(panel: Panel) -> tuple[float, float, str]:
     return 0.0, top, {"stderr": "magma", "error": "inferno", "count": "cividis"}[panel.kind]
 
 
+def flag_colours(flags: AnyArray) -> UInt8Array:
+    """Return flags as an (H, W, 3) picture, one colour a flag; the later of two flags shows."""
+    picture = np.empty((*flags.shape, 3), dtype=np.uint8)
+    picture[:] = _rgb(FLAG_COLOURS["ok"])
+    for flag in Flag:
+        picture[(flags & np.uint8(flag)) != 0] = _rgb(FLAG_COLOURS[_flag_name(flag)])
+    return picture
+
+
 def _draw_flags(axis: Any, flags: AnyArray) -> None:
-    from matplotlib.colors import to_rgb
     from matplotlib.patches import Patch
 
-    picture = np.empty((*flags.shape, 3))
-    picture[:] = to_rgb(FLAG_COLOURS["ok"])
-    shown = [("no flag", "ok", float((flags == 0).mean()))]
-    for flag in Flag:
-        name = str(flag.name).lower().replace("_", " ")
-        here = (flags & np.uint8(flag)) != 0
-        if here.any():
-            picture[here] = to_rgb(FLAG_COLOURS[name])
-            shown.append((name, name, float(here.mean())))
-    axis.imshow(picture, interpolation="nearest")
+    axis.imshow(flag_colours(flags), interpolation="nearest")
+    shares = [("no flag", "ok", float((flags == 0).mean()))]
+    shares += [(_flag_name(f), _flag_name(f), float(((flags & np.uint8(f)) != 0).mean())) for f in Flag]
     handles = [
-        Patch(facecolor=FLAG_COLOURS[key], edgecolor="0.4", label=f"{name} {share:.1%}") for name, key, share in shown
+        Patch(facecolor=FLAG_COLOURS[key], edgecolor="0.4", label=f"{name} {share:.1%}")
+        for name, key, share in shares
+        if share > 0
     ]
     axis.legend(handles=handles, fontsize=7, loc="lower right", framealpha=0.9)
+
+
+def _flag_name(flag: Flag) -> str:
+    return str(flag.name).lower().replace("_", " ")
+
+
+def _rgb(colour: str) -> tuple[int, int, int]:
+    red, green, blue = bytes.fromhex(colour.removeprefix("#"))
+    return red, green, blue

@@ -10,6 +10,7 @@ import numpy as np
 
 from ._typing import AnyArray
 from .bank import gaussian_bank
+from .engines import choose_engine
 from .errors import OutputExistsError
 from .evaluate import observed_blurrier, resynthesize
 from .files import replacing, write_image
@@ -17,7 +18,7 @@ from .inputs import as_pair, grey
 from .noise import rounding_noise
 from .pairs import FilePair
 from .paper_method import estimate_on_grid
-from .pictures import Panel, colour_map_picture, panels_picture
+from .pictures import Panel, colour_map_picture, flag_colours, panels_picture
 from .results import BlurMap, Flag
 from .settings import PAPER_WINDOW, paper_sigmas
 from .sharpness import local_sharpness
@@ -94,9 +95,9 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
     blur_map.save(folder / "sigma.png")
     colour_map_picture(folder / "sigma_colour.png", blur_map, "sigma")
     colour_map_picture(folder / "stderr_colour.png", blur_map, "stderr")
-    side = ("where each image is the sharper", blur_map.sharper.astype(float), "side")
-    panels_picture(folder / "sharper.png", [Panel(*side)])  # type: ignore[arg-type]
-    panels_picture(folder / "flags.png", [Panel("flags", blur_map.flags, "flags")])
+    # Plain pictures for other programs: 255 = first is sharper, 0 = second, 128 = neither.
+    write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8))
+    write_image(folder / "flags.png", flag_colours(blur_map.flags))
     write_image(folder / "remade.png", _as_8_bit(made))
     overview = [
         Panel("first", pair.first),
@@ -154,7 +155,8 @@ def write_steps(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool 
     )
     grid = np.array([sigma for sigma in paper_sigmas() if sigma <= min(first.shape) / 2])
     window = min(PAPER_WINDOW, min(first.shape) - 1 + min(first.shape) % 2)
-    roots = estimate_on_grid(first, second, grid, window, noise)
+    engine = choose_engine()
+    roots = estimate_on_grid(first, second, grid, window, noise, engine)
     panels_picture(
         folder / "4_candidates.png",
         [
@@ -163,7 +165,7 @@ def write_steps(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool 
         ],
         columns=2,
     )
-    fit = estimate_in_windows(checked.first, checked.second, signed_nodes(float(grid[-1])), window, noise)
+    fit = estimate_in_windows(checked.first, checked.second, signed_nodes(float(grid[-1])), window, noise, engine)
     local = np.sign(fit.s) * np.sqrt(np.abs(fit.s))
     panels_picture(folder / "5_window.png", [Panel(f"{window}x{window} window, signed (px)", local, "sigma")])
     panels_picture(

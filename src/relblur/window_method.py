@@ -20,13 +20,14 @@ noise gain; otherwise the most blurring node would win wherever the images say n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from ._typing import AnyArray, BoolArray, FloatArray, Progress
-from .bank import count_workers, filter_separable
+from .bank import count_workers
+from .engines import Engine
 from .kernels import band_limited_kernel, kernel_radius, noise_gain
 from .settings import Sharper
 from .strips import cut_into_strips
@@ -74,13 +75,14 @@ def signed_nodes(max_sigma: float, sharper: Sharper = "auto", spacing: float = N
     return Nodes(t, LINEAR_BELOW * np.sinh(t))
 
 
-def signed_residual(first: FloatArray, second: FloatArray, s: float, mode: str = "nearest") -> FloatArray:
-    """Return e(s) for (H, W) or (H, W, C) images."""
+def signed_residual(first: FloatArray, second: FloatArray, s: float, engine: Engine) -> FloatArray:
+    """Return e(s) for (H, W, C) images."""
     if s == 0:
         return second - first
     sharp, blurry, sign = (first, second, 1.0) if s > 0 else (second, first, -1.0)
     kernel = band_limited_kernel(abs(s))
-    return sign * (blurry - _per_channel(filter_separable, sharp, kernel, mode))
+    channels = [engine.filter_separable(sharp[:, :, c], kernel, "nearest") for c in range(sharp.shape[2])]
+    return sign * (blurry - np.stack(channels, axis=2))
 
 
 def estimate_in_windows(
@@ -89,6 +91,7 @@ def estimate_in_windows(
     nodes: Nodes,
     window: int,
     noise: float,
+    engine: Engine,
     usable: BoolArray | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -105,7 +108,7 @@ def estimate_in_windows(
     planes = (first.shape[2] + 4) * nodes.s.size
     for strip in cut_into_strips((first, second, weight), reach, planes):
         one, two, usable_part = strip.images
-        part = _fit_strip(one, two, usable_part, nodes, window, noise, count_workers(workers))
+        part = _fit_strip(one, two, usable_part, nodes, window, noise, engine, count_workers(workers))
         inner = (slice(reach, part.s.shape[0] - reach), slice(reach, part.s.shape[1] - reach))
         for name in ("s", "stderr", "at_limit"):
             getattr(fit, name)[strip.rows] = getattr(part, name)[inner]
@@ -121,26 +124,23 @@ def _fit_strip(
     nodes: Nodes,
     window: int,
     noise: float,
+    engine: Engine,
     workers: int,
 ) -> WindowFit:
-    from concurrent.futures import ThreadPoolExecutor
-
-    from scipy import ndimage
-
     channels = first.shape[2]
     root_weight = np.sqrt(weight)[:, :, None]
 
     def window_sum(product: FloatArray) -> FloatArray:
         flat = product.sum(axis=2) if channels > 1 else product[:, :, 0]
-        return np.asarray(ndimage.uniform_filter(flat, window)) * window**2
+        return engine.box_mean(np.ascontiguousarray(flat), window) * window**2
 
     with ThreadPoolExecutor(workers) as pool:
-        e = list(pool.map(lambda s: signed_residual(first, second, float(s)) * root_weight, nodes.s))
+        e = list(pool.map(lambda s: signed_residual(first, second, float(s), engine) * root_weight, nodes.s))
         count = len(e)
         a = np.stack(list(pool.map(lambda k: window_sum(e[k] * e[k]), range(count))))
         b = np.stack(list(pool.map(lambda k: window_sum(e[k] * e[k + 1]), range(count - 1))))
         c = np.stack(list(pool.map(lambda k: window_sum(e[k - 1] * e[k + 1]), range(1, count - 1))))
-    samples = np.asarray(ndimage.uniform_filter(weight, window)) * window**2 * channels
+    samples = engine.box_mean(np.ascontiguousarray(weight), window) * window**2 * channels
 
     gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s])
     # Adding the least noise keeps exact zeros (identical images) from being decided by rounding.
@@ -196,9 +196,3 @@ def _minimum_between_nodes(
     for end in ends:
         at_limit |= np.abs(t - nodes.t[end]) < 1e-9
     return WindowFit(s, stderr, at_limit)
-
-
-def _per_channel(filter_: Callable[..., AnyArray], image: FloatArray, kernel: FloatArray, mode: str) -> FloatArray:
-    if image.ndim == 2:
-        return filter_(image, kernel, mode=mode)
-    return np.stack([filter_(image[:, :, c], kernel, mode=mode) for c in range(image.shape[2])], axis=2)

@@ -1,0 +1,128 @@
+"""Equation 25: fewer pixels without aliasing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from relblur import InputError, decimate
+from relblur.decimation import decimation_kernel
+
+
+def _gain(kernel: np.ndarray, frequency: np.ndarray) -> np.ndarray:
+    """Response at frequencies in cycles per pixel."""
+    k = np.arange(kernel.size) - kernel.size // 2
+    return np.cos(2 * np.pi * np.outer(frequency, k)) @ kernel
+
+
+@pytest.mark.parametrize(("factor", "half_width", "beta"), [(2, 8, 10.0), (3, 12, 10.0), (2, 20, 5.0)])
+def test_kernel_is_eq_25_with_unit_gain_at_zero_frequency(factor, half_width, beta):
+    k = np.arange(-half_width, half_width + 1)
+    x = np.where(k == 0, 1e-20, np.pi * k / factor)
+    literal = np.sin(x) / x * np.i0(beta * np.sqrt(1 - (k / half_width) ** 2)) / np.i0(beta)
+    kernel = decimation_kernel(factor, half_width, beta)
+    assert_allclose(kernel, literal / literal.sum(), atol=1e-14)
+    assert_allclose(kernel.sum(), 1)
+
+
+def test_default_kernel_is_the_papers():
+    assert decimation_kernel(2).size == 17
+    assert_array_equal(decimation_kernel(2), decimation_kernel(2, 8, 10.0))
+
+
+def test_frequency_response_of_the_papers_kernel():
+    kernel = decimation_kernel(2)
+    assert_allclose(_gain(kernel, np.linspace(0, 0.05, 6)), 1, atol=0.01)
+    assert_allclose(_gain(kernel, np.array([0.25])), 0.5, atol=0.02)  # the cut-off is the new Nyquist frequency
+    assert np.abs(_gain(kernel, np.linspace(0.45, 0.5, 21))).max() < 1e-3  # 60 dB
+
+
+@pytest.mark.parametrize("factor", [2, 3, 4, 5, 6, 7])
+def test_what_would_alias_onto_zero_frequency_is_suppressed(factor):
+    # cos(2 pi x / factor) sampled every `factor` pixels is a constant: without a filter it would stay whole.
+    x = np.arange(40 * factor)
+    stripes = np.broadcast_to(np.cos(2 * np.pi * x / factor), (40 * factor, 40 * factor))
+    assert np.abs(decimate(stripes, factor)[5:-5, 5:-5]).max() < 3e-3
+
+
+@pytest.mark.parametrize("factor", [2, 3, 4])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_band_limited_sinusoid_survives(factor, axis):
+    period = 16 * factor
+    x = np.arange(12 * period)
+    wave = np.broadcast_to(0.5 + 0.4 * np.sin(2 * np.pi * x / period), (64, x.size))
+    wave = wave if axis == 1 else wave.T
+    small = decimate(wave, factor)
+    inner = np.s_[16:-16]
+    kept = small[10, inner] if axis == 1 else small[inner, 10]
+    assert_allclose(kept, 0.5 + 0.4 * np.sin(2 * np.pi * x[::factor][inner] / period), atol=0.01)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3, 4, 5, 12])
+def test_a_constant_keeps_its_value(factor):
+    assert_allclose(decimate(np.full((37, 50), 0.3), factor), 0.3, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("factor", "steps"), [(4, (2, 2)), (8, (2, 2, 2)), (6, (2, 3)), (9, (3, 3))])
+def test_composite_factors_are_done_prime_by_prime(texture, factor, steps):
+    wanted = texture
+    for step in steps:
+        wanted = decimate(wanted, step)
+    assert_array_equal(decimate(texture, factor), wanted)
+
+
+@pytest.mark.parametrize("shape", [(433, 625), (97, 64), (5, 5), (11, 7)])
+@pytest.mark.parametrize("factor", [2, 3, 4, 5])
+def test_odd_sizes_are_rounded_up(shape, factor):
+    small = decimate(np.ones(shape), factor)
+    once = [-(-n // factor) for n in shape]
+    assert list(small.shape) == once
+
+
+def test_the_first_row_and_column_are_kept(texture):
+    # A wide spot around pixel (0, 0) stays there: no half-pixel shift between the two images of a pair.
+    y, x = np.indices((65, 65))
+    spot = np.exp(-((y - 32) ** 2 + (x - 32) ** 2) / (2 * 6.0**2))
+    small = decimate(spot, 2)
+    assert np.unravel_index(small.argmax(), small.shape) == (16, 16)
+    assert_allclose(small, small[::-1, ::-1], atol=1e-12)
+
+
+def test_factor_one_changes_nothing(texture):
+    assert_array_equal(decimate(texture, 1), texture)
+
+
+def test_channels_are_decimated_alike_and_come_out_last(colour):
+    small = decimate(colour, 3, channel_axis=-1)
+    assert small.shape == (24, 30, 3)
+    for c in range(3):
+        assert_allclose(small[:, :, c], decimate(colour[:, :, c], 3), atol=1e-14)
+    assert_array_equal(decimate(np.moveaxis(colour, -1, 0), 3, channel_axis=0), small)
+
+
+def test_integers_are_divided_by_their_full_scale(texture):
+    stored = np.rint(texture * 65535).astype(np.uint16)
+    assert_allclose(decimate(stored, 2), decimate(stored / 65535.0, 2), atol=1e-14)
+
+
+def test_more_taps_cut_more_steeply():
+    frequency = np.array([0.32])
+    assert abs(_gain(decimation_kernel(2, 24), frequency)) < 0.1 * abs(_gain(decimation_kernel(2, 8), frequency))
+
+
+@pytest.mark.parametrize(
+    ("factor", "keywords", "message"),
+    [
+        (0, {}, "factor must be a whole number >= 1, got 0"),
+        (2.0, {}, "factor must be a whole number >= 1, got 2.0"),
+        (True, {}, "factor must be a whole number"),
+        (41, {}, "factor=41 exceeds the image's shorter side, 40 px; use a smaller one"),
+        (2, {"half_width": 0}, "half_width must be a whole number >= 1"),
+        (2, {"half_width": 1.5}, "half_width must be a whole number >= 1, got 1.5"),
+        (2, {"beta": -1}, "beta must be finite and > 0, got -1"),
+    ],
+)
+def test_bad_values_are_refused_by_name(factor, keywords, message):
+    with pytest.raises(InputError, match=message):
+        decimate(np.zeros((40, 50)), factor, **keywords)

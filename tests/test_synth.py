@@ -1,0 +1,201 @@
+"""Images whose relative blur is known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import ndimage
+
+from relblur import InputError, gaussian_bank, synth
+from relblur.kernels import band_limited_kernel, sampled_kernel
+
+
+def _separable(image, kernel):
+    return ndimage.correlate1d(ndimage.correlate1d(image, kernel, 0), kernel, 1)
+
+
+def _brute_force(image, sigma, kernel):
+    """Equation 9 pixel by pixel: a weighted sum over the mirrored neighbourhood."""
+    out = np.empty_like(image)
+    height, width = image.shape
+    mirror = lambda i, n: min(i % (2 * n), 2 * n - 1 - i % (2 * n))  # noqa: E731
+    for y in range(height):
+        for x in range(width):
+            taps = kernel(sigma[y, x])
+            r = taps.size // 2
+            total = 0.0
+            for dy in range(-r, r + 1):
+                for dx in range(-r, r + 1):
+                    total += taps[dy + r] * taps[dx + r] * image[mirror(y + dy, height), mirror(x + dx, width)]
+            out[y, x] = total
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "tolerance"),
+    [("sampled", sampled_kernel, 1e-12), ("band_limited", lambda s: band_limited_kernel(s**2), 1e-7)],
+)
+def test_gather_model_against_an_explicit_sum(texture, name, kernel, tolerance):
+    image = texture[:11, :13]
+    sigma = np.random.default_rng(0).uniform(0.0, 1.6, image.shape)
+    sigma[2, 3] = 0.0
+    assert_allclose(
+        synth.blur_with_map(image, sigma, kernel=name), _brute_force(image, sigma, kernel), rtol=0, atol=tolerance
+    )
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.5, 4.0])
+def test_a_constant_map_is_the_bank(texture, sigma):
+    assert_allclose(synth.blur_with_map(texture, sigma), gaussian_bank(texture, [sigma])[0], atol=1e-12)
+    wanted = _separable(texture, band_limited_kernel(sigma**2))
+    assert_allclose(synth.blur_with_map(texture, sigma, kernel="band_limited"), wanted, atol=2e-7)
+
+
+@pytest.mark.parametrize("kernel", ["sampled", "band_limited"])
+def test_tiles_and_threads_do_not_matter(texture, monkeypatch, kernel):
+    field = synth.sinusoid(texture.shape, 1.0, 1.0, 40)
+    whole = synth.blur_with_map(texture, field, kernel=kernel, workers=1)
+    assert_array_equal(synth.blur_with_map(texture, field, kernel=kernel, workers=3), whole)
+    monkeypatch.setattr(synth, "TILE", 17)
+    assert_allclose(synth.blur_with_map(texture, field, kernel=kernel), whole, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("kernel", ["sampled", "band_limited"])
+def test_zero_blur_is_exactly_the_identity(texture, kernel):
+    assert_array_equal(synth.blur_with_map(texture, 0.0, kernel=kernel), texture)
+    field = np.zeros(texture.shape)
+    field[50:, :] = 2.0
+    assert_array_equal(synth.blur_with_map(texture, field, kernel=kernel)[:50], texture[:50])
+
+
+def test_each_pixel_has_the_blur_of_its_own_sigma_and_not_a_blend(texture):
+    field = synth.ramp(texture.shape, 1.0, 2.0)
+    blurred = synth.blur_with_map(texture, field)
+    for row in (0, 31, 63, 64, 95):
+        assert_allclose(blurred[row], gaussian_bank(texture, [field[row, 0]])[0, row], atol=1e-12)
+
+
+def test_channels_are_blurred_alike_and_come_out_last(colour):
+    field = synth.ramp(colour.shape[:2], 0.5, 2.0, axis=1)
+    blurred = synth.blur_with_map(colour, field, channel_axis=-1)
+    first_axis = synth.blur_with_map(np.moveaxis(colour, -1, 0), field, channel_axis=0)
+    assert_array_equal(first_axis, blurred)
+    for c in range(3):
+        assert_allclose(blurred[:, :, c], synth.blur_with_map(colour[:, :, c], field), atol=1e-13)
+
+
+def test_integers_are_divided_by_their_full_scale(texture):
+    stored = np.rint(texture * 255).astype(np.uint8)
+    assert_allclose(synth.blur_with_map(stored, 1.0), synth.blur_with_map(stored / 255.0, 1.0), atol=1e-14)
+
+
+def test_truncate_cuts_the_kernel(texture):
+    wanted = _separable(texture, sampled_kernel(2.0, truncate=2.0))
+    assert_allclose(synth.blur_with_map(texture, 2.0, truncate=2.0), wanted, atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_ramp_runs_from_start_to_stop_along_its_axis(axis):
+    field = synth.ramp((5, 9), -1.0, 3.0, axis)
+    assert field.shape == (5, 9)
+    along = np.moveaxis(field, axis % 2, 0)
+    assert_allclose(along[:, 0], np.linspace(-1, 3, along.shape[0]))
+    assert_array_equal(along, np.broadcast_to(along[:, :1], along.shape))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_steps_take_their_values_in_turn(axis):
+    field = np.moveaxis(synth.steps((10, 10), (1.0, 2.0, 4.0), period=2, axis=axis), axis, 0)
+    assert_array_equal(field[:, 0], [1, 1, 2, 2, 4, 4, 1, 1, 2, 2])
+    assert_array_equal(field[:, 7], field[:, 0])
+
+
+def test_disc_is_centred_and_has_its_radius():
+    field = synth.disc((41, 61), inside=3.0, outside=0.5, radius=10)
+    assert field[20, 30] == 3.0
+    assert field[20, 39] == 3.0
+    assert field[20, 41] == 0.5
+    assert_array_equal(field, field[::-1, ::-1])
+    assert_allclose((field == 3.0).sum(), np.pi * 100, rtol=0.05)
+    assert_allclose((synth.disc((100, 200)) == 0.8).sum(), np.pi * 30**2, rtol=0.05)
+
+
+def test_sinusoid_has_its_mean_amplitude_and_period():
+    field = synth.sinusoid((64, 64), mean=2.0, amplitude=0.5, period=32.0)
+    assert_allclose(field.mean(), 2.0, atol=1e-12)
+    assert_allclose([field.min(), field.max()], [1.5, 2.5], atol=1e-12)
+    assert_allclose(field[:, 32:], field[:, :32], atol=1e-12)
+    assert_allclose(field[0, 8], 2.5)
+
+
+def test_pair_blurs_second_where_positive_and_first_where_negative(texture):
+    field = synth.ramp(texture.shape, -2.0, 2.0, axis=1)
+    first, second = synth.pair(texture, field)
+    left, right = field < 0, field > 0
+    assert_array_equal(first[right], texture[right])
+    assert_array_equal(second[left], texture[left])
+    assert_allclose(second[right], synth.blur_with_map(texture, np.abs(field), kernel="band_limited")[right], atol=1e-7)
+    assert_allclose(first[left], synth.blur_with_map(texture, np.abs(field), kernel="band_limited")[left], atol=1e-7)
+
+
+def test_pair_has_small_blur_too(texture):
+    first, second = synth.pair(texture, 0.25)
+    assert_array_equal(first, texture)
+    assert np.abs(second - texture).max() > 0.005
+
+
+@pytest.mark.parametrize(("bits", "dtype"), [(8, np.uint8), (16, np.uint16)])
+def test_degrade_rounds_to_the_nearest_and_clips(bits, dtype):
+    top = 2**bits - 1
+    stored = synth.degrade(np.array([[-0.5, 0.0, 0.5], [1.0, 1.5, 0.2]]), bits=bits)
+    assert stored.dtype == dtype
+    assert_array_equal(stored, [[0, 0, round(0.5 * top)], [top, top, round(0.2 * top)]])
+
+
+def test_degrade_adds_noise_that_its_seed_repeats(texture):
+    noisy = synth.degrade(texture, noise=0.02, rng=5)
+    assert_array_equal(noisy, synth.degrade(texture, noise=0.02, rng=5))
+    assert_array_equal(noisy, synth.degrade(texture, noise=0.02, rng=np.random.default_rng(5)))
+    assert not np.array_equal(noisy, synth.degrade(texture, noise=0.02, rng=6))
+    difference = noisy - texture
+    assert_allclose(difference.std(), 0.02, rtol=0.05)
+    assert abs(difference.mean()) < 0.001
+
+
+def test_degrade_leaves_global_random_numbers_alone(texture):
+    np.random.seed(3)  # noqa: NPY002
+    expected = np.random.random()  # noqa: NPY002
+    np.random.seed(3)  # noqa: NPY002
+    synth.degrade(texture, noise=0.1, rng=0)
+    assert np.random.random() == expected  # noqa: NPY002
+
+
+def test_degrade_without_anything_is_a_copy(texture):
+    copy = synth.degrade(texture)
+    assert_array_equal(copy, texture)
+    assert copy.flags.writeable
+    assert not np.shares_memory(copy, texture)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: synth.ramp((5,), 1, 2), "shape must be \\(rows, columns\\)"),
+        (lambda: synth.ramp((0, 5), 1, 2), "shape must have at least one row"),
+        (lambda: synth.ramp((5, 5), 1, 2, axis=2), "axis must be 0 .* got 2"),
+        (lambda: synth.steps((5, 5), (), 4), "at least one value"),
+        (lambda: synth.steps((5, 5), (1.0,), 0), "period >= 1"),
+        (lambda: synth.blur_with_map(np.zeros((5, 5)), np.ones((4, 5))), "sigma_map has shape \\(4, 5\\)"),
+        (lambda: synth.blur_with_map(np.zeros((5, 5)), -1.0), "sigma_map must be finite and >= 0"),
+        (lambda: synth.blur_with_map(np.zeros((5, 5)), np.nan), "sigma_map must be finite"),
+        (lambda: synth.blur_with_map(np.zeros((5, 5)), 1.0, kernel="box"), "kernel must be one of"),
+        (lambda: synth.blur_with_map(np.zeros((5, 5, 3)), 1.0), "image has three dimensions.*channel_axis=-1"),
+        (lambda: synth.degrade(np.zeros((5, 5)), noise=-0.1, rng=0), "noise must be >= 0"),
+        (lambda: synth.degrade(np.zeros((5, 5)), noise=0.1), "rng must be given with noise"),
+        (lambda: synth.degrade(np.zeros((5, 5)), bits=12), "bits must be 8, 16 or None, got 12"),
+    ],
+)
+def test_synth_refuses_by_name(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
