@@ -19,6 +19,7 @@ LAYERS = [
     {"errors", "settings", "_typing"},
     {"files", "inputs"},
     {"results"},
+    {"engines"},
     {
         "kernels",
         "noise",

@@ -153,6 +153,7 @@ def _paper(request: Request) -> Answer:
             request.window,
             request.noise,
             request.engine,
+            here,
             request.workers,
             _part_of(request.progress, done, len(sides)),
         )

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._typing import AnyArray, BoolArray, FloatArray, Progress
-from .bank import count_workers, gaussian_bank
+from .bank import count_workers
 from .engines import Engine
-from .kernels import kernel_radius
+from .kernels import kernel_radius, sampled_kernel
 from .strips import cut_into_strips
 
 __all__ = ["GridRoots", "estimate_on_grid"]
@@ -31,7 +31,7 @@ __all__ = ["GridRoots", "estimate_on_grid"]
 #: neighbours on the grid.
 TOUCHING = 0.3
 
-PIXELS_AT_ONCE = 2048
+PIXELS_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
@@ -52,70 +52,96 @@ def estimate_on_grid(
     window: int,
     noise: float,
     engine: Engine,
+    where: BoolArray | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> GridRoots:
     """Find, at each pixel, the grid sigma that blurs ``sharp`` into ``blurry``.
 
-    Both images are (H, W). ``noise`` is the least standard deviation of the noise.
+    Both images are (H, W). ``noise`` is the least standard deviation of the noise. Pixels
+    that are not in ``where`` serve as neighbours but get no result (NaN).
     """
     shape = sharp.shape
+    wanted = np.ones(shape, dtype=bool) if where is None else where
     result = GridRoots(
-        np.empty(shape),
-        np.empty(shape),
-        np.empty(shape),
-        np.empty(shape, dtype=bool),
-        np.empty(shape, dtype=np.uint8),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.zeros(shape, dtype=bool),
+        np.zeros(shape, dtype=np.uint8),
     )
     reach = kernel_radius(float(sigmas[-1])) + window // 2
-    for strip in cut_into_strips((sharp, blurry), reach, 3 * sigmas.size):
+    threads = count_workers(workers)
+    for strip in cut_into_strips((sharp, blurry), reach, 4 * sigmas.size):
         sharp_part, blurry_part = strip.images
-        part = _solve(sharp_part, blurry_part, sigmas, window, noise, engine, count_workers(workers))
-        inner = (slice(reach, part.sigma.shape[0] - reach), slice(reach, part.sigma.shape[1] - reach))
+        here = wanted[strip.rows]
+        misfit, energy = _misfit_and_energy(sharp_part, blurry_part, sigmas, window, engine, reach, here, threads)
+        part = _solve_in_blocks(misfit, energy, sigmas, window, noise, threads)
         for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
-            getattr(result, name)[strip.rows] = getattr(part, name)[inner]
+            getattr(result, name)[strip.rows][here] = getattr(part, name)
         if progress is not None:
             progress(strip.rows.stop / shape[0])
     return result
 
 
-def _solve(
-    sharp: FloatArray, blurry: FloatArray, sigmas: FloatArray, window: int, noise: float, engine: Engine, workers: int
-) -> GridRoots:
-    misfit = gaussian_bank(sharp, sigmas, mode="nearest", engine=engine.name, workers=workers)
-    misfit -= blurry
-    common, window_stderr, residual = _ask_the_neighbours(misfit, sigmas, window, noise, engine, workers)
-    sigma, has_root, roots = _nearest_root_everywhere(misfit, sigmas, common, workers)
+def _misfit_and_energy(
+    sharp: FloatArray,
+    blurry: FloatArray,
+    sigmas: FloatArray,
+    window: int,
+    engine: Engine,
+    reach: int,
+    where: BoolArray,
+    workers: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return M(sigma) - R and its mean square over the window, (M, pixels) each, for the wanted pixels."""
+    misfit = np.empty((sigmas.size, int(where.sum())))
+    energy = np.empty_like(misfit)
+    inner = (slice(reach, sharp.shape[0] - reach), slice(reach, sharp.shape[1] - reach))
 
-    index = _nearest(sigmas, sigma)
-    on_grid = sigmas[index]
-    slope = _slope(misfit, sigmas, index)
+    def level(m: int) -> None:
+        difference = engine.filter_separable(sharp, sampled_kernel(float(sigmas[m])), "nearest") - blurry
+        misfit[m] = difference[inner][where]
+        energy[m] = engine.box_mean(difference**2, window)[inner][where]
+
+    with ThreadPoolExecutor(workers) as pool:
+        # Longest kernels first, so that no thread is left alone with the largest at the end.
+        list(pool.map(level, range(sigmas.size - 1, -1, -1)))
+    return misfit, energy
+
+
+def _solve_in_blocks(
+    misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
+) -> GridRoots:
+    """Run :func:`_solve` over blocks of pixels that fit the processor's cache, in threads."""
+    blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, misfit.shape[1], PIXELS_AT_ONCE)]
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(lambda b: _solve(misfit[:, b], energy[:, b], sigmas, window, noise), blocks))
+    names = ("sigma", "stderr", "window_stderr", "has_root", "roots")
+    empty = np.empty(0)
+    return GridRoots(*(np.concatenate([getattr(part, name) for part in parts] or [empty]) for name in names))
+
+
+def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float) -> GridRoots:
+    common, window_stderr, residual = _ask_the_neighbours(energy, sigmas, window, noise)
+    sigma, has_root, roots = _nearest_root(misfit, sigmas, common)
+    index = np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
     step = np.gradient(sigmas)[index] if sigmas.size > 1 else np.zeros_like(sigma)
-    span = float(sigmas[-1] - sigmas[0])
     with np.errstate(divide="ignore"):
-        own = residual / np.abs(slope)
+        own = residual / np.abs(_slope(misfit, sigmas, index))
     # A root cannot be wrong by more than the grid is wide; rounding adds step^2 / 12.
+    span = float(sigmas[-1] - sigmas[0])
     stderr = np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12)
-    return GridRoots(on_grid, stderr, window_stderr, has_root, roots)
+    return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots)
 
 
 def _ask_the_neighbours(
-    misfit: FloatArray, sigmas: FloatArray, window: int, noise: float, engine: Engine, workers: int
+    energy: FloatArray, sigmas: FloatArray, window: int, noise: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sigma that fits a window best, its standard error, and the noise there."""
-    energy = np.empty_like(misfit)
-
-    def average(m: int) -> None:
-        energy[m] = engine.box_mean(misfit[m] ** 2, window)
-
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(average, range(sigmas.size)))
-    if sigmas.size < 3:
-        best = energy.argmin(axis=0)
-        residual = np.sqrt(np.maximum(energy.min(axis=0), noise**2))
-        slope = np.ptp(misfit, axis=0) / max(float(np.ptp(sigmas)), 1e-9)
-        with np.errstate(divide="ignore"):
-            return sigmas[best], residual / slope, residual
+    residual = np.sqrt(np.maximum(energy.min(axis=0), noise**2))
+    if sigmas.size < 3:  # too few to see a curvature: nothing is known about the error
+        return sigmas[energy.argmin(axis=0)], np.full_like(residual, float(np.ptp(sigmas))), residual
     best = energy.argmin(axis=0).clip(1, sigmas.size - 2)
     left, centre, right = (np.take_along_axis(energy, (best + d)[None], 0)[0] for d in (-1, 0, 1))
     h = (sigmas[best + 1] - sigmas[best - 1]) / 2
@@ -123,22 +149,8 @@ def _ask_the_neighbours(
     with np.errstate(divide="ignore", invalid="ignore"):
         offset = np.where(curvature > 0, (left - right) / (2 * curvature), 0.0).clip(-1, 1)
         # E'' / 2 is the mean squared derivative of M, so this many pixels give 1 / se^2.
-        information = window**2 * curvature / (2 * h**2)
-        residual = np.sqrt(np.maximum(np.minimum(centre, np.minimum(left, right)), noise**2))
-        window_stderr = residual / np.sqrt(information)
+        window_stderr = residual / np.sqrt(window**2 * curvature / (2 * h**2))
     return sigmas[best] + offset * h, window_stderr, residual
-
-
-def _nearest_root_everywhere(
-    misfit: FloatArray, sigmas: FloatArray, common: FloatArray, workers: int
-) -> tuple[FloatArray, BoolArray, AnyArray]:
-    """Run :func:`_nearest_root` over blocks of pixels that fit the processor's cache, in threads."""
-    flat_misfit, flat_common = misfit.reshape(sigmas.size, -1), common.ravel()
-    blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, flat_common.size, PIXELS_AT_ONCE)]
-    with ThreadPoolExecutor(workers) as pool:
-        parts = list(pool.map(lambda b: _nearest_root(flat_misfit[:, b], sigmas, flat_common[b]), blocks))
-    sigma, has_root, roots = (np.concatenate(column).reshape(common.shape) for column in zip(*parts, strict=True))
-    return sigma, has_root, roots
 
 
 def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) -> tuple[FloatArray, BoolArray, AnyArray]:
@@ -208,11 +220,6 @@ def _turning_points(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, 
     touching = turning & ((lowest * here <= 0) | (np.abs(lowest) <= TOUCHING * outer))
     half_width = (sigmas[2:] - sigmas[:-2])[:, None] / 2
     return turning, touching, sigmas[1:-1, None] + at * half_width
-
-
-def _nearest(sigmas: FloatArray, sigma: FloatArray) -> AnyArray:
-    """Index of the grid value nearest to each sigma."""
-    return np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
 
 
 def _slope(misfit: FloatArray, sigmas: FloatArray, index: AnyArray) -> FloatArray:

@@ -1,0 +1,143 @@
+"""``method="window"``: the local, continuous estimate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from relblur import Flag, estimate_blur, synth
+from relblur.window_method import signed_nodes
+
+
+def _has(blur_map, flag):
+    return (blur_map.flags & int(flag)) != 0
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_ramp_from_1_to_2_px_beats_the_grid(texture, axis):
+    truth = synth.ramp(texture.shape, 1.0, 2.0, axis)
+    found = estimate_blur(texture, synth.blur_with_map(texture, truth), sharper="first", method="window")
+    relative = np.abs(found.sigma - truth) / truth
+    assert np.isfinite(relative).mean() > 0.98
+    assert np.nanmean(relative) < 0.01  # the 0.1 px grid cannot do better than 0.0173
+
+
+@pytest.mark.parametrize("sigma", [0.25, 0.5, 1.0, 1.9, 2.1, 3.3, 4.7])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_constant_blur_is_found_between_the_nodes_in_both_directions(texture, sigma, sign):
+    first, second = synth.pair(texture, sign * sigma)
+    found = estimate_blur(first, second, method="window")
+    known = np.isfinite(found.sigma)
+    assert known.mean() > 0.95
+    assert_allclose(np.median(found.sigma[known]), sign * sigma, rtol=0.005)
+    assert np.abs(found.sigma[known] - sign * sigma).mean() < 0.02 * sigma
+
+
+def test_blur_passes_through_zero_without_a_jump(texture):
+    truth = synth.ramp(texture.shape, -1.0, 1.0, axis=1)
+    found = estimate_blur(*synth.pair(texture, truth), method="window")
+    s = np.sign(truth) * truth**2
+    known = np.isfinite(found.sigma)
+    assert known.mean() > 0.97
+    assert np.abs(found.variance_difference - s)[known].mean() < 0.03
+    profile = np.nanmedian(found.variance_difference, axis=0)
+    assert (np.diff(profile) > -0.02).all()
+    assert found.sharper[:, 15].mean() < -0.9
+    assert found.sharper[:, 96].mean() > 0.9
+
+
+@pytest.mark.parametrize(("side", "sign"), [("first", 1), ("second", -1)])
+def test_a_stated_direction_is_kept_to(texture, side, sign):
+    first, second = synth.pair(texture, sign * 1.5)
+    found = estimate_blur(first, second, sharper=side, method="window")
+    assert_allclose(np.nanmedian(found.sigma), sign * 1.5, rtol=0.005)
+    wrong = estimate_blur(second, first, sharper=side, method="window")
+    known = np.isfinite(wrong.sigma)
+    assert (sign * wrong.variance_difference[known] >= 0).all()
+
+
+@pytest.mark.parametrize("side", ["auto", "first", "second"])
+@pytest.mark.parametrize("largest", [0.5, 5.0, 20.0])
+def test_nodes_cover_the_allowed_range_and_grow_from_zero(side, largest):
+    nodes = signed_nodes(largest, side)
+    assert 0.0 in nodes.s
+    assert (np.diff(nodes.s) > 0).all()
+    top = largest**2
+    wanted = {"auto": (-top, top), "first": (0.0, top), "second": (-top, 0.0)}[side]
+    assert_allclose((nodes.s[0], nodes.s[-1]), wanted, rtol=1e-12)
+    assert nodes.reach >= 5 * largest
+
+
+def test_all_channels_give_one_map_together(colour):
+    truth = synth.ramp(colour.shape[:2], 0.5, 2.0)
+    blurred = synth.blur_with_map(colour, truth, channel_axis=-1)
+    rng = np.random.default_rng(0)
+    first, second = (synth.degrade(image, noise=0.004, rng=rng) for image in (colour, blurred))
+    together = estimate_blur(first, second, method="window", channel_axis=-1)
+    green = estimate_blur(first[:, :, 1], second[:, :, 1], method="window")
+    both = np.isfinite(together.sigma) & np.isfinite(green.sigma)
+    assert both.mean() > 0.5
+    assert np.abs(together.sigma - truth)[both].mean() < 0.9 * np.abs(green.sigma - truth)[both].mean()
+    assert np.median(together.variance_stderr[both]) < np.median(green.variance_stderr[both])
+
+
+@pytest.mark.parametrize("noise", [0.002, 0.01])
+def test_error_bar_covers_the_error_that_noise_makes(texture, noise):
+    rng = np.random.default_rng(2)
+    first, second = (synth.degrade(image, noise=noise, rng=rng) for image in synth.pair(texture, 1.5))
+    found = estimate_blur(first, second, method="window", sharper="first", window=15)
+    known = np.isfinite(found.sigma)
+    assert known.mean() > 0.5
+    score = ((found.variance_difference - 1.5**2) / found.variance_stderr)[known]
+    assert (np.abs(score) < 2).mean() > 0.6
+    assert (np.abs(score) < 0.5).mean() < 0.8  # nor is it absurdly wide
+
+
+def test_error_bar_grows_with_the_noise(texture):
+    rng = np.random.default_rng(3)
+    medians = []
+    for noise in (0.001, 0.004, 0.016):
+        first, second = (synth.degrade(image, noise=noise, rng=rng) for image in synth.pair(texture, 1.5))
+        medians.append(np.nanmedian(estimate_blur(first, second, method="window", sharper="first").variance_stderr))
+    assert medians[1] > 2 * medians[0]
+    assert medians[2] > 1.5 * medians[1]
+
+
+def test_a_larger_window_is_steadier_in_noise(texture):
+    rng = np.random.default_rng(4)
+    first, second = (synth.degrade(image, noise=0.005, rng=rng) for image in synth.pair(texture, 1.5))
+    spread = [
+        np.nanstd(estimate_blur(first, second, method="window", sharper="first", window=w).sigma[10:-10, 10:-10])
+        for w in (5, 21)
+    ]
+    assert spread[1] < 0.6 * spread[0]
+
+
+def test_more_blur_than_was_looked_for_is_flagged_at_the_limit(texture):
+    first, second = synth.pair(texture, 3.0)
+    found = estimate_blur(first, second, method="window", sigmas=[1.5])
+    limit, known = _has(found, Flag.AT_LIMIT), np.isfinite(found.sigma)
+    assert limit[known].mean() > 0.9
+    assert_allclose(found.sigma[limit & known], 1.5)
+    assert not _has(estimate_blur(first, second, method="window", sigmas=[5.0]), Flag.AT_LIMIT).any()
+
+
+def test_flat_areas_are_flagged_and_left_without_a_number(texture):
+    first = np.array(texture)
+    first[20:60, 20:60] = 0.5
+    found = estimate_blur(first, synth.blur_with_map(first, 1.0), method="window")
+    inside = np.s_[32:48, 32:48]
+    assert _has(found, Flag.FLAT)[inside].all()
+    assert np.isnan(found.sigma[inside]).all()
+    assert (found.sharper[inside] == 0).all()
+    assert not _has(found, Flag.FLAT)[75:].any()
+
+
+def test_noise_alone_does_not_make_confident_numbers():
+    rng = np.random.default_rng(5)
+    first, second = (synth.degrade(np.full((80, 80), 0.5), noise=0.01, rng=rng) for _ in range(2))
+    found = estimate_blur(first, second, method="window")
+    known = np.isfinite(found.sigma)
+    confident = known & (np.abs(found.variance_difference) > 3 * found.variance_stderr)
+    assert confident.mean() < 0.1
