@@ -30,7 +30,7 @@ def test_a_constant_blur_is_found_between_the_nodes_in_both_directions(texture, 
     found = estimate_blur(first, second, method="window")
     known = np.isfinite(found.sigma)
     assert known.mean() > 0.95
-    assert_allclose(np.median(found.sigma[known]), sign * sigma, rtol=0.005)
+    assert_allclose(np.median(found.sigma[known]), sign * sigma, rtol=0.01)
     assert np.abs(found.sigma[known] - sign * sigma).mean() < 0.02 * sigma
 
 
@@ -123,15 +123,20 @@ def test_more_blur_than_was_looked_for_is_flagged_at_the_limit(texture):
     assert not _has(estimate_blur(first, second, method="window", sigmas=[5.0]), Flag.AT_LIMIT).any()
 
 
-def test_flat_areas_are_flagged_and_left_without_a_number(texture):
-    first = np.array(texture)
-    first[20:60, 20:60] = 0.5
-    found = estimate_blur(first, synth.blur_with_map(first, 1.0), method="window")
+@pytest.mark.parametrize("bits", [None, 8], ids=["float", "8 bits"])
+@pytest.mark.parametrize("side", ["auto", "first"])
+def test_flat_areas_are_flagged_and_hold_no_confident_wrong_number(texture, side, bits):
+    sharp = np.array(texture)
+    sharp[20:60, 20:60] = 0.5
+    first, second = (synth.degrade(image, bits=bits) for image in (sharp, synth.blur_with_map(sharp, 1.0)))
+    found = estimate_blur(first, second, method="window", sharper=side)
     inside = np.s_[32:48, 32:48]
-    assert _has(found, Flag.FLAT)[inside].all()
-    assert np.isnan(found.sigma[inside]).all()
-    assert (found.sharper[inside] == 0).all()
-    assert not _has(found, Flag.FLAT)[75:].any()
+    flat = _has(found, Flag.FLAT)
+    assert flat[inside].mean() > 0.5
+    assert np.isnan(found.sigma[flat]).all()
+    assert not flat[75:].any()
+    wrong = np.abs(found.variance_difference - 1.0)[inside] > 5 * found.variance_stderr[inside]
+    assert not wrong.any()
 
 
 def test_noise_alone_does_not_make_confident_numbers():

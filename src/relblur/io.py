@@ -30,18 +30,26 @@ def imread(path: PathLike) -> FloatArray:
     return result
 
 
-def save(path: PathLike, data: BlurMap | ArrayLike) -> None:
+def save(path: PathLike, data: BlurMap | ArrayLike, *, colour: bool = False) -> None:
     """Write an image or a :class:`BlurMap`; the suffix chooses the format.
 
     Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
     as they are; to PNG (as 16 bits) and JPEG (8 bits) they must lie within 0..1. For a map
-    see :meth:`BlurMap.save`.
+    see :meth:`BlurMap.save`; with ``colour`` it becomes a colour-mapped PNG with a colour
+    bar, for people rather than programs.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InputError("path comes first: relblur.save('map.npz', blur_map)")
     if isinstance(data, BlurMap):
-        data.save(path)
+        if colour:
+            from .pictures import colour_map_picture
+
+            colour_map_picture(path, data)
+        else:
+            data.save(path)
         return
+    if colour:
+        raise InputError("colour is for a BlurMap; leave it out to write an image")
     write_image(path, _storable(np.asarray(data), os.fspath(path)))
 
 

@@ -1,0 +1,168 @@
+"""Pairs that are not the model: rendered disc blur with true depth, and photographs.
+
+    python benchmarks/real.py [--data DIR] [--sheets DIR] [--methods window,refined] [--prefilter 0,1.5]
+
+Rendered pairs: mean |z error| / z in % over all pixels (and more than 8 px from depth edges),
+depth from s by u = (u_1 + u_2) / 2 + s / (2 k^2 (u_1 - u_2)), k = kappa * 21.98 px m, kappa fitted
+on `plane` only. Real-MFF: `explained`, linear light, map from green, error on red and blue.
+--sheets writes contact sheets of the maps of all pairs for looking at (not to be committed).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import machine
+import rivals
+from relblur import estimate_blur, evaluate_pair, imread
+from relblur.pairs import find_pairs
+from relblur.pictures import Panel, panels_picture
+from relblur.results import BlurMap
+
+SCENES = ("plane", "stairs", "poles")
+Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def linear(image: np.ndarray) -> np.ndarray:
+    """Undo the sRGB curve."""
+    return np.where(image <= 0.04045, image / 12.92, ((image + 0.055) / 1.055) ** 2.4)
+
+
+def depth_error(s: np.ndarray, scene: dict[str, Any], kappa: float) -> np.ndarray:
+    """Return |z error| / z; estimates are held within 0.9 to 2.2 m, no answer counts as 1/z = 0.75."""
+    u_1, u_2 = 1 / scene["near_m"], 1 / scene["far_m"]
+    k = kappa * scene["constant"]
+    u = (u_1 + u_2) / 2 + s / (2 * k**2 * (u_1 - u_2))
+    z = 1 / np.where(np.isfinite(u), u, 0.75).clip(1 / 2.2, 1 / 0.9)
+    return np.abs(z - scene["depth"]) / scene["depth"]
+
+
+def load_scene(folder: Path) -> dict[str, Any]:
+    meta = json.loads((folder / "META.json").read_text())
+    return {
+        "near": imread(folder / "near.tif").mean(axis=2),
+        "far": imread(folder / "far.tif").mean(axis=2),
+        "depth": imread(folder / "depth.tif"),
+        "off_edges": imread(folder / "edge_distance.tif") > 8,
+        "near_m": meta["focus_near_m"],
+        "far_m": meta["focus_far_m"],
+        "constant": meta["coc_constant_px_m"],
+    }
+
+
+def renders(data: Path, estimators: dict[str, Estimator]) -> list[dict[str, Any]]:
+    scenes = {name: load_scene(data / "render" / name) for name in SCENES}
+    print("\n| method | kappa | " + " | ".join(f"{n} (off edges)" for n in SCENES) + " | seconds, plane |")
+    print("|---|---|" + "---|" * (len(SCENES) + 1))
+    rows = []
+    for name, estimate in estimators.items():
+        maps, seconds = {}, {}
+        for scene_name, scene in scenes.items():
+            start = time.perf_counter()
+            maps[scene_name] = estimate(scene["near"], scene["far"])
+            seconds[scene_name] = time.perf_counter() - start
+        grid = np.arange(0.24, 0.32, 0.0005)
+        kappa = float(min(grid, key=lambda k: depth_error(maps["plane"], scenes["plane"], k).mean()))
+        cells = []
+        for scene_name, scene in scenes.items():
+            error = 100 * depth_error(maps[scene_name], scene, kappa)
+            row = {"method": name, "scene": scene_name, "kappa": kappa, "seconds": seconds[scene_name]}
+            row |= {"all": float(error.mean()), "off_edges": float(error[scene["off_edges"]].mean())}
+            rows.append(row)
+            cells.append(f"{row['all']:.3g} ({row['off_edges']:.3g})")
+        print(f"| {name} | {kappa:.4f} | " + " | ".join(cells) + f" | {seconds['plane']:.2f} |", flush=True)
+    return rows
+
+
+def real_mff(data: Path, options: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    print("\n| pair | " + " | ".join(options) + " |\n|---|" + "---|" * len(options))
+    rows = []
+    for name, near, far in find_pairs(data / "realmff", "realmff"):
+        first, second = linear(imread(near)), linear(imread(far))
+        row: dict[str, Any] = {"pair": name}
+        for method, choice in options.items():
+            green = estimate_blur(first[:, :, 1], second[:, :, 1], **choice)
+            row[method] = explained(green, first, second)
+        rows.append(row)
+        print(f"| {name} | " + " | ".join(f"{row[m]:.3f}" for m in options) + " |", flush=True)
+    print("| **mean** | " + " | ".join(f"{np.mean([r[m] for r in rows]):.3f}" for m in options) + " |")
+    return rows
+
+
+def explained(green: BlurMap, first: np.ndarray, second: np.ndarray) -> float:
+    """Share of the red and blue differences that a map from green explains."""
+    others = [0, 2]
+    score = evaluate_pair(first[:, :, others], second[:, :, others], green, channel_axis=-1)
+    shares = [green.sharper == -1, green.sharper == 1]
+    known = np.isfinite(green.variance_difference)
+    counts = [float((known & share).sum()) for share in shares]
+    left = np.nansum(np.array([score.e_first, score.e_second]) * counts)
+    before = np.nansum(np.array([score.unblurred_e_first, score.unblurred_e_second]) * counts)
+    return float(1 - left / before)
+
+
+def contact_sheets(data: Path, folder: Path, options: dict[str, dict[str, Any]]) -> None:
+    """Write the first image and the maps of every photographed pair side by side."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pairs = [(f"realmff {n}", a, b) for n, a, b in find_pairs(data / "realmff", "realmff")]
+    pairs += [
+        (f"lytro {a.name[:2]}", a, a.with_name(a.name.replace("_a", "_b")))
+        for a in sorted((data / "lytro").glob("*_a.png"))
+    ]
+    pairs += [("breakfast", data / "breakfast/breakfast_near.png", data / "breakfast/breakfast_far.png")]
+    per_sheet = 5
+    for start in range(0, len(pairs), per_sheet):
+        panels = []
+        for name, near, far in pairs[start : start + per_sheet]:
+            first, second = linear(imread(near)), linear(imread(far))
+            axis = -1 if first.ndim == 3 else None
+            panels.append(Panel(name, imread(near)))
+            for method, choice in options.items():
+                found = estimate_blur(first, second, channel_axis=axis, **choice)
+                panels.append(Panel(method, found.sigma, "sigma", 2.5))
+            panels.append(Panel("standard error (px)", found.sigma_stderr, "stderr", 1.0))
+        panels_picture(folder / f"sheet_{start // per_sheet:02}.png", panels, columns=len(options) + 2)
+        print(folder / f"sheet_{start // per_sheet:02}.png", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "../shared/data")
+    parser.add_argument("--sheets", type=Path)
+    parser.add_argument("--skip-realmff", action="store_true")
+    options = parser.parse_args()
+    if not options.data.is_dir():
+        raise SystemExit(f"{options.data} is not there; pass --data DIR")
+    print(machine.describe())
+
+    def ours(**choice: Any) -> Estimator:
+        return lambda near, far: estimate_blur(near, far, **choice).variance_difference
+
+    def box(near: np.ndarray, far: np.ndarray) -> np.ndarray:
+        sigma = rivals.signed_box_on_grid(near, far)
+        return np.sign(sigma) * sigma**2
+
+    methods: dict[str, Estimator] = {
+        "paper": ours(method="paper"),
+        "9x9 box, 50 levels, lower cost": box,
+        "window": ours(method="window"),
+        "refined": ours(),
+    }
+    result: dict[str, Any] = {"renders": renders(options.data, methods)}
+    if not options.skip_realmff:
+        choices = {"window 5": {"method": "window", "window": 5}, "window 9": {"method": "window"}, "refined": {}}
+        result["realmff_explained"] = real_mff(options.data, choices)
+    if options.sheets is not None:
+        contact_sheets(options.data, options.sheets, {"window 9": {"method": "window"}, "refined": {}})
+    print("\nwritten:", machine.write("real", result))
+
+
+if __name__ == "__main__":
+    main()
