@@ -12,9 +12,12 @@ the cost over a window is a quartic in t whose coefficients are window sums of p
 of the three node residuals (Gram sums). Its minimum is found by Newton steps: no
 derivative images, no iteration over the picture.
 
-Which image is the sharper falls out: the sign of the s that fits best. Blurring averages
-noise, so costs are compared per unit of noise variance, 1 + q(s) with q the kernel's
-noise gain; otherwise the most blurring node would win wherever the images say nothing.
+Which image is the sharper is decided by fit: at a probe of 0.9 px in either direction the
+lower cost wins, and the search stays on that side of zero (crossing it by one node at
+most). A full search on both sides finds the same side in nearly every window, at twice the
+cost. Blurring averages noise, so costs are compared per unit of noise variance, 1 + q(s)
+with q the kernel's noise gain; otherwise the most blurring node would win wherever the
+images say nothing.
 """
 
 from __future__ import annotations
@@ -37,8 +40,12 @@ __all__ = ["Nodes", "WindowFit", "estimate_in_windows", "signed_nodes"]
 #: Where node spacing turns from even to geometric, px^2.
 LINEAR_BELOW = 0.3
 
-#: Spacing of the nodes in t. 0.35 keeps the interpolation error on ramps below 0.1 %.
-NODE_SPACING = 0.35
+#: Spacing of the nodes in t: 13 nodes on a side. On ramps from 1 to 2 px 0.35 gives 0.12 % mean
+#: error in a 9 x 9 window, 0.43 gives 0.14 %, 0.6 gives 0.21 %.
+NODE_SPACING = 0.43
+
+#: The node, counted from zero, at which the two directions are compared.
+PROBE_NODE = 4
 
 NEWTON_STEPS = 3
 
@@ -145,9 +152,19 @@ def _fit_strip(
     gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s])
     # Adding the least noise keeps exact zeros (identical images) from being decided by rounding.
     cost = (a + samples * noise**2) / gain[:, None, None]
-    best = cost.argmin(axis=0)
-    k = best.clip(1, count - 2)
+    k = _best_node(cost, nodes).clip(1, count - 2)
     return _minimum_between_nodes(k, a, b, c, nodes, samples, noise)
+
+
+def _best_node(cost: FloatArray, nodes: Nodes) -> AnyArray:
+    """Return the node of least cost on the side of zero that the probe favours."""
+    zero = int(np.abs(nodes.s).argmin())
+    probe = min(PROBE_NODE, zero)
+    if probe == 0 or zero == len(nodes.s) - 1:  # the side is given
+        return cost.argmin(axis=0)
+    positive = cost[zero + probe] <= cost[zero - probe]
+    # The first node on the other side stays in the race: s passes smoothly through zero.
+    return np.where(positive, zero - 1 + cost[zero - 1 :].argmin(axis=0), cost[: zero + 2].argmin(axis=0))
 
 
 def _minimum_between_nodes(
