@@ -10,6 +10,7 @@ import numpy as np
 
 from . import __version__
 from ._typing import ArrayLike, BoolArray, FloatArray, Int8Array, Progress, UInt8Array
+from .bank import count_workers
 from .engines import ENGINES, Engine, choose_engine
 from .errors import InputError
 from .inputs import Pair, as_choice, as_odd_size, as_pair, as_positive, as_sigmas, grey
@@ -17,7 +18,7 @@ from .noise import rounding_noise
 from .paper_method import GridRoots, estimate_on_grid
 from .results import BlurMap, Flag
 from .settings import MAX_SIGMA, METHODS, PAPER_WINDOW, SIDES, WINDOW_WINDOW, Sharper, paper_sigmas
-from .sharpness import compare_arrays
+from .sharpness import compare_arrays, local_variance
 from .window_method import LINEAR_BELOW, estimate_in_windows, signed_nodes
 
 __all__ = ["estimate_blur"]
@@ -36,7 +37,7 @@ class Request:
     window: int
     noise: float
     engine: Engine
-    workers: int | None
+    workers: int
     progress: Progress | None
 
 
@@ -128,7 +129,7 @@ def estimate_blur(
         window=as_odd_size(window, "window", pair.shape),
         noise=_least_noise(pair) if noise is None else as_positive(noise, "noise", "(on the images' scale)"),
         engine=choose_engine(engine),
-        workers=workers,
+        workers=count_workers(workers),
         progress=progress,
     )
     return _finish(request, method, _RUN[method](request))
@@ -198,6 +199,8 @@ def _finish(request: Request, method: str, answer: Answer) -> BlurMap:
     flags = answer.flags.copy()
     pair = request.pair
     sigma = np.sqrt(np.abs(np.nan_to_num(answer.s)))
+    if method != "refined":
+        _mark(flags, _rounded_away(pair, request.window), Flag.FLAT)
     _mark(flags, _reached(~pair.finite, sigma, request.window), Flag.INVALID)
     _mark(flags, _reached(~pair.unclipped, sigma, request.window), Flag.CLIPPED)
     unknown = (flags & np.uint8(Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)) != 0
@@ -227,6 +230,16 @@ def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
 
     distance = ndimage.distance_transform_edt(~bad)
     return np.asarray(distance <= window // 2 + 2 * sigma)
+
+
+def _rounded_away(pair: Pair, window: int) -> BoolArray:
+    """Pixels around which rounding has swallowed the texture of both images.
+
+    Rounding errors are not independent there (a whole area may round down in one image and
+    up in the other), so no number of pixels averages them away.
+    """
+    left = [local_variance(image, window) < 3 * rounding_noise(image) ** 2 for image in (pair.first, pair.second)]
+    return left[0] & left[1]
 
 
 def _mark(flags: UInt8Array, where: BoolArray, flag: Flag) -> None:

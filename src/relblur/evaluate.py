@@ -75,7 +75,7 @@ def evaluate_pair(
     The set "first is sharper" is ``blur_map.sharper == 1``: by the 3 x 3 standard deviation
     for ``method="paper"``, by the better fit otherwise.
     """
-    pair = as_pair(first, second, channel_axis=channel_axis)
+    pair = as_pair(first, second, valid=options.get("valid"), channel_axis=channel_axis)
     if blur_map is None:
         blur_map = estimate_blur(first, second, channel_axis=channel_axis, **options)
     elif options:
@@ -110,7 +110,7 @@ def _explained(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> float:
     """Share of the red and blue differences explained by a map estimated from green."""
     settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
     green = estimate_blur(
-        pair.first[:, :, GREEN], pair.second[:, :, GREEN], valid=pair.usable, **{**settings, **options}
+        pair.first[:, :, GREEN], pair.second[:, :, GREEN], **{**settings, **options, "valid": pair.usable}
     )
     others = [0, 2]
     unseen = Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped)

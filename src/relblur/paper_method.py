@@ -150,6 +150,10 @@ def _ask_the_neighbours(
         offset = np.where(curvature > 0, (left - right) / (2 * curvature), 0.0).clip(-1, 1)
         # E'' / 2 is the mean squared derivative of M, so this many pixels give 1 / se^2.
         window_stderr = residual / np.sqrt(window**2 * curvature / (2 * h**2))
+    # Curvature is a local judge: over a flat area E is level for a range of sigma and rises
+    # beyond it. No answer is surer than the range of levels that fit as well as the best.
+    as_good = (energy <= energy.min(axis=0) + (residual / window) ** 2).sum(axis=0)
+    window_stderr = np.maximum(window_stderr, (as_good - 1) / 2 * h)
     return sigmas[best] + offset * h, window_stderr, residual
 
 

@@ -38,12 +38,12 @@ def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axi
     Examples
     --------
     >>> import numpy as np
-    >>> local_sharpness(np.eye(3)).round(3)[1, 1]
+    >>> float(local_sharpness(np.eye(3))[1, 1].round(3))
     0.471
     """
     array = as_image(image, channel_axis=channel_axis)
     as_odd_size(size, "size", (array.shape[0], array.shape[1]))
-    return np.sqrt(_local_variance(array if array.ndim == 3 else array[:, :, None], size))
+    return np.sqrt(local_variance(array if array.ndim == 3 else array[:, :, None], size))
 
 
 def compare_sharpness(
@@ -61,12 +61,13 @@ def compare_sharpness(
 
 def compare_arrays(first: FloatArray, second: FloatArray, size: int = SHARPNESS_SIZE) -> Int8Array:
     """Compare two checked (H, W, C) images; see :func:`compare_sharpness`."""
-    difference = _local_variance(first, size) - _local_variance(second, size)
+    difference = local_variance(first, size) - local_variance(second, size)
     scale = max(float(np.ptp(first)), float(np.ptp(second))) ** 2
     return np.where(np.abs(difference) <= EQUAL * scale, 0, np.sign(difference)).astype(np.int8)
 
 
-def _local_variance(image: FloatArray, size: int) -> FloatArray:
+def local_variance(image: FloatArray, size: int) -> FloatArray:
+    """Variance over a square around each pixel of a checked (H, W, C) image, mean of the channels."""
     from scipy import ndimage
 
     # Centred first: the difference of two large numbers would lose what flat areas hold.

@@ -153,7 +153,26 @@ def _fit_strip(
     # Adding the least noise keeps exact zeros (identical images) from being decided by rounding.
     cost = (a + samples * noise**2) / gain[:, None, None]
     k = _best_node(cost, nodes).clip(1, count - 2)
-    return _minimum_between_nodes(k, a, b, c, nodes, samples, noise)
+    fit = _minimum_between_nodes(k, a, b, c, nodes, samples, noise)
+    return _not_surer_than_the_nodes(fit, a, nodes, samples, noise)
+
+
+def _not_surer_than_the_nodes(
+    fit: WindowFit, a: FloatArray, nodes: Nodes, samples: FloatArray, noise: float
+) -> WindowFit:
+    """Widen the standard error to span all nodes that fit as well as the best one.
+
+    Curvature is a local judge: where an area is flat the cost is level over a range of s and
+    rises steeply beyond, and curvature at the rim would promise a precise answer. So the
+    likelihood interval is looked at as well: the share of nodes whose sum of squares is
+    within one noise variance of the least.
+    """
+    least = a.min(axis=0)
+    variance = np.maximum(least / np.maximum(samples - 1, 1), noise**2)
+    as_good = (a <= least + variance).sum(axis=0)
+    spacing = float(nodes.t[1] - nodes.t[0])
+    widest = (as_good - 1) / 2 * spacing * np.hypot(fit.s, LINEAR_BELOW)
+    return WindowFit(fit.s, np.maximum(fit.stderr, widest), fit.at_limit)
 
 
 def _best_node(cost: FloatArray, nodes: Nodes) -> AnyArray:
