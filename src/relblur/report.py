@@ -11,7 +11,7 @@ import numpy as np
 from ._typing import AnyArray
 from .bank import gaussian_bank
 from .engines import choose_engine
-from .errors import OutputExistsError
+from .errors import FileError, OutputExistsError
 from .evaluate import observed_blurrier, resynthesize
 from .files import replacing, write_image
 from .inputs import as_pair, grey
@@ -24,7 +24,7 @@ from .settings import PAPER_WINDOW, paper_sigmas
 from .sharpness import local_sharpness
 from .window_method import estimate_in_windows, signed_nodes
 
-__all__ = ["prepare_folder", "summarise", "write_report", "write_steps"]
+__all__ = ["prepare_folder", "refuse_to_replace", "summarise", "write_report", "write_steps"]
 
 REPORT_FILES = (
     "overview.png",
@@ -40,19 +40,23 @@ REPORT_FILES = (
 )
 
 
-def prepare_folder(folder: Path, names: tuple[str, ...], force: bool) -> Path:
-    """Make an output folder; refuse to replace files in it unless told to."""
+def refuse_to_replace(folder: Path, names: tuple[str, ...], force: bool) -> None:
+    """Stop before the work if files of these names are in the folder and may not be replaced."""
     there = [name for name in names if (folder / name).exists()]
     if there and not force:
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
         raise OutputExistsError(f"{folder / there[0]}{more} would be replaced; add --force or choose another folder")
     if folder.exists() and not folder.is_dir():
         raise OutputExistsError(f"{folder} is a file; name a folder for the results")
+
+
+def prepare_folder(folder: Path, names: tuple[str, ...], force: bool) -> None:
+    """Make an output folder; refuse to replace files in it unless told to."""
+    refuse_to_replace(folder, names, force)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputExistsError(f"cannot make the folder {folder}: {error.strerror}") from None
-    return folder
+        raise FileError(f"cannot make the folder {folder}: {error.strerror}; choose another") from None
 
 
 def summarise(blur_map: BlurMap) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .options import First, Force, Json, MethodName, MethodOption, Second, SideName, SideOption, whole_numbers
-from .talk import one_line_errors, print_json, print_table, progress_bar, say
+from .talk import UsageError, one_line_errors, print_json, print_table, progress_bar, say
 
 __all__ = ["estimate", "evaluate"]
 
@@ -46,19 +46,20 @@ def estimate(
     image is sharper where, flags, the blurrier image re-made from the sharper, and
     overview.png, which shows them side by side.
     """
-    from ..errors import InputError
     from ..estimate import estimate_blur
     from ..pairs import read_pair
-    from ..report import REPORT_FILES, prepare_folder, write_report, write_steps
+    from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace, write_report, write_steps
     from ..settings import MAX_SIGMA, PAPER_SIGMA_STEP
 
     pair = read_pair(first, second).decimated(decimate)
-    prepare_folder(output, REPORT_FILES, force)  # before the work, not after it
+    refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
+    if save_steps is not None:
+        refuse_to_replace(save_steps, STEP_FILES, force)
     sigmas: list[float] | None = None
     if max_sigma != MAX_SIGMA:
         count = round(max_sigma / PAPER_SIGMA_STEP)
         if count < 1:
-            raise InputError(f"--max-sigma must be at least {PAPER_SIGMA_STEP} px, got {max_sigma:g}")
+            raise UsageError(f"--max-sigma must be at least {PAPER_SIGMA_STEP} px, got {max_sigma:g}")
         sigmas = [PAPER_SIGMA_STEP * (m + 1) for m in range(count)]
     start = time.perf_counter()
     with progress_bar(f"estimating, {pair.size}") as report:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from .options import Force, Json
-from .talk import one_line_errors, print_json, print_table, say
+from .talk import UsageError, one_line_errors, print_json, print_table, say
 
 __all__ = ["decimate", "optics", "synth"]
 
@@ -48,13 +48,12 @@ def synth(
     import numpy as np
 
     from .. import synth as fields
-    from ..errors import InputError
     from ..files import write_image, write_tiff
     from ..io import imread
     from ..report import prepare_folder
 
     if bits not in (0, 8, 16):
-        raise InputError(f"--bits must be 8, 16 or 0 (float), got {bits}")
+        raise UsageError(f"--bits must be 8, 16 or 0 (float), got {bits}")
     sharp = imread(image)
     shape = (sharp.shape[0], sharp.shape[1])
     truth = {
@@ -127,11 +126,10 @@ def optics(
     relblur optics -f 67 -N 4 --near 1.1 -p 21.43 (48 px).
     """
     from .. import optics as equations
-    from ..errors import InputError
     from ..settings import RECOMMENDED_BLUR_PX
 
     if focal_length is None and c_max is None:
-        raise InputError("give --focal-length (what blur does it make?) or --c-max (what focal length makes it?)")
+        raise UsageError("give --focal-length (what blur does it make?) or --c-max (what focal length makes it?)")
     result: dict[str, Any] = {}
     if focal_length is not None:
         for form in ("exact", "small_focal_length", "far_background"):
@@ -148,7 +146,7 @@ def optics(
             result["within_recommended_range"] = low <= result["c_max_after_decimation_px"] <= high
     if c_max is not None:
         if pixel_pitch is None:
-            raise InputError("--c-max is in px, so --pixel-pitch (um) is needed too")
+            raise UsageError("--c-max is in px, so --pixel-pitch (um) is needed too")
         circle = equations.px_to_mm(c_max, pixel_pitch)
         result["focal_length_for_c_max_mm"] = float(
             equations.focal_length_for_max_circle_mm(circle, relative_depth, f_number, 1000 * near)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import InputError
+from .talk import UsageError
 
 __all__ = [
     "First",
@@ -63,5 +63,5 @@ def whole_numbers(text: str, name: str) -> list[int]:
     except ValueError:
         numbers = []
     if not numbers or min(numbers) < 1:
-        raise InputError(f"{name} must be whole numbers >= 1 separated by commas, such as 1,2,4; got {text!r}")
+        raise UsageError(f"{name} must be whole numbers >= 1 separated by commas, such as 1,2,4; got {text!r}")
     return numbers

@@ -20,12 +20,17 @@ from rich.table import Table
 from .._typing import Progress as Report
 from ..errors import FileError, InputError, MissingDependencyError, OutputExistsError, RelblurError
 
-__all__ = ["one_line_errors", "print_json", "print_table", "progress_bar", "say"]
+__all__ = ["UsageError", "one_line_errors", "print_json", "print_table", "progress_bar", "say"]
 
 EXIT_USAGE, EXIT_DATA, EXIT_MISSING, EXIT_BUG = 2, 3, 4, 1
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class UsageError(RelblurError):
+    """The options given do not fit together."""
+
 
 _debug = False
 
@@ -112,7 +117,7 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
 def _exit_code(error: RelblurError) -> int:
     if isinstance(error, MissingDependencyError):
         return EXIT_MISSING
-    if isinstance(error, OutputExistsError):
+    if isinstance(error, (OutputExistsError, UsageError)):
         return EXIT_USAGE
     return EXIT_DATA if isinstance(error, (InputError, FileError)) else EXIT_BUG
 
