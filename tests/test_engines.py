@@ -72,5 +72,5 @@ def test_no_engine_writes_to_its_input(texture):
 
 
 def test_unknown_engine_is_refused_with_those_there_are(texture):
-    with pytest.raises(InputError, match="engine must be one of 'auto', 'reference', 'opencv'.*; got 'gpu'"):
+    with pytest.raises(InputError, match=r"engine must be one of 'auto', 'reference', 'opencv'.*; got 'gpu'"):
         estimate_blur(texture, texture, engine="gpu")

@@ -51,10 +51,7 @@ def test_w_against_its_definition(weights):
     for n in range(n_radii):
         for m, sigma in enumerate(sigmas):
             bell = np.array(
-                [
-                    [np.exp(-((y - 2) ** 2 + (x - 2) ** 2) / (2 * sigma**2)) for x in range(size)]
-                    for y in range(size)
-                ]
+                [[np.exp(-((y - 2) ** 2 + (x - 2) ** 2) / (2 * sigma**2)) for x in range(size)] for y in range(size)]
             )
             bell /= bell.sum() if weights == "gaussian" else 2 * np.pi * size**2 * sigma**2
             assert_allclose(f.W[m + 2 * n], bell.T.ravel(), rtol=1e-12)
@@ -139,9 +136,7 @@ def test_respond_image_equals_respond(texture, weights):
 def test_borders_are_those_of_the_bank(texture, mode):
     f = Framework(sigmas=[0.5, 1.0], n_radii=5)
     crop = texture[:20, :24]
-    assert_allclose(
-        f.respond_image(crop, mode=mode), gaussian_bank(crop, [0.5, 1.0], mode=mode) * f.F.sum(), atol=1e-6
-    )
+    assert_allclose(f.respond_image(crop, mode=mode), gaussian_bank(crop, [0.5, 1.0], mode=mode) * f.F.sum(), atol=1e-6)
 
 
 def test_respond_image_works_in_bounded_batches(texture, monkeypatch):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import ndimage
+from scipy import ndimage  # noqa: TID253
 
 from relblur import InputError, gaussian_bank
 from relblur.kernels import (
@@ -51,7 +51,9 @@ def test_the_side_tap_at_0_2_px_is_4e_6():
     assert_allclose(sampled_kernel(0.2), [3.7e-6, 1, 3.7e-6], rtol=0.02)
 
 
-@pytest.mark.parametrize(("sigma", "radius"), [(5.0, 25), (1.1, 6), (0.1, 1), (0.2, 1), (0.0, 0), (20.0, 100)])
+@pytest.mark.parametrize(
+    ("sigma", "radius"), [(5.0, 25), (1.1, 6), (0.1, 1), (0.2, 1), (0.0, 0), (20.0, 100), (0.1 * 6, 3)]
+)
 def test_radius_holds_all_taps_within_5_sigma(sigma, radius):
     assert kernel_radius(sigma) == radius
     assert sampled_kernel(sigma).size == 2 * radius + 1

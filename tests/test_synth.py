@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import ndimage
+from scipy import ndimage  # noqa: TID253
 
 from relblur import InputError, gaussian_bank, synth
 from relblur.kernels import band_limited_kernel, sampled_kernel
@@ -189,6 +189,8 @@ def test_degrade_without_anything_is_a_copy(texture):
         (lambda: synth.blur_with_map(np.zeros((5, 5)), np.ones((4, 5))), "sigma_map has shape \\(4, 5\\)"),
         (lambda: synth.blur_with_map(np.zeros((5, 5)), -1.0), "sigma_map must be finite and >= 0"),
         (lambda: synth.blur_with_map(np.zeros((5, 5)), np.nan), "sigma_map must be finite"),
+        (lambda: synth.blur_with_map(np.zeros((5, 5)), 1.0, truncate=-1.0), "truncate must be"),
+        (lambda: synth.steps((5, 5), (1.0, 2.0), period=2.5), "period"),
         (lambda: synth.blur_with_map(np.zeros((5, 5)), 1.0, kernel="box"), "kernel must be one of"),
         (lambda: synth.blur_with_map(np.zeros((5, 5, 3)), 1.0), "image has three dimensions.*channel_axis=-1"),
         (lambda: synth.degrade(np.zeros((5, 5)), noise=-0.1, rng=0), "noise must be >= 0"),

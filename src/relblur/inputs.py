@@ -159,6 +159,11 @@ def _array(image: ArrayLike, name: str) -> AnyArray:
         raise InputError(f"{name} is complex; pass its magnitude, numpy.abs({name})")
     if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
         raise InputError(f"{name} has dtype {array.dtype}; pass integers or floats ({name}.astype(float))")
+    if np.issubdtype(array.dtype, np.integer) and array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
+        raise InputError(
+            f"{name} has dtype {array.dtype}, whose full scale says nothing about the image; "
+            f"pass uint8, uint16 or floats ({name} / 255.0)"
+        )
     if array.size == 0:
         raise InputError(f"{name} is empty (shape {array.shape}); check how it was read or sliced")
     return array

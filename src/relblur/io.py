@@ -61,6 +61,8 @@ def load(path: PathLike) -> BlurMap | FloatArray:
 def _storable(array: AnyArray, path: str) -> AnyArray:
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3) or array.size == 0:
         raise InputError(f"data has shape {array.shape}; an image is (H, W) or (H, W, 3)")
+    if np.iscomplexobj(array) or array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+        raise InputError(f"data has dtype {array.dtype}; convert it to uint8, uint16 or float")
     if array.dtype in (np.uint8, np.uint16) or path.lower().endswith((".npy", ".tif", ".tiff")):
         return array
     if not np.issubdtype(array.dtype, np.floating):

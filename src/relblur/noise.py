@@ -13,6 +13,9 @@ __all__ = ["rounding_noise"]
 #: Floats are not exact either: kernels cut at 5 sigma leave out 4e-6 of the intensity range.
 FLOAT_NOISE = 2e-6
 
+#: Filtering itself rounds, relative to the values; far above float64's error, far below any texture.
+ARITHMETIC_NOISE = 1e-9
+
 
 def rounding_noise(image: FloatArray) -> float:
     """Standard deviation of the rounding error in an image on a 0..1 scale.
@@ -20,8 +23,10 @@ def rounding_noise(image: FloatArray) -> float:
     ``step / sqrt(12)`` if every value sits on a grid of 8 or 16 bits, else a small share of
     the intensity range. It is the least noise that any estimate may assume.
     """
+    contrast = float(np.ptp(image))
     for full_scale in (255.0, 65535.0):
         scaled = image * full_scale
-        if float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4:
+        # Within less than one step every value is "on the grid"; that is no grid.
+        if contrast * full_scale > 0.5 and float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4:
             return 1 / (full_scale * math.sqrt(12))
-    return FLOAT_NOISE * max(float(np.ptp(image)), np.finfo(np.float64).tiny)
+    return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * float(np.abs(image).max()), np.finfo(np.float64).tiny)

@@ -96,7 +96,8 @@ class BlurMap:
         spread ``sqrt(se_s)`` is the limit.
         """
         se = self.variance_stderr
-        return se / (np.abs(self.sigma) + np.sqrt(np.abs(self.variance_difference) + se))
+        spread = np.abs(self.sigma) + np.sqrt(np.abs(self.variance_difference) + se)
+        return np.divide(se, spread, out=np.zeros_like(se), where=spread != 0)
 
     def save(self, path: PathLike) -> None:
         """Write the map to one file, chosen by the suffix.

@@ -18,7 +18,7 @@ import numpy as np
 from ._typing import AnyArray, ArrayLike, FloatArray
 from .bank import count_workers
 from .errors import InputError
-from .inputs import as_choice, as_image
+from .inputs import as_choice, as_image, as_positive
 from .kernels import BAND_LIMITED_RADIUS, band_limited_weights, kernel_radius, sampled_weights
 from .settings import TRUNCATE
 
@@ -51,8 +51,8 @@ def steps(
 ) -> FloatArray:
     """Return stripes of ``period`` pixels that take the given values in turn."""
     height, width = _shape(shape)
-    if period < 1 or len(values) == 0:
-        raise InputError(f"steps needs a period >= 1 px and at least one value, got {period} and {values}")
+    if not isinstance(period, (int, np.integer)) or period < 1 or len(values) == 0:
+        raise InputError(f"steps needs a whole period >= 1 px and at least one value, got {period} and {values}")
     index = np.indices((height, width))[axis % 2] // period % len(values)
     return np.asarray(values, dtype=np.float64)[index]
 
@@ -124,6 +124,7 @@ def blur_with_map(
     if not np.isfinite(sigma).all() or (sigma < 0).any():
         raise InputError("sigma_map must be finite and >= 0 px everywhere")
     as_choice(kernel, "kernel", KERNELS)
+    as_positive(truncate, "truncate", "standard deviations")
     weigh = sampled_weights if kernel == "sampled" else band_limited_weights
     reach = max(kernel_radius(float(sigma.max()), truncate), BAND_LIMITED_RADIUS)
     padded = np.pad(planes, ((reach, reach), (reach, reach), (0, 0)), mode="symmetric")

@@ -14,7 +14,7 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="relblur",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -32,6 +32,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one-line errors.")] = False,
     version: Annotated[
         bool,
@@ -40,6 +41,8 @@ def options(
 ) -> None:
     """Options that stand before the command."""
     set_debug(debug)
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 app.command()(paper.demo)

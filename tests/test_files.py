@@ -1,0 +1,395 @@
+"""Images and maps in files: what goes in comes out, and what is broken is said in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile  # noqa: TID253
+from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image  # noqa: TID253
+
+import relblur
+from relblur import BlurMap, InputError, imread, load, save
+from relblur.errors import FileError
+from relblur.files import read_image, replacing
+
+SHAPES = [(7, 9), (7, 9, 3)]
+
+
+def _picture(shape, dtype):
+    values = np.random.default_rng(0).random(shape)
+    if np.issubdtype(dtype, np.integer):
+        return np.rint(values * np.iinfo(dtype).max).astype(dtype)
+    return values.astype(dtype)
+
+
+@pytest.fixture
+def blur_map():
+    rng = np.random.default_rng(1)
+    s = rng.normal(size=(6, 8))
+    s[2, 3] = np.nan
+    stderr = np.where(np.isnan(s), np.nan, rng.random((6, 8)))
+    settings = {"method": "window", "noise": 0.1 + 0.2, "sigmas": [0.1, 5.0], "window": 9, "none": None}
+    return BlurMap(s, stderr, rng.integers(0, 127, (6, 8)), np.sign(np.nan_to_num(s)), settings)
+
+
+# Images
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=["grey", "colour"])
+@pytest.mark.parametrize(
+    ("suffix", "dtype"),
+    [
+        (".png", np.uint8),
+        (".png", np.uint16),
+        (".tif", np.uint8),
+        (".tiff", np.uint16),
+        (".tif", np.float32),
+        (".tif", np.float64),
+        (".npy", np.uint8),
+        (".npy", np.uint16),
+        (".npy", np.float32),
+        (".npy", np.float64),
+    ],
+)
+def test_images_come_back_exactly(tmp_path, shape, suffix, dtype):
+    picture = _picture(shape, dtype)
+    path = tmp_path / f"image{suffix}"
+    save(path, picture)
+    stored = read_image(path)
+    assert stored.dtype == dtype
+    assert_array_equal(stored, picture)
+    scale = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1
+    values = imread(path)
+    assert values.dtype == np.float64
+    assert_allclose(values, picture.astype(np.float64) / scale, rtol=1e-15)
+    assert_array_equal(load(path), values)
+
+
+@pytest.mark.parametrize("shape", [(32, 40), (32, 40, 3)], ids=["grey", "colour"])
+@pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".JPG"])
+def test_jpeg_comes_back_nearly(tmp_path, shape, suffix):
+    ramp = np.broadcast_to(np.linspace(0.2, 0.8, 40)[:, None] if len(shape) == 3 else np.linspace(0.2, 0.8, 40), shape)
+    save(tmp_path / f"image{suffix}", ramp)
+    assert_allclose(imread(tmp_path / f"image{suffix}"), ramp, atol=0.02)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=["grey", "colour"])
+def test_floats_go_to_png_as_16_bits(tmp_path, shape):
+    picture = _picture(shape, np.float64)
+    save(tmp_path / "image.png", picture)
+    assert read_image(tmp_path / "image.png").dtype == np.uint16
+    assert_allclose(imread(tmp_path / "image.png"), picture, atol=0.51 / 65535)
+
+
+def test_16_bit_colour_png_keeps_its_16_bits_and_the_order_of_its_channels(tmp_path):
+    picture = np.zeros((4, 5, 3), np.uint16)
+    picture[..., 0], picture[..., 1], picture[..., 2] = 1001, 30003, 65534
+    save(tmp_path / "image.png", picture)
+    assert_array_equal(read_image(tmp_path / "image.png"), picture)
+
+
+@pytest.mark.parametrize(("mode", "channels"), [("RGBA", 3), ("LA", 1)])
+def test_alpha_is_dropped_with_a_warning(tmp_path, mode, channels):
+    path = tmp_path / "image.png"
+    values = _picture((5, 6, channels + 1), np.uint8)
+    planes = [Image.fromarray(np.ascontiguousarray(values[:, :, c])) for c in range(channels + 1)]
+    Image.merge(mode, planes).save(path)
+    with pytest.warns(UserWarning, match="image.png: alpha channel dropped"):
+        stored = read_image(path)
+    assert_array_equal(stored, values[:, :, :3] if mode == "RGBA" else values[:, :, 0])
+
+
+def test_alpha_of_16_bit_png_and_of_tiff_is_dropped_too(tmp_path):
+    import cv2
+
+    values = _picture((5, 6, 4), np.uint16)
+    cv2.imwrite(str(tmp_path / "a.png"), values[:, :, [2, 1, 0, 3]])
+    tifffile.imwrite(tmp_path / "a.tif", values, photometric="rgb", extrasamples=["unassalpha"])
+    for name in ("a.png", "a.tif"):
+        with pytest.warns(UserWarning, match="alpha channel dropped"):
+            assert_array_equal(read_image(tmp_path / name), values[:, :, :3])
+
+
+def test_palette_and_black_and_white_pictures_are_read(tmp_path):
+    grey = _picture((8, 8), np.uint8)
+    Image.fromarray(grey).convert("RGB").convert("P", palette=Image.Palette.ADAPTIVE, colors=256).save(
+        tmp_path / "p.png"
+    )
+    assert_allclose(imread(tmp_path / "p.png").mean(axis=2), grey / 255, atol=0.01)
+    Image.fromarray(grey > 100).save(tmp_path / "bw.png")
+    assert_array_equal(imread(tmp_path / "bw.png"), (grey > 100).astype(float))
+
+
+def test_planar_and_paged_tiffs(tmp_path):
+    colour = _picture((6, 7, 3), np.uint8)
+    tifffile.imwrite(tmp_path / "planar.tif", np.moveaxis(colour, -1, 0), photometric="rgb", planarconfig="separate")
+    assert_array_equal(read_image(tmp_path / "planar.tif"), colour)
+    pages = _picture((3, 6, 7), np.uint8)
+    tifffile.imwrite(tmp_path / "pages.tif", pages, photometric="minisblack")
+    with pytest.warns(UserWarning, match="has 3 pages; the first is used"):
+        assert_array_equal(read_image(tmp_path / "pages.tif"), pages[0])
+
+
+def test_the_content_decides_the_format_not_the_name(tmp_path):
+    picture = _picture((7, 9), np.uint8)
+    save(tmp_path / "image.png", picture)
+    (tmp_path / "image.png").rename(tmp_path / "image.tif")
+    assert_array_equal(read_image(tmp_path / "image.tif"), picture)
+
+
+def test_paths_may_be_strings(tmp_path):
+    save(str(tmp_path / "image.npy"), _picture((7, 9), np.uint8))
+    assert imread(str(tmp_path / "image.npy")).shape == (7, 9)
+
+
+# Maps
+
+
+@pytest.mark.parametrize("name", ["map.npz", "map", "map.blur"])
+def test_maps_come_back_exactly(tmp_path, blur_map, name):
+    path = tmp_path / name
+    save(path, blur_map)
+    assert [p.name for p in tmp_path.iterdir()] == [name]
+    back = load(path)
+    assert isinstance(back, BlurMap)
+    for field in ("variance_difference", "variance_stderr", "flags", "sharper"):
+        assert_array_equal(getattr(back, field), getattr(blur_map, field))
+        assert getattr(back, field).dtype == getattr(blur_map, field).dtype
+    assert back.settings == blur_map.settings
+
+
+def test_a_real_map_comes_back_with_its_settings(tmp_path, texture):
+    found = relblur.estimate_blur(texture[:40, :40], texture[:40, :40], method="window")
+    found.save(tmp_path / "map.npz")
+    assert load(tmp_path / "map.npz").settings == found.settings
+    assert found.settings["relblur"] == relblur.__version__
+
+
+def test_maps_can_be_read_by_numpy_alone(tmp_path, blur_map):
+    blur_map.save(tmp_path / "map.npz")
+    with np.load(tmp_path / "map.npz", allow_pickle=False) as archive:
+        assert_array_equal(archive["variance_difference"], blur_map.variance_difference)
+        assert json.loads(str(archive["metadata"]))["format"] == "relblur.BlurMap"
+
+
+def test_tiff_export_holds_sigma_and_its_error(tmp_path, blur_map):
+    blur_map.save(tmp_path / "map.tif")
+    with tifffile.TiffFile(tmp_path / "map.tif") as tiff:
+        pages = tiff.asarray()
+        described = json.loads(tiff.pages[0].description)
+    assert pages.dtype == np.float32
+    assert_allclose(pages, [blur_map.sigma, blur_map.sigma_stderr], rtol=1e-6)
+    assert described["pages"] == ["sigma_px", "sigma_stderr_px"]
+    assert described["settings"]["method"] == "window"
+
+
+def test_png_export_states_its_scale(tmp_path, blur_map):
+    blur_map.save(tmp_path / "map.png")
+    with Image.open(tmp_path / "map.png") as picture:
+        text = picture.text
+    values = read_image(tmp_path / "map.png")
+    assert values.dtype == np.uint16
+    sigma = float(text["offset_px"]) + float(text["scale_px"]) * values.astype(float)
+    known = np.isfinite(blur_map.sigma)
+    assert_array_equal(values == 0, ~known)
+    assert_allclose(sigma[known], blur_map.sigma[known], atol=0.51 * float(text["scale_px"]))
+    assert "positive where second is blurrier" in text["quantity"]
+
+
+@pytest.mark.parametrize("value", [0.0, 2.25, np.nan])
+def test_png_export_of_a_map_of_one_value(tmp_path, value):
+    s = np.full((4, 4), value)
+    one = BlurMap(s, np.full((4, 4), 0.1), np.zeros((4, 4)), np.zeros((4, 4)))
+    one.save(tmp_path / "map.png")
+    with Image.open(tmp_path / "map.png") as picture:
+        text = picture.text
+    values = read_image(tmp_path / "map.png").astype(float)
+    if np.isnan(value):
+        assert_array_equal(values, 0)
+    else:
+        assert (values > 0).all()
+        assert_allclose(float(text["offset_px"]) + float(text["scale_px"]) * values, one.sigma, atol=1e-9)
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".npy"])
+def test_maps_do_not_go_into_formats_that_cannot_hold_them(tmp_path, blur_map, suffix):
+    with pytest.raises(InputError, match=r"a BlurMap goes to .npz \(exact\), .tif or .png"):
+        blur_map.save(tmp_path / f"map{suffix}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_npz_of_something_else_is_refused(tmp_path):
+    np.savez(tmp_path / "other.npz", a=np.ones(3))
+    with pytest.raises(FileError, match=r"other.npz is not a complete relblur file"):
+        load(tmp_path / "other.npz")
+    np.savez(tmp_path / "named.npz", metadata=np.array(json.dumps({"format": "thing"})))
+    with pytest.raises(FileError, match=r"holds 'thing', not a relblur.BlurMap"):
+        load(tmp_path / "named.npz")
+
+
+def test_a_map_of_a_newer_format_asks_for_an_upgrade(tmp_path):
+    metadata = {"format": "relblur.BlurMap", "format_version": 99, "settings": {}}
+    np.savez(tmp_path / "new.npz", metadata=np.array(json.dumps(metadata)))
+    with pytest.raises(FileError, match="written by a newer relblur \\(format 99\\); upgrade relblur"):
+        load(tmp_path / "new.npz")
+
+
+def test_a_map_that_lacks_a_part_is_refused(tmp_path, blur_map):
+    metadata = {"format": "relblur.BlurMap", "format_version": 1, "settings": {}}
+    np.savez(tmp_path / "part.npz", variance_difference=np.ones((2, 2)), metadata=np.array(json.dumps(metadata)))
+    with pytest.raises(FileError, match=r"part.npz lacks 'variance_stderr'; it is not a complete BlurMap"):
+        load(tmp_path / "part.npz")
+
+
+# Broken files: one line that names the file
+
+
+def _one_line(error: pytest.ExceptionInfo) -> str:
+    text = str(error.value)
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif", ".npy", ".npz"])
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.95])
+def test_truncated_files_are_refused(tmp_path, blur_map, suffix, share):
+    path = tmp_path / f"half{suffix}"
+    save(path, blur_map if suffix == ".npz" else _picture((64, 64, 3), np.uint8))
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(FileError) as error:
+        load(path)
+    assert f"half{suffix}" in _one_line(error)
+
+
+@pytest.mark.parametrize("name", ["notes.png", "notes.jpg", "notes.tif", "notes.txt"])
+def test_text_is_not_an_image_whatever_its_name(tmp_path, name):
+    (tmp_path / name).write_text("These are notes, not an image.\n" * 20)
+    with pytest.raises(FileError, match=f"{name} is not an image relblur can read; it takes .png") as error:
+        imread(tmp_path / name)
+    _one_line(error)
+
+
+def test_a_directory_is_refused(tmp_path):
+    for read in (imread, load):
+        with pytest.raises(FileError, match="is a folder; name an image file in it"):
+            read(tmp_path)
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    for read in (imread, load):
+        with pytest.raises(FileError, match=r"there is no file .*nowhere.png; check the path"):
+            read(tmp_path / "nowhere.png")
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    (tmp_path / "empty.png").touch()
+    with pytest.raises(FileError, match=r"empty.png is empty \(0 bytes\)"):
+        imread(tmp_path / "empty.png")
+
+
+def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "locked.png"
+    save(path, _picture((7, 9), np.uint8))
+
+    def refuse(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)  # the superuser may read files of any mode
+    with pytest.raises(FileError, match=r"locked.png may not be read by this user; check its permissions"):
+        imread(path)
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones(5), "holds an array of shape \\(5,\\)"),
+        (np.ones((2, 3, 4, 5)), "holds an array of shape"),
+        (np.ones((4, 4, 7)), "has 7 channels; relblur takes 1 \\(grey\\) or 3"),
+        (np.ones((4, 4), complex), "holds complex128; an image is made of real numbers"),
+        (np.array([[None]]), "is not a usable NPY file"),
+    ],
+)
+def test_arrays_that_are_no_image_are_refused(tmp_path, array, message):
+    np.save(tmp_path / "array.npy", array, allow_pickle=True)
+    with pytest.raises((FileError, InputError), match=f"array.npy {message}") as error:
+        imread(tmp_path / "array.npy")
+    _one_line(error)
+
+
+# Writing
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.png", np.ones(4), "data has shape \\(4,\\); an image is \\(H, W\\) or \\(H, W, 3\\)"),
+        ("a.png", np.ones((4, 4, 4)), "data has shape"),
+        ("a.png", np.full((4, 4), 1.5), "data must lie within 0..1 .*write .tif or .npy to keep floats"),
+        ("a.jpg", np.full((4, 4), np.nan), "data must lie within 0..1"),
+        ("a.png", np.ones((4, 4), int), "data has dtype int64; convert it to uint8, uint16 or float"),
+        ("a.npy", np.ones((4, 4), complex), "data has dtype complex128"),
+        ("a.bmp", np.zeros((4, 4), np.uint8), "path ends in '.bmp'; use one of .png"),
+        ("a", np.zeros((4, 4), np.uint8), "path ends in"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path, name, data, message):
+    with pytest.raises(InputError, match=message):
+        save(tmp_path / name, data)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arguments_in_the_wrong_order_are_explained(tmp_path, blur_map):
+    with pytest.raises(InputError, match="path comes first"):
+        save(blur_map, tmp_path / "map.npz")
+
+
+def test_16_bit_jpeg_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"JPEG holds 8 bits, got uint16; write .png, .tif or .npy"):
+        save(tmp_path / "a.jpg", np.full((16, 16), 40000, np.uint16))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(FileError, match=r"there is no folder .*nowhere; make it first"):
+        save(tmp_path / "nowhere" / "a.png", np.zeros((4, 4), np.uint8))
+    with pytest.raises(FileError, match="it is a folder; name a file in it"), replacing(tmp_path):
+        pass
+
+
+def test_failure_leaves_the_old_file_and_no_parts(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"old")
+
+    def write_half():
+        with replacing(path) as stream:
+            stream.write(b"half of the new")
+            raise RuntimeError("in the middle")
+
+    with pytest.raises(RuntimeError, match="in the middle"):
+        write_half()
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_a_full_disk_is_one_line_and_leaves_no_parts(tmp_path, monkeypatch, blur_map):
+    def full(*_args, **_kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez_compressed", full)
+    with pytest.raises(FileError, match=r"cannot write .*map.npz: No space left on device"):
+        blur_map.save(tmp_path / "map.npz")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_file_appears_only_when_it_is_complete(tmp_path):
+    path = tmp_path / "a.bin"
+    with replacing(path) as stream:
+        stream.write(b"new")
+        assert not path.exists()
+    assert path.read_bytes() == b"new"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]

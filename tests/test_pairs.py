@@ -1,0 +1,83 @@
+"""Pairs of image files: found, read, checked against each other, decimated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from relblur import InputError, decimate, save
+from relblur.pairs import FilePair, find_pairs, read_pair
+
+WHITE = 255
+
+
+def test_a_pair_keeps_its_stored_values(tmp_path):
+    images = np.random.default_rng(0).integers(0, 65535, (2, 6, 8, 3)).astype(np.uint16)
+    for name, image in zip("ab", images, strict=True):
+        save(tmp_path / f"{name}.png", image)
+    pair = read_pair(tmp_path / "a.png", tmp_path / "b.png")
+    assert_array_equal([pair.first, pair.second], images)
+    assert pair.first.dtype == np.uint16
+    assert (pair.size, pair.channel_axis, pair.valid) == ("8x6", -1, None)
+
+
+def test_decimated_pairs_are_decimated_images():
+    image = np.random.default_rng(0).integers(0, 200, (21, 30, 3)).astype(np.uint8)
+    pair = FilePair(image, image[::-1]).decimated(2)
+    assert_array_equal(pair.first, decimate(image, 2, channel_axis=-1))
+    assert_array_equal(pair.second, decimate(image[::-1], 2, channel_axis=-1))
+    assert pair.valid is None
+    same = FilePair(image, image)
+    assert same.decimated(1) is same
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("factor", [2, 3, 4])
+def test_a_clipped_pixel_makes_the_pixels_it_went_into_unusable(which, factor):
+    images = np.full((2, 24, 36), 100, np.uint8)
+    images[which, 12, 24] = WHITE
+    valid = FilePair(*images).decimated(factor).valid
+    assert not valid[12 // factor, 24 // factor]
+    assert (~valid).sum() <= 9  # it and at most its neighbours
+
+
+def test_a_clipped_pixel_between_samples_counts_for_all_around_it():
+    image = np.full((24, 36), 100, np.uint8)
+    image[13, 25] = WHITE
+    valid = FilePair(image, image).decimated(2).valid
+    assert not valid[6:8, 12:14].any()
+    assert (~valid).sum() <= 16
+
+
+def test_white_floats_are_not_clipped():
+    assert FilePair(np.ones((8, 8)), np.ones((8, 8))).decimated(2).valid is None
+
+
+def test_grey_pairs_have_the_usual_weights_and_a_scale_of_one():
+    colour = np.zeros((4, 4, 3), np.uint8)
+    colour[:, :] = (255, 0, 51)
+    grey = FilePair(colour, colour // 2).grey()
+    assert_allclose(grey.first, 0.2989 + 0.1140 * 0.2, atol=1e-12)
+    assert grey.channel_axis is None
+    assert grey.grey() is grey
+
+
+def test_pairs_are_found_by_their_suffixes_and_half_pairs_left_out(tmp_path):
+    for name in ("002_a.png", "002_b.png", "001_a.png", "001_b.png", "003_a.png", "004_b.png", "001_gt.png"):
+        (tmp_path / name).touch()
+    found = [(name, near.name, far.name) for name, near, far in find_pairs(tmp_path, "realmff")]
+    assert found == [("001", "001_a.png", "001_b.png"), ("002", "002_a.png", "002_b.png")]
+    (tmp_path / "07_f4.png").touch()
+    (tmp_path / "07_f22.png").touch()
+    assert [near.name for _, near, _ in find_pairs(tmp_path, "dpdd")] == ["07_f4.png"]
+
+
+def test_pairs_that_do_not_fit_are_refused_with_both_names(tmp_path):
+    for name, shape in (("a", (6, 8)), ("b", (6, 9)), ("c", (6, 8, 3))):
+        save(tmp_path / f"{name}.npy", np.zeros(shape))
+    with pytest.raises(InputError, match=r"a\.npy is 8x6, .*b\.npy is 9x6; crop or resize them"):
+        read_pair(tmp_path / "a.npy", tmp_path / "b.npy")
+    for one, two in (("a", "c"), ("c", "a")):
+        with pytest.raises(InputError, match=r"a\.npy is grey and the other image is colour"):
+            read_pair(tmp_path / f"{one}.npy", tmp_path / f"{two}.npy")
