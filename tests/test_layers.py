@@ -32,6 +32,7 @@ LAYERS = [
         "synth",
         "paper_method",
         "window_method",
+        "refined",
     },
     {"estimate"},
     {"evaluate"},

@@ -14,6 +14,7 @@ from .bank import count_workers
 from .engines import ENGINES, Engine, choose_engine
 from .errors import InputError
 from .inputs import Pair, as_choice, as_odd_size, as_pair, as_positive, as_sigmas, grey
+from .kernels import band_limited_kernel
 from .noise import rounding_noise
 from .paper_method import GridRoots, estimate_on_grid
 from .results import BlurMap, Flag
@@ -36,6 +37,8 @@ class Request:
     sigmas: FloatArray
     window: int
     noise: float
+    given_noise: tuple[float, float] | None
+    prefilter: float
     engine: Engine
     workers: int
     progress: Progress | None
@@ -60,7 +63,8 @@ def estimate_blur(
     method: str = "refined",
     sigmas: ArrayLike | Sequence[float] | None = None,
     window: int | None = None,
-    noise: float | None = None,
+    noise: float | tuple[float, float] | None = None,
+    prefilter: float = 0.0,
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
     engine: str = "auto",
@@ -87,10 +91,18 @@ def estimate_blur(
         the largest of them. Choose it just above the largest blur you expect: wider costs
         time and admits wrong answers.
     window : int, optional
-        Side of the square of neighbours, odd. Larger is steadier in noise and less local.
-    noise : float, optional
-        Standard deviation of the noise on the images' scale, if known. By default the
-        rounding step of the data is the least noise that is assumed.
+        Side of the square of neighbours, odd, 9 by default. Larger is steadier in noise and
+        less local. For ``"refined"`` it only decides which pixels are flagged as filled:
+        those whose own window does not determine their blur.
+    noise : float or (first, second), optional
+        Standard deviation of the noise on the images' scale, if known. ``"refined"``
+        estimates it from the pair otherwise, the same for both images: state both if they
+        differ. The other methods assume at least the rounding step of the data.
+    prefilter : float
+        Blur both images by this many px first (not for ``"paper"``). ``s`` is unchanged in
+        theory, and depends less on the shape of the lens's blur: 1 to 1.5 px gives better
+        depth from real, disc-like blur. 0, the default, gives the Gaussian that re-makes the
+        blurrier image best, and the sharpest edges.
     valid : (H, W) bool array, optional
         True = use. NaN and infinite pixels are left out in any case.
     channel_axis : int, optional
@@ -122,12 +134,17 @@ def estimate_blur(
     as_choice(engine, "engine", ENGINES)
     pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
     window = (PAPER_WINDOW if method == "paper" else WINDOW_WINDOW) if window is None else window
+    if method == "paper" and prefilter:
+        raise InputError('prefilter is not part of method="paper"; leave it out or use "window" or "refined"')
+    given = _check_noise(noise)
     request = Request(
         pair=pair,
         sharper=sharper,  # type: ignore[arg-type]
         sigmas=_check_sigmas(sigmas, pair.shape, method),
         window=as_odd_size(window, "window", pair.shape),
-        noise=_least_noise(pair) if noise is None else as_positive(noise, "noise", "(on the images' scale)"),
+        noise=_least_noise(pair) if given is None else max(given),
+        given_noise=given,
+        prefilter=_check_prefilter(prefilter, pair.shape),
         engine=choose_engine(engine),
         workers=count_workers(workers),
         progress=progress,
@@ -173,9 +190,10 @@ def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:
 
 
 def _window(request: Request) -> Answer:
+    first, second = (_prefilter(image, request) for image in (request.pair.first, request.pair.second))
     fit = estimate_in_windows(
-        request.pair.first,
-        request.pair.second,
+        first,
+        second,
         signed_nodes(float(request.sigmas[-1]), request.sharper),
         request.window,
         request.noise,
@@ -191,7 +209,32 @@ def _window(request: Request) -> Answer:
     return Answer(fit.s, fit.stderr, flags, _side(fit.s, fit.stderr), notes)
 
 
-_RUN = {"paper": _paper, "window": _window, "refined": _window}
+def _refined(request: Request) -> Answer:
+    from .refined.refine import refine  # brings OpenCV with it
+
+    pair = request.pair
+    limit = float(request.sigmas[-1])
+    found = refine(
+        pair.first,
+        pair.second,
+        sharper=request.sharper,
+        noise=request.given_noise,
+        valid=pair.usable,
+        prefilter=request.prefilter,
+        max_sigma=limit,
+        window=request.window,
+        progress=request.progress,
+    )
+    flags = np.zeros(pair.shape, dtype=np.uint8)
+    _mark(flags, found.filled | ~pair.unclipped, Flag.FILLED)
+    _mark(flags, np.abs(found.s) >= 0.999 * limit**2, Flag.AT_LIMIT)
+    s, stderr = found.s.astype(np.float64), found.s_stderr.astype(np.float64)
+    kernel = "band_limited" if request.sharper == "auto" else "sampled"
+    notes = {"kernel": kernel, "max_sigma": limit, "noise": list(found.noise)}
+    return Answer(s, stderr, flags, _side(s, stderr), notes)
+
+
+_RUN = {"paper": _paper, "window": _window, "refined": _refined}
 
 
 def _finish(request: Request, method: str, answer: Answer) -> BlurMap:
@@ -199,17 +242,20 @@ def _finish(request: Request, method: str, answer: Answer) -> BlurMap:
     flags = answer.flags.copy()
     pair = request.pair
     sigma = np.sqrt(np.abs(np.nan_to_num(answer.s)))
-    if method != "refined":
-        _mark(flags, _rounded_away(pair, request.window), Flag.FLAT)
     _mark(flags, _reached(~pair.finite, sigma, request.window), Flag.INVALID)
     _mark(flags, _reached(~pair.unclipped, sigma, request.window), Flag.CLIPPED)
-    unknown = (flags & np.uint8(Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)) != 0
+    if method == "refined":  # has left out what bad pixels reach, and filled it from around
+        unknown = ~pair.finite
+    else:
+        _mark(flags, _rounded_away(pair, request.window), Flag.FLAT)
+        unknown = (flags & np.uint8(Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)) != 0
     settings = {
         "relblur": __version__,
         "method": method,
         "sharper": request.sharper,
         "window": request.window,
         "noise": request.noise,
+        "prefilter": request.prefilter,
         "engine": request.engine.name,
         **answer.notes,
     }
@@ -263,6 +309,35 @@ def _check_sigmas(sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, 
             f"keep them below {min(shape) / 2:g}"
         )
     return checked
+
+
+def _check_noise(noise: float | tuple[float, float] | None) -> tuple[float, float] | None:
+    if noise is None:
+        return None
+    both = noise if isinstance(noise, (tuple, list)) else (noise, noise)
+    if len(both) != 2:
+        raise InputError(f"noise must be one number or two (first, second), got {noise!r}")
+    return (
+        as_positive(both[0], "noise", "(on the images' scale)"),
+        as_positive(both[1], "noise", "(on the images' scale)"),
+    )
+
+
+def _check_prefilter(prefilter: float, shape: tuple[int, int]) -> float:
+    value = 0.0 if prefilter == 0 else as_positive(prefilter, "prefilter", "px")
+    if value > min(shape) / 4:
+        raise InputError(f"prefilter={value:g} px is too wide for an image of {shape}; 1 to 1.5 is usual")
+    return value
+
+
+def _prefilter(image: FloatArray, request: Request) -> FloatArray:
+    if not request.prefilter:
+        return image
+    kernel = band_limited_kernel(request.prefilter**2)
+    planes = [
+        request.engine.filter_separable(np.ascontiguousarray(image[:, :, c]), kernel) for c in range(image.shape[2])
+    ]
+    return np.stack(planes, axis=2)
 
 
 def _least_noise(pair: Pair) -> float:

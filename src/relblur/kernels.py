@@ -1,6 +1,6 @@
 """Gaussian kernels on the pixel grid.
 
-Two families, equal to within 1e-3 above about 0.8 px:
+Two families, equal to within 1e-3 from 1 px on:
 
 * *sampled*: ``exp(-n^2 / 2 sigma^2)``, cut at 5 sigma and normalised, the paper's kernel
   (equation 9 on the grid). Below about 0.35 px it is the identity: its side tap is 4e-6 at

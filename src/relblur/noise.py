@@ -18,15 +18,16 @@ ARITHMETIC_NOISE = 1e-9
 
 
 def rounding_noise(image: FloatArray) -> float:
-    """Standard deviation of the rounding error in an image on a 0..1 scale.
+    """Standard deviation of the rounding error in an image.
 
-    ``step / sqrt(12)`` if every value sits on a grid of 8 or 16 bits, else a small share of
+    ``step / sqrt(12)`` if every value sits on a grid of 8 or 16 bits, or of whole numbers, else a small share of
     the intensity range. It is the least noise that any estimate may assume.
     """
     contrast = float(np.ptp(image))
-    for full_scale in (255.0, 65535.0):
-        scaled = image * full_scale
-        # Within less than one step every value is "on the grid"; that is no grid.
-        if contrast * full_scale > 0.5 and float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4:
-            return 1 / (full_scale * math.sqrt(12))
+    # Whole numbers (floats that hold 0..255) only count from 16 steps on: a drawing of 0 and 1
+    # is not rounded. Within less than one step every value is "on the grid"; that is no grid.
+    for step, least_steps in ((1.0, 16.0), (1 / 255, 0.5), (1 / 65535, 0.5)):
+        scaled = image / step
+        if contrast > least_steps * step and float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4:
+            return step / math.sqrt(12)
     return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * float(np.abs(image).max()), np.finfo(np.float64).tiny)

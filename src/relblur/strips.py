@@ -1,7 +1,8 @@
 """Large images in bounded memory: horizontal strips that see as far as they need to.
 
 A strip carries ``reach`` extra rows on either side, so what is computed inside does not
-depend on where the image was cut: the result equals that of the whole image exactly.
+depend on where the image was cut: the result equals that of the whole image but for the
+last digits of running sums.
 """
 
 from __future__ import annotations

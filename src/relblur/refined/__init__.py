@@ -1,0 +1,5 @@
+"""Dense, regularised relative blur: see :func:`refine`."""
+
+from .refine import Refined, refine
+
+__all__ = ["Refined", "refine"]

@@ -1,0 +1,84 @@
+"""A global start: the discrete labelling that resolves multiple solutions.
+
+A single pixel fits several blurs, and a window decides wrongly where texture is weak.  Semi-global matching finds, along
+rows and columns through every pixel, the sequence of levels that minimises
+
+    sum of C_k(x) + P1 [neighbouring levels differ by one] + P2 [they differ by more]
+
+with the saturating cost ``C = x / (1 + x / 8)``, ``x = e^2 / 2v``.  The sign of ``s`` is one of the things it decides.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from . import engine
+from .likelihood import Likelihood
+
+Array = NDArray[np.float32]
+
+#: Price of a step of one level, and of a jump, in units of log-likelihood.
+STEP_PRICE, JUMP_PRICE = 1.0, 6.0
+#: Pixels a side that one coarse pixel pools, and the most its verdict may weigh on one of them.
+POOL, PULL = 4, 3.0
+#: Residuals below this share of the contrast are not told apart: levels are coarse, so the exact one is not there.
+COARSE = 1 / 255
+
+
+def label(likelihood: Likelihood) -> Array:
+    """Return a first map ``s``: at each pixel the level of least aggregated cost, and a share of the next."""
+    return likelihood.stack.s_of(_sublevel(_aggregate(_data_cost(likelihood))))
+
+
+def _aggregate(cost: Array) -> Array:
+    """Aggregate a cost volume over the paths through every pixel, coarse grids first.
+
+    The coarse result, per pixel, is added to the cost before scanning: it decides where single pixels are too noisy to.
+    """
+    if min(cost.shape[1:]) > 2 * POOL:
+        coarse = _aggregate(_pool(cost))
+        coarse -= coarse.min(axis=0)
+        coarse *= np.float32(1 / POOL**2)
+        np.minimum(coarse, np.float32(PULL), out=coarse)
+        height, width = cost.shape[1:]
+        size = (POOL * coarse.shape[2], POOL * coarse.shape[1])
+        cost = cost.copy()
+        for k in range(cost.shape[0]):
+            cost[k] += cv2.resize(coarse[k], size, interpolation=cv2.INTER_LINEAR)[:height, :width]
+    total = engine.scan(cost, STEP_PRICE, JUMP_PRICE)
+    turned = engine.scan(np.ascontiguousarray(cost.transpose(0, 2, 1)), STEP_PRICE, JUMP_PRICE)
+    total += turned.transpose(0, 2, 1)
+    return total
+
+
+def _pool(cost: Array) -> Array:
+    """Sum over POOL x POOL blocks, the border repeated."""
+    levels, height, width = cost.shape
+    padded = np.pad(cost, ((0, 0), (0, -height % POOL), (0, -width % POOL)), mode="edge")
+    rows = padded.reshape(levels, -1, POOL, padded.shape[2]).sum(axis=2)
+    return np.asarray(rows.reshape(levels, rows.shape[1], -1, POOL).sum(axis=3))
+
+
+def _data_cost(likelihood: Likelihood) -> Array:
+    stack = likelihood.stack
+    floor = max(*likelihood.noise.sensor, COARSE)
+    base = np.maximum(likelihood.misfit, np.float32(floor**2))
+    weight = likelihood.weight * np.square(likelihood.texture_share())
+    cost = np.empty(stack.residuals.shape[1:], np.float32)
+    for k in range(cost.shape[0]):
+        over = 1 / (2 * base * np.float32(likelihood.noise_ratio[k]))
+        x = np.square(stack.residuals[:, k]).sum(axis=0) * over
+        cost[k] = engine.box(weight * x / (1 + x * np.float32(1 / 8)), 3)
+    return cost
+
+
+def _sublevel(total: Array) -> Array:
+    """Return the fractional level of least cost, by equal slopes on both sides of the minimum."""
+    k = np.clip(total.argmin(axis=0), 1, total.shape[0] - 2)[None]
+    here = np.take_along_axis(total, k, 0)[0]
+    below = np.take_along_axis(total, k - 1, 0)[0] - here
+    above = np.take_along_axis(total, k + 1, 0)[0] - here
+    steeper = np.maximum(np.maximum(below, above), np.float32(1e-6))
+    return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)

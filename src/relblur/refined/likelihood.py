@@ -1,0 +1,193 @@
+"""What the images say about ``s``: information and score, pixel by pixel.
+
+With residual ``e``, sensitivity ``D = -de/ds`` and variance ``v`` of the residual, the negative log-likelihood of a pixel
+is a robust function of ``y = e^2 / v``.  Its Gauss-Newton expansion is
+
+    information  w = rho D^2 / v            score  g = rho (e D / v + y v' / (2 v))        rho = 1 / (1 + y / 25)
+
+(``rho`` is Cauchy's weight at five standard deviations: a dead pixel is an outlier, not evidence).  Three corrections:
+
+* *errors in variables*: ``v`` depends on ``s`` because blur averages the sharper image's noise, hence the ``v'`` term; and
+  part of ``D^2`` is that noise, hence both are shrunk by ``alpha = 1 - n^2 r / mean(D^2)``.
+* *misfit*: ``v`` is the larger of the sensor's variance and the local mean of ``e^2``.  Real residuals are mostly the
+  model's error (lens, occlusion), which varies over the image.
+* *inflation*: model error is correlated, so neighbouring pixels repeat each other.  The sandwich ratio
+  ``mean (sum g)^2 / mean sum w`` over small windows is 1 for independent residuals; ``w`` and ``g`` are divided by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import engine
+from .noise import PairNoise
+from .stack import ResidualStack
+
+Array = NDArray[np.float32]
+
+_OUTLIER = np.float32(1 / 25)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Information ``w`` and score ``g`` at a map ``s``; ``power`` is the mean of ``e^2`` over channels."""
+
+    w: Array
+    g: Array
+    power: Array
+
+
+class Likelihood:
+    """Likelihood of a residual stack under a noise model and a slowly varying misfit.
+
+    Parameters
+    ----------
+    best : (H, W)
+        :func:`best_fit` of the stack.
+    bounds : (float, float)
+        Range of ``s``.
+    trust : (H, W)
+        Weight of each pixel's evidence, 0 to 1 (:func:`noise.dithered_share`).  It does not enter the costs of the
+        discrete stages: they compare alternatives, and a poor witness is better than none.
+    distance : (H, W), optional
+        Distance in px to the nearest pixel that must not be used.
+    """
+
+    def __init__(
+        self,
+        stack: ResidualStack,
+        noise: PairNoise,
+        best: Array,
+        bounds: tuple[float, float],
+        trust: Array,
+        distance: Array | None,
+    ) -> None:
+        self.stack = stack
+        self.noise = noise
+        self._bounds = bounds
+        self._distance = distance
+        self._own, self._passed, self._passed_slope = noise.tables(stack)
+        sharper = np.where(stack.s_levels >= 0, noise.sensor[0], noise.sensor[1]) ** 2
+        self._noise_in_d = sharper * stack.gain.r
+        middle = (sharper[1:] + sharper[:-1]) / 2
+        self._noise_between = float((middle * stack.gain.step).sum())
+        self._noisy = max(noise.sensor) > 0
+        #: Noise of the residual at each level over the blurrier image's own.
+        self.noise_ratio = 1 + self._passed / self._own
+        #: Least residual any level reaches around a pixel: no map need do worse than about this.
+        self._ceiling = engine.box(best, 7)
+        #: Misfit variance, without the part passed on from the sharper image; a geometric mean to begin with, because a
+        #: jump or an occlusion in the window should not hide the good fit beside it.
+        self.misfit = np.exp(engine.box(np.log(best + np.float32(1e-14)), 7))
+        #: Sandwich ratio of the last evidence.
+        self._inflation = np.ones_like(best)
+        self._trust = trust
+        #: 0 where the images must not be used, 1 elsewhere.
+        self.weight = np.ones_like(best)
+        self.exclude_reach(np.zeros_like(best))
+
+    def exclude_reach(self, s: Array) -> None:
+        """Give no weight to pixels whose blur (two sigma and a pixel) reaches an invalid one."""
+        if self._distance is not None:
+            self.weight = (self._distance > 1 + 2 * np.sqrt(np.abs(s))).astype(np.float32)
+
+    def clip(self, s: Array) -> Array:
+        """Keep ``s`` inside the levels (and where a sampled kernel is one, off the delta)."""
+        return np.asarray(np.clip(s, np.float32(self._bounds[0]), np.float32(self._bounds[1])))
+
+    def texture_share(self) -> Array:
+        """Return the share of the stack's change over the levels that is texture rather than noise, 0 to 1.
+
+        ``1 - sum_k n^2 ||G_k+1 - G_k||^2 / mean sum_k (e_k+1 - e_k)^2``: where the sharper image is noise only, levels
+        differ, but the difference says nothing about blur.
+        """
+        if not self._noisy:
+            return np.ones_like(self.weight)
+        change = np.zeros_like(self.weight)
+        for channel in self.stack.residuals:
+            for k in range(len(channel) - 1):
+                change += np.square(channel[k + 1] - channel[k])
+        change = engine.box(change, 9) / len(self.stack.residuals)
+        return np.asarray(np.maximum(1 - np.float32(self._noise_between) / (change + np.float32(1e-30)), 0))
+
+    def variance(self, s: Array) -> Array:
+        """Return ``v`` at a map ``s``."""
+        v = np.maximum(self.misfit, self.stack.table(self._own, s))
+        if self._noisy:
+            v = v + self.stack.table(self._passed, s)
+        return np.asarray(v)
+
+    def evidence(self, s: Array, inflate: bool) -> Evidence:
+        """Return information and score at a map ``s``."""
+        e, d = self.stack.evaluate(s)
+        v = self.variance(s)
+        over_v = 1 / v
+        use = self.weight * self._trust
+        w = np.zeros_like(s)
+        g = np.zeros_like(s)
+        power = np.zeros_like(s)
+        slope = noise_d = None
+        if self._noisy:
+            slope = self.stack.table(self._passed_slope, s) * np.float32(0.5)
+            noise_d = self.stack.table(self._noise_in_d, s)
+        for ec, dc in zip(e, d, strict=True):
+            square = ec * ec
+            power += square
+            y = square * over_v
+            rho = use * over_v / (1 + y * _OUTLIER)
+            d2 = dc * dc
+            if slope is None or noise_d is None:
+                w += rho * d2
+                g += rho * ec * dc
+            else:
+                alpha = np.maximum(1 - noise_d / (engine.box(d2, 7) + np.float32(1e-30)), 0)
+                rho *= alpha
+                w += alpha * rho * d2
+                g += rho * (ec * dc + y * slope)
+        power /= len(e)
+        if inflate:
+            ratio = 25 * engine.box(np.square(engine.box(g, 5)), 31) / (engine.box(w, 35) + np.float32(1e-20))
+            self._inflation = np.clip(ratio, 1, 50)
+            w /= self._inflation
+            g /= self._inflation
+        return Evidence(w, g, power)
+
+    def cost(self, s: Array, variance: Array) -> Array:
+        """Return the robust negative log-likelihood of each pixel at ``s``, saturating at 20."""
+        z = np.square(self.stack.residual(s)).sum(axis=0) * (self.weight / (2 * variance))
+        return np.asarray(z / ((1 + z * np.float32(1 / 20)) * self._inflation))
+
+    def refit_misfit(self, s: Array, evidence: Evidence, leverage: Array) -> None:
+        """Set the misfit to the local mean of ``e^2``, leave-one-out.
+
+        It may fall by at most 100 a call: the estimate is improving, and a variance that collapses before ``s`` has
+        converged freezes what is still wrong.  It may not exceed twice the best local fit: a map that is wrong must not
+        excuse itself by a large misfit.
+        """
+        ceiling = self._ceiling
+        square = np.minimum(evidence.power, 20 * ceiling) / (1 - leverage)
+        near = engine.box(square, 7)
+        near = np.float32(0.7) * near + np.float32(0.3) * engine.box(near, 15)
+        near = np.minimum(near, 2 * ceiling)
+        if self._noisy:
+            near = near - self.stack.table(self._passed, s)
+        self.misfit = np.maximum(near, self.misfit * np.float32(0.01))
+
+
+def best_fit(stack: ResidualStack) -> Array:
+    """Return the least 5 x 5 mean of ``e^2`` over the levels, as variance of the blurrier image's own noise.
+
+    Levels are compared after division by ``q0 + q(s)``: otherwise the larger blur would win, or lose, only because it
+    averages noise.
+    """
+    gain = stack.gain
+    best: Array | None = None
+    for k in range(len(stack.s_levels)):
+        power = engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
+        power *= np.float32(gain.q0 / (gain.q0 + gain.q[k]))
+        best = power if best is None else np.minimum(best, power)
+    assert best is not None
+    return best

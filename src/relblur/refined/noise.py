@@ -1,0 +1,115 @@
+"""Noise of the pair: what the sensor and the rounding add, before any misfit of the model.
+
+The residual at blur ``s > 0`` is ``second - G_s * first``, so its variance is
+
+    v(s) = q0 (n_second^2 + step_second^2 / 12) + q(s) n_first^2
+
+and with the roles exchanged for ``s < 0``.  ``q`` falls from ``q0`` as ``s`` grows because blurring averages the noise of
+the sharper image: forgetting that makes blur look better than it is (errors in variables).  Rounding counts for the
+blurrier image only: it is *part of* the sharper image, which is the source the blurrier one is made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from . import engine
+from .stack import ResidualStack
+
+Array = NDArray[np.float32]
+
+#: Share of the contrast below which float32 arithmetic itself is noise.
+ROUNDING = 2e-6
+
+
+@dataclass(frozen=True)
+class PairNoise:
+    """Standard deviations on the working intensity scale, (first, second).
+
+    ``sensor`` is white noise of each image, ``rounding`` the floor from quantisation or arithmetic, ``step`` the spacing
+    of quantised values (0 if none).
+    """
+
+    sensor: tuple[float, float]
+    rounding: tuple[float, float]
+    step: tuple[float, float]
+
+    def tables(self, stack: ResidualStack) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return over the levels: the blurrier image's variance, the sharper's passed on, and the latter's slope by s."""
+        gain, positive = stack.gain, stack.s_levels >= 0
+        n1, n2 = self.sensor[0] ** 2, self.sensor[1] ** 2
+        f1, f2 = self.rounding[0] ** 2, self.rounding[1] ** 2
+        own = gain.q0 * np.where(positive, n2 + f2, n1 + f1)
+        sharper = np.where(positive, n1, n2)
+        return own, sharper * gain.q, sharper * gain.dq * np.where(positive, 1.0, -1.0)
+
+
+def quantisation_step(image: Array) -> float:
+    """Return the spacing of an image's values if they lie on a grid of at most 65536 values, else 0."""
+    values = np.unique(image).astype(np.float64)
+    if len(values) < 3:
+        return 0.0
+    span = values[-1] - values[0]
+    gap = float(np.diff(values).min())
+    count = round(span / gap) if gap > span * 1e-5 else 0
+    if not 0 < count <= 65535:
+        return 0.0
+    step = span / count
+    place = (values - values[0]) / step
+    # float32 values of a 16-bit grid are off by up to 0.01 of a step.
+    return float(step) if np.abs(place - np.round(place)).max() < 0.02 else 0.0
+
+
+def dithered_share(image: Array, step: float) -> Array:
+    """Return the trust that rounding leaves in the evidence of a (channels, H, W) image, 0 to 1.
+
+    ``(1 - (step^2 / 12) / variance)^2`` over 9 x 9 pixels: the share of the variation that is not rounding.  Rounding is
+    independent noise only while the image varies over several steps.  Where it varies by less than one, the rounded
+    image is flat, or a staircase whose treads have *sharp* edges: evidence, of no blur, that is not there.
+    """
+    grey = image.mean(axis=0)
+    variance = engine.box(np.square(grey - engine.box(grey, 9)), 9)
+    return np.asarray(np.square(np.maximum(1 - np.float32(step * step / 12) / (variance + np.float32(1e-30)), 0)))
+
+
+def texture_free_noise(first: Array, second: Array, valid: NDArray[np.bool_]) -> float:
+    """Estimate white noise from the flattest fifth of the pair.
+
+    The mask ``[1 -2 1] x [1 -2 1] / 6`` has unit noise gain and no response to planes; where both images are textured
+    even the smaller of the two responses is too large, so the 20th percentile is taken (and 1.18 undoes its bias low).
+    """
+    k = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
+    power = [
+        engine.box(np.square(cv2.sepFilter2D(plane, cv2.CV_32F, k, k, borderType=cv2.BORDER_REFLECT)), 9)
+        for image in (first, second)
+        for plane in image
+    ]
+    least = np.minimum.reduce(power)
+    chosen = least[valid] if valid.any() else least
+    return 1.18 * float(np.sqrt(np.percentile(chosen, 20)))
+
+
+def estimate_noise(
+    first: Array, second: Array, valid: NDArray[np.bool_], residual_variance: float, given: tuple[float, float] | None
+) -> PairNoise:
+    """Estimate the noise of the (prefiltered or not) pair, assuming equal sensors unless told.
+
+    Parameters
+    ----------
+    residual_variance : float
+        Median variance of the best local fit: noise cannot exceed it.
+    given : (first, second) standard deviations, or None
+    """
+    step = (quantisation_step(first), quantisation_step(second))
+    rounding = (max(step[0] / np.sqrt(12.0), ROUNDING), max(step[1] / np.sqrt(12.0), ROUNDING))
+    if given is not None:
+        sensor = (float(given[0]), float(given[1]))
+    else:
+        total = min(texture_free_noise(first, second, valid) ** 2, residual_variance)
+        n = float(np.sqrt(max(total - max(rounding) ** 2, 0.0)))
+        sensor = (n, n)
+    return PairNoise(sensor, (float(rounding[0]), float(rounding[1])), step)

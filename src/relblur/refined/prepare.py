@@ -1,0 +1,70 @@
+"""From whatever arrays came in to two stacks of planes on one working scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two (channels, H, W) images centred on 0 with contrast about 1, and how far each pixel is from invalid ones.
+
+    ``unit`` is the intensity that became 1: everything after it is free of the intensity scale.
+    """
+
+    first: Array
+    second: Array
+    usable: NDArray[np.bool_]
+    distance: Array | None
+    unit: float
+
+
+def prepare(first: NDArray[Any], second: NDArray[Any], valid: NDArray[np.bool_] | None) -> Pair:
+    """Normalise a pair and take out what must not be used.
+
+    The unit is the range between the 0.5 % and 99.5 % quantiles of both images.  Invalid and non-finite pixels are
+    replaced by a smooth continuation of the valid ones around them, so that blurring spreads nothing strange; their data
+    are excluded later, with their reach.
+    """
+    images = [np.asarray(image, np.float64) for image in (first, second)]
+    images = [image[..., None] if image.ndim == 2 else image for image in images]
+    usable = np.ones(images[0].shape[:2], bool) if valid is None else np.asarray(valid, bool)
+    usable = usable & np.isfinite(images[0]).all(axis=-1) & np.isfinite(images[1]).all(axis=-1)
+    inside = [image[usable] for image in images]
+    low, high = np.percentile(np.concatenate(inside), [0.5, 99.5]) if usable.any() else (0.0, 0.0)
+    unit = float(high - low)
+    if not unit > 1e-12 * max(abs(low), abs(high)):  # no contrast: any unit will do
+        unit = max(abs(float(low)), abs(float(high))) or 1.0
+    planes = []
+    for image in images:
+        scaled = np.where(usable[..., None], (image - (low + high) / 2) / unit, 0.0).astype(np.float32)
+        planes.append(np.ascontiguousarray(scaled.transpose(2, 0, 1)))
+    if usable.all():
+        return Pair(planes[0], planes[1], usable, None, unit)
+    for image in planes:
+        for plane in image:
+            _continue(plane, usable)
+    distance = cv2.distanceTransform(usable.astype(np.uint8), cv2.DIST_L2, 5)
+    return Pair(planes[0], planes[1], usable, np.asarray(distance), unit)
+
+
+def _continue(plane: Array, usable: NDArray[np.bool_]) -> None:
+    """Overwrite unusable pixels by normalised averages over windows that double until they contain a usable one."""
+    known = usable.astype(np.float32)
+    todo = ~usable
+    size = 5
+    while todo.any() and size < 4 * max(plane.shape):
+        window = (min(size, 2 * plane.shape[1] - 1), min(size, 2 * plane.shape[0] - 1))
+        mass = cv2.blur(known, window, borderType=cv2.BORDER_REFLECT)
+        mean = cv2.blur(plane * known, window, borderType=cv2.BORDER_REFLECT) / np.maximum(mass, np.float32(1e-9))
+        reached = todo & (mass > 0.5 / (size * size))
+        plane[reached] = mean[reached]
+        todo &= ~reached
+        size = 2 * size + 1

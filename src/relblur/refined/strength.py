@@ -1,0 +1,93 @@
+"""How stiff the prior should be, from the data, place by place.
+
+At a map the data agree with, the score summed over a block, ``sum g``, has variance ``sum w``: the ratio
+``T = (sum g)^2 / sum w`` is about 1.  A prior that is too stiff pulls whole blocks away from what they say, and T grows;
+so T well below 2 is leave to stiffen, T beyond it an order to soften (a score, or Lagrange-multiplier, test).
+
+One block is a poor statistic (chi-squared with one degree of freedom) and a block without texture has none, so each
+block's T is shrunk towards that of the blocks around it, theirs towards a larger neighbourhood, up to the whole image:
+weak blocks inherit the stiffness of informed ones.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from .stack import relative_scale
+
+Array = NDArray[np.float32]
+
+#: Side of a block in px: some correlation lengths of the residual, and small against objects.
+BLOCK = 24
+START, LOWEST, HIGHEST = 4.0, 2.0, 6.5  # log10 mu, mu in px^-2 of curvature
+#: T is capped here so that one wild block cannot speak for a region; 0.96 is the mean of a so capped chi-squared.
+_CAP, _CAP_MEAN = 6.0, 0.96
+#: The value of T the prior may reach.
+TARGET = 1.4
+#: A neighbourhood counts as much as this many fully informed blocks.
+_SHRINK = 6.0
+SCALES = 3
+
+
+def block_sum(a: Array) -> NDArray[np.float64]:
+    """Sum over blocks; the last row and column of blocks may be smaller."""
+    rows = np.arange(0, a.shape[0], BLOCK)
+    cols = np.arange(0, a.shape[1], BLOCK)
+    return np.asarray(np.add.reduceat(np.add.reduceat(a, rows, axis=0, dtype=np.float64), cols, axis=1))
+
+
+def score_test(w: Array, g: Array, s: Array) -> NDArray[np.float64]:
+    """Return the largest T over blocks of one, two and four times the side, each shrunk towards its surroundings."""
+    score, info = block_sum(g), block_sum(w)
+    precision = block_sum(w * relative_scale(s) ** 2)
+    shape = score.shape
+    worst = np.zeros(shape)
+    for level in range(SCALES):
+        t = np.minimum(score**2 / (info + 1e-12), _CAP) / _CAP_MEAN
+        informed = np.minimum(1.0, precision / 400) + 1e-3
+        t = _shrink(t * informed, informed)
+        scale = 2**level
+        size = (t.shape[1] * scale, t.shape[0] * scale)
+        worst = np.maximum(worst, cv2.resize(t, size, interpolation=cv2.INTER_LINEAR)[: shape[0], : shape[1]])
+        if min(score.shape) < 8:
+            break
+        score, info, precision = (_merge(a) for a in (score, info, precision))
+    return worst
+
+
+def _merge(a: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows, cols = (-(-n // 2) for n in a.shape)
+    pad = [(0, 2 * rows - a.shape[0]), (0, 2 * cols - a.shape[1])]
+    return np.asarray(np.pad(a, pad).reshape(rows, 2, cols, 2).sum(axis=(1, 3)))
+
+
+def _shrink(value: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Weighted mean of every cell with its parents' (2 x 2 merged, recursively)."""
+    if max(value.shape) == 1:
+        return value / weight
+    rows, cols = (-(-n // 2) for n in value.shape)
+    parent = _shrink(_merge(value), _merge(weight))
+    up = cv2.resize(parent, (2 * cols, 2 * rows), interpolation=cv2.INTER_LINEAR)[: value.shape[0], : value.shape[1]]
+    near, mass = (cv2.blur(a, (3, 3), borderType=cv2.BORDER_CONSTANT) * 9 for a in (value, weight))
+    return np.asarray((near + _SHRINK * up) / (mass + _SHRINK))
+
+
+def initial(shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Return log10 mu of every block before any test."""
+    return np.full([-(-n // BLOCK) for n in shape], START)
+
+
+def adapt(log_mu: NDArray[np.float64], t: NDArray[np.float64], may_stiffen: bool) -> NDArray[np.float64]:
+    """Move log10 mu of the blocks by at most one decade towards T = TARGET."""
+    step = np.clip(5 * np.log10(TARGET / np.maximum(t, 1e-3)), -1.0, 1.0 if may_stiffen else 0.0)
+    return np.asarray(np.clip(log_mu + step, LOWEST, HIGHEST))
+
+
+def spread(log_mu: NDArray[np.float64], shape: tuple[int, int]) -> Array:
+    """Return mu of every pixel: the blocks' log10 mu, smoothed 3 x 3 and interpolated."""
+    smooth = cv2.blur(log_mu, (3, 3), borderType=cv2.BORDER_REPLICATE)
+    rows, cols = smooth.shape
+    full = cv2.resize(smooth, (cols * BLOCK, rows * BLOCK), interpolation=cv2.INTER_LINEAR)[: shape[0], : shape[1]]
+    return np.asarray(np.power(10.0, full), np.float32)

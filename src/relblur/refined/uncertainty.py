@@ -1,0 +1,65 @@
+"""How wrong the map may be: the standard error of ``s``, and which pixels only repeat their neighbours.
+
+    stderr^2 = 1 / (w + 1 / variance)                what the pixel and the best window around it leave open
+             + 2 mean_31 (s - s_before)^2            what the solver still moved since the prior's stiffness settled
+             + J max(l - 32, 0)                      what a jump unseen in a flat area may hide
+             + (5e-5)^2 (s^2 + C^2)                  the interpolation between levels
+
+``variance`` is the posterior variance of the prior (:func:`prior.posterior_variance`).  ``l`` is the side of the smallest
+window that knows the blur at all (to 100 %), and ``J`` the mean squared jump per pixel of the map itself: a scene
+without jumps is continued through its flat parts with confidence, one full of objects is not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import engine
+from .prior import WINDOWS, Edges, box_any
+from .stack import relative_scale
+
+Array = NDArray[np.float32]
+
+_MOVED = np.float32(2.0)
+_INTERPOLATION = np.float32(5e-5**2)
+
+
+def standard_error(s: Array, before: Array, w: Array, variance: Array, edges: Edges) -> Array:
+    """Return the standard error of ``s`` in px^2.
+
+    Parameters
+    ----------
+    before : (H, W)
+        The map half-way through the iterations.
+    w : (H, W)
+        Information of each pixel.
+    """
+    scale2 = relative_scale(s) ** 2
+    moved = np.minimum(np.square(s - before), scale2 * np.float32(0.25))
+    hidden = np.float32(jump_power(edges)) * np.maximum(knowing_window(w, scale2) - 32, 0)
+    total = 1 / (w + 1 / variance) + _MOVED * engine.box(moved, 31) + engine.box(hidden, 9)
+    # Running sums may leave a negative trace of a zero.
+    return np.asarray(np.sqrt(np.maximum(total, 0) + _INTERPOLATION * scale2))
+
+
+def filled(s: Array, w: Array, window: int) -> NDArray[np.bool_]:
+    """Return where the window around does not know the blur to 100 %: the value comes from farther away."""
+    return np.asarray(box_any(w, window) * np.float32(window**2) * relative_scale(s) ** 2 < 1)
+
+
+def knowing_window(w: Array, scale2: Array) -> Array:
+    """Return the side of the smallest window whose information determines the blur to 100 %."""
+    side = np.full_like(w, 2 * WINDOWS[-1])
+    for size in reversed(WINDOWS):
+        side = np.where(box_any(w, size) * np.float32(size * size) * scale2 >= 1, np.float32(size), side)
+    return np.asarray(side)
+
+
+def jump_power(edges: Edges) -> float:
+    """Return the mean over the edges of the squared step where it was judged a jump, px^4 per px."""
+    total = count = 0.0
+    for cut, step in ((edges.cut_right, edges.step_right), (edges.cut_down, edges.step_down)):
+        total += float(np.sum(np.square(step), where=cut < 0.1, dtype=np.float64))
+        count += step.size
+    return total / max(count, 1.0)
