@@ -204,6 +204,7 @@ def _window(request: Request) -> Answer:
     )
     flags = np.zeros(fit.s.shape, dtype=np.uint8)
     _mark(flags, ~(fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)), Flag.FLAT)
+    _mark(flags, _nothing_in_common(first, second, fit.s, fit.power, request.window), Flag.FLAT)
     _mark(flags, fit.at_limit, Flag.AT_LIMIT)
     notes = {"kernel": "band_limited", "max_sigma": float(request.sigmas[-1])}
     return Answer(fit.s, fit.stderr, flags, _side(fit.s, fit.stderr), notes)
@@ -276,6 +277,14 @@ def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
 
     distance = ndimage.distance_transform_edt(~bad)
     return np.asarray(distance <= window // 2 + 2 * sigma)
+
+
+def _nothing_in_common(
+    first: FloatArray, second: FloatArray, s: FloatArray, power: FloatArray, window: int
+) -> BoolArray:
+    """Pixels around which no blur of the sharper image explains even half of the blurrier one's texture."""
+    texture = np.where(s >= 0, local_variance(second, window), local_variance(first, window))
+    return power > 0.5 * texture
 
 
 def _rounded_away(pair: Pair, window: int) -> BoolArray:

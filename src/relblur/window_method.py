@@ -69,6 +69,7 @@ class WindowFit:
 
     s: FloatArray  #: variance difference, px^2
     stderr: FloatArray  #: its standard error, px^2
+    power: FloatArray  #: mean square of what the fit leaves unexplained in the window
     at_limit: BoolArray  #: True at the end of the range that was searched
 
 
@@ -110,14 +111,15 @@ def estimate_in_windows(
     """
     height, width = first.shape[:2]
     weight = np.ones((height, width)) if usable is None else usable.astype(np.float64)
-    fit = WindowFit(np.empty((height, width)), np.empty((height, width)), np.empty((height, width), dtype=bool))
+    s, stderr, power = np.empty((3, height, width))
+    fit = WindowFit(s, stderr, power, np.empty((height, width), dtype=bool))
     reach = nodes.reach + window // 2
     planes = (first.shape[2] + 4) * nodes.s.size
     for strip in cut_into_strips((first, second, weight), reach, planes):
         one, two, usable_part = strip.images
         part = _fit_strip(one, two, usable_part, nodes, window, noise, engine, count_workers(workers))
         inner = (slice(reach, part.s.shape[0] - reach), slice(reach, part.s.shape[1] - reach))
-        for name in ("s", "stderr", "at_limit"):
+        for name in ("s", "stderr", "power", "at_limit"):
             getattr(fit, name)[strip.rows] = getattr(part, name)[inner]
         if progress is not None:
             progress(strip.rows.stop / height)
@@ -172,7 +174,7 @@ def _not_surer_than_the_nodes(
     as_good = (a <= least + variance).sum(axis=0)
     spacing = float(nodes.t[1] - nodes.t[0])
     widest = (as_good - 1) / 2 * spacing * np.hypot(fit.s, LINEAR_BELOW)
-    return WindowFit(fit.s, np.maximum(fit.stderr, widest), fit.at_limit)
+    return WindowFit(fit.s, np.maximum(fit.stderr, widest), fit.power, fit.at_limit)
 
 
 def _best_node(cost: FloatArray, nodes: Nodes) -> AnyArray:
@@ -231,4 +233,4 @@ def _minimum_between_nodes(
     at_limit = np.zeros(t.shape, dtype=bool)
     for end in ends:
         at_limit |= np.abs(t - nodes.t[end]) < 1e-9
-    return WindowFit(s, stderr, at_limit)
+    return WindowFit(s, stderr, np.maximum(cost, 0) / np.maximum(samples, 1), at_limit)
