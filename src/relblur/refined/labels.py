@@ -1,7 +1,7 @@
 """A global start: the discrete labelling that resolves multiple solutions.
 
-A single pixel fits several blurs, and a window decides wrongly where texture is weak.  Semi-global matching finds, along
-rows and columns through every pixel, the sequence of levels that minimises
+A single pixel fits several blurs, and a window decides wrongly where texture is weak.  Semi-global matching finds,
+along rows and columns through every pixel, the sequence of levels that minimises
 
     sum of C_k(x) + P1 [neighbouring levels differ by one] + P2 [they differ by more]
 
@@ -29,7 +29,12 @@ COARSE = 1 / 255
 
 def label(likelihood: Likelihood) -> Array:
     """Return a first map ``s``: at each pixel the level of least aggregated cost, and a share of the next."""
-    return likelihood.stack.s_of(_sublevel(_aggregate(_data_cost(likelihood))))
+    total = _aggregate(_data_cost(likelihood))
+    # Ties, as in a pair without texture, go to the smallest blur.
+    s_levels = likelihood.stack.s_levels
+    distance = np.abs(np.arange(len(s_levels)) - np.abs(s_levels).argmin())
+    total += np.float32(1e-4) * distance[:, None, None].astype(np.float32)
+    return likelihood.stack.s_of(_sublevel(total))
 
 
 def _aggregate(cost: Array) -> Array:
@@ -65,9 +70,10 @@ def _data_cost(likelihood: Likelihood) -> Array:
     stack = likelihood.stack
     floor = max(*likelihood.noise.sensor, COARSE)
     base = np.maximum(likelihood.misfit, np.float32(floor**2))
-    weight = likelihood.weight * np.square(likelihood.texture_share())
-    cost = np.empty(stack.residuals.shape[1:], np.float32)
-    for k in range(cost.shape[0]):
+    weight = likelihood.weight * np.square(likelihood.texture_share()) * np.float32(stack.gain.independent)
+    _, levels, height, width = stack.residuals.shape
+    cost = np.empty((levels, height, width), np.float32)
+    for k in range(levels):
         over = 1 / (2 * base * np.float32(likelihood.noise_ratio[k]))
         x = np.square(stack.residuals[:, k]).sum(axis=0) * over
         cost[k] = engine.box(weight * x / (1 + x * np.float32(1 / 8)), 3)
@@ -76,7 +82,7 @@ def _data_cost(likelihood: Likelihood) -> Array:
 
 def _sublevel(total: Array) -> Array:
     """Return the fractional level of least cost, by equal slopes on both sides of the minimum."""
-    k = np.clip(total.argmin(axis=0), 1, total.shape[0] - 2)[None]
+    k = np.clip(np.asarray(total.argmin(axis=0)), 1, total.shape[0] - 2)[None]
     here = np.take_along_axis(total, k, 0)[0]
     below = np.take_along_axis(total, k - 1, 0)[0] - here
     above = np.take_along_axis(total, k + 1, 0)[0] - here

@@ -1,14 +1,14 @@
 """What the images say about ``s``: information and score, pixel by pixel.
 
-With residual ``e``, sensitivity ``D = -de/ds`` and variance ``v`` of the residual, the negative log-likelihood of a pixel
-is a robust function of ``y = e^2 / v``.  Its Gauss-Newton expansion is
+With residual ``e``, sensitivity ``D = -de/ds`` and variance ``v`` of the residual, the negative log-likelihood of a
+pixel is a robust function of ``y = e^2 / v``.  Its Gauss-Newton expansion is
 
     information  w = rho D^2 / v            score  g = rho (e D / v + y v' / (2 v))        rho = 1 / (1 + y / 25)
 
 (``rho`` is Cauchy's weight at five standard deviations: a dead pixel is an outlier, not evidence).  Three corrections:
 
-* *errors in variables*: ``v`` depends on ``s`` because blur averages the sharper image's noise, hence the ``v'`` term; and
-  part of ``D^2`` is that noise, hence both are shrunk by ``alpha = 1 - n^2 r / mean(D^2)``.
+* *errors in variables*: ``v`` depends on ``s`` because blur averages the sharper image's noise, hence the ``v'``
+  term; and part of ``D^2`` is that noise, hence both are shrunk by ``alpha = 1 - n^2 r / mean(D^2)``.
 * *misfit*: ``v`` is the larger of the sensor's variance and the local mean of ``e^2``.  Real residuals are mostly the
   model's error (lens, occlusion), which varies over the image.
 * *inflation*: model error is correlated, so neighbouring pixels repeat each other.  The sandwich ratio
@@ -86,7 +86,7 @@ class Likelihood:
         self._inflation = np.ones_like(best)
         self._trust = trust
         #: 0 where the images must not be used, 1 elsewhere.
-        self.weight = np.ones_like(best)
+        self.weight: Array = np.ones_like(best)
         self.exclude_reach(np.zeros_like(best))
 
     def exclude_reach(self, s: Array) -> None:
@@ -110,29 +110,31 @@ class Likelihood:
         for channel in self.stack.residuals:
             for k in range(len(channel) - 1):
                 change += np.square(channel[k + 1] - channel[k])
-        change = engine.box(change, 9) / len(self.stack.residuals)
-        return np.asarray(np.maximum(1 - np.float32(self._noise_between) / (change + np.float32(1e-30)), 0))
+        mean = engine.box(change, 9) * np.float32(1 / len(self.stack.residuals))
+        return np.asarray(np.maximum(1 - np.float32(self._noise_between) / (mean + np.float32(1e-30)), 0))
 
     def variance(self, s: Array) -> Array:
         """Return ``v`` at a map ``s``."""
-        v = np.maximum(self.misfit, self.stack.table(self._own, s))
-        if self._noisy:
-            v = v + self.stack.table(self._passed, s)
-        return np.asarray(v)
+        return self._variance(self.stack.level_of(s))
+
+    def _variance(self, level: Array) -> Array:
+        own = np.maximum(self.misfit, self.stack.table(self._own, level))
+        return np.asarray(own + self.stack.table(self._passed, level) if self._noisy else own)
 
     def evidence(self, s: Array, inflate: bool) -> Evidence:
         """Return information and score at a map ``s``."""
         e, d = self.stack.evaluate(s)
-        v = self.variance(s)
+        level = self.stack.level_of(s)
+        v = self._variance(level)
         over_v = 1 / v
-        use = self.weight * self._trust
+        use = self.weight * self._trust * np.float32(self.stack.gain.independent)
         w = np.zeros_like(s)
         g = np.zeros_like(s)
         power = np.zeros_like(s)
         slope = noise_d = None
         if self._noisy:
-            slope = self.stack.table(self._passed_slope, s) * np.float32(0.5)
-            noise_d = self.stack.table(self._noise_in_d, s)
+            slope = self.stack.table(self._passed_slope, level) * np.float32(0.5)
+            noise_d = self.stack.table(self._noise_in_d, level)
         for ec, dc in zip(e, d, strict=True):
             square = ec * ec
             power += square
@@ -158,7 +160,8 @@ class Likelihood:
     def cost(self, s: Array, variance: Array) -> Array:
         """Return the robust negative log-likelihood of each pixel at ``s``, saturating at 20."""
         z = np.square(self.stack.residual(s)).sum(axis=0) * (self.weight / (2 * variance))
-        return np.asarray(z / ((1 + z * np.float32(1 / 20)) * self._inflation))
+        independent = np.float32(self.stack.gain.independent)
+        return np.asarray(independent * z / ((1 + z * np.float32(1 / 20)) * self._inflation))
 
     def refit_misfit(self, s: Array, evidence: Evidence, leverage: Array) -> None:
         """Set the misfit to the local mean of ``e^2``, leave-one-out.
@@ -169,11 +172,11 @@ class Likelihood:
         """
         ceiling = self._ceiling
         square = np.minimum(evidence.power, 20 * ceiling) / (1 - leverage)
-        near = engine.box(square, 7)
+        near = engine.box(np.asarray(square, np.float32), 7)
         near = np.float32(0.7) * near + np.float32(0.3) * engine.box(near, 15)
         near = np.minimum(near, 2 * ceiling)
         if self._noisy:
-            near = near - self.stack.table(self._passed, s)
+            near -= self.stack.table(self._passed, self.stack.level_of(s))
         self.misfit = np.maximum(near, self.misfit * np.float32(0.01))
 
 

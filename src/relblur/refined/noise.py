@@ -4,9 +4,10 @@ The residual at blur ``s > 0`` is ``second - G_s * first``, so its variance is
 
     v(s) = q0 (n_second^2 + step_second^2 / 12) + q(s) n_first^2
 
-and with the roles exchanged for ``s < 0``.  ``q`` falls from ``q0`` as ``s`` grows because blurring averages the noise of
-the sharper image: forgetting that makes blur look better than it is (errors in variables).  Rounding counts for the
-blurrier image only: it is *part of* the sharper image, which is the source the blurrier one is made from.
+and with the roles exchanged for ``s < 0``.  ``q`` falls from ``q0`` as ``s`` grows because blurring averages the
+noise of the sharper image: forgetting that makes blur look better than it is (errors in variables).  Rounding
+counts for the blurrier image only: it is *part of* the sharper image, which is the source the blurrier one is made
+from.
 """
 
 from __future__ import annotations
@@ -30,16 +31,14 @@ ROUNDING = 2e-6
 class PairNoise:
     """Standard deviations on the working intensity scale, (first, second).
 
-    ``sensor`` is white noise of each image, ``rounding`` the floor from quantisation or arithmetic, ``step`` the spacing
-    of quantised values (0 if none).
+    ``sensor`` is white noise of each image, ``rounding`` the floor from quantisation or arithmetic.
     """
 
     sensor: tuple[float, float]
     rounding: tuple[float, float]
-    step: tuple[float, float]
 
     def tables(self, stack: ResidualStack) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return over the levels: the blurrier image's variance, the sharper's passed on, and the latter's slope by s."""
+        """Return over the levels the blurrier image's variance, the sharper's passed on, and its slope by s."""
         gain, positive = stack.gain, stack.s_levels >= 0
         n1, n2 = self.sensor[0] ** 2, self.sensor[1] ** 2
         f1, f2 = self.rounding[0] ** 2, self.rounding[1] ** 2
@@ -64,23 +63,37 @@ def quantisation_step(image: Array) -> float:
     return float(step) if np.abs(place - np.round(place)).max() < 0.02 else 0.0
 
 
-def dithered_share(image: Array, step: float) -> Array:
+def dithered_share(image: Array) -> Array:
     """Return the trust that rounding leaves in the evidence of a (channels, H, W) image, 0 to 1.
 
-    ``(1 - (step^2 / 12) / variance)^2`` over 9 x 9 pixels: the share of the variation that is not rounding.  Rounding is
-    independent noise only while the image varies over several steps.  Where it varies by less than one, the rounded
-    image is flat, or a staircase whose treads have *sharp* edges: evidence, of no blur, that is not there.
+    ``(1 - (step^2 / 12) / variance)^2`` over 9 x 9 pixels: the share of the variation that is not rounding.
+    Rounding is independent noise only while the image varies over several steps.  Where it varies by less than one,
+    the rounded image is flat, or a staircase whose treads have *sharp* edges: evidence, of no blur, that is not
+    there.  The step is that at the pixel's own intensity (8 bits made linear have small steps in the dark and large
+    ones in the light); the best channel counts.
     """
-    grey = image.mean(axis=0)
-    variance = engine.box(np.square(grey - engine.box(grey, 9)), 9)
-    return np.asarray(np.square(np.maximum(1 - np.float32(step * step / 12) / (variance + np.float32(1e-30)), 0)))
+    shares = []
+    for plane in image:
+        variance = engine.box(np.square(plane - engine.box(plane, 9)), 9)
+        rounding = engine.box(np.square(_local_step(plane)), 9) * np.float32(1 / 12)
+        shares.append(np.square(np.maximum(1 - rounding / (variance + np.float32(1e-30)), 0)))
+    return np.asarray(np.maximum.reduce(shares))
 
 
-def texture_free_noise(first: Array, second: Array, valid: NDArray[np.bool_]) -> float:
-    """Estimate white noise from the flattest fifth of the pair.
+def _local_step(plane: Array) -> Array:
+    """Return the spacing of a plane's values around each pixel's, 0 if it has more than 1024 of them."""
+    values, index = np.unique(plane, return_inverse=True)
+    if not 2 < len(values) <= 1024:
+        return np.zeros_like(plane)
+    gaps = np.diff(values)
+    return np.asarray(np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))[index.reshape(plane.shape)])
 
-    The mask ``[1 -2 1] x [1 -2 1] / 6`` has unit noise gain and no response to planes; where both images are textured
-    even the smaller of the two responses is too large, so the 20th percentile is taken (and 1.18 undoes its bias low).
+
+def texture_free_noise(first: Array, second: Array, usable: NDArray[np.bool_]) -> float:
+    """Estimate the white noise of a pair of equal sensors from its flattest fifth.
+
+    The mask ``[1 -2 1] x [1 -2 1] / 6`` has unit noise gain and no response to planes.  Where both images are textured
+    even the smaller of the two responses is too large, so its 20th percentile is taken; 1.18 undoes the bias low.
     """
     k = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
     power = [
@@ -89,14 +102,13 @@ def texture_free_noise(first: Array, second: Array, valid: NDArray[np.bool_]) ->
         for plane in image
     ]
     least = np.minimum.reduce(power)
-    chosen = least[valid] if valid.any() else least
-    return 1.18 * float(np.sqrt(np.percentile(chosen, 20)))
+    return 1.18 * float(np.sqrt(np.percentile(least[usable] if usable.any() else least, 20)))
 
 
 def estimate_noise(
-    first: Array, second: Array, valid: NDArray[np.bool_], residual_variance: float, given: tuple[float, float] | None
+    first: Array, second: Array, usable: NDArray[np.bool_], residual_variance: float, given: tuple[float, float] | None
 ) -> PairNoise:
-    """Estimate the noise of the (prefiltered or not) pair, assuming equal sensors unless told.
+    """Estimate the noise of a pair (before any prefilter), unless it is given.
 
     Parameters
     ----------
@@ -109,7 +121,7 @@ def estimate_noise(
     if given is not None:
         sensor = (float(given[0]), float(given[1]))
     else:
-        total = min(texture_free_noise(first, second, valid) ** 2, residual_variance)
+        total = min(texture_free_noise(first, second, usable) ** 2, residual_variance)
         n = float(np.sqrt(max(total - max(rounding) ** 2, 0.0)))
         sensor = (n, n)
-    return PairNoise(sensor, (float(rounding[0]), float(rounding[1])), step)
+    return PairNoise(sensor, (float(rounding[0]), float(rounding[1])))

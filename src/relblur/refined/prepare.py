@@ -30,8 +30,8 @@ def prepare(first: NDArray[Any], second: NDArray[Any], valid: NDArray[np.bool_] 
     """Normalise a pair and take out what must not be used.
 
     The unit is the range between the 0.5 % and 99.5 % quantiles of both images.  Invalid and non-finite pixels are
-    replaced by a smooth continuation of the valid ones around them, so that blurring spreads nothing strange; their data
-    are excluded later, with their reach.
+    replaced by a smooth continuation of the valid ones around them, so that blurring spreads nothing strange; their
+    data are excluded later, with their reach.
     """
     images = [np.asarray(image, np.float64) for image in (first, second)]
     images = [image[..., None] if image.ndim == 2 else image for image in images]
@@ -42,14 +42,14 @@ def prepare(first: NDArray[Any], second: NDArray[Any], valid: NDArray[np.bool_] 
     unit = float(high - low)
     if not unit > 1e-12 * max(abs(low), abs(high)):  # no contrast: any unit will do
         unit = max(abs(float(low)), abs(float(high))) or 1.0
-    planes = []
+    planes: list[Array] = []
     for image in images:
         scaled = np.where(usable[..., None], (image - (low + high) / 2) / unit, 0.0).astype(np.float32)
         planes.append(np.ascontiguousarray(scaled.transpose(2, 0, 1)))
     if usable.all():
         return Pair(planes[0], planes[1], usable, None, unit)
-    for image in planes:
-        for plane in image:
+    for stack in planes:
+        for plane in stack:
             _continue(plane, usable)
     distance = cv2.distanceTransform(usable.astype(np.uint8), cv2.DIST_L2, 5)
     return Pair(planes[0], planes[1], usable, np.asarray(distance), unit)

@@ -9,8 +9,8 @@ form with a line process:
 edge whose step ``d`` the slope does not explain (a jump).  Everything else follows from ``mu``:
 
 * a window of ``l`` x ``l`` pixels measures ``s`` with variance ``1 / sum w`` while ``s`` itself wanders by
-  ``l^2 / (256 mu)``; the best window gives the variance of the estimate (:func:`posterior_variance`).  For uniform ``w``
-  it is ``1 / (8 sqrt(mu w))``, the exact posterior variance of the thin-plate prior.
+  ``l^2 / (256 mu)``; the best window gives the variance of the estimate (:func:`posterior_variance`).  For uniform
+  ``w`` it is ``1 / (8 sqrt(mu w))``, the exact posterior variance of the thin-plate prior.
 * ``lambda = 1 / (4 variance)``, which for uniform ``w`` is ``2 sqrt(mu w)``: critical damping, first and second order
   terms act over the same length ``(mu / w)^(1/4)``.
 """

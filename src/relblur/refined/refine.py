@@ -3,11 +3,11 @@
 The map maximises a posterior: the *likelihood* says how well each pixel's residual fits (``stack``, ``noise``,
 ``likelihood``), the *prior* that ``s`` is piecewise affine with jumps (``prior``), as stiff as the data allow
 (``strength``).  A global discrete labelling finds the right basin (``labels``); Gauss-Newton steps, each one linear
-system (``solver``), descend in it, with discrete moves in between (``propagate``); ``uncertainty`` reads the error bar off
-the same quantities.
+system (``solver``), descend in it, with discrete moves in between (``propagate``); ``uncertainty`` reads the error
+bar off the same quantities.
 
-Costs about ``4 (channels + 4) * levels`` bytes per pixel at its peak (53 levels signed, 27 one-sided): 1.1 kB for a grey
-signed pair, held by the stack and, while labelling, by four volumes of costs.
+Costs about ``4 (channels + 4) * levels`` bytes per pixel at its peak (53 levels signed, 27 one-sided): 1.1 kB for a
+grey signed pair, held by the stack and, while labelling, by four volumes of costs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .stack import blur, build_stack, relative_scale
 
 Array = NDArray[np.float32]
 
-#: Gauss-Newton steps.  The stiffness settles by half-way; the rest is convergence.
+#: Gauss-Newton steps.  The stiffness settles by the ninth; the rest is convergence.
 ITERATIONS = 14
 #: First iteration at which stiffness is tested: before, the start's staircase is still being smoothed away.
 _FIRST_TEST = 3
@@ -172,9 +172,9 @@ def _likelihood(
     scaled = None if given is None else (given[0] / pair.unit, given[1] / pair.unit)
     noise = estimate_noise(pair.first, pair.second, pair.usable, float(np.median(best)) / stack.gain.q0, scaled)
     bounds = (stack.lowest if signed else _SMALLEST_SIGMA**2, stack.highest)
-    trust = dithered_share(pair.second, noise.step[1])
+    trust = dithered_share(pair.second)
     if signed:  # either may be the blurrier one, the one that rounding flattens
-        trust = np.minimum(trust, dithered_share(pair.first, noise.step[0]))
+        trust = np.minimum(trust, dithered_share(pair.first))
     return Likelihood(stack, noise, best, bounds, trust, pair.distance)
 
 
@@ -200,10 +200,10 @@ def _descend(likelihood: Likelihood, pair: Pair, window: int, progress: Callable
         s = likelihood.clip(s + np.clip(delta, -_TRUST * scale, _TRUST * scale))
         edges = prior.link(s, slope, variance, mu, tolerance)
         slope = prior.fit_slope(s, edges, variance, mu, _SLOPE_STEPS)
+        if iteration == _LAST_STIFFENING:
+            before = s
         if iteration in _MOVES:
             s = propagate(likelihood, follow_majority(likelihood, s), slope, *_MOVES[iteration])
-        if iteration == ITERATIONS // 2 - 1:
-            before = s
         likelihood.refit_misfit(s, evidence, prior.leverage(evidence.w, variance))
         progress((iteration + 1) / ITERATIONS)
     evidence = likelihood.evidence(s, inflate=True)

@@ -2,8 +2,8 @@
 
 ``A = diag(w) + grad^T c grad`` on the pixel grid.  The prior couples pixels over hundreds of pixels, so a plain
 iteration would need thousands of sweeps; a V-cycle needs a handful.  Coarse grids merge 2 x 2 pixels: information adds,
-the weights of the edges that cross between two blocks add and are halved (a jump over a block costs the same energy as
-a slope of the same rise spread over it, which is half as steep a step per pixel at twice the count).
+the weights of the edges that cross between two blocks add and are halved (piecewise constant blocks make a slope look
+twice as stiff as it is, because its whole rise falls on the one edge between two blocks).
 
 The smoother is damped Jacobi: unlike Gauss-Seidel it treats all directions alike, so that flipped and transposed images
 give flipped and transposed answers, and it is whole-array arithmetic.  Dot products are accumulated in float64 in a
@@ -114,19 +114,13 @@ def _dot(a: Array, b: Array) -> float:
     return float(np.sum(a * b, dtype=np.float64))
 
 
-def _even(a: Array) -> Array:
-    """Pad the last two axes with zeros to even length."""
-    height, width = a.shape[-2:]
-    if height % 2 == 0 and width % 2 == 0:
-        return a
-    pad = [(0, 0)] * (a.ndim - 2) + [(0, height % 2), (0, width % 2)]
-    return np.pad(a, pad)
-
-
 def _sum_blocks(a: Array) -> Array:
-    a = _even(a)
-    rows = a[..., 0::2, :] + a[..., 1::2, :]
-    return np.asarray(rows[..., :, 0::2] + rows[..., :, 1::2])
+    """Sum over 2 x 2 blocks; the last row or column of an odd grid is a block by itself."""
+    rows = a[..., 0::2, :].copy()
+    rows[..., : a.shape[-2] // 2, :] += a[..., 1::2, :]
+    blocks = rows[..., :, 0::2].copy()
+    blocks[..., :, : a.shape[-1] // 2] += rows[..., :, 1::2]
+    return np.asarray(blocks)
 
 
 def _coarsen(weight: Array, right: Array, down: Array) -> tuple[Array, Array, Array]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import cv2
@@ -66,7 +67,9 @@ class NoiseGain:
     """How a candidate blur passes white noise of the blurred image: tables over the levels.
 
     ``q`` is ``||G_s||^2`` (the variance gain), ``dq`` its derivative by ``|s|``, ``r`` is ``||dG_s/ds||^2`` and
-    ``step`` is ``||G_k+1 - G_k||^2`` between levels; all after the prefilter, whose own gain is ``q0``.
+    ``step`` is ``||G_k+1 - G_k||^2`` between levels; all after the prefilter ``F``, whose own gain is ``q0``.
+    ``independent`` is ``(mean |F|^2)^2 / mean |F|^4``: prefiltered pixels repeat each other, and only this share of
+    them counts.
     """
 
     q0: float
@@ -74,6 +77,7 @@ class NoiseGain:
     dq: NDArray[np.float64]
     r: NDArray[np.float64]
     step: NDArray[np.float64]
+    independent: float
 
 
 @dataclass(frozen=True)
@@ -121,10 +125,11 @@ class ResidualStack:
         """Return ``e`` alone."""
         return engine.interpolate_value(self.residuals, self.level_of(s))
 
-    def table(self, values: NDArray[np.float64], s: Array) -> Array:
-        """Read a table over the levels at a map ``s``."""
-        level = np.clip(self.level_of(s), 0, len(values) - 1)
-        return np.asarray(np.interp(level, np.arange(len(values)), values).astype(np.float32))
+    def table(self, values: NDArray[np.float64], level: Array) -> Array:
+        """Read a table over the levels at a map of fractional levels, linearly."""
+        base = np.clip(level.astype(np.intp), 0, len(values) - 2)
+        knots = values.astype(np.float32)
+        return np.asarray(knots.take(base) + np.diff(knots).take(base) * (level - base.astype(np.float32)))
 
 
 def build_stack(
@@ -180,6 +185,8 @@ def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float)
         dq.append(4 * gg * gs)
         r.append(2 * ss * gg + 2 * gs**2)
     transfers = [transfer(abs(s)) for s in s_levels]
-    cross = np.array([power(a, b) ** 2 for a, b in zip(transfers, transfers[1:], strict=False)])
+    cross = np.array([power(a, b) ** 2 for a, b in pairwise(transfers)])
     gains = np.array(q)
-    return NoiseGain(power(pre, pre) ** 2, gains, np.array(dq), np.array(r), gains[1:] + gains[:-1] - 2 * cross)
+    q0 = power(pre, pre) ** 2
+    independent = q0**2 / power(pre**2, pre**2) ** 2
+    return NoiseGain(q0, gains, np.array(dq), np.array(r), gains[1:] + gains[:-1] - 2 * cross, independent)

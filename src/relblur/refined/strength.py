@@ -1,8 +1,8 @@
 """How stiff the prior should be, from the data, place by place.
 
-At a map the data agree with, the score summed over a block, ``sum g``, has variance ``sum w``: the ratio
-``T = (sum g)^2 / sum w`` is about 1.  A prior that is too stiff pulls whole blocks away from what they say, and T grows;
-so T well below 2 is leave to stiffen, T beyond it an order to soften (a score, or Lagrange-multiplier, test).
+At a map the data agree with, the score summed over a block, ``sum g``, has variance ``sum w``: the ratio ``T = (sum
+g)^2 / sum w`` is about 1.  A prior that is too stiff pulls whole blocks away from what they say, and T grows; so T
+well below 2 is leave to stiffen, T beyond it an order to soften (a score, or Lagrange-multiplier, test).
 
 One block is a poor statistic (chi-squared with one degree of freedom) and a block without texture has none, so each
 block's T is shrunk towards that of the blocks around it, theirs towards a larger neighbourhood, up to the whole image:
@@ -26,6 +26,8 @@ START, LOWEST, HIGHEST = 4.0, 2.0, 6.5  # log10 mu, mu in px^-2 of curvature
 _CAP, _CAP_MEAN = 6.0, 0.96
 #: The value of T the prior may reach.
 TARGET = 1.4
+#: Most that log10 mu may grow at a time: the map must follow before it is tested again.  It may fall by one.
+STIFFEN = 0.5
 #: A neighbourhood counts as much as this many fully informed blocks.
 _SHRINK = 6.0
 SCALES = 3
@@ -80,8 +82,8 @@ def initial(shape: tuple[int, int]) -> NDArray[np.float64]:
 
 
 def adapt(log_mu: NDArray[np.float64], t: NDArray[np.float64], may_stiffen: bool) -> NDArray[np.float64]:
-    """Move log10 mu of the blocks by at most one decade towards T = TARGET."""
-    step = np.clip(5 * np.log10(TARGET / np.maximum(t, 1e-3)), -1.0, 1.0 if may_stiffen else 0.0)
+    """Move log10 mu of the blocks towards T = TARGET."""
+    step = np.clip(5 * np.log10(TARGET / np.maximum(t, 1e-3)), -1.0, STIFFEN if may_stiffen else 0.0)
     return np.asarray(np.clip(log_mu + step, LOWEST, HIGHEST))
 
 

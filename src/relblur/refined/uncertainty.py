@@ -3,11 +3,11 @@
     stderr^2 = 1 / (w + 1 / variance)                what the pixel and the best window around it leave open
              + 2 mean_31 (s - s_before)^2            what the solver still moved since the prior's stiffness settled
              + J max(l - 32, 0)                      what a jump unseen in a flat area may hide
-             + (5e-5)^2 (s^2 + C^2)                  the interpolation between levels
+             + (3.5e-5)^2 (s^2 + C^2)                the interpolation between levels
 
-``variance`` is the posterior variance of the prior (:func:`prior.posterior_variance`).  ``l`` is the side of the smallest
-window that knows the blur at all (to 100 %), and ``J`` the mean squared jump per pixel of the map itself: a scene
-without jumps is continued through its flat parts with confidence, one full of objects is not.
+``variance`` is the posterior variance of the prior (:func:`prior.posterior_variance`).  ``l`` is the side of the
+smallest window that knows the blur at all (to 100 %), and ``J`` the mean squared jump per pixel of the map itself:
+a scene without jumps is continued through its flat parts with confidence, one full of objects is not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .stack import relative_scale
 Array = NDArray[np.float32]
 
 _MOVED = np.float32(2.0)
-_INTERPOLATION = np.float32(5e-5**2)
+_INTERPOLATION = np.float32(3.5e-5**2)
 
 
 def standard_error(s: Array, before: Array, w: Array, variance: Array, edges: Edges) -> Array:
@@ -31,7 +31,7 @@ def standard_error(s: Array, before: Array, w: Array, variance: Array, edges: Ed
     Parameters
     ----------
     before : (H, W)
-        The map half-way through the iterations.
+        The map when the stiffness settled.
     w : (H, W)
         Information of each pixel.
     """
