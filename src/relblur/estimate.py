@@ -224,6 +224,7 @@ def _refined(request: Request) -> Answer:
         prefilter=request.prefilter,
         max_sigma=limit,
         window=request.window,
+        workers=request.workers,
         progress=request.progress,
     )
     flags = np.zeros(pair.shape, dtype=np.uint8)

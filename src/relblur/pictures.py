@@ -18,6 +18,14 @@ __all__ = ["Panel", "colour_map_picture", "flag_colours", "lines_picture", "pane
 
 Kind = Literal["photo", "sigma", "stderr", "side", "flags", "error", "count", "grey"]
 
+DPI = 110
+
+#: Inches: a picture's width, and the room beside it for a colour bar, above it for a title, around all.
+PANEL_WIDTH = 3.9
+BAR_ROOM = 0.62
+TITLE_ROOM = 0.34
+MARGIN = 0.12
+
 NO_ANSWER = "#9a9a9a"
 FLAG_COLOURS = {
     "ok": "#f2f2f2",
@@ -54,33 +62,39 @@ def photo(image: AnyArray) -> FloatArray:
     return np.nan_to_num(shown / top).clip(0, 1)
 
 
-def panels_picture(path: PathLike, panels: Sequence[Panel], *, columns: int = 3, heading: str = "") -> None:
-    """Write a figure of several panels to a PNG file."""
+def panels_picture(
+    path: PathLike, panels: Sequence[Panel], *, columns: int = 3, heading: str = "", panel_width: float = PANEL_WIDTH
+) -> None:
+    """Write a figure of several panels to a PNG file; ``panel_width`` is a picture's width in inches.
+
+    Places are computed, not searched for: all pictures of a figure have one size, and
+    matplotlib's own layout would draw everything twice.
+    """
     height, width = panels[0].image.shape[:2]
+    panel_height = min(max(panel_width * height / width, 0.3 * panel_width), 2.0 * panel_width)
     columns = min(columns, len(panels))
     rows = math.ceil(len(panels) / columns)
-    panel_width = 4.4
-    # A colour bar takes a tenth of the width.
-    panel_height = min(max(0.9 * panel_width * height / width, 1.4), 7.0) + 0.3
-    figure = _figure(columns * panel_width, rows * panel_height + (0.4 if heading else 0.1))
-    axes = figure.subplots(rows, columns, squeeze=False)
-    for axis, panel in zip(axes.flat, panels, strict=False):
-        _draw(figure, axis, panel)
-    for axis in axes.flat[len(panels) :]:
-        axis.set_axis_off()
+    top = 0.45 if heading else 0.1
+    cell_width, cell_height = panel_width + BAR_ROOM, panel_height + TITLE_ROOM
+    figure = _figure(columns * cell_width + MARGIN, rows * cell_height + top + MARGIN)
+    total_width, total_height = figure.get_size_inches()
+    for index, panel in enumerate(panels):
+        row, column = divmod(index, columns)
+        left = MARGIN + column * cell_width
+        bottom = total_height - top - (row + 1) * cell_height
+        place = (left / total_width, bottom / total_height, panel_width / total_width, panel_height / total_height)
+        _draw(figure, figure.add_axes(place), panel)
     if heading:
-        figure.suptitle(heading, fontsize=12)
+        figure.suptitle(heading, fontsize=12, y=1 - 0.12 / total_height, va="top")
     _write(path, figure)
 
 
 def colour_map_picture(path: PathLike, blur_map: BlurMap, quantity: Literal["sigma", "stderr"] = "sigma") -> None:
-    """Write sigma or its standard error in colours with a colour bar, at the map's resolution or more."""
+    """Write sigma or its standard error in colours with a colour bar, at about the map's resolution."""
     titles = {"sigma": "relative blur (px)", "stderr": "standard error (px)"}
     values = blur_map.sigma if quantity == "sigma" else blur_map.sigma_stderr
-    height, width = blur_map.shape
-    figure = _figure(8.0, max(2.0, min(7.0 * height / width, 14.0) + 0.4))
-    _draw(figure, figure.subplots(), Panel(titles[quantity], values, quantity))
-    _write(path, figure)
+    panel_width = min(max(blur_map.shape[1] / DPI, 4.0), 12.0)
+    panels_picture(path, [Panel(titles[quantity], values, quantity)], panel_width=panel_width)
 
 
 def lines_picture(
@@ -93,7 +107,7 @@ def lines_picture(
 ) -> None:
     """Write a line plot of (label, x, y, style) series."""
     figure = _figure(6.4, 4.0)
-    axis = figure.subplots()
+    axis = figure.add_axes((0.11, 0.13, 0.86, 0.78))
     for label, x, y, style in series:
         axis.plot(x, y, style, label=label, linewidth=1.4)
     axis.set_xlabel(x_label)
@@ -107,7 +121,7 @@ def lines_picture(
 def _figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+    return Figure(figsize=(width, height), dpi=DPI)
 
 
 def _write(path: PathLike, figure: Any) -> None:

@@ -113,8 +113,8 @@ def blur_with_map(
     True
     """
     array = as_image(image, channel_axis=channel_axis)
-    planes = array[:, :, None] if array.ndim == 2 else array
-    height, width = planes.shape[:2]
+    planes = array[np.newaxis] if array.ndim == 2 else np.moveaxis(array, -1, 0)
+    height, width = planes.shape[1:]
     try:
         sigma = np.broadcast_to(np.asarray(sigma_map, dtype=np.float64), (height, width))
     except ValueError:
@@ -127,8 +127,8 @@ def blur_with_map(
     as_positive(truncate, "truncate", "standard deviations")
     weigh = sampled_weights if kernel == "sampled" else band_limited_weights
     reach = max(kernel_radius(float(sigma.max()), truncate), BAND_LIMITED_RADIUS)
-    padded = np.pad(planes, ((reach, reach), (reach, reach), (0, 0)), mode="symmetric")
-    out = np.empty_like(planes)
+    padded = np.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="symmetric")
+    out = np.empty_like(planes, order="C")
 
     def blur_tile(corner: tuple[int, int]) -> None:
         top, left = corner
@@ -138,19 +138,20 @@ def blur_with_map(
         if kernel == "band_limited" and radius > 0:
             radius = max(radius, BAND_LIMITED_RADIUS)
         source = padded[
+            :,
             rows.start + reach - radius : rows.stop + reach + radius,
             columns.start + reach - radius : columns.stop + reach + radius,
         ]
-        out[rows, columns] = _gather(source, weigh(tile_sigma, radius, truncate))
+        out[:, rows, columns] = _gather(source, weigh(tile_sigma, radius, truncate))
 
     corners = [(top, left) for top in range(0, height, TILE) for left in range(0, width, TILE)]
     with ThreadPoolExecutor(count_workers(workers)) as pool:
         list(pool.map(blur_tile, corners))
-    return out[:, :, 0] if array.ndim == 2 else out
+    return out[0] if array.ndim == 2 else np.ascontiguousarray(np.moveaxis(out, 0, -1))
 
 
 def _gather(source: FloatArray, weight: FloatArray) -> FloatArray:
-    """Weighted sums over a tile; ``source`` is the tile with ``radius`` pixels around it.
+    """Weighted sums over a tile of planes; ``source`` is the tile with ``radius`` pixels around it.
 
     ``weight[d]`` is the one-dimensional kernel at distance d, for every pixel. The kernel is
     symmetric, so the pixels of a row at distance +-dx are added before they are weighted,
@@ -159,19 +160,21 @@ def _gather(source: FloatArray, weight: FloatArray) -> FloatArray:
     radius = len(weight) - 1
     height, width = weight.shape[1:]
     norm = weight[0] + 2 * weight[1:].sum(axis=0)
-    total = np.zeros((height, width, source.shape[2]))
+    total = np.zeros((source.shape[0], height, width))
+    both = np.empty_like(total)
     for dy in range(radius + 1):
-        rows = source[radius + dy : radius + dy + height]
+        rows = source[:, radius + dy : radius + dy + height]
         if dy:
-            rows = rows + source[radius - dy : radius - dy + height]
-        line = weight[0][:, :, None] * rows[:, radius : radius + width]
+            rows = rows + source[:, radius - dy : radius - dy + height]
+        line = weight[0] * rows[:, :, radius : radius + width]
         for dx in range(1, radius + 1):
-            both = rows[:, radius + dx : radius + dx + width] + rows[:, radius - dx : radius - dx + width]
-            both *= weight[dx][:, :, None]
+            left = rows[:, :, radius - dx : radius - dx + width]
+            np.add(rows[:, :, radius + dx : radius + dx + width], left, out=both)
+            both *= weight[dx]
             line += both
-        line *= weight[dy][:, :, None]
+        line *= weight[dy]
         total += line
-    total /= (norm**2)[:, :, None]
+    total /= norm**2
     return total
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from .options import First, Force, Json, MethodName, MethodOption, Second, SideName, SideOption, whole_numbers
-from .talk import UsageError, one_line_errors, print_json, print_table, progress_bar, say
+from .talk import UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
 
 __all__ = ["estimate", "evaluate"]
 
@@ -51,6 +51,7 @@ def estimate(
     from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace, write_report, write_steps
     from ..settings import MAX_SIGMA, PAPER_SIGMA_STEP
 
+    load_in_background("matplotlib.backends.backend_agg", "scipy.interpolate")  # the report will want them
     pair = read_pair(first, second).decimated(decimate)
     refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
     if save_steps is not None:

@@ -7,9 +7,11 @@ import json
 import math
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 import typer
@@ -20,7 +22,7 @@ from rich.table import Table
 from .._typing import Progress as Report
 from ..errors import FileError, InputError, MissingDependencyError, OutputExistsError, RelblurError
 
-__all__ = ["UsageError", "one_line_errors", "print_json", "print_table", "progress_bar", "say"]
+__all__ = ["UsageError", "load_in_background", "one_line_errors", "print_json", "print_table", "progress_bar", "say"]
 
 EXIT_USAGE, EXIT_DATA, EXIT_MISSING, EXIT_BUG = 2, 3, 4, 1
 
@@ -79,6 +81,18 @@ def progress_bar(text: str) -> Iterator[Report]:
     ) as bar:
         task = bar.add_task(text, total=1.0)
         yield lambda share: bar.update(task, completed=share)
+
+
+def load_in_background(*modules: str) -> None:
+    """Import modules that will be needed later while the arithmetic has the processor's other core."""
+
+    def load() -> None:
+        for name in modules:
+            # A module that cannot be imported is reported where it is used.
+            with suppress(ImportError):
+                import_module(name)
+
+    threading.Thread(target=load, daemon=True).start()
 
 
 def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:

@@ -6,6 +6,10 @@ stack, scanning a cost volume, applying the operator of the prior.  Nothing here
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -18,51 +22,70 @@ def box(image: Array, size: int) -> Array:
     return np.asarray(cv2.blur(image, (size, size), borderType=cv2.BORDER_REFLECT))
 
 
-def _cells(levels: int, level: Array) -> tuple[NDArray[np.intp], Array]:
+def in_row_blocks(work: Callable[[slice], None], height: int, workers: int) -> None:
+    """Run ``work`` on as many blocks of rows as there are threads; blocks must not depend on each other."""
+    edges = np.linspace(0, height, workers + 1).astype(int)
+    blocks = [slice(int(top), int(bottom)) for top, bottom in pairwise(edges)]
+    if workers == 1:
+        work(blocks[0])
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(work, blocks))
+
+
+def _cells(levels: int, level: Array, rows: slice) -> tuple[NDArray[np.intp], Array]:
     """Return the flat index of the first of the four levels around each pixel, and the offset from the second."""
-    base = np.clip(level.astype(np.int32), 1, levels - 3)
-    u = level - base
-    pixels = np.arange(level.size, dtype=np.intp).reshape(level.shape)
-    return (base.astype(np.intp) - 1) * level.size + pixels, u
+    here = level[rows]
+    base = np.clip(here.astype(np.int32), 1, levels - 3)
+    start = rows.start * level.shape[1]
+    pixels = np.arange(start, start + here.size, dtype=np.intp).reshape(here.shape)
+    return (base.astype(np.intp) - 1) * level.size + pixels, here - base
 
 
-def interpolate_value(volume: Array, level: Array) -> Array:
+def interpolate_value(volume: Array, level: Array, workers: int = 1) -> Array:
     """Read a (C, K, H, W) volume at a fractional level (H, W) by the cubic through four levels."""
-    index, u = _cells(volume.shape[1], level)
-    size = level.size
-    a, b, c = u + 1, u - 1, u - 2
-    weights = (
-        u * b * c * np.float32(-1 / 6),
-        a * b * c * np.float32(0.5),
-        a * u * c * np.float32(-0.5),
-        a * u * b * np.float32(1 / 6),
-    )
     out = np.empty((volume.shape[0], *level.shape), np.float32)
-    for channel in range(volume.shape[0]):
-        flat = volume[channel].ravel()
-        total = weights[0] * flat.take(index)
-        for j in (1, 2, 3):
-            total += weights[j] * flat.take(index + j * size)
-        out[channel] = total
+
+    def read(rows: slice) -> None:
+        index, u = _cells(volume.shape[1], level, rows)
+        a, b, c = u + 1, u - 1, u - 2
+        weights = (
+            u * b * c * np.float32(-1 / 6),
+            a * b * c * np.float32(0.5),
+            a * u * c * np.float32(-0.5),
+            a * u * b * np.float32(1 / 6),
+        )
+        for channel in range(volume.shape[0]):
+            flat = volume[channel].ravel()
+            total = weights[0] * flat.take(index, mode="clip")
+            for j in (1, 2, 3):
+                total += weights[j] * flat.take(index + j * level.size, mode="clip")
+            out[channel, rows] = total
+
+    in_row_blocks(read, level.shape[0], workers)
     return out
 
 
-def interpolate(volume: Array, level: Array) -> tuple[Array, Array]:
+def interpolate(volume: Array, level: Array, workers: int = 1) -> tuple[Array, Array]:
     """Return value and derivative by level of the cubic through four levels, each (C, H, W)."""
-    index, u = _cells(volume.shape[1], level)
-    size = level.size
     value = np.empty((volume.shape[0], *level.shape), np.float32)
     slope = np.empty_like(value)
     sixth = np.float32(1 / 6)
-    for channel in range(volume.shape[0]):
-        flat = volume[channel].ravel()
-        y0, y1, y2, y3 = (flat.take(index + j * size) for j in range(4))
-        # Newton form around level 1: y1 + u (a + u (b + u c)).
-        b = np.float32(0.5) * (y0 + y2) - y1
-        c = (y3 - y0) * sixth + (y1 - y2) * np.float32(0.5)
-        a = y2 - y1 - b - c
-        value[channel] = y1 + u * (a + u * (b + u * c))
-        slope[channel] = a + u * (2 * b + 3 * u * c)
+
+    def read(rows: slice) -> None:
+        index, u = _cells(volume.shape[1], level, rows)
+        for channel in range(volume.shape[0]):
+            flat = volume[channel].ravel()
+            # The index is inside by construction; "clip" spares the check of it.
+            y0, y1, y2, y3 = (flat.take(index + j * level.size, mode="clip") for j in range(4))
+            # Newton form around level 1: y1 + u (a + u (b + u c)).
+            b = np.float32(0.5) * (y0 + y2) - y1
+            c = (y3 - y0) * sixth + (y1 - y2) * np.float32(0.5)
+            a = y2 - y1 - b - c
+            value[channel, rows] = y1 + u * (a + u * (b + u * c))
+            slope[channel, rows] = a + u * (2 * b + 3 * u * c)
+
+    in_row_blocks(read, level.shape[0], workers)
     return value, slope
 
 

@@ -10,6 +10,8 @@ with the saturating cost ``C = x / (1 + x / 8)``, ``x = e^2 / 2v``.  The sign of
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +31,7 @@ COARSE = 1 / 255
 
 def label(likelihood: Likelihood) -> Array:
     """Return a first map ``s``: at each pixel the level of least aggregated cost, and a share of the next."""
-    total = _aggregate(_data_cost(likelihood))
+    total = _aggregate(_data_cost(likelihood), likelihood.stack.workers)
     # Ties, as in a pair without texture, go to the smallest blur.
     s_levels = likelihood.stack.s_levels
     distance = np.abs(np.arange(len(s_levels)) - np.abs(s_levels).argmin())
@@ -37,13 +39,13 @@ def label(likelihood: Likelihood) -> Array:
     return likelihood.stack.s_of(_sublevel(total))
 
 
-def _aggregate(cost: Array) -> Array:
+def _aggregate(cost: Array, workers: int) -> Array:
     """Aggregate a cost volume over the paths through every pixel, coarse grids first.
 
     The coarse result, per pixel, is added to the cost before scanning: it decides where single pixels are too noisy to.
     """
     if min(cost.shape[1:]) > 2 * POOL:
-        coarse = _aggregate(_pool(cost))
+        coarse = _aggregate(_pool(cost), workers)
         coarse -= coarse.min(axis=0)
         coarse *= np.float32(1 / POOL**2)
         np.minimum(coarse, np.float32(PULL), out=coarse)
@@ -52,8 +54,10 @@ def _aggregate(cost: Array) -> Array:
         cost = cost.copy()
         for k in range(cost.shape[0]):
             cost[k] += cv2.resize(coarse[k], size, interpolation=cv2.INTER_LINEAR)[:height, :width]
-    total = engine.scan(cost, STEP_PRICE, JUMP_PRICE)
-    turned = engine.scan(np.ascontiguousarray(cost.transpose(0, 2, 1)), STEP_PRICE, JUMP_PRICE)
+    with ThreadPoolExecutor(workers) as pool:
+        along = pool.submit(engine.scan, cost, STEP_PRICE, JUMP_PRICE)
+        across = pool.submit(engine.scan, np.ascontiguousarray(cost.transpose(0, 2, 1)), STEP_PRICE, JUMP_PRICE)
+        total, turned = along.result(), across.result()
     total += turned.transpose(0, 2, 1)
     return total
 

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 Array = NDArray[np.float32]
 
 
+#: Share of the texture that the colour directions in use must hold.
+ENOUGH_TEXTURE = 0.9
+
+
 @dataclass(frozen=True)
 class Pair:
     """Two (channels, H, W) images centred on 0 with contrast about 1, and how far each pixel is from invalid ones.
@@ -53,6 +57,29 @@ def prepare(first: NDArray[Any], second: NDArray[Any], valid: NDArray[np.bool_] 
             _continue(plane, usable)
     distance = cv2.distanceTransform(usable.astype(np.uint8), cv2.DIST_L2, 5)
     return Pair(planes[0], planes[1], usable, np.asarray(distance), unit)
+
+
+def leading_colours(first: Array, second: Array) -> tuple[Array, Array]:
+    """Return the pair in the few colour directions that hold its texture, (components, H, W).
+
+    The channels of a photograph say nearly the same: their principal directions (of differences between neighbouring
+    pixels, where the information on blur is) are taken in turn until 90 % of the texture is held, one or two of three
+    as a rule. The rotation keeps noise white and of equal strength, so nothing else has to know.
+    """
+    channels = first.shape[0]
+    if channels == 1:
+        return first, second
+    steps = np.concatenate(
+        [np.diff(image, axis=axis).reshape(channels, -1) for image in (first, second) for axis in (1, 2)], axis=1
+    )
+    power, directions = np.linalg.eigh(np.einsum("in,jn->ij", steps, steps, dtype=np.float64))
+    held = np.cumsum(power[::-1]) / max(float(power.sum()), 1e-30)
+    count = min(int(np.searchsorted(held, ENOUGH_TEXTURE)) + 1, channels)
+    leading = directions[:, ::-1][:, :count].T.astype(np.float32)
+    # The sign of a direction is arbitrary; fix it so that results do not depend on the linear algebra library.
+    leading *= np.sign(leading.sum(axis=1, keepdims=True) + np.float32(1e-9))
+    rotated = [np.ascontiguousarray(np.tensordot(leading, image, axes=1)) for image in (first, second)]
+    return rotated[0], rotated[1]
 
 
 def _continue(plane: Array, usable: NDArray[np.bool_]) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from . import labels, prior, strength, uncertainty
 from .likelihood import Likelihood, best_fit
 from .noise import dithered_share, estimate_noise
-from .prepare import Pair, prepare
+from .prepare import Pair, leading_colours, prepare
 from .propagate import follow_majority, propagate
 from .stack import blur, build_stack, relative_scale
 
@@ -85,6 +85,7 @@ def refine(
     prefilter: float = 0.0,
     max_sigma: float = 5.0,
     window: int = 9,
+    workers: int = 1,
     progress: Callable[[float], None] | None = None,
 ) -> Refined:
     """Estimate how much blurrier ``second`` is than ``first`` at every pixel.
@@ -109,6 +110,8 @@ def refine(
         Largest relative blur looked for, px.
     window : int
         Side of the square within which a pixel's own surroundings must determine its blur, else it counts as filled.
+    workers : int
+        Threads; the result does not depend on it.
     progress : callable, optional
         Called with the share done, 0 to 1.
 
@@ -137,6 +140,7 @@ def refine(
             prefilter=prefilter,
             max_sigma=max_sigma,
             window=window,
+            workers=workers,
             progress=progress,
         )
         return Refined(
@@ -148,15 +152,15 @@ def refine(
             {**result.steps, "start": -result.steps["start"]},
         )
     pair = prepare(first, second, valid)
-    likelihood = _likelihood(pair, sharper == "auto", given, prefilter, max_sigma)
+    likelihood = _likelihood(pair, sharper == "auto", given, prefilter, max_sigma, workers)
     return _descend(likelihood, pair, window, progress or (lambda share: None))
 
 
 def _likelihood(
-    pair: Pair, signed: bool, given: tuple[float, float] | None, prefilter: float, max_sigma: float
+    pair: Pair, signed: bool, given: tuple[float, float] | None, prefilter: float, max_sigma: float, workers: int
 ) -> Likelihood:
     """Build the residual stack and the noise model."""
-    a, b = pair.first, pair.second
+    a, b = leading_colours(pair.first, pair.second)
     if prefilter > 0:
         a, b = (np.stack([blur(plane, prefilter**2, "bandlimited") for plane in image]) for image in (a, b))
     highest = max_sigma**2
@@ -167,6 +171,7 @@ def _likelihood(
         highest=highest,
         family="bandlimited" if signed else "sampled",
         prefilter=prefilter**2,
+        workers=workers,
     )
     best = best_fit(stack)
     scaled = None if given is None else (given[0] / pair.unit, given[1] / pair.unit)

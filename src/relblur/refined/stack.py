@@ -20,6 +20,7 @@ Cost: ``4 * channels * levels`` bytes per pixel (27 levels one-sided, 53 signed,
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -95,6 +96,7 @@ class ResidualStack:
     residuals: Array
     s_levels: NDArray[np.float64]
     gain: NoiseGain
+    workers: int = 1
 
     @property
     def lowest(self) -> float:
@@ -118,12 +120,12 @@ class ResidualStack:
 
     def evaluate(self, s: Array) -> tuple[Array, Array]:
         """Return ``e`` and ``D = -de/ds``, each (channels, H, W), at a map ``s``."""
-        e, de = engine.interpolate(self.residuals, self.level_of(s))
+        e, de = engine.interpolate(self.residuals, self.level_of(s), self.workers)
         return e, np.asarray(de / (np.float32(-STEP) * relative_scale(s)))
 
     def residual(self, s: Array) -> Array:
         """Return ``e`` alone."""
-        return engine.interpolate_value(self.residuals, self.level_of(s))
+        return engine.interpolate_value(self.residuals, self.level_of(s), self.workers)
 
     def table(self, values: NDArray[np.float64], level: Array) -> Array:
         """Read a table over the levels at a map of fractional levels, linearly."""
@@ -133,7 +135,7 @@ class ResidualStack:
 
 
 def build_stack(
-    first: Array, second: Array, *, lowest: float, highest: float, family: Family, prefilter: float
+    first: Array, second: Array, *, lowest: float, highest: float, family: Family, prefilter: float, workers: int = 1
 ) -> ResidualStack:
     """Tabulate the signed residual of a pair of (channels, H, W) images.
 
@@ -149,13 +151,18 @@ def build_stack(
     s_levels = SOFTENING * np.sinh(np.arange(low, high + 1) * STEP)
     channels, height, width = first.shape
     residuals = np.empty((channels, len(s_levels), height, width), np.float32)
-    for c in range(channels):
-        for k, s in enumerate(s_levels):
-            if s >= 0:
-                np.subtract(second[c], blur(first[c], float(s), family), out=residuals[c, k])
-            else:
-                np.subtract(blur(second[c], float(-s), family), first[c], out=residuals[c, k])
-    return ResidualStack(residuals, s_levels, _noise_gain(s_levels, family, prefilter))
+
+    def fill(place: tuple[int, int]) -> None:
+        c, k = place
+        s = float(s_levels[k])
+        if s >= 0:
+            np.subtract(second[c], blur(first[c], s, family), out=residuals[c, k])
+        else:
+            np.subtract(blur(second[c], -s, family), first[c], out=residuals[c, k])
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(fill, np.ndindex(channels, len(s_levels))))
+    return ResidualStack(residuals, s_levels, _noise_gain(s_levels, family, prefilter), workers)
 
 
 def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float) -> NoiseGain:
