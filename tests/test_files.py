@@ -380,7 +380,7 @@ def test_a_full_disk_is_one_line_and_leaves_no_parts(tmp_path, monkeypatch, blur
     def full(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez_compressed", full)
+    monkeypatch.setattr(np.lib.format, "write_array", full)
     with pytest.raises(FileError, match=r"cannot write .*map.npz: No space left on device"):
         blur_map.save(tmp_path / "map.npz")
     assert list(tmp_path.iterdir()) == []

@@ -142,7 +142,7 @@ def estimate_blur(
         sharper=sharper,  # type: ignore[arg-type]
         sigmas=_check_sigmas(sigmas, pair.shape, method),
         window=as_odd_size(window, "window", pair.shape),
-        noise=_least_noise(pair) if given is None else max(given),
+        noise=max(given) if given is not None else _least_noise(pair, method),
         given_noise=given,
         prefilter=_check_prefilter(prefilter, pair.shape),
         engine=choose_engine(engine),
@@ -350,7 +350,9 @@ def _prefilter(image: FloatArray, request: Request) -> FloatArray:
     return np.stack(planes, axis=2)
 
 
-def _least_noise(pair: Pair) -> float:
+def _least_noise(pair: Pair, method: str) -> float:
+    if method == "refined":  # estimates the noise itself
+        return 0.0
     return max(rounding_noise(pair.first), rounding_noise(pair.second))
 
 

@@ -122,9 +122,12 @@ def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) 
 
 def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
     """Write arrays and a JSON description into one compressed NPZ, readable by NumPy alone."""
-    contents: dict[str, Any] = {**arrays, "metadata": np.array(json.dumps(metadata))}
-    with replacing(path) as stream:
-        np.savez_compressed(stream, **contents)
+    contents: dict[str, AnyArray] = {**arrays, "metadata": np.array(json.dumps(metadata))}
+    # Level 1: numpy.savez_compressed takes four times as long for a tenth less.
+    with replacing(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in contents.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
 
 
 def is_npz(path: PathLike) -> bool:
@@ -248,7 +251,7 @@ def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str]) -> by
         info = PngImagePlugin.PngInfo()
         for key, value in text.items():
             info.add_text(key, value)
-        picture.save(stream, "PNG", pnginfo=info)
+        picture.save(stream, "PNG", pnginfo=info, compress_level=3)
     else:
         picture.save(stream, "JPEG", quality=95)
     return stream.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +89,14 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
     """Write everything about a map into a folder and return its summary."""
     prepare_folder(folder, REPORT_FILES, force)
     axis = pair.channel_axis
-    made = resynthesize(pair.first, pair.second, blur_map, channel_axis=axis)
-    wanted = observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis)
-    error = np.abs(made - wanted)
+    with ThreadPoolExecutor(1) as beside:  # arithmetic on one core, files and drawing on the other
+        remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis)
+        _write_maps(folder, blur_map)
+        made = remaking.result()
+    write_image(folder / "remade.png", _as_8_bit(made))
+    error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
     error = error.mean(axis=2) if error.ndim == 3 else error
     error[~np.isfinite(blur_map.sigma)] = np.nan
-
-    blur_map.save(folder / "blur_map.npz")
-    blur_map.save(folder / "sigma.tif")
-    blur_map.save(folder / "sigma.png")
-    colour_map_picture(folder / "sigma_colour.png", blur_map, "sigma")
-    colour_map_picture(folder / "stderr_colour.png", blur_map, "stderr")
-    # Plain pictures for other programs: 255 = first is sharper, 0 = second, 128 = neither.
-    write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8))
-    write_image(folder / "flags.png", flag_colours(blur_map.flags))
-    write_image(folder / "remade.png", _as_8_bit(made))
     overview = [
         Panel("first", pair.first),
         Panel("second", pair.second),
@@ -117,6 +111,17 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
     with replacing(folder / "summary.json") as stream:
         stream.write(json.dumps(summary, indent=2).encode())
     return summary
+
+
+def _write_maps(folder: Path, blur_map: BlurMap) -> None:
+    blur_map.save(folder / "blur_map.npz")
+    blur_map.save(folder / "sigma.tif")
+    blur_map.save(folder / "sigma.png")
+    colour_map_picture(folder / "sigma_colour.png", blur_map, "sigma")
+    colour_map_picture(folder / "stderr_colour.png", blur_map, "stderr")
+    # Plain pictures for other programs: 255 = first is sharper, 0 = second, 128 = neither.
+    write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8))
+    write_image(folder / "flags.png", flag_colours(blur_map.flags))
 
 
 STEP_FILES = (

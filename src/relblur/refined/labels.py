@@ -23,6 +23,8 @@ Array = NDArray[np.float32]
 
 #: Price of a step of one level, and of a jump, in units of log-likelihood.
 STEP_PRICE, JUMP_PRICE = 1.0, 6.0
+#: The finest grid that is labelled: cells of this many pixels a side. The descent finds the edges within them.
+CELL = 2
 #: Pixels a side that one coarse pixel pools, and the most its verdict may weigh on one of them.
 POOL, PULL = 4, 3.0
 #: Residuals below this share of the contrast are not told apart: levels are coarse, so the exact one is not there.
@@ -36,7 +38,9 @@ def label(likelihood: Likelihood) -> Array:
     s_levels = likelihood.stack.s_levels
     distance = np.abs(np.arange(len(s_levels)) - np.abs(s_levels).argmin())
     total += np.float32(1e-4) * distance[:, None, None].astype(np.float32)
-    return likelihood.stack.s_of(_sublevel(total))
+    level = _sublevel(total).repeat(CELL, axis=0).repeat(CELL, axis=1)
+    height, width = likelihood.weight.shape
+    return likelihood.stack.s_of(np.ascontiguousarray(level[:height, :width]))
 
 
 def _aggregate(cost: Array, workers: int) -> Array:
@@ -45,7 +49,7 @@ def _aggregate(cost: Array, workers: int) -> Array:
     The coarse result, per pixel, is added to the cost before scanning: it decides where single pixels are too noisy to.
     """
     if min(cost.shape[1:]) > 2 * POOL:
-        coarse = _aggregate(_pool(cost), workers)
+        coarse = _aggregate(_pool(cost, POOL), workers)
         coarse -= coarse.min(axis=0)
         coarse *= np.float32(1 / POOL**2)
         np.minimum(coarse, np.float32(PULL), out=coarse)
@@ -62,12 +66,12 @@ def _aggregate(cost: Array, workers: int) -> Array:
     return total
 
 
-def _pool(cost: Array) -> Array:
-    """Sum over POOL x POOL blocks, the border repeated."""
+def _pool(cost: Array, side: int) -> Array:
+    """Sum over blocks of ``side`` x ``side``, the border repeated."""
     levels, height, width = cost.shape
-    padded = np.pad(cost, ((0, 0), (0, -height % POOL), (0, -width % POOL)), mode="edge")
-    rows = padded.reshape(levels, -1, POOL, padded.shape[2]).sum(axis=2)
-    return np.asarray(rows.reshape(levels, rows.shape[1], -1, POOL).sum(axis=3))
+    padded = np.pad(cost, ((0, 0), (0, -height % side), (0, -width % side)), mode="edge")
+    rows = padded.reshape(levels, -1, side, padded.shape[2]).sum(axis=2)
+    return np.asarray(rows.reshape(levels, rows.shape[1], -1, side).sum(axis=3))
 
 
 def _data_cost(likelihood: Likelihood) -> Array:
@@ -76,11 +80,15 @@ def _data_cost(likelihood: Likelihood) -> Array:
     base = np.maximum(likelihood.misfit, np.float32(floor**2))
     weight = likelihood.weight * np.square(likelihood.texture_share()) * np.float32(stack.gain.independent)
     _, levels, height, width = stack.residuals.shape
-    cost = np.empty((levels, height, width), np.float32)
-    for k in range(levels):
+    cost = np.empty((levels, -(-height // CELL), -(-width // CELL)), np.float32)
+
+    def fill(k: int) -> None:
         over = 1 / (2 * base * np.float32(likelihood.noise_ratio[k]))
         x = np.square(stack.residuals[:, k]).sum(axis=0) * over
-        cost[k] = engine.box(weight * x / (1 + x * np.float32(1 / 8)), 3)
+        cost[k] = _pool(engine.box(weight * x / (1 + x * np.float32(1 / 8)), 3)[np.newaxis], CELL)[0]
+
+    with ThreadPoolExecutor(stack.workers) as pool:
+        list(pool.map(fill, range(levels)))
     return cost
 
 

@@ -152,21 +152,29 @@ def refine(
             {**result.steps, "start": -result.steps["start"]},
         )
     pair = prepare(first, second, valid)
-    likelihood = _likelihood(pair, sharper == "auto", given, prefilter, max_sigma, workers)
-    return _descend(likelihood, pair, window, progress or (lambda share: None))
+    images = leading_colours(pair.first, pair.second)
+    if prefilter > 0:
+        first, second = (np.stack([blur(plane, prefilter**2, "bandlimited") for plane in image]) for image in images)
+        images = (first, second)
+    likelihood = _likelihood(pair, images, sharper == "auto", given, prefilter, max_sigma, workers)
+    texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
+    return _descend(likelihood, pair, texture, window, progress or (lambda share: None))
 
 
 def _likelihood(
-    pair: Pair, signed: bool, given: tuple[float, float] | None, prefilter: float, max_sigma: float, workers: int
+    pair: Pair,
+    images: tuple[Array, Array],
+    signed: bool,
+    given: tuple[float, float] | None,
+    prefilter: float,
+    max_sigma: float,
+    workers: int,
 ) -> Likelihood:
-    """Build the residual stack and the noise model."""
-    a, b = leading_colours(pair.first, pair.second)
-    if prefilter > 0:
-        a, b = (np.stack([blur(plane, prefilter**2, "bandlimited") for plane in image]) for image in (a, b))
+    """Build the residual stack of the (prefiltered) images, and the noise model of the pair they came from."""
     highest = max_sigma**2
     stack = build_stack(
-        a,
-        b,
+        images[0],
+        images[1],
         lowest=-highest if signed else 0.0,
         highest=highest,
         family="bandlimited" if signed else "sampled",
@@ -183,7 +191,13 @@ def _likelihood(
     return Likelihood(stack, noise, best, bounds, trust, pair.distance)
 
 
-def _descend(likelihood: Likelihood, pair: Pair, window: int, progress: Callable[[float], None]) -> Refined:
+def _descend(
+    likelihood: Likelihood,
+    pair: Pair,
+    texture: tuple[Array, Array],
+    window: int,
+    progress: Callable[[float], None],
+) -> Refined:
     """Find the map of greatest posterior probability."""
     s = start = before = labels.label(likelihood)
     shape = (s.shape[0], s.shape[1])
@@ -219,7 +233,7 @@ def _descend(likelihood: Likelihood, pair: Pair, window: int, progress: Callable
     return Refined(
         s,
         stderr,
-        uncertainty.filled(s, evidence.w, window),
+        uncertainty.filled(s, evidence, texture, window),
         (sensor[0] * pair.unit, sensor[1] * pair.unit),
         ITERATIONS,
         {"start": start, "mu": mu, "information": evidence.w, "misfit": likelihood.misfit},

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import engine
+from .likelihood import Evidence
 from .prior import WINDOWS, Edges, box_any
 from .stack import relative_scale
 
@@ -43,9 +44,21 @@ def standard_error(s: Array, before: Array, w: Array, variance: Array, edges: Ed
     return np.asarray(np.sqrt(np.maximum(total, 0) + _INTERPOLATION * scale2))
 
 
-def filled(s: Array, w: Array, window: int) -> NDArray[np.bool_]:
-    """Return where the window around does not know the blur to 100 %: the value comes from farther away."""
-    return np.asarray(box_any(w, window) * np.float32(window**2) * relative_scale(s) ** 2 < 1)
+def filled(s: Array, evidence: Evidence, texture: tuple[Array, Array], window: int) -> NDArray[np.bool_]:
+    """Return where the window around does not know the blur: the value comes from farther away.
+
+    Either it leaves more than 100 % open, or no blur explains even half of what the blurrier image shows there (the two
+    have nothing in common: noise, or another scene). ``texture`` is the local variance of the first and second image.
+    """
+    open_ = box_any(evidence.w, window) * np.float32(window**2) * relative_scale(s) ** 2 < 1
+    blurrier = np.where(s >= 0, texture[1], texture[0])
+    return np.asarray(open_ | (box_any(evidence.power, window) > np.float32(0.5) * blurrier))
+
+
+def local_texture(image: Array, window: int) -> Array:
+    """Return the variance over a window, mean of the (channels, H, W) planes."""
+    planes = [box_any(np.square(plane), window) - np.square(box_any(plane, window)) for plane in image]
+    return np.asarray(np.mean(planes, axis=0))
 
 
 def knowing_window(w: Array, scale2: Array) -> Array:

@@ -1,0 +1,191 @@
+"""What the refined estimator promises beyond the oracles that every method meets (test_estimate.py)."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from relblur import Flag, InputError, estimate_blur, synth
+from relblur.refined.prepare import leading_colours
+from relblur.refined.solver import Multigrid
+
+
+@pytest.fixture(scope="module")
+def brick():
+    from skimage import data
+
+    return data.brick()[:160, :176] / 255.0
+
+
+@pytest.fixture(scope="module")
+def stepped(brick):
+    """A pair with a jump from 1 to 2 px in the middle, rounded to 8 bits, and its truth."""
+    truth = synth.steps(brick.shape, (1.0, 2.0), 88)
+    return brick, synth.degrade(synth.blur_with_map(brick, truth), bits=8) / 255.0, truth
+
+
+def _relative_error(found, truth):
+    return np.abs(found.sigma - truth) / truth
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_a_float_ramp_is_found_to_a_few_parts_in_ten_thousand(brick, axis):
+    truth = synth.ramp(brick.shape, 1, 2, axis)
+    found = estimate_blur(brick, synth.blur_with_map(brick, truth), sharper="first")
+    assert np.isfinite(found.sigma).all()
+    assert _relative_error(found, truth).mean() < 5e-4
+
+
+def test_a_jump_stays_where_it_is(stepped):
+    first, second, truth = stepped
+    found = estimate_blur(first, second, sharper="first")
+    assert _relative_error(found, truth).mean() < 0.01
+    assert np.abs(found.sigma[:, 84:87] - 1.0).mean() < 0.1
+    assert np.abs(found.sigma[:, 89:92] - 2.0).mean() < 0.1
+
+
+def test_it_is_far_better_than_the_window_in_noise(brick):
+    truth = synth.ramp(brick.shape, 1, 2)
+    rng = np.random.default_rng(1)
+    pair = [synth.degrade(i, noise=0.01, rng=rng) for i in (brick, synth.blur_with_map(brick, truth))]
+    refined = _relative_error(estimate_blur(*pair, sharper="first"), truth).mean()
+    window = np.nanmean(_relative_error(estimate_blur(*pair, sharper="first", method="window"), truth))
+    assert refined < 0.02
+    assert refined < window / 3
+
+
+def test_errors_are_as_large_as_the_standard_error_says(brick):
+    truth = synth.ramp(brick.shape, 1, 2)
+    rng = np.random.default_rng(2)
+    pair = [synth.degrade(i, noise=0.005, bits=8, rng=rng) / 255 for i in (brick, synth.blur_with_map(brick, truth))]
+    found = estimate_blur(*pair, sharper="first")
+    within = (np.abs(found.variance_difference - truth**2) <= found.variance_stderr).mean()
+    assert 0.4 < within < 0.95
+
+
+def test_flat_areas_are_filled_from_around_flagged_and_less_certain(brick):
+    sharp = np.array(brick)
+    sharp[50:110, 50:120] = 0.5
+    found = estimate_blur(sharp, synth.blur_with_map(sharp, 1.5), sharper="first")
+    inside = np.s_[70:90, 75:95]
+    filled = (found.flags & Flag.FILLED) != 0
+    assert filled[inside].all()
+    assert not filled[:30].any()
+    assert_allclose(found.sigma[inside], 1.5, rtol=0.05)
+    assert found.variance_stderr[inside].mean() > 10 * found.variance_stderr[:30].mean()
+
+
+def test_noise_of_each_image_may_be_stated(brick):
+    truth = synth.ramp(brick.shape, 1, 2)
+    rng = np.random.default_rng(3)
+    first = synth.degrade(brick, noise=0.02, rng=rng)
+    second = synth.degrade(synth.blur_with_map(brick, truth), noise=0.002, rng=rng)
+    told = estimate_blur(first, second, sharper="first", noise=(0.02, 0.002))
+    assert told.settings["noise"] == pytest.approx([0.02, 0.002])
+    assert _relative_error(told, truth).mean() < 0.03
+    turned = estimate_blur(second, first, sharper="second", noise=(0.002, 0.02))
+    assert_allclose(turned.variance_difference, -told.variance_difference, atol=1e-5)
+
+
+@pytest.mark.parametrize("noise", [0, -1.0, float("nan"), (0.1,), (0.1, 0.2, 0.3), (0.1, 0.0)])
+def test_noise_that_cannot_be_is_refused(brick, noise):
+    with pytest.raises(InputError, match="noise must be"):
+        estimate_blur(brick, brick, noise=noise)
+
+
+def test_dead_pixels_are_outliers_not_evidence(stepped):
+    first, second, truth = stepped
+    spoilt = np.array(second)
+    rows, columns = np.random.default_rng(4).integers(0, 160, (2, 40))
+    spoilt[rows, columns] = 1.0
+    clean, found = (_relative_error(estimate_blur(first, b, sharper="first"), truth).mean() for b in (second, spoilt))
+    assert found < 2 * clean + 0.005
+
+
+def test_clipped_highlights_are_filled_and_flagged(brick):
+    bright = np.array(brick)
+    bright[60:80, 60:90] = 1.4  # far beyond full scale: the sensor clips what the blur has spread
+    pair = [synth.degrade(image, bits=8) for image in (bright, synth.blur_with_map(bright, 2.0))]
+    found = estimate_blur(*pair, sharper="first")
+    assert ((found.flags[62:78, 62:88] & (Flag.FILLED | Flag.CLIPPED)) == (Flag.FILLED | Flag.CLIPPED)).all()
+    assert np.isfinite(found.sigma).all()
+    assert_allclose(np.median(found.sigma[52:88, 52:98]), 2.0, rtol=0.05)
+
+
+def test_prefiltering_leaves_s_as_it_is(brick):
+    second = synth.blur_with_map(brick, 1.5)
+    for method in ("window", "refined"):
+        found = estimate_blur(brick, second, sharper="first", method=method, prefilter=1.0)
+        assert found.settings["prefilter"] == 1.0
+        # Away from the border, where blurring twice is not blurring once.
+        assert_allclose(np.nanmedian(found.variance_difference[20:-20, 20:-20]), 2.25, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("prefilter", "message"),
+    [(-1.0, "prefilter must be"), (float("nan"), "prefilter must be"), (90.0, "too wide")],
+)
+def test_a_prefilter_that_cannot_be_is_refused(brick, prefilter, message):
+    with pytest.raises(InputError, match=message):
+        estimate_blur(brick, brick, prefilter=prefilter)
+
+
+def test_the_paper_has_no_prefilter(brick):
+    with pytest.raises(InputError, match="prefilter is not part of"):
+        estimate_blur(brick, brick, method="paper", prefilter=1.0)
+
+
+def test_threads_and_repetition_change_nothing(stepped):
+    first, second, _ = stepped
+    one, two, again = (estimate_blur(first, second, workers=n) for n in (1, 2, 2))
+    assert_array_equal(one.variance_difference, two.variance_difference)
+    assert_array_equal(two.variance_stderr, again.variance_stderr)
+
+
+def test_float32_gives_what_float64_gives(stepped):
+    first, second, _ = stepped
+    double = estimate_blur(first, second)
+    single = estimate_blur(first.astype(np.float32), second.astype(np.float32))
+    assert_allclose(single.variance_difference, double.variance_difference, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", ["window", "refined"])
+def test_unrelated_pictures_are_flagged(method):
+    from skimage import data
+
+    first, second = data.gravel()[:96, :96] / 255.0, data.grass()[:96, :96] / 255.0
+    found = estimate_blur(first, second, method=method)
+    assert (found.flags != 0).mean() > 0.9
+
+
+def test_colour_channels_are_used_together(brick):
+    rng = np.random.default_rng(5)
+    colour = np.stack([brick, 0.6 * brick, 0.3 + 0.5 * brick], axis=2)
+    truth = synth.ramp(brick.shape, 1, 2)
+    blurred = synth.blur_with_map(colour, truth, channel_axis=-1)
+    pair = [synth.degrade(image, noise=0.01, rng=rng) for image in (colour, blurred)]
+    together = _relative_error(estimate_blur(*pair, sharper="first", channel_axis=-1), truth).mean()
+    alone = _relative_error(estimate_blur(*(i[:, :, 1] for i in pair), sharper="first"), truth).mean()
+    assert together < alone
+
+
+def test_leading_colours_keep_what_differs_between_channels():
+    rng = np.random.default_rng(6)
+    grey = rng.random((1, 40, 40), dtype=np.float32)
+    same = np.concatenate([grey, grey, grey])
+    assert leading_colours(same, same)[0].shape[0] == 1
+    independent = rng.random((3, 40, 40), dtype=np.float32)
+    rotated, _ = leading_colours(independent, independent)
+    assert rotated.shape[0] == 3
+    assert_allclose(np.square(rotated).sum(), np.square(independent).sum(), rtol=1e-4)
+
+
+def test_the_solver_solves():
+    rng = np.random.default_rng(7)
+    shape = (19, 23)
+    weight = rng.random(shape, dtype=np.float32) + 0.01
+    right = 100 * rng.random((19, 22), dtype=np.float32)
+    down = 100 * rng.random((18, 23), dtype=np.float32)
+    system = Multigrid(weight, right, down)
+    wanted = rng.standard_normal(shape).astype(np.float32)
+    found = system.solve(system.multiply(wanted), 60)
+    assert_allclose(found, wanted, atol=0.02)
