@@ -29,7 +29,7 @@ FIELDS: dict[str, Callable[[tuple[int, int]], np.ndarray]] = {
     "ramp 1-2 down": lambda shape: synth.ramp(shape, 1, 2, 0),
     "ramp 1-2 right": lambda shape: synth.ramp(shape, 1, 2, 1),
     "ramp 0.5-4": lambda shape: synth.ramp(shape, 0.5, 4, 0),
-    "stripes": lambda shape: synth.steps(shape, (1.0, 2.0), 64, 1),
+    "stripes": lambda shape: synth.steps(shape, (1.0, 2.0), 64, 0),
     "disc": lambda shape: synth.disc(shape, 0.8, 2.5),
     "sinusoid": lambda shape: synth.sinusoid(shape, 2.0, 1.0, 256.0),
     "signed": lambda shape: synth.ramp(shape, -2, 2, 1),

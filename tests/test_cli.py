@@ -193,7 +193,7 @@ def test_estimate_writes_everything_and_prints_json_alone(tmp_path, grey_pair):
     assert -2.1 < summary["sigma_px_percentiles"]["5"] < -1.5 < 1.5 < summary["sigma_px_percentiles"]["95"] < 2.1
     assert "overview.png" in result.stderr
     written = {p.name for p in out.iterdir()}
-    assert {"blur_map.npz", "sigma.tif", "sigma.png", "sigma_colour.png", "stderr_colour.png"} <= written
+    assert {"blur_map.npz", "sigma.tif", "sigma.png", "sigma_colour.png", "stderr.png"} <= written
     assert {"sharper.png", "flags.png", "remade.png", "overview.png", "summary.json"} <= written
     assert all(_is_picture(out / name) for name in written if name.endswith(".png"))
     found = load(out / "blur_map.npz")

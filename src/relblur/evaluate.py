@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import ArrayLike, BoolArray, FloatArray
+from ._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from .errors import InputError
 from .estimate import estimate_blur
 from .inputs import Pair, as_pair
 from .results import BlurMap, PairScore
-from .synth import blur_with_map
+from .synth import blur_planes
 
 __all__ = ["evaluate_pair", "resynthesize"]
 
@@ -19,20 +19,30 @@ GREEN = 1
 
 
 def resynthesize(
-    first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
-) -> FloatArray:
+    first: ArrayLike,
+    second: ArrayLike,
+    blur_map: BlurMap,
+    *,
+    channel_axis: int | None = None,
+    dtype: type[np.floating[Any]] = np.float64,
+) -> AnyArray:
     """Re-make, at each pixel, the blurrier of the two images from the sharper one (Fig. 4).
 
     Where the map has no answer or neither image is blurrier, the mean of the two stands,
     as in Figs. 6 and 7.
 
+    Parameters
+    ----------
+    dtype : numpy.float64 or numpy.float32
+        Precision; single precision is far below any noise and takes half the time.
+
     Returns
     -------
-    float64 array of the images' shape, channels last.
+    Array of the images' shape, channels last.
     """
     pair = as_pair(first, second, channel_axis=channel_axis)
     _check_shape(pair, blur_map)
-    made = _remake(pair, blur_map)
+    made = _remake(pair, blur_map, dtype)
     return made if channel_axis is not None else made[:, :, 0]
 
 
@@ -120,15 +130,17 @@ def _explained(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> float:
     return float(1 - left / before) if before > 0 else float("nan")
 
 
-def _remake(pair: Pair, blur_map: BlurMap) -> FloatArray:
+def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
     sigma = np.nan_to_num(blur_map.sigma)
     kernel = str(blur_map.settings.get("kernel", "sampled"))  # the one the estimate was made with
-    from_first = blur_with_map(pair.first, np.maximum(sigma, 0), kernel=kernel, channel_axis=-1)
-    from_second = blur_with_map(pair.second, np.maximum(-sigma, 0), kernel=kernel, channel_axis=-1)
-    return _choose(blur_map, from_first, from_second)
+    sides = []
+    for image, field in ((pair.first, np.maximum(sigma, 0)), (pair.second, np.maximum(-sigma, 0))):
+        planes = np.moveaxis(image, -1, 0).astype(dtype)
+        sides.append(np.moveaxis(blur_planes(planes, field, kernel), 0, -1))
+    return _choose(blur_map, sides[0], sides[1])
 
 
-def _choose(blur_map: BlurMap, where_positive: FloatArray, where_negative: FloatArray) -> FloatArray:
+def _choose(blur_map: BlurMap, where_positive: AnyArray, where_negative: AnyArray) -> AnyArray:
     """Pick by the sign of s; the mean of both where it is zero or unknown."""
     s = np.nan_to_num(blur_map.variance_difference)[:, :, None]
     between = (where_positive + where_negative) / 2

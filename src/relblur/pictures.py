@@ -89,12 +89,10 @@ def panels_picture(
     _write(path, figure)
 
 
-def colour_map_picture(path: PathLike, blur_map: BlurMap, quantity: Literal["sigma", "stderr"] = "sigma") -> None:
-    """Write sigma or its standard error in colours with a colour bar, at about the map's resolution."""
-    titles = {"sigma": "relative blur (px)", "stderr": "standard error (px)"}
-    values = blur_map.sigma if quantity == "sigma" else blur_map.sigma_stderr
+def colour_map_picture(path: PathLike, blur_map: BlurMap) -> None:
+    """Write sigma in colours with a colour bar, at about the map's resolution."""
     panel_width = min(max(blur_map.shape[1] / DPI, 4.0), 12.0)
-    panels_picture(path, [Panel(titles[quantity], values, quantity)], panel_width=panel_width)
+    panels_picture(path, [Panel("relative blur (px)", blur_map.sigma, "sigma")], panel_width=panel_width)
 
 
 def lines_picture(

@@ -20,7 +20,7 @@ from .noise import rounding_noise
 from .pairs import FilePair
 from .paper_method import estimate_on_grid
 from .pictures import Panel, colour_map_picture, flag_colours, panels_picture
-from .results import BlurMap, Flag
+from .results import BlurMap, Flag, write_16_bit
 from .settings import PAPER_WINDOW, paper_sigmas
 from .sharpness import local_sharpness
 from .window_method import estimate_in_windows, signed_nodes
@@ -30,7 +30,7 @@ __all__ = ["prepare_folder", "refuse_to_replace", "summarise", "write_report", "
 REPORT_FILES = (
     "overview.png",
     "sigma_colour.png",
-    "stderr_colour.png",
+    "stderr.png",
     "sharper.png",
     "flags.png",
     "remade.png",
@@ -90,7 +90,7 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
     prepare_folder(folder, REPORT_FILES, force)
     axis = pair.channel_axis
     with ThreadPoolExecutor(1) as beside:  # arithmetic on one core, files and drawing on the other
-        remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis)
+        remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
         _write_maps(folder, blur_map)
         made = remaking.result()
     write_image(folder / "remade.png", _as_8_bit(made))
@@ -117,8 +117,9 @@ def _write_maps(folder: Path, blur_map: BlurMap) -> None:
     blur_map.save(folder / "blur_map.npz")
     blur_map.save(folder / "sigma.tif")
     blur_map.save(folder / "sigma.png")
-    colour_map_picture(folder / "sigma_colour.png", blur_map, "sigma")
-    colour_map_picture(folder / "stderr_colour.png", blur_map, "stderr")
+    colour_map_picture(folder / "sigma_colour.png", blur_map)
+    meaning = "standard error of sigma in px = offset_px + scale_px * value; 0 = none"
+    write_16_bit(folder / "stderr.png", blur_map.sigma_stderr, meaning)
     # Plain pictures for other programs: 255 = first is sharper, 0 = second, 128 = neither.
     write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8))
     write_image(folder / "flags.png", flag_colours(blur_map.flags))

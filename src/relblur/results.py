@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._typing import AnyArray, FloatArray, Int8Array, UInt8Array
+from ._typing import FloatArray, Int8Array, UInt8Array
 from .errors import FileError, InputError
 from .files import PathLike, read_npz, write_image, write_npz, write_tiff
 
@@ -114,27 +114,14 @@ class BlurMap:
             what = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
             write_tiff(path, pages, {**what, "settings": dict(self.settings)})
         elif suffix == ".png":
-            values, offset, scale = self._as_16_bit()
-            text = {"offset_px": repr(offset), "scale_px": repr(scale)}
             meaning = "sigma_px = offset_px + scale_px * value, signed, positive where second is blurrier; 0 = none"
-            write_image(path, values, {"quantity": meaning, **text})
+            write_16_bit(path, self.sigma, meaning)
         elif suffix in (".jpg", ".jpeg", ".npy"):
             raise InputError(f"path ends in {suffix!r}; a BlurMap goes to .npz (exact), .tif or .png (exports)")
         else:
             metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": dict(self.settings)}
             arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
             write_npz(path, arrays, metadata)
-
-    def _as_16_bit(self) -> tuple[AnyArray, float, float]:
-        """Map sigma to 1..65535; 0 stands for "no answer"."""
-        sigma = self.sigma
-        known = np.isfinite(sigma)
-        low, high = (float(sigma[known].min()), float(sigma[known].max())) if known.any() else (0.0, 1.0)
-        scale = (high - low) / 65534 or 1.0
-        offset = low - scale
-        values = np.zeros(sigma.shape, dtype=np.uint16)
-        values[known] = np.rint((sigma[known] - offset) / scale).clip(1, 65535).astype(np.uint16)
-        return values, offset, scale
 
     def __repr__(self) -> str:
         sigma = self.sigma
@@ -143,6 +130,20 @@ class BlurMap:
         height, width = self.shape
         method = self.settings.get("method", "?")
         return f"BlurMap({height}x{width}, method={method!r}, sigma {span}, {known.mean():.0%} of pixels)"
+
+
+def write_16_bit(path: PathLike, quantity_px: FloatArray, meaning: str) -> None:
+    """Write a map as 16-bit grey PNG, values 1..65535 between its least and largest; 0 stands for "no answer".
+
+    The file's text holds ``meaning``, ``offset_px`` and ``scale_px``: quantity = offset + scale * value.
+    """
+    known = np.isfinite(quantity_px)
+    low, high = (float(quantity_px[known].min()), float(quantity_px[known].max())) if known.any() else (0.0, 1.0)
+    scale = (high - low) / 65534 or 1.0
+    offset = low - scale
+    values = np.zeros(quantity_px.shape, dtype=np.uint16)
+    values[known] = np.rint((quantity_px[known] - offset) / scale).clip(1, 65535).astype(np.uint16)
+    write_image(path, values, {"quantity": meaning, "offset_px": repr(offset), "scale_px": repr(scale)})
 
 
 def read_blur_map(path: PathLike) -> BlurMap:

@@ -113,8 +113,7 @@ def blur_with_map(
     True
     """
     array = as_image(image, channel_axis=channel_axis)
-    planes = array[np.newaxis] if array.ndim == 2 else np.moveaxis(array, -1, 0)
-    height, width = planes.shape[1:]
+    height, width = array.shape[:2]
     try:
         sigma = np.broadcast_to(np.asarray(sigma_map, dtype=np.float64), (height, width))
     except ValueError:
@@ -125,6 +124,16 @@ def blur_with_map(
         raise InputError("sigma_map must be finite and >= 0 px everywhere")
     as_choice(kernel, "kernel", KERNELS)
     as_positive(truncate, "truncate", "standard deviations")
+    planes = array[np.newaxis] if array.ndim == 2 else np.moveaxis(array, -1, 0)
+    out = blur_planes(planes, sigma, kernel, truncate, workers)
+    return out[0] if array.ndim == 2 else np.ascontiguousarray(np.moveaxis(out, 0, -1))
+
+
+def blur_planes(
+    planes: AnyArray, sigma: FloatArray, kernel: str, truncate: float = TRUNCATE, workers: int | None = None
+) -> AnyArray:
+    """Blur checked (C, H, W) planes with a map of standard deviations, in the planes' own precision."""
+    height, width = planes.shape[1:]
     weigh = sampled_weights if kernel == "sampled" else band_limited_weights
     reach = max(kernel_radius(float(sigma.max()), truncate), BAND_LIMITED_RADIUS)
     padded = np.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="symmetric")
@@ -142,15 +151,15 @@ def blur_with_map(
             rows.start + reach - radius : rows.stop + reach + radius,
             columns.start + reach - radius : columns.stop + reach + radius,
         ]
-        out[:, rows, columns] = _gather(source, weigh(tile_sigma, radius, truncate))
+        out[:, rows, columns] = _gather(source, weigh(tile_sigma, radius, truncate).astype(planes.dtype))
 
     corners = [(top, left) for top in range(0, height, TILE) for left in range(0, width, TILE)]
     with ThreadPoolExecutor(count_workers(workers)) as pool:
         list(pool.map(blur_tile, corners))
-    return out[0] if array.ndim == 2 else np.ascontiguousarray(np.moveaxis(out, 0, -1))
+    return out
 
 
-def _gather(source: FloatArray, weight: FloatArray) -> FloatArray:
+def _gather(source: AnyArray, weight: AnyArray) -> AnyArray:
     """Weighted sums over a tile of planes; ``source`` is the tile with ``radius`` pixels around it.
 
     ``weight[d]`` is the one-dimensional kernel at distance d, for every pixel. The kernel is
@@ -160,7 +169,7 @@ def _gather(source: FloatArray, weight: FloatArray) -> FloatArray:
     radius = len(weight) - 1
     height, width = weight.shape[1:]
     norm = weight[0] + 2 * weight[1:].sum(axis=0)
-    total = np.zeros((source.shape[0], height, width))
+    total = np.zeros((source.shape[0], height, width), dtype=source.dtype)
     both = np.empty_like(total)
     for dy in range(radius + 1):
         rows = source[:, radius + dy : radius + dy + height]

@@ -67,7 +67,7 @@ class Likelihood:
     ) -> None:
         self.stack = stack
         self.noise = noise
-        self._bounds = bounds
+        self.bounds = bounds
         self._distance = distance
         self._own, self._passed, self._passed_slope = noise.tables(stack)
         sharper = np.where(stack.s_levels >= 0, noise.sensor[0], noise.sensor[1]) ** 2
@@ -96,7 +96,7 @@ class Likelihood:
 
     def clip(self, s: Array) -> Array:
         """Keep ``s`` inside the levels (and where a sampled kernel is one, off the delta)."""
-        return np.asarray(np.clip(s, np.float32(self._bounds[0]), np.float32(self._bounds[1])))
+        return np.asarray(np.clip(s, np.float32(self.bounds[0]), np.float32(self.bounds[1])))
 
     def texture_share(self) -> Array:
         """Return the share of the stack's change over the levels that is texture rather than noise, 0 to 1.

@@ -28,7 +28,7 @@ from .solver import Multigrid
 Array = NDArray[np.float32]
 
 WINDOWS = (5, 9, 17, 33, 65, 129, 257)
-_LARGEST_LAMBDA = np.float32(3e4)
+_LARGEST_LAMBDA = np.float32(3e5)
 _CUT = np.float32(1e-6)
 #: The slope field lives on blocks of this many pixels.
 CELL = 4

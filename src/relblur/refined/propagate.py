@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import engine
+from .coordinate import Coordinate
 from .likelihood import Likelihood
 
 Array = NDArray[np.float32]
@@ -23,12 +24,13 @@ _BENEFIT = 4.0
 _MAJORITY = 11
 
 
-def propagate(likelihood: Likelihood, s: Array, slope: Array, reach: int, size: int) -> Array:
+def propagate(likelihood: Likelihood, coordinate: Coordinate, z: Array, slope: Array, reach: int, size: int) -> Array:
     """Offer the planes of the four neighbours ``reach`` px away; ``size`` is the side of the window that judges."""
+    s = coordinate.to_s(z)
     variance = likelihood.variance(s)
     best = engine.box(likelihood.cost(s, variance), size) - np.float32(_MARGIN / size**2)
-    out = s
-    height, width = s.shape
+    out = z
+    height, width = z.shape
     rows, cols = np.arange(height), np.arange(width)
     for dy, dx in ((reach, 0), (-reach, 0), (0, reach), (0, -reach)):
         y, x = np.clip(rows + dy, 0, height - 1), np.clip(cols + dx, 0, width - 1)
@@ -36,8 +38,8 @@ def propagate(likelihood: Likelihood, s: Array, slope: Array, reach: int, size: 
         rise = slope[0][there] * (y - rows).astype(np.float32)[:, None] + slope[1][there] * (x - cols).astype(
             np.float32
         )
-        candidate = likelihood.clip(s[there] - rise)
-        cost = engine.box(likelihood.cost(candidate, variance), size)
+        candidate = coordinate.clip(z[there] - rise, likelihood.bounds)
+        cost = engine.box(likelihood.cost(coordinate.to_s(candidate), variance), size)
         better = cost < best
         out = np.where(better, candidate, out)
         best = np.where(better, cost, best)

@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import labels, prior, strength, uncertainty
+from .coordinate import SIGMA, VARIANCE, Coordinate
 from .likelihood import Likelihood, best_fit
 from .noise import dithered_share, estimate_noise
 from .prepare import Pair, leading_colours, prepare
 from .propagate import follow_majority, propagate
-from .stack import blur, build_stack, relative_scale
+from .stack import blur, build_stack
 
 Array = NDArray[np.float32]
 
@@ -36,12 +37,14 @@ _FIRST_TEST = 3
 _LAST_STIFFENING = 8
 #: Jump tolerance over the first iterations as a share of sqrt(s^2 + C^2): the start is a staircase of 20 % steps in s.
 _STAIRCASE = (0.26, 0.12, 0.06)
-#: Steps below this many px^2 from pixel to pixel are never jumps.
+#: Steps below this (px^2 of s, px of sigma) from pixel to pixel are never jumps.
 _SMALLEST_JUMP = 0.01
 #: Discrete moves: iteration -> (reach of the neighbour, side of the judging window), from coarse to fine.
 _MOVES = {4: (4, 5), 6: (2, 3), 8: (1, 3)}
 #: A step may change s by half of sqrt(s^2 + C^2): the linearisation is not good for more.
 _TRUST = np.float32(0.5)
+#: The descent ends early when a step moves the map by less than this many standard errors.
+_SETTLED = 0.12
 #: Conjugate-gradient steps for the map and for its slopes.
 _MAP_STEPS, _SLOPE_STEPS = 5, 8
 #: Smallest sigma of the one-sided map: below it the sampled Gaussian is a delta and has no slope.
@@ -158,7 +161,14 @@ def refine(
         images = (first, second)
     likelihood = _likelihood(pair, images, sharper == "auto", given, prefilter, max_sigma, workers)
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
-    return _descend(likelihood, pair, texture, window, progress or (lambda share: None))
+    coordinate = VARIANCE if sharper == "auto" else SIGMA
+    return _descend(likelihood, coordinate, pair, texture, window, progress or (lambda share: None))
+
+
+def _moved(delta: Array, w: Array, variance: Array) -> float:
+    """Return the root mean square of a step in standard errors, single pixels counting three at most."""
+    squares = np.minimum(np.square(delta) * (w + 1 / variance), np.float32(9))
+    return float(np.sqrt(np.mean(squares, dtype=np.float64)))
 
 
 def _likelihood(
@@ -193,48 +203,58 @@ def _likelihood(
 
 def _descend(
     likelihood: Likelihood,
+    coordinate: Coordinate,
     pair: Pair,
     texture: tuple[Array, Array],
     window: int,
     progress: Callable[[float], None],
 ) -> Refined:
     """Find the map of greatest posterior probability."""
-    s = start = before = labels.label(likelihood)
-    shape = (s.shape[0], s.shape[1])
+    start = labels.label(likelihood)
+    shape = (start.shape[0], start.shape[1])
+    z = before = coordinate.of(start)
     slope = np.zeros((2, *shape), np.float32)
-    log_mu = strength.initial(shape)
+    log_mu = strength.initial(shape, coordinate.first_stiffness)
     for iteration in range(ITERATIONS):
+        s, gain, scale = coordinate.to_s(z), coordinate.gain(z), coordinate.scale(z)
         likelihood.exclude_reach(s)
         evidence = likelihood.evidence(s, inflate=iteration > 0)
+        w, g = evidence.w * gain**2, evidence.g * gain
         if iteration >= _FIRST_TEST:
-            test = strength.score_test(evidence.w, evidence.g, s)
-            log_mu = strength.adapt(log_mu, test, may_stiffen=iteration <= _LAST_STIFFENING)
+            test = strength.score_test(w, g, scale)
+            may_stiffen = iteration <= _LAST_STIFFENING
+            log_mu = strength.adapt(log_mu, test, may_stiffen, coordinate.most_stiffness)
         mu = strength.spread(log_mu, shape)
-        variance = prior.posterior_variance(evidence.w, mu)
-        scale = relative_scale(s)
+        variance = prior.posterior_variance(w, mu)
         staircase = np.float32(_STAIRCASE[iteration] if iteration < len(_STAIRCASE) else 0.0)
         tolerance = np.maximum(np.float32(_SMALLEST_JUMP), staircase * scale)
-        edges = prior.link(s, slope, variance, mu, tolerance)
-        delta = prior.solve_step(evidence.w, evidence.g, edges, _MAP_STEPS)
-        s = likelihood.clip(s + np.clip(delta, -_TRUST * scale, _TRUST * scale))
-        edges = prior.link(s, slope, variance, mu, tolerance)
-        slope = prior.fit_slope(s, edges, variance, mu, _SLOPE_STEPS)
+        edges = prior.link(z, slope, variance, mu, tolerance)
+        delta = prior.solve_step(w, g, edges, _MAP_STEPS)
+        z = coordinate.clip(z + np.clip(delta, -_TRUST * scale, _TRUST * scale), likelihood.bounds)
+        edges = prior.link(z, slope, variance, mu, tolerance)
+        slope = prior.fit_slope(z, edges, variance, mu, _SLOPE_STEPS)
         if iteration == _LAST_STIFFENING:
-            before = s
+            before = z
         if iteration in _MOVES:
-            s = propagate(likelihood, follow_majority(likelihood, s), slope, *_MOVES[iteration])
-        likelihood.refit_misfit(s, evidence, prior.leverage(evidence.w, variance))
+            z = coordinate.of(follow_majority(likelihood, coordinate.to_s(z)))
+            z = propagate(likelihood, coordinate, z, slope, *_MOVES[iteration])
+        likelihood.refit_misfit(coordinate.to_s(z), evidence, prior.leverage(w, variance))
         progress((iteration + 1) / ITERATIONS)
+        if iteration > _LAST_STIFFENING and _moved(delta, w, variance) < _SETTLED:
+            progress(1.0)
+            break
+    s, gain = coordinate.to_s(z), coordinate.gain(z)
     evidence = likelihood.evidence(s, inflate=True)
-    variance = prior.posterior_variance(evidence.w, mu)
-    edges = prior.link(s, slope, variance, mu, tolerance)
-    stderr = uncertainty.standard_error(s, before, evidence.w, variance, edges)
+    w = evidence.w * gain**2
+    variance = prior.posterior_variance(w, mu)
+    edges = prior.link(z, slope, variance, mu, tolerance)
+    stderr = gain * uncertainty.standard_error(z, before, coordinate.scale(z), w, variance, edges)
     sensor = likelihood.noise.sensor
     return Refined(
         s,
         stderr,
         uncertainty.filled(s, evidence, texture, window),
         (sensor[0] * pair.unit, sensor[1] * pair.unit),
-        ITERATIONS,
+        iteration + 1,
         {"start": start, "mu": mu, "information": evidence.w, "misfit": likelihood.misfit},
     )

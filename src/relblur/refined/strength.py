@@ -15,13 +15,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .stack import relative_scale
-
 Array = NDArray[np.float32]
 
 #: Side of a block in px: some correlation lengths of the residual, and small against objects.
 BLOCK = 24
-START, LOWEST, HIGHEST = 4.0, 2.0, 6.5  # log10 mu, mu in px^-2 of curvature
+#: Least log10 mu. Where to start and the most are the coordinate's to say.
+LOWEST = 2.0
 #: T is capped here so that one wild block cannot speak for a region; 0.96 is the mean of a so capped chi-squared.
 _CAP, _CAP_MEAN = 6.0, 0.96
 #: The value of T the prior may reach.
@@ -40,18 +39,22 @@ def block_sum(a: Array) -> NDArray[np.float64]:
     return np.asarray(np.add.reduceat(np.add.reduceat(a, rows, axis=0, dtype=np.float64), cols, axis=1))
 
 
-def score_test(w: Array, g: Array, s: Array) -> NDArray[np.float64]:
-    """Return the largest T over blocks of one, two and four times the side, each shrunk towards its surroundings."""
+def score_test(w: Array, g: Array, scale: Array) -> NDArray[np.float64]:
+    """Return the largest T over blocks of one, two and four times the side, each shrunk towards its surroundings.
+
+    ``scale`` is the change of the map that goes with a relative change of blur by 1: what a block's information is
+    measured against.
+    """
     score, info = block_sum(g), block_sum(w)
-    precision = block_sum(w * relative_scale(s) ** 2)
+    precision = block_sum(w * scale**2)
     shape = score.shape
     worst = np.zeros(shape)
     for level in range(SCALES):
         t = np.minimum(score**2 / (info + 1e-12), _CAP) / _CAP_MEAN
         informed = np.minimum(1.0, precision / 400) + 1e-3
         t = _shrink(t * informed, informed)
-        scale = 2**level
-        size = (t.shape[1] * scale, t.shape[0] * scale)
+        blocks = 2**level
+        size = (t.shape[1] * blocks, t.shape[0] * blocks)
         worst = np.maximum(worst, cv2.resize(t, size, interpolation=cv2.INTER_LINEAR)[: shape[0], : shape[1]])
         if min(score.shape) < 8:
             break
@@ -76,15 +79,17 @@ def _shrink(value: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[
     return np.asarray((near + _SHRINK * up) / (mass + _SHRINK))
 
 
-def initial(shape: tuple[int, int]) -> NDArray[np.float64]:
+def initial(shape: tuple[int, int], start: float) -> NDArray[np.float64]:
     """Return log10 mu of every block before any test."""
-    return np.full([-(-n // BLOCK) for n in shape], START)
+    return np.full([-(-n // BLOCK) for n in shape], start)
 
 
-def adapt(log_mu: NDArray[np.float64], t: NDArray[np.float64], may_stiffen: bool) -> NDArray[np.float64]:
+def adapt(
+    log_mu: NDArray[np.float64], t: NDArray[np.float64], may_stiffen: bool, highest: float
+) -> NDArray[np.float64]:
     """Move log10 mu of the blocks towards T = TARGET."""
     step = np.clip(5 * np.log10(TARGET / np.maximum(t, 1e-3)), -1.0, STIFFEN if may_stiffen else 0.0)
-    return np.asarray(np.clip(log_mu + step, LOWEST, HIGHEST))
+    return np.asarray(np.clip(log_mu + step, LOWEST, highest))
 
 
 def spread(log_mu: NDArray[np.float64], shape: tuple[int, int]) -> Array:

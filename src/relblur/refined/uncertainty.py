@@ -26,18 +26,20 @@ _MOVED = np.float32(2.0)
 _INTERPOLATION = np.float32(3.5e-5**2)
 
 
-def standard_error(s: Array, before: Array, w: Array, variance: Array, edges: Edges) -> Array:
-    """Return the standard error of ``s`` in px^2.
+def standard_error(z: Array, before: Array, scale: Array, w: Array, variance: Array, edges: Edges) -> Array:
+    """Return the standard error of a map ``z``, in its unit.
 
     Parameters
     ----------
     before : (H, W)
         The map when the stiffness settled.
+    scale : (H, W)
+        The change of ``z`` that goes with a relative change of blur by 1.
     w : (H, W)
         Information of each pixel.
     """
-    scale2 = relative_scale(s) ** 2
-    moved = np.minimum(np.square(s - before), scale2 * np.float32(0.25))
+    scale2 = scale**2
+    moved = np.minimum(np.square(z - before), scale2 * np.float32(0.25))
     hidden = np.float32(jump_power(edges)) * np.maximum(knowing_window(w, scale2) - 32, 0)
     total = 1 / (w + 1 / variance) + _MOVED * engine.box(moved, 31) + engine.box(hidden, 9)
     # Running sums may leave a negative trace of a zero.
