@@ -274,9 +274,9 @@ def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
     """Pixels whose window, blurred by their own sigma, touches a bad pixel."""
     if not bad.any():
         return np.zeros(bad.shape, dtype=bool)
-    from scipy import ndimage
+    import cv2
 
-    distance = ndimage.distance_transform_edt(~bad)
+    distance = cv2.distanceTransform((~bad).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     return np.asarray(distance <= window // 2 + 2 * sigma)
 
 

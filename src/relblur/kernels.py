@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -36,6 +35,7 @@ BAND_LIMITED_RADIUS = 6
 
 #: Variance from which the two families are interchangeable, px^2: exp(-TABLE_TOP pi^2 / 2) = 3e-9.
 TABLE_TOP = 4.0
+TABLE_SIZE = 801
 
 
 def kernel_radius(sigma: float, truncate: float = TRUNCATE) -> int:
@@ -74,9 +74,8 @@ def sampled_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) 
 
 def band_limited_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) -> FloatArray:
     """Taps 0 ... ``radius`` of every pixel's own band-limited kernel: (radius + 1, H, W)."""
-    table = _band_limited_table(radius)
     variance = sigma**2
-    weight = np.moveaxis(table(np.minimum(variance, TABLE_TOP)), -1, 0)
+    weight = _read_table(_band_limited_table(radius), np.minimum(variance, TABLE_TOP))
     # Further out both families are the same to 1e-8.
     sampled = sampled_weights(sigma, radius, truncate) / np.sqrt(2 * np.pi * np.maximum(variance, TABLE_TOP))
     taps = np.maximum(np.ceil(truncate * sigma - 1e-9), BAND_LIMITED_RADIUS)
@@ -85,11 +84,22 @@ def band_limited_weights(sigma: FloatArray, radius: int, truncate: float = TRUNC
 
 
 @lru_cache(maxsize=32)
-def _band_limited_table(radius: int) -> Any:
-    from scipy.interpolate import CubicSpline
+def _band_limited_table(radius: int) -> FloatArray:
+    """Taps at evenly spaced variances from 0 to TABLE_TOP, (radius + 1, TABLE_SIZE)."""
+    return np.ascontiguousarray(_taps(np.linspace(0, TABLE_TOP, TABLE_SIZE), radius).T)
 
-    variance = np.linspace(0, TABLE_TOP, 401)
-    return CubicSpline(variance, _taps(variance, radius))
+
+def _read_table(table: FloatArray, variance: FloatArray) -> FloatArray:
+    """Read a table by the cubic through four entries (to 1e-9): (radius + 1, H, W)."""
+    place = variance * ((TABLE_SIZE - 1) / TABLE_TOP)
+    first = np.clip(place.astype(np.intp) - 1, 0, TABLE_SIZE - 4)
+    u = place - first
+    a, b, c = u - 1, u - 2, u - 3
+    weights = (a * b * c / -6, u * b * c / 2, u * a * c / -2, u * a * b / 6)
+    read = weights[0] * table[:, first]
+    for j in (1, 2, 3):
+        read += weights[j] * table[:, first + j]
+    return read
 
 
 def _taps(variance: FloatArray, radius: int) -> FloatArray:

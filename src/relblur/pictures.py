@@ -22,7 +22,7 @@ DPI = 110
 
 #: Inches: a picture's width, and the room beside it for a colour bar, above it for a title, around all.
 PANEL_WIDTH = 3.9
-BAR_ROOM = 0.62
+BAR_ROOM = 0.74
 TITLE_ROOM = 0.34
 MARGIN = 0.12
 

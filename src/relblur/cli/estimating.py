@@ -51,7 +51,7 @@ def estimate(
     from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace, write_report, write_steps
     from ..settings import MAX_SIGMA, PAPER_SIGMA_STEP
 
-    load_in_background("matplotlib.backends.backend_agg", "scipy.interpolate")  # the report will want them
+    load_in_background("matplotlib.backends.backend_agg")  # the report will want it
     pair = read_pair(first, second).decimated(decimate)
     refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
     if save_steps is not None:

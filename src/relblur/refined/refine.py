@@ -248,7 +248,7 @@ def _descend(
     w = evidence.w * gain**2
     variance = prior.posterior_variance(w, mu)
     edges = prior.link(z, slope, variance, mu, tolerance)
-    stderr = gain * uncertainty.standard_error(z, before, coordinate.scale(z), w, variance, edges)
+    stderr = gain * uncertainty.standard_error(z, before, coordinate.scale(z), w, variance, mu, edges)
     sensor = likelihood.noise.sensor
     return Refined(
         s,

@@ -2,12 +2,14 @@
 
     stderr^2 = 1 / (w + 1 / variance)                what the pixel and the best window around it leave open
              + 2 mean_31 (s - s_before)^2            what the solver still moved since the prior's stiffness settled
-             + J max(l - 32, 0)                      what a jump unseen in a flat area may hide
+             + J d                                   what a jump unseen in a flat area may hide
+             + (d^2 / 8)^2 / mu                      what a curvature unseen there may add up to
              + (3.5e-5)^2 (s^2 + C^2)                the interpolation between levels
 
 ``variance`` is the posterior variance of the prior (:func:`prior.posterior_variance`).  ``l`` is the side of the
-smallest window that knows the blur at all (to 100 %), and ``J`` the mean squared jump per pixel of the map itself:
-a scene without jumps is continued through its flat parts with confidence, one full of objects is not.
+smallest window that knows the blur at all (to 100 %), ``d = max(l - 32, 0)``, ``J`` the mean squared jump per pixel
+of the map itself, and ``1 / mu`` the variance of its curvature: a scene without jumps and bends is continued through
+its flat parts with confidence, another is not.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _MOVED = np.float32(2.0)
 _INTERPOLATION = np.float32(3.5e-5**2)
 
 
-def standard_error(z: Array, before: Array, scale: Array, w: Array, variance: Array, edges: Edges) -> Array:
+def standard_error(z: Array, before: Array, scale: Array, w: Array, variance: Array, mu: Array, edges: Edges) -> Array:
     """Return the standard error of a map ``z``, in its unit.
 
     Parameters
@@ -35,13 +37,15 @@ def standard_error(z: Array, before: Array, scale: Array, w: Array, variance: Ar
         The map when the stiffness settled.
     scale : (H, W)
         The change of ``z`` that goes with a relative change of blur by 1.
-    w : (H, W)
-        Information of each pixel.
+    w, mu : (H, W)
+        Information of each pixel, and the prior's strength there.
     """
     scale2 = scale**2
     moved = np.minimum(np.square(z - before), scale2 * np.float32(0.25))
-    hidden = np.float32(jump_power(edges)) * np.maximum(knowing_window(w, scale2) - 32, 0)
-    total = 1 / (w + 1 / variance) + _MOVED * engine.box(moved, 31) + engine.box(hidden, 9)
+    beyond = np.maximum(knowing_window(w, scale2) - 32, 0)
+    hidden = np.float32(jump_power(edges)) * beyond
+    bent = np.minimum(np.square(beyond**2 / 8) / mu, scale2)
+    total = 1 / (w + 1 / variance) + _MOVED * engine.box(moved, 31) + engine.box(hidden + bent, 9)
     # Running sums may leave a negative trace of a zero.
     return np.asarray(np.sqrt(np.maximum(total, 0) + _INTERPOLATION * scale2))
 
