@@ -19,6 +19,8 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/framework.py
+	$(BIN)/python benchmarks/accuracy.py --quick
+	$(BIN)/python benchmarks/real.py
 
 # The pictures in docs/, made by the program itself.
 figures: $(STAMP)

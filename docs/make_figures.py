@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def accuracy_case(path: Path, name: str, truth_of: object, noise: float, heading
 
 
 def main() -> None:
-    """Draw everything, with fewer colours to keep the repository small."""
+    """Draw everything."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -63,12 +62,11 @@ def main() -> None:
 
 
 def _shrink(source: Path, target: Path) -> None:
+    """Keep all colours, spend time on packing them."""
     from PIL import Image
 
     with Image.open(source) as picture:
-        picture.convert("RGB").quantize(192, method=Image.Quantize.MEDIANCUT).save(target, optimize=True)
-    if target.stat().st_size > source.stat().st_size:
-        shutil.copy(source, target)
+        picture.convert("RGB").save(target, optimize=True)
 
 
 if __name__ == "__main__":
