@@ -406,3 +406,9 @@ def test_a_dropped_alpha_channel_is_a_note_on_stderr(tmp_path, colour):
     assert "note: " in result.stderr
     assert "alpha channel dropped" in result.stderr
     assert imread(tmp_path / "small.png").shape == (36, 44, 3)
+
+
+def test_estimate_takes_a_prefilter_and_says_so(tmp_path, grey_pair):
+    done = run("estimate", *grey_pair, "-o", tmp_path / "out", "--method", "window", "--prefilter", "1", "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["settings"]["prefilter"] == 1.0

@@ -33,6 +33,9 @@ def estimate(
         float | None,
         typer.Option(help="Noise of the images, 0..1 scale, if known.", show_default="estimated"),
     ] = None,
+    prefilter: Annotated[
+        float, typer.Option(help="Blur both images by this many px first; 1 to 1.5 suits depth from a real lens.")
+    ] = 0.0,
     save_steps: Annotated[
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
@@ -72,6 +75,7 @@ def estimate(
             sigmas=sigmas,
             window=window,
             noise=noise,
+            prefilter=prefilter,
             valid=pair.valid,
             channel_axis=pair.channel_axis,
             progress=report,
