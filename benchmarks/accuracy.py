@@ -36,7 +36,7 @@ FIELDS: dict[str, Callable[[tuple[int, int]], np.ndarray]] = {
 }
 NOISE = {"float": 0.0, "8 bit": 0.0, "noise 0.005": 0.005, "noise 0.01": 0.01}
 METHODS = ("paper", "box 9", "window", "refined", "refined auto")
-#: What is asked for, with sharper="first": mean over images (worst image), %.
+#: The goals, with sharper="first": mean over images (worst image), %.
 TARGETS = {
     "float": {"ramp 1-2": (0.01, 0.05), "ramp 0.5-4": (0.01, 0.05), "stripes": (0.05, 0.3), "disc": (0.1, 0.5)}
     | {"sinusoid": (0.03, 0.3), "signed": (0.5, None)},
@@ -108,7 +108,7 @@ def print_table(rows: list[dict[str, Any]], images: tuple[str, ...], title: str)
         return
     print(f"\n## {title}: {', '.join(images)}\n")
     methods = list(dict.fromkeys(row["method"] for row in here))
-    print("| data | field | " + " | ".join(methods) + " | asked | within 1 stderr |")
+    print("| data | field | " + " | ".join(methods) + " | goal | within 1 stderr |")
     print("|---|---|" + "---|" * (len(methods) + 2))
     for data in dict.fromkeys(row["data"] for row in here):
         for field in dict.fromkeys(row["field"] for row in here):
@@ -122,10 +122,8 @@ def print_table(rows: list[dict[str, Any]], images: tuple[str, ...], title: str)
                 r["coverage_percent"] for r in here if (r["method"], r["data"], r["field"]) == ("refined", data, field)
             ]
             mean, worst = TARGETS[data][field.removesuffix(" down").removesuffix(" right")]
-            asked = f"{mean:g}" + (f" ({worst:g})" if worst is not None else "")
-            print(
-                f"| {data} | {field} | " + " | ".join(cells) + f" | {asked} | {np.mean(cover):.0f} |" if cover else ""
-            )
+            goal = f"{mean:g}" + (f" ({worst:g})" if worst is not None else "")
+            print(f"| {data} | {field} | " + " | ".join(cells) + f" | {goal} | {np.mean(cover):.0f} |" if cover else "")
     print(
         "\nCPU seconds, mean: "
         + ", ".join(

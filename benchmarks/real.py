@@ -21,7 +21,8 @@ import numpy as np
 
 import machine
 import rivals
-from relblur import estimate_blur, evaluate_pair, imread
+from relblur import estimate_blur, imread, resynthesize
+from relblur.evaluate import observed_blurrier
 from relblur.pairs import find_pairs
 from relblur.pictures import Panel, panels_picture
 from relblur.results import BlurMap
@@ -97,15 +98,13 @@ def real_mff(data: Path, options: dict[str, dict[str, Any]]) -> list[dict[str, A
 
 
 def explained(green: BlurMap, first: np.ndarray, second: np.ndarray) -> float:
-    """Share of the red and blue differences that a map from green explains."""
-    others = [0, 2]
-    score = evaluate_pair(first[:, :, others], second[:, :, others], green, channel_axis=-1)
-    shares = [green.sharper == -1, green.sharper == 1]
-    known = np.isfinite(green.variance_difference)
-    counts = [float((known & share).sum()) for share in shares]
-    left = np.nansum(np.array([score.e_first, score.e_second]) * counts)
-    before = np.nansum(np.array([score.unblurred_e_first, score.unblurred_e_second]) * counts)
-    return float(1 - left / before)
+    """Share of the red and blue differences that a map from green explains; no answer explains nothing."""
+    pair = first[:, :, [0, 2]], second[:, :, [0, 2]]
+    difference = np.abs(pair[0] - pair[1])
+    made = resynthesize(*pair, green, channel_axis=-1)
+    left = np.abs(made - observed_blurrier(*pair, green, channel_axis=-1))
+    known = np.isfinite(green.variance_difference)[:, :, None]
+    return float(1 - np.where(known, left, difference).sum() / difference.sum())
 
 
 def contact_sheets(data: Path, folder: Path, options: dict[str, dict[str, Any]]) -> None:
