@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,6 +27,11 @@ __all__ = ["estimate_blur"]
 
 #: A pixel is flat if its window leaves the blur this uncertain (relative standard error).
 FLAT_ABOVE = 0.5
+
+
+#: What the refined estimator holds at its peak, and from where on people should be told.
+REFINED_BYTES_PER_PIXEL = 1100
+REFINED_BYTES_TO_WARN = 4e9
 
 
 @dataclass(frozen=True)
@@ -214,6 +220,13 @@ def _refined(request: Request) -> Answer:
     from .refined.refine import refine  # brings OpenCV with it
 
     pair = request.pair
+    needed = REFINED_BYTES_PER_PIXEL * pair.shape[0] * pair.shape[1]
+    if needed > REFINED_BYTES_TO_WARN:
+        warnings.warn(
+            f'method="refined" will need about {needed / 1e9:.0f} GB for {pair.shape[1]}x{pair.shape[0]} pixels; '
+            'decimate the pair, or use method="window", which works in strips',
+            stacklevel=4,
+        )
     limit = float(request.sigmas[-1])
     found = refine(
         pair.first,
