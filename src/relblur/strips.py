@@ -27,11 +27,6 @@ class Strip:
     rows: slice
     images: tuple[FloatArray, ...]
 
-    @property
-    def share_done(self) -> float:
-        """Where the strip ends, as a row number."""
-        return float(self.rows.stop)
-
 
 def cut_into_strips(images: tuple[FloatArray, ...], reach: int, planes: int) -> Iterator[Strip]:
     """Yield strips of several equally large (H, W, ...) images.
