@@ -12,6 +12,10 @@ from relblur.kernels import sampled_kernel
 
 OTHERS = [name for name in ENGINES if name not in ("auto", "reference")]
 
+# How far s may be from the reference's, px^2. OpenCV works in float64 and differs in the order of
+# additions; numba works in float32 and makes wide blurs from a half-size image.
+TOLERANCE = {"opencv": 0.0, "numba": 2e-3}
+
 
 def test_there_is_an_engine_beside_the_reference():
     assert set(ENGINES) > {"auto", "reference"}
@@ -55,7 +59,9 @@ def test_maps_agree(texture, engine, method, tolerance):
     pair = synth.pair(texture, synth.ramp(texture.shape, -1.5, 1.5, axis=1))
     wanted = estimate_blur(*pair, method=method, engine="reference")
     found = estimate_blur(*pair, method=method, engine=engine)
-    assert found.settings["engine"] == engine
+    # The result says who made it: numba has loops of its own for one method.
+    assert found.settings["engine"] == (engine if engine == "opencv" or method == "window" else "opencv")
+    tolerance = max(tolerance, TOLERANCE[engine])
     # A pixel in a thousand may sit on the edge of a decision and fall to the other side by rounding.
     different = ~np.isclose(found.variance_difference, wanted.variance_difference, atol=tolerance, equal_nan=True)
     assert different.mean() < 1e-3

@@ -16,6 +16,7 @@ NAMES = [
     "InputError",
     "PairScore",
     "RelblurError",
+    "Stream",
     "__version__",
     "compare_sharpness",
     "decimate",
@@ -53,6 +54,7 @@ SIGNATURES = {
     "compare_sharpness": (["first", "second", "size"], {}),
     "decimate": (["image", "factor"], {"half_width": 8, "beta": 10.0}),
     "gaussian_bank": (["image", "sigmas"], {"mode": "reflect"}),
+    "Stream": (["shape"], {"sharper": "auto"}),
     "imread": (["path"], {}),
     "load": (["path"], {}),
 }

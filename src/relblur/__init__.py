@@ -17,6 +17,7 @@ _HOME = {
     "InputError": "errors",
     "PairScore": "results",
     "RelblurError": "errors",
+    "Stream": "stream",
     "compare_sharpness": "sharpness",
     "decimate": "decimation",
     "estimate_blur": "estimate",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from .results import PairScore as PairScore
     from .sharpness import compare_sharpness as compare_sharpness
     from .sharpness import local_sharpness as local_sharpness
+    from .stream import Stream as Stream
 
 
 def __getattr__(name: str) -> Any:

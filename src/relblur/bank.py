@@ -8,6 +8,8 @@ about 20 sigma additions a pixel and level instead of 5000 x 2601 multiplication
 from __future__ import annotations
 
 import os
+import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -46,7 +48,7 @@ def gaussian_bank(
     mode : str
         What lies beyond the border, named as in :mod:`scipy.ndimage`: ``"reflect"``
         (d c b a | a b c d), ``"mirror"``, ``"nearest"``, ``"wrap"`` or ``"constant"`` (zero).
-    engine : {"auto", "reference", "opencv"}
+    engine : {"auto", "reference", "opencv", "numba"}
         Who does the arithmetic; they agree to rounding.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
@@ -90,8 +92,13 @@ def gaussian_bank(
 
 
 def count_workers(workers: int | None) -> int:
-    """Number of threads to use: as asked, or one for each core this process may run on."""
+    """Number of threads to use: as asked, or one for each core this process may run on.
+
+    Inside a Dask task it is one: Dask already has every core at work.
+    """
     if workers is None:
+        if "dask" in sys.modules and threading.current_thread() is not threading.main_thread():
+            return 1
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else (os.cpu_count() or 1)
     if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._typing import FloatArray, Int8Array, UInt8Array
+from ._typing import AnyArray, FloatArray, Int8Array, UInt8Array
 from .errors import FileError, InputError
 from .files import PathLike, read_npz, write_image, write_npz, write_tiff
 
@@ -42,10 +42,10 @@ class BlurMap:
 
     Attributes
     ----------
-    variance_difference : (H, W) float64
+    variance_difference : (H, W) float64 (float32 from a Stream)
         ``s = sigma_second^2 - sigma_first^2`` in px^2, positive where ``second`` is the
         blurrier; NaN where there is no answer.
-    variance_stderr : (H, W) float64
+    variance_stderr : (H, W), of the same type
         Standard error of ``s`` in px^2. Large is bad.
     flags : (H, W) uint8
         Bits of :class:`Flag`.
@@ -65,18 +65,34 @@ class BlurMap:
         shape = np.shape(self.variance_difference)
         if len(shape) != 2:
             raise InputError(f"variance_difference must be two-dimensional, got shape {shape}")
-        types = {
-            "variance_difference": np.float64,
-            "variance_stderr": np.float64,
-            "flags": np.uint8,
-            "sharper": np.int8,
-        }
+        # float32, as a Stream gives it, stays: half the memory, and saving is exact.
+        real = np.float32 if np.asarray(self.variance_difference).dtype == np.float32 else np.float64
+        types = {"variance_difference": real, "variance_stderr": real, "flags": np.uint8, "sharper": np.int8}
         for name, dtype in types.items():
             array = np.array(getattr(self, name), dtype=dtype)
             if array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}; it must be that of variance_difference, {shape}")
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+
+    @classmethod
+    def of_views(
+        cls,
+        variance_difference: AnyArray,
+        variance_stderr: AnyArray,
+        flags: AnyArray,
+        sharper: AnyArray,
+        settings: Mapping[str, Any],
+    ) -> BlurMap:
+        """Make a map of read-only arrays that belong to somebody else, without copying or checking them."""
+        blur_map = object.__new__(cls)
+        for f, value in zip(fields(cls), (variance_difference, variance_stderr, flags, sharper, settings), strict=True):
+            object.__setattr__(blur_map, f.name, value)
+        return blur_map
+
+    def copy(self) -> BlurMap:
+        """Return a map with arrays of its own: a Stream overwrites those of its results."""
+        return replace(self)
 
     @property
     def shape(self) -> tuple[int, int]:

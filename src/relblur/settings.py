@@ -32,6 +32,9 @@ WINDOW_WINDOW: Final = 9
 #: Side of the window of the paper's sharpness measure, px.
 SHARPNESS_SIZE: Final = 3
 
+#: A pixel is flat if its window leaves the blur this uncertain (relative standard error).
+FLAT_ABOVE: Final = 0.5
+
 #: L and beta of equation 25.
 DECIMATE_HALF_WIDTH: Final = 8
 DECIMATE_BETA: Final = 10.0

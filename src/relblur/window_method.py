@@ -154,15 +154,16 @@ def _fit_strip(
     gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s])
     # Adding the least noise keeps exact zeros (identical images) from being decided by rounding.
     cost = (a + samples * noise**2) / gain[:, None, None]
-    k = _best_node(cost, nodes).clip(1, count - 2)
+    in_race = _in_race(cost, nodes)
+    k = np.where(in_race, cost, np.inf).argmin(axis=0).clip(1, count - 2)
     fit = _minimum_between_nodes(k, a, b, c, nodes, samples, noise)
-    return _not_surer_than_the_nodes(fit, a, nodes, samples, noise)
+    return _not_surer_than_the_nodes(fit, np.where(in_race, a, np.inf), nodes, samples, noise)
 
 
 def _not_surer_than_the_nodes(
     fit: WindowFit, a: FloatArray, nodes: Nodes, samples: FloatArray, noise: float
 ) -> WindowFit:
-    """Widen the standard error to span all nodes that fit as well as the best one.
+    """Widen the standard error to span all nodes in the race that fit as well as the best one.
 
     Curvature is a local judge: where an area is flat the cost is level over a range of s and
     rises steeply beyond, and curvature at the rim would promise a precise answer. So the
@@ -177,15 +178,16 @@ def _not_surer_than_the_nodes(
     return WindowFit(fit.s, np.maximum(fit.stderr, widest), fit.power, fit.at_limit)
 
 
-def _best_node(cost: FloatArray, nodes: Nodes) -> AnyArray:
-    """Return the node of least cost on the side of zero that the probe favours."""
+def _in_race(cost: FloatArray, nodes: Nodes) -> BoolArray:
+    """Nodes that may win at each pixel: those on the side of zero that the probe favours."""
     zero = int(np.abs(nodes.s).argmin())
     probe = min(PROBE_NODE, zero)
     if probe == 0 or zero == len(nodes.s) - 1:  # the side is given
-        return cost.argmin(axis=0)
+        return np.ones(cost.shape, dtype=bool)
     positive = cost[zero + probe] <= cost[zero - probe]
     # The first node on the other side stays in the race: s passes smoothly through zero.
-    return np.where(positive, zero - 1 + cost[zero - 1 :].argmin(axis=0), cost[: zero + 2].argmin(axis=0))
+    k = np.arange(len(cost))[:, None, None]
+    return np.where(positive, k >= zero - 1, k <= zero + 1)
 
 
 def _minimum_between_nodes(

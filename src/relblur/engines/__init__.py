@@ -1,20 +1,29 @@
 """The same few hot loops, several times.
 
 ``reference`` is written to be read and defines the answer; ``opencv`` is faster and must
-agree with it to rounding (both work in float64). ``"auto"`` takes the faster one.
+agree with it to rounding (both work in float64). ``numba`` compiles whole methods, in
+float32 where that is enough: the real-time engine of :mod:`relblur.realtime` for
+``method="window"``. Where it has no loop of its own OpenCV's are used.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Protocol
 
 from .._typing import AnyArray, FloatArray
+from ..errors import MissingDependencyError
 
-__all__ = ["ENGINES", "Engine", "choose_engine"]
+__all__ = ["ENGINES", "Engine", "choose_engine", "compiled_pays", "require_numba"]
 
-ENGINES = ("auto", "reference", "opencv")
+ENGINES = ("auto", "reference", "opencv", "numba")
+
+#: Seconds it takes to compile a method, and to load numba with what was compiled before.
+COMPILE_SECONDS = 60.0
+LOAD_SECONDS = 1.2
 
 
 class FilterSeparable(Protocol):
@@ -40,6 +49,27 @@ class Engine:
 
 def choose_engine(name: str = "auto") -> Engine:
     """Return the engine of a checked name."""
-    name = "opencv" if name == "auto" else name
-    loops = import_module(f".{name}", __name__)
-    return Engine(name, loops.filter_separable, loops.box_mean)
+    if name == "numba":
+        require_numba()
+    loops = import_module(".reference" if name == "reference" else ".opencv", __name__)
+    return Engine("opencv" if name == "auto" else name, loops.filter_separable, loops.box_mean)
+
+
+def require_numba() -> None:
+    """Raise a one-line error if numba is not there."""
+    if find_spec("numba") is None:
+        raise MissingDependencyError(
+            "the compiled engine needs numba, which is not installed; run: pip install numba, or use engine='opencv'"
+        )
+
+
+def compiled_pays(seconds_without: float, is_ready: Callable[[], bool]) -> bool:
+    """Whether compiled code should do work that takes ``seconds_without`` it.
+
+    Never compile for what is done sooner without, and never import numba for a small pair,
+    not even if it happens to be loaded: a small pair gets the same answer every time.
+    ``is_ready`` tells whether nothing need be compiled; it is asked only if it matters.
+    """
+    if find_spec("numba") is None:
+        return False
+    return seconds_without > COMPILE_SECONDS or (seconds_without > LOAD_SECONDS and is_ready())

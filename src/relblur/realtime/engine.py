@@ -1,0 +1,288 @@
+"""The engine: every buffer, every thread, and the three passes over a pair of frames.
+
+Everything that does not depend on the pixels is done when the engine is made; ``run`` then
+only computes, into arrays that the next ``run`` overwrites.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+
+from .._typing import AnyArray, BoolArray
+from ..engines import compiled
+from ..settings import FLAT_ABOVE, Sharper
+from .frames import CLIPPED, FULL_SCALE, NOT_FINITE, SEEN, arithmetic_noise, clear, least_noise, run_load
+from .plan import GROUP, How, Plan, Work, make_plan
+from .reach import BAD_CLIPPED, INVALID, run_reach
+from .tiles import run_halves, run_tiles
+
+__all__ = ["FrameFit", "NotFiniteError", "WindowEngine", "is_ready", "prepare"]
+
+#: A pixel's search ends where its cost is rising and this many times its least.
+STOP = 4.0
+
+
+class NotFiniteError(Exception):
+    """A frame holds NaN or infinity; they have to be filled before it can be filtered."""
+
+
+@dataclass(frozen=True)
+class FrameFit:
+    """The estimate of one pair; the arrays are views of the engine's memory."""
+
+    s: AnyArray
+    stderr: AnyArray
+    flags: AnyArray
+    sharper: AnyArray
+    noise: float
+
+
+class WindowEngine:
+    """``method="window"`` for pairs of one size, in float32.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns.
+    channels
+        1, or more for interleaved colour.
+    stop
+        See ``STOP``; infinity looks at every node, as the reference does.
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        channels: int,
+        sharper: Sharper,
+        window: int,
+        max_sigma: float,
+        workers: int,
+        stop: float = STOP,
+    ) -> None:
+        self._sharper = sharper
+        self._stop = stop
+        self._plan = make_plan(shape, channels, sharper, window, max_sigma)
+        self._buffers = _Buffers(self._plan, workers)
+        self._pool = ThreadPoolExecutor(workers - 1, "relblur") if workers > 1 else None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the engine holds."""
+        return self._buffers.nbytes
+
+    def run(
+        self,
+        first: AnyArray,
+        second: AnyArray,
+        *,
+        noise: float | None = None,
+        valid: BoolArray | None = None,
+        blank: bool = True,
+    ) -> FrameFit:
+        """Estimate one pair of (rows, columns x channels) frames of a type in ``FULL_SCALE``.
+
+        ``noise`` is the least standard deviation to assume; by default what the values say.
+        ``blank`` puts NaN where there is no answer, and looks after clipped pixels and those
+        that are not ``valid``; without it the raw fit is returned.
+        """
+        plan, b = self._plan, self._buffers
+        lay = plan.layout
+        frames = (first, second)
+        maps = (plan.row_map, plan.column_map)
+        loads = []
+        for frame, image, seen, counter in zip(frames, b.images, b.seen, b.counters, strict=True):
+            scale = FULL_SCALE[frame.dtype.name]
+            clear(seen, scale)
+            loads.append([(run_load, _read_only(frame), scale, image, lay, *maps, mine, counter) for mine in seen])
+        self._run(*loads)
+        if b.seen[:, :, NOT_FINITE].any():
+            raise NotFiniteError
+        least = [max(least_noise(seen), arithmetic_noise(seen)) for seen in b.seen]
+        assumed = max(least) if noise is None else max(noise, *(arithmetic_noise(seen) for seen in b.seen))
+        self._halve()
+        bad = self._bad_pixels(frames, valid) if blank else 0
+        how = How(
+            spacing=np.float32(plan.nodes.t[1] - plan.nodes.t[0]),
+            noise=np.float32(assumed),
+            flat=np.float32(FLAT_ABOVE),
+            stop=np.float32(self._stop),
+            rounded_first=np.float32(3 * least[0] ** 2),
+            rounded_second=np.float32(3 * least[1] ** 2),
+            blank=blank and not bad,
+        )
+        self._run([(run_tiles, work, lay, how, b.counters[0]) for work in b.work])
+        if bad:
+            self._run([(run_reach, *b.distances, bad, work, lay, b.counters[0]) for work in b.work])
+        return FrameFit(b.s, b.stderr, b.flags, b.sharper, float(assumed))
+
+    def _halve(self) -> None:
+        """Make the half-size images that will be blurred."""
+        plan, b = self._plan, self._buffers
+        if not plan.layout.half_reach:
+            return
+        filters = (plan.taps, plan.prefilter, plan.layout)
+        sides = zip(b.images, b.halves, b.counters, ("second", "first"), strict=True)
+        self._run(
+            *(
+                [(run_halves, image, half, *filters, lines, counter) for lines in b.lines]
+                for image, half, counter, other in sides
+                if self._sharper != other
+            )
+        )
+
+    def _bad_pixels(self, frames: tuple[AnyArray, AnyArray], valid: BoolArray | None) -> int:
+        """Measure the distance to pixels without a value; returns the flags of the kinds there are."""
+        import cv2
+
+        b = self._buffers
+        lay = self._plan.layout
+        bits = 0
+        if valid is not None and not valid.all():
+            bits |= INVALID
+            cv2.distanceTransform(valid.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=b.distance(0))
+        if b.seen[:, :, CLIPPED].any():
+            bits |= BAD_CLIPPED
+            good = np.ones((lay.height, lay.width), dtype=np.uint8)
+            for frame in frames:
+                if np.issubdtype(frame.dtype, np.integer):
+                    top = np.iinfo(frame.dtype).max
+                    good &= (frame.reshape(lay.height, lay.width, -1) < top).all(axis=2)
+            cv2.distanceTransform(good, cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=b.distance(1))
+        return bits
+
+    def _run(self, *jobs: list[tuple[Any, ...]]) -> None:
+        """Let every thread do its share of independent jobs; a job is one call a thread.
+
+        The calls of a job share a counter and take work until there is none, so no thread
+        waits before all the work is given out.
+        """
+        for counter in self._buffers.counters:
+            counter[0] = 0
+        mine, *others = zip(*jobs, strict=True)
+        waiting = [self._pool.submit(_call_all, theirs) for theirs in others] if self._pool else []
+        _call_all(mine)
+        for future in waiting:
+            future.result()
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown()
+
+
+def _call_all(calls: tuple[tuple[Any, ...], ...]) -> None:
+    for function, *arguments in calls:
+        function(*arguments)
+
+
+def _read_only(frame: AnyArray) -> AnyArray:
+    """The code is compiled for read-only frames; a view of the same memory will do."""
+    view = frame.view()
+    view.setflags(write=False)
+    return view
+
+
+class _Buffers:
+    """All the memory of an engine."""
+
+    def __init__(self, plan: Plan, workers: int) -> None:
+        lay = plan.layout
+        self.nbytes = 0
+        self.images = [self._line(lay.channels * lay.plane + GROUP) for _ in range(2)]
+        halves = lay.channels * lay.half_plane + GROUP
+        needed = (lay.limit_high, lay.limit_low)  # the first image is blurred where s > 0
+        self.halves = [self._line(halves if lay.half_reach and side else 1) for side in needed]
+        size = lay.height * lay.out_stride
+        results = {
+            "s": self._line(size + GROUP),
+            "stderr": self._line(size + GROUP),
+            "flags": self._line(size + GROUP, np.uint8),
+            "sharper": self._line(size + GROUP, np.int8),
+        }
+        self.s, self.stderr, self.flags, self.sharper = (
+            _read_only(x[:size].reshape(lay.height, lay.out_stride)[:, : lay.width]) for x in results.values()
+        )
+        self.lines = [self._line(lay.stride + 2 * lay.half_stride + 4 * GROUP) for _ in range(workers)]
+        self.seen = np.empty((2, workers, SEEN))
+        self.counters = [np.zeros(1, dtype=np.int64) for _ in range(2)]
+        images = {
+            "first": self.images[0],
+            "second": self.images[1],
+            "half_first": self.halves[0],
+            "half_second": self.halves[1],
+        }
+        self.work = [
+            _make_work(plan, {**images, **results, "scratch": self._line(lay.scratch)}) for _ in range(workers)
+        ]
+        # Grown when the first pixel without a value is seen.
+        self._shape = (lay.height, lay.width)
+        self.distances = [np.empty((1, 1), dtype=np.float32) for _ in range(2)]
+
+    def distance(self, which: int) -> AnyArray:
+        """A buffer for distances to invalid (0) or clipped (1) pixels."""
+        if self.distances[which].shape != self._shape:
+            self.distances[which] = np.empty(self._shape, dtype=np.float32)
+            self.nbytes += self.distances[which].nbytes
+        return self.distances[which]
+
+    def _line(self, size: int, dtype: Any = np.float32) -> AnyArray:
+        """A flat array of zeros that starts on a cache line."""
+        itemsize = np.dtype(dtype).itemsize
+        raw = np.zeros(size + 64 // itemsize, dtype=dtype)
+        start = -raw.ctypes.data % 64 // itemsize
+        self.nbytes += raw.nbytes
+        return raw[start : start + size]
+
+
+def _make_work(plan: Plan, arrays: dict[str, Any]) -> Work:
+    """Put images, results and a thread's scratch together with the plan's tables."""
+    nodes = plan.layout.nodes
+    return Work(
+        **arrays,
+        taps=plan.taps,
+        recipe=plan.recipe,
+        values=plan.values,
+        ranges=np.zeros((8, nodes), dtype=np.int64),
+        winners=np.zeros((3, nodes), dtype=np.int64),
+    )
+
+
+def _calls(frame_types: Sequence[str]) -> list[compiled.Call]:
+    """Functions that the engine calls, and the types it calls them with."""
+    plan = make_plan((16, 16), 1, "auto", 3, 1.0)
+    line = np.zeros(1, dtype=np.float32)
+    counter = np.zeros(1, dtype=np.int64)
+    number = np.float32(0)
+    flat = dict.fromkeys(("first", "second", "half_first", "half_second", "s", "stderr", "scratch"), line)
+    results = {"flags": np.zeros(1, dtype=np.uint8), "sharper": np.zeros(1, dtype=np.int8)}
+    work = _make_work(plan, {**flat, **results})
+    how = How(number, number, number, number, number, number, blank=True)
+    distance = np.zeros((1, 1), dtype=np.float32)
+    values: list[tuple[Any, tuple[Any, ...]]] = [
+        (run_tiles, (work, plan.layout, how, counter)),
+        (run_halves, (line, line, plan.taps, plan.prefilter, plan.layout, line, counter)),
+        (run_reach, (distance, distance, 1, work, plan.layout, counter)),
+    ]
+    found = [(function, tuple(map(numba.typeof, arguments))) for function, arguments in values]
+    rest = (1.0, line, plan.layout, plan.row_map, plan.column_map, np.zeros(SEEN), counter)
+    for name in frame_types:
+        frame = numba.types.Array(numba.from_dtype(np.dtype(name)), 2, "C", readonly=True)
+        found.append((run_load, (frame, *map(numba.typeof, rest))))
+    return found
+
+
+def is_ready(*frame_types: str) -> bool:
+    """Whether frames of these types can be processed without compiling anything."""
+    return compiled.is_ready(_calls(frame_types))
+
+
+def prepare(*frame_types: str, tell: Callable[[str], None] | None = None) -> None:
+    """Load or compile what frames of these types need."""
+    compiled.prepare(_calls(frame_types), tell)

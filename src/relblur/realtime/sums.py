@@ -1,0 +1,151 @@
+"""Window sums of products of residuals: the Gram sums A, B and C.
+
+A sum over a window is made of fresh additions of non-negative numbers (or of products),
+never by adding what enters and subtracting what leaves: a running sum in float32 would
+carry the rounding of a strong edge into the quiet pixels after it. Four rows share what
+their windows have in common, so fresh sums cost no more than running ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .lanes import LANES, later, load, maximum, splat, store
+from .plan import CHUNK
+
+__all__ = ["texture", "window_sums"]
+
+_ZERO = np.float32(0)
+
+#: Rounding of a variance made in float32, relative to the mean square it is the difference of.
+_ROUNDING = np.float32(2e-7)
+
+
+@njit(nogil=True, forceinline=True)
+def _sum_rows(scratch: Any, one: int, two: int, lay: Any, to: int, width: int) -> None:
+    """Sums over the window's rows of products, all channels, for four windows that start one row apart."""
+    stride, window = lay.e_stride, lay.window
+    for j in range(0, width, LANES):
+        all0 = splat(_ZERO)
+        all1 = all0
+        all2 = all0
+        all3 = all0
+        for channel in range(lay.channels):
+            a = one + channel * lay.e_size + j
+            b = two + channel * lay.e_size + j
+            p0 = load(scratch, a) * load(scratch, b)
+            p1 = load(scratch, a + stride) * load(scratch, b + stride)
+            p2 = load(scratch, a + 2 * stride) * load(scratch, b + 2 * stride)
+            early = p1 + p2
+            shared = splat(_ZERO)
+            for _ in range(3, window):
+                shared = shared + load(scratch, a + 3 * stride) * load(scratch, b + 3 * stride)
+                a += stride
+                b += stride
+            a += 3 * stride
+            b += 3 * stride
+            q0 = load(scratch, a) * load(scratch, b)
+            q1 = load(scratch, a + stride) * load(scratch, b + stride)
+            q2 = load(scratch, a + 2 * stride) * load(scratch, b + 2 * stride)
+            late = q0 + q1
+            all0 = all0 + (p0 + early + shared)
+            all1 = all1 + (early + q0 + shared)
+            all2 = all2 + (p2 + late + shared)
+            all3 = all3 + (late + q2 + shared)
+        store(scratch, to + j, all0)
+        store(scratch, to + stride + j, all1)
+        store(scratch, to + 2 * stride + j, all2)
+        store(scratch, to + 3 * stride + j, all3)
+
+
+@njit(nogil=True)
+def _sum_columns(scratch: Any, at: int, window: int, to: int, width: int) -> None:
+    """Sums over ``window`` neighbours in a row."""
+    if window == 9:
+        # Sums of two, four and eight are shifted in registers: half the loads of nine.
+        x = load(scratch, at)
+        y = load(scratch, at + LANES)
+        two = x + later(x, y, 1)
+        for j in range(0, width, LANES):
+            z = load(scratch, at + j + 2 * LANES)
+            next_two = y + later(y, z, 1)
+            four = two + later(two, next_two, 2)
+            next_four = next_two + later(next_two, next_two, 2)
+            store(scratch, to + j, four + later(four, next_four, 4) + later(x, y, 8))
+            x = y
+            y = z
+            two = next_two
+        return
+    for j in range(0, width, LANES):
+        total = load(scratch, at + j)
+        for d in range(1, window):
+            total = total + load(scratch, at + j + d)
+        store(scratch, to + j, total)
+
+
+@njit(nogil=True)
+def window_sums(scratch: Any, one: int, two: int, plane: int, lay: Any, columns: int) -> None:
+    """Window sums of the product of two residuals, for ``columns`` columns of a chunk."""
+    width = -(-(columns + lay.lead + lay.half) // LANES) * LANES
+    lines = lay.at_line
+    for row in range(0, CHUNK, 4):
+        below = row * lay.e_stride
+        if one == two:  # Said twice, so that squares are compiled to one load each.
+            _sum_rows(scratch, one + below, one + below, lay, lines, width)
+        else:
+            _sum_rows(scratch, one + below, two + below, lay, lines, width)
+        for i in range(4):
+            at = lines + i * lay.e_stride + lay.lead - lay.half
+            _sum_columns(scratch, at, lay.window, plane + (row + i) * lay.p_stride, columns)
+
+
+@njit(nogil=True)
+def texture(work: Any, image: Any, lay: Any, top: int, left: int, columns: int, plane: int) -> None:
+    """Variance of an image in every window of a chunk, mean of the channels, into a plane of scratch.
+
+    Values are taken relative to one of them, since the difference of two large numbers would
+    lose what flat areas hold; the rounding that is left is added, so that a texture is never
+    taken for smaller than it is.
+    """
+    scratch = work.scratch
+    width = -(-(columns + lay.lead + lay.half) // LANES) * LANES
+    inverse_count = splat(np.float32(1) / np.float32(lay.window * lay.window))
+    share = splat(np.float32(1) / np.float32(lay.channels))
+    squares_at = lay.at_line + 4 * lay.e_stride
+    for channel in range(lay.channels):
+        corner = channel * lay.plane + (top - lay.half) * lay.stride + left - lay.lead
+        centre = image[corner + (lay.half + CHUNK // 2) * lay.stride + lay.lead + columns // 2]
+        offset = splat(np.float32(centre))
+        for row in range(0, CHUNK, 4):
+            for i in range(4):
+                begin = corner + (row + i) * lay.stride
+                for j in range(0, width, LANES):
+                    x = load(image, begin + j) - offset
+                    total = x
+                    squares = x * x
+                    at = begin + j
+                    for _ in range(1, lay.window):
+                        at += lay.stride
+                        x = load(image, at) - offset
+                        total = total + x
+                        squares = squares + x * x
+                    store(scratch, lay.at_line + i * lay.e_stride + j, total)
+                    store(scratch, squares_at + i * lay.e_stride + j, squares)
+            for i in range(4):
+                to = plane + (row + i) * lay.p_stride
+                # In place: a column's sum is written at or left of where it was read from.
+                sums = lay.at_line + i * lay.e_stride
+                squares_sums = squares_at + i * lay.e_stride
+                _sum_columns(scratch, sums + lay.lead - lay.half, lay.window, sums, columns)
+                _sum_columns(scratch, squares_sums + lay.lead - lay.half, lay.window, squares_sums, columns)
+                for j in range(0, columns, LANES):
+                    mean = load(scratch, sums + j) * inverse_count
+                    power = load(scratch, squares_sums + j) * inverse_count
+                    variance = maximum(power - mean * mean, splat(_ZERO)) + splat(_ROUNDING) * power
+                    before = splat(_ZERO)
+                    if channel > 0:
+                        before = load(scratch, to + j)
+                    store(scratch, to + j, before + variance * share)

@@ -1,0 +1,424 @@
+"""``Stream`` and ``engine="numba"`` give the answer of ``method="window"``.
+
+Tolerance: where a window says something (not FLAT), s agrees to 1e-3 of sqrt(s^2 + c^2), the
+scale on which s is measured, plus 2 % of its own standard error. Two kinds of pixel may
+disagree, and are counted: where two nodes, or the two sides, fit equally well to six digits,
+float32 may choose the other one; and where the number of nodes that fit "as well" is
+counted, the standard error jumps by half a node when one enters.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from relblur import BlurMap, Flag, InputError, Stream, estimate_blur, load, synth
+from relblur.window_method import LINEAR_BELOW
+
+RNG = np.random.default_rng(7)
+SMALL = RNG.random((37, 53))
+
+
+def cloud(shape, seed=0):
+    """Noise with more large than small structure, like a photograph."""
+    rng = np.random.default_rng(seed)
+    f = np.hypot(*np.meshgrid(np.fft.fftfreq(shape[0]), np.fft.rfftfreq(shape[1]), indexing="ij"))
+    f[0, 0] = 1
+    image = np.fft.irfft2(np.fft.rfft2(rng.normal(size=shape)) / f, s=shape)
+    return 0.1 + 0.8 * (image - image.min()) / np.ptp(image)
+
+
+def colourful(image):
+    """Three channels that are not multiples of each other."""
+    return np.stack([image, 0.3 + 0.5 * image[::-1], 0.9 - 0.8 * image[:, ::-1]], axis=2)
+
+
+def compare(first, second, *, sharper="auto", window=9, max_sigma=None, noise=None, valid=None, outliers=1e-3):
+    """Check a stream against the readable engine; returns the stream's map."""
+    shape = np.shape(first)
+    limit = min(5.0, min(shape[:2]) / 2) if max_sigma is None else max_sigma
+    with Stream(shape, sharper=sharper, window=window, max_sigma=limit, noise=noise, valid=valid) as stream:
+        got = stream.process(first, second).copy()
+    want = estimate_blur(
+        first,
+        second,
+        method="window",
+        engine="reference",
+        sharper=sharper,
+        window=window,
+        sigmas=[limit],
+        noise=got.settings["noise"] if noise is None else noise,
+        valid=valid,
+        channel_axis=-1 if len(shape) == 3 else None,
+    )
+    assert_agree(got, want, outliers)
+    return got
+
+
+def assert_agree(got, want, outliers):
+    # Where bad pixels reach there is no answer, and whether there would have been one is nobody's business.
+    bad = Flag.INVALID | Flag.CLIPPED
+    flags = [np.where(m.flags & bad, m.flags & bad, m.flags) for m in (got, want)]
+    assert np.mean(flags[0] != flags[1]) <= outliers
+    assert np.mean((got.sharper != want.sharper)[(want.flags & bad) == 0]) <= 10 * outliers
+    assert_array_equal(np.isnan(got.variance_difference), (got.flags & 7) != 0)
+    firm = np.isfinite(want.variance_difference) & np.isfinite(got.variance_difference)
+    if firm.any():
+        s, error = want.variance_difference[firm], want.variance_stderr[firm]
+        off = np.abs(got.variance_difference[firm] - s) > 1e-3 * np.hypot(s, LINEAR_BELOW) + 0.02 * error
+        assert np.mean(off) <= outliers
+        assert np.mean(np.abs(got.variance_stderr[firm] / error - 1) > 0.02) <= 10 * outliers
+
+
+@pytest.mark.parametrize("sharper", ["first", "auto"])
+@pytest.mark.parametrize("limits", [(1, 2), (2, 4.5), (0.5, 1)])
+def test_ramps(sharper, limits):
+    image = cloud((150, 260))
+    field = synth.ramp(image.shape, *limits)
+    got = compare(image, synth.blur_with_map(image, field, kernel="band_limited"), sharper=sharper)
+    assert np.nanmean(np.abs(got.sigma / field - 1)) < 0.01
+
+
+def test_second_is_sharper():
+    image = cloud((90, 120))
+    blurry = synth.blur_with_map(image, synth.ramp(image.shape, 1, 2))
+    got = compare(blurry, image, sharper="second")
+    assert (got.variance_difference < 0).all()
+    assert (got.sharper == -1).all()
+
+
+@pytest.mark.parametrize("window", [3, 5, 7, 9, 11, 21])
+def test_windows_on_a_field_through_zero(window):
+    image = cloud((110, 257))
+    compare(*synth.pair(image, synth.ramp(image.shape, -2.5, 2.5)), window=window, outliers=4e-3)
+
+
+@pytest.mark.parametrize("max_sigma", [0.5, 1.5, 3.0, 8.0, 20.0])
+def test_ranges(max_sigma):
+    image = cloud((80, 130))
+    compare(image, synth.blur_with_map(image, 1.2), max_sigma=max_sigma, outliers=3e-3)
+
+
+@pytest.mark.parametrize("sharper", ["first", "second", "auto"])
+def test_unrelated_noise_is_no_answer(sharper):
+    got = compare(cloud((70, 140)), RNG.random((70, 140)), sharper=sharper, outliers=5e-3)
+    assert np.mean((got.flags & Flag.FLAT) != 0) > 0.9
+
+
+def test_depth_edges_and_noise():
+    image = cloud((128, 250))
+    blurry = synth.blur_with_map(image, synth.steps(image.shape, (1.0, 3.0), 31))
+    noisy = [(x + RNG.normal(0, 0.01, x.shape)).astype(np.float32) for x in (image, blurry)]
+    compare(*noisy, outliers=2e-3)
+
+
+def test_given_noise():
+    compare(SMALL, synth.blur_with_map(SMALL, 1.0), noise=0.02)
+    compare(SMALL, synth.blur_with_map(SMALL, 1.0), noise=(0.01, 0.02))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 200.0])
+def test_flat(value):
+    got = compare(np.full((20, 30), value), np.full((20, 30), value))
+    assert ((got.flags & Flag.FLAT) != 0).all()
+
+
+def test_identical():
+    assert np.abs(compare(SMALL, SMALL).variance_difference).max() == 0
+
+
+@pytest.mark.parametrize("shape", [(9, 9), (9, 300), (130, 17), (33, 241), (16, 16), (31, 64), (129, 481)])
+def test_odd_and_small_sizes(shape):
+    image = RNG.random(shape)
+    compare(image, synth.blur_with_map(image, 1.3), outliers=5e-3)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
+def test_types(dtype):
+    sharp = 0.9 * SMALL
+    blurry = synth.blur_with_map(sharp, 1.3)
+    full = {"uint8": 255, "uint16": 65535}.get(dtype)
+    pair = [np.rint(x * full).astype(dtype) if full else x.astype(dtype) for x in (sharp, blurry)]
+    for x in pair:
+        x.setflags(write=False)
+    compare(*pair)
+
+
+@pytest.mark.parametrize("sharper", ["first", "auto"])
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_colour(sharper, dtype):
+    sharp = colourful(cloud((70, 90)))
+    field = synth.ramp((70, 90), 1, 2)
+    blurry = np.stack([synth.blur_with_map(sharp[:, :, c], field) for c in range(3)], axis=2)
+    pair = [np.rint(x * 255).astype(dtype) if dtype == "uint8" else x.astype(dtype) for x in (sharp, blurry)]
+    got = compare(*pair, sharper=sharper)
+    assert np.nanmean(np.abs(got.sigma / field - 1)) < 0.05
+
+
+def test_quantised_flat_areas_are_flat():
+    sharp = cloud((60, 80))
+    sharp[:, 40:] = 0.5 + 0.0005 * sharp[:, 40:]
+    pair = [np.rint(255 * x).astype(np.uint8) for x in (sharp, synth.blur_with_map(sharp, 1.3))]
+    got = compare(*pair)
+    assert ((got.flags[:, 50:70] & Flag.FLAT) != 0).all()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+def test_clipped_pixels_and_what_they_reach(dtype):
+    sharp = cloud((60, 90))
+    blurry = synth.blur_with_map(sharp, 1.5)
+    full = np.iinfo(dtype).max
+    pair = [np.rint(full * x).astype(dtype) for x in (sharp, blurry)]
+    pair[0][30, 40] = full
+    got = compare(*pair)
+    assert got.flags[30, 40] & Flag.CLIPPED
+    assert np.isnan(got.variance_difference[26:35, 36:45]).all()
+    assert not (got.flags[:, 60:] & Flag.CLIPPED).any()
+
+
+def test_pixels_without_a_value():
+    sharp = cloud((60, 90)).astype(np.float32)
+    blurry = synth.blur_with_map(sharp, 1.5).astype(np.float32)
+    blurry[20, 30], blurry[40, 70] = np.nan, np.inf
+    got = compare(sharp, blurry)
+    assert got.flags[20, 30] & Flag.INVALID
+    assert got.flags[40, 70] & Flag.INVALID
+    valid = np.ones(sharp.shape, dtype=bool)
+    valid[:, :20] = False
+    got = compare(sharp, blurry, valid=valid)
+    assert ((got.flags[:, :24] & Flag.INVALID) != 0).all()
+
+
+@pytest.mark.parametrize("sharper", ["first", "auto"])
+def test_workers_do_not_matter(sharper):
+    image = cloud((300, 500))
+    first, second = synth.pair(image, synth.ramp(image.shape, -2, 2))
+    results = []
+    for workers in (1, 2, 5):
+        with Stream(image.shape, sharper=sharper, workers=workers) as stream:
+            results.append(stream.process(first, second).copy())
+    for other in results[1:]:
+        for name in ("variance_difference", "variance_stderr", "flags", "sharper"):
+            assert_array_equal(getattr(results[0], name), getattr(other, name))
+
+
+def test_frames_do_not_remember_each_other():
+    image = cloud((60, 90))
+    blurry = synth.blur_with_map(image, 1.5)
+    with Stream(image.shape) as stream:
+        before = stream.process(image, blurry).copy()
+        stream.process(RNG.random(image.shape), np.full(image.shape, 255, dtype=np.uint8))
+        after = stream.process(image, blurry)
+        assert_array_equal(before.variance_difference, after.variance_difference)
+        assert_array_equal(before.flags, after.flags)
+
+
+def test_results_are_views_of_the_stream_until_copied():
+    with Stream(SMALL.shape) as stream:
+        one = stream.process(SMALL, synth.blur_with_map(SMALL, 1.0))
+        kept = one.copy()
+        size = stream.nbytes
+        two = stream.process(SMALL, synth.blur_with_map(SMALL, 2.0))
+        assert np.shares_memory(one.variance_difference, two.variance_difference)
+        assert stream.nbytes == size
+    assert not np.shares_memory(one.variance_difference, kept.variance_difference)
+    assert np.median(kept.sigma) < 1.1 < 1.9 < np.median(one.sigma)
+    with pytest.raises(ValueError, match="read-only"):
+        two.variance_difference[0, 0] = 1
+
+
+def test_results_are_blur_maps_that_can_be_saved(tmp_path):
+    with Stream(SMALL.shape) as stream:
+        got = stream.process(SMALL, synth.blur_with_map(SMALL, 1.0))
+    assert isinstance(got, BlurMap)
+    assert got.variance_difference.dtype == np.float32
+    assert (got.settings["engine"], got.settings["method"]) == ("numba", "window")
+    got.save(tmp_path / "map.npz")
+    back = load(tmp_path / "map.npz")
+    assert back.variance_difference.dtype == np.float32
+    assert_array_equal(back.variance_difference, got.variance_difference)
+    assert back.settings == got.settings
+
+
+def test_threads_share_a_stream():
+    image = cloud((64, 64))
+    blurry = synth.blur_with_map(image, 1.5)
+    wrong = []
+    with Stream(image.shape, workers=2) as stream:
+        want = stream.process(image, blurry).copy()
+
+        def work():
+            for _ in range(10):
+                if not np.array_equal(stream.process(image, blurry).flags, want.flags):
+                    wrong.append(1)
+
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert_array_equal(stream.process(image, blurry).variance_difference, want.variance_difference)
+    assert not wrong
+
+
+@pytest.mark.parametrize("case", ["ramp", "signed", "edges", "noise"])
+def test_early_stop_changes_nothing(case):
+    """The default search and the exhaustive one agree but at a few pixels in a hundred thousand."""
+    from relblur.realtime.engine import WindowEngine
+
+    image = cloud((200, 500), seed=3)
+    if case == "ramp":
+        pair = image, synth.blur_with_map(image, synth.ramp(image.shape, 0.5, 4.5))
+    elif case == "signed":
+        pair = synth.pair(image, synth.ramp(image.shape, -3, 3, axis=1))
+    elif case == "edges":
+        pair = synth.pair(image, synth.steps(image.shape, (-2.0, 1.0, 4.0, 0.3), 23))
+    else:
+        pair = image, RNG.random(image.shape)
+    for sharper in ("first", "auto"):
+        results = []
+        for stop in (4.0, np.inf):
+            engine = WindowEngine(image.shape, 1, sharper, 9, 5.0, 1, stop)
+            results.append(engine.run(*map(np.ascontiguousarray, pair), blank=False).s)
+        assert np.mean(results[0] != results[1]) <= 5e-5
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "frames", "message"),
+    [
+        ({"window": 8}, None, "window must be an odd whole number"),
+        ({"window": 1}, None, "window must be 3 or more"),
+        ({"window": 39}, None, "larger than the image"),
+        ({"sharper": "third"}, None, "sharper must be one of"),
+        ({"noise": -1}, None, "noise must be finite and > 0"),
+        ({"max_sigma": 0}, None, "max_sigma must be finite and > 0"),
+        ({"max_sigma": 30}, None, "half the frame's shorter side"),
+        ({"valid": np.ones((3, 3), dtype=bool)}, None, "valid must be booleans of shape"),
+        ({"valid": np.zeros((37, 53), dtype=bool)}, None, "valid leaves no pixel"),
+        ({"workers": 0}, None, "workers must be"),
+        ({}, (np.zeros((5, 5)), np.zeros((37, 53))), r"first has shape \(5, 5\)"),
+        ({}, (np.zeros((37, 53)), np.zeros((37, 53), dtype=np.int32)), "second is int32"),
+        ({}, (np.full((37, 53), np.nan), np.zeros((37, 53))), "first holds no finite pixel"),
+    ],
+)
+def test_bad_arguments(kwargs, frames, message):
+    with pytest.raises(InputError, match=message):
+        Stream((37, 53), **kwargs).process(*frames or (SMALL, SMALL))
+
+
+@pytest.mark.parametrize("shape", [5, (5,), (1, 9), (4, 4, 0), (2, 3, 4, 5), "ab"])
+def test_bad_shapes(shape):
+    with pytest.raises(InputError, match="shape must be"):
+        Stream(shape)
+
+
+def test_a_closed_stream_says_so():
+    stream = Stream(SMALL.shape)
+    stream.close()
+    with pytest.raises(InputError, match="closed"):
+        stream.process(SMALL, SMALL)
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_estimate_blur_on_the_compiled_engine(colour):
+    first, second = synth.pair(cloud((60, 90)), synth.ramp((60, 90), -2, 2, axis=1))
+    axis = None
+    if colour:
+        first, second, axis = colourful(first), colourful(second), -1
+    valid = np.ones((60, 90), dtype=bool)
+    valid[10, 10] = False
+    options = {"method": "window", "valid": valid, "channel_axis": axis, "prefilter": 0.7, "noise": 1e-4}
+    got = estimate_blur(first, second, engine="numba", **options)
+    assert got.settings["engine"] == "numba"
+    assert_agree(got, estimate_blur(first, second, engine="reference", **options), 2e-3)
+
+
+def test_a_window_too_small_to_compile_for_is_done_by_opencv_and_says_so():
+    assert estimate_blur(SMALL, SMALL, method="window", window=1, engine="numba").settings["engine"] == "opencv"
+
+
+CHILD = """
+import sys
+import numpy as np
+from relblur import Stream, estimate_blur
+from relblur.engines.compiled import cache_directory
+from relblur.realtime.engine import is_ready
+print(is_ready("float64"), cache_directory())
+x = np.random.default_rng(0).random((20, 30))
+print(Stream(x.shape, workers=1, tell=lambda s: print("told", s)).process(x, x).variance_difference.max())
+print(is_ready("float64"))
+"""
+
+
+def run_child(**env):
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD], env={**os.environ, **env}, capture_output=True, text=True, check=True
+    )
+    return done.stdout.split("\n")
+
+
+def test_compiled_code_is_kept_on_disk_and_a_broken_file_is_as_good_as_none(tmp_path):
+    Stream((20, 30), workers=1).process(SMALL[:20, :30], SMALL[:20, :30])  # fills the cache
+    from relblur.engines.compiled import cache_directory
+
+    kept = cache_directory()
+    assert kept is not None
+    ready = run_child()
+    assert ready[0].split() == ["True", str(kept)]
+    assert ready[1:3] == ["0.0", "True"]  # nothing was told
+    (tmp_path / "relblur-compiled").mkdir(mode=0o700)
+    for file in kept.iterdir():
+        whole = file.read_bytes()
+        # A broken piece of a small function: it alone is compiled again.
+        broken = file.suffix == ".nbc" and "run_load" in file.name
+        (tmp_path / "relblur-compiled" / file.name).write_bytes(b"broken" if broken else whole)
+    assert run_child(NUMBA_CACHE_DIR=str(tmp_path))[1] == "0.0"
+
+
+def test_engine_choice_never_compiles_for_a_small_pair():
+    """In a fresh process with nothing compiled, a small pair is done without numba."""
+    code = (
+        "import sys, numpy as np, relblur; x = np.random.default_rng(0).random((40, 50));"
+        "m = relblur.estimate_blur(x, x, method='window'); print(m.settings['engine'], 'numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["opencv", "False"]
+
+
+def test_choice_between_compiled_and_not():
+    from relblur.engines import COMPILE_SECONDS, LOAD_SECONDS, compiled_pays
+
+    def asked():
+        raise AssertionError("should not have been asked")
+
+    assert not compiled_pays(LOAD_SECONDS / 2, asked)
+    assert compiled_pays(2 * LOAD_SECONDS, lambda: True)
+    assert not compiled_pays(2 * LOAD_SECONDS, lambda: False)
+    assert compiled_pays(2 * COMPILE_SECONDS, asked)
+
+
+def test_inside_dask_one_thread_is_used(monkeypatch):
+    from relblur.bank import count_workers
+
+    monkeypatch.setitem(sys.modules, "dask", threading)
+    seen = []
+    thread = threading.Thread(target=lambda: seen.append(count_workers(None)))
+    thread.start()
+    thread.join()
+    assert seen == [1]
+    assert count_workers(3) == 3
+
+
+def test_stream_agrees_with_itself_on_frames_in_other_units():
+    """Scaling intensities changes nothing."""
+    blurry = synth.blur_with_map(SMALL, 1.3)
+    with Stream(SMALL.shape, noise=1e-4) as stream:
+        one = stream.process(SMALL, blurry).copy()
+    with Stream(SMALL.shape, noise=1e-2) as stream:
+        assert_allclose(stream.process(100 * SMALL, 100 * blurry).sigma, one.sigma, rtol=1e-3)
