@@ -17,7 +17,8 @@ SOURCE = Path(relblur.__file__).parent
 # Lowest first. A module may import from its own layer and those below it.
 LAYERS = [
     {"errors", "settings", "_typing"},
-    {"files", "inputs"},
+    {"files", "inputs", "light"},
+    {"decoding", "raw"},
     {"results"},
     {"engines"},
     {
@@ -36,7 +37,12 @@ LAYERS = [
         "realtime",
     },
     {"estimate"},
+<<<<<<< HEAD
     {"evaluate", "stream"},
+=======
+    {"evaluate"},
+    {"photographs"},
+>>>>>>> 63e9389 (imread returns linear light: tone curves undone as the file says, raw, OpenEXR, HDR, WebP; what was done is recorded)
     {"io", "pairs", "pictures"},
     {"report"},
     {"demo"},

@@ -65,8 +65,8 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
     prepare_folder(folder, DEMO_FILES, force)
     first, second, truth = demo_pair()
     pair = FilePair(first, second)
-    write_image(folder / "first.png", first)
-    write_image(folder / "second.png", second)
+    write_image(folder / "first.png", first, light=True)  # blurred as if it were
+    write_image(folder / "second.png", second, light=True)
     rows: list[DemoRow] = []
     maps: dict[str, BlurMap] = {}
     for done, method in enumerate(METHODS):

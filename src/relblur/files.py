@@ -1,4 +1,4 @@
-"""Reading and writing files: arrays in and out, whole files or none.
+"""Files as bytes, and arrays into files: whole files or none.
 
 Everything written goes to a temporary name beside the target and is renamed when it is
 complete, so that a crash leaves no half file. Everything that can go wrong while reading
@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +24,6 @@ from .errors import FileError, InputError
 __all__ = [
     "IMAGE_SUFFIXES",
     "is_npz",
-    "read_image",
     "read_npz",
     "replacing",
     "write_image",
@@ -79,24 +77,11 @@ def read_bytes(path: PathLike) -> bytes:
     return content
 
 
-def read_image(path: PathLike) -> AnyArray:
-    """Return an image with the values stored in the file: (H, W), or (H, W, 3) for colour.
+def write_image(path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None, *, light: bool = False) -> None:
+    """Write uint8, uint16 or float values exactly as they are; the suffix chooses the format.
 
-    PNG, JPEG, TIFF and NPY, 8 and 16 bits and float. An alpha channel is dropped with a
-    warning. The content decides the format, not the name.
+    With ``light`` an 8-bit PNG says that its values are light, not sRGB.
     """
-    content = read_bytes(path)
-    if content.startswith(b"\x93NUMPY"):
-        array = _decode_npy(content, path)
-    elif content[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-        array = _decode_tiff(content, path)
-    else:
-        array = _decode_with_pillow(content, path)
-    return _plain_channels(array, path)
-
-
-def write_image(path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None) -> None:
-    """Write uint8, uint16 or float values exactly as they are; the suffix chooses the format."""
     suffix = Path(path).suffix.lower()
     if suffix == ".npy":
         with replacing(path) as stream:
@@ -104,7 +89,7 @@ def write_image(path: PathLike, array: AnyArray, text: Mapping[str, str] | None 
     elif suffix in TIFF_SUFFIXES:
         write_tiff(path, array, dict(text or {}))
     elif suffix in PILLOW_SUFFIXES:
-        content = _encode_picture(suffix, array, text or {})
+        content = _encode_picture(suffix, array, text or {}, light)
         with replacing(path) as stream:
             stream.write(content)
     else:
@@ -153,84 +138,7 @@ def read_npz(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     return arrays, metadata
 
 
-def _decode_npy(content: bytes, path: PathLike) -> AnyArray:
-    try:
-        return np.asarray(np.load(io.BytesIO(content), allow_pickle=False))
-    except (ValueError, EOFError, OSError, SyntaxError) as error:
-        raise FileError(f"{path} is not a usable NPY file: {_first_line(error)}") from None
-
-
-def _decode_tiff(content: bytes, path: PathLike) -> AnyArray:
-    import tifffile
-
-    try:
-        with tifffile.TiffFile(io.BytesIO(content)) as tiff:
-            page = tiff.pages[0]
-            if len(tiff.pages) > 1:
-                warnings.warn(f"{path} has {len(tiff.pages)} pages; the first is used", stacklevel=4)
-            array = np.asarray(page.asarray())
-            if array.ndim == 3 and page.planarconfig == 2:
-                array = np.moveaxis(array, 0, -1)
-            return array
-    except Exception as error:  # tifffile raises whatever its parser trips over
-        fallback = _decode_with_opencv(content) if "imagecodecs" in str(error) else None
-        if fallback is not None:
-            return fallback
-        raise FileError(f"{path} is not a readable TIFF: {_first_line(error)}") from None
-
-
-def _decode_with_pillow(content: bytes, path: PathLike) -> AnyArray:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content)) as picture:
-                picture.load()  # raises if the file is truncated
-                # Pillow reduces 16-bit colour to 8 bits; OpenCV does not.
-                if picture.format == "PNG" and content[24] == 16 and picture.mode in ("RGB", "RGBA", "LA"):
-                    array = _decode_with_opencv(content)
-                    if array is not None:
-                        return array
-                if picture.mode in ("P", "1", "CMYK", "YCbCr", "LAB", "HSV", "PA"):
-                    target = "RGBA" if "transparency" in picture.info else "RGB"
-                    return np.asarray(picture.convert("L" if picture.mode == "1" else target))
-                return np.asarray(picture)
-    except UnidentifiedImageError:
-        raise FileError(f"{path} is not an image relblur can read; it takes {', '.join(IMAGE_SUFFIXES)}") from None
-    except Exception as error:  # decoders raise many types; all mean an unusable file
-        raise FileError(f"{path} is damaged or incomplete: {_first_line(error)}") from None
-
-
-def _decode_with_opencv(content: bytes) -> AnyArray | None:
-    import cv2
-
-    array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
-    if array is not None and array.ndim == 3:
-        array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
-    return array
-
-
-def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
-    if array.dtype == np.int32 and array.min() >= 0 and array.max() <= 65535:
-        array = array.astype(np.uint16)  # Pillow's way of giving 16-bit grey
-    if array.dtype == bool:
-        array = array.astype(np.uint8) * np.uint8(255)
-    if array.ndim not in (2, 3) or array.size == 0:
-        raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
-    if array.ndim == 3:
-        channels = array.shape[2]
-        if channels in (2, 4):
-            warnings.warn(f"{path}: alpha channel dropped", stacklevel=4)
-            array = array[:, :, : channels - 1]
-        if array.shape[2] == 1:
-            array = array[:, :, 0]
-        elif array.shape[2] != 3:
-            raise FileError(f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more")
-    return np.ascontiguousarray(array)
-
-
-def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str]) -> bytes:
+def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], light: bool) -> bytes:
     from PIL import Image, PngImagePlugin
 
     colour = array.ndim == 3
@@ -249,13 +157,11 @@ def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str]) -> by
     picture = Image.fromarray(np.ascontiguousarray(array))
     if suffix == ".png":
         info = PngImagePlugin.PngInfo()
+        if light:
+            info.add(b"gAMA", (100_000).to_bytes(4, "big"))
         for key, value in text.items():
             info.add_text(key, value)
         picture.save(stream, "PNG", pnginfo=info, compress_level=3)
     else:
         picture.save(stream, "JPEG", quality=95)
     return stream.getvalue()
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -3,38 +3,64 @@
 from __future__ import annotations
 
 import os
+from typing import Literal, overload
 
 import numpy as np
 
 from ._typing import AnyArray, ArrayLike, FloatArray
 from .errors import InputError
-from .files import PathLike, is_npz, read_image, write_image
+from .files import PathLike, is_npz, write_image
+from .light import encode_srgb
+from .photographs import Photograph, read_photograph
 from .results import BlurMap, read_blur_map
 
 __all__ = ["imread", "load", "save"]
 
 
-def imread(path: PathLike) -> FloatArray:
-    """Read an image as float64: (H, W) grey or (H, W, 3) colour.
+@overload
+def imread(
+    path: PathLike, *, linear: bool = ..., gamma: float | None = ..., return_info: Literal[False] = ...
+) -> FloatArray: ...
 
-    PNG, JPEG, TIFF and NPY with 8 or 16 bits or floats. Integers are divided by their full
-    scale, so that they span 0..1; floats are returned as stored. An alpha channel is
-    dropped with a warning. Values are those of the file: no gamma curve is undone.
+
+@overload
+def imread(
+    path: PathLike, *, linear: bool = ..., gamma: float | None = ..., return_info: Literal[True]
+) -> tuple[FloatArray, Photograph]: ...
+
+
+def imread(
+    path: PathLike, *, linear: bool = True, gamma: float | None = None, return_info: bool = False
+) -> FloatArray | tuple[FloatArray, Photograph]:
+    """Read an image as linear light, float64: (H, W) grey or (H, W, 3) colour.
+
+    PNG, JPEG, WebP, TIFF, Radiance HDR and NPY; OpenEXR and camera raw with the extras
+    ``exr`` and ``raw``. Integers span 0..1, floats are as stored. The tone curve that the
+    file names (ICC profile, PNG chunk, EXIF) is undone. A file that names none is taken for
+    sRGB if it has 8 bits, for light if it has 16 bits or floats, or is an NPY. The picture is
+    turned upright; an alpha channel is dropped with a warning.
+
+    Parameters
+    ----------
+    linear : bool
+        False keeps the file's values as they are (integers divided by their full scale).
+    gamma : float, optional
+        The curve to undo instead of what the file says: ``light = stored ** gamma``.
+    return_info : bool
+        Return the :class:`~relblur.photographs.Photograph` as well: ``.info`` tells what was
+        done and why, ``.clipped`` where the file is at its top, ``.rounding`` the noise that
+        its integers leave.
     """
-    array = read_image(path)
-    if np.iscomplexobj(array) or not np.issubdtype(array.dtype, np.number):
-        raise InputError(f"{path} holds {array.dtype}; an image is made of real numbers")
-    result = array.astype(np.float64)
-    if np.issubdtype(array.dtype, np.integer):
-        result /= np.iinfo(array.dtype).max
-    return result
+    photograph = read_photograph(path, linear=linear, gamma=gamma, dtype=np.float64)
+    return (photograph.light, photograph) if return_info else photograph.light
 
 
 def save(path: PathLike, data: BlurMap | ArrayLike, *, colour: bool = False) -> None:
     """Write an image or a :class:`BlurMap`; the suffix chooses the format.
 
     Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
-    as they are; to PNG (as 16 bits) and JPEG (8 bits) they must lie within 0..1. For a map
+    as they are; to PNG (16 bits, linear) and JPEG (8 bits, sRGB curve) they must lie within
+    0..1: :func:`imread` gives them back. For a map
     see :meth:`BlurMap.save`; with ``colour`` it becomes a colour-mapped PNG with a colour
     bar, for people rather than programs.
     """
@@ -71,4 +97,4 @@ def _storable(array: AnyArray, path: str) -> AnyArray:
         raise InputError(f"data must lie within 0..1 for {path}; scale it, or write .tif or .npy to keep floats")
     if path.lower().endswith(".png"):
         return np.rint(array * 65535).astype(np.uint16)
-    return np.rint(array * 255).astype(np.uint8)
+    return np.rint(encode_srgb(array) * 255).astype(np.uint8)

@@ -1,20 +1,45 @@
-"""What the file format alone says about noise: the rounding step of stored integers."""
+"""Noise of a photograph: what rounding alone leaves, and a sensor's read and shot noise."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from ._typing import FloatArray
 
-__all__ = ["rounding_noise"]
+__all__ = ["NoiseModel", "rounding_noise"]
 
 #: Floats are not exact either: kernels cut at 5 sigma leave out 4e-6 of the intensity range.
 FLOAT_NOISE = 2e-6
 
 #: Filtering itself rounds, relative to the values; far above float64's error, far below any texture.
 ARITHMETIC_NOISE = 1e-9
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """Noise whose variance grows with the light: ``read^2 + shot * light``.
+
+    Attributes
+    ----------
+    read : float
+        Standard deviation in the dark, on the images' scale.
+    shot : float
+        Variance per unit of light (photons arrive at random; 1 / full-well electrons).
+    """
+
+    read: float
+    shot: float = 0.0
+
+    def variance(self, light: FloatArray) -> FloatArray:
+        """Return the variance at each pixel of an image, or of light values."""
+        return self.read**2 + self.shot * np.maximum(light, 0)
+
+    def __add__(self, other: NoiseModel) -> NoiseModel:
+        """Return the noise of two independent sources together."""
+        return NoiseModel(math.hypot(self.read, other.read), self.shot + other.shot)
 
 
 def rounding_noise(image: FloatArray) -> float:

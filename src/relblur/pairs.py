@@ -10,8 +10,9 @@ import numpy as np
 
 from ._typing import AnyArray, BoolArray
 from .decimation import decimate
+from .decoding import read_image
 from .errors import InputError
-from .files import PathLike, read_image
+from .files import PathLike
 
 __all__ = ["FilePair", "find_pairs", "read_pair"]
 

@@ -36,7 +36,7 @@ def synth(
     axis: Annotated[int, typer.Option(min=0, max=1, help="0: along rows downwards, 1: along columns.")] = 0,
     period: Annotated[int, typer.Option(min=1, help="Width of a stripe, or of a wave, px.")] = 64,
     noise: Annotated[float, typer.Option(min=0, help="Noise added to both, 0..1 scale.")] = 0.0,
-    bits: Annotated[int, typer.Option(help="8 or 16 for PNG, 0 for float TIFF.")] = 16,
+    bits: Annotated[int, typer.Option(help="8 (sRGB) or 16 (linear) for PNG, 0 for float TIFF.")] = 16,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the noise.")] = 0,
     force: Force = False,
 ) -> None:
@@ -50,6 +50,7 @@ def synth(
     from .. import synth as fields
     from ..files import write_image, write_tiff
     from ..io import imread
+    from ..light import encode_srgb
     from ..report import prepare_folder
 
     if bits not in (0, 8, 16):
@@ -68,7 +69,9 @@ def synth(
     pair = fields.pair(sharp, truth, channel_axis=-1 if sharp.ndim == 3 else None)
     rng = np.random.default_rng(seed)
     for name, blurred in zip(names, pair, strict=False):
-        stored = fields.degrade(blurred, noise=noise, bits=bits or None, rng=rng)
+        light = fields.degrade(blurred, noise=noise, rng=rng)
+        # 8 bits are read as sRGB, so they are written so; 16 bits and floats hold light itself.
+        stored = fields.degrade(encode_srgb(light) if bits == 8 else light, bits=bits or None)
         write_image(output / name, stored.astype(np.float32) if bits == 0 else stored)
     description = {"quantity": "signed relative blur in px, positive: second is blurrier"}
     write_tiff(output / "truth.tif", truth.astype(np.float32), description)
@@ -86,8 +89,9 @@ def decimate(
     import numpy as np
 
     from ..decimation import decimate as decimate_array
+    from ..decoding import read_image
     from ..errors import OutputExistsError
-    from ..files import read_image, write_image
+    from ..files import write_image
 
     if output.exists() and not force:
         raise OutputExistsError(f"{output} would be replaced; add --force or choose another name")

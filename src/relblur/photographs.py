@@ -1,0 +1,132 @@
+"""One photograph read from a file as linear light, with a record of what was done to it.
+
+What the file itself says about its tone curve is believed, in this order: the caller's
+``gamma``, an ICC profile, PNG's sRGB and gAMA chunks, EXIF's colour space. A file that
+says nothing is taken for sRGB if it has 8 bits (cameras, phones and the web store that)
+and for light if it has 16 bits or floats (instruments and renderers store that; editors
+that write encoded 16-bit files embed a profile).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ._typing import AnyArray, BoolArray
+from .decoding import StoredImage, read_stored
+from .errors import InputError
+from .files import PathLike
+from .inputs import as_positive
+from .light import ADOBE_RGB_GAMMA, LINEAR, SRGB, Curve, curve_of_icc_profile, power_curve
+from .noise import NoiseModel
+
+__all__ = ["Photograph", "read_photograph"]
+
+#: Sensors of fewer bits store their own full scale in 16-bit files.
+_SENSOR_TOPS = (1023, 4095, 16383)
+
+
+@dataclass(frozen=True, eq=False)
+class Photograph:
+    """A photograph as light, and how it came to be so.
+
+    Attributes
+    ----------
+    light : (H, W) or (H, W, 3) array
+        Linear light; 0..1 for integer files, whatever was stored for float files.
+    clipped : (H, W) bool
+        Where a channel sits at the top of the file's range: the light was at least this much.
+    rounding : NoiseModel or None
+        The noise that rounding to integers left in the light; None for floats.
+    info : mapping
+        ``format``, ``bits``, ``curve`` (what was undone), ``because`` (who says so),
+        ``changes`` (rotation, white balance and the like).
+    """
+
+    light: AnyArray
+    clipped: BoolArray
+    rounding: NoiseModel | None
+    info: Mapping[str, Any]
+
+    def describe(self) -> str:
+        """Return what was done, in one line."""
+        done = "taken as linear" if self.info["curve"] == LINEAR.name else f"{self.info['curve']} undone"
+        changes = "".join(f"; {change}" for change in self.info["changes"])
+        depth = f"{self.info['bits']}-bit" if self.info["bits"] else "float"
+        return f"{depth} {self.info['format']}, {done} ({self.info['because']}){changes}"
+
+
+def read_photograph(
+    path: PathLike, *, linear: bool = True, gamma: float | None = None, dtype: type | None = None
+) -> Photograph:
+    """Read an image file as linear light.
+
+    Parameters
+    ----------
+    linear : bool
+        False leaves the tone curve as it is; integers still become 0..1.
+    gamma : float, optional
+        Undo ``stored = light ** (1 / gamma)``, whatever the file says; 1 takes it as linear.
+    dtype : numpy.float32 or numpy.float64, optional
+        Of the light; by default single precision for integer files, which is far finer than
+        their rounding and takes half the memory.
+    """
+    if gamma is not None:
+        gamma = as_positive(gamma, "gamma")
+        if not linear:
+            raise InputError("gamma says how to linearise and linear=False not to; leave one of them out")
+    stored = read_stored(path)
+    values = stored.values
+    if np.iscomplexobj(values) or not np.issubdtype(values.dtype, np.number):
+        raise InputError(f"{path} holds {values.dtype}; an image is made of real numbers")
+    curve, because = choose_curve(stored, gamma) if linear else (LINEAR, "asked for")
+    integer = np.issubdtype(values.dtype, np.integer)
+    light = curve.undo(values, dtype or (np.float32 if integer else np.float64))
+    rounding = NoiseModel(*_root(curve.rounding_variance(np.iinfo(values.dtype).max))) if integer else None
+    info = {
+        "format": stored.format,
+        "bits": stored.bits,
+        "curve": curve.name,
+        "because": because,
+        "changes": list(stored.changes),
+    }
+    return Photograph(light, _clipped(values), rounding, info)
+
+
+def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve, str]:
+    """Return the tone curve of a file's numbers and who says so."""
+    if gamma is not None:
+        return power_curve(gamma), "asked for"
+    if stored.linear:
+        return LINEAR, f"{stored.format} holds light"
+    if stored.icc_profile is not None:
+        curve = curve_of_icc_profile(stored.icc_profile)
+        if curve is not None:
+            return curve, "its ICC profile says so"
+    if stored.srgb:
+        return SRGB, "the file says so"
+    if stored.adobe_rgb:
+        return power_curve(ADOBE_RGB_GAMMA), "EXIF says Adobe RGB"
+    if stored.png_gamma:
+        return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
+    if stored.bits == 8 and stored.format != "NPY":
+        return SRGB, "usual for 8 bits"
+    return LINEAR, "usual for floats" if stored.bits is None else f"usual for {stored.format} of {stored.bits} bits"
+
+
+def _clipped(values: AnyArray) -> BoolArray:
+    if not np.issubdtype(values.dtype, np.integer):
+        return np.zeros(values.shape[:2], dtype=bool)
+    top = int(np.iinfo(values.dtype).max)
+    if values.dtype.itemsize == 2 and (highest := int(values.max())) in _SENSOR_TOPS:
+        top = highest
+    at_top = values >= top
+    return np.asarray(at_top.any(axis=2) if at_top.ndim == 3 else at_top)
+
+
+def _root(variance: tuple[float, float]) -> tuple[float, float]:
+    """Return (read, shot) of a variance ``a + b * light``."""
+    return float(np.sqrt(variance[0])), variance[1]
