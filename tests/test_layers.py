@@ -37,12 +37,8 @@ LAYERS = [
         "realtime",
     },
     {"estimate"},
-<<<<<<< HEAD
     {"evaluate", "stream"},
-=======
-    {"evaluate"},
     {"photographs"},
->>>>>>> 63e9389 (imread returns linear light: tone curves undone as the file says, raw, OpenEXR, HDR, WebP; what was done is recorded)
     {"io", "pairs", "pictures"},
     {"report"},
     {"demo"},
