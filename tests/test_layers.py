@@ -42,7 +42,7 @@ LAYERS = [
     {"io", "pairs", "pictures"},
     {"report"},
     {"demo"},
-    {"reproduce"},
+    {"reproduce", "bench"},
     {"cli"},
 ]
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import estimating, making, paper
+from . import estimating, making, paper, speed
 from .talk import set_debug
 
 __all__ = ["app", "main"]
@@ -52,6 +52,7 @@ app.command(no_args_is_help=True)(making.synth)
 app.command(no_args_is_help=True)(making.decimate)
 app.command(no_args_is_help=True)(making.optics)
 app.command()(paper.reproduce)
+app.command()(speed.bench)
 
 
 def main() -> None:

@@ -27,6 +27,9 @@ __all__ = ["FrameFit", "NotFiniteError", "WindowEngine", "is_ready", "prepare"]
 #: A pixel's search ends where its cost is rising and this many times its least.
 STOP = 4.0
 
+#: Least noise, on a scale of 0..1, from which on values count as rounded to a grid that swallows texture.
+ROUNDED_ABOVE = 1e-5
+
 
 class NotFiniteError(Exception):
     """A frame holds NaN or infinity; they have to be filled before it can be filtered."""
@@ -115,12 +118,18 @@ class WindowEngine:
             stop=np.float32(self._stop),
             rounded_first=np.float32(3 * least[0] ** 2),
             rounded_second=np.float32(3 * least[1] ** 2),
+            textures=self._textures(least),
             blank=blank and not bad,
         )
         self._run([(run_tiles, work, lay, how, b.counters[0]) for work in b.work])
         if bad:
             self._run([(run_reach, *b.distances, bad, work, lay, b.counters[0]) for work in b.work])
         return FrameFit(b.s, b.stderr, b.flags, b.sharper, float(assumed))
+
+    def _textures(self, least: list[float]) -> int:
+        """Whose local variance has to be known: the blurrier one's, and both if values are rounded."""
+        rounded = max(least) > ROUNDED_ABOVE
+        return 3 if rounded else {"first": 2, "second": 1}.get(self._sharper, 3)
 
     def _halve(self) -> None:
         """Make the half-size images that will be blurred."""
@@ -263,7 +272,7 @@ def _calls(frame_types: Sequence[str]) -> list[compiled.Call]:
     flat = dict.fromkeys(("first", "second", "half_first", "half_second", "s", "stderr", "scratch"), line)
     results = {"flags": np.zeros(1, dtype=np.uint8), "sharper": np.zeros(1, dtype=np.int8)}
     work = _make_work(plan, {**flat, **results})
-    how = How(number, number, number, number, number, number, blank=True)
+    how = How(number, number, number, number, number, number, textures=3, blank=True)
     distance = np.zeros((1, 1), dtype=np.float32)
     values: list[tuple[Any, tuple[Any, ...]]] = [
         (run_tiles, (work, plan.layout, how, counter)),

@@ -86,6 +86,7 @@ class How(NamedTuple):
     stop: Any  #: a search ends where the cost has risen to this many times its least
     rounded_first: Any  #: below this local variance rounding has swallowed the texture
     rounded_second: Any
+    textures: Any  #: whose local variance matters: 1 the first image's, 2 the second's, 3 both
     blank: Any  #: whether to put NaN where a pixel is FLAT
 
 

@@ -102,6 +102,38 @@ def window_sums(scratch: Any, one: int, two: int, plane: int, lay: Any, columns:
             _sum_columns(scratch, at, lay.window, plane + (row + i) * lay.p_stride, columns)
 
 
+@njit(nogil=True, forceinline=True)
+def _sum_rows_of_image(image: Any, corner: int, offset: Any, lay: Any, scratch: Any, width: int) -> None:
+    """Sums of values and of their squares over the window's rows, for four windows that start one row apart."""
+    stride = lay.stride
+    for j in range(0, width, LANES):
+        at = corner + j
+        p0 = load(image, at) - offset
+        p1 = load(image, at + stride) - offset
+        p2 = load(image, at + 2 * stride) - offset
+        core = splat(_ZERO)
+        core2 = core
+        for _ in range(3, lay.window):
+            x = load(image, at + 3 * stride) - offset
+            core = core + x
+            core2 = core2 + x * x
+            at += stride
+        at += 3 * stride
+        q0 = load(image, at) - offset
+        q1 = load(image, at + stride) - offset
+        q2 = load(image, at + 2 * stride) - offset
+        to = lay.at_line + j
+        store(scratch, to, core + p0 + p1 + p2)
+        store(scratch, to + lay.e_stride, core + p1 + p2 + q0)
+        store(scratch, to + 2 * lay.e_stride, core + p2 + q0 + q1)
+        store(scratch, to + 3 * lay.e_stride, core + q0 + q1 + q2)
+        to += 4 * lay.e_stride
+        store(scratch, to, core2 + p0 * p0 + p1 * p1 + p2 * p2)
+        store(scratch, to + lay.e_stride, core2 + p1 * p1 + p2 * p2 + q0 * q0)
+        store(scratch, to + 2 * lay.e_stride, core2 + p2 * p2 + q0 * q0 + q1 * q1)
+        store(scratch, to + 3 * lay.e_stride, core2 + q0 * q0 + q1 * q1 + q2 * q2)
+
+
 @njit(nogil=True)
 def texture(work: Any, image: Any, lay: Any, top: int, left: int, columns: int, plane: int) -> None:
     """Variance of an image in every window of a chunk, mean of the channels, into a plane of scratch.
@@ -120,20 +152,7 @@ def texture(work: Any, image: Any, lay: Any, top: int, left: int, columns: int, 
         centre = image[corner + (lay.half + CHUNK // 2) * lay.stride + lay.lead + columns // 2]
         offset = splat(np.float32(centre))
         for row in range(0, CHUNK, 4):
-            for i in range(4):
-                begin = corner + (row + i) * lay.stride
-                for j in range(0, width, LANES):
-                    x = load(image, begin + j) - offset
-                    total = x
-                    squares = x * x
-                    at = begin + j
-                    for _ in range(1, lay.window):
-                        at += lay.stride
-                        x = load(image, at) - offset
-                        total = total + x
-                        squares = squares + x * x
-                    store(scratch, lay.at_line + i * lay.e_stride + j, total)
-                    store(scratch, squares_at + i * lay.e_stride + j, squares)
+            _sum_rows_of_image(image, corner + row * lay.stride, offset, lay, scratch, width)
             for i in range(4):
                 to = plane + (row + i) * lay.p_stride
                 # In place: a column's sum is written at or left of where it was read from.

@@ -199,6 +199,7 @@ def _tile(work: Any, lay: Any, tile: int, how: Any) -> None:
     noise2 = how.noise * how.noise
     flat_nodes = how.flat / how.spacing
     ranges[:] = 0
+    work.scratch[lay.at_texture : lay.at_texture + 2 * lay.p_size] = np.inf
     for y in range(y0, min(y0 + lay.tile_rows, lay.height), CHUNK):
         top = lay.pad_top + y
         rows = min(CHUNK, lay.height - y)
@@ -207,8 +208,10 @@ def _tile(work: Any, lay: Any, tile: int, how: Any) -> None:
         _search(work, lay, top, left, columns, rows, noise2, how.stop)
         count = _make_gram(work, lay, top, left, columns, rows)
         out = y * lay.out_stride + x0
-        texture(work, work.first, lay, top, left, columns, lay.at_texture)
-        texture(work, work.second, lay, top, left, columns, lay.at_texture + lay.p_size)
+        if how.textures & 1:
+            texture(work, work.first, lay, top, left, columns, lay.at_texture)
+        if how.textures & 2:
+            texture(work, work.second, lay, top, left, columns, lay.at_texture + lay.p_size)
         solve_chunk(
             work,
             lay,
