@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import machine
 import numpy as np
 
+import machine
 from relblur import Framework, Stream, estimate_blur, synth
 from relblur.bench import OpenCVBank, Timing, interleave, s_transform, scene
 from relblur.settings import paper_sigmas
