@@ -2,9 +2,9 @@
 
     python benchmarks/speed.py [--quick] [--sizes 480x640 1080x1920] [--repeats 15]
 
-Rivals: Y1 (OpenCV bank of 50 levels and argmin; once with kernels of 3 sigma, once cut at 5 sigma as in
-the paper), Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
-from 256 pixels), S (Subbarao's S-transform). See relblur/bench.py for Y1 and S. Wall and CPU time, least and
+Rivals: Y1 (OpenCV bank of 50 levels and argmin, as one would write it), Y1t (the same tuned: shorter kernels,
+threads over levels, no allocation; once with kernels of 3 sigma, once cut at 5 sigma as in the paper), Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
+from 256 pixels), S (Subbarao's S-transform). See relblur/bench.py for Y1, Y1t and S. Wall and CPU time, least and
 median. Figures that the project asks of itself are printed last, met or not.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 
 import machine
 from relblur import Framework, Stream, estimate_blur, synth
-from relblur.bench import OpenCVBank, Timing, interleave, s_transform, scene
+from relblur.bench import Timing, TunedBank, interleave, opencv_bank, s_transform, scene
 from relblur.settings import paper_sigmas
 
 THREADS = 2
@@ -65,7 +65,7 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
     first, second, truth = scene(shape)
     noise = np.random.default_rng(0).random(shape, dtype=np.float32)
     bytes_ = [np.rint(255 * image).clip(0, 254).astype(np.uint8) for image in (first, second)]
-    short, long = OpenCVBank(shape, THREADS), OpenCVBank(shape, THREADS, truncate=5.0)
+    short, long = TunedBank(shape, THREADS), TunedBank(shape, THREADS, truncate=5.0)
 
     def threads(count: int, run: Any) -> Any:
         def call() -> Any:
@@ -76,8 +76,9 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
 
     streams = {(side, n): Stream(shape, sharper=side, workers=n) for side in ("first", "auto") for n in (1, 2)}
     runs: dict[str, Any] = {
-        "Y1, 3 sigma": threads(1, lambda: short(first, second)),
-        "Y1, 5 sigma": threads(1, lambda: long(first, second)),
+        "Y1": threads(THREADS, lambda: opencv_bank(first, second)),
+        "Y1t, 3 sigma": threads(1, lambda: short(first, second)),
+        "Y1t, 5 sigma": threads(1, lambda: long(first, second)),
         "S": threads(THREADS, lambda: s_transform(first, second)),
         "Stream, first": lambda: streams["first", 2].process(first, second),
         "Stream, auto": lambda: streams["auto", 2].process(first, second),
@@ -99,7 +100,7 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
                 )
         times |= interleave(estimates, min(repeats, 3), truth)
     print(f"\n{shape[0]}x{shape[1]}: ms wall least / median, CPU least / median; times Y1 (wall least, median); error")
-    y1 = times["Y1, 3 sigma"]
+    y1 = times["Y1"]
     for name, t in times.items():
         print(
             f"  {name:32s} {t.wall_least:9.1f} {t.wall_median:9.1f}  {t.cpu_least:9.1f} {t.cpu_median:9.1f}  "
@@ -196,10 +197,9 @@ def verdict(sizes: dict[str, dict[str, Timing]], report: dict[str, Any]) -> None
 
     for name, t in sizes.items():
         ours = t["Stream, first"]
-        ratio = t["Y1, 3 sigma"].wall_least / ours.wall_least
-        say(f"{name} times Y1 >= 15 (3 sigma kernels)", ratio, ratio >= 15)
-        ratio = t["Y1, 5 sigma"].wall_least / ours.wall_least
-        say(f"{name} times Y1 >= 15 (5 sigma kernels)", ratio, ratio >= 15)
+        for rival in ("Y1", "Y1t, 3 sigma", "Y1t, 5 sigma"):
+            ratio = t[rival].wall_least / ours.wall_least
+            say(f"{name} times {rival} >= 15", ratio, ratio >= 15)
         ratio = t["Stream, first, 1 thread"].wall_least / ours.wall_least
         say(f"{name} two threads against one >= 1.7", ratio, ratio >= 1.7)
         ratio = t["Stream, auto"].wall_least / ours.wall_least
