@@ -3,7 +3,8 @@
     python benchmarks/speed.py [--quick] [--sizes 480x640 1080x1920] [--repeats 15]
 
 Rivals: Y1 (OpenCV bank of 50 levels and argmin, as one would write it), Y1t (the same tuned: shorter kernels,
-threads over levels, no allocation; once with kernels of 3 sigma, once cut at 5 sigma as in the paper), Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
+threads over levels, no allocation; once with kernels of 3 sigma, once cut at 5 sigma as in the paper),
+Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
 from 256 pixels), S (Subbarao's S-transform). See relblur/bench.py for Y1, Y1t and S. Wall and CPU time, least and
 median. Figures that the project asks of itself are printed last, met or not.
 """
