@@ -96,6 +96,7 @@ class TunedBank:
         for _, other, other_index, _ in self._parts[1:]:
             np.less(other, best, out=better)
             np.copyto(index, other_index, where=better)
+            np.minimum(other, best, out=best)
         return np.array(self._sigmas, dtype=np.float32)[index]
 
     def _levels(self, part: int, first: AnyArray, second: AnyArray) -> None:
