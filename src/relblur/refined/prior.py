@@ -17,7 +17,7 @@ edge whose step ``d`` the slope does not explain (a jump).  Everything else foll
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -29,9 +29,8 @@ Array = NDArray[np.float32]
 
 WINDOWS = (5, 9, 17, 33, 65, 129, 257)
 _LARGEST_LAMBDA = np.float32(3e5)
-_CUT = np.float32(1e-6)
-#: The slope field lives on blocks of this many pixels.
-CELL = 4
+#: Weight left to an edge that is cut.
+CUT = np.float32(1e-6)
 
 
 def posterior_variance(w: Array, mu: Array) -> Array:
@@ -59,6 +58,11 @@ def leverage(w: Array, variance: Array) -> Array:
     return np.asarray(np.minimum(own / (1 + own), np.float32(0.9)))
 
 
+def stiffness(variance: Array) -> Array:
+    """Return ``lambda`` for the posterior variance."""
+    return np.minimum(np.float32(0.25) / variance, _LARGEST_LAMBDA)
+
+
 @dataclass(frozen=True)
 class Edges:
     """Weights and unexplained steps of the edges to the right and below; ``cut`` is the weight over lambda."""
@@ -81,18 +85,31 @@ def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -
     tolerance : (H, W)
         Step in px^2 that is not yet called a jump.
     """
-    lam = np.minimum(np.float32(0.25) / variance, _LARGEST_LAMBDA)
+    lam = stiffness(variance)
     tau2 = tolerance * tolerance + np.float32(0.1) / lam + np.float32(0.125) / mu
     out = []
     for axis in (1, 0):
         a = (slice(None), slice(None, -1)) if axis == 1 else (slice(None, -1), slice(None))
         b = (slice(None), slice(1, None)) if axis == 1 else (slice(1, None), slice(None))
         half = np.float32(0.5)
-        d = s[b] - s[a] - half * (slope[axis][a] + slope[axis][b])
-        cut = np.maximum(np.exp(-4 * d * d / (tau2[a] + tau2[b])), _CUT)
+        d = _unexplained(s, slope, axis)
+        cut = np.maximum(np.exp(-4 * d * d / (tau2[a] + tau2[b])), CUT)
         out.append((half * (lam[a] + lam[b]) * cut, d, cut))
     (cr, dr, hr), (cd, dd, hd) = out
     return Edges(cr, cd, dr, dd, hr, hd)
+
+
+def relink(edges: Edges, s: Array, slope: Array) -> Edges:
+    """Return the edges with other slopes and the weights they had."""
+    return replace(edges, step_right=_unexplained(s, slope, 1), step_down=_unexplained(s, slope, 0))
+
+
+def _unexplained(s: Array, slope: Array, axis: int) -> Array:
+    """Return the steps of ``s`` along an axis that the slopes do not explain."""
+    p = slope[axis]
+    if axis == 1:
+        return np.asarray(s[:, 1:] - s[:, :-1] - np.float32(0.5) * (p[:, 1:] + p[:, :-1]))
+    return np.asarray(s[1:] - s[:-1] - np.float32(0.5) * (p[1:] + p[:-1]))
 
 
 def solve_step(w: Array, g: Array, edges: Edges, steps: int) -> Array:
@@ -105,60 +122,3 @@ def solve_step(w: Array, g: Array, edges: Edges, steps: int) -> Array:
     b[:-1] += pull
     b[1:] -= pull
     return Multigrid(w + np.float32(1e-4), edges.right, edges.down).solve(b, steps)
-
-
-def fit_slope(s: Array, edges: Edges, variance: Array, mu: Array, steps: int) -> Array:
-    """Return the slope field ``p`` (2, H, W) that minimises the prior for a given ``s``.
-
-    ``lambda h (grad s - p)^2 + mu h |grad p|^2``, divided by ``lambda``, on a grid of 4 x 4 cells; slopes do not pass
-    over an edge that is cut anywhere between two cell centres.
-    """
-    height, width = s.shape
-    rows, cols = -(-height // CELL), -(-width // CELL)
-    reach = np.maximum(4 * mu * variance, np.float32(CELL**2))  # mu / lambda in px^2, no finer than the grid
-    share = np.float32(CELL**2) / reach
-    data = np.zeros((2, rows * CELL, cols * CELL), np.float32)
-    rise = np.zeros_like(data)
-    # An edge belongs half to each of its pixels.
-    for axis, cut, ds in (
-        (1, edges.cut_right, s[:, 1:] - s[:, :-1]),
-        (0, edges.cut_down, s[1:] - s[:-1]),
-    ):
-        view = (slice(0, height), slice(0, width))
-        near = tuple(slice(0, n - (k == axis)) for k, n in enumerate((height, width)))
-        far = tuple(slice(int(k == axis), n) for k, n in enumerate((height, width)))
-        for side in (near, far):
-            c = np.float32(0.5) * cut * share[side]
-            data[axis][view][side] += c
-            rise[axis][view][side] += c * ds
-    b = _sum_cells(data)
-    a = _sum_cells(rise)
-    right = _open_path(edges.cut_right, rows, cols)
-    down = _open_path(edges.cut_down.T, cols, rows).T
-    grid = np.float32(CELL**2)
-    two = (2, 1, 1)
-    p = Multigrid(b + np.float32(1e-5), np.tile(grid * right, two), np.tile(grid * down, two)).solve(a, steps)
-    fine = [
-        cv2.resize(component, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)[:height, :width]
-        for component in p
-    ]
-    return np.stack(fine)
-
-
-def _sum_cells(a: Array) -> Array:
-    n, h, w = a.shape
-    return np.asarray(a.reshape(n, h // CELL, CELL, w // CELL, CELL).sum(axis=(2, 4)))
-
-
-def _open_path(cut: Array, rows: int, cols: int) -> Array:
-    """Return between horizontally neighbouring cells the least ``h`` on the way, mean over the four lines."""
-    height, edges = cut.shape
-    padded = np.zeros((rows * CELL, cols * CELL + 2), np.float32)
-    padded[:height, :edges] = cut
-    padded[height:, :edges] = cut[height - 1 :]
-    padded[:height, edges:] = cut[:, edges - 1 :]
-    padded[height:, edges:] = cut[height - 1, edges - 1]
-    least = padded[:, 1 : 1 + CELL * (cols - 1) : CELL].copy()
-    for offset in range(2, CELL + 2):
-        np.minimum(least, padded[:, offset : offset + CELL * (cols - 1) : CELL], out=least)
-    return np.asarray(np.maximum(least.reshape(rows, CELL, cols - 1).mean(axis=1), _CUT))

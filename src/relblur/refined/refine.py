@@ -25,6 +25,7 @@ from .likelihood import Likelihood, best_fit
 from .noise import dithered_share, estimate_noise
 from .prepare import Pair, leading_colours, prepare
 from .propagate import follow_majority, propagate
+from .slope import SlopeField
 from .stack import blur, build_stack
 
 Array = NDArray[np.float32]
@@ -46,7 +47,7 @@ _TRUST = np.float32(0.5)
 #: The descent ends early when a step moves the map by less than this many standard errors.
 _SETTLED = 0.12
 #: Conjugate-gradient steps for the map and for its slopes.
-_MAP_STEPS, _SLOPE_STEPS = 5, 8
+_MAP_STEPS, _SLOPE_STEPS = 5, 10
 #: Smallest sigma of the one-sided map: below it the sampled Gaussian is a delta and has no slope.
 _SMALLEST_SIGMA = 0.15
 
@@ -213,7 +214,8 @@ def _descend(
     start = labels.label(likelihood)
     shape = (start.shape[0], start.shape[1])
     z = before = coordinate.of(start)
-    slope = np.zeros((2, *shape), np.float32)
+    slopes = SlopeField(shape)
+    slope = slopes.pixels()
     log_mu = strength.initial(shape, coordinate.first_stiffness)
     for iteration in range(ITERATIONS):
         s, gain, scale = coordinate.to_s(z), coordinate.gain(z), coordinate.scale(z)
@@ -229,10 +231,10 @@ def _descend(
         staircase = np.float32(_STAIRCASE[iteration] if iteration < len(_STAIRCASE) else 0.0)
         tolerance = np.maximum(np.float32(_SMALLEST_JUMP), staircase * scale)
         edges = prior.link(z, slope, variance, mu, tolerance)
-        delta = prior.solve_step(w, g, edges, _MAP_STEPS)
+        slopes.fit(z, w, g, edges, variance, mu, _SLOPE_STEPS)
+        slope = slopes.pixels()
+        delta = prior.solve_step(w, g, prior.relink(edges, z, slope), _MAP_STEPS)
         z = coordinate.clip(z + np.clip(delta, -_TRUST * scale, _TRUST * scale), likelihood.bounds)
-        edges = prior.link(z, slope, variance, mu, tolerance)
-        slope = prior.fit_slope(z, edges, variance, mu, _SLOPE_STEPS)
         if iteration == _LAST_STIFFENING:
             before = z
         if iteration in _MOVES:

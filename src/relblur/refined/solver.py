@@ -12,6 +12,7 @@ fixed order.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,29 +86,40 @@ class Multigrid:
         x += out
         return x
 
+    def precondition(self, b: Array) -> Array:
+        """Return ``A^-1 b`` after one V-cycle."""
+        return self._cycle(0, b)
+
     def solve(self, b: Array, steps: int) -> Array:
         """Return an approximate ``A^-1 b`` after ``steps`` preconditioned conjugate-gradient steps."""
-        x = np.zeros_like(b)
-        residual = b.copy()
-        z = self._cycle(0, residual)
-        direction = z.copy()
-        rz = _dot(residual, z)
-        for step in range(steps):
-            a_direction = self.multiply(direction)
-            curvature = _dot(direction, a_direction)
-            if not curvature > 0 or not rz > 0:
-                break
-            alpha = np.float32(rz / curvature)
-            x += alpha * direction
-            if step + 1 == steps:
-                break
-            residual -= alpha * a_direction
-            z = self._cycle(0, residual)
-            rz_new = _dot(residual, z)
-            direction *= np.float32(rz_new / rz)
-            direction += z
-            rz = rz_new
-        return x
+        return conjugate_gradients(self.multiply, self.precondition, b, steps)
+
+
+def conjugate_gradients(
+    multiply: Callable[[Array], Array], precondition: Callable[[Array], Array], b: Array, steps: int
+) -> Array:
+    """Return an approximate solution of ``A x = b``; both functions must be symmetric and positive."""
+    x = np.zeros_like(b)
+    residual = b.copy()
+    z = precondition(residual)
+    direction = z.copy()
+    rz = _dot(residual, z)
+    for step in range(steps):
+        a_direction = multiply(direction)
+        curvature = _dot(direction, a_direction)
+        if not curvature > 0 or not rz > 0:
+            break
+        alpha = np.float32(rz / curvature)
+        x += alpha * direction
+        if step + 1 == steps:
+            break
+        residual -= alpha * a_direction
+        z = precondition(residual)
+        rz_new = _dot(residual, z)
+        direction *= np.float32(rz_new / rz)
+        direction += z
+        rz = rz_new
+    return x
 
 
 def _dot(a: Array, b: Array) -> float:

@@ -1,0 +1,168 @@
+"""The slopes of the piecewise affine prior, found together with the map.
+
+The prior (:mod:`prior`) ties the map ``z`` to a slope field ``p``.  Solving for one with the other held, in turn, takes
+hundreds of rounds where the data are silent: there the map follows the slopes and the slopes follow the map.  So the
+slopes are found with the change ``delta`` of the map that they call for, as one least-squares problem,
+
+    sum w delta^2 / 2 - g delta  +  lambda h (z_j + delta_j - z_i - delta_i - p_ij)^2 / 2  +  mu h |grad p|^2 / 2
+
+on cells of 4 x 4 pixels: slopes vary slowly, and a flat area is then crossed as a thin plate would.  Only ``p`` is kept;
+the map is solved for anew, pixel by pixel, with these slopes.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from .prior import CUT, Edges, stiffness
+from .solver import Multigrid, conjugate_gradients
+
+Array = NDArray[np.float32]
+
+#: Side of a cell in px.
+CELL = 4
+
+
+class SlopeField:
+    """Rise of the map per pixel along rows (0) and columns (1): ``cells`` (2, rows, cols)."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._shape = shape
+        self.cells: Array = np.zeros((2, *(-(-n // CELL) for n in shape)), np.float32)
+
+    def pixels(self) -> Array:
+        """Return the slopes of every pixel, (2, H, W)."""
+        height, width = self._shape
+        _, rows, cols = self.cells.shape
+        fine = [cv2.resize(p, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR) for p in self.cells]
+        return np.stack([p[:height, :width] for p in fine])
+
+    def fit(self, z: Array, w: Array, g: Array, edges: Edges, variance: Array, mu: Array, steps: int) -> None:
+        """Set the slopes to those that suit the map ``z`` after the step that the data ask for."""
+        lam = _mean_cells(stiffness(variance))
+        # The curvature's scale is no finer than the grid.
+        bend = np.maximum(_mean_cells(mu), np.float32(CELL**2) * lam)
+        open_right, rise_right = _paths(z, edges.cut_right)
+        open_down, rise_down = (a.T for a in _paths(z.T, edges.cut_down.T))
+        problem = _Problem(
+            _sum_cells(w) + np.float32(1e-4),
+            (between(lam, 0) * open_down, between(lam, 1) * open_right),
+            (between(bend, 0) * open_down, between(bend, 1) * open_right),
+        )
+        start = np.concatenate([np.zeros_like(lam)[None], self.cells])
+        self.cells = problem.solve(_sum_cells(g), (rise_down, rise_right), start, steps)[1:]
+
+
+class _Problem:
+    """The normal equations for ``x = (delta, p along rows, p along columns)`` on the cells.
+
+    Parameters
+    ----------
+    weight : (rows, cols)
+        Information on ``delta``.
+    tie, bend : (down, right)
+        Weights of ``(delta_j - delta_i - CELL p_ij)^2`` and of ``(p_j - p_i)^2`` for the edges along each axis.
+    """
+
+    def __init__(self, weight: Array, tie: tuple[Array, Array], bend: tuple[Array, Array]) -> None:
+        self._tie = tie
+        # p_ij is the mean of two cells: its square is half the sum of their squares less a quarter of their difference's.
+        lumped = np.zeros((3, *weight.shape), np.float32)
+        lumped[0] = weight
+        down = np.stack([tie[0], bend[0], bend[0]])
+        right = np.stack([tie[1], bend[1], bend[1]])
+        for axis, edge in ((0, down), (1, right)):
+            _spread_sum(tie[axis] * np.float32(CELL**2 / 2), axis, lumped[1 + axis])
+            edge[1 + axis] -= tie[axis] * np.float32(CELL**2 / 4)
+        #: The operator without what couples the map to its slopes.
+        self._blocks = Multigrid(lumped, right, down)
+
+    def multiply(self, x: Array) -> Array:
+        out = self._blocks.multiply(x)
+        half = np.float32(CELL / 2)
+        for axis, tie in enumerate(self._tie):
+            p = x[1 + axis]
+            _spread_difference(-half * tie * _pair_sum(p, axis), axis, out[0])
+            _spread_sum(-half * tie * _difference(x[0], axis), axis, out[1 + axis])
+        return out
+
+    def solve(self, score: Array, rise: tuple[Array, Array], start: Array, steps: int) -> Array:
+        b = np.zeros_like(start)
+        b[0] = score
+        for axis, tie in enumerate(self._tie):
+            pull = tie * rise[axis]
+            _spread_difference(-pull, axis, b[0])
+            _spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
+        residual = b - self.multiply(start)
+        return start + conjugate_gradients(self.multiply, self._blocks.precondition, residual, steps)
+
+
+def _ends(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+    """Return the near and far cells of the edges along an axis."""
+    near, far = [slice(None)] * 2, [slice(None)] * 2
+    near[axis], far[axis] = slice(None, -1), slice(1, None)
+    return tuple(near), tuple(far)
+
+
+def _difference(a: Array, axis: int) -> Array:
+    near, far = _ends(axis)
+    return np.asarray(a[far] - a[near])
+
+
+def _pair_sum(a: Array, axis: int) -> Array:
+    near, far = _ends(axis)
+    return np.asarray(a[far] + a[near])
+
+
+def between(a: Array, axis: int) -> Array:
+    """Return the mean of the two cells of each edge along an axis."""
+    return _pair_sum(a, axis) * np.float32(0.5)
+
+
+def _spread_sum(edge: Array, axis: int, out: Array) -> None:
+    """Add to both cells of each edge: the transpose of :func:`_pair_sum`."""
+    near, far = _ends(axis)
+    out[near] += edge
+    out[far] += edge
+
+
+def _spread_difference(edge: Array, axis: int, out: Array) -> None:
+    """Add to the far cell, take from the near: the transpose of :func:`_difference`."""
+    near, far = _ends(axis)
+    out[far] += edge
+    out[near] -= edge
+
+
+def _sum_cells(a: Array) -> Array:
+    height, width = a.shape
+    padded = np.pad(a, ((0, -height % CELL), (0, -width % CELL)))
+    return np.asarray(padded.reshape(padded.shape[0] // CELL, CELL, -1, CELL).sum(axis=(1, 3)))
+
+
+def _mean_cells(a: Array) -> Array:
+    height, width = a.shape
+    padded = np.pad(a, ((0, -height % CELL), (0, -width % CELL)), mode="edge")
+    return np.asarray(padded.reshape(padded.shape[0] // CELL, CELL, -1, CELL).mean(axis=(1, 3)))
+
+
+def _paths(z: Array, cut: Array) -> tuple[Array, Array]:
+    """Return between horizontally neighbouring cells how open the way is, and how much ``z`` rises on it.
+
+    Each of the four lines is as open as its least open edge between the cells' centres; slopes do not pass over a jump.
+    """
+    height, width = z.shape
+    rows, cols = -(-height // CELL), -(-width // CELL)
+    pad = ((0, rows * CELL - height), (0, cols * CELL - width))
+    cut = np.pad(cut, (pad[0], (0, cols * CELL - 1 - cut.shape[1])), mode="edge")
+    z = np.pad(z, pad, mode="reflect", reflect_type="odd")
+    way = cut[:, 1 : 1 + CELL * (cols - 1) : CELL].copy()
+    for offset in range(2, CELL + 2):
+        np.minimum(way, cut[:, offset : offset + CELL * (cols - 1) : CELL], out=way)
+    # From the centre of a cell, between its pixels 1 and 2, to that of the next.
+    centre = z[:, 1::CELL] + z[:, 2::CELL]
+    rise = np.float32(0.5) * way * (centre[:, 1:] - centre[:, :-1])
+    total = way.reshape(rows, CELL, cols - 1).sum(axis=1)
+    rise = rise.reshape(rows, CELL, cols - 1).sum(axis=1) / total
+    return np.maximum(total * np.float32(1 / CELL), CUT), rise
