@@ -28,6 +28,7 @@ from .stack import ResidualStack
 
 Array = NDArray[np.float32]
 
+ALPHA = 7
 _OUTLIER = np.float32(1 / 25)
 
 
@@ -69,14 +70,10 @@ class Likelihood:
         self.noise = noise
         self.bounds = bounds
         self._distance = distance
-        self._own, self._passed, self._passed_slope = noise.tables(stack)
-        sharper = np.where(stack.s_levels >= 0, noise.sensor[0], noise.sensor[1]) ** 2
-        self._noise_in_d = sharper * stack.gain.r
-        middle = (sharper[1:] + sharper[:-1]) / 2
-        self._noise_between = float((middle * stack.gain.step).sum())
+        self._tables = noise.tables(stack)
         self._noisy = max(noise.sensor) > 0
         #: Noise of the residual at each level over the blurrier image's own.
-        self.noise_ratio = 1 + self._passed / self._own
+        self.noise_ratio = 1 + self._tables.passed / self._tables.own
         #: Least residual any level reaches around a pixel: no map need do worse than about this.
         self._ceiling = engine.box(best, 7)
         #: Misfit variance, without the part passed on from the sharper image; a geometric mean to begin with, because a
@@ -111,15 +108,15 @@ class Likelihood:
             for k in range(len(channel) - 1):
                 change += np.square(channel[k + 1] - channel[k])
         mean = engine.box(change, 9) * np.float32(1 / len(self.stack.residuals))
-        return np.asarray(np.maximum(1 - np.float32(self._noise_between) / (mean + np.float32(1e-30)), 0))
+        return np.asarray(np.maximum(1 - np.float32(self._tables.between) / (mean + np.float32(1e-30)), 0))
 
     def variance(self, s: Array) -> Array:
         """Return ``v`` at a map ``s``."""
         return self._variance(self.stack.level_of(s))
 
     def _variance(self, level: Array) -> Array:
-        own = np.maximum(self.misfit, self.stack.table(self._own, level))
-        return np.asarray(own + self.stack.table(self._passed, level) if self._noisy else own)
+        own = np.maximum(self.misfit, self.stack.table(self._tables.own, level))
+        return np.asarray(own + self.stack.table(self._tables.passed, level) if self._noisy else own)
 
     def evidence(self, s: Array, inflate: bool) -> Evidence:
         """Return information and score at a map ``s``."""
@@ -131,24 +128,28 @@ class Likelihood:
         w = np.zeros_like(s)
         g = np.zeros_like(s)
         power = np.zeros_like(s)
-        slope = noise_d = None
+        share = noise_d = None
         if self._noisy:
-            slope = self.stack.table(self._passed_slope, level) * np.float32(0.5)
-            noise_d = self.stack.table(self._noise_in_d, level)
+            noise_ed = self.stack.table(self._tables.in_ed, level)
+            share = noise_ed * over_v
+            noise_d = self.stack.table(self._tables.in_dd, level) - noise_ed * share
         for ec, dc in zip(e, d, strict=True):
             square = ec * ec
             power += square
             y = square * over_v
             rho = use * over_v / (1 + y * _OUTLIER)
             d2 = dc * dc
-            if slope is None or noise_d is None:
+            if share is None or noise_d is None:
                 w += rho * d2
                 g += rho * ec * dc
             else:
-                alpha = np.maximum(1 - noise_d / (engine.box(d2, 7) + np.float32(1e-30)), 0)
+                # The part of D that goes with e is noise: what is left is independent of e, and the score unbiased.
+                dc = dc - ec * share
+                d2 = dc * dc
+                alpha = np.maximum(1 - noise_d / (engine.box(d2, ALPHA) + np.float32(1e-30)), 0)
                 rho *= alpha
                 w += alpha * rho * d2
-                g += rho * (ec * dc + y * slope)
+                g += rho * ec * dc
         power /= len(e)
         if inflate:
             ratio = 25 * engine.box(np.square(engine.box(g, 5)), 31) / (engine.box(w, 35) + np.float32(1e-20))
@@ -176,7 +177,7 @@ class Likelihood:
         near = np.float32(0.7) * near + np.float32(0.3) * engine.box(near, 15)
         near = np.minimum(near, 2 * ceiling)
         if self._noisy:
-            near -= self.stack.table(self._passed, self.stack.level_of(s))
+            near -= self.stack.table(self._tables.passed, self.stack.level_of(s))
         self.misfit = np.maximum(near, self.misfit * np.float32(0.01))
 
 

@@ -19,12 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import engine
-from .stack import ResidualStack
+from .stack import SOFTENING, STEP, ResidualStack, relative_scale
 
 Array = NDArray[np.float32]
 
 #: Share of the contrast below which float32 arithmetic itself is noise.
 ROUNDING = 2e-6
+#: White noise over its residual where the best of all levels is taken, in variance: at most this.
+_LEAST = 1.3
+#: Entries of the finer tables per level.
+_FINER = 8
 
 
 @dataclass(frozen=True)
@@ -37,14 +41,54 @@ class PairNoise:
     sensor: tuple[float, float]
     rounding: tuple[float, float]
 
-    def tables(self, stack: ResidualStack) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return over the levels the blurrier image's variance, the sharper's passed on, and its slope by s."""
+    def tables(self, stack: ResidualStack) -> NoiseTables:
+        """Return what the noise does to the residuals of a stack."""
         gain, positive = stack.gain, stack.s_levels >= 0
         n1, n2 = self.sensor[0] ** 2, self.sensor[1] ** 2
         f1, f2 = self.rounding[0] ** 2, self.rounding[1] ** 2
-        own = gain.q0 * np.where(positive, n2 + f2, n1 + f1)
-        sharper = np.where(positive, n1, n2)
-        return own, sharper * gain.q, sharper * gain.dq * np.where(positive, 1.0, -1.0)
+        covariance = n1 * gain.first + n2 * gain.second
+        level = np.arange((len(positive) - 1) * _FINER + 1) / _FINER
+        # e and de/dlevel as the stack reads them: the cubic through four levels, which passes over the kink at s = 0.
+        value, slope = cubic_weights(level, len(positive))
+        to_s = -1 / (STEP * relative_scale(SOFTENING * np.sinh(level * STEP + np.arcsinh(stack.s_levels[0] / SOFTENING))))
+        change = np.diff(np.eye(len(positive)), axis=0)
+        return NoiseTables(
+            own=gain.q0 * np.where(positive, n2 + f2, n1 + f1),
+            passed=np.where(positive, n1, n2) * gain.q,
+            in_ed=to_s * np.einsum("ij,jk,ik->i", value, covariance, slope),
+            in_dd=to_s**2 * np.einsum("ij,jk,ik->i", slope, covariance, slope),
+            between=float(np.einsum("ij,jk,ik->", change, covariance, change)),
+        )
+
+
+@dataclass(frozen=True)
+class NoiseTables:
+    """What noise alone makes of the residuals, over the levels.
+
+    ``own`` and ``passed`` are the parts of the variance of ``e`` due to the blurrier and the sharper image; ``in_ed``
+    and ``in_dd`` (over finer levels) the means of ``e D`` and ``D^2``; ``between`` is the sum of the squared changes
+    from level to level.
+    """
+
+    own: NDArray[np.float64]
+    passed: NDArray[np.float64]
+    in_ed: NDArray[np.float64]
+    in_dd: NDArray[np.float64]
+    between: float
+
+
+def cubic_weights(level: NDArray[np.float64], levels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the weights of all levels in the value and the derivative of :func:`engine.interpolate`."""
+    base = np.clip(level.astype(np.intp), 1, levels - 3)
+    u = level - base
+    value = [-u * (u - 1) * (u - 2) / 6, (u**2 - 1) * (u - 2) / 2, -u * (u + 1) * (u - 2) / 2, u * (u**2 - 1) / 6]
+    slope = [-(3 * u**2 - 6 * u + 2) / 6, (3 * u**2 - 4 * u - 1) / 2, -(3 * u**2 - 2 * u - 2) / 2, (3 * u**2 - 1) / 6]
+    out = np.zeros((2, len(level), levels))
+    for offset in range(4):
+        rows = np.arange(len(level))
+        out[0, rows, base - 1 + offset] = value[offset]
+        out[1, rows, base - 1 + offset] = slope[offset]
+    return out[0], out[1]
 
 
 def quantisation_step(image: Array) -> float:
@@ -102,7 +146,8 @@ def texture_free_noise(first: Array, second: Array, usable: NDArray[np.bool_]) -
         for plane in image
     ]
     least = np.minimum.reduce(power)
-    return 1.18 * float(np.sqrt(np.percentile(least[usable] if usable.any() else least, 20)))
+    # Running sums may leave a negative trace of a zero.
+    return 1.18 * float(np.sqrt(max(np.percentile(least[usable] if usable.any() else least, 20), 0.0)))
 
 
 def estimate_noise(
@@ -113,7 +158,7 @@ def estimate_noise(
     Parameters
     ----------
     residual_variance : float
-        Median variance of the best local fit: noise cannot exceed it.
+        Median variance of the best local fit: noise cannot exceed it by more than the choice of the best explains.
     given : (first, second) standard deviations, or None
     """
     step = (quantisation_step(first), quantisation_step(second))
@@ -121,7 +166,7 @@ def estimate_noise(
     if given is not None:
         sensor = (float(given[0]), float(given[1]))
     else:
-        total = min(texture_free_noise(first, second, usable) ** 2, residual_variance)
+        total = min(texture_free_noise(first, second, usable) ** 2, _LEAST * residual_variance)
         n = float(np.sqrt(max(total - max(rounding) ** 2, 0.0)))
         sensor = (n, n)
     return PairNoise(sensor, (float(rounding[0]), float(rounding[1])))

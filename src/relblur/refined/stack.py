@@ -22,7 +22,6 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import cv2
@@ -65,19 +64,18 @@ def blur(image: Array, variance: float, family: Family) -> Array:
 
 @dataclass(frozen=True)
 class NoiseGain:
-    """How a candidate blur passes white noise of the blurred image: tables over the levels.
+    """How the residuals carry white noise of the images.
 
-    ``q`` is ``||G_s||^2`` (the variance gain), ``dq`` its derivative by ``|s|``, ``r`` is ``||dG_s/ds||^2`` and
-    ``step`` is ``||G_k+1 - G_k||^2`` between levels; all after the prefilter ``F``, whose own gain is ``q0``.
-    ``independent`` is ``(mean |F|^2)^2 / mean |F|^4``: prefiltered pixels repeat each other, and only this share of
-    them counts.
+    ``first`` and ``second`` are (levels, levels): the covariance of the residuals at two levels when that image is unit
+    white noise.  ``q`` is the variance that the blurred one of the two contributes at each level, ``q0`` that of the
+    other; all after the prefilter ``F``.  ``independent`` is ``(mean |F|^2)^2 / mean |F|^4``: prefiltered pixels repeat
+    each other, and only this share of them counts.
     """
 
     q0: float
     q: NDArray[np.float64]
-    dq: NDArray[np.float64]
-    r: NDArray[np.float64]
-    step: NDArray[np.float64]
+    first: NDArray[np.float64]
+    second: NDArray[np.float64]
     independent: float
 
 
@@ -128,7 +126,10 @@ class ResidualStack:
         return engine.interpolate_value(self.residuals, self.level_of(s), self.workers)
 
     def table(self, values: NDArray[np.float64], level: Array) -> Array:
-        """Read a table over the levels at a map of fractional levels, linearly."""
+        """Read a table over the levels (or finer, evenly from the first to the last) at fractional levels, linearly."""
+        finer = (len(values) - 1) // (len(self.s_levels) - 1)
+        if finer > 1:
+            level = level * np.float32(finer)
         base = np.clip(level.astype(np.intp), 0, len(values) - 2)
         knots = values.astype(np.float32)
         return np.asarray(knots.take(base) + np.diff(knots).take(base) * (level - base.astype(np.float32)))
@@ -166,7 +167,7 @@ def build_stack(
 
 
 def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float) -> NoiseGain:
-    """Tabulate ``||F G||^2`` and its relatives in the Fourier domain of the 1-D kernels."""
+    """Tabulate the inner products of the kernels in the Fourier domain of the 1-D ones."""
     n = 256
     frequency = np.arange(n // 2 + 1) * (2 * np.pi / n)
     pre = np.exp(-prefilter * frequency**2 / 2)
@@ -181,19 +182,13 @@ def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float)
             return np.asarray(np.exp(-variance * frequency**2 / 2) * pre)
         return np.asarray(np.abs(np.fft.rfft(kernel(variance, family), n)) * pre)
 
-    q, dq, r = [], [], []
-    for s in np.abs(s_levels):
-        h = 1e-3 * (s + SOFTENING)
-        g, up, down = transfer(s), transfer(s + h), transfer(max(s - h, 0.0))
-        slope = (up - down) / (h + min(h, s))
-        # The 2-D kernel is g(x) g(y): ||d(g g)||^2 = 2 ||g'||^2 ||g||^2 + 2 <g, g'>^2.
-        gg, gs, ss = power(g, g), power(g, slope), power(slope, slope)
-        q.append(gg**2)
-        dq.append(4 * gg * gs)
-        r.append(2 * ss * gg + 2 * gs**2)
-    transfers = [transfer(abs(s)) for s in s_levels]
-    cross = np.array([power(a, b) ** 2 for a, b in pairwise(transfers)])
-    gains = np.array(q)
+    # The 2-D kernel is g(x) g(y): inner products are those of the 1-D kernels, squared.
+    def gram(transfers: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(((transfers * mean) @ transfers.T / n) ** 2)
+
+    blurred = np.array([transfer(abs(s)) for s in s_levels])
+    positive = (s_levels >= 0)[:, None]
+    first, second = gram(np.where(positive, blurred, pre)), gram(np.where(positive, pre, blurred))
     q0 = power(pre, pre) ** 2
     independent = q0**2 / power(pre**2, pre**2) ** 2
-    return NoiseGain(q0, gains, np.array(dq), np.array(r), gains[1:] + gains[:-1] - 2 * cross, independent)
+    return NoiseGain(q0, np.diagonal(gram(blurred)), first, second, independent)
