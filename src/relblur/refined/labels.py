@@ -26,7 +26,7 @@ STEP_PRICE, JUMP_PRICE = 1.0, 6.0
 #: The finest grid that is labelled: cells of this many pixels a side. The descent finds the edges within them.
 CELL = 2
 #: Pixels a side that one coarse pixel pools, and the most its verdict may weigh on one of them.
-POOL, PULL = 4, 3.0
+POOL, PULL = 4, 0.4
 #: Residuals below this share of the contrast are not told apart: levels are coarse, so the exact one is not there.
 COARSE = 1 / 255
 

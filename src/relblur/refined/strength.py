@@ -24,7 +24,7 @@ LOWEST = 2.0
 #: T is capped here so that one wild block cannot speak for a region; 0.96 is the mean of a so capped chi-squared.
 _CAP, _CAP_MEAN = 6.0, 0.96
 #: The value of T the prior may reach.
-TARGET = 1.2
+TARGET = 1.4
 #: Most that log10 mu may grow at a time: the map must follow before it is tested again.  It may fall by one.
 STIFFEN = 0.5
 #: A neighbourhood counts as much as this many fully informed blocks.
