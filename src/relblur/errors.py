@@ -6,7 +6,7 @@ catch. A message names the argument, what was received, what is allowed, and wha
 
 from __future__ import annotations
 
-__all__ = ["FileError", "InputError", "MissingDependencyError", "OutputExistsError", "RelblurError"]
+__all__ = ["AlignmentError", "FileError", "InputError", "MissingDependencyError", "OutputExistsError", "RelblurError"]
 
 
 class RelblurError(Exception):
@@ -15,6 +15,10 @@ class RelblurError(Exception):
 
 class InputError(RelblurError, ValueError):
     """An argument cannot be used: wrong shape, type, value or combination."""
+
+
+class AlignmentError(InputError):
+    """Two images cannot be aligned: they do not show the same scene."""
 
 
 class FileError(RelblurError, OSError):

@@ -1,0 +1,429 @@
+"""``align``: bring one photograph onto the other, in spite of their different blur.
+
+OpenCV's ECC registration (Evangelidis and Psarakis), coarse to fine, finds an affine motion;
+it is invariant to gain and offset. Blur is symmetric and so does not move anything by
+itself, but blur that varies over the picture does pull by some hundredths of a pixel. So
+the last step compares the pair after :mod:`relblur.equalising`.
+
+The second image is resampled by doubling its resolution in the Fourier domain, then cubic
+splines: together nearly the ideal band-limited interpolation. Common interpolators blur (s
+grows by 0.05 to 0.13 px^2 at half a pixel), and here blur is what is measured.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from .equalising import MOST_PIXELS, equalise, reduction_for
+from .errors import AlignmentError
+from .exposure import find_exposure
+from .inputs import as_choice, as_pair
+from .settings import ALIGN_MODELS
+
+__all__ = ["Alignment", "Motion", "align", "find_motion"]
+
+#: Motion of less than this everywhere in the frame is left alone, px.
+LEAVE_BELOW_PX = 0.05
+
+#: A simpler motion is preferred if it differs by less than this anywhere, px.
+SIMPLER_WITHIN_PX = 0.05
+
+#: Two images of one scene correlate by at least this at low resolution once aligned.
+LEAST_CORRELATION = 0.5
+
+LEAST_OVERLAP = 0.5
+MOST_SCALE = 1.25
+
+#: Registration works on at most this many pixels, and begins at about the smaller number.
+WORKING_PIXELS = 1_000_000
+COARSE_PIXELS = 20_000
+
+#: Above this many pixels resampling is by quintic splines: doubling would take too much memory.
+DOUBLE_BELOW = 16_000_000
+
+_STEPS = 50
+_PAD = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Where each pixel of ``first`` is found in ``second``.
+
+    Attributes
+    ----------
+    transform : (3, 3) array
+        ``(row, column, 1)`` in ``first`` to ``(row, column, 1)`` in ``second``.
+    model : str
+        ``"none"``, ``"translation"``, ``"similarity"`` or ``"affine"``.
+    largest_px : float
+        The largest displacement in the frame.
+    correlation : float
+        Of the two once aligned, without their blur difference: 1 is perfect.
+    """
+
+    transform: FloatArray
+    model: str
+    largest_px: float
+    correlation: float
+
+    @property
+    def moves(self) -> bool:
+        """False if ``second`` already lies on ``first``."""
+        return self.model != "none"
+
+    def describe(self, shape: tuple[int, int]) -> str:
+        """Return in one line what the motion is, at the middle of a frame of this shape."""
+        if not self.moves:
+            return f"already aligned (within {max(self.largest_px, 0.01):.2f} px)"
+        middle = np.array([(shape[0] - 1) / 2, (shape[1] - 1) / 2, 1.0])
+        down, right = (self.transform @ middle - middle)[:2]
+        text = f"second moved by {-down:+.2f} px down, {-right:+.2f} px right"
+        if self.model != "translation":
+            scale = np.sqrt(abs(np.linalg.det(self.transform[:2, :2])))
+            turn = np.degrees(np.arctan2(self.transform[1, 0] - self.transform[0, 1], np.trace(self.transform[:2, :2])))
+            text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
+        return f"{text} ({self.model})"
+
+    def at_resolution(self, factor: int) -> Motion:
+        """Return the same motion for images of which every ``factor``-th row and column is kept."""
+        transform = self.transform.copy()
+        transform[:2, 2] /= factor
+        return Motion(transform, self.model, self.largest_px / factor, self.correlation)
+
+    def resample(self, image: AnyArray) -> AnyArray:
+        """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken."""
+        if not self.moves:
+            return image
+        planes = [image[:, :, c] for c in range(image.shape[2])]
+        with ThreadPoolExecutor(2) as pool:
+            moved = list(pool.map(lambda plane: _resample(plane, self.transform), planes))
+        return np.stack(moved, axis=2).astype(image.dtype)
+
+    def resample_map(self, bad: BoolArray) -> BoolArray:
+        """Return a map of bad pixels of ``second`` in the frame of ``first``: all that they touch."""
+        if not self.moves or not bad.any():
+            return bad
+        from scipy import ndimage
+
+        wide = ndimage.binary_dilation(bad, np.ones((3, 3), bool))
+        return np.asarray(self._nearest(wide.astype(np.uint8)) > 0)
+
+    def inside(self, shape: tuple[int, int]) -> BoolArray:
+        """Return which pixels of ``first`` are in the frame of ``second``."""
+        rows, columns = _positions(self.transform, shape)
+        room = 1e-6
+        return np.asarray(
+            (rows >= -room) & (rows <= shape[0] - 1 + room) & (columns >= -room) & (columns <= shape[1] - 1 + room)
+        )
+
+    def _nearest(self, image: AnyArray) -> AnyArray:
+        from scipy import ndimage
+
+        return ndimage.affine_transform(image, self.transform[:2, :2], self.transform[:2, 2], order=0, mode="nearest")
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """An aligned pair: what :func:`align` gives back.
+
+    Attributes
+    ----------
+    first, second : arrays of the inputs' shape, float
+        ``first`` as it was; ``second`` resampled onto it (untouched if already aligned).
+    valid : (H, W) bool
+        True where both have usable pixels: not out of the frame, not clipped, finite.
+    motion : Motion
+        ``motion.transform`` takes a (row, column, 1) of ``first`` to ``second``.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    valid: BoolArray
+    motion: Motion
+
+    def describe(self) -> str:
+        """Return in one line what was changed."""
+        return self.motion.describe((self.valid.shape[0], self.valid.shape[1]))
+
+
+def align(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    model: str = "auto",
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> Alignment:
+    """Align two images of one scene that differ in blur, and possibly in exposure.
+
+    Parameters
+    ----------
+    first, second : (H, W) arrays, or colour with ``channel_axis``
+        In any order; ``second`` is brought onto ``first``.
+    model : {"auto", "translation", "similarity", "affine"}
+        How the two may differ. ``"auto"`` takes the simplest that is right to a few
+        hundredths of a pixel, and changes nothing if the two are aligned already. Focus
+        breathing is a similarity.
+    valid : (H, W) bool array, optional
+        True = use, in both images.
+    channel_axis : int, optional
+        Axis of the colour channels.
+
+    Raises
+    ------
+    AlignmentError
+        If the two are not the same scene, or overlap by less than half.
+    """
+    as_choice(model, "model", ALIGN_MODELS)
+    pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
+    motion = find_motion(pair.first, pair.second, pair.usable, model=model)
+    moved = motion.resample(pair.second)
+    inside = motion.inside(pair.shape) & ~motion.resample_map(~pair.usable) & pair.usable
+    images = [pair.first, moved] if channel_axis is not None else [pair.first[:, :, 0], moved[:, :, 0]]
+    if channel_axis is not None:
+        images = [np.moveaxis(image, -1, channel_axis) for image in images]
+    return Alignment(images[0], images[1], inside, motion)
+
+
+def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: str = "auto") -> Motion:
+    """Return where the pixels of an (H, W, C) image are in another."""
+    shape = (first.shape[0], first.shape[1])
+    factor = reduction_for(shape, WORKING_PIXELS)
+    one, two, good = (_reduced(image, factor) for image in (_grey(first), _grey(second), usable.astype(np.float32)))
+    mask = (good > 0.999).astype(np.uint8)
+    warp = _coarse_to_fine(one, two, mask)
+    _refuse_if_wild(warp, one.shape)
+    if model == "auto" and factor * _largest(warp, one.shape) < LEAVE_BELOW_PX:
+        correlation = _correlation(_band(one), _band(two), mask, warp)
+        if correlation > LEAST_CORRELATION:
+            return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
+    warp, correlation = _without_blur(one, two, mask, warp, translation=model == "translation")
+    if correlation < LEAST_CORRELATION:
+        raise AlignmentError(
+            f"first and second do not show the same scene (correlation {correlation:.2f} at best, "
+            f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
+        )
+    chosen, warp = _simplest(warp, model, one.shape, factor)
+    return _motion(warp, chosen, factor, shape, correlation, warp)
+
+
+def _coarse_to_fine(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
+    """Return the affine warp (OpenCV's: x, y of first to x, y of second) found on a pyramid."""
+    import cv2
+
+    steps = max(0, round(np.log2(np.sqrt(first.size / COARSE_PIXELS))))
+    warp = np.eye(2, 3, dtype=np.float32)
+    for level in range(steps, -1, -1):
+        factor = 2**level
+        one, two, here = (_reduced(image, factor) for image in (first, second, mask.astype(np.float32)))
+        good = (here > 0.999).astype(np.uint8)
+        bands = _band(one), _band(two)
+        if level == steps:
+            warp = _start(bands[0], bands[1], good)
+            warp = _ecc(bands[0], bands[1], warp, good, cv2.MOTION_TRANSLATION)
+        warp = _ecc(bands[0], bands[1], warp, good, cv2.MOTION_AFFINE)
+        if level:
+            warp = _scaled(warp, 2)
+    return warp
+
+
+def _start(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
+    """Return the better of no motion and the shift that phase correlation finds."""
+    import cv2
+
+    window = cv2.createHanningWindow(first.shape[::-1], cv2.CV_32F)
+    (x, y), _ = cv2.phaseCorrelate(first, second, window)
+    still = np.eye(2, 3, dtype=np.float32)
+    shifted = np.array([[1, 0, x], [0, 1, y]], dtype=np.float32)
+    return max((still, shifted), key=lambda warp: _correlation(first, second, mask, warp))
+
+
+def _without_blur(
+    first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, translation: bool
+) -> tuple[AnyArray, float]:
+    """Refine a warp on the pair after it has been aligned by it and brought to equal blur."""
+    import cv2
+
+    factor = reduction_for(first.shape, MOST_PIXELS)
+    one, two, good = (_reduced(image, factor) for image in (first, second, mask.astype(np.float32)))
+    near = _scaled(warp, 1 / factor)
+    matrix = _rows_first(near)
+    moved = _resample(two, matrix)
+    inside = Motion(matrix, "affine", 0.0, 0.0).inside(one.shape) & (good > 0.999)
+    inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
+    if inside.mean() < 0.05:
+        return warp, 0.0
+    exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, rough=True)
+    equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside)
+    bands = _band(equal.first[:, :, 0].astype(np.float32)), _band(equal.second[:, :, 0].astype(np.float32))
+    here = equal.usable.astype(np.uint8)
+    kind = cv2.MOTION_TRANSLATION if translation else cv2.MOTION_AFFINE
+    rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
+    correlation = _correlation(bands[0], bands[1], here, rest)
+    both = np.vstack([near, [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
+    return _scaled(both[:2], factor), correlation
+
+
+def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind: int) -> AnyArray:
+    import cv2
+
+    try:
+        criteria = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, _STEPS, 1e-6)
+        _, found = cv2.findTransformECC(first, second, np.asarray(warp, np.float32), kind, criteria, mask, 1)
+    except cv2.error:  # it has not converged: the start may still be right, and is judged by its correlation
+        return warp
+    return found
+
+
+def _band(image: AnyArray) -> AnyArray:
+    """Return an image without its finest detail (noise) and its slow changes (vignetting)."""
+    import cv2
+
+    return cv2.GaussianBlur(image, (0, 0), 1.0) - cv2.GaussianBlur(image, (0, 0), 16.0)
+
+
+def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray) -> float:
+    import cv2
+
+    size = (first.shape[1], first.shape[0])
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    moved = cv2.warpAffine(second, warp, size, flags=flags)
+    seen = cv2.warpAffine(np.ones_like(second), warp, size, flags=flags) > 0.999
+    here = seen & (mask > 0)
+    if here.sum() < 16:
+        return 0.0
+    one, two = (image[here].astype(np.float64) for image in (first, moved))
+    one, two = one - one.mean(), two - two.mean()
+    power = float(np.sqrt((one * one).sum() * (two * two).sum()))
+    return float((one * two).sum()) / power if power > 0 else 0.0
+
+
+def _simplest(warp: AnyArray, model: str, shape: tuple[int, int], factor: int) -> tuple[str, AnyArray]:
+    """Return the simplest motion that is allowed and as good."""
+    similar, shift = _nearest_similarity(warp, shape), _nearest_shift(warp, shape)
+    if model == "auto":
+        within = SIMPLER_WITHIN_PX / factor
+        if _difference(np.eye(2, 3), shift, shape) < within and _difference(similar, shift, shape) < within:
+            return "none", np.eye(2, 3)
+        return ("translation", shift) if _difference(similar, shift, shape) < within else ("similarity", similar)
+    return model, {"translation": shift, "similarity": similar, "affine": warp}[model]
+
+
+def _nearest_similarity(warp: AnyArray, shape: tuple[int, int]) -> AnyArray:
+    """Return the similarity that moves the frame most nearly as an affine warp does."""
+    x, y = _grid(shape)
+    moved = warp @ np.stack([x, y, np.ones_like(x)])
+    middle, goal = np.array([x.mean(), y.mean()]), moved.mean(axis=1)
+    from_, to = (x - middle[0]) + 1j * (y - middle[1]), (moved[0] - goal[0]) + 1j * (moved[1] - goal[1])
+    turn = complex((np.conj(from_) * to).sum() / (np.abs(from_) ** 2).sum())
+    matrix = np.array([[turn.real, -turn.imag], [turn.imag, turn.real]])
+    return np.column_stack([matrix, goal - matrix @ middle])
+
+
+def _nearest_shift(warp: AnyArray, shape: tuple[int, int]) -> AnyArray:
+    x, y = _grid(shape)
+    moved = warp @ np.stack([x, y, np.ones_like(x)])
+    return np.array([[1, 0, float((moved[0] - x).mean())], [0, 1, float((moved[1] - y).mean())]])
+
+
+def _difference(one: AnyArray, two: AnyArray, shape: tuple[int, int]) -> float:
+    """Return how far apart two warps put any point of the frame."""
+    x, y = _grid(shape)
+    apart = (np.asarray(one, np.float64) - two) @ np.stack([x, y, np.ones_like(x)])
+    return float(np.hypot(apart[0], apart[1]).max())
+
+
+def _largest(warp: AnyArray, shape: tuple[int, int]) -> float:
+    return _difference(warp, np.eye(2, 3), shape)
+
+
+def _grid(shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    y, x = np.mgrid[0 : shape[0] - 1 : 9j, 0 : shape[1] - 1 : 9j]
+    return x.ravel(), y.ravel()
+
+
+def _refuse_if_wild(warp: AnyArray, shape: tuple[int, int]) -> None:
+    scale = float(np.sqrt(abs(np.linalg.det(warp[:, :2]))))
+    overlap = float(Motion(_rows_first(warp), "affine", 0.0, 0.0).inside(shape).mean())
+    if overlap < LEAST_OVERLAP or not 1 / MOST_SCALE < scale < MOST_SCALE:
+        raise AlignmentError(
+            f"first and second could not be brought together (best guess: overlap {overlap:.0%}, scale {scale:.2f}); "
+            "they may not show the same scene; check the pair, or align it by other means and switch alignment off"
+        )
+
+
+def _motion(
+    warp: AnyArray, model: str, factor: int, shape: tuple[int, int], correlation: float, measured: AnyArray
+) -> Motion:
+    full = _scaled(warp, factor)
+    largest = factor * _largest(measured, (shape[0] // factor, shape[1] // factor))
+    return Motion(_rows_first(full), model, largest, correlation)
+
+
+def _scaled(warp: AnyArray, factor: float) -> AnyArray:
+    """Return a warp for images ``factor`` times as large, whose pixels are the means of blocks."""
+    result = np.array(warp, dtype=np.float64)
+    half = (factor - 1) / 2  # the middle of a block, in small pixels
+    result[:, 2] = factor * result[:, 2] + half - result[:, :2] @ np.array([half, half])
+    return result
+
+
+def _rows_first(warp: AnyArray) -> FloatArray:
+    """Return OpenCV's (x, y) warp as a 3 x 3 transform of (row, column, 1)."""
+    (a, b, x), (c, d, y) = np.asarray(warp, np.float64)
+    return np.array([[d, c, y], [b, a, x], [0.0, 0.0, 1.0]])
+
+
+def _grey(image: AnyArray) -> AnyArray:
+    return np.ascontiguousarray(image.mean(axis=2) if image.shape[2] > 1 else image[:, :, 0], dtype=np.float32)
+
+
+def _reduced(image: AnyArray, factor: int) -> AnyArray:
+    """Return the means of blocks of ``factor`` x ``factor`` pixels; what is left over at the end is cut off."""
+    if factor == 1:
+        return image
+    rows, columns = (n // factor * factor for n in image.shape)
+    blocks = image[:rows, :columns].reshape(rows // factor, factor, columns // factor, factor)
+    return np.ascontiguousarray(blocks.mean(axis=(1, 3)))
+
+
+def _positions(transform: FloatArray, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    row = np.arange(shape[0], dtype=np.float64)[:, None]
+    column = np.arange(shape[1], dtype=np.float64)[None, :]
+    return (
+        transform[0, 0] * row + transform[0, 1] * column + transform[0, 2],
+        transform[1, 0] * row + transform[1, 1] * column + transform[1, 2],
+    )
+
+
+def _resample(plane: AnyArray, transform: FloatArray) -> AnyArray:
+    from scipy import ndimage
+
+    matrix, offset = transform[:2, :2], transform[:2, 2]
+    if plane.size > DOUBLE_BELOW:
+        return ndimage.affine_transform(plane, matrix, offset, order=5, mode="mirror")
+    doubled, pad = _doubled(plane)
+    return ndimage.affine_transform(
+        doubled, 2 * matrix, 2 * (offset + pad), output_shape=plane.shape, order=3, mode="mirror"
+    )
+
+
+def _doubled(plane: AnyArray) -> tuple[AnyArray, FloatArray]:
+    """Return a plane at twice its resolution, band-limited, and by how much it was padded at the top and left."""
+    from scipy import fft
+
+    sides = [fft.next_fast_len(n + 2 * _PAD, real=True) for n in plane.shape]
+    before = np.array([_PAD, _PAD])
+    around = [(_PAD, side - n - _PAD) for side, n in zip(sides, plane.shape, strict=True)]
+    padded = np.pad(plane, around, mode="symmetric")
+    rows, columns = padded.shape
+    spectrum = fft.rfft2(padded)
+    wide = np.zeros((2 * rows, columns + 1), spectrum.dtype)
+    half = rows // 2
+    wide[:half, : spectrum.shape[1]] = spectrum[:half]
+    wide[half - rows :, : spectrum.shape[1]] = spectrum[half:]
+    return 4 * fft.irfft2(wide, (2 * rows, 2 * columns)), before

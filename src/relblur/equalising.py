@@ -1,0 +1,82 @@
+"""Two images brought to the same blur, roughly and at low resolution.
+
+Alignment and exposure compare images pixel by pixel, and a difference in blur must not be
+read as motion or as gain. So the sharper image is first blurred, at each pixel, by what a
+small window says the other is blurrier: what remains is motion and exposure.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._typing import AnyArray, BoolArray, FloatArray
+from .engines import choose_engine
+from .settings import MAX_SIGMA
+from .synth import blur_planes
+from .window_method import estimate_in_windows, signed_nodes
+
+__all__ = ["EqualBlur", "equalise", "reduction_for"]
+
+#: The blur is looked for at a resolution of at most this many pixels.
+MOST_PIXELS = 160_000
+
+#: Both are blurred by this first, px: the search then depends less on noise and interpolation.
+PREFILTER = 1.0
+
+#: The map of s is smoothed by this, px: it has to be right on average, not at edges.
+SMOOTHING = 6.0
+
+
+@dataclass(frozen=True)
+class EqualBlur:
+    """Two (H, W, C) images of about equal blur, and where they can be compared."""
+
+    first: FloatArray
+    second: FloatArray
+    usable: BoolArray
+
+
+def reduction_for(shape: tuple[int, ...], most_pixels: int) -> int:
+    """Return by how much, a whole number, to reduce an image so that it has about this many pixels."""
+    return max(1, round(math.sqrt(shape[0] * shape[1] / most_pixels)))
+
+
+def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
+    """Blur each of two (H, W, C) images of about equal exposure where the other is the blurrier."""
+    import cv2
+
+    grey = [np.asarray(image.mean(axis=2), np.float64) for image in (first, second)]
+    smooth = [cv2.GaussianBlur(image, (0, 0), PREFILTER) for image in grey]
+    limit = min(MAX_SIGMA, min(grey[0].shape) / 8)
+    noise = 1e-3 * float(np.ptp(smooth[0]) or 1.0)
+    fit = estimate_in_windows(
+        smooth[0][:, :, None],
+        smooth[1][:, :, None],
+        signed_nodes(limit, spacing=0.8),
+        9,
+        noise,
+        choose_engine("auto"),
+        usable,
+    )
+    weight = usable / (fit.stderr**2 + 0.05 * fit.s**2 + 1e-4)
+    weight[~np.isfinite(weight)] = 0
+    mass = cv2.GaussianBlur(weight, (0, 0), SMOOTHING)
+    s = cv2.GaussianBlur(weight * fit.s, (0, 0), SMOOTHING) / np.maximum(mass, 1e-12)
+    sigma = np.sign(s) * np.sqrt(np.abs(s))
+    made = []
+    for image, field in ((first, np.maximum(sigma, 0)), (second, np.maximum(-sigma, 0))):
+        planes = np.moveaxis(np.asarray(image, np.float64), -1, 0)
+        made.append(np.moveaxis(blur_planes(planes, field, "band_limited"), 0, -1))
+    return EqualBlur(made[0], made[1], _without_reach(usable, np.abs(sigma)))
+
+
+def _without_reach(usable: BoolArray, sigma: FloatArray) -> BoolArray:
+    import cv2
+
+    if usable.all():
+        return usable
+    distance = cv2.distanceTransform(usable.astype(np.uint8), cv2.DIST_L2, 5)
+    return usable & (distance > 2 + 2 * sigma)
