@@ -10,22 +10,27 @@ import pytest
 import relblur
 
 NAMES = [
+    "AlignmentError",
     "BlurMap",
     "Flag",
     "Framework",
     "InputError",
+    "NoiseModel",
     "PairScore",
     "RelblurError",
     "Stream",
     "__version__",
+    "align",
     "compare_sharpness",
     "decimate",
     "estimate_blur",
+    "estimate_noise",
     "evaluate_pair",
     "gaussian_bank",
     "imread",
     "load",
     "local_sharpness",
+    "match_exposure",
     "optics",
     "resynthesize",
     "save",
@@ -55,8 +60,11 @@ SIGNATURES = {
     "decimate": (["image", "factor"], {"half_width": 8, "beta": 10.0}),
     "gaussian_bank": (["image", "sigmas"], {"mode": "reflect"}),
     "Stream": (["shape"], {"sharper": "auto"}),
-    "imread": (["path"], {}),
+    "imread": (["path"], {"linear": True, "gamma": None, "return_info": False}),
     "load": (["path"], {}),
+    "align": (["first", "second"], {"model": "auto", "valid": None, "channel_axis": None}),
+    "match_exposure": (["first", "second"], {"field": False, "valid": None, "channel_axis": None}),
+    "estimate_noise": (["first", "second"], {"valid": None, "channel_axis": None}),
 }
 
 OPTICS = [
@@ -87,7 +95,7 @@ def test_every_public_name_can_be_had(name):
     assert getattr(relblur, name) is not None
 
 
-@pytest.mark.parametrize("name", NAMES[:6])
+@pytest.mark.parametrize("name", NAMES[:8])
 def test_public_classes_know_their_name(name):
     assert getattr(relblur, name).__name__ == name
 
@@ -157,6 +165,7 @@ def test_optics_and_synth_offer_their_functions():
     ("name", "builtin"),
     [
         ("InputError", ValueError),
+        ("AlignmentError", ValueError),
         ("FileError", OSError),
         ("OutputExistsError", FileExistsError),
         ("MissingDependencyError", ImportError),

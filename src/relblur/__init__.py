@@ -11,21 +11,26 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "AlignmentError": "errors",
     "BlurMap": "results",
     "Flag": "results",
     "Framework": "framework",
     "InputError": "errors",
+    "NoiseModel": "noise",
     "PairScore": "results",
     "RelblurError": "errors",
     "Stream": "stream",
+    "align": "alignment",
     "compare_sharpness": "sharpness",
     "decimate": "decimation",
     "estimate_blur": "estimate",
+    "estimate_noise": "noise",
     "evaluate_pair": "evaluate",
     "gaussian_bank": "bank",
     "imread": "io",
     "load": "io",
     "local_sharpness": "sharpness",
+    "match_exposure": "exposure",
     "resynthesize": "evaluate",
     "save": "io",
 }
@@ -36,17 +41,22 @@ __all__ = [*_HOME, *_MODULES, "__version__"]
 if TYPE_CHECKING:
     from . import optics as optics
     from . import synth as synth
+    from .alignment import align as align
     from .bank import gaussian_bank as gaussian_bank
     from .decimation import decimate as decimate
+    from .errors import AlignmentError as AlignmentError
     from .errors import InputError as InputError
     from .errors import RelblurError as RelblurError
     from .estimate import estimate_blur as estimate_blur
     from .evaluate import evaluate_pair as evaluate_pair
     from .evaluate import resynthesize as resynthesize
+    from .exposure import match_exposure as match_exposure
     from .framework import Framework as Framework
     from .io import imread as imread
     from .io import load as load
     from .io import save as save
+    from .noise import NoiseModel as NoiseModel
+    from .noise import estimate_noise as estimate_noise
     from .results import BlurMap as BlurMap
     from .results import Flag as Flag
     from .results import PairScore as PairScore

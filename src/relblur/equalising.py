@@ -21,7 +21,7 @@ from .window_method import estimate_in_windows, signed_nodes
 __all__ = ["EqualBlur", "equalise", "reduction_for"]
 
 #: The blur is looked for at a resolution of at most this many pixels.
-MOST_PIXELS = 160_000
+MOST_PIXELS = 60_000
 
 #: Both are blurred by this first, px: the search then depends less on noise and interpolation.
 PREFILTER = 1.0

@@ -17,7 +17,7 @@ from .engines import ENGINES, Engine, choose_engine, compiled_pays, require_numb
 from .errors import InputError
 from .inputs import Pair, as_choice, as_odd_size, as_pair, as_positive, as_sigmas, grey
 from .kernels import band_limited_kernel
-from .noise import rounding_noise
+from .noise import NoiseModel, noise_of_pair, rounding_noise
 from .paper_method import GridRoots, estimate_on_grid
 from .results import BlurMap, Flag
 from .settings import FLAT_ABOVE, MAX_SIGMA, METHODS, PAPER_WINDOW, SIDES, WINDOW_WINDOW, Sharper, paper_sigmas
@@ -44,6 +44,7 @@ class Request:
     window: int
     noise: float
     given_noise: tuple[float, float] | None
+    relative_variance: FloatArray | None  #: of the noise at each pixel, if it depends on the light
     prefilter: float
     engine: Engine
     workers: int
@@ -69,9 +70,10 @@ def estimate_blur(
     method: str = "refined",
     sigmas: ArrayLike | Sequence[float] | None = None,
     window: int | None = None,
-    noise: float | tuple[float, float] | None = None,
+    noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None = None,
     prefilter: float = 0.0,
     valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
     channel_axis: int | None = None,
     engine: str = "auto",
     workers: int | None = None,
@@ -100,10 +102,12 @@ def estimate_blur(
         Side of the square of neighbours, odd, 9 by default. Larger is steadier in noise and
         less local. For ``"refined"`` it only decides which pixels are flagged as filled:
         those whose own window does not determine their blur.
-    noise : float or (first, second), optional
-        Standard deviation of the noise on the images' scale, if known. ``"refined"``
-        estimates it from the pair otherwise, the same for both images: state both if they
-        differ. The other methods assume at least the rounding step of the data.
+    noise : float, NoiseModel or (first, second), optional
+        Standard deviation of the noise on the images' scale, if known, or a
+        :class:`relblur.NoiseModel` for noise that grows with the light
+        (:func:`relblur.estimate_noise` finds one). ``"refined"`` estimates one number from
+        the pair otherwise, the same for both images: state both if they differ. The other
+        methods assume at least the rounding step of the data, and of a model its mean.
     prefilter : float
         Blur both images by this many px first (not for ``"paper"``). ``s`` is unchanged in
         theory, and depends less on the shape of the lens's blur: 1 to 1.5 px gives better
@@ -111,6 +115,9 @@ def estimate_blur(
         blurrier image best, and the sharpest edges.
     valid : (H, W) bool array, optional
         True = use. NaN and infinite pixels are left out in any case.
+    clipped : (H, W) bool array, optional
+        True where either image is at the top of what its sensor or file can hold; found by
+        itself in integer images.
     channel_axis : int, optional
         Axis of the colour channels, usually -1. All channels give one map together.
     engine : {"auto", "reference", "opencv", "numba"}
@@ -140,11 +147,11 @@ def estimate_blur(
     as_choice(method, "method", METHODS)
     as_choice(sharper, "sharper", SIDES)
     as_choice(engine, "engine", ENGINES)
-    pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
+    pair = as_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
     window = (PAPER_WINDOW if method == "paper" else WINDOW_WINDOW) if window is None else window
     if method == "paper" and prefilter:
         raise InputError('prefilter is not part of method="paper"; leave it out or use "window" or "refined"')
-    given = _check_noise(noise)
+    given, relative_variance = _check_noise(noise, pair)
     request = Request(
         pair=pair,
         sharper=sharper,  # type: ignore[arg-type]
@@ -152,6 +159,7 @@ def estimate_blur(
         window=as_odd_size(window, "window", pair.shape),
         noise=max(given) if given is not None else _least_noise(pair, method),
         given_noise=given,
+        relative_variance=relative_variance,
         prefilter=_check_prefilter(prefilter, pair.shape),
         engine=_choose_engine(engine, method, pair, window),
         workers=count_workers(workers),
@@ -271,6 +279,7 @@ def _refined(request: Request) -> Answer:
         pair.second,
         sharper=request.sharper,
         noise=request.given_noise,
+        relative_variance=request.relative_variance,
         valid=pair.usable,
         prefilter=request.prefilter,
         max_sigma=limit,
@@ -373,16 +382,20 @@ def _check_sigmas(sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, 
     return checked
 
 
-def _check_noise(noise: float | tuple[float, float] | None) -> tuple[float, float] | None:
+def _check_noise(
+    noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None, pair: Pair
+) -> tuple[tuple[float, float] | None, FloatArray | None]:
+    """Return the noise of each image, and the map of its variance relative to that if it depends on the light."""
     if noise is None:
-        return None
+        return None, None
     both = noise if isinstance(noise, (tuple, list)) else (noise, noise)
     if len(both) != 2:
         raise InputError(f"noise must be one number or two (first, second), got {noise!r}")
-    return (
-        as_positive(both[0], "noise", "(on the images' scale)"),
-        as_positive(both[1], "noise", "(on the images' scale)"),
-    )
+    if not any(isinstance(one, NoiseModel) for one in both):
+        first, second = (as_positive(one, "noise", "(on the images' scale)") for one in both)  # type: ignore[arg-type]
+        return (first, second), None
+    models = [one if isinstance(one, NoiseModel) else NoiseModel(as_positive(one, "noise")) for one in both]
+    return noise_of_pair(models[0], models[1], pair.first, pair.second, pair.usable)
 
 
 def _check_prefilter(prefilter: float, shape: tuple[int, int]) -> float:

@@ -24,7 +24,7 @@ __all__ = ["Exposure", "ExposureMatch", "find_exposure", "match_exposure"]
 LEAST_SIGNIFICANCE = 3.0
 
 #: ... and moves some intensity by this share of the contrast.
-LEAST_EFFECT = 5e-4
+LEAST_EFFECT = 2e-3
 
 #: Width of the averages, px at reduced resolution: broader at first, when the blur is not known yet.
 _BROAD = (12.0, 6.0, 6.0)

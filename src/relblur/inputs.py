@@ -59,6 +59,7 @@ def as_pair(
     second: ArrayLike,
     *,
     valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
     channel_axis: int | None = None,
 ) -> Pair:
     """Check two images against each other and return them as a :class:`Pair`."""
@@ -82,7 +83,9 @@ def as_pair(
         images.append(_without_gaps(_unit_float(stacked), good))
         finite = finite & good
     if valid is not None:
-        finite = finite & _valid_map(valid, finite.shape)
+        finite = finite & _bool_map(valid, finite.shape, "valid", "True = use (for example valid > 0)")
+    if clipped is not None:
+        unclipped = unclipped & ~_bool_map(clipped, finite.shape, "clipped", "True = clipped in either image")
     if not finite.any():
         raise InputError("valid leaves no pixel to use; at least one must be True and finite in both images")
     return Pair(images[0], images[1], finite, np.broadcast_to(unclipped, finite.shape))
@@ -210,13 +213,13 @@ def _without_gaps(image: FloatArray, good: BoolArray) -> FloatArray:
     return filled
 
 
-def _valid_map(valid: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
-    usable = np.asarray(valid)
-    if usable.shape != shape:
-        raise InputError(f"valid has shape {usable.shape}; it must be that of the images, {shape}")
-    if usable.dtype != bool:
-        raise InputError(f"valid has dtype {usable.dtype}; pass booleans, True = use (for example valid > 0)")
-    return usable
+def _bool_map(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str) -> BoolArray:
+    array = np.asarray(values)
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}; it must be that of the images, {shape}")
+    if array.dtype != bool:
+        raise InputError(f"{name} has dtype {array.dtype}; pass booleans, {meaning}")
+    return array
 
 
 def _times(shape: Sequence[int]) -> str:

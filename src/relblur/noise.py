@@ -7,15 +7,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._typing import FloatArray
+from ._typing import ArrayLike, BoolArray, FloatArray
+from .inputs import as_pair
 
-__all__ = ["NoiseModel", "rounding_noise"]
+__all__ = ["NoiseModel", "estimate_noise", "noise_of_pair", "rounding_noise"]
 
 #: Floats are not exact either: kernels cut at 5 sigma leave out 4e-6 of the intensity range.
 FLOAT_NOISE = 2e-6
 
 #: Filtering itself rounds, relative to the values; far above float64's error, far below any texture.
 ARITHMETIC_NOISE = 1e-9
+
+
+#: Intensities are sorted into this many bins, of at least so many pixels.
+_BINS = 16
+_LEAST_IN_BIN = 200
+
+#: Mean over 20th percentile of the smaller of two local powers, for 1 and 3 channels (white noise, measured).
+_QUANTILE_CORRECTION = {1: 1.51, 3: 1.26}
+
+#: The light that noise depends on is smoothed by this, px: otherwise noise would estimate itself.
+_LIGHT_SMOOTHING = 2.0
 
 
 @dataclass(frozen=True)
@@ -56,3 +68,90 @@ def rounding_noise(image: FloatArray) -> float:
         if contrast > least_steps * step and float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4:
             return step / math.sqrt(12)
     return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * float(np.abs(image).max()), np.finfo(np.float64).tiny)
+
+
+def estimate_noise(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+    floor: NoiseModel | None = None,
+) -> NoiseModel:
+    """Estimate read and shot noise from a pair of photographs taken with one camera.
+
+    At each intensity the flattest fifth of the picture is looked at, in whichever image is
+    the flatter there (the blurrier one): second differences, which slopes do not disturb. The
+    straight line through the variances over the intensities is the model. What texture
+    there is makes it too large rather than too small.
+
+    Parameters
+    ----------
+    first, second : arrays
+        An aligned pair of equal exposure in linear light.
+    floor : NoiseModel, optional
+        Noise there is at least: the rounding of the file (``Photograph.rounding``).
+    """
+    pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
+    light = (pair.first.mean(axis=2) + pair.second.mean(axis=2)) / 2
+    power = np.minimum(_fine_power(pair.first), _fine_power(pair.second))
+    use = pair.usable if pair.usable.any() else np.ones_like(pair.usable)
+    light, power = light[use], power[use]
+    edges = np.unique(np.quantile(light, np.linspace(0, 1, _BINS + 1)))
+    which = np.clip(np.searchsorted(edges, light, side="right") - 1, 0, max(len(edges) - 2, 0))
+    # Averages of 81 squares scatter; the factor turns their 20th percentile into their mean.
+    correction = _QUANTILE_CORRECTION[1 if pair.first.shape[2] == 1 else 3]
+    levels, variances = [], []
+    for index in range(max(len(edges) - 1, 1)):
+        here = which == index
+        if here.sum() >= _LEAST_IN_BIN:
+            levels.append(float(light[here].mean()))
+            variances.append(correction * float(np.percentile(power[here], 20)))
+    read2, shot = _line(np.array(levels), np.array(variances)) if levels else (0.0, 0.0)
+    if floor is not None:
+        read2, shot = max(read2, floor.read**2), max(shot, floor.shot)
+    return NoiseModel(math.sqrt(max(read2, np.finfo(np.float64).tiny)), shot)
+
+
+def noise_of_pair(
+    first: NoiseModel, second: NoiseModel, one: FloatArray, two: FloatArray, usable: BoolArray
+) -> tuple[tuple[float, float], FloatArray]:
+    """Return the mean noise of two (H, W, C) images and, at each pixel, its variance relative to that."""
+    import cv2
+
+    light = np.maximum((one.mean(axis=2) + two.mean(axis=2)) / 2, 0)
+    light = cv2.GaussianBlur(light, (0, 0), _LIGHT_SMOOTHING)
+    maps = [model.variance(light) for model in (first, second)]
+    means = [float(variance[usable].mean()) if usable.any() else float(variance.mean()) for variance in maps]
+    relative = (maps[0] + maps[1]) / (means[0] + means[1])
+    return (math.sqrt(means[0]), math.sqrt(means[1])), relative
+
+
+def _fine_power(image: FloatArray) -> FloatArray:
+    """Return the local mean square of second differences in both directions, of unit noise gain."""
+    import cv2
+
+    k = np.array([1.0, -2.0, 1.0]) / math.sqrt(6.0)
+    planes = [
+        cv2.sepFilter2D(np.ascontiguousarray(image[:, :, c]), cv2.CV_64F, k, k, borderType=cv2.BORDER_REFLECT) ** 2
+        for c in range(image.shape[2])
+    ]
+    return np.asarray(cv2.blur(np.mean(planes, axis=0), (9, 9), borderType=cv2.BORDER_REFLECT))
+
+
+def _line(levels: FloatArray, variances: FloatArray) -> tuple[float, float]:
+    """Return (a, b) >= 0 of ``a + b * level``, fitted to relative errors and robust to bins that are all texture."""
+    weight = 1 / np.maximum(variances, 1e-3 * float(variances.max()) + 1e-300)
+    a = b = 0.0
+    for _ in range(10):
+        design = np.stack([np.ones_like(levels), np.maximum(levels, 0)], axis=1) * weight[:, None]
+        target = variances * weight
+        (a, b), *_ = np.linalg.lstsq(design, target, rcond=None)
+        if b < 0 or len(levels) < 2:
+            a, b = float(np.average(variances, weights=weight**2)), 0.0
+        elif a < 0:
+            a, b = 0.0, float((design[:, 1] * target).sum() / max(float((design[:, 1] ** 2).sum()), 1e-300))
+        fitted = np.maximum(a + b * np.maximum(levels, 0), 1e-300)
+        excess = np.maximum(variances / fitted - 1, 0)
+        weight = 1 / (fitted * (1 + (excess / 0.3) ** 2))
+    return float(a), float(b)

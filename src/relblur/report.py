@@ -16,6 +16,7 @@ from .errors import FileError, OutputExistsError
 from .evaluate import observed_blurrier, resynthesize
 from .files import replacing, write_image
 from .inputs import as_pair, grey
+from .light import encode_srgb
 from .noise import rounding_noise
 from .pairs import FilePair
 from .paper_method import estimate_on_grid
@@ -93,13 +94,13 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
         remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
         _write_maps(folder, blur_map)
         made = remaking.result()
-    write_image(folder / "remade.png", _as_8_bit(made))
+    write_image(folder / "remade.png", _as_8_bit(_to_look_at(made, pair)))
     error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
     error = error.mean(axis=2) if error.ndim == 3 else error
     error[~np.isfinite(blur_map.sigma)] = np.nan
     overview = [
-        Panel("first", pair.first),
-        Panel("second", pair.second),
+        Panel("first", _to_look_at(pair.first, pair)),
+        Panel("second", _to_look_at(pair.second, pair)),
         Panel("relative blur (px), positive: second is blurrier", blur_map.sigma, "sigma"),
         Panel("standard error (px)", blur_map.sigma_stderr, "stderr"),
         Panel("flags", blur_map.flags, "flags"),
@@ -111,6 +112,14 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
     with replacing(folder / "summary.json") as stream:
         stream.write(json.dumps(summary, indent=2).encode())
     return summary
+
+
+def _to_look_at(image: AnyArray, pair: FilePair) -> AnyArray:
+    """Return light as a screen expects it; stored values as they are."""
+    if not pair.is_light:
+        return image
+    finite = np.nan_to_num(image)
+    return encode_srgb(finite / max(1.0, float(np.percentile(finite, 99.5))))
 
 
 def _write_maps(folder: Path, blur_map: BlurMap) -> None:
@@ -143,7 +152,8 @@ def write_steps(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool 
     checked = as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis)
     first, second = grey(checked.first), grey(checked.second)
     noise = max(rounding_noise(checked.first), rounding_noise(checked.second))
-    panels_picture(folder / "1_pair.png", [Panel("first", pair.first), Panel("second", pair.second)], columns=2)
+    both = [Panel("first", _to_look_at(pair.first, pair)), Panel("second", _to_look_at(pair.second, pair))]
+    panels_picture(folder / "1_pair.png", both, columns=2)
 
     sharp_first, sharp_second = (local_sharpness(image) for image in (first, second))
     limit = float(np.percentile(sharp_first, 99))

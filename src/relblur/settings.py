@@ -15,6 +15,9 @@ SIDES: Final[tuple[Sharper, ...]] = ("auto", "first", "second")
 #: How the second image may be displaced against the first.
 ALIGN_MODELS: Final = ("auto", "translation", "similarity", "affine")
 
+#: What the command line does about exposure; "field" allows for vignetting.
+EXPOSURES: Final = ("auto", "field", "off")
+
 # The dimensions the paper reports: N = 100 radii up to r_N = 5, M = 50 sigmas 0.1 ... 5,
 # hence a local image of 51 x 51 pixels.
 PAPER_N_RADII: Final = 100

@@ -8,7 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import First, Force, Json, MethodName, MethodOption, Second, SideName, SideOption, whole_numbers
+from .options import (
+    AlignName,
+    AlignOption,
+    ExposureName,
+    ExposureOption,
+    First,
+    Force,
+    GammaOption,
+    Json,
+    LinearOption,
+    MethodName,
+    MethodOption,
+    Second,
+    SideName,
+    SideOption,
+    whole_numbers,
+)
 from .talk import UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
 
 __all__ = ["estimate", "evaluate"]
@@ -36,6 +52,10 @@ def estimate(
     prefilter: Annotated[
         float, typer.Option(help="Blur both images by this many px first; 1 to 1.5 suits depth from a real lens.")
     ] = 0.0,
+    align: AlignOption = AlignName.auto,
+    exposure: ExposureOption = ExposureName.auto,
+    linear: LinearOption = True,
+    gamma: GammaOption = None,
     save_steps: Annotated[
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
@@ -45,17 +65,19 @@ def estimate(
 ) -> None:
     """Estimate the relative blur between two photographs of one scene.
 
-    Writes the map (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, which
+    The files are read as linear light, aligned and brought to one exposure; what was done is
+    said. Writes the map (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, which
     image is sharper where, flags, the blurrier image re-made from the sharper, and
     overview.png, which shows them side by side.
     """
     from ..estimate import estimate_blur
-    from ..pairs import read_pair
+    from ..matching import match_pair, noise_of
+    from ..pairs import read_light_pair
     from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace, write_report, write_steps
     from ..settings import MAX_SIGMA, PAPER_SIGMA_STEP
 
     load_in_background("matplotlib.backends.backend_agg")  # the report will want it
-    pair = read_pair(first, second).decimated(decimate)
+    pair = read_light_pair(first, second, linear=linear, gamma=gamma).decimated(decimate)
     refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
     if save_steps is not None:
         refuse_to_replace(save_steps, STEP_FILES, force)
@@ -66,6 +88,9 @@ def estimate(
             raise UsageError(f"--max-sigma must be at least {PAPER_SIGMA_STEP} px, got {max_sigma:g}")
         sigmas = [PAPER_SIGMA_STEP * (m + 1) for m in range(count)]
     start = time.perf_counter()
+    pair = match_pair(pair, align=align.value, exposure=exposure.value)
+    for note in pair.notes:
+        say(f"relblur: {note}")
     with progress_bar(f"estimating, {pair.size}") as report:
         blur_map = estimate_blur(
             pair.first,
@@ -74,14 +99,16 @@ def estimate(
             method=method.value,
             sigmas=sigmas,
             window=window,
-            noise=noise,
+            noise=noise if noise is not None else noise_of(pair),
             prefilter=prefilter,
             valid=pair.valid,
+            clipped=pair.clipped_in_either,
             channel_axis=pair.channel_axis,
             progress=report,
         )
     seconds = time.perf_counter() - start
     summary = write_report(output, pair, blur_map, force=True)
+    summary["notes"] = list(pair.notes)
     if save_steps is not None:
         write_steps(save_steps, pair, blur_map, force=force)
         say(f"steps: {save_steps}")
@@ -112,7 +139,7 @@ def evaluate(
     from ..pairs import read_pair
 
     factors = whole_numbers(decimate, "--decimate")
-    pair = read_pair(first, second)
+    pair = read_pair(first, second)  # stored values, as the paper scores them
     results: list[dict[str, Any]] = []
     with progress_bar("evaluating") as report:
         for done, factor in enumerate(factors):

@@ -11,9 +11,15 @@ import typer
 from .talk import UsageError
 
 __all__ = [
+    "AlignName",
+    "AlignOption",
+    "ExposureName",
+    "ExposureOption",
     "First",
     "Force",
+    "GammaOption",
     "Json",
+    "LinearOption",
     "MethodName",
     "MethodOption",
     "Second",
@@ -31,6 +37,24 @@ class MethodName(str, Enum):
     paper = "paper"
 
 
+class AlignName(str, Enum):
+    """What to do about motion between the two, as choices."""
+
+    auto = "auto"
+    translation = "translation"
+    similarity = "similarity"
+    affine = "affine"
+    off = "off"
+
+
+class ExposureName(str, Enum):
+    """What to do about exposure, as choices."""
+
+    auto = "auto"
+    field = "field"
+    off = "off"
+
+
 class SideName(str, Enum):
     """Which image is the sharper, as choices."""
 
@@ -39,7 +63,7 @@ class SideName(str, Enum):
     second = "second"
 
 
-First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, TIFF or NPY.", show_default=False)]
+First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, WebP, TIFF, camera raw ...", show_default=False)]
 Second = Annotated[Path, typer.Argument(help="Second image, same size and viewpoint.", show_default=False)]
 MethodOption = Annotated[
     MethodName,
@@ -51,6 +75,26 @@ MethodOption = Annotated[
 ]
 SideOption = Annotated[
     SideName, typer.Option("--sharper", help="Which image is the sharper; auto decides at every pixel.")
+]
+AlignOption = Annotated[
+    AlignName,
+    typer.Option("--align", help="Bring the second image onto the first; similarity suits focus breathing."),
+]
+ExposureOption = Annotated[
+    ExposureName,
+    typer.Option("--exposure", help="Give the second the first's exposure; field: vignetting may differ too."),
+]
+LinearOption = Annotated[
+    bool,
+    typer.Option("--linear/--no-linear", help="Undo the files' tone curve: blur adds light. Or keep values as is."),
+]
+GammaOption = Annotated[
+    float | None,
+    typer.Option(
+        "--gamma",
+        help="The tone curve to undo, whatever the files say; 1: linear already.",
+        show_default="as the file says",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]

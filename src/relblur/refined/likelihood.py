@@ -55,6 +55,8 @@ class Likelihood:
         discrete stages: they compare alternatives, and a poor witness is better than none.
     distance : (H, W), optional
         Distance in px to the nearest pixel that must not be used.
+    relative_variance : (H, W), optional
+        Variance of the noise at each pixel over its mean.
     """
 
     def __init__(
@@ -65,11 +67,13 @@ class Likelihood:
         bounds: tuple[float, float],
         trust: Array,
         distance: Array | None,
+        relative_variance: Array | None = None,
     ) -> None:
         self.stack = stack
         self.noise = noise
         self.bounds = bounds
         self._distance = distance
+        self._relative: Array | np.float32 = np.float32(1) if relative_variance is None else relative_variance
         self._tables = noise.tables(stack)
         self._noisy = max(noise.sensor) > 0
         #: Noise of the residual at each level over the blurrier image's own.
@@ -108,15 +112,16 @@ class Likelihood:
             for k in range(len(channel) - 1):
                 change += np.square(channel[k + 1] - channel[k])
         mean = engine.box(change, 9) * np.float32(1 / len(self.stack.residuals))
-        return np.asarray(np.maximum(1 - np.float32(self._tables.between) / (mean + np.float32(1e-30)), 0))
+        between = self._relative * np.float32(self._tables.between)
+        return np.asarray(np.maximum(1 - between / (mean + np.float32(1e-30)), 0))
 
     def variance(self, s: Array) -> Array:
         """Return ``v`` at a map ``s``."""
         return self._variance(self.stack.level_of(s))
 
     def _variance(self, level: Array) -> Array:
-        own = np.maximum(self.misfit, self.stack.table(self._tables.own, level))
-        return np.asarray(own + self.stack.table(self._tables.passed, level) if self._noisy else own)
+        own = np.maximum(self.misfit, self._relative * self.stack.table(self._tables.own, level))
+        return np.asarray(own + self._relative * self.stack.table(self._tables.passed, level) if self._noisy else own)
 
     def evidence(self, s: Array, inflate: bool) -> Evidence:
         """Return information and score at a map ``s``."""
@@ -130,9 +135,9 @@ class Likelihood:
         power = np.zeros_like(s)
         share = noise_d = None
         if self._noisy:
-            noise_ed = self.stack.table(self._tables.in_ed, level)
+            noise_ed = self._relative * self.stack.table(self._tables.in_ed, level)
             share = noise_ed * over_v
-            noise_d = self.stack.table(self._tables.in_dd, level) - noise_ed * share
+            noise_d = self._relative * self.stack.table(self._tables.in_dd, level) - noise_ed * share
         for ec, dc in zip(e, d, strict=True):
             square = ec * ec
             power += square
@@ -177,7 +182,7 @@ class Likelihood:
         near = np.float32(0.7) * near + np.float32(0.3) * engine.box(near, 15)
         near = np.minimum(near, 2 * ceiling)
         if self._noisy:
-            near -= self.stack.table(self._tables.passed, self.stack.level_of(s))
+            near -= self._relative * self.stack.table(self._tables.passed, self.stack.level_of(s))
         self.misfit = np.maximum(near, self.misfit * np.float32(0.01))
 
 

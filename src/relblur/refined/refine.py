@@ -85,6 +85,7 @@ def refine(
     *,
     sharper: Literal["auto", "first", "second"] = "auto",
     noise: float | tuple[float, float] | None = None,
+    relative_variance: NDArray[Any] | None = None,
     valid: NDArray[np.bool_] | None = None,
     prefilter: float = 0.0,
     max_sigma: float = 5.0,
@@ -104,6 +105,8 @@ def refine(
     noise : float or (float, float), optional
         Standard deviation of the sensor noise (of each image), on the intensity scale of the input.  Estimated, equal
         for both, if not given: give it when the two differ.
+    relative_variance : (H, W), optional
+        Variance of the noise at each pixel over its mean, if it is not the same everywhere.
     valid : (H, W) bool, optional
         False where the images must not be used (clipped, dead); pixels their blur reaches are excluded too.
     prefilter : float
@@ -140,6 +143,7 @@ def refine(
             first,
             sharper="first",
             noise=swapped,
+            relative_variance=relative_variance,
             valid=valid,
             prefilter=prefilter,
             max_sigma=max_sigma,
@@ -160,7 +164,8 @@ def refine(
     if prefilter > 0:
         first, second = (np.stack([blur(plane, prefilter**2, "bandlimited") for plane in image]) for image in images)
         images = (first, second)
-    likelihood = _likelihood(pair, images, sharper == "auto", given, prefilter, max_sigma, workers)
+    relative = None if relative_variance is None else np.asarray(relative_variance, np.float32)
+    likelihood = _likelihood(pair, images, sharper == "auto", given, relative, prefilter, max_sigma, workers)
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     coordinate = VARIANCE if sharper == "auto" else SIGMA
     return _descend(likelihood, coordinate, pair, texture, window, progress or (lambda share: None))
@@ -177,6 +182,7 @@ def _likelihood(
     images: tuple[Array, Array],
     signed: bool,
     given: tuple[float, float] | None,
+    relative: Array | None,
     prefilter: float,
     max_sigma: float,
     workers: int,
@@ -199,7 +205,7 @@ def _likelihood(
     trust = dithered_share(pair.second)
     if signed:  # either may be the blurrier one, the one that rounding flattens
         trust = np.minimum(trust, dithered_share(pair.first))
-    return Likelihood(stack, noise, best, bounds, trust, pair.distance)
+    return Likelihood(stack, noise, best, bounds, trust, pair.distance, relative)
 
 
 def _descend(
