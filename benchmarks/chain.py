@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import ndimage
 
 import machine
 from photographs import RAMP_IMAGES
@@ -49,6 +48,8 @@ def light_of(name: str, most: int) -> np.ndarray:
 
 def moved(image: np.ndarray, shift: tuple[float, float], scale: float) -> np.ndarray:
     """Magnify about the middle, then shift (rows, columns); quintic splines on an image that is blurred already."""
+    from scipy import ndimage
+
     shape = np.array(image.shape[:2])
     middle = (shape - 1) / 2
     offset = middle - (middle + np.array(shift)) / scale
