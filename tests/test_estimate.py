@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import BlurMap, Flag, InputError, estimate_blur, strips, synth
+from relblur import BlurMap, Flag, InputError, estimate_blur, synth
 
 METHODS = ["paper", "window", "refined"]
 CONTINUOUS = ["window", "refined"]
@@ -338,22 +338,6 @@ def test_inputs_are_never_written_to(both_ways, read_only, method):
     estimate_blur(read_only(broken), second, method=method, valid=read_only(valid))
     estimate_blur(first, second, method=method)
     assert (first.tobytes(), second.tobytes()) == before
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_strips_give_the_result_of_the_whole(both_ways, method, monkeypatch):
-    first, second, _ = both_ways
-    whole = estimate_blur(first, second, method=method)
-    seen = []
-    monkeypatch.setattr(strips, "STRIP_BYTES", 1)
-    cut = estimate_blur(first, second, method=method, progress=seen.append)
-    if method != "refined":
-        assert len(seen) >= 6  # it was really cut
-    # The running sums of box filters start at another row: equal to rounding, not to the bit.
-    assert_allclose(cut.variance_difference, whole.variance_difference, rtol=1e-7, atol=1e-9)
-    assert_allclose(cut.variance_stderr, whole.variance_stderr, rtol=1e-6)
-    assert_array_equal(cut.flags, whole.flags)
-    assert_array_equal(cut.sharper, whole.sharper)
 
 
 @pytest.mark.parametrize("method", METHODS)

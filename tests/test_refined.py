@@ -189,9 +189,3 @@ def test_the_solver_solves():
     wanted = rng.standard_normal(shape).astype(np.float32)
     found = system.solve(system.multiply(wanted), 60)
     assert_allclose(found, wanted, atol=0.02)
-
-
-def test_a_picture_too_large_for_comfort_is_announced(brick, monkeypatch):
-    monkeypatch.setattr("relblur.estimate.REFINED_BYTES_TO_WARN", 1e6)
-    with pytest.warns(UserWarning, match='method="refined" will need about .* decimate the pair'):
-        estimate_blur(brick[:40, :40], brick[:40, :40])

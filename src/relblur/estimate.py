@@ -1,65 +1,39 @@
-"""``estimate_blur``: two images in, a :class:`~relblur.results.BlurMap` out."""
+"""``estimate_blur``: two images in, a :class:`~relblur.results.BlurMap` out.
+
+Arguments are checked here, and large images cut into tiles. What is done to a tile is in
+:mod:`relblur.methods` and :mod:`relblur.refined_tiles`, which pixels it leaves open in
+:mod:`relblur.flagging`.
+"""
 
 from __future__ import annotations
 
-import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from . import __version__
-from ._typing import ArrayLike, BoolArray, FloatArray, Int8Array, Progress, UInt8Array
+from ._typing import ArrayLike, FloatArray, Progress
 from .bank import count_workers
 from .engines import ENGINES, Engine, choose_engine, compiled_pays, require_numba
 from .errors import InputError
-from .inputs import Pair, as_choice, as_odd_size, as_pair, as_positive, as_sigmas, grey
-from .kernels import band_limited_kernel
-from .noise import NoiseModel, noise_of_pair, rounding_noise
-from .paper_method import GridRoots, estimate_on_grid
-from .results import BlurMap, Flag
-from .settings import FLAT_ABOVE, MAX_SIGMA, METHODS, PAPER_WINDOW, SIDES, WINDOW_WINDOW, Sharper, paper_sigmas
-from .sharpness import compare_arrays, local_variance
-from .window_method import LINEAR_BELOW, estimate_in_windows, signed_nodes
+from .flagging import flag_pixels, unknown_pixels
+from .inputs import RawPair, as_choice, as_odd_size, as_positive, as_sigmas, check_pair
+from .intensities import smoothed_light, survey
+from .methods import Answer, Request, part_of, run_local
+from .noise import NoiseModel, noise_at_light
+from .refined_tiles import run_refined
+from .results import BlurMap
+from .settings import MAX_SIGMA, METHODS, PAPER_WINDOW, SIDES, WINDOW_WINDOW, paper_sigmas
+from .tiles import cut_into_tiles
 
 __all__ = ["estimate_blur"]
 
+#: Side of the tiles of ``"paper"`` and ``"window"``, px.
+LOCAL_SIDE = 2016
+
 #: What ``method="window"`` takes with OpenCV, a sample being one channel of a pixel.
 WINDOW_SECONDS_PER_SAMPLE = 2e-6
-
-#: What the refined estimator holds at its peak, and from where on people should be told.
-REFINED_BYTES_PER_PIXEL = 1100
-REFINED_BYTES_TO_WARN = 4e9
-
-
-@dataclass(frozen=True)
-class Request:
-    """Everything a method needs to know, checked."""
-
-    pair: Pair
-    sharper: Sharper
-    sigmas: FloatArray
-    window: int
-    noise: float
-    given_noise: tuple[float, float] | None
-    relative_variance: FloatArray | None  #: of the noise at each pixel, if it depends on the light
-    prefilter: float
-    engine: Engine
-    workers: int
-    progress: Progress | None
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a method found; flags that follow from the input are added later."""
-
-    s: FloatArray
-    stderr: FloatArray
-    flags: UInt8Array
-    sharper: Int8Array
-    notes: dict[str, Any] = field(default_factory=dict)
 
 
 def estimate_blur(
@@ -135,6 +109,12 @@ def estimate_blur(
         Signed: positive where ``second`` is the blurrier. Pixels without an answer are NaN
         and flagged.
 
+    Notes
+    -----
+    Large images are worked on in tiles, in bounded memory. ``"paper"`` and ``"window"`` give
+    the same numbers to the bit however they are cut (``engine="numba"``: to single precision). ``"refined"`` stays whole up to about a
+    megapixel; beyond, tiles overlap and are blended, and ``settings["tiles"]`` says how many.
+
     Examples
     --------
     >>> import numpy as np
@@ -147,31 +127,32 @@ def estimate_blur(
     as_choice(method, "method", METHODS)
     as_choice(sharper, "sharper", SIDES)
     as_choice(engine, "engine", ENGINES)
-    pair = as_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
+    raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
     window = (PAPER_WINDOW if method == "paper" else WINDOW_WINDOW) if window is None else window
     if method == "paper" and prefilter:
         raise InputError('prefilter is not part of method="paper"; leave it out or use "window" or "refined"')
-    given, relative_variance = _check_noise(noise, pair)
+    given, relative_variance = _check_noise(noise, raw)
     request = Request(
-        pair=pair,
+        method=method,  # type: ignore[arg-type]
         sharper=sharper,  # type: ignore[arg-type]
-        sigmas=_check_sigmas(sigmas, pair.shape, method),
-        window=as_odd_size(window, "window", pair.shape),
-        noise=max(given) if given is not None else _least_noise(pair, method),
+        sigmas=_check_sigmas(sigmas, raw.shape, method),
+        window=as_odd_size(window, "window", raw.shape),
         given_noise=given,
         relative_variance=relative_variance,
-        prefilter=_check_prefilter(prefilter, pair.shape),
-        engine=_choose_engine(engine, method, pair, window),
+        prefilter=_check_prefilter(prefilter, raw.shape),
+        engine=_choose_engine(engine, method, raw, window),
         workers=count_workers(workers),
-        progress=progress,
+        # "refined" looks at the pair itself, and estimates its noise.
+        overall=None if method == "refined" else (survey(raw.first), survey(raw.second)),
     )
-    return _finish(request, method, _RUN[method](request))
+    run = run_refined if method == "refined" else _run_in_tiles
+    return _blur_map(request, run(raw, request, progress or _tell_nobody))
 
 
-def _choose_engine(name: str, method: str, pair: Pair, window: int) -> Engine:
+def _choose_engine(name: str, method: str, raw: RawPair, window: int) -> Engine:
     """Return the engine that will do the work: the one asked for, or the one that is done first."""
     if method == "window" and window >= 3:
-        if name == "auto" and compiled_pays(WINDOW_SECONDS_PER_SAMPLE * pair.first.size, _window_is_ready):
+        if name == "auto" and compiled_pays(WINDOW_SECONDS_PER_SAMPLE * raw.first.size, _window_is_ready):
             name = "numba"
     elif name == "numba":  # has no loops for it
         require_numba()
@@ -185,135 +166,35 @@ def _window_is_ready() -> bool:
     return is_ready("float64")
 
 
-def _paper(request: Request) -> Answer:
-    first, second = grey(request.pair.first), grey(request.pair.second)
-    if request.sharper == "auto":
-        sharper = compare_arrays(first[:, :, None], second[:, :, None])
-    else:
-        sharper = np.full(request.pair.shape, 1 if request.sharper == "first" else -1, dtype=np.int8)
-    s = np.full(request.pair.shape, np.nan)
-    stderr = np.full(request.pair.shape, np.nan)
-    flags = np.where(sharper == 0, np.uint8(Flag.EQUAL), np.uint8(0)).astype(np.uint8)
-    sides = [side for side in (1, -1) if (sharper == side).any()]
-    for done, side in enumerate(sides):
-        here = sharper == side
-        images = (first, second) if side == 1 else (second, first)
-        roots = estimate_on_grid(
-            *images,
-            request.sigmas,
-            request.window,
-            request.noise,
-            request.engine,
-            here,
-            request.workers,
-            _part_of(request.progress, done, len(sides)),
-        )
-        s[here] = side * roots.sigma[here] ** 2
-        stderr[here] = (2 * roots.sigma * roots.stderr)[here]
-        flags[here] |= _root_flags(roots, request.sigmas)[here]
-    return Answer(s, stderr, flags, sharper, {"kernel": "sampled", "sigmas": request.sigmas.tolist()})
+def _tell_nobody(_share: float) -> None:
+    pass
 
 
-def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:
-    flags = np.zeros(roots.sigma.shape, dtype=np.uint8)
-    _mark(flags, ~(roots.window_stderr <= FLAT_ABOVE * roots.sigma), Flag.FLAT)
-    _mark(flags, ~roots.has_root, Flag.NO_ROOT)
-    _mark(flags, roots.sigma == sigmas[-1], Flag.AT_LIMIT)
-    return flags
+def _run_in_tiles(raw: RawPair, request: Request, progress: Progress) -> Answer:
+    """Run a local method tile by tile; the result equals that of the whole."""
+    tiles = cut_into_tiles(raw.shape, LOCAL_SIDE, request.reach)
+    s, stderr = np.empty(raw.shape), np.empty(raw.shape)
+    flags, sharper = np.empty(raw.shape, np.uint8), np.empty(raw.shape, np.int8)
+    notes: dict[str, Any] = {}
+    for done, tile in enumerate(tiles):
+        pair = raw.part(*tile.outer)
+        found = run_local(pair, request, part_of(progress, done, len(tiles)))
+        marked = flag_pixels(pair, request, found.s, found.flags)
+        unknown = unknown_pixels(pair, request, marked)
+        here = tile.inside
+        s[tile.core] = np.where(unknown, np.nan, found.s)[here]
+        stderr[tile.core] = np.where(unknown, np.nan, found.stderr)[here]
+        flags[tile.core], sharper[tile.core] = marked[here], found.sharper[here]
+        notes = found.notes
+    if len(tiles) > 1:
+        notes = {**notes, "tiles": len(tiles)}
+    return Answer(s, stderr, flags, sharper, notes)
 
 
-def _window(request: Request) -> Answer:
-    first, second = (_prefilter(image, request) for image in (request.pair.first, request.pair.second))
-    if request.engine.name == "numba":
-        return _window_compiled(request, first, second)
-    fit = estimate_in_windows(
-        first,
-        second,
-        signed_nodes(float(request.sigmas[-1]), request.sharper),
-        request.window,
-        request.noise,
-        request.engine,
-        request.pair.usable,
-        request.workers,
-        request.progress,
-    )
-    flags = np.zeros(fit.s.shape, dtype=np.uint8)
-    _mark(flags, ~(fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)), Flag.FLAT)
-    _mark(flags, _nothing_in_common(first, second, fit.s, fit.power, request.window), Flag.FLAT)
-    _mark(flags, fit.at_limit, Flag.AT_LIMIT)
-    notes = {"kernel": "band_limited", "max_sigma": float(request.sigmas[-1])}
-    return Answer(fit.s, fit.stderr, flags, _side(fit.s, fit.stderr), notes)
-
-
-def _window_compiled(request: Request, first: FloatArray, second: FloatArray) -> Answer:
-    from .realtime.engine import WindowEngine  # brings numba with it
-
-    limit = float(request.sigmas[-1])
-    height, width, channels = first.shape
-    engine = WindowEngine((height, width), channels, request.sharper, request.window, limit, request.workers)
-    try:
-        frames = (np.ascontiguousarray(image).reshape(height, -1) for image in (first, second))
-        fit = engine.run(*frames, noise=request.noise, blank=False)
-    finally:
-        engine.close()
-    if request.progress is not None:
-        request.progress(1.0)
-    s, stderr = fit.s.astype(np.float64), fit.stderr.astype(np.float64)
-    return Answer(s, stderr, fit.flags, fit.sharper, {"kernel": "band_limited", "max_sigma": limit})
-
-
-def _refined(request: Request) -> Answer:
-    from .refined.refine import refine  # brings OpenCV with it
-
-    pair = request.pair
-    needed = REFINED_BYTES_PER_PIXEL * pair.shape[0] * pair.shape[1]
-    if needed > REFINED_BYTES_TO_WARN:
-        warnings.warn(
-            f'method="refined" will need about {needed / 1e9:.0f} GB for {pair.shape[1]}x{pair.shape[0]} pixels; '
-            'decimate the pair, or use method="window", which works in strips',
-            stacklevel=4,
-        )
-    limit = float(request.sigmas[-1])
-    found = refine(
-        pair.first,
-        pair.second,
-        sharper=request.sharper,
-        noise=request.given_noise,
-        relative_variance=request.relative_variance,
-        valid=pair.usable,
-        prefilter=request.prefilter,
-        max_sigma=limit,
-        window=request.window,
-        workers=request.workers,
-        progress=request.progress,
-    )
-    flags = np.zeros(pair.shape, dtype=np.uint8)
-    _mark(flags, found.filled | ~pair.unclipped, Flag.FILLED)
-    _mark(flags, np.abs(found.s) >= 0.999 * limit**2, Flag.AT_LIMIT)
-    s, stderr = found.s.astype(np.float64), found.s_stderr.astype(np.float64)
-    kernel = "band_limited" if request.sharper == "auto" else "sampled"
-    notes = {"kernel": kernel, "max_sigma": limit, "noise": list(found.noise)}
-    return Answer(s, stderr, flags, _side(s, stderr), notes)
-
-
-_RUN = {"paper": _paper, "window": _window, "refined": _refined}
-
-
-def _finish(request: Request, method: str, answer: Answer) -> BlurMap:
-    """Flag what bad pixels reach, and put NaN wherever there is no answer."""
-    flags = answer.flags.copy()
-    pair = request.pair
-    sigma = np.sqrt(np.abs(np.nan_to_num(answer.s)))
-    _mark(flags, _reached(~pair.finite, sigma, request.window), Flag.INVALID)
-    _mark(flags, _reached(~pair.unclipped, sigma, request.window), Flag.CLIPPED)
-    if method == "refined":  # has left out what bad pixels reach, and filled it from around
-        unknown = ~pair.finite
-    else:
-        _mark(flags, _rounded_away(pair, request.window), Flag.FLAT)
-        unknown = (flags & np.uint8(Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)) != 0
+def _blur_map(request: Request, answer: Answer) -> BlurMap:
     settings = {
         "relblur": __version__,
-        "method": method,
+        "method": request.method,
         "sharper": request.sharper,
         "window": request.window,
         "noise": request.noise,
@@ -321,51 +202,10 @@ def _finish(request: Request, method: str, answer: Answer) -> BlurMap:
         "engine": request.engine.name,
         **answer.notes,
     }
-    return BlurMap(
-        np.where(unknown, np.nan, answer.s),
-        np.where(unknown, np.nan, answer.stderr),
-        flags,
-        answer.sharper,
-        settings,
-    )
-
-
-def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
-    """Pixels whose window holds a bad pixel, or touches one when blurred by their own sigma."""
-    if not bad.any():
-        return np.zeros(bad.shape, dtype=bool)
-    import cv2
-
-    distance = cv2.distanceTransform((~bad).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    half = window // 2
-    return np.asarray(distance <= np.maximum(half * math.sqrt(2), half + 2 * sigma))
-
-
-def _nothing_in_common(
-    first: FloatArray, second: FloatArray, s: FloatArray, power: FloatArray, window: int
-) -> BoolArray:
-    """Pixels around which no blur of the sharper image explains even half of the blurrier one's texture."""
-    texture = np.where(s >= 0, local_variance(second, window), local_variance(first, window))
-    return power > 0.5 * texture
-
-
-def _rounded_away(pair: Pair, window: int) -> BoolArray:
-    """Pixels around which rounding has swallowed the texture of both images.
-
-    Rounding errors are not independent there (a whole area may round down in one image and
-    up in the other), so no number of pixels averages them away.
-    """
-    left = [local_variance(image, window) < 3 * rounding_noise(image) ** 2 for image in (pair.first, pair.second)]
-    return left[0] & left[1]
-
-
-def _mark(flags: UInt8Array, where: BoolArray, flag: Flag) -> None:
-    flags[where] |= np.uint8(flag)
-
-
-def _side(s: FloatArray, stderr: FloatArray) -> Int8Array:
-    """+1 where first is sharper, -1 where second is, 0 where the sign is within the error."""
-    return np.where(np.abs(s) > stderr, np.sign(s), 0).astype(np.int8)
+    arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
+    for array in arrays:  # they become the map's own without a copy
+        array.setflags(write=False)
+    return BlurMap(*arrays, settings)
 
 
 def _check_sigmas(sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, int], method: str) -> FloatArray:
@@ -383,7 +223,7 @@ def _check_sigmas(sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, 
 
 
 def _check_noise(
-    noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None, pair: Pair
+    noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None, raw: RawPair
 ) -> tuple[tuple[float, float] | None, FloatArray | None]:
     """Return the noise of each image, and the map of its variance relative to that if it depends on the light."""
     if noise is None:
@@ -395,7 +235,7 @@ def _check_noise(
         first, second = (as_positive(one, "noise", "(on the images' scale)") for one in both)  # type: ignore[arg-type]
         return (first, second), None
     models = [one if isinstance(one, NoiseModel) else NoiseModel(as_positive(one, "noise")) for one in both]
-    return noise_of_pair(models[0], models[1], pair.first, pair.second, pair.usable)
+    return noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
 
 
 def _check_prefilter(prefilter: float, shape: tuple[int, int]) -> float:
@@ -403,26 +243,3 @@ def _check_prefilter(prefilter: float, shape: tuple[int, int]) -> float:
     if value > min(shape) / 4:
         raise InputError(f"prefilter={value:g} px is too wide for an image of {shape}; 1 to 1.5 is usual")
     return value
-
-
-def _prefilter(image: FloatArray, request: Request) -> FloatArray:
-    if not request.prefilter:
-        return image
-    kernel = band_limited_kernel(request.prefilter**2)
-    planes = [
-        request.engine.filter_separable(np.ascontiguousarray(image[:, :, c]), kernel) for c in range(image.shape[2])
-    ]
-    return np.stack(planes, axis=2)
-
-
-def _least_noise(pair: Pair, method: str) -> float:
-    if method == "refined":  # estimates the noise itself
-        return 0.0
-    return max(rounding_noise(pair.first), rounding_noise(pair.second))
-
-
-def _part_of(progress: Progress | None, index: int, parts: int) -> Progress | None:
-    if progress is None:
-        return None
-    report = progress
-    return lambda share: report((index + share) / parts)

@@ -17,13 +17,16 @@ from .errors import InputError
 
 __all__ = [
     "Pair",
+    "RawPair",
     "as_choice",
     "as_image",
     "as_odd_size",
     "as_pair",
     "as_positive",
     "as_sigmas",
+    "check_pair",
     "grey",
+    "unit_float",
 ]
 
 MIN_SIDE = 2
@@ -54,6 +57,45 @@ class Pair:
         return self.finite & self.unclipped
 
 
+@dataclass(frozen=True)
+class RawPair:
+    """Two checked images as they came, channels last: parts of them become a :class:`Pair` when needed.
+
+    A large pair as floats would fill the memory; as stored it takes an eighth.
+    """
+
+    first: AnyArray
+    second: AnyArray
+    finite: BoolArray | None  #: None if every pixel is finite and declared usable
+    clipped: BoolArray | None = None  #: beside those that sit at the top of their integer range
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.first.shape[0], self.first.shape[1])
+
+    @property
+    def usable(self) -> BoolArray:
+        """Pixels whose values can be believed in both images."""
+        good = np.ones(self.shape, dtype=bool) if self.finite is None else self.finite.copy()
+        if self.clipped is not None:
+            good &= ~self.clipped
+        for image in (self.first, self.second):
+            if np.issubdtype(image.dtype, np.integer):
+                good &= (image < np.iinfo(image.dtype).max).all(axis=2)
+        return good
+
+    def part(self, rows: slice = slice(None), columns: slice = slice(None)) -> Pair:
+        """Convert a rectangle, the whole by default."""
+        first, second = self.first[rows, columns], self.second[rows, columns]
+        unclipped = np.ones(first.shape[:2], dtype=bool) if self.clipped is None else ~self.clipped[rows, columns]
+        for image in (first, second):
+            if np.issubdtype(image.dtype, np.integer):
+                unclipped &= (image < np.iinfo(image.dtype).max).all(axis=2)
+        finite = np.ones(first.shape[:2], dtype=bool) if self.finite is None else self.finite[rows, columns]
+        return Pair(unit_float(first), unit_float(second), finite, unclipped)
+
+
 def as_pair(
     first: ArrayLike,
     second: ArrayLike,
@@ -63,6 +105,18 @@ def as_pair(
     channel_axis: int | None = None,
 ) -> Pair:
     """Check two images against each other and return them as a :class:`Pair`."""
+    return check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis).part()
+
+
+def check_pair(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> RawPair:
+    """Check two images against each other; convert nothing yet."""
     one = _array(first, "first")
     two = _array(second, "second")
     if one.shape != two.shape:
@@ -70,25 +124,26 @@ def as_pair(
             f"first and second differ in shape: {_times(one.shape)} and {_times(two.shape)}; "
             "crop or resize them to the same size (both must show the same view)"
         )
-    images: list[FloatArray] = []
-    finite = np.ones((), dtype=bool)
-    unclipped = np.ones((), dtype=bool)
+    images: list[AnyArray] = []
+    finite: BoolArray | None = None
     for array, name in ((one, "first"), (two, "second")):
         stacked = _channels_last(array, name, channel_axis)
-        good: BoolArray = np.asarray(np.isfinite(stacked).all(axis=2))
-        if not good.any():
-            raise InputError(f"{name} holds no finite pixel; check how the file was read")
-        if np.issubdtype(stacked.dtype, np.integer):
-            unclipped = unclipped & (stacked < np.iinfo(stacked.dtype).max).all(axis=2)
-        images.append(_without_gaps(_unit_float(stacked), good))
-        finite = finite & good
+        if np.issubdtype(stacked.dtype, np.floating) and not np.isfinite(stacked).all():
+            good: BoolArray = np.asarray(np.isfinite(stacked).all(axis=2))
+            if not good.any():
+                raise InputError(f"{name} holds no finite pixel; check how the file was read")
+            stacked = _without_gaps(stacked, good)
+            finite = good if finite is None else finite & good
+        images.append(stacked)
     if valid is not None:
-        finite = finite & _bool_map(valid, finite.shape, "valid", "True = use (for example valid > 0)")
-    if clipped is not None:
-        unclipped = unclipped & ~_bool_map(clipped, finite.shape, "clipped", "True = clipped in either image")
-    if not finite.any():
+        usable = _bool_map(valid, images[0].shape[:2], "valid", "True = use (for example valid > 0)")
+        finite = usable if finite is None else finite & usable
+    if finite is not None and not finite.any():
         raise InputError("valid leaves no pixel to use; at least one must be True and finite in both images")
-    return Pair(images[0], images[1], finite, np.broadcast_to(unclipped, finite.shape))
+    at_top = None
+    if clipped is not None:
+        at_top = _bool_map(clipped, images[0].shape[:2], "clipped", "True = clipped in either image")
+    return RawPair(images[0], images[1], finite, at_top)
 
 
 def as_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> FloatArray:
@@ -98,7 +153,7 @@ def as_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None 
     if not np.isfinite(stacked).all():
         count = int((~np.isfinite(stacked)).sum())
         raise InputError(f"{name} has {count} NaN or infinite values; replace them first (numpy.nan_to_num)")
-    result = _unit_float(stacked)
+    result = unit_float(stacked)
     return result if channel_axis is not None else result[:, :, 0]
 
 
@@ -195,22 +250,22 @@ def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyA
     return array
 
 
-def _unit_float(array: AnyArray) -> FloatArray:
+def unit_float(array: AnyArray) -> FloatArray:
+    """Return float64, integers divided by the full scale of their type."""
     result = array.astype(np.float64)
     if np.issubdtype(array.dtype, np.integer):
         result /= np.iinfo(array.dtype).max
     return result
 
 
-def _without_gaps(image: FloatArray, good: BoolArray) -> FloatArray:
+def _without_gaps(image: AnyArray, good: BoolArray) -> AnyArray:
     """Give unusable pixels the value of the nearest usable one, so that filters stay finite."""
     if good.all():
         return image
     from scipy import ndimage
 
     nearest = ndimage.distance_transform_edt(~good, return_distances=False, return_indices=True)
-    filled: FloatArray = image[tuple(nearest)]
-    return filled
+    return np.asarray(image[tuple(nearest)])
 
 
 def _bool_map(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str) -> BoolArray:

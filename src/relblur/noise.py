@@ -10,7 +10,7 @@ import numpy as np
 from ._typing import ArrayLike, BoolArray, FloatArray
 from .inputs import as_pair
 
-__all__ = ["NoiseModel", "estimate_noise", "noise_of_pair", "rounding_noise"]
+__all__ = ["NoiseModel", "Rounding", "estimate_noise", "noise_at_light", "noise_of_pair", "rounding_noise"]
 
 #: Floats are not exact either: kernels cut at 5 sigma leave out 4e-6 of the intensity range.
 FLOAT_NOISE = 2e-6
@@ -28,6 +28,8 @@ _QUANTILE_CORRECTION = {1: 1.51, 3: 1.26}
 
 #: The light that noise depends on is smoothed by this, px: otherwise noise would estimate itself.
 _LIGHT_SMOOTHING = 2.0
+#: Rows on either side that this smoothing sees.
+LIGHT_REACH = math.ceil(5 * _LIGHT_SMOOTHING) + 1
 
 
 @dataclass(frozen=True)
@@ -60,14 +62,39 @@ def rounding_noise(image: FloatArray) -> float:
     ``step / sqrt(12)`` if every value sits on a grid of 8 or 16 bits, or of whole numbers, else a small share of
     the intensity range. It is the least noise that any estimate may assume.
     """
-    contrast = float(np.ptp(image))
+    found = Rounding()
+    found.look_at(image)
+    return found.noise()
+
+
+class Rounding:
+    """The grid that an image's values sit on, found part by part."""
+
     # Whole numbers (floats that hold 0..255) only count from 16 steps on: a drawing of 0 and 1
     # is not rounded. Within less than one step every value is "on the grid"; that is no grid.
-    for step, least_steps in ((1.0, 16.0), (1 / 255, 0.5), (1 / 65535, 0.5)):
-        scaled = image / step
-        if contrast > least_steps * step and float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4:
-            return step / math.sqrt(12)
-    return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * float(np.abs(image).max()), np.finfo(np.float64).tiny)
+    STEPS = ((1.0, 16.0), (1 / 255, 0.5), (1 / 65535, 0.5))
+
+    def __init__(self) -> None:
+        self.low, self.high = math.inf, -math.inf
+        self._possible = [step for step, _ in self.STEPS]
+
+    def look_at(self, part: FloatArray) -> None:
+        """Take in a further part of the image."""
+        self.low, self.high = min(self.low, float(part.min())), max(self.high, float(part.max()))
+        self._possible = [step for step in self._possible if _on_grid(part, step)]
+
+    def noise(self) -> float:
+        """Return the standard deviation of the rounding error."""
+        contrast, largest = self.high - self.low, max(abs(self.low), abs(self.high))
+        for step, least_steps in self.STEPS:
+            if step in self._possible and contrast > least_steps * step:
+                return step / math.sqrt(12)
+        return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * largest, np.finfo(np.float64).tiny)
+
+
+def _on_grid(part: FloatArray, step: float) -> bool:
+    scaled = part / step
+    return float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4
 
 
 def estimate_noise(
@@ -117,10 +144,21 @@ def noise_of_pair(
     first: NoiseModel, second: NoiseModel, one: FloatArray, two: FloatArray, usable: BoolArray
 ) -> tuple[tuple[float, float], FloatArray]:
     """Return the mean noise of two (H, W, C) images and, at each pixel, its variance relative to that."""
+    return noise_at_light(first, second, smooth_light(one, two), usable)
+
+
+def smooth_light(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Return the light of two (H, W, C) images as noise depends on it: their mean, smoothed."""
     import cv2
 
     light = np.maximum((one.mean(axis=2) + two.mean(axis=2)) / 2, 0)
-    light = cv2.GaussianBlur(light, (0, 0), _LIGHT_SMOOTHING)
+    return np.asarray(cv2.GaussianBlur(light, (0, 0), _LIGHT_SMOOTHING))
+
+
+def noise_at_light(
+    first: NoiseModel, second: NoiseModel, light: FloatArray, usable: BoolArray
+) -> tuple[tuple[float, float], FloatArray]:
+    """Return the mean noise of two images and, at each pixel, its variance relative to that, from smoothed light."""
     maps = [model.variance(light) for model in (first, second)]
     means = [float(variance[usable].mean()) if usable.any() else float(variance.mean()) for variance in maps]
     relative = (maps[0] + maps[1]) / (means[0] + means[1])

@@ -22,7 +22,7 @@ from ._typing import AnyArray, BoolArray, FloatArray, Progress
 from .bank import count_workers
 from .engines import Engine
 from .kernels import kernel_radius, sampled_kernel
-from .strips import cut_into_strips
+from .tiles import padded_tiles
 
 __all__ = ["GridRoots", "estimate_on_grid"]
 
@@ -72,15 +72,16 @@ def estimate_on_grid(
     )
     reach = kernel_radius(float(sigmas[-1])) + window // 2
     threads = count_workers(workers)
-    for strip in cut_into_strips((sharp, blurry), reach, 4 * sigmas.size):
-        sharp_part, blurry_part = strip.images
-        here = wanted[strip.rows]
+    done = 0
+    for place, (sharp_part, blurry_part) in padded_tiles((sharp, blurry), reach, 4 * sigmas.size):
+        here = wanted[place]
         misfit, energy = _misfit_and_energy(sharp_part, blurry_part, sigmas, window, engine, reach, here, threads)
         part = _solve_in_blocks(misfit, energy, sigmas, window, noise, threads)
         for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
-            getattr(result, name)[strip.rows][here] = getattr(part, name)
+            getattr(result, name)[place][here] = getattr(part, name)
+        done += here.size
         if progress is not None:
-            progress(strip.rows.stop / shape[0])
+            progress(done / wanted.size)
     return result
 
 

@@ -69,7 +69,9 @@ class BlurMap:
         real = np.float32 if np.asarray(self.variance_difference).dtype == np.float32 else np.float64
         types = {"variance_difference": real, "variance_stderr": real, "flags": np.uint8, "sharper": np.int8}
         for name, dtype in types.items():
-            array = np.array(getattr(self, name), dtype=dtype)
+            array = np.asarray(getattr(self, name), dtype=dtype)
+            if array.flags.writeable or array.base is not None:  # somebody could still change it
+                array = array.copy()
             if array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}; it must be that of variance_difference, {shape}")
             array.setflags(write=False)

@@ -61,18 +61,30 @@ def compare_sharpness(
 
 def compare_arrays(first: FloatArray, second: FloatArray, size: int = SHARPNESS_SIZE) -> Int8Array:
     """Compare two checked (H, W, C) images; see :func:`compare_sharpness`."""
-    difference = local_variance(first, size) - local_variance(second, size)
-    scale = max(float(np.ptp(first)), float(np.ptp(second))) ** 2
-    return np.where(np.abs(difference) <= EQUAL * scale, 0, np.sign(difference)).astype(np.int8)
+    contrast = max(float(np.ptp(first)), float(np.ptp(second)))
+    return compare_variances(local_variance(first, size), local_variance(second, size), contrast)
 
 
-def local_variance(image: FloatArray, size: int) -> FloatArray:
-    """Variance over a square around each pixel of a checked (H, W, C) image, mean of the channels."""
+def compare_variances(first: FloatArray, second: FloatArray, contrast: float) -> Int8Array:
+    """Compare local variances of two images whose intensities span ``contrast``."""
+    difference = first - second
+    return np.where(np.abs(difference) <= EQUAL * contrast**2, 0, np.sign(difference)).astype(np.int8)
+
+
+def local_variance(image: FloatArray, size: int, centre: FloatArray | None = None) -> FloatArray:
+    """Variance over a square around each pixel of a checked (H, W, C) image, mean of the channels.
+
+    ``centre`` is the mean intensity of each channel; a tile is given that of its whole image.
+    """
     from scipy import ndimage
 
     # Centred first: the difference of two large numbers would lose what flat areas hold.
-    centred = image - image.mean(axis=(0, 1))
-    box = (size, size, 1)
-    mean = ndimage.uniform_filter(centred, box)
-    variance = ndimage.uniform_filter(centred**2, box) - mean**2
+    centred = image - (image.mean(axis=(0, 1)) if centre is None else centre)
+    # Not uniform_filter: its running sums depend, in the last digits, on where the image begins.
+    box = np.full(size, 1 / size)
+
+    def mean(values: FloatArray) -> FloatArray:
+        return np.asarray(ndimage.correlate1d(ndimage.correlate1d(values, box, axis=0), box, axis=1))
+
+    variance = mean(centred**2) - mean(centred) ** 2
     return np.maximum(variance, 0).mean(axis=2)

@@ -33,7 +33,7 @@ from .bank import count_workers
 from .engines import Engine
 from .kernels import band_limited_kernel, kernel_radius, noise_gain
 from .settings import Sharper
-from .strips import cut_into_strips
+from .tiles import padded_tiles
 
 __all__ = ["Nodes", "WindowFit", "estimate_in_windows", "signed_nodes"]
 
@@ -115,18 +115,19 @@ def estimate_in_windows(
     fit = WindowFit(s, stderr, power, np.empty((height, width), dtype=bool))
     reach = nodes.reach + window // 2
     planes = (first.shape[2] + 4) * nodes.s.size
-    for strip in cut_into_strips((first, second, weight), reach, planes):
-        one, two, usable_part = strip.images
-        part = _fit_strip(one, two, usable_part, nodes, window, noise, engine, count_workers(workers))
+    done = 0
+    for place, (one, two, usable_part) in padded_tiles((first, second, weight), reach, planes):
+        part = _fit_tile(one, two, usable_part, nodes, window, noise, engine, count_workers(workers))
         inner = (slice(reach, part.s.shape[0] - reach), slice(reach, part.s.shape[1] - reach))
         for name in ("s", "stderr", "power", "at_limit"):
-            getattr(fit, name)[strip.rows] = getattr(part, name)[inner]
+            getattr(fit, name)[place] = getattr(part, name)[inner]
+        done += s[place].size
         if progress is not None:
-            progress(strip.rows.stop / height)
+            progress(done / s.size)
     return fit
 
 
-def _fit_strip(
+def _fit_tile(
     first: FloatArray,
     second: FloatArray,
     weight: FloatArray,

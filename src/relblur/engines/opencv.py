@@ -28,8 +28,6 @@ def filter_separable(image: AnyArray, kernel: FloatArray, mode: str = "reflect")
 
 def box_mean(image: FloatArray, size: int) -> FloatArray:
     """Mean over a ``size`` x ``size`` square, mirrored at the border."""
-    import cv2
-
-    if size // 2 >= min(image.shape):
-        return reference.box_mean(image, size)
-    return np.asarray(cv2.boxFilter(image, -1, (size, size), borderType=cv2.BORDER_REFLECT))
+    # Not cv2.boxFilter: its running sums carry rounding errors from wherever the image begins,
+    # and tiles would differ from the whole in the last digits. Up to 9 x 9 this is as fast.
+    return filter_separable(image, np.full(size, 1 / size))

@@ -50,7 +50,9 @@ class PairNoise:
         level = np.arange((len(positive) - 1) * _FINER + 1) / _FINER
         # e and de/dlevel as the stack reads them: the cubic through four levels, which passes over the kink at s = 0.
         value, slope = cubic_weights(level, len(positive))
-        to_s = -1 / (STEP * relative_scale(SOFTENING * np.sinh(level * STEP + np.arcsinh(stack.s_levels[0] / SOFTENING))))
+        to_s = -1 / (
+            STEP * relative_scale(SOFTENING * np.sinh(level * STEP + np.arcsinh(stack.s_levels[0] / SOFTENING)))
+        )
         change = np.diff(np.eye(len(positive)), axis=0)
         return NoiseTables(
             own=gain.q0 * np.where(positive, n2 + f2, n1 + f1),
@@ -134,10 +136,15 @@ def _local_step(plane: Array) -> Array:
 
 
 def texture_free_noise(first: Array, second: Array, usable: NDArray[np.bool_]) -> float:
-    """Estimate the white noise of a pair of equal sensors from its flattest fifth.
+    """Estimate the white noise of a pair of equal sensors from its flattest fifth."""
+    power = texture_free_power(first, second)
+    return noise_of_power(power[usable] if usable.any() else power)
 
-    The mask ``[1 -2 1] x [1 -2 1] / 6`` has unit noise gain and no response to planes.  Where both images are textured
-    even the smaller of the two responses is too large, so its 20th percentile is taken; 1.18 undoes the bias low.
+
+def texture_free_power(first: Array, second: Array) -> Array:
+    """Return the local power of the least textured of all planes, as variance of white noise.
+
+    The mask ``[1 -2 1] x [1 -2 1] / 6`` has unit noise gain and no response to planes.
     """
     k = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
     power = [
@@ -145,9 +152,17 @@ def texture_free_noise(first: Array, second: Array, usable: NDArray[np.bool_]) -
         for image in (first, second)
         for plane in image
     ]
-    least = np.minimum.reduce(power)
+    return np.asarray(np.minimum.reduce(power))
+
+
+def noise_of_power(power: Array) -> float:
+    """Return the noise of the flattest fifth.
+
+    Where both images are textured even the smaller of the two responses is too large, so the 20th percentile is
+    taken; 1.18 undoes the bias low.
+    """
     # Running sums may leave a negative trace of a zero.
-    return 1.18 * float(np.sqrt(max(np.percentile(least[usable] if usable.any() else least, 20), 0.0)))
+    return 1.18 * float(np.sqrt(max(float(np.percentile(power, 20)), 0.0)))
 
 
 def estimate_noise(

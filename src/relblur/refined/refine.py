@@ -27,6 +27,7 @@ from .prepare import Pair, leading_colours, prepare
 from .propagate import follow_majority, propagate
 from .slope import SlopeField
 from .stack import blur, build_stack
+from .whole import Whole
 
 Array = NDArray[np.float32]
 
@@ -92,6 +93,7 @@ def refine(
     window: int = 9,
     workers: int = 1,
     progress: Callable[[float], None] | None = None,
+    whole: Whole | None = None,
 ) -> Refined:
     """Estimate how much blurrier ``second`` is than ``first`` at every pixel.
 
@@ -121,6 +123,9 @@ def refine(
         Threads; the result does not depend on it.
     progress : callable, optional
         Called with the share done, 0 to 1.
+    whole : Whole, optional
+        What a tile shares with the other tiles of its image, measured on (first, second) in the order of ``sharper``:
+        the sharper first where one is stated.  Scale, colours and noise are then not looked for here.
 
     Returns
     -------
@@ -150,6 +155,7 @@ def refine(
             window=window,
             workers=workers,
             progress=progress,
+            whole=whole,
         )
         return Refined(
             -result.s,
@@ -159,13 +165,13 @@ def refine(
             result.iterations,
             {**result.steps, "start": -result.steps["start"]},
         )
-    pair = prepare(first, second, valid)
-    images = leading_colours(pair.first, pair.second)
+    pair = prepare(first, second, valid, whole.limits if whole else None)
+    images = leading_colours(pair.first, pair.second, whole.directions if whole else None)
     if prefilter > 0:
         first, second = (np.stack([blur(plane, prefilter**2, "bandlimited") for plane in image]) for image in images)
         images = (first, second)
     relative = None if relative_variance is None else np.asarray(relative_variance, np.float32)
-    likelihood = _likelihood(pair, images, sharper == "auto", given, relative, prefilter, max_sigma, workers)
+    likelihood = _likelihood(pair, images, sharper == "auto", given, relative, prefilter, max_sigma, workers, whole)
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     coordinate = VARIANCE if sharper == "auto" else SIGMA
     return _descend(likelihood, coordinate, pair, texture, window, progress or (lambda share: None))
@@ -186,6 +192,7 @@ def _likelihood(
     prefilter: float,
     max_sigma: float,
     workers: int,
+    whole: Whole | None,
 ) -> Likelihood:
     """Build the residual stack of the (prefiltered) images, and the noise model of the pair they came from."""
     highest = max_sigma**2
@@ -199,8 +206,11 @@ def _likelihood(
         workers=workers,
     )
     best = best_fit(stack)
-    scaled = None if given is None else (given[0] / pair.unit, given[1] / pair.unit)
-    noise = estimate_noise(pair.first, pair.second, pair.usable, float(np.median(best)) / stack.gain.q0, scaled)
+    if whole is None:
+        scaled = None if given is None else (given[0] / pair.unit, given[1] / pair.unit)
+        noise = estimate_noise(pair.first, pair.second, pair.usable, float(np.median(best)) / stack.gain.q0, scaled)
+    else:
+        noise = whole.noise
     bounds = (stack.lowest if signed else _SMALLEST_SIGMA**2, stack.highest)
     trust = dithered_share(pair.second)
     if signed:  # either may be the blurrier one, the one that rounding flattens

@@ -1,0 +1,180 @@
+"""Tiles give the result of the whole: to the bit for the local methods, within a stated tolerance for the refined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from relblur import Flag, estimate, estimate_blur, refined_tiles, synth, tiles
+from relblur.tiles import blend_weights, cut_into_tiles, padded_tiles
+
+
+def _pair(image, rng):
+    """Blur both ways with a jump, add noise, store 8 bits with some clipped pixels."""
+    shape = image.shape[:2]
+    truth = np.array(synth.ramp(shape, -2.0, 2.5, axis=1))
+    truth[shape[0] // 3 : shape[0] // 2, shape[1] // 4 : shape[1] // 2] += 1.0
+    axis = -1 if image.ndim == 3 else None
+    pair = []
+    for field in (np.maximum(-truth, 0), np.maximum(truth, 0)):
+        made = synth.blur_with_map(image, field, channel_axis=axis)
+        noisy = 1.03 * made + 0.004 * rng.standard_normal(made.shape)
+        pair.append(np.rint(noisy.clip(0, 1) * 255).astype(np.uint8))
+    return pair[0], pair[1], truth
+
+
+@pytest.fixture(scope="module")
+def photograph():
+    from skimage import data
+
+    return _pair(data.astronaut()[:227, 100:413] / 255.0, np.random.default_rng(0))
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Cut as if the memory were small: outer tiles of 64 px with their margins, inner ones of 32."""
+    monkeypatch.setattr(tiles, "GRID", 32)
+    monkeypatch.setattr(estimate, "LOCAL_SIDE", 64)
+    monkeypatch.setattr(tiles, "WORKING_BYTES", 4 * 2**20)
+
+
+def _same_bits(one, two):
+    for name in ("variance_difference", "variance_stderr", "flags", "sharper"):
+        assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+
+
+CASES = {
+    "colour": {"channel_axis": -1},
+    "grey": {},
+    "prefilter": {"prefilter": 1.2},
+    "one side": {"sharper": "first", "channel_axis": -1},
+    "valid": {"valid": True},
+    "wide blur": {"sigmas": [1.0, 4.0, 6.5], "window": 15},
+    "reference engine": {"engine": "reference"},
+    "one thread": {"workers": 1},
+}
+
+
+@pytest.mark.parametrize("method", ["window", "paper"])
+@pytest.mark.parametrize("case", CASES)
+def test_local_methods_are_equal_to_the_bit(photograph, case, method, request):
+    options = dict(CASES[case])
+    if method == "paper" and "prefilter" in options:
+        options = {"noise": 0.01}
+    first, second, _ = photograph
+    if "channel_axis" not in options:
+        first, second = first[:, :, 1], second[:, :, 1]
+    if options.get("valid"):
+        options["valid"] = np.random.default_rng(1).random(first.shape[:2]) > 0.001
+    whole = estimate_blur(first, second, method=method, **options)
+    assert "tiles" not in whole.settings
+    request.getfixturevalue("small_tiles")
+    seen = []
+    cut = estimate_blur(first, second, method=method, progress=seen.append, **options)
+    assert cut.settings["tiles"] >= 8
+    assert len(seen) > cut.settings["tiles"]
+    assert seen == sorted(seen)
+    assert seen[-1] == 1
+    _same_bits(cut, whole)
+    assert np.isfinite(whole.sigma).mean() > 0.2  # there was something to compare
+    assert (whole.flags & np.uint8(Flag.CLIPPED)).any()
+
+
+def test_gaps_wider_than_a_margin_make_no_difference(photograph, request):
+    first = photograph[0][:, :, 1] / 255.0
+    second = photograph[1][:, :, 1] / 255.0
+    first[20:150, 60:250] = np.nan
+    second[180, ::7] = np.inf
+    whole = estimate_blur(first, second, method="window")
+    request.getfixturevalue("small_tiles")
+    _same_bits(estimate_blur(first, second, method="window"), whole)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "side", "margin"), [(500, 700, 96, 96), (1000, 97, 192, 10), (5, 9, 96, 1)]
+)
+def test_cores_cover_an_image_once_and_weights_sum_to_one(height, width, side, margin):
+    count, weight = np.zeros((height, width), int), np.zeros((height, width))
+    for tile in cut_into_tiles((height, width), side, margin):
+        count[tile.core] += 1
+        weight[tile.outer] += blend_weights(tile, (height, width), 20)
+        assert np.ones((height, width))[tile.outer][tile.inside].shape == np.ones((height, width))[tile.core].shape
+        for core, outer, length in zip(tile.core, tile.outer, (height, width), strict=True):
+            assert outer.start == 0 or core.start - outer.start >= margin
+            assert outer.stop == length or outer.stop - core.stop >= margin
+            assert outer.start % tiles.GRID == 0
+    assert (count == 1).all()
+    assert_allclose(weight, 1)
+
+
+@pytest.mark.parametrize("reach", [3, 40])
+def test_a_padded_tile_is_cut_from_the_mirrored_image(reach, monkeypatch):
+    monkeypatch.setattr(tiles, "WORKING_BYTES", 8 * 60**2)
+    image = np.random.default_rng(0).random((30, 75, 2))
+    padded = np.pad(image, ((reach, reach), (reach, reach), (0, 0)), mode="symmetric")
+    parts = list(padded_tiles((image,), reach, 1))
+    assert len(parts) > 1
+    for (rows, columns), (part,) in parts:
+        assert_array_equal(part, padded[rows.start : rows.stop + 2 * reach, columns.start : columns.stop + 2 * reach])
+
+
+@pytest.fixture(scope="module")
+def refined_both_ways():
+    """The refined map of a pair, whole and in tiles much smaller than those in use, and the truth."""
+    from skimage import data
+
+    first, second, truth = _pair(data.astronaut()[:, :, 1] / 255.0, np.random.default_rng(0))
+    whole = estimate_blur(first, second)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refined_tiles, "TILE_BYTES", refined_tiles.BYTES_PER_PIXEL * 384**2)
+        cut = estimate_blur(first, second)
+    assert "tiles" not in whole.settings
+    assert cut.settings["tiles"] >= 9
+    return whole, cut, truth
+
+
+def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
+    """The tolerance that docs/big_images.md states."""
+    whole, cut, truth = refined_both_ways
+    apart = np.abs(cut.variance_difference - whole.variance_difference) / whole.variance_stderr
+    assert np.median(apart) < 0.15
+    assert (apart < 1).mean() > 0.95
+    assert np.abs(cut.sigma - whole.sigma).mean() < 0.02
+    worse = np.abs(cut.sigma - truth).mean() / np.abs(whole.sigma - truth).mean()
+    assert worse < 1.1
+    assert_allclose(cut.settings["noise"], whole.settings["noise"], rtol=0.05)
+    assert (cut.flags == whole.flags).mean() > 0.97
+    assert (cut.sharper == whole.sharper).mean() > 0.97
+
+
+def test_no_seam_shows(refined_both_ways):
+    """Differences to the whole are no larger across the borders of tiles than elsewhere."""
+    whole, cut, _ = refined_both_ways
+    step = np.abs(np.diff(cut.variance_difference - whole.variance_difference, axis=1)).mean(axis=0)
+    borders = [tile.core[1].start for tile in cut_into_tiles(whole.shape, 192, 96) if tile.core[1].start]
+    at_borders = np.mean([step[border - 2 : border + 1].mean() for border in set(borders)])
+    assert at_borders < 3 * step.mean()
+
+
+def test_refined_tiles_take_every_option(photograph):
+    """Colour, a stated side, given noise, valid and prefilter reach the tiles: a swap flips the sign and no more."""
+    first, second, _ = photograph
+    valid = np.ones(first.shape[:2], bool)
+    valid[40:60, 150:170] = False
+    options = {"channel_axis": -1, "valid": valid, "prefilter": 1.0}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(refined_tiles, "MARGIN", 32)
+        patch.setattr(refined_tiles, "PASSAGE", 16)
+        patch.setattr(tiles, "GRID", 32)
+        patch.setattr(refined_tiles, "TILE_BYTES", refined_tiles.BYTES_PER_PIXEL * 160**2)
+        cut = estimate_blur(first, second, sharper="first", noise=(0.004, 0.006), **options)
+        swapped = estimate_blur(second, first, sharper="second", noise=(0.006, 0.004), **options)
+    assert cut.settings["tiles"] == swapped.settings["tiles"] >= 6
+    assert_allclose(cut.settings["noise"], (0.004, 0.006), rtol=1e-5)
+    assert_allclose(swapped.settings["noise"], (0.006, 0.004), rtol=1e-5)
+    assert_allclose(cut.variance_difference, -swapped.variance_difference, rtol=1e-6)
+    assert_allclose(cut.variance_stderr, swapped.variance_stderr, rtol=1e-6)
+    assert (cut.flags[40:60, 150:170] & np.uint8(Flag.INVALID)).all()
+    assert np.isnan(cut.sigma[40:60, 150:170]).all()
+    assert np.isfinite(cut.sigma[valid]).all()
