@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import InputError, decimate
+from relblur import InputError, decimate, decimation
 from relblur.decimation import decimation_kernel
 
 
@@ -128,3 +128,11 @@ def test_more_taps_cut_more_steeply():
 def test_bad_values_are_refused_by_name(factor, keywords, message):
     with pytest.raises(InputError, match=message):
         decimate(np.zeros((40, 50)), factor, **keywords)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 4, 6])
+def test_bands_equal_the_whole_to_the_bit(factor, monkeypatch):
+    image = np.random.default_rng(0).integers(0, 256, (211, 83, 3), dtype=np.uint8)
+    whole = decimate(image, factor, channel_axis=-1)
+    monkeypatch.setattr(decimation, "BAND_PIXELS", 1)
+    assert_array_equal(decimate(image, factor, channel_axis=-1), whole)

@@ -10,14 +10,20 @@ at D = 5. A composite factor is done prime by prime, as the paper decimates twic
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 
-from ._typing import ArrayLike, FloatArray
+from ._typing import AnyArray, ArrayLike, FloatArray
+from .bank import count_workers
 from .errors import InputError
-from .inputs import as_image, as_positive
+from .inputs import as_positive, check_image, unit_float
 from .settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH
 
 __all__ = ["decimate", "decimation_kernel"]
+
+#: Pixels read at a time.
+BAND_PIXELS = 1_000_000
 
 
 def decimation_kernel(factor: int, half_width: int = DECIMATE_HALF_WIDTH, beta: float = DECIMATE_BETA) -> FloatArray:
@@ -61,7 +67,7 @@ def decimate(
     >>> decimate(np.ones((433, 625)), 2).shape
     (217, 313)
     """
-    array = as_image(image, channel_axis=channel_axis)
+    array = check_image(image, channel_axis=channel_axis)
     if isinstance(factor, bool) or not isinstance(factor, (int, np.integer)) or factor < 1:
         raise InputError(f"factor must be a whole number >= 1, got {factor!r}")
     if isinstance(half_width, bool) or not isinstance(half_width, (int, np.integer)) or half_width < 1:
@@ -71,9 +77,33 @@ def decimate(
         raise InputError(
             f"factor={factor} exceeds the image's shorter side, {min(array.shape[:2])} px; use a smaller one"
         )
-    for prime in _prime_factors(int(factor)):
-        array = _decimate_once(array, prime, round(half_width * prime / 2), beta)
-    return array
+    steps = [(prime, round(half_width * prime / 2)) for prime in _prime_factors(int(factor))]
+    reduced = _decimate_in_bands(array, int(factor), steps, beta)
+    return reduced if channel_axis is not None else reduced[:, :, 0]
+
+
+def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]], beta: float) -> FloatArray:
+    """Decimate bands of rows in threads; with the rows around that they need they equal the whole to the bit."""
+    height, width = (-(-length // factor) for length in array.shape[:2])
+    out = np.empty((height, width, array.shape[2]))
+    reach, scale = 0, 1
+    for prime, half_width in steps:
+        reach, scale = reach + half_width * scale, scale * prime
+    margin = -(-reach // factor)  # rows of the result
+    rows = max(16, BAND_PIXELS // (factor * array.shape[1]))
+
+    def reduce(top: int) -> None:
+        start, stop = max(top - margin, 0), min(top + rows + margin, height)
+        # Only the last band may end in the middle of a block: what lies beyond is mirrored.
+        band = unit_float(array[start * factor : stop * factor])
+        for prime, half_width in steps:
+            band = _decimate_once(band, prime, half_width, beta)
+        bottom = min(top + rows, height)
+        out[top:bottom] = band[top - start : bottom - start]
+
+    with ThreadPoolExecutor(count_workers(None)) as pool:
+        list(pool.map(reduce, range(0, height, rows)))
+    return out
 
 
 def _decimate_once(array: FloatArray, factor: int, half_width: int, beta: float) -> FloatArray:

@@ -24,6 +24,7 @@ __all__ = [
     "as_pair",
     "as_positive",
     "as_sigmas",
+    "check_image",
     "check_pair",
     "grey",
     "unit_float",
@@ -148,13 +149,17 @@ def check_pair(
 
 def as_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> FloatArray:
     """Check one image and return it as float64 (H, W), or (H, W, C) with ``channel_axis``."""
-    array = _array(image, name)
-    stacked = _channels_last(array, name, channel_axis)
-    if not np.isfinite(stacked).all():
+    result = unit_float(check_image(image, name, channel_axis=channel_axis))
+    return result if channel_axis is not None else result[:, :, 0]
+
+
+def check_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> AnyArray:
+    """Check one image and return it as (H, W, C) of its own type."""
+    stacked = _channels_last(_array(image, name), name, channel_axis)
+    if np.issubdtype(stacked.dtype, np.floating) and not np.isfinite(stacked).all():
         count = int((~np.isfinite(stacked)).sum())
         raise InputError(f"{name} has {count} NaN or infinite values; replace them first (numpy.nan_to_num)")
-    result = unit_float(stacked)
-    return result if channel_axis is not None else result[:, :, 0]
+    return stacked
 
 
 def as_sigmas(sigmas: ArrayLike | Sequence[float], name: str = "sigmas") -> FloatArray:
