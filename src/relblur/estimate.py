@@ -112,8 +112,9 @@ def estimate_blur(
     Notes
     -----
     Large images are worked on in tiles, in bounded memory. ``"paper"`` and ``"window"`` give
-    the same numbers to the bit however they are cut (``engine="numba"``: to single precision). ``"refined"`` stays whole up to about a
-    megapixel; beyond, tiles overlap and are blended, and ``settings["tiles"]`` says how many.
+    the same numbers to the bit however they are cut (with ``engine="numba"`` to single
+    precision). ``"refined"`` stays whole up to about a megapixel; beyond, tiles overlap and
+    are blended, and ``settings["tiles"]`` says how many.
 
     Examples
     --------

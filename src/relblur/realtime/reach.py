@@ -1,6 +1,6 @@
 """What pixels without a value reach: they are rare, so this is a pass of its own.
 
-The rule is that of ``relblur.estimate``.
+The rule is that of ``relblur.flagging``.
 """
 
 from __future__ import annotations
