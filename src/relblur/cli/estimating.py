@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,7 @@ from .options import (
     SideOption,
     whole_numbers,
 )
-from .talk import UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
+from .talk import EXIT_DATA, UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
 
 __all__ = ["estimate", "evaluate"]
 
@@ -38,9 +39,9 @@ def estimate(
     method: MethodOption = MethodName.refined,
     sharper: SideOption = SideName.auto,
     decimate: Annotated[
-        int,
-        typer.Option(min=1, help="Reduce the resolution first, by this factor ('relblur optics' tells it)."),
-    ] = 1,
+        str,
+        typer.Option(help="Reduce the resolution first: a whole factor, or auto to choose it by the blur found."),
+    ] = "auto",
     max_sigma: Annotated[float, typer.Option(help="Largest blur to look for, px.")] = 5.0,
     window: Annotated[
         int | None, typer.Option(help="Side of the window of neighbours, odd.", show_default="by method")
@@ -69,55 +70,154 @@ def estimate(
     said. Writes the map (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, which
     image is sharper where, flags, the blurrier image re-made from the sharper, and
     overview.png, which shows them side by side.
+
+    FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted
+    patterns with a star, 'dir/*_near.png' 'dir/*_far.png'. Each pair then gets a folder of
+    its own in the output; pairs that are done are not done again.
     """
-    from ..estimate import estimate_blur
-    from ..matching import match_pair, noise_of
-    from ..pairs import read_light_pair
-    from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace, write_report, write_steps
-    from ..settings import MAX_SIGMA, PAPER_SIGMA_STEP
+    from ..batch import is_batch
+    from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace
 
     load_in_background("matplotlib.backends.backend_agg")  # the report will want it
-    pair = read_light_pair(first, second, linear=linear, gamma=gamma).decimated(decimate)
+    asked = _Asked(
+        method=method.value,
+        sharper=sharper.value,
+        factor=_factor(decimate),
+        max_sigma=max_sigma,
+        sigmas=_sigmas(max_sigma),
+        window=window,
+        noise=noise,
+        prefilter=prefilter,
+        align=align.value,
+        exposure=exposure.value,
+        linear=linear,
+        gamma=gamma,
+    )
+    if is_batch(first, second):
+        if save_steps is not None:
+            raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
+        _estimate_many(first, second, output, asked, force, as_json)
+        return
     refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
     if save_steps is not None:
         refuse_to_replace(save_steps, STEP_FILES, force)
-    sigmas: list[float] | None = None
-    if max_sigma != MAX_SIGMA:
-        count = round(max_sigma / PAPER_SIGMA_STEP)
-        if count < 1:
-            raise UsageError(f"--max-sigma must be at least {PAPER_SIGMA_STEP} px, got {max_sigma:g}")
-        sigmas = [PAPER_SIGMA_STEP * (m + 1) for m in range(count)]
+    summary = _estimate_one(first, second, output, asked, save_steps, force)
+    if as_json:
+        print_json(summary)
+    else:
+        size = f"{summary['width']}x{summary['height']}"
+        print_table(f"{first.name} and {second.name}, {size}", ("", ""), _summary_rows(summary))
+    say(f"look at {output / 'overview.png'}")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The options that a result depends on."""
+
+    method: str
+    sharper: str
+    factor: int | None  #: None: choose it
+    max_sigma: float
+    sigmas: list[float] | None
+    window: int | None
+    noise: float | None
+    prefilter: float
+    align: str
+    exposure: str
+    linear: bool
+    gamma: float | None
+
+
+def _factor(text: str) -> int | None:
+    if text == "auto":
+        return None
+    if not (text.isascii() and text.isdigit()) or int(text) < 1:
+        raise UsageError(f"--decimate must be a whole number >= 1, or auto; got {text!r}")
+    return int(text)
+
+
+def _sigmas(max_sigma: float) -> list[float] | None:
+    from ..settings import MAX_SIGMA, PAPER_SIGMA_STEP
+
+    if max_sigma == MAX_SIGMA:
+        return None
+    if not PAPER_SIGMA_STEP <= max_sigma < 1000:
+        raise UsageError(f"--max-sigma must be at least {PAPER_SIGMA_STEP} px and below 1000, got {max_sigma:g}")
+    return [PAPER_SIGMA_STEP * (m + 1) for m in range(round(max_sigma / PAPER_SIGMA_STEP))]
+
+
+def _estimate_one(
+    first: Path, second: Path, output: Path, asked: _Asked, save_steps: Path | None = None, force: bool = False
+) -> dict[str, Any]:
+    """Read a pair, estimate it, write everything, and return the summary."""
+    from ..estimate import estimate_blur
+    from ..matching import match_pair, noise_of
+    from ..pairs import read_light_pair
+    from ..report import write_report, write_steps
+    from ..resolution import choose_resolution
+
     start = time.perf_counter()
-    pair = match_pair(pair, align=align.value, exposure=exposure.value)
+    pair = read_light_pair(first, second, linear=asked.linear, gamma=asked.gamma)
+    factor, chosen = asked.factor, None
+    if factor is None:
+        clipped = pair.clipped_in_either
+        choice = choose_resolution(pair.first, pair.second, asked.max_sigma, None if clipped is None else ~clipped)
+        factor, chosen = choice.factor, choice.describe()
+    full_size = pair.size
+    pair = pair.decimated(factor)
+    pair = match_pair(pair, align=asked.align, exposure=asked.exposure)
     for note in pair.notes:
         say(f"relblur: {note}")
     with progress_bar(f"estimating, {pair.size}") as report:
         blur_map = estimate_blur(
             pair.first,
             pair.second,
-            sharper=sharper.value,
-            method=method.value,
-            sigmas=sigmas,
-            window=window,
-            noise=noise if noise is not None else noise_of(pair),
-            prefilter=prefilter,
+            sharper=asked.sharper,
+            method=asked.method,
+            sigmas=asked.sigmas,
+            window=asked.window,
+            noise=asked.noise if asked.noise is not None else noise_of(pair),
+            prefilter=asked.prefilter,
             valid=pair.valid,
             clipped=pair.clipped_in_either,
             channel_axis=pair.channel_axis,
             progress=report,
         )
+    decimation = {"decimate": factor, "full_size": full_size, "decimate_because": chosen or "asked for"}
+    blur_map = replace(blur_map, settings={**blur_map.settings, **decimation})
     seconds = time.perf_counter() - start
     summary = write_report(output, pair, blur_map, force=True)
     summary["notes"] = list(pair.notes)
     if save_steps is not None:
         write_steps(save_steps, pair, blur_map, force=force)
         say(f"steps: {save_steps}")
-    summary["seconds"] = seconds
+    return {**summary, "seconds": seconds}
+
+
+def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force: bool, as_json: bool) -> None:
+    """Estimate all pairs of two folders or patterns; exit code 3 if some failed."""
+    from ..batch import Outcome, find_jobs, run_batch
+
+    jobs = find_jobs(first, second)
+
+    def tell(behind: int, outcome: Outcome) -> None:
+        say(f"{behind}/{len(jobs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
+
+    def work(one: Path, two: Path, folder: Path) -> None:
+        _estimate_one(one, two, folder, asked)
+
+    outcomes = run_batch(jobs, output, asdict(asked), work, force=force, tell=tell)
+    failed = [each for each in outcomes if each.state == "failed"]
+    counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
     if as_json:
-        print_json(summary)
+        print_json({**counts, "failures": {each.name: each.error for each in failed}})
     else:
-        print_table(f"{first.name} and {second.name}, {pair.size}", ("", ""), _summary_rows(summary))
-    say(f"look at {output / 'overview.png'}")
+        rows = [(state, str(count)) for state, count in counts.items()]
+        print_table(f"{len(outcomes)} pairs, results in {output}", ("", "pairs"), rows)
+        if failed:
+            print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
+    if failed:
+        raise typer.Exit(EXIT_DATA)
 
 
 @one_line_errors
@@ -172,8 +272,14 @@ def evaluate(
     print_table(f"{first.name} and {second.name}, method {method.value}", columns, rows)
 
 
+def _resolution(settings: dict[str, Any]) -> str:
+    chosen = str(settings["decimate_because"])
+    return f"decimated by {settings['decimate']}, as asked" if chosen == "asked for" else chosen
+
+
 def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
+        ("resolution", _resolution(summary["settings"])),
         ("pixels answered", f"{summary['answered_fraction']:.1%}"),
         ("first sharper", f"{summary['first_sharper_fraction']:.1%}"),
         ("second sharper", f"{summary['second_sharper_fraction']:.1%}"),

@@ -1,0 +1,203 @@
+"""Many pairs in one run: pairing, failures, resuming, and being killed at any moment."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from relblur import load, save, synth
+from relblur.batch import find_jobs, is_batch, run_batch
+from relblur.cli.app import app
+from relblur.errors import FileError, InputError
+
+QUICK = ("--method", "window")
+
+
+def _run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def folders(tmp_path, texture):
+    """Two folders with three good pairs, one damaged file and one file without a partner."""
+    near, far = tmp_path / "near", tmp_path / "far"
+    near.mkdir()
+    far.mkdir()
+    for number, blur_px in enumerate((0.8, 1.2, 1.6)):
+        save(near / f"scene{number}.png", synth.degrade(texture, bits=8))
+        save(far / f"scene{number}.png", synth.degrade(synth.blur_with_map(texture, blur_px), bits=8))
+    (near / "broken.png").write_bytes((near / "scene0.png").read_bytes()[:300])
+    save(far / "broken.png", np.zeros((20, 20), np.uint8))
+    save(near / "alone.png", np.zeros((20, 20), np.uint8))
+    (near / "notes.txt").write_text("not an image")
+    return near, far
+
+
+def _tree(folder):
+    return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_a_bad_pair_does_not_stop_the_others_and_is_named_at_the_end(folders, tmp_path):
+    out = tmp_path / "out"
+    result = _run("estimate", *folders, "-o", out, *QUICK, "--json")
+    assert result.exit_code == 3
+    summary = json.loads(result.stdout)
+    assert (summary["done"], summary["was done"], summary["failed"]) == (3, 0, 2)
+    assert "damaged or incomplete" in summary["failures"]["broken"]
+    assert "alone.png has no partner of the same name" in summary["failures"]["alone"]
+    assert sorted(p.name for p in out.iterdir()) == ["batch.json", "scene0", "scene1", "scene2"]
+    for number, blur_px in enumerate((0.8, 1.2, 1.6)):
+        found = load(out / f"scene{number}" / "blur_map.npz")
+        assert np.nanmedian(found.sigma) == pytest.approx(blur_px, rel=0.05)
+    assert "Traceback" not in result.output
+    report = json.loads((out / "batch.json").read_text())
+    assert [each["state"] for each in report["pairs"]].count("failed") == 2
+
+
+def test_a_second_run_does_only_what_is_missing(folders, tmp_path):
+    out = tmp_path / "out"
+    _run("estimate", *folders, "-o", out, *QUICK)
+    before = _tree(out)
+    (folders[0] / "broken.png").write_bytes((folders[0] / "scene0.png").read_bytes())
+    (folders[1] / "broken.png").write_bytes((folders[1] / "scene2.png").read_bytes())
+    (folders[0] / "alone.png").unlink()
+    result = _run("estimate", *folders, "-o", out, *QUICK)
+    assert result.exit_code == 0
+    assert "broken: done" in result.stderr
+    assert "scene1: was done" in result.stderr
+    after = _tree(out)
+    assert {name: when for name, when in after.items() if name in before and name != "batch.json"} == {
+        name: when for name, when in before.items() if name != "batch.json"
+    }
+    assert "broken/blur_map.npz" in after
+
+
+def test_other_options_or_files_are_not_taken_for_done(folders, tmp_path):
+    out = tmp_path / "out"
+    _run("estimate", *folders, "-o", out, *QUICK)
+    result = _run("estimate", *folders, "-o", out, *QUICK, "--window", 11, "--json")
+    assert result.exit_code == 3
+    assert "with other options; add --force" in json.loads(result.stdout)["failures"]["scene0"]
+    forced = _run("estimate", *folders, "-o", out, *QUICK, "--window", 11, "--json", "--force")
+    assert json.loads(forced.stdout)["done"] == 3
+    assert load(out / "scene0" / "blur_map.npz").settings["window"] == 11
+    save(folders[0] / "scene1.png", np.zeros((20, 20), np.uint8))
+    changed = _run("estimate", *folders, "-o", out, *QUICK, "--window", 11, "--json")
+    assert "made from other files" in json.loads(changed.stdout)["failures"]["scene1"]
+    (out / "scene2" / "made_from.json").unlink()
+    foreign = _run("estimate", *folders, "-o", out, *QUICK, "--window", 11, "--json")
+    assert "not from such a run" in json.loads(foreign.stdout)["failures"]["scene2"]
+
+
+def test_patterns_pair_by_what_the_star_stands_for(tmp_path, texture):
+    for name in ("a", "b"):
+        save(tmp_path / f"{name}_near.png", synth.degrade(texture, bits=8))
+        save(tmp_path / f"{name}_far.png", synth.degrade(synth.blur_with_map(texture, 1.5), bits=8))
+    patterns = (tmp_path / "*_near.png", tmp_path / "*_far.png")
+    assert is_batch(*patterns)
+    assert [job.name for job in find_jobs(*patterns)] == ["a", "b"]
+    result = _run("estimate", *patterns, "-o", tmp_path / "out", *QUICK)
+    assert result.exit_code == 0
+    assert (tmp_path / "out" / "a" / "overview.png").exists()
+
+
+def test_what_cannot_be_paired_is_one_line(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no pair of images in common"):
+        find_jobs(tmp_path / "empty", tmp_path / "empty")
+    with pytest.raises(InputError, match="must have one star"):
+        find_jobs(tmp_path / "*_*.png", tmp_path / "*.png")
+    with pytest.raises(FileError, match="there is no folder"):
+        find_jobs(tmp_path / "nowhere" / "*.png", tmp_path / "*.png")
+    save(tmp_path / "empty" / "a.png", np.zeros((20, 20), np.uint8))
+    save(tmp_path / "empty" / "a.tif", np.zeros((20, 20), np.uint8))
+    with pytest.raises(InputError, match="have one name"):
+        find_jobs(tmp_path / "empty", tmp_path / "empty")
+    assert _run("estimate", tmp_path / "*.png", tmp_path / "b.png", "-o", tmp_path / "x").exit_code == 3
+    steps = _run("estimate", tmp_path, tmp_path, "-o", tmp_path / "x", "--save-steps", tmp_path / "s")
+    assert steps.exit_code == 2
+
+
+def test_an_unexpected_error_is_a_failure_of_its_pair_only(folders, tmp_path):
+    def work(first, _second, folder):
+        (folder / "half").write_text("half")
+        if "scene1" in first.name:
+            raise ZeroDivisionError("by\nzero")
+        if "scene2" in first.name:
+            raise MemoryError
+
+    out = tmp_path / "out"
+    outcomes = {each.name: each for each in run_batch(find_jobs(*folders), out, {}, work)}
+    assert outcomes["scene1"].error == "unexpected ZeroDivisionError: by zero"
+    assert "not enough memory" in outcomes["scene2"].error
+    assert outcomes["scene0"].state == "done"
+    assert sorted(p.name for p in out.iterdir()) == ["batch.json", "broken", "scene0"]
+
+
+KILLED = """
+import sys, time
+from pathlib import Path
+from relblur.batch import find_jobs, run_batch
+near, far, out = map(Path, sys.argv[1:])
+def work(first, second, folder):
+    for part in range(20):
+        (folder / str(part)).write_text("x" * 1000)
+        time.sleep(0.005)
+run_batch(find_jobs(near, far), out, {}, work)
+"""
+
+
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_half_done(tmp_path):
+    near, far, out = (tmp_path / name for name in ("near", "far", "out"))
+    for folder in (near, far):
+        folder.mkdir()
+        for number in range(8):
+            (folder / f"{number}.png").write_text("x")
+    command = [sys.executable, "-c", KILLED, str(near), str(far), str(out)]
+    finished: set[str] = set()
+    for kill in range(40):
+        process = subprocess.Popen(command)
+        deadline = time.monotonic() + 20
+        # Let it do a pair or two, then kill it at a moment that differs each time.
+        while process.poll() is None and time.monotonic() < deadline:
+            if out.is_dir() and len(_visible(out) - finished) >= 1:
+                time.sleep(0.013 * (kill % 7))
+                break
+            time.sleep(0.002)
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        now = _visible(out)
+        assert finished <= now  # nothing finished was lost
+        for name in now:
+            assert len(list((out / name).iterdir())) == 21  # whole, with made_from.json
+            assert all((out / name / str(part)).stat().st_size == 1000 for part in range(20))
+        finished = now
+        if len(finished) == 8:
+            break
+    assert len(finished) == 8
+    subprocess.run(command, check=True)
+    assert sorted(p.name for p in out.iterdir()) == sorted([*map(str, range(8)), "batch.json"])  # no remains
+
+
+def _visible(folder):
+    return {p.name for p in folder.iterdir() if not p.name.startswith(".") and p.is_dir()}
+
+
+def test_the_remains_of_a_living_run_are_left_alone(folders, tmp_path):
+    out = tmp_path / "out"
+    living, dead, ours = (out / f".scene0.{number}.part" for number in (os.getppid(), 2**22 + 12345, os.getpid()))
+    for path in (living, dead, ours):
+        path.mkdir(parents=True)
+    run_batch(find_jobs(*folders), out, {}, lambda *_: None)
+    assert living.exists()
+    assert not dead.exists()
+    assert not ours.exists()
