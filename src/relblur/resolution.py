@@ -4,7 +4,7 @@ A pair is decimated as far as helps, from the blur found in a quick look at a sm
 
 * The largest blur (the 95th percentile) must come to lie below the largest that is looked for,
   5 px in the paper: wider blur needs fewer pixels, whatever the size of the picture.
-* A picture of more than 0.8 megapixels is reduced towards that size, but no further than to a
+* A picture of more than half a megapixel is reduced towards that size, but no further than to a
   largest blur of 1 px. Then most of the map lies within the 0.5 to 5 px that the paper asks for;
   below, the relative error grows quickly (docs/big_images.md has the figures).
 """
@@ -23,7 +23,7 @@ from .inputs import unit_float
 __all__ = ["Resolution", "choose_resolution"]
 
 #: Size towards which large pictures are reduced, pixels.
-ENOUGH_PIXELS = 800_000
+ENOUGH_PIXELS = 500_000
 #: The largest blur is not reduced below this, px.
 LEAST_BLUR_PX = 1.0
 #: Size of the copy that is looked at, pixels.
