@@ -143,3 +143,9 @@ def test_bad_files_are_file_errors_in_one_line(tmp_path, make, message):
     assert "image.png" in str(error.value)
     assert isinstance(error.value, OSError)
     assert isinstance(error.value, RelblurError)
+
+
+def test_a_name_with_a_zero_byte_is_one_line():
+    with pytest.raises(FileError, match="cannot be read") as error:
+        imread("a\0b.png")
+    assert "\n" not in str(error.value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import stat
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -59,17 +60,30 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
         temporary.unlink(missing_ok=True)
 
 
-def read_bytes(path: PathLike) -> bytes:
-    """Return a file's content, or say in one line why it cannot be had."""
-    source = Path(path)
-    if source.is_dir():
-        raise FileError(f"{source} is a folder; name an image file in it")
+def check_readable(source: Path) -> None:
+    """Refuse what is not a file on disk: a pipe or a device would be waited for, or read, for ever."""
     try:
-        content = source.read_bytes()
+        kind = source.stat().st_mode
     except FileNotFoundError:
         raise FileError(f"there is no file {source}; check the path") from None
     except PermissionError:
         raise FileError(f"{source} may not be read by this user; check its permissions") from None
+    except (OSError, ValueError) as error:  # a loop of links, a name that is too long or holds a zero byte
+        raise FileError(f"{str(source)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if stat.S_ISDIR(kind):
+        raise FileError(f"{source} is a folder; name an image file in it")
+    if not stat.S_ISREG(kind):
+        raise FileError(f"{source} is a pipe or a device; name an image file")
+    if not os.access(source, os.R_OK):
+        raise FileError(f"{source} may not be read by this user; check its permissions")
+
+
+def read_bytes(path: PathLike) -> bytes:
+    """Return a file's content, or say in one line why it cannot be had."""
+    source = Path(path)
+    check_readable(source)
+    try:
+        content = source.read_bytes()
     except OSError as error:
         raise FileError(f"{source} cannot be read: {error.strerror or error}") from None
     if not content:
