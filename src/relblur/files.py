@@ -74,8 +74,6 @@ def check_readable(source: Path) -> None:
         raise FileError(f"{source} is a folder; name an image file in it")
     if not stat.S_ISREG(kind):
         raise FileError(f"{source} is a pipe or a device; name an image file")
-    if not os.access(source, os.R_OK):
-        raise FileError(f"{source} may not be read by this user; check its permissions")
 
 
 def read_bytes(path: PathLike) -> bytes:
@@ -84,6 +82,8 @@ def read_bytes(path: PathLike) -> bytes:
     check_readable(source)
     try:
         content = source.read_bytes()
+    except PermissionError:
+        raise FileError(f"{source} may not be read by this user; check its permissions") from None
     except OSError as error:
         raise FileError(f"{source} cannot be read: {error.strerror or error}") from None
     if not content:
