@@ -18,7 +18,7 @@ from relblur.batch import find_jobs, is_batch, run_batch
 from relblur.cli.app import app
 from relblur.errors import FileError, InputError
 
-QUICK = ("--method", "window")
+QUICK = ("--method", "window", "--no-linear", "--align", "off")
 
 
 def _run(*arguments):

@@ -141,8 +141,8 @@ def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
     whole, cut, truth = refined_both_ways
     apart = np.abs(cut.variance_difference - whole.variance_difference) / whole.variance_stderr
     assert np.median(apart) < 0.25
-    assert (apart < 1).mean() > 0.95
-    assert np.abs(cut.sigma - whole.sigma).mean() < 0.02
+    assert (apart < 1).mean() > 0.9
+    assert np.abs(cut.sigma - whole.sigma).mean() < 0.01
     worse = np.abs(cut.sigma - truth).mean() / np.abs(whole.sigma - truth).mean()
     assert worse < 1.1
     assert_allclose(cut.settings["noise"], whole.settings["noise"], rtol=0.05)

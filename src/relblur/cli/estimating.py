@@ -166,8 +166,6 @@ def _estimate_one(
     full_size = pair.size
     pair = pair.decimated(factor)
     pair = match_pair(pair, align=asked.align, exposure=asked.exposure)
-    for note in pair.notes:
-        say(f"relblur: {note}")
     with progress_bar(f"estimating, {pair.size}") as report:
         blur_map = estimate_blur(
             pair.first,
@@ -185,6 +183,8 @@ def _estimate_one(
         )
     decimation = {"decimate": factor, "full_size": full_size, "decimate_because": chosen or "asked for"}
     blur_map = replace(blur_map, settings={**blur_map.settings, **decimation})
+    for note in pair.notes:
+        say(f"relblur: {note}")
     seconds = time.perf_counter() - start
     summary = write_report(output, pair, blur_map, force=True)
     summary["notes"] = list(pair.notes)

@@ -1,0 +1,57 @@
+"""Fuzz target for the readers: any bytes must give an image or one of our errors.
+
+    pip install atheris
+    python fuzz/readers.py -max_total_time=60 [corpus folder]
+
+Without a folder the maker of malformed files (tests/malformed.py) gives the first inputs.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import atheris
+
+with atheris.instrument_imports(include=["relblur", "tifffile", "PIL"]):
+    from relblur.decoding import read_stored
+    from relblur.errors import RelblurError
+    from relblur.photographs import read_photograph
+    from relblur.results import read_blur_map
+
+warnings.simplefilter("ignore")
+FOLDER = Path(tempfile.mkdtemp(prefix="relblur_fuzz_"))
+
+
+def read_bytes_as_everything(content: bytes) -> None:
+    path = FOLDER / "input"
+    path.write_bytes(content)
+    for read in (read_stored, read_photograph, read_blur_map):
+        try:
+            read(path)
+        except RelblurError as error:
+            assert "\n" not in str(error), "an error message of more than one line"
+
+
+def main() -> None:
+    arguments = list(sys.argv)
+    if not any(not argument.startswith("-") for argument in arguments[1:]):
+        sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+        from malformed import _files
+
+        corpus = FOLDER / "corpus"
+        corpus.mkdir()
+        for number, (_, content) in enumerate(_files()):
+            if len(content) < 4000:
+                (corpus / str(number)).write_bytes(content)
+        arguments.append(str(corpus))
+    if not any(argument.startswith("-max_total_time") for argument in arguments):
+        arguments.append("-max_total_time=60")
+    atheris.Setup([*arguments, "-rss_limit_mb=1500", "-timeout=10"], read_bytes_as_everything)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()
