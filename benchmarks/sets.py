@@ -1,13 +1,13 @@
 """Photographed pairs of seven data sets through the whole chain, and whether each step pays for itself.
 
-    python benchmarks/sets.py [--data DIR] [--quick] [--whole] [--sets NAME ...] [--sheets DIR]
+    python benchmarks/sets.py [--data DIR] [--quick] [--whole] [--ablate N] [--sets NAME ...] [--sheets DIR]
 
 Every pair is run with the defaults of the command line; it gives a map or a refusal, which is
 printed. For colour pairs `explained` is printed: sigma from green, the share of the red and blue
 differences explained (linear light throughout, so that the rows of a table compare the same
 thing), with every combination of linear or stored values for the *estimate*, aligned or not, exposure
-matched or not. Only the middle 320 x 320 pixels are used unless --whole is given: seven estimates a
-pair take time. A refusal counts as no map, not as a zero. The score is taken on the aligned,
+matched or not. Only the middle 256 x 256 pixels are used unless --whole is given, and --ablate N
+switches steps off for the first N pairs of a set only: six estimates a pair take time. A refusal counts as no map, not as a zero. The score is taken on the aligned,
 exposure-matched light in every row: a step that is off is off for the estimate only.
 """
 
@@ -95,7 +95,7 @@ def explained(green: BlurMap, pair: FilePair) -> float:
     return float(1 - np.where(known, left, difference)[use].sum() / difference[use].sum())
 
 
-def run_set(data: Path, name: str, quick: bool, sheets: Path | None, side: int) -> dict[str, Any]:
+def run_set(data: Path, name: str, quick: bool, sheets: Path | None, side: int, ablate: int) -> dict[str, Any]:
     factor = SETS[name][2]
     pairs: list[dict[str, Any]] = []
     panels: list[Panel] = []
@@ -114,7 +114,7 @@ def run_set(data: Path, name: str, quick: bool, sheets: Path | None, side: int) 
         print(f"{name} {label}: {'; '.join(whole.notes[1:])}; answered {row['answered']:.0%}", flush=True)
         if sheets is not None:
             panels += [Panel(f"{name} {label}", whole.first), Panel("sigma (px)", found.sigma, "sigma", 4.0)]
-        if whole.first.ndim != 3:
+        if whole.first.ndim != 3 or len(pairs) > ablate:
             continue
         for step, options in ROWS.items():
             pair = prepared(first, second, factor, options, side) if options else whole
@@ -130,6 +130,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "../shared/data")
     parser.add_argument("--quick", action="store_true", help="two pairs of each set")
     parser.add_argument("--whole", action="store_true", help="whole pictures instead of their middles")
+    parser.add_argument("--ablate", type=int, default=10**9, help="pairs of each set to switch steps off for")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--sheets", type=Path, help="folder for contact sheets (not to be committed)")
     options = parser.parse_args()
@@ -138,15 +139,17 @@ def main() -> None:
         return
     warnings.simplefilter("ignore")
     print(machine.describe())
-    side = 10**9 if options.whole else 320
-    result = {name: run_set(options.data, name, options.quick, options.sheets, side) for name in options.sets}
-    print("\n| set | pairs | maps | refused | " + " | ".join(ROWS) + " |\n|---|" + "---|" * (len(ROWS) + 3))
-    for name, rows in result.items():
-        refused = sum("refused" in row for row in rows["pairs"])
-        scored = [row["explained"] for row in rows["pairs"] if row["explained"]]
+    side = 10**9 if options.whole else 256
+    result = {}
+    table = ["| set | pairs | maps | refused | scored | " + " | ".join(ROWS) + " |", "|---|" + "---|" * (len(ROWS) + 4)]
+    for name in options.sets:
+        rows = result[name] = run_set(options.data, name, options.quick, options.sheets, side, options.ablate)["pairs"]
+        refused = sum("refused" in row for row in rows)
+        scored = [row["explained"] for row in rows if row["explained"]]
         cells = [f"{np.mean([one[step] for one in scored]):.3f}" if scored else "-" for step in ROWS]
-        count = len(rows["pairs"])
-        print(f"| {name} | {count} | {count - refused} | {refused} | " + " | ".join(cells) + " |")
+        counts = [len(rows), len(rows) - refused, refused, len(scored)]
+        table.append(f"| {name} | " + " | ".join([*map(str, counts), *cells]) + " |")
+        print("\n" + "\n".join(table) + "\n", flush=True)
     print("\nwritten:", machine.write("sets", result))
 
 

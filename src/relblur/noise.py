@@ -179,7 +179,9 @@ def _fine_power(image: FloatArray) -> FloatArray:
 
 def _line(levels: FloatArray, variances: FloatArray) -> tuple[float, float]:
     """Return (a, b) >= 0 of ``a + b * level``, fitted to relative errors and robust to bins that are all texture."""
-    weight = 1 / np.maximum(variances, 1e-3 * float(variances.max()) + 1e-300)
+    if not float(variances.max()) > 1e-30:
+        return 0.0, 0.0
+    weight = 1 / np.maximum(variances, 1e-3 * float(variances.max()))
     a = b = 0.0
     for _ in range(10):
         design = np.stack([np.ones_like(levels), np.maximum(levels, 0)], axis=1) * weight[:, None]
