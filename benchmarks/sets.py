@@ -4,11 +4,11 @@
 
 Every pair is run with the defaults of the command line; it gives a map or a refusal, which is
 printed. For colour pairs `explained` is printed: sigma from green, the share of the red and blue
-differences explained (linear light throughout, so that the rows of a table compare the same
-thing), with every combination of linear or stored values for the *estimate*, aligned or not, exposure
-matched or not. Only the middle 256 x 256 pixels are used unless --whole is given, and --ablate N
-switches steps off for the first N pairs of a set only: six estimates a pair take time. A refusal counts as no map, not as a zero. The score is taken on the aligned,
-exposure-matched light in every row: a step that is off is off for the estimate only.
+differences explained, with every step on, and with each off. The score is taken on the aligned,
+exposure-matched light in every column, so that they compare the same thing: a step that is off is
+off for the estimate only. A refusal counts as no map, not as a zero. Only the middle 256 x 256
+pixels are used unless --whole is given, and --ablate N switches steps off for the first N pairs of a
+set only: six estimates a pair take time.
 """
 
 from __future__ import annotations

@@ -412,3 +412,76 @@ def test_estimate_takes_a_prefilter_and_says_so(tmp_path, grey_pair):
     done = run("estimate", *grey_pair, "-o", tmp_path / "out", "--method", "window", "--prefilter", "1", "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["settings"]["prefilter"] == 1.0
+
+
+# Light, alignment, exposure
+
+
+@pytest.fixture
+def camera_pair(tmp_path, colour):
+    """An 8-bit sRGB pair, blurred in light by 1.5 px; the second is shifted by (2, -3) px and 5 % brighter."""
+    from scipy import ndimage
+
+    from relblur.light import SRGB, encode_srgb
+
+    light = 0.8 * np.kron(SRGB.undo(colour, np.float64), np.ones((3, 3, 1)))
+    light = ndimage.gaussian_filter(light, (0.8, 0.8, 0))
+    blurred = synth.blur_with_map(light, 1.5, channel_axis=-1)
+    moved = 1.05 * blurred[8:-12, 13:-7]
+    paths = []
+    for name, image in (("near.png", light[10:-10, 10:-10]), ("far.png", moved)):
+        save(tmp_path / name, synth.degrade(encode_srgb(image), bits=8))
+        paths.append(tmp_path / name)
+    return paths
+
+
+def test_estimate_undoes_curve_motion_and_exposure_and_says_so(tmp_path, camera_pair):
+    done = run("estimate", *camera_pair, "-o", tmp_path / "out", "--json", "--sharper", "first")
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert summary["sigma_px_percentiles"]["50"] == pytest.approx(1.5, abs=0.03)
+    light, alignment, exposure = summary["notes"]
+    assert light == "light: 8-bit PNG, sRGB curve undone (usual for 8 bits)"
+    assert "second moved by -2.0" in alignment
+    assert "+3.0" in alignment
+    assert "of the frame lost" in alignment
+    assert "second multiplied by 0.95" in exposure
+    assert all(note in done.stderr for note in summary["notes"])
+    stored = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert stored["notes"] == summary["notes"]
+
+
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [
+        (("--align", "off", "--exposure", "off"), ["light: 8-bit PNG, sRGB curve undone (usual for 8 bits)"]),
+        (
+            ("--no-linear", "--align", "off", "--exposure", "off"),
+            ["light: 8-bit PNG, taken as linear (asked for)"],
+        ),
+        (
+            ("--gamma", "1.8", "--align", "off", "--exposure", "off"),
+            ["light: 8-bit PNG, gamma 1.8 undone (asked for)"],
+        ),
+    ],
+)
+def test_every_step_has_an_off_switch(tmp_path, camera_pair, options, notes):
+    done = run("estimate", *camera_pair, "-o", tmp_path / "out", "--json", "--method", "window", *options)
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["notes"] == notes
+
+
+def test_two_scenes_are_refused_in_one_line(tmp_path, camera_pair):
+    rng = np.random.default_rng(0)
+    grey = imread(camera_pair[0]).mean(axis=2)
+    other = np.kron(rng.random((40, 40)), np.ones((8, 8)))[: grey.shape[0], : grey.shape[1]]
+    save(tmp_path / "grey.png", grey)
+    save(tmp_path / "other.png", other)
+    said = failed(run("estimate", tmp_path / "grey.png", tmp_path / "other.png", "-o", tmp_path / "out"), 3)
+    assert "same scene" in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_gamma_and_no_linear_contradict_each_other(tmp_path, camera_pair):
+    said = failed(run("estimate", *camera_pair, "-o", tmp_path / "out", "--gamma", "2", "--no-linear"), 3)
+    assert "leave one of them out" in said

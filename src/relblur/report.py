@@ -108,6 +108,7 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
     ]
     panels_picture(folder / "overview.png", overview)
     summary = summarise(blur_map)
+    summary["notes"] = list(pair.notes)
     summary["remade_mean_absolute_error"] = float(np.nanmean(error)) if np.isfinite(error).any() else None
     with replacing(folder / "summary.json") as stream:
         stream.write(json.dumps(summary, indent=2).encode())

@@ -183,11 +183,10 @@ def _estimate_one(
         )
     decimation = {"decimate": factor, "full_size": full_size, "decimate_because": chosen or "asked for"}
     blur_map = replace(blur_map, settings={**blur_map.settings, **decimation})
-    for note in pair.notes:
-        say(f"relblur: {note}")
     seconds = time.perf_counter() - start
     summary = write_report(output, pair, blur_map, force=True)
-    summary["notes"] = list(pair.notes)
+    for note in pair.notes:
+        say(note)
     if save_steps is not None:
         write_steps(save_steps, pair, blur_map, force=force)
         say(f"steps: {save_steps}")
