@@ -146,7 +146,9 @@ def read_npz(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
             arrays = {name: archive[name] for name in archive.files}
         metadata = json.loads(str(arrays.pop("metadata")))
     except Exception as error:  # damaged archives raise many types, and an NPY is no archive
-        raise FileError(f"{path} is not a complete relblur file ({' '.join(str(error).split())}); save it again") from None
+        raise FileError(
+            f"{path} is not a complete relblur file ({' '.join(str(error).split())}); save it again"
+        ) from None
     if not isinstance(metadata, dict):
         raise FileError(f"{path} is not a relblur file: its metadata is not a table; save it again")
     return arrays, metadata
