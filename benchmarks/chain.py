@@ -22,9 +22,9 @@ import numpy as np
 import machine
 from photographs import RAMP_IMAGES
 from relblur import estimate_blur, save, synth
+from relblur.comparable import match_pair, noise_of
 from relblur.demo import photograph
 from relblur.light import SRGB, encode_srgb
-from relblur.matching import match_pair, noise_of
 from relblur.pairs import read_light_pair
 
 SHIFT, SCALE, GAIN, OFFSET, NOISE = (1.3, -0.7), 1.004, 1.08, 0.01, 0.003

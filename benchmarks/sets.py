@@ -24,8 +24,8 @@ import numpy as np
 
 import machine
 from relblur import BlurMap, RelblurError, estimate_blur, resynthesize
+from relblur.comparable import match_pair, noise_of
 from relblur.evaluate import observed_blurrier
-from relblur.matching import match_pair, noise_of
 from relblur.pairs import FilePair, read_light_pair
 from relblur.pictures import Panel, panels_picture
 

@@ -46,7 +46,7 @@ LAYERS = [
     {"alignment"},
     {"photographs"},
     {"io", "pairs", "pictures"},
-    {"matching", "report", "batch"},
+    {"comparable", "report", "batch"},
     {"demo"},
     {"reproduce", "bench"},
     {"cli"},

@@ -150,8 +150,8 @@ def _estimate_one(
     first: Path, second: Path, output: Path, asked: _Asked, save_steps: Path | None = None, force: bool = False
 ) -> dict[str, Any]:
     """Read a pair, estimate it, write everything, and return the summary."""
+    from ..comparable import match_pair, noise_of
     from ..estimate import estimate_blur
-    from ..matching import match_pair, noise_of
     from ..pairs import read_light_pair
     from ..report import write_report, write_steps
     from ..resolution import choose_resolution
