@@ -28,7 +28,6 @@ from .stack import ResidualStack
 
 Array = NDArray[np.float32]
 
-ALPHA = 7
 _OUTLIER = np.float32(1 / 25)
 
 
@@ -151,7 +150,7 @@ class Likelihood:
                 # The part of D that goes with e is noise: what is left is independent of e, and the score unbiased.
                 dc = dc - ec * share
                 d2 = dc * dc
-                alpha = np.maximum(1 - noise_d / (engine.box(d2, ALPHA) + np.float32(1e-30)), 0)
+                alpha = 1 - noise_d / np.maximum(engine.box(d2, 7), noise_d + np.float32(1e-30))
                 rho *= alpha
                 w += alpha * rho * d2
                 g += rho * ec * dc
