@@ -26,16 +26,21 @@ FOLDER = Path(tempfile.mkdtemp(prefix="relblur_fuzz_"))
 
 
 def read_bytes_as_everything(content: bytes) -> None:
+    """Read one input as every kind of file there is."""
     path = FOLDER / "input"
     path.write_bytes(content)
     for read in (read_stored, read_photograph, read_blur_map):
+        refusal = ""
         try:
             read(path)
         except RelblurError as error:
-            assert "\n" not in str(error), "an error message of more than one line"
+            refusal = str(error)
+        if "\n" in refusal:
+            raise AssertionError(f"an error message of more than one line: {refusal}")
 
 
 def main() -> None:
+    """Collect the first inputs and start."""
     arguments = list(sys.argv)
     if not any(not argument.startswith("-") for argument in arguments[1:]):
         sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))

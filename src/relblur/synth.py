@@ -223,7 +223,10 @@ def degrade(
     rng : Generator or seed
         Where the noise comes from; needed if ``noise > 0``.
     """
-    array = np.array(image, dtype=np.float64)
+    given = np.asarray(image)
+    if np.iscomplexobj(given) or not np.issubdtype(given.dtype, np.number):
+        raise InputError(f"image has dtype {given.dtype}; pass floats on a 0..1 scale")
+    array = given.astype(np.float64)
     if not noise >= 0:
         raise InputError(f"noise must be >= 0 on the image's scale, got {noise!r}")
     if noise:
@@ -234,6 +237,8 @@ def degrade(
         return array
     if bits not in (8, 16):
         raise InputError(f"bits must be 8, 16 or None, got {bits!r}")
+    if np.isnan(array).any():
+        raise InputError("image has NaN, which integers cannot hold; replace them first (numpy.nan_to_num)")
     full_scale = 2**bits - 1
     return np.rint(array.clip(0, 1) * full_scale).astype(np.uint8 if bits == 8 else np.uint16)
 
