@@ -36,15 +36,19 @@ def make_pair(folder: Path, megapixels: float, blurs: tuple[float, ...]) -> None
         for grain_px, strength in ((1.5, 25.0), (6.0, 60.0)):
             grain = cv2.GaussianBlur(rng.standard_normal((height, width), np.float32), (0, 0), grain_px)
             image[:, :, channel] += strength * grain
+    from relblur.light import encode_srgb
+
     np.clip(image, 5, 250, out=image)
+    image = (image / 255) ** 2  # as light
     second = np.empty_like(image)
     edges = np.linspace(0, height, len(blurs) + 1).astype(int)
     for top, bottom, blur in zip(edges[:-1], edges[1:], blurs, strict=True):
         start, stop = max(top - 50, 0), min(bottom + 50, height)
         second[top:bottom] = cv2.GaussianBlur(image[start:stop], (0, 0), blur)[top - start : bottom - start]
     for name, picture in (("first", image), ("second", second)):
-        picture += np.float32(0.8) * rng.standard_normal(picture.shape, np.float32)
-        cv2.imwrite(str(folder / f"{name}.png"), np.rint(picture.clip(0, 255)).astype(np.uint8)[:, :, ::-1])
+        picture += np.float32(0.002) * rng.standard_normal(picture.shape, np.float32)
+        stored = np.rint(encode_srgb(picture.clip(0, 1)) * 255).astype(np.uint8)
+        cv2.imwrite(str(folder / f"{name}.png"), stored[:, :, ::-1])
 
 
 def error_of(blur_map, factor: int, blurs: tuple[float, ...]) -> float:
@@ -60,10 +64,10 @@ def error_of(blur_map, factor: int, blurs: tuple[float, ...]) -> float:
 
 
 def run_method(folder: Path, method: str, blurs: tuple[float, ...]) -> dict[str, object]:
-    from relblur.decoding import read_image
     from relblur.estimate import estimate_blur
+    from relblur.photographs import read_photograph
 
-    first, second = (read_image(folder / f"{name}.png") for name in ("first", "second"))
+    first, second = (read_photograph(folder / f"{name}.png").light for name in ("first", "second"))
     seen: list[float] = []
     start, before = time.perf_counter(), time.process_time()
     found = estimate_blur(first, second, method=method, channel_axis=-1, progress=seen.append)

@@ -67,6 +67,7 @@ def results(tmp_path_factory):
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     last = next((line["starting"] for line in reversed(lines) if "starting" in line), "nothing")
     assert done.returncode == 0, f"the process died at {last}: {done.stderr[-2000:]}"
+    assert done.stderr == ""  # decoders written in C have a voice of their own
     return [line for line in lines if "name" in line]
 
 

@@ -256,7 +256,11 @@ def _exif_colour(exif: Any) -> tuple[int | None, str | None]:
 def _decode_with_opencv(content: bytes) -> AnyArray | None:
     import cv2
 
-    array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    before = cv2.setLogLevel(0)  # its decoders tell on stderr what they stumble over
+    try:
+        array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+    finally:
+        cv2.setLogLevel(before)
     if array is not None and array.ndim == 3:
         array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
     return array
