@@ -54,6 +54,14 @@ def test_colour_clipped_and_invalid_pixels_do_not_mislead(photograph):
     assert choice.largest_blur_px == pytest.approx(2.0, rel=0.1)
 
 
+def test_single_precision_light_gives_the_same_choice(photograph):
+    pair = _pair(photograph, 4.0)
+    light = [(image / 255).astype(np.float32) for image in pair]
+    whole, single = choose_resolution(*pair, 5.0), choose_resolution(*light, 5.0)
+    assert single.factor == whole.factor
+    assert single.largest_blur_px == pytest.approx(whole.largest_blur_px, rel=0.02)
+
+
 def test_without_texture_the_size_decides(monkeypatch):
     flat = np.full((300, 300), 100, np.uint8)
     assert choose_resolution(flat, flat, 5.0).factor == 1

@@ -256,11 +256,12 @@ def _exif_colour(exif: Any) -> tuple[int | None, str | None]:
 def _decode_with_opencv(content: bytes) -> AnyArray | None:
     import cv2
 
-    before = cv2.setLogLevel(0)  # its decoders tell on stderr what they stumble over
+    logging_of = cv2.utils.logging
+    before = logging_of.setLogLevel(logging_of.LOG_LEVEL_SILENT)  # its decoders tell stderr what they stumble over
     try:
         array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
     finally:
-        cv2.setLogLevel(before)
+        logging_of.setLogLevel(before)
     if array is not None and array.ndim == 3:
         array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
     return array
