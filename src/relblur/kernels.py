@@ -67,7 +67,8 @@ def sampled_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) 
     """
     d = np.arange(radius + 1.0)[:, None, None]
     taps = np.ceil(truncate * sigma - 1e-9)
-    weight = np.exp(-0.5 * (d / np.where(sigma > 0, sigma, 1.0)) ** 2)
+    # Below 1e-9 px the square would overflow; the kernel has been a delta for long.
+    weight = np.exp(-0.5 * (d / np.where(sigma > 0, np.maximum(sigma, 1e-9), 1.0)) ** 2)
     weight[d[:, 0, 0] > 0] *= taps >= d[1:]
     return weight
 
