@@ -154,18 +154,26 @@ def _estimate_one(
     from ..estimate import estimate_blur
     from ..pairs import read_light_pair
     from ..report import write_report, write_steps
-    from ..resolution import choose_resolution
+    from ..resolution import ENOUGH_PIXELS, choose_resolution
 
     start = time.perf_counter()
     pair = read_light_pair(first, second, linear=asked.linear, gamma=asked.gamma)
+    full_size = pair.size
+    # Motion and exposure look like blur. In a small picture they are removed before the blur is
+    # looked at; a large one is looked at in a copy so small that motion hardly counts.
+    small = pair.first.shape[0] * pair.first.shape[1] <= ENOUGH_PIXELS
+    if small or asked.factor == 1:
+        pair = match_pair(pair, align=asked.align, exposure=asked.exposure)
     factor, chosen = asked.factor, None
     if factor is None:
-        clipped = pair.clipped_in_either
-        choice = choose_resolution(pair.first, pair.second, asked.max_sigma, None if clipped is None else ~clipped)
+        usable = pair.valid
+        if pair.clipped_in_either is not None:
+            usable = ~pair.clipped_in_either if usable is None else usable & ~pair.clipped_in_either
+        choice = choose_resolution(pair.first, pair.second, asked.max_sigma, usable)
         factor, chosen = choice.factor, choice.describe()
-    full_size = pair.size
     pair = pair.decimated(factor)
-    pair = match_pair(pair, align=asked.align, exposure=asked.exposure)
+    if not (small or asked.factor == 1):
+        pair = match_pair(pair, align=asked.align, exposure=asked.exposure)
     with progress_bar(f"estimating, {pair.size}") as report:
         blur_map = estimate_blur(
             pair.first,
