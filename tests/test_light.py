@@ -223,12 +223,24 @@ def test_encoding_and_decoding_srgb_are_inverse():
 
 
 def test_clipped_pixels_are_those_at_the_top_of_the_file(tmp_path):
-    codes = np.zeros((4, 4, 3), np.uint8)
+    codes = np.full((4, 4, 3), 9, np.uint8)
     codes[1, 2, 0] = 255
     codes[3, 3] = 254
     save(tmp_path / "image.png", codes)
     _, photograph = imread(tmp_path / "image.png", return_info=True)
     assert np.argwhere(photograph.clipped).tolist() == [[1, 2]]
+
+
+def test_dark_areas_cut_off_at_black_are_marked_but_not_lone_zeros_nor_bright_colours(tmp_path):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(20, 200, (60, 90, 3), dtype=np.uint8)
+    codes[:, :30] = np.maximum(rng.normal(0, 8, (60, 30, 1)), 0).astype(np.uint8)  # noise around black
+    codes[30, 45] = 0
+    codes[:, 60:, 2] = 0  # no blue
+    save(tmp_path / "image.png", codes)
+    clipped = imread(tmp_path / "image.png", return_info=True)[1].clipped
+    assert clipped[:, :26].mean() > 0.95
+    assert not clipped[:, 36:].any()
 
 
 @pytest.mark.parametrize("top", [1023, 4095, 16383, 65535])

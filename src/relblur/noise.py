@@ -181,17 +181,18 @@ def _line(levels: FloatArray, variances: FloatArray) -> tuple[float, float]:
     """Return (a, b) >= 0 of ``a + b * level``, fitted to relative errors and robust to bins that are all texture."""
     if not float(variances.max()) > 1e-30:
         return 0.0, 0.0
-    weight = 1 / np.maximum(variances, 1e-3 * float(variances.max()))
+    light = np.maximum(levels, 0)
+    weight = 1 / np.maximum(variances, 1e-3 * float(variances.max())) ** 2
     a = b = 0.0
     for _ in range(10):
-        design = np.stack([np.ones_like(levels), np.maximum(levels, 0)], axis=1) * weight[:, None]
-        target = variances * weight
-        (a, b), *_ = np.linalg.lstsq(design, target, rcond=None)
-        if b < 0 or len(levels) < 2:
-            a, b = float(np.average(variances, weights=weight**2)), 0.0
-        elif a < 0:
-            a, b = 0.0, float((design[:, 1] * target).sum() / max(float((design[:, 1] ** 2).sum()), 1e-300))
-        fitted = np.maximum(a + b * np.maximum(levels, 0), 1e-300)
+        mass, middle, mean = weight.sum(), np.average(light, weights=weight), np.average(variances, weights=weight)
+        spread = float((weight * (light - middle) ** 2).sum())
+        b = float((weight * (light - middle) * (variances - mean)).sum()) / spread if spread > 1e-12 * mass else 0.0
+        b = max(b, 0.0)
+        a = float(mean - b * middle)
+        if a < 0:
+            a, b = 0.0, float((weight * light * variances).sum() / (weight * light**2).sum())
+        fitted = np.maximum(a + b * light, 1e-3 * float(variances.max()))
         excess = np.maximum(variances / fitted - 1, 0)
-        weight = 1 / (fitted * (1 + (excess / 0.3) ** 2))
+        weight = 1 / (fitted * (1 + (excess / 0.3) ** 2)) ** 2
     return float(a), float(b)

@@ -29,6 +29,13 @@ __all__ = ["Photograph", "read_photograph"]
 _SENSOR_TOPS = (1023, 4095, 16383)
 
 
+#: An area is crushed to black where more than this share of a window this wide is zero.
+_CRUSHED_SHARE = 0.15
+_CRUSHED_WINDOW = 7
+#: ... and its brightest channel below this share of the full scale on average.
+_CRUSHED_BELOW = 0.2
+
+
 @dataclass(frozen=True, eq=False)
 class Photograph:
     """A photograph as light, and how it came to be so.
@@ -38,7 +45,8 @@ class Photograph:
     light : (H, W) or (H, W, 3) array
         Linear light; 0..1 for integer files, whatever was stored for float files.
     clipped : (H, W) bool
-        Where a channel sits at the top of the file's range: the light was at least this much.
+        Where a channel sits at the top of the file's range (the light was at least this much),
+        and dark areas that are cut off at black.
     rounding : NoiseModel or None
         The noise that rounding to integers left in the light; None for floats.
     info : mapping
@@ -124,7 +132,27 @@ def _clipped(values: AnyArray) -> BoolArray:
     if values.dtype.itemsize == 2 and (highest := int(values.max())) in _SENSOR_TOPS:
         top = highest
     at_top = values >= top
-    return np.asarray(at_top.any(axis=2) if at_top.ndim == 3 else at_top)
+    clipped: BoolArray = np.asarray(at_top.any(axis=2) if at_top.ndim == 3 else at_top)
+    return clipped | _crushed(values)
+
+
+def _crushed(values: AnyArray) -> BoolArray:
+    """Return dark areas that were cut off at black.
+
+    Noise around black loses its lower half there: the mean rises, by another amount than in
+    the other photograph. A lone zero in a dark texture is no such area, nor is a bright one
+    without any blue.
+    """
+    if values.min() > 0:
+        return np.zeros(values.shape[:2], dtype=bool)
+    import cv2
+
+    planes = np.moveaxis(values, -1, 0) if values.ndim == 3 else values[None]
+    around = (_CRUSHED_WINDOW, _CRUSHED_WINDOW)
+    shares = [cv2.blur((plane == 0).astype(np.float32), around, borderType=cv2.BORDER_REFLECT) for plane in planes]
+    brightest = cv2.blur(planes.max(axis=0).astype(np.float32), around, borderType=cv2.BORDER_REFLECT)
+    dark = brightest < _CRUSHED_BELOW * np.iinfo(values.dtype).max
+    return np.asarray(dark & (np.maximum.reduce(shares) > _CRUSHED_SHARE))
 
 
 def _root(variance: tuple[float, float]) -> tuple[float, float]:
