@@ -21,6 +21,8 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/framework.py
 	$(BIN)/python benchmarks/accuracy.py --quick
 	$(BIN)/python benchmarks/real.py
+	$(BIN)/python benchmarks/chain.py --quick
+	$(BIN)/python benchmarks/sets.py --quick
 
 # The pictures in docs/, made by the program itself.
 figures: $(STAMP)
