@@ -3,12 +3,13 @@
 With residual ``e``, sensitivity ``D = -de/ds`` and variance ``v`` of the residual, the negative log-likelihood of a
 pixel is a robust function of ``y = e^2 / v``.  Its Gauss-Newton expansion is
 
-    information  w = rho D^2 / v            score  g = rho (e D / v + y v' / (2 v))        rho = 1 / (1 + y / 25)
+    information  w = rho D^2 / v            score  g = rho e D / v            rho = 1 / (1 + y / 25)
 
 (``rho`` is Cauchy's weight at five standard deviations: a dead pixel is an outlier, not evidence).  Three corrections:
 
-* *errors in variables*: ``v`` depends on ``s`` because blur averages the sharper image's noise, hence the ``v'``
-  term; and part of ``D^2`` is that noise, hence both are shrunk by ``alpha = 1 - n^2 r / mean(D^2)``.
+* *errors in variables*: the noise of the sharper image is in ``e`` and in ``D``, and ``e D`` would favour blur because
+  blur averages noise.  ``D - e mean(e D) / v``, with the mean that noise alone gives, is independent of ``e``: it takes
+  the place of ``D``.  Part of its square is noise too, hence it is shrunk by ``alpha = 1 - noise / mean(D^2)``.
 * *misfit*: ``v`` is the larger of the sensor's variance and the local mean of ``e^2``.  Real residuals are mostly the
   model's error (lens, occlusion), which varies over the image.
 * *inflation*: model error is correlated, so neighbouring pixels repeat each other.  The sandwich ratio
