@@ -61,12 +61,11 @@ def test_it_is_far_better_than_the_window_in_noise(brick):
 def test_errors_are_as_large_as_the_standard_error_says(brick):
     # The error of a plane has three degrees of freedom: one draw says little.
     truth = synth.ramp(brick.shape, 1, 2)
+    images = brick, synth.blur_with_map(brick, truth)
     shares = []
     for seed in range(2, 8):
         rng = np.random.default_rng(seed)
-        pair = [
-            synth.degrade(i, noise=0.005, bits=8, rng=rng) / 255 for i in (brick, synth.blur_with_map(brick, truth))
-        ]
+        pair = [synth.degrade(image, noise=0.005, bits=8, rng=rng) / 255 for image in images]
         found = estimate_blur(*pair, sharper="first")
         shares.append((np.abs(found.variance_difference - truth**2) <= found.variance_stderr).mean())
     assert 0.45 < np.mean(shares) < 0.85

@@ -6,8 +6,8 @@ slopes are found with the change ``delta`` of the map that they call for, as one
 
     sum w delta^2 / 2 - g delta  +  lambda h (z_j + delta_j - z_i - delta_i - p_ij)^2 / 2  +  mu h |grad p|^2 / 2
 
-on cells of 4 x 4 pixels: slopes vary slowly, and a flat area is then crossed as a thin plate would.  Only ``p`` is kept;
-the map is solved for anew, pixel by pixel, with these slopes.
+on cells of 4 x 4 pixels: slopes vary slowly, and a flat area is then crossed as a thin plate would.  Only ``p`` is
+kept; the map is solved for anew, pixel by pixel, with these slopes.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class SlopeField:
         open_down, rise_down = (a.T for a in _paths(z.T, edges.cut_down.T))
         problem = _Problem(
             _sum_cells(w) + np.float32(1e-4),
-            (between(lam, 0) * open_down, between(lam, 1) * open_right),
-            (between(bend, 0) * open_down, between(bend, 1) * open_right),
+            (_between(lam, 0) * open_down, _between(lam, 1) * open_right),
+            (_between(bend, 0) * open_down, _between(bend, 1) * open_right),
         )
         start = np.concatenate([np.zeros_like(lam)[None], self.cells])
         self.cells = problem.solve(_sum_cells(g), (rise_down, rise_right), start, steps)[1:]
@@ -68,7 +68,7 @@ class _Problem:
 
     def __init__(self, weight: Array, tie: tuple[Array, Array], bend: tuple[Array, Array]) -> None:
         self._tie = tie
-        # p_ij is the mean of two cells: its square is half the sum of their squares less a quarter of their difference's.
+        # p_ij is the mean of two cells: its square is half the sum of theirs less a quarter of their difference's.
         lumped = np.zeros((3, *weight.shape), np.float32)
         lumped[0] = weight
         down = np.stack([tie[0], bend[0], bend[0]])
@@ -116,7 +116,7 @@ def _pair_sum(a: Array, axis: int) -> Array:
     return np.asarray(a[far] + a[near])
 
 
-def between(a: Array, axis: int) -> Array:
+def _between(a: Array, axis: int) -> Array:
     """Return the mean of the two cells of each edge along an axis."""
     return _pair_sum(a, axis) * np.float32(0.5)
 
