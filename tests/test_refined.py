@@ -250,3 +250,10 @@ def test_the_solver_solves():
     wanted = rng.standard_normal(shape).astype(np.float32)
     found = system.solve(system.multiply(wanted), 60)
     assert_allclose(found, wanted, atol=0.02)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 3), (3, 50), (5, 7)])
+def test_the_smallest_pictures_have_an_answer(shape):
+    image = np.random.default_rng(10).random(shape)
+    found = estimate_blur(image, 0.9 * image, window=min(shape) - 1 + min(shape) % 2)
+    assert np.isfinite(found.variance_difference).all()

@@ -69,7 +69,7 @@ class _Problem:
     def __init__(self, weight: Array, tie: tuple[Array, Array], bend: tuple[Array, Array]) -> None:
         self._tie = tie
         # p_ij is the mean of two cells: its square is half the sum of theirs less a quarter of their difference's.
-        lumped = np.zeros((3, *weight.shape), np.float32)
+        lumped = np.full((3, *weight.shape), 1e-9, np.float32)  # a single cell has no slope
         lumped[0] = weight
         down = np.stack([tie[0], bend[0], bend[0]])
         right = np.stack([tie[1], bend[1], bend[1]])
