@@ -12,19 +12,28 @@ __version__ = "0.1.0"
 
 _HOME = {
     "BlurMap": "results",
+    "Camera": "camera",
+    "DepthMap": "depth_results",
     "Flag": "results",
     "Framework": "framework",
     "InputError": "errors",
     "PairScore": "results",
     "RelblurError": "errors",
+    "all_in_focus": "focusing",
+    "blur_to_depth": "depth",
+    "calibrate": "calibration",
     "compare_sharpness": "sharpness",
     "decimate": "decimation",
+    "depth_to_blur": "depth",
     "estimate_blur": "estimate",
+    "estimate_depth": "matching",
     "evaluate_pair": "evaluate",
     "gaussian_bank": "bank",
     "imread": "io",
+    "in_depth_range": "depth",
     "load": "io",
     "local_sharpness": "sharpness",
+    "refocus": "focusing",
     "resynthesize": "evaluate",
     "save": "io",
 }
@@ -36,16 +45,25 @@ if TYPE_CHECKING:
     from . import optics as optics
     from . import synth as synth
     from .bank import gaussian_bank as gaussian_bank
+    from .calibration import calibrate as calibrate
+    from .camera import Camera as Camera
     from .decimation import decimate as decimate
+    from .depth import blur_to_depth as blur_to_depth
+    from .depth import depth_to_blur as depth_to_blur
+    from .depth import in_depth_range as in_depth_range
+    from .depth_results import DepthMap as DepthMap
     from .errors import InputError as InputError
     from .errors import RelblurError as RelblurError
     from .estimate import estimate_blur as estimate_blur
     from .evaluate import evaluate_pair as evaluate_pair
     from .evaluate import resynthesize as resynthesize
+    from .focusing import all_in_focus as all_in_focus
+    from .focusing import refocus as refocus
     from .framework import Framework as Framework
     from .io import imread as imread
     from .io import load as load
     from .io import save as save
+    from .matching import estimate_depth as estimate_depth
     from .results import BlurMap as BlurMap
     from .results import Flag as Flag
     from .results import PairScore as PairScore

@@ -36,6 +36,7 @@ FLAG_COLOURS = {
     "no root": "#fd8d3c",
     "at limit": "#d7301f",
     "filled": "#74c476",
+    "out of range": "#54278f",
 }
 
 
