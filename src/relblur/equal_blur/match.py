@@ -1,0 +1,141 @@
+"""The refined estimator's likelihood, prior and descent, on the residuals of equal-blur matching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..camera import Camera
+from ..psf import Psf
+from ..refined import engine, uncertainty
+from ..refined.coordinate import SIGMA, VARIANCE, Coordinate
+from ..refined.likelihood import Likelihood
+from ..refined.noise import PairNoise, dithered_share, estimate_noise
+from ..refined.prepare import leading_colours, prepare
+from ..refined.prior import box_any
+from ..refined.refine import descend
+from ..refined.stack import STEP
+from .candidates import DepthAxis, NoisePower, UniformStack, depth_axis, noise_power, reach_px, residual_volume
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Inverse depth at every pixel, its standard error, where it comes from farther away, where it is at the end."""
+
+    u: NDArray[np.float64]
+    u_stderr: NDArray[np.float64]
+    filled: NDArray[np.bool_]
+    at_limit: NDArray[np.bool_]
+    noise: tuple[float, float]
+    levels: int
+
+
+@dataclass(frozen=True)
+class _AxisCoordinate(Coordinate):
+    """The axis itself; a unit of relative blur is as many levels everywhere."""
+
+    unit: float = 1.0
+
+    def scale(self, z: Array) -> Array:
+        """Return the change of ``z`` that stands for a relative change of blur by 1."""
+        return np.full_like(z, self.unit)
+
+
+@dataclass(frozen=True)
+class _MatchNoise(PairNoise):
+    """Noise of the residual: both images' enters, filtered."""
+
+    power: NoisePower
+
+    def tables(self, stack: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Return over the levels the variance of rounding, of noise, and the slope of the latter."""
+        total = self.sensor[0] ** 2 * self.power.of_first + self.sensor[1] ** 2 * self.power.of_second
+        floor = self.rounding[0] ** 2 * self.power.of_first + self.rounding[1] ** 2 * self.power.of_second
+        return floor, total, np.gradient(total, stack.s_levels)
+
+
+class _MatchLikelihood(Likelihood):
+    """The likelihood of matched residuals; bad pixels reach as far as the circle they are blurred with."""
+
+    reach: float = 0.0
+
+    def exclude_reach(self, s: Array) -> None:
+        """Give no weight to pixels whose circles reach an invalid one."""
+        if self._distance is not None:
+            self.weight = (self._distance > 1 + self.reach).astype(np.float32)
+
+
+def match(
+    first: NDArray[Any],
+    second: NDArray[Any],
+    camera: Camera,
+    psf: Psf,
+    *,
+    u_range: tuple[float, float],
+    side: str,
+    noise: tuple[float, float] | None,
+    valid: NDArray[np.bool_],
+    floor: float,
+    window: int,
+    workers: int,
+    progress: Callable[[float], None],
+) -> Matched:
+    """Estimate inverse depth from checked (H, W, C) images."""
+    pair = prepare(first, second, valid)
+    images = leading_colours(pair.first, pair.second)
+    axis = depth_axis(camera, u_range, side)
+    volume = residual_volume(*images, camera, psf, axis, floor, workers, lambda share: progress(0.3 * share))
+    power = noise_power(camera, psf, axis, floor)
+    total = power.of_first + power.of_second
+    reference = float(np.median(total))
+    best = _best_fit(volume, total / reference)
+    scaled = None if noise is None else (noise[0] / pair.unit, noise[1] / pair.unit)
+    sensor = estimate_noise(pair.first, pair.second, pair.usable, 2 * float(np.median(best)) / reference, scaled)
+    model = _MatchNoise(sensor.sensor, sensor.rounding, power)
+    stack = UniformStack(volume, axis.levels, power.gain(*sensor.sensor, axis.levels), workers)
+    trust = np.minimum(dithered_share(pair.first), dithered_share(pair.second))
+    likelihood = _MatchLikelihood(stack, model, best, (stack.lowest, stack.highest), trust, pair.distance)
+    likelihood.reach = reach_px(camera, axis) / 2
+    likelihood.noise_ratio = total / reference
+    base = SIGMA if axis.is_sigma else VARIANCE
+    coordinate = _AxisCoordinate(False, base.first_stiffness, base.most_stiffness, unit=axis.step / STEP)
+    texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
+    found = descend(likelihood, coordinate, pair, texture, window, lambda share: progress(0.3 + 0.7 * share))
+    return _answer(axis, found.s, found.s_stderr, _filled(likelihood, found.s, coordinate, window), model, pair.unit)
+
+
+def _best_fit(volume: Array, relative_noise: NDArray[np.float64]) -> Array:
+    """Return the least 5 x 5 mean of ``e^2`` over the levels, on the scale of the median level's noise."""
+    best: Array | None = None
+    for k, ratio in enumerate(relative_noise):
+        power = engine.box(np.square(volume[:, k]).mean(axis=0), 5) * np.float32(1 / ratio)
+        best = power if best is None else np.minimum(best, power)
+    assert best is not None
+    return best
+
+
+def _filled(likelihood: Likelihood, x: Array, coordinate: Coordinate, window: int) -> NDArray[np.bool_]:
+    """Return where the window around a pixel leaves its depth open."""
+    evidence = likelihood.evidence(x, inflate=True)
+    return np.asarray(box_any(evidence.w, window) * np.float32(window**2) * coordinate.scale(x) ** 2 < 1)
+
+
+def _answer(
+    axis: DepthAxis, x: Array, stderr: Array, filled: NDArray[np.bool_], noise: PairNoise, unit: float
+) -> Matched:
+    wide = x.astype(np.float64)
+    ends = (wide <= axis.levels[0] + 0.02 * axis.step) | (wide >= axis.levels[-1] - 0.02 * axis.step)
+    return Matched(
+        np.asarray(axis.u(wide)),
+        stderr.astype(np.float64) / abs(axis.gain),
+        filled,
+        ends,
+        (noise.sensor[0] * unit, noise.sensor[1] * unit),
+        len(axis.levels),
+    )
