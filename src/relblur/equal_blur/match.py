@@ -19,9 +19,14 @@ from ..refined.prepare import leading_colours, prepare
 from ..refined.prior import box_any
 from ..refined.refine import descend
 from ..refined.stack import STEP
-from .candidates import DepthAxis, NoisePower, UniformStack, depth_axis, noise_power, reach_px, residual_volume
+from .candidates import DepthAxis, NoisePower, UniformStack, depth_axis, noise_power, residual_volume
 
 Array = NDArray[np.float32]
+
+#: Square root of the least weight of a pixel at the border.
+BORDER_WEIGHT = 0.1
+#: The blur is known, so the axis bends with the scene alone: the prior may be stiffer than for a fitted Gaussian.
+MOST_STIFFNESS = 8.0
 
 
 @dataclass(frozen=True)
@@ -63,12 +68,24 @@ class _MatchNoise(PairNoise):
 class _MatchLikelihood(Likelihood):
     """The likelihood of matched residuals; bad pixels reach as far as the circle they are blurred with."""
 
-    reach: float = 0.0
+    def __init__(self, camera: Camera, axis: DepthAxis, *rest: Any) -> None:
+        self._camera, self._axis = camera, axis
+        super().__init__(*rest)
 
     def exclude_reach(self, s: Array) -> None:
-        """Give no weight to pixels whose circles reach an invalid one."""
+        """Give no weight to pixels whose circles reach an invalid one, and little to those that reach the border.
+
+        What lies beyond the border is mirrored, but the light that came from there was not.
+        """
+        u = self._axis.u(s)
+        constants = zip(self._camera.circle_constants_px_m, self._camera.focus_per_m, strict=True)
+        radius = np.maximum(*(np.abs(np.float32(c) * (u - np.float32(u_i))) for c, u_i in constants)) / 2
+        rows, columns = (np.minimum(np.arange(n), np.arange(n)[::-1]) for n in s.shape)
+        inside = np.minimum(rows[:, None], columns).astype(np.float32) + np.float32(0.5)
+        weight = np.square(np.clip(inside / (radius + 1), BORDER_WEIGHT, 1))
         if self._distance is not None:
-            self.weight = (self._distance > 1 + self.reach).astype(np.float32)
+            weight *= self._distance > 1 + radius
+        self.weight = np.asarray(weight, np.float32)
 
 
 def match(
@@ -100,11 +117,10 @@ def match(
     model = _MatchNoise(sensor.sensor, sensor.rounding, power)
     stack = UniformStack(volume, axis.levels, power.gain(*sensor.sensor, axis.levels), workers)
     trust = np.minimum(dithered_share(pair.first), dithered_share(pair.second))
-    likelihood = _MatchLikelihood(stack, model, best, (stack.lowest, stack.highest), trust, pair.distance)
-    likelihood.reach = reach_px(camera, axis) / 2
+    likelihood = _MatchLikelihood(camera, axis, stack, model, best, (stack.lowest, stack.highest), trust, pair.distance)
     likelihood.noise_ratio = total / reference
     base = SIGMA if axis.is_sigma else VARIANCE
-    coordinate = _AxisCoordinate(False, base.first_stiffness, base.most_stiffness, unit=axis.step / STEP)
+    coordinate = _AxisCoordinate(False, base.first_stiffness, max(base.most_stiffness, MOST_STIFFNESS), unit=axis.step / STEP)
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     found = descend(likelihood, coordinate, pair, texture, window, lambda share: progress(0.3 + 0.7 * share))
     return _answer(axis, found.s, found.s_stderr, _filled(likelihood, found.s, coordinate, window), model, pair.unit)
