@@ -297,7 +297,7 @@ def _depth_error(camera: Camera, samples: _Samples) -> float:
     relation = Relation.of(camera)
     errors = []
     for side in ("behind", "front"):
-        u, _ = relation.u(samples.s, np.zeros_like(samples.s), side)  # type: ignore[arg-type]
+        u, _ = relation.u(samples.s, np.zeros_like(samples.s), side)
         with np.errstate(invalid="ignore", divide="ignore"):
             errors.append(np.abs(samples.u / np.where(u > 0, u, np.nan) - 1))
     best = np.fmin(*errors)

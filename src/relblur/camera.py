@@ -74,7 +74,7 @@ class Camera:
     >>> camera.kind
     'focus'
     >>> round(float(camera.circle_px(1.5)[0]), 2)
-    25.18
+    25.19
     """
 
     focus_first_m: float
@@ -217,7 +217,8 @@ class Camera:
         missing = [name for name in ("focus_first_m", "focus_second_m") if name not in values]
         if missing:
             raise InputError(f"{source} lacks {' and '.join(missing)} (distance in focus, metres)")
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+        checked: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**checked)
 
     def save(self, path: PathLike) -> None:
         """Write the camera as TOML, or as JSON if the name ends in ``.json``."""

@@ -75,7 +75,7 @@ def camera_fields_from_exif(first: PathLike, second: PathLike | None, sensor_wid
         found["f_number"] = numbers[0] if len(set(numbers)) == 1 else (numbers[0], numbers[1])
     for name, tag in zip(("focus_first_m", "focus_second_m"), tags, strict=False):
         distance = tag.get(_SUBJECT_DISTANCE)  # 0xFFFFFFFF / 1 means infinity, 0 unknown
-        if _positive(distance):
+        if distance is not None and _positive(distance):
             found[name] = math.inf if float(distance) > 1e6 else float(distance)
     width = int(one["width"])
     found["image_width_px"] = width

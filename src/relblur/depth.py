@@ -180,7 +180,7 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
         raise InputError("the two apertures differ so much that one blur belongs to two distances in the range")
     from scipy.special import ndtr
 
-    low, high = sorted(float(relation.s(np.float64(u))) for u in (u_1, u_2))
+    low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))
     camera.check_width(blur_map.shape[1])
     s, stderr = blur_map.variance_difference, np.maximum(blur_map.variance_stderr, 1e-12)
     probability = np.asarray(ndtr((high - s) / stderr) - ndtr((low - s) / stderr))

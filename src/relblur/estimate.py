@@ -23,7 +23,7 @@ from .settings import MAX_SIGMA, METHODS, PAPER_WINDOW, SIDES, WINDOW_WINDOW, Sh
 from .sharpness import compare_arrays, local_variance
 from .window_method import LINEAR_BELOW, estimate_in_windows, signed_nodes
 
-__all__ = ["estimate_blur"]
+__all__ = ["check_noise", "estimate_blur"]
 
 #: A pixel is flat if its window leaves the blur this uncertain (relative standard error).
 FLAT_ABOVE = 0.5
@@ -142,7 +142,7 @@ def estimate_blur(
     window = (PAPER_WINDOW if method == "paper" else WINDOW_WINDOW) if window is None else window
     if method == "paper" and prefilter:
         raise InputError('prefilter is not part of method="paper"; leave it out or use "window" or "refined"')
-    given = _check_noise(noise)
+    given = check_noise(noise)
     request = Request(
         pair=pair,
         sharper=sharper,  # type: ignore[arg-type]
@@ -334,7 +334,8 @@ def _check_sigmas(sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, 
     return checked
 
 
-def _check_noise(noise: float | tuple[float, float] | None) -> tuple[float, float] | None:
+def check_noise(noise: float | tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return the noise of (first, second) as a pair, if it was given."""
     if noise is None:
         return None
     both = noise if isinstance(noise, (tuple, list)) else (noise, noise)

@@ -40,7 +40,7 @@ DECIMATE_BETA: Final = 10.0
 DISC_BLUR_CONSTANT: Final = 0.25
 
 #: Blur both images by this many px before depth is taken from a Gaussian's variance: real blur is disc-like.
-DEPTH_PREFILTER: Final = 1.5
+DEPTH_PREFILTER: Final = 1.75
 
 #: Blur range the paper recommends for real-time work, px (end of its section 3).
 RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)

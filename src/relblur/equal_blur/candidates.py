@@ -151,7 +151,7 @@ def reach_px(camera: Camera, axis: DepthAxis) -> int:
 
 
 def _transfers(
-    camera: Camera, psf: Psf, axis: DepthAxis, x: float, rows: NDArray[np.float64], columns: NDArray[np.float64]
+    camera: Camera, psf: Psf, axis: DepthAxis, x: float, rows: NDArray[Any], columns: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     u = float(axis.u(x))
     one, two = (
@@ -165,8 +165,8 @@ def _transfers(
 class NoisePower:
     """How much of each image's white noise is in the residual, over the levels.
 
-    ``of_first`` and ``of_second`` are variance gains, the ``slope_`` ones their counterparts for ``de/dx``, the ``step_``
-    ones for the difference between levels. ``independent`` is the share of pixels that do not repeat each other.
+    ``of_first`` and ``of_second`` are variance gains, the ``slope_`` ones their counterparts for ``de/dx``, the
+    ``step_`` ones for the difference between levels. ``independent`` is the share of pixels that do not repeat others.
     """
 
     of_first: NDArray[np.float64]
@@ -225,5 +225,5 @@ def noise_power(camera: Camera, psf: Psf, axis: DepthAxis, floor: float) -> Nois
             tables["s2"].append(mean(np.abs(of_second - filters[k - 1][1]) ** 2))
         total = np.abs(of_first) ** 2 + np.abs(of_second) ** 2
         shares.append(mean(total) ** 2 / mean(total**2))
-    arrays = [np.array(tables[name]) for name in ("v1", "v2", "d1", "d2", "s1", "s2")]
-    return NoisePower(*arrays, independent=float(np.median(shares)))
+    v1, v2, d1, d2, s1, s2 = (np.array(tables[name]) for name in ("v1", "v2", "d1", "d2", "s1", "s2"))
+    return NoisePower(v1, v2, d1, d2, s1, s2, float(np.median(shares)))

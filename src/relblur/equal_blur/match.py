@@ -120,7 +120,9 @@ def match(
     likelihood = _MatchLikelihood(camera, axis, stack, model, best, (stack.lowest, stack.highest), trust, pair.distance)
     likelihood.noise_ratio = total / reference
     base = SIGMA if axis.is_sigma else VARIANCE
-    coordinate = _AxisCoordinate(False, base.first_stiffness, max(base.most_stiffness, MOST_STIFFNESS), unit=axis.step / STEP)
+    coordinate = _AxisCoordinate(
+        False, base.first_stiffness, max(base.most_stiffness, MOST_STIFFNESS), unit=axis.step / STEP
+    )
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     found = descend(likelihood, coordinate, pair, texture, window, lambda share: progress(0.3 + 0.7 * share))
     return _answer(axis, found.s, found.s_stderr, _filled(likelihood, found.s, coordinate, window), model, pair.unit)
