@@ -20,6 +20,7 @@ from .inputs import Pair, as_choice, as_odd_size, as_pair
 from .psf import Psf, PsfLike, as_psf
 from .results import Flag
 from .settings import DEPTH_PREFILTER, MAX_SIGMA, WINDOW_WINDOW
+from .working_range import inverse_range
 
 __all__ = ["estimate_depth"]
 
@@ -195,7 +196,7 @@ def _inverse_range(
     """Return the range of ``u`` to look at, low and high, on the chosen side."""
     limit = math.inf if camera.focal_length_mm is None else 990 / camera.focal_length_mm
     if depth_range_m is None:
-        low, high = _followable(camera, shorter_px)
+        low, high = inverse_range(camera, min(MAX_SIGMA, shorter_px / 4))
     else:
         try:
             near, far = (float(z) for z in depth_range_m)
@@ -216,19 +217,6 @@ def _inverse_range(
             "widen the range or take the other side"
         )
     return low, high
-
-
-def _followable(camera: Camera, shorter_px: int) -> tuple[float, float]:
-    """Return the range of ``u`` at which the relative blur stays within ``MAX_SIGMA`` (and the image)."""
-    most = min(MAX_SIGMA, shorter_px / 4) ** 2
-    relation = Relation.of(camera)
-    if relation.a == 0:
-        ends = [(s - relation.c) / relation.b for s in (-most, most)]
-    else:
-        reach = math.sqrt(most / abs(relation.a))
-        ends = [relation.vertex - reach, relation.vertex + reach]
-    low, high = sorted(ends)
-    return max(low, 0.0), high
 
 
 def _sharper(camera: Camera) -> str:

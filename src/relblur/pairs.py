@@ -48,6 +48,18 @@ class FilePair:
         valid = ndimage.minimum_filter(usable.astype(np.uint8), 2 * factor - 1)[::factor, ::factor] > 0
         return FilePair(reduced[0], reduced[1], None if valid.all() else valid)
 
+    def linear(self) -> FilePair:
+        """Return the pair in linear light: 8-bit images with the sRGB curve undone, as 16 bits; others as they are.
+
+        The full scale stays the full scale, so that clipped pixels are still seen to be.
+        """
+        if self.first.dtype != np.uint8 or self.second.dtype != np.uint8:
+            return self
+        code = np.arange(256) / 255
+        light = np.where(code <= 0.04045, code / 12.92, ((code + 0.055) / 1.055) ** 2.4)
+        table = np.rint(65535 * light).astype(np.uint16)
+        return FilePair(table[self.first], table[self.second], self.valid)
+
     def grey(self) -> FilePair:
         """Return the pair as grey floats with the usual luma weights."""
         if self.first.ndim == 2:
