@@ -18,7 +18,8 @@ from .pairs import FilePair
 from .pictures import Panel, lines_picture, panels_picture, photo
 from .report import prepare_folder
 from .results import Flag
-from .working_range import ASSUMED_STDERR_PX2, resolution_at, working_range_m
+from .settings import ASSUMED_STDERR_PX2
+from .working_range import resolution_at, working_range_m
 
 __all__ = ["DEPTH_FILES", "camera_picture", "depth_picture", "summarise_depth", "write_depth_report"]
 

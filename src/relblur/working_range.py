@@ -11,12 +11,9 @@ from ._typing import FloatArray
 from .camera import Camera
 from .depth import Relation
 from .inputs import as_positive
-from .settings import MAX_SIGMA
+from .settings import ASSUMED_STDERR_PX2, MAX_SIGMA
 
 __all__ = ["Resolution", "inverse_range", "resolution_at", "resolution_table", "working_range_m"]
-
-#: Standard error of s that is assumed for a resolution, px^2: an 8-bit photograph with texture.
-ASSUMED_STDERR_PX2 = 0.05
 
 
 def inverse_range(camera: Camera, most_sigma_px: float = MAX_SIGMA) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..settings import ASSUMED_STDERR_PX2, DEPTH_PREFILTER
 from .options import First, Force, Json, Second, numbers
 from .talk import UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
 
@@ -61,7 +62,7 @@ def depth(
     ] = SideOfFocus.behind,
     light: Light = LightName.auto,
     decimate: Decimate = 1,
-    prefilter: PrefilterOption = 1.75,
+    prefilter: PrefilterOption = DEPTH_PREFILTER,
     focal_px: Annotated[
         float | None, typer.Option(help="Sensor distance in px, for the point cloud.", show_default="from the camera")
     ] = None,
@@ -127,9 +128,7 @@ def calibrate(
     ] = None,
     depth_file: Annotated[
         Path | None,
-        typer.Option(
-            "--depth", help="Known depth of every pixel: 16-bit PNG in mm, or floats in m (0 or NaN: unknown)."
-        ),
+        typer.Option("--depth", help="Known depth of every pixel: 16-bit PNG in mm, or floats in m; 0 = unknown."),
     ] = None,
     distance: Annotated[
         float | None, typer.Option(help="Known distance of a flat target that faces the camera, m.")
@@ -143,7 +142,7 @@ def calibrate(
     ] = "blur_constant",
     light: Light = LightName.auto,
     decimate: Decimate = 1,
-    prefilter: PrefilterOption = 1.75,
+    prefilter: PrefilterOption = DEPTH_PREFILTER,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -222,8 +221,8 @@ def camera(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Camera file to write.")] = None,
     plot: Annotated[Path | None, typer.Option(help="PNG to draw the table into.")] = None,
-    stderr: Annotated[float, typer.Option(help="Standard error of s to assume, px^2.")] = 0.05,
-    force: Force = False,
+    stderr: Annotated[float, typer.Option(help="Standard error of s to assume, px^2.")] = ASSUMED_STDERR_PX2,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make or check a camera file; tell the range and resolution it can deliver.
@@ -260,9 +259,7 @@ def camera(
     elif given:
         model = Camera.from_dict(given, "the camera on the command line")
     else:
-        raise UsageError(
-            "name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml"
-        )
+        raise UsageError("name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2")
     if output is not None:
         model.save(output)
         say(f"camera file: {output}")
@@ -274,16 +271,8 @@ def camera(
     near, far = working_range_m(model)
     table = resolution_table(model, stderr_px2=stderr)
     if as_json:
-        rows_as_dicts = [vars(row) for row in table]
-        print_json(
-            {
-                "camera": model.as_dict(),
-                "kind": model.kind,
-                "nearest_m": near,
-                "farthest_m": far,
-                "table": rows_as_dicts,
-            }
-        )
+        about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
+        print_json({**about, "table": [vars(row) for row in table]})
         return
     rows = [
         (
