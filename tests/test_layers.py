@@ -39,7 +39,7 @@ LAYERS = [
         "refined",
     },
     {"estimate"},
-    {"depth", "calibration", "focusing", "psf", "working_range"},
+    {"depth", "calibration", "focusing", "psf", "working_range", "defocus"},
     {"equal_blur"},
     {"matching"},
     {"evaluate"},

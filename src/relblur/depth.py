@@ -176,8 +176,7 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
         raise InputError("in_depth_range needs two focus distances, the ends of the range; this camera has one")
     relation = Relation.of(camera)
     u_1, u_2 = camera.focus_per_m
-    if relation.a != 0 and min(u_1, u_2) < relation.vertex < max(u_1, u_2):
-        raise InputError("the two apertures differ so much that one blur belongs to two distances in the range")
+    # With two apertures as well: the vertex divides the two planes externally, so s is monotonic between them.
     from scipy.special import ndtr
 
     low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))

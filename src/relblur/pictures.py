@@ -159,7 +159,7 @@ def _draw(figure: Any, axis: Any, panel: Panel) -> None:
 
 def _draw_points(axis: Any, panel: Panel) -> None:
     """Draw an (H, W, 6) array of positions x, y, z and colours as a cloud seen from above right of the camera."""
-    axis.set_title(panel.title, fontsize=10, y=1.0)
+    axis.set_title(panel.title, fontsize=10, y=0.97)
     height, width = panel.image.shape[:2]
     every = max(1, math.ceil(math.sqrt(height * width / MOST_POINTS)))
     rows = panel.image[::every, ::every].reshape(-1, 6)
@@ -173,7 +173,7 @@ def _draw_points(axis: Any, panel: Panel) -> None:
     spans = [max(float(np.ptp(a)), 1e-9) for a in (x, z, y)]
     widest = max(spans)
     # A shallow scene is stretched, up to three times, so that its relief can be seen.
-    axis.set_box_aspect([max(span / widest, 0.34) for span in spans], zoom=1.25)
+    axis.set_box_aspect([max(span / widest, 0.34) for span in spans], zoom=1.08)
     axis.view_init(elev=24, azim=-62)
     axis.set_ylabel("z (m)", fontsize=7, labelpad=-6)
     axis.tick_params(labelsize=6, pad=-3)
