@@ -181,7 +181,7 @@ def test_resolution_is_the_change_of_depth_that_changes_s_by_its_error():
     slope = (depth_to_blur(z + step, camera) - depth_to_blur(z - step, camera)) / (2 * step)
     assert_allclose(resolution_at(z, camera, 0.05), 1000 * 0.05 / abs(slope), rtol=1e-6)
     rows = resolution_table(camera)
-    assert [1.0, 2.0] == [row.depth_m for row in rows if row.depth_m in (1.0, 2.0)]
+    assert [row.depth_m for row in rows if row.depth_m in (1.0, 2.0)] == [1.0, 2.0]
 
 
 def test_resolution_of_an_aperture_pair_is_finite_in_focus():
