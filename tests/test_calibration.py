@@ -71,6 +71,17 @@ def test_an_aperture_pair_gives_both_at_once():
     assert found.camera.focus_second_m == found.camera.focus_first_m
 
 
+def test_blur_that_is_there_in_focus_too_is_found_beside_the_rest():
+    true = Camera(
+        coc_constant_px_m=(8, 24), focus_first_m=1.6, focus_second_m=1.6, blur_constant=0.27, variance_offset_px2=0.4
+    )
+    start = replace(true, focus_first_m=1.8, focus_second_m=1.8, blur_constant=0.25, variance_offset_px2=0.0)
+    fit = ("blur_constant", "focus_first_m", "variance_offset_px2")
+    found = calibrate(measured(PLANE, true), start, depth_m=PLANE, fit=fit)
+    assert_allclose([found.values[name] for name in fit], [0.27, 1.6, 0.4], rtol=0.02)
+    assert found.camera.decimated(2).variance_offset_px2 == found.camera.variance_offset_px2 / 4
+
+
 def test_the_standard_error_is_the_scatter_of_repeated_calibrations():
     many = [calibrate(measured(PLANE, seed=seed), SHEET, depth_m=PLANE) for seed in range(24)]
     scatter = np.std([c.values["blur_constant"] for c in many])

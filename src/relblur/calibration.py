@@ -23,7 +23,7 @@ from .results import BlurMap, Flag
 
 __all__ = ["Calibration", "calibrate"]
 
-FIELDS = ("blur_constant", "focus_first_m", "focus_second_m")
+FIELDS = ("blur_constant", "focus_first_m", "focus_second_m", "variance_offset_px2")
 
 #: Pixels beyond this many say nothing new; they are taken at even distances.
 _ENOUGH = 60_000
@@ -97,8 +97,8 @@ def calibrate(
     points : two or more (row, column, depth in m)
         Single places whose distance was measured; the 9 x 9 pixels around each are used.
     fit : sequence of field names
-        ``"blur_constant"``, ``"focus_first_m"``, ``"focus_second_m"``. A focus pair determines two of the three at
-        most. In an aperture pair the two focus distances are one.
+        ``"blur_constant"``, ``"focus_first_m"``, ``"focus_second_m"``, ``"variance_offset_px2"``. A focus pair
+        determines two of them at most; an aperture pair three, its two focus distances being one.
     valid : (H, W) bool, optional
         True = use.
 
@@ -121,7 +121,8 @@ def calibrate(
     known = {name: float(value) for name, value in zip(names, _natural(names, values), strict=True)}
     stderr = {name: float(e * _slope(name, v)) for name, e, v in zip(names, errors, values, strict=True)}
     for name, value in known.items():
-        if not (math.isfinite(stderr[name]) and stderr[name] < _HOPELESS * value):
+        size = 1.0 if name == "variance_offset_px2" else value  # an offset may well be 0; to 0.3 px^2 it must be known
+        if not (math.isfinite(stderr[name]) and stderr[name] < _HOPELESS * size):
             raise InputError(
                 f"the known depths do not determine {name} ({value:.3g} with standard error {stderr[name]:.2g}); "
                 "use depths that differ more, away from where both images are equally blurred, or fit less"
@@ -137,9 +138,9 @@ def _check_fit(fit: Sequence[str], camera: Camera) -> tuple[str, ...]:
         raise InputError(f"fit must name some of {', '.join(FIELDS)}; got {unknown[0] if unknown else 'none'!r}")
     if camera.kind == "aperture" and {"focus_first_m", "focus_second_m"} <= set(names):
         names = tuple(name for name in names if name != "focus_second_m")
-    if camera.kind == "focus" and len(names) == 3:
+    if camera.kind == "focus" and len(names) > 2:
         raise InputError(
-            "a focus pair does not determine blur_constant and both focus distances: "
+            f"a focus pair does not determine {' and '.join(names)}: "
             "blur is affine in 1/depth, which has two constants; fit two of them"
         )
     return names
@@ -225,9 +226,11 @@ def _inverse_around(places: FloatArray, shape: tuple[int, int], reach: int = 4) 
 
 def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
     """Return the camera with the blur constant that fits best as it stands: ``s`` is linear in its square."""
-    unit = Relation.of(replace(camera, blur_constant=1.0)).s(samples.u) * samples.weight
+    plain = Relation.of(replace(camera, blur_constant=1.0, variance_offset_px2=0.0))
+    unit = plain.s(samples.u) * samples.weight
     power = float((unit**2).sum())
-    square = float((unit * samples.s * samples.weight).sum()) / power if power > 0 else math.nan
+    excess = (samples.s - camera.variance_offset_px2) * samples.weight
+    square = float((unit * excess).sum()) / power if power > 0 else math.nan
     if not square > 0:
         raise InputError(
             "the measured blur runs against the known depths: first and second (or their focus distances) are "
@@ -246,7 +249,8 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
         return np.asarray((Relation.of(_with(camera, names, values)).s(samples.u) - samples.s) * samples.weight)
 
     start = np.array([_internal(name, getattr(camera, name)) for name in names])
-    bounds = np.array([(math.log(0.05), math.log(1.5)) if n == "blur_constant" else (1e-9, 900.0) for n in names]).T
+    limits = {"blur_constant": (math.log(0.0501), math.log(1.499)), "variance_offset_px2": (-99.0, 99.0)}
+    bounds = np.array([limits.get(name, (1e-9, 900.0)) for name in names]).T
     spread = 1.4826 * float(np.median(np.abs(misfit(start)))) + 1e-12
     try:
         found: Any = least_squares(misfit, start, bounds=bounds, x_scale="jac", loss="soft_l1", f_scale=spread)
@@ -272,14 +276,19 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
 
 def _internal(name: str, value: float) -> float:
     """Search in log(kappa), and in 1/focus, which is regular at infinity."""
+    if name == "variance_offset_px2":
+        return value
     return math.log(value) if name == "blur_constant" else max(1 / value, 1e-8)
 
 
 def _natural(names: tuple[str, ...], values: FloatArray) -> list[float]:
-    return [math.exp(v) if name == "blur_constant" else 1 / v for name, v in zip(names, values, strict=True)]
+    changes = {"blur_constant": math.exp, "variance_offset_px2": float}
+    return [changes[name](v) if name in changes else 1 / v for name, v in zip(names, values, strict=True)]
 
 
 def _slope(name: str, value: float) -> float:
+    if name == "variance_offset_px2":
+        return 1.0
     return math.exp(value) if name == "blur_constant" else 1 / value**2
 
 

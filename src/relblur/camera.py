@@ -63,6 +63,10 @@ class Camera:
         ``kappa``, the standard deviation of the Gaussian that stands for a circle of diameter 1. A disc has a standard
         deviation of 0.25 along each axis, which is the default; real lenses and textures give 0.25 to 0.3, so
         calibrate it (:func:`relblur.calibrate`).
+    variance_offset_px2 : float
+        ``s`` that is there at every distance: a lens wide open is less sharp in focus than stopped down, so the two
+        images of an aperture pair differ even there. Of the images as they are; 0 unless calibrated. Used with the
+        Gaussian only.
     decimation : int
         Factor by which the images were decimated after they were taken.
     image_width_px : int
@@ -84,6 +88,7 @@ class Camera:
     pixel_pitch_um: float | None = None
     coc_constant_px_m: float | tuple[float, float] | None = None
     blur_constant: float = DISC_BLUR_CONSTANT
+    variance_offset_px2: float = 0.0
     decimation: int = 1
     image_width_px: int | None = None
 
@@ -92,6 +97,13 @@ class Camera:
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, _checked(name, value))
+        try:
+            object.__setattr__(self, "variance_offset_px2", float(self.variance_offset_px2))
+        except (TypeError, ValueError):
+            offset = self.variance_offset_px2
+            raise InputError(f"variance_offset_px2 must be a number in px^2, got {offset!r}") from None
+        if not abs(self.variance_offset_px2) < 100:
+            raise InputError(f"variance_offset_px2 = {self.variance_offset_px2:g} px^2 is not plausible (-100 to 100)")
         for name in ("decimation", "image_width_px"):
             value = getattr(self, name)
             if value is not None:
@@ -181,7 +193,9 @@ class Camera:
 
     def decimated(self, factor: int) -> Camera:
         """Return the camera for images decimated by a further factor."""
-        return replace(self, decimation=self.decimation * _whole("factor", factor))
+        factor = _whole("factor", factor)
+        offset = self.variance_offset_px2 / factor**2
+        return replace(self, decimation=self.decimation * factor, variance_offset_px2=offset)
 
     def check_width(self, width_px: int, stacklevel: int = 3) -> None:
         """Warn if images of this width cannot be what the camera describes."""

@@ -24,6 +24,7 @@ _UNITS = {
     "pixel_pitch_um": "of the image before decimation, um",
     "coc_constant_px_m": "circle of confusion in px = this * abs(1/z - 1/focus), px m",
     "blur_constant": "sigma of the blur / diameter of the circle of confusion",
+    "variance_offset_px2": "variance difference that is there at every distance, px^2",
     "decimation": "the images were decimated by this factor",
     "image_width_px": "before decimation, px",
 }

@@ -2,7 +2,9 @@
 
 With ``u = 1 / z`` and ``sigma_i = k_i |u - u_i|`` (:mod:`relblur.camera`),
 
-    s = sigma_2^2 - sigma_1^2 = k_2^2 (u - u_2)^2 - k_1^2 (u - u_1)^2.
+    s = sigma_2^2 - sigma_1^2 = k_2^2 (u - u_2)^2 - k_1^2 (u - u_1)^2 + offset
+
+(the offset, of the lens's own faults, is mostly 0).
 
 One aperture (``k_1 = k_2``): the squares cancel and ``s`` is affine in ``u``, in front of, between and behind the
 focal planes alike. Two apertures: a parabola, so that one blur belongs to two distances, one on each ``side`` of its
@@ -46,7 +48,8 @@ class Relation:
         (k_1, k_2), (u_1, u_2) = camera.blur_constants_px_m, camera.focus_per_m
         if camera.kind == "focus":
             k_2 = k_1
-        return cls(k_2**2 - k_1**2, -2 * (k_2**2 * u_2 - k_1**2 * u_1), k_2**2 * u_2**2 - k_1**2 * u_1**2)
+        c = k_2**2 * u_2**2 - k_1**2 * u_1**2 + camera.variance_offset_px2
+        return cls(k_2**2 - k_1**2, -2 * (k_2**2 * u_2 - k_1**2 * u_1), c)
 
     @property
     def vertex(self) -> float:

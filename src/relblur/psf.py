@@ -28,7 +28,7 @@ class Psf(Protocol):
 
     name: str
 
-    def transfer(self, circle_px: float, rows: FloatArray, columns: FloatArray) -> AnyArray:
+    def transfer(self, circle_px: float, rows: AnyArray, columns: AnyArray) -> AnyArray:
         """Return the transfer function at frequencies in cycles per px, (rows, columns).
 
         ``circle_px`` is the signed diameter of the circle of confusion: positive behind the focal plane.
@@ -43,7 +43,7 @@ class Gaussian:
     def __init__(self, blur_constant: float) -> None:
         self._kappa = blur_constant
 
-    def transfer(self, circle_px: float, rows: FloatArray, columns: FloatArray) -> AnyArray:
+    def transfer(self, circle_px: float, rows: AnyArray, columns: AnyArray) -> AnyArray:
         """Return ``exp(-2 pi^2 sigma^2 f^2)``."""
         half = -2 * (np.pi * self._kappa * circle_px) ** 2
         return np.asarray(np.exp(half * rows**2)[:, None] * np.exp(half * columns**2))
@@ -54,7 +54,7 @@ class Disc:
 
     name = "disc"
 
-    def transfer(self, circle_px: float, rows: FloatArray, columns: FloatArray) -> AnyArray:
+    def transfer(self, circle_px: float, rows: AnyArray, columns: AnyArray) -> AnyArray:
         """Return ``2 J1(x) / x``, ``x = pi C f``."""
         from scipy.special import j1
 
@@ -80,7 +80,7 @@ class Aperture:
             raise InputError("psf must be finite and >= 0 everywhere, with something > 0 in it")
         self._weights = weights / weights.sum()
 
-    def transfer(self, circle_px: float, rows: FloatArray, columns: FloatArray) -> AnyArray:
+    def transfer(self, circle_px: float, rows: AnyArray, columns: AnyArray) -> AnyArray:
         """Return the transform of the picture, its longer side scaled to the circle; mirrored in front of focus."""
         height, width = self._weights.shape
         cell = circle_px / max(height, width)
@@ -109,7 +109,7 @@ class FromFunction:
             raise InputError(f"psf({circle_px:g}) must return finite values with a sum > 0")
         return kernel / kernel.sum()
 
-    def transfer(self, circle_px: float, rows: FloatArray, columns: FloatArray) -> AnyArray:
+    def transfer(self, circle_px: float, rows: AnyArray, columns: AnyArray) -> AnyArray:
         """Return the transform of the kernel, centred."""
         kernel = self._kernel(circle_px)
         y = np.arange(kernel.shape[0]) - kernel.shape[0] // 2
