@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from relblur import Camera, Flag, InputError, estimate_depth, synth
 from relblur.defocus import defocused_pair
 from relblur.equal_blur.candidates import depth_axis, noise_power, residual_volume
+from relblur.equal_blur.edges import settle_edges
 from relblur.psf import as_psf
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
@@ -178,6 +179,23 @@ def test_at_the_true_depth_nothing_is_left_and_noise_is_as_tabulated(texture):
     power = noise_power(CAMERA, psf, axis, 0.3)
     passed = residual_volume(*noise, CAMERA, psf, axis, 0.3, 1, lambda share: None).var(axis=(0, 2, 3))
     assert_allclose(passed, power.of_first + 4 * power.of_second, rtol=0.1)
+
+
+def test_a_depth_edge_moves_to_the_outline_that_the_picture_shows():
+    rng = np.random.default_rng(0)
+    truth = np.where(np.abs(np.arange(90) - 45) < 8, 1.0, 0.5) * np.ones((60, 90))
+    fattened = np.where(np.abs(np.arange(90) - 45) < 12, 1.0, 0.5) * np.ones((60, 90))
+    guide = (0.6 * (truth - 0.5) + rng.normal(0, 0.02, truth.shape)).astype(np.float32)[None]
+    stderr = np.full(truth.shape, 0.001, np.float32)
+    settled, spread = settle_edges(fattened.astype(np.float32), stderr, guide, 20.0, 10)
+    assert (np.abs(settled - truth) > 0.1).mean() < 0.1 * (fattened != truth).mean()
+    plain = guide * 0
+    kept, doubtful = settle_edges(fattened.astype(np.float32), stderr, plain, 20.0, 10)
+    assert (np.abs(kept - fattened) > 0.1).mean() < 0.03  # a picture without an outline moves nothing
+    assert doubtful[:, 34].min() > 20 * stderr[0, 0]
+    assert_allclose(doubtful[:, 0], 0.001, rtol=1e-3)
+    smooth = (0.5 + 0.001 * np.arange(90) * np.ones((60, 90))).astype(np.float32)
+    assert_array_equal(settle_edges(smooth, stderr, guide, 20.0, 10)[0], smooth)
 
 
 @pytest.mark.parametrize(

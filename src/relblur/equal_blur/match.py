@@ -20,6 +20,7 @@ from ..refined.prior import box_any
 from ..refined.refine import descend
 from ..refined.stack import STEP
 from .candidates import DepthAxis, NoisePower, UniformStack, depth_axis, noise_power, residual_volume
+from .edges import settle_edges
 
 Array = NDArray[np.float32]
 
@@ -72,14 +73,19 @@ class _MatchLikelihood(Likelihood):
         self._camera, self._axis = camera, axis
         super().__init__(*rest)
 
+    def radius(self, s: Array) -> Array:
+        """Return the radius of the larger of the two circles, px."""
+        u = self._axis.u(s)
+        constants = zip(self._camera.circle_constants_px_m, self._camera.focus_per_m, strict=True)
+        one, two = (np.abs(np.float32(c) * (u - np.float32(u_i))) for c, u_i in constants)
+        return np.asarray(np.maximum(one, two) / 2)
+
     def exclude_reach(self, s: Array) -> None:
         """Give no weight to pixels whose circles reach an invalid one, and little to those that reach the border.
 
         What lies beyond the border is mirrored, but the light that came from there was not.
         """
-        u = self._axis.u(s)
-        constants = zip(self._camera.circle_constants_px_m, self._camera.focus_per_m, strict=True)
-        radius = np.maximum(*(np.abs(np.float32(c) * (u - np.float32(u_i))) for c, u_i in constants)) / 2
+        radius = self.radius(s)
         rows, columns = (np.minimum(np.arange(n), np.arange(n)[::-1]) for n in s.shape)
         inside = np.minimum(rows[:, None], columns).astype(np.float32) + np.float32(0.5)
         weight = np.square(np.clip(inside / (radius + 1), BORDER_WEIGHT, 1))
@@ -125,7 +131,12 @@ def match(
     )
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     found = descend(likelihood, coordinate, pair, texture, window, lambda share: progress(0.3 + 0.7 * share))
-    return _answer(axis, found.s, found.s_stderr, _filled(likelihood, found.s, coordinate, window), model, pair.unit)
+    filled = _filled(likelihood, found.s, coordinate, window)
+    u, u_stderr = axis.u(found.s).astype(np.float32), found.s_stderr / np.float32(abs(axis.gain))
+    reach = 2 * likelihood.radius(found.s).max() + 1
+    guide = _sharper(images, camera, u)
+    u, u_stderr = settle_edges(u, u_stderr, guide, max(camera.circle_constants_px_m), int(np.ceil(reach)))
+    return _answer(axis, u, u_stderr, filled, model, pair.unit)
 
 
 def _best_fit(volume: Array, relative_noise: NDArray[np.float64]) -> Array:
@@ -144,14 +155,23 @@ def _filled(likelihood: Likelihood, x: Array, coordinate: Coordinate, window: in
     return np.asarray(box_any(evidence.w, window) * np.float32(window**2) * coordinate.scale(x) ** 2 < 1)
 
 
+def _sharper(images: tuple[Array, Array], camera: Camera, u: Array) -> Array:
+    """Return at each pixel the image whose circle is the smaller."""
+    constants = zip(camera.circle_constants_px_m, camera.focus_per_m, strict=True)
+    one, two = (np.abs(np.float32(c) * (u - np.float32(u_i))) for c, u_i in constants)
+    return np.asarray(np.where(one <= two, images[0], images[1]))
+
+
 def _answer(
-    axis: DepthAxis, x: Array, stderr: Array, filled: NDArray[np.bool_], noise: PairNoise, unit: float
+    axis: DepthAxis, u: Array, u_stderr: Array, filled: NDArray[np.bool_], noise: PairNoise, unit: float
 ) -> Matched:
-    wide = x.astype(np.float64)
-    ends = (wide <= axis.levels[0] + 0.02 * axis.step) | (wide >= axis.levels[-1] - 0.02 * axis.step)
+    wide = u.astype(np.float64)
+    low, high = sorted(axis.u(axis.levels[[0, -1]]))
+    margin = 0.02 * axis.step / abs(axis.gain)
+    ends = (wide <= low + margin) | (wide >= high - margin)
     return Matched(
-        np.asarray(axis.u(wide)),
-        stderr.astype(np.float64) / abs(axis.gain),
+        wide,
+        u_stderr.astype(np.float64),
         filled,
         ends,
         (noise.sensor[0] * unit, noise.sensor[1] * unit),
