@@ -21,6 +21,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/framework.py
 	$(BIN)/python benchmarks/accuracy.py --quick
 	$(BIN)/python benchmarks/real.py
+	$(BIN)/python benchmarks/depth.py
 
 # The pictures in docs/, made by the program itself.
 figures: $(STAMP)

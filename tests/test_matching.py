@@ -187,7 +187,7 @@ def test_a_depth_edge_moves_to_the_outline_that_the_picture_shows():
     fattened = np.where(np.abs(np.arange(90) - 45) < 12, 1.0, 0.5) * np.ones((60, 90))
     guide = (0.6 * (truth - 0.5) + rng.normal(0, 0.02, truth.shape)).astype(np.float32)[None]
     stderr = np.full(truth.shape, 0.001, np.float32)
-    settled, spread = settle_edges(fattened.astype(np.float32), stderr, guide, 20.0, 10)
+    settled, _ = settle_edges(fattened.astype(np.float32), stderr, guide, 20.0, 10)
     assert (np.abs(settled - truth) > 0.1).mean() < 0.1 * (fattened != truth).mean()
     plain = guide * 0
     kept, doubtful = settle_edges(fattened.astype(np.float32), stderr, plain, 20.0, 10)

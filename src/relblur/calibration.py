@@ -159,7 +159,8 @@ def _collect(
     else:
         assert points is not None
         u = _inverse_around(_places(points, "points", 2, blur_map.shape), blur_map.shape)
-    usable = np.isfinite(u) & np.isfinite(blur_map.variance_difference) & ((blur_map.flags & _UNUSABLE) == 0)
+    usable = np.isfinite(u) & np.isfinite(blur_map.variance_difference + blur_map.variance_stderr)
+    usable &= (blur_map.flags & _UNUSABLE) == 0
     if valid is not None:
         chosen = np.asarray(valid)
         if chosen.shape != blur_map.shape or chosen.dtype != bool:
