@@ -23,6 +23,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/real.py
 	$(BIN)/python benchmarks/chain.py --quick
 	$(BIN)/python benchmarks/sets.py --quick
+	$(BIN)/python benchmarks/depth.py
 
 # The pictures in docs/, made by the program itself.
 figures: $(STAMP)

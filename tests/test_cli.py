@@ -17,7 +17,7 @@ import relblur
 from relblur import imread, load, save, synth
 from relblur.cli.app import app
 
-COMMANDS = ["demo", "estimate", "evaluate", "synth", "decimate", "optics", "reproduce"]
+COMMANDS = ["demo", "estimate", "evaluate", "depth", "calibrate", "camera", "synth", "decimate", "optics", "reproduce"]
 
 
 def run(*arguments):

@@ -12,6 +12,8 @@ import relblur
 NAMES = [
     "AlignmentError",
     "BlurMap",
+    "Camera",
+    "DepthMap",
     "Flag",
     "Framework",
     "InputError",
@@ -21,17 +23,24 @@ NAMES = [
     "Stream",
     "__version__",
     "align",
+    "all_in_focus",
+    "blur_to_depth",
+    "calibrate",
     "compare_sharpness",
     "decimate",
+    "depth_to_blur",
     "estimate_blur",
+    "estimate_depth",
     "estimate_noise",
     "evaluate_pair",
     "gaussian_bank",
     "imread",
+    "in_depth_range",
     "load",
     "local_sharpness",
     "match_exposure",
     "optics",
+    "refocus",
     "resynthesize",
     "save",
     "synth",
@@ -54,6 +63,13 @@ SIGNATURES = {
         },
     ),
     "resynthesize": (["first", "second", "blur_map"], {}),
+    "estimate_depth": (["first", "second", "camera"], {"psf": "gaussian", "valid": None, "channel_axis": None}),
+    "blur_to_depth": (["blur_map", "camera"], {"side": "behind"}),
+    "depth_to_blur": (["depth_m", "camera"], {}),
+    "in_depth_range": (["blur_map", "camera"], {}),
+    "calibrate": (["blur_map", "camera"], {"depth_m": None, "plane": None, "points": None}),
+    "all_in_focus": (["first", "second", "blur_map"], {"channel_axis": None}),
+    "refocus": (["first", "second", "depth_map", "focus_m"], {"channel_axis": None}),
     "evaluate_pair": (["first", "second", "blur_map"], {}),
     "local_sharpness": (["image", "size"], {}),
     "compare_sharpness": (["first", "second", "size"], {}),
@@ -132,6 +148,7 @@ def test_framework_has_the_papers_dimensions_by_default():
     ("name", "fields"),
     [
         ("BlurMap", ["variance_difference", "variance_stderr", "flags", "sharper", "settings"]),
+        ("DepthMap", ["depth_m", "depth_stderr_m", "flags", "camera"]),
         (
             "PairScore",
             [
@@ -181,4 +198,5 @@ def test_errors_are_also_the_builtins_people_catch(name, builtin):
 
 def test_flags_keep_their_stored_values():
     stored = {"INVALID": 1, "CLIPPED": 2, "FLAT": 4, "EQUAL": 8, "NO_ROOT": 16, "AT_LIMIT": 32, "FILLED": 64}
+    stored["OUT_OF_RANGE"] = 128
     assert {flag.name: flag.value for flag in relblur.Flag} == stored

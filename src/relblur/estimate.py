@@ -18,7 +18,7 @@ from .bank import count_workers
 from .engines import ENGINES, Engine, choose_engine, compiled_pays, require_numba
 from .errors import InputError
 from .flagging import flag_pixels, unknown_pixels
-from .inputs import RawPair, as_choice, as_odd_size, as_positive, as_sigmas, check_pair
+from .inputs import RawPair, as_choice, as_noise, as_odd_size, as_positive, as_sigmas, check_pair
 from .intensities import smoothed_light, survey
 from .methods import Answer, Request, part_of, run_local
 from .noise import NoiseModel, noise_at_light
@@ -230,11 +230,10 @@ def _check_noise(
     if noise is None:
         return None, None
     both = noise if isinstance(noise, (tuple, list)) else (noise, noise)
+    if not any(isinstance(one, NoiseModel) for one in both):
+        return as_noise(noise), None  # type: ignore[arg-type]
     if len(both) != 2:
         raise InputError(f"noise must be one number or two (first, second), got {noise!r}")
-    if not any(isinstance(one, NoiseModel) for one in both):
-        first, second = (as_positive(one, "noise", "(on the images' scale)") for one in both)  # type: ignore[arg-type]
-        return (first, second), None
     models = [one if isinstance(one, NoiseModel) else NoiseModel(as_positive(one, "noise")) for one in both]
     return noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
 

@@ -20,6 +20,7 @@ __all__ = [
     "RawPair",
     "as_choice",
     "as_image",
+    "as_noise",
     "as_odd_size",
     "as_pair",
     "as_positive",
@@ -206,6 +207,19 @@ def as_positive(value: float, name: str, unit: str = "") -> float:
     if not np.isfinite(number) or number <= 0:
         raise InputError(f"{name} must be finite and > 0{_in(unit)}, got {number:g}")
     return number
+
+
+def as_noise(noise: float | Sequence[float] | None) -> tuple[float, float] | None:
+    """Check the noise of both images: one number, or one for each."""
+    if noise is None:
+        return None
+    both = noise if isinstance(noise, (tuple, list)) else (noise, noise)
+    if len(both) != 2:
+        raise InputError(f"noise must be one number or two (first, second), got {noise!r}")
+    return (
+        as_positive(both[0], "noise", "(on the images' scale)"),
+        as_positive(both[1], "noise", "(on the images' scale)"),
+    )
 
 
 def grey(image: FloatArray) -> FloatArray:

@@ -8,8 +8,10 @@ from typing import Literal, overload
 import numpy as np
 
 from ._typing import AnyArray, ArrayLike, FloatArray
+from .depth_results import FORMAT as DEPTH_FORMAT
+from .depth_results import DepthMap, read_depth_map
 from .errors import InputError
-from .files import PathLike, is_npz, write_image
+from .files import PathLike, is_npz, read_npz, write_image
 from .light import encode_srgb
 from .photographs import Photograph, read_photograph
 from .results import BlurMap, read_blur_map
@@ -55,13 +57,13 @@ def imread(
     return (photograph.light, photograph) if return_info else photograph.light
 
 
-def save(path: PathLike, data: BlurMap | ArrayLike, *, colour: bool = False) -> None:
-    """Write an image or a :class:`BlurMap`; the suffix chooses the format.
+def save(path: PathLike, data: BlurMap | DepthMap | ArrayLike, *, colour: bool = False) -> None:
+    """Write an image, a :class:`BlurMap` or a :class:`DepthMap`; the suffix chooses the format.
 
     Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
     as they are; to PNG (16 bits, linear) and JPEG (8 bits, sRGB curve) they must lie within
-    0..1: :func:`imread` gives them back. For a map
-    see :meth:`BlurMap.save`; with ``colour`` it becomes a colour-mapped PNG with a colour
+    0..1: :func:`imread` gives them back. For a map see :meth:`BlurMap.save` and
+    :meth:`DepthMap.save`; with ``colour`` a blur map becomes a colour-mapped PNG with a colour
     bar, for people rather than programs.
     """
     if not isinstance(path, (str, os.PathLike)):
@@ -74,14 +76,20 @@ def save(path: PathLike, data: BlurMap | ArrayLike, *, colour: bool = False) -> 
         else:
             data.save(path)
         return
+    if isinstance(data, DepthMap) and not colour:
+        data.save(path)
+        return
     if colour:
         raise InputError("colour is for a BlurMap; leave it out to write an image")
     write_image(path, _storable(np.asarray(data), os.fspath(path)))
 
 
-def load(path: PathLike) -> BlurMap | FloatArray:
-    """Read what :func:`save` wrote: a :class:`BlurMap` from its file, otherwise an image."""
-    return read_blur_map(path) if is_npz(path) else imread(path)
+def load(path: PathLike) -> BlurMap | DepthMap | FloatArray:
+    """Read what :func:`save` wrote: a :class:`BlurMap` or :class:`DepthMap` from its file, otherwise an image."""
+    if not is_npz(path):
+        return imread(path)
+    _, metadata = read_npz(path)
+    return read_depth_map(path) if metadata.get("format") == DEPTH_FORMAT else read_blur_map(path)
 
 
 def _storable(array: AnyArray, path: str) -> AnyArray:

@@ -16,7 +16,7 @@ from .results import BlurMap, Flag
 
 __all__ = ["Panel", "colour_map_picture", "flag_colours", "lines_picture", "panels_picture", "photo"]
 
-Kind = Literal["photo", "sigma", "stderr", "side", "flags", "error", "count", "grey"]
+Kind = Literal["photo", "sigma", "stderr", "side", "flags", "error", "count", "grey", "depth", "points"]
 
 DPI = 110
 
@@ -25,6 +25,9 @@ PANEL_WIDTH = 3.9
 BAR_ROOM = 0.74
 TITLE_ROOM = 0.34
 MARGIN = 0.12
+
+#: Points of a 3-D view: more take long to draw and hide each other.
+MOST_POINTS = 20_000
 
 NO_ANSWER = "#9a9a9a"
 FLAG_COLOURS = {
@@ -36,6 +39,7 @@ FLAG_COLOURS = {
     "no root": "#fd8d3c",
     "at limit": "#d7301f",
     "filled": "#74c476",
+    "out of range": "#54278f",
 }
 
 
@@ -83,7 +87,10 @@ def panels_picture(
         left = MARGIN + column * cell_width
         bottom = total_height - top - (row + 1) * cell_height
         place = (left / total_width, bottom / total_height, panel_width / total_width, panel_height / total_height)
-        _draw(figure, figure.add_axes(place), panel)
+        if panel.kind == "points":
+            _draw_points(figure.add_axes(place, projection="3d"), panel)
+        else:
+            _draw(figure, figure.add_axes(place), panel)
     if heading:
         figure.suptitle(heading, fontsize=12, y=1 - 0.12 / total_height, va="top")
     _write(path, figure)
@@ -150,12 +157,40 @@ def _draw(figure: Any, axis: Any, panel: Panel) -> None:
     bar.ax.tick_params(labelsize=8)
 
 
+def _draw_points(axis: Any, panel: Panel) -> None:
+    """Draw an (H, W, 6) array of positions x, y, z and colours as a cloud seen from above right of the camera."""
+    axis.set_title(panel.title, fontsize=10, y=0.97)
+    height, width = panel.image.shape[:2]
+    every = max(1, math.ceil(math.sqrt(height * width / MOST_POINTS)))
+    rows = panel.image[::every, ::every].reshape(-1, 6)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    if not len(rows):
+        return
+    low, high = np.percentile(rows[:, 2], (1, 99))
+    rows = rows[(rows[:, 2] >= low) & (rows[:, 2] <= high)]
+    x, y, z = rows[:, 0], rows[:, 1], rows[:, 2]
+    axis.scatter(x, z, -y, c=rows[:, 3:].clip(0, 1), s=2.2, marker=".", linewidths=0, depthshade=False)
+    spans = [max(float(np.ptp(a)), 1e-9) for a in (x, z, y)]
+    widest = max(spans)
+    # A shallow scene is stretched, up to three times, so that its relief can be seen.
+    axis.set_box_aspect([max(span / widest, 0.34) for span in spans], zoom=1.08)
+    axis.view_init(elev=24, azim=-62)
+    axis.set_ylabel("z (m)", fontsize=7, labelpad=-6)
+    axis.tick_params(labelsize=6, pad=-3)
+    axis.set_xticks([])
+    axis.set_zticks([])
+    axis.yaxis.get_major_locator().set_params(nbins=4)
+
+
 def _scale(panel: Panel) -> tuple[float, float, str]:
     known = panel.image[np.isfinite(panel.image)]
     # The last percent belongs to outliers; they should not flatten the rest.
     top = panel.limit or (float(np.percentile(np.abs(known), 99)) if known.size else 1.0) or 1e-6
     if panel.kind == "side":
         return -1.0, 1.0, "PiYG"
+    if panel.kind == "depth":
+        low, high = np.percentile(known, (1, 99)) if known.size else (0.0, 1.0)
+        return float(low), max(float(high), float(low) + 1e-6), "viridis_r"
     if panel.kind == "sigma":
         signed = bool(known.size) and float(np.percentile(known, 1)) < -0.02 * top < 0
         return (-top, top, "RdBu_r") if signed else (0.0, top, "viridis")

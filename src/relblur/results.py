@@ -34,6 +34,7 @@ class Flag(IntFlag):
     NO_ROOT = 16  #: no blur on the grid gives the observed value; the nearest is reported
     AT_LIMIT = 32  #: at the largest blur that was looked for; the true one may be larger
     FILLED = 64  #: the value comes from the neighbours, the error bar says how far to trust it
+    OUT_OF_RANGE = 128  #: the camera cannot have made this blur at any distance (depth only); no depth
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,15 @@ FLAT_ABOVE: Final = 0.5
 DECIMATE_HALF_WIDTH: Final = 8
 DECIMATE_BETA: Final = 10.0
 
+#: Standard deviation, along each axis, of a uniform disc of diameter 1: kappa if nobody has calibrated it.
+DISC_BLUR_CONSTANT: Final = 0.25
+
+#: Blur both images by this many px before depth is taken from a Gaussian's variance: real blur is disc-like.
+DEPTH_PREFILTER: Final = 1.75
+
+#: Standard error of s that the resolution of a camera is told for, px^2: an 8-bit photograph with texture.
+ASSUMED_STDERR_PX2: Final = 0.05
+
 #: Blur range the paper recommends for real-time work, px (end of its section 3).
 RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import estimating, making, paper, speed
+from . import depth, estimating, making, paper, speed
 from .talk import set_debug
 
 __all__ = ["app", "main"]
@@ -20,7 +20,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="How much blurrier is one photograph than another, at every pixel, with an error bar. "
     "Start with 'relblur demo', then 'relblur estimate FIRST SECOND -o DIR' on two photographs of "
-    "one scene taken from one viewpoint with different focus.",
+    "one scene taken from one viewpoint with different focus. With a camera file, "
+    "'relblur depth' gives metres.",
 )
 
 
@@ -48,6 +49,9 @@ def options(
 app.command()(paper.demo)
 app.command(no_args_is_help=True)(estimating.estimate)
 app.command(no_args_is_help=True)(estimating.evaluate)
+app.command(no_args_is_help=True)(depth.depth)
+app.command(no_args_is_help=True)(depth.calibrate)
+app.command(no_args_is_help=True)(depth.camera)
 app.command(no_args_is_help=True)(making.synth)
 app.command(no_args_is_help=True)(making.decimate)
 app.command(no_args_is_help=True)(making.optics)

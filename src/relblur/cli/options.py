@@ -25,6 +25,7 @@ __all__ = [
     "Second",
     "SideName",
     "SideOption",
+    "numbers",
     "whole_numbers",
 ]
 
@@ -109,3 +110,15 @@ def whole_numbers(text: str, name: str) -> list[int]:
     if not numbers or min(numbers) < 1:
         raise UsageError(f"{name} must be whole numbers >= 1 separated by commas, such as 1,2,4; got {text!r}")
     return numbers
+
+
+def numbers(text: str, name: str, count: int | None = None) -> list[float]:
+    """Read a list of numbers such as ``0.8,3``, of a certain length if that is given."""
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if not values or (count is not None and len(values) != count):
+        wanted = "numbers" if count is None else f"{count} numbers"
+        raise UsageError(f"{name} must be {wanted} separated by commas, got {text!r}")
+    return values

@@ -12,6 +12,7 @@ from.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
@@ -46,20 +47,12 @@ class PairNoise:
         gain, positive = stack.gain, stack.s_levels >= 0
         n1, n2 = self.sensor[0] ** 2, self.sensor[1] ** 2
         f1, f2 = self.rounding[0] ** 2, self.rounding[1] ** 2
-        covariance = n1 * gain.first + n2 * gain.second
-        level = np.arange((len(positive) - 1) * _FINER + 1) / _FINER
-        # e and de/dlevel as the stack reads them: the cubic through four levels, which passes over the kink at s = 0.
-        value, slope = cubic_weights(level, len(positive))
-        to_s = -1 / (
-            STEP * relative_scale(SOFTENING * np.sinh(level * STEP + np.arcsinh(stack.s_levels[0] / SOFTENING)))
-        )
-        change = np.diff(np.eye(len(positive)), axis=0)
-        return NoiseTables(
+        start = np.arcsinh(stack.s_levels[0] / SOFTENING)
+        return noise_tables(
+            n1 * gain.first + n2 * gain.second,
             own=gain.q0 * np.where(positive, n2 + f2, n1 + f1),
             passed=np.where(positive, n1, n2) * gain.q,
-            in_ed=to_s * np.einsum("ij,jk,ik->i", value, covariance, slope),
-            in_dd=to_s**2 * np.einsum("ij,jk,ik->i", slope, covariance, slope),
-            between=float(np.einsum("ij,jk,ik->", change, covariance, change)),
+            to_s=lambda level: -1 / (STEP * relative_scale(SOFTENING * np.sinh(level * STEP + start))),
         )
 
 
@@ -77,6 +70,31 @@ class NoiseTables:
     in_ed: NDArray[np.float64]
     in_dd: NDArray[np.float64]
     between: float
+
+
+def noise_tables(
+    covariance: NDArray[np.float64],
+    own: NDArray[np.float64],
+    passed: NDArray[np.float64],
+    to_s: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> NoiseTables:
+    """Return the tables for residuals of a given covariance (levels, levels).
+
+    ``to_s`` gives at fractional levels the factor from ``de/dlevel`` to ``D``.
+    """
+    levels = len(covariance)
+    level = np.arange((levels - 1) * _FINER + 1) / _FINER
+    # e and de/dlevel as the stack reads them: the cubic through four levels, which passes over the kink at s = 0.
+    value, slope = cubic_weights(level, levels)
+    factor = to_s(level)
+    change = np.diff(np.eye(levels), axis=0)
+    return NoiseTables(
+        own=own,
+        passed=passed,
+        in_ed=factor * np.einsum("ij,jk,ik->i", value, covariance, slope),
+        in_dd=factor**2 * np.einsum("ij,jk,ik->i", slope, covariance, slope),
+        between=float(np.einsum("ij,jk,ik->", change, covariance, change)),
+    )
 
 
 def cubic_weights(level: NDArray[np.float64], levels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

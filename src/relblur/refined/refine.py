@@ -174,7 +174,7 @@ def refine(
     likelihood = _likelihood(pair, images, sharper == "auto", given, relative, prefilter, max_sigma, workers, whole)
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     coordinate = VARIANCE if sharper == "auto" else SIGMA
-    return _descend(likelihood, coordinate, pair, texture, window, progress or (lambda share: None))
+    return descend(likelihood, coordinate, pair, texture, window, progress or (lambda share: None))
 
 
 def _moved(delta: Array, w: Array, variance: Array) -> float:
@@ -218,7 +218,7 @@ def _likelihood(
     return Likelihood(stack, noise, best, bounds, trust, pair.distance, relative)
 
 
-def _descend(
+def descend(
     likelihood: Likelihood,
     coordinate: Coordinate,
     pair: Pair,

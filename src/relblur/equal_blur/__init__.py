@@ -1,0 +1,1 @@
+"""Dense depth by equal-blur matching: see :func:`relblur.matching.estimate_depth`."""

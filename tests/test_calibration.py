@@ -1,0 +1,146 @@
+"""calibrate: known cameras are found again; degenerate input is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from relblur import BlurMap, Camera, Flag, InputError, calibrate, depth_to_blur, estimate_blur
+from relblur.defocus import defocused_pair
+
+SHAPE = (96, 128)
+TRUE = Camera(coc_constant_px_m=22, focus_first_m=1.05, focus_second_m=2.1, blur_constant=0.273)
+SHEET = replace(TRUE, blur_constant=0.25)
+Y, X = np.indices(SHAPE)
+PLANE = 1 / (0.5 + 0.003 * X + 0.001 * Y)
+
+
+def measured(depth, camera=TRUE, noise=0.03, seed=0):
+    rng = np.random.default_rng(seed)
+    s = np.broadcast_to(depth_to_blur(depth, camera), SHAPE) + rng.normal(0, noise, SHAPE)
+    return BlurMap(s, np.full(SHAPE, noise), np.zeros(SHAPE, np.uint8), np.zeros(SHAPE, np.int8))
+
+
+def places(*pixels):
+    return [(row, column, PLANE[row, column]) for row, column in pixels]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"depth_m": PLANE},
+        {"plane": places((5, 5), (90, 10), (40, 120))},
+        {"points": places((10, 10), (80, 100))},
+    ],
+)
+def test_the_blur_constant_is_found_whatever_is_known(known):
+    found = calibrate(measured(PLANE), SHEET, **known)
+    assert_allclose(found.camera.blur_constant, 0.273, rtol=5e-3)
+    assert found.values == {"blur_constant": found.camera.blur_constant}
+    assert 0 < found.stderr["blur_constant"] < 0.003
+    assert found.depth_error < 0.01
+    assert len(found.residual_px2) == found.points
+
+
+def test_a_target_that_faces_the_camera_is_enough_for_the_blur_constant():
+    found = calibrate(measured(1.05), SHEET, depth_m=1.05)
+    assert_allclose(found.values["blur_constant"], 0.273, rtol=3e-3)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [("blur_constant", "focus_first_m"), ("blur_constant", "focus_second_m"), ("focus_first_m", "focus_second_m")],
+)
+def test_any_two_of_the_three_are_found(fit):
+    wrong = {"blur_constant": 0.25, "focus_first_m": 0.95, "focus_second_m": 2.4}
+    start = replace(TRUE, **{name: wrong[name] for name in fit})
+    found = calibrate(measured(PLANE), start, depth_m=PLANE, fit=fit)
+    for name in fit:
+        assert_allclose(found.values[name], getattr(TRUE, name), rtol=5e-3)
+        assert abs(found.values[name] - getattr(TRUE, name)) < 5 * found.stderr[name] + 1e-6
+
+
+def test_an_aperture_pair_gives_both_at_once():
+    true = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.6, focus_second_m=1.6, blur_constant=0.27)
+    start = replace(true, focus_first_m=1.8, focus_second_m=1.8, blur_constant=0.25)
+    found = calibrate(measured(PLANE, true), start, depth_m=PLANE, fit=("blur_constant", "focus_first_m"))
+    assert_allclose([found.camera.blur_constant, found.camera.focus_first_m], [0.27, 1.6], rtol=5e-3)
+    assert found.camera.focus_second_m == found.camera.focus_first_m
+
+
+def test_blur_that_is_there_in_focus_too_is_found_beside_the_rest():
+    true = Camera(
+        coc_constant_px_m=(8, 24), focus_first_m=1.6, focus_second_m=1.6, blur_constant=0.27, variance_offset_px2=0.4
+    )
+    start = replace(true, focus_first_m=1.8, focus_second_m=1.8, blur_constant=0.25, variance_offset_px2=0.0)
+    fit = ("blur_constant", "focus_first_m", "variance_offset_px2")
+    found = calibrate(measured(PLANE, true), start, depth_m=PLANE, fit=fit)
+    assert_allclose([found.values[name] for name in fit], [0.27, 1.6, 0.4], rtol=0.02)
+    assert found.camera.decimated(2).variance_offset_px2 == found.camera.variance_offset_px2 / 4
+
+
+def test_the_standard_error_is_the_scatter_of_repeated_calibrations():
+    many = [calibrate(measured(PLANE, seed=seed), SHEET, depth_m=PLANE) for seed in range(24)]
+    scatter = np.std([c.values["blur_constant"] for c in many])
+    assert 0.5 < np.median([c.stderr["blur_constant"] for c in many]) / scatter < 2
+
+
+def test_wild_and_flagged_pixels_do_not_pull():
+    clean = measured(PLANE)
+    s, flags = np.array(clean.variance_difference), np.array(clean.flags)
+    s[20:30, 20:40] = 20.0  # an object in front, 2 % of the pixels
+    flags[60:80] = Flag.FILLED
+    s[60:80] = -20.0
+    spoilt = BlurMap(s, clean.variance_stderr, flags, clean.sharper)
+    assert_allclose(calibrate(spoilt, SHEET, depth_m=PLANE).values["blur_constant"], 0.273, rtol=0.01)
+    valid = np.ones(SHAPE, bool)
+    valid[20:30, 20:40] = False
+    assert_allclose(calibrate(spoilt, SHEET, depth_m=PLANE, valid=valid).values["blur_constant"], 0.273, rtol=2e-3)
+
+
+def test_from_images_to_a_camera(texture):
+    x = np.indices(texture.shape)[1]
+    depth = 1 / (0.55 + 0.004 * x)
+    pair = defocused_pair(texture, depth, TRUE, psf="gaussian")
+    found = calibrate(estimate_blur(*pair, prefilter=1.0), SHEET, depth_m=depth)
+    assert_allclose(found.values["blur_constant"], 0.273, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("known", "options", "words"),
+    [
+        ({}, {}, "exactly one"),
+        ({"depth_m": PLANE, "points": places((1, 1), (9, 9))}, {}, "exactly one"),
+        ({"depth_m": PLANE}, {"fit": ("zoom",)}, "zoom"),
+        ({"depth_m": PLANE}, {"fit": ()}, "fit"),
+        ({"depth_m": PLANE}, {"fit": ("blur_constant", "focus_first_m", "focus_second_m")}, "two of them"),
+        ({"depth_m": np.ones((3, 3))}, {}, "depth_m has shape"),
+        ({"depth_m": -1.0}, {}, "> 0 m"),
+        ({"points": [(1, 1, 1.0)]}, {}, "2 or more"),
+        ({"points": [(1, 1, 1.0), (500, 1, 2.0)]}, {}, "outside"),
+        ({"plane": places((1, 1), (10, 10), (20, 20))}, {}, "one line"),
+        ({"points": [(1, 1), (2, 2)]}, {}, "triples"),
+        ({"depth_m": np.full(SHAPE, np.nan)}, {}, "known"),
+        ({"depth_m": PLANE}, {"valid": np.zeros(SHAPE, bool)}, "usable"),
+    ],
+)
+def test_bad_requests_are_refused(known, options, words):
+    with pytest.raises(InputError, match=words):
+        calibrate(measured(PLANE), SHEET, **known, **options)
+
+
+def test_degenerate_depths_are_refused():
+    middle = 2 / (1 / 1.05 + 1 / 2.1)  # where both images are equally blurred, whatever the constant
+    with pytest.raises(InputError, match=r"do not determine|runs against"):
+        calibrate(measured(middle), SHEET, depth_m=middle)
+    with pytest.raises(InputError, match="do not determine"):
+        calibrate(measured(1.3), SHEET, depth_m=1.3, fit=("blur_constant", "focus_first_m"))
+
+
+def test_swapped_images_are_noticed():
+    swapped = replace(SHEET, focus_first_m=2.1, focus_second_m=1.05)
+    with pytest.raises(InputError, match="swapped"):
+        calibrate(measured(PLANE), swapped, depth_m=PLANE)

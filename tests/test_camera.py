@@ -1,0 +1,193 @@
+"""The camera: what it computes, what it refuses, how it is stored and read from photographs."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from numpy.testing import assert_allclose
+from PIL import Image  # noqa: TID253
+
+from relblur import Camera, InputError, optics
+from relblur.errors import FileError
+from relblur.working_range import inverse_range, resolution_at, resolution_table, working_range_m
+
+LENS = {"focal_length_mm": 50.0, "f_number": 2.0, "pixel_pitch_um": 5.0, "focus_first_m": 1.0, "focus_second_m": 1.5}
+
+
+def test_circles_are_those_of_equation_4():
+    camera = Camera(**LENS)
+    for z in (0.4, 1.0, 1.2, 1.5, 9.0):
+        first = optics.circle_from_depth_mm(1000 * (z - 1.0), 25.0, 50.0, 1000.0)
+        assert_allclose(camera.circle_px(z)[0], 1000 * first / 5.0, atol=1e-9)
+        second = optics.circle_from_depth_mm(1000 * (z - 1.5), 25.0, 50.0, 1500.0)
+        # In the first image's magnification, to which the second has been brought.
+        zoom = optics.image_distance_mm(50.0, 1000.0) / optics.image_distance_mm(50.0, 1500.0)
+        assert_allclose(camera.circle_px(z)[1], zoom * 1000 * second / 5.0, atol=1e-9)
+
+
+def test_decimation_shrinks_circles_and_focal_length():
+    whole, half = Camera(**LENS), Camera(**LENS).decimated(2)
+    assert half.decimation == 2
+    assert_allclose(half.circle_px(2.0), whole.circle_px(2.0) / 2)
+    assert_allclose(half.focal_length_px, whole.focal_length_px / 2)
+    assert half.decimated(3).decimation == 6
+
+
+def test_kinds_of_pairs():
+    assert Camera(**LENS).kind == "focus"
+    assert Camera(**{**LENS, "f_number": (2.0, 8.0), "focus_second_m": 1.0}).kind == "aperture"
+    assert Camera(**{**LENS, "f_number": (2.0, 8.0)}).kind == "mixed"
+    assert Camera(coc_constant_px_m=(20, 5), focus_first_m=1, focus_second_m=1).kind == "aperture"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"focal_length_mm": 0}, ["focal_length_mm", "> 0 mm", "got 0"]),
+        ({"focal_length_mm": 50_000}, ["focal_length_mm", "50000 mm", "not plausible"]),
+        ({"focal_length_mm": 0.05}, ["focal_length_mm", "0.05 mm", "metres"]),
+        ({"f_number": -2}, ["f_number", "-2"]),
+        ({"f_number": (2, 4, 8)}, ["f_number", "two"]),
+        ({"pixel_pitch_um": 0.005}, ["pixel_pitch_um", "um", "mm"]),
+        ({"focus_first_m": 0.05}, ["focus_first_m", "0.05 m", "focal length", "50 mm"]),
+        ({"focus_second_m": float("nan")}, ["focus_second_m", "m"]),
+        ({"focus_second_m": 1.0}, ["focus_first_m", "focus_second_m", "1 m"]),
+        ({"blur_constant": 27}, ["blur_constant", "27", "percentage"]),
+        ({"decimation": 1.5}, ["decimation", "whole"]),
+        ({"image_width_px": 0}, ["image_width_px"]),
+        ({"pixel_pitch_um": None}, ["lacks pixel_pitch_um"]),
+        ({"coc_constant_px_m": 20}, ["coc_constant_px_m", "focal_length_mm", "one description"]),
+        ({"focal_length_mm": "wide"}, ["focal_length_mm", "mm", "'wide'"]),
+        ({"focus_first_m": (1, 2)}, ["focus_first_m", "one number"]),
+    ],
+)
+def test_a_camera_that_cannot_be_is_one_line_with_field_and_unit(change, words):
+    with pytest.raises(InputError) as caught:
+        Camera(**{**LENS, **change})
+    message = str(caught.value)
+    assert "\n" not in message
+    assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize("name", ["cam.toml", "cam.json"])
+@pytest.mark.parametrize(
+    "camera",
+    [
+        Camera(**LENS, blur_constant=0.271, decimation=2, image_width_px=4000),
+        Camera(coc_constant_px_m=(20.5, 7.25), focus_first_m=math.inf, focus_second_m=math.inf),
+    ],
+)
+def test_files_give_the_same_camera_back(tmp_path, name, camera):
+    camera.save(tmp_path / name)
+    assert Camera.load(tmp_path / name) == camera
+
+
+def test_the_toml_file_states_the_units(tmp_path):
+    Camera(**LENS).save(tmp_path / "cam.toml")
+    assert "focal_length_mm = 50.0  # mm" in (tmp_path / "cam.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.toml", "focus_first_m = 1\nfocus_second_m = 2\nzoom = 3\n", "zoom"),
+        ("a.toml", "f_number = 2\n", "focus_first_m and focus_second_m"),
+        ("a.toml", "= =\n", "not a camera file"),
+        ("a.json", "[1, 2]", "no table"),
+        ("a.json", "{", "not a camera file"),
+    ],
+)
+def test_bad_files_are_named(tmp_path, name, text, words):
+    (tmp_path / name).write_text(text)
+    with pytest.raises((InputError, FileError), match=words) as caught:
+        Camera.load(tmp_path / name)
+    assert name in str(caught.value)
+
+
+def test_a_table_called_camera_is_taken(tmp_path):
+    (tmp_path / "m.json").write_text(json.dumps({"camera": Camera(**LENS).as_dict(), "scene": "desk"}))
+    assert Camera.load(tmp_path / "m.json") == Camera(**LENS)
+
+
+def photograph(path, width=100, **tags):
+    numbers = {"focal_length": 0x920A, "f_number": 0x829D, "distance": 0x9206, "x_resolution": 0xA20E, "unit": 0xA210}
+    exif = Image.Exif()
+    ifd = exif.get_ifd(0x8769)
+    for name, value in tags.items():
+        ifd[numbers[name]] = value
+    Image.new("RGB", (width, 60)).save(path, exif=exif)
+    return path
+
+
+def test_exif_gives_lens_distance_and_with_the_sensor_the_pitch(tmp_path):
+    a = photograph(tmp_path / "a.jpg", focal_length=35.0, f_number=2.8, distance=1.25)
+    b = photograph(tmp_path / "b.jpg", focal_length=35.0, f_number=2.8, distance=3.0)
+    with pytest.warns(UserWarning, match="unreliable"):
+        camera = Camera.from_exif(a, b, sensor_width_mm=23.5)
+    assert_allclose([camera.focal_length_mm, camera.f_number, camera.pixel_pitch_um], [35, 2.8, 235.0])
+    assert_allclose([camera.focus_first_m, camera.focus_second_m], [1.25, 3.0])
+    assert camera.image_width_px == 100
+
+
+def test_exif_pitch_from_the_focal_plane_and_known_distances_without_a_warning(tmp_path):
+    a = photograph(tmp_path / "a.jpg", focal_length=35.0, f_number=2.8, x_resolution=2000.0, unit=3)
+    b = photograph(tmp_path / "b.jpg", focal_length=35.0, f_number=8.0)
+    camera = Camera.from_exif(a, b, focus_first_m=1.7, focus_second_m=1.7)
+    assert camera.f_number == (2.8, 8.0)
+    assert_allclose(camera.pixel_pitch_um, 5.0)  # 2000 per cm
+
+
+def test_exif_that_says_too_little_is_an_error_that_names_what_is_missing(tmp_path):
+    bare = tmp_path / "bare.png"
+    Image.new("RGB", (8, 8)).save(bare)
+    with pytest.raises(InputError, match="no EXIF"):
+        Camera.from_exif(bare)
+    a = photograph(tmp_path / "a.jpg", focal_length=35.0, f_number=2.8)
+    with pytest.raises(InputError, match="focus_first_m and focus_second_m"):
+        Camera.from_exif(a, sensor_width_mm=20)
+
+
+def test_a_decimation_nobody_told_is_noticed_by_the_size():
+    camera = Camera(**LENS, image_width_px=4000)
+    with pytest.warns(UserWarning, match="decimation=4"):
+        camera.check_width(1000)
+    with pytest.warns(UserWarning, match="crop"):
+        camera.check_width(3100)
+    camera.check_width(4000)
+    camera.decimated(4).check_width(1000)
+    Camera(**LENS).check_width(17)  # nothing known, nothing said
+
+
+def test_working_range_ends_where_blur_reaches_the_limit():
+    camera = Camera(coc_constant_px_m=40, focus_first_m=1, focus_second_m=2)
+    near, far = working_range_m(camera)
+    one, two = camera.sigma_px(near)
+    assert_allclose(two**2 - one**2, 25.0)
+    assert_allclose(camera.sigma_px(far)[0] ** 2 - camera.sigma_px(far)[1] ** 2, 25.0)
+    assert working_range_m(Camera(coc_constant_px_m=5, focus_first_m=1, focus_second_m=2))[1] == math.inf
+    assert inverse_range(camera, 1.0)[0] > inverse_range(camera, 2.0)[0]
+
+
+def test_resolution_is_the_change_of_depth_that_changes_s_by_its_error():
+    camera = Camera(coc_constant_px_m=22, focus_first_m=1, focus_second_m=2)
+    from numpy import array
+
+    from relblur import depth_to_blur
+
+    z = array([0.8, 1.3, 3.0])
+    step = 1e-5
+    slope = (depth_to_blur(z + step, camera) - depth_to_blur(z - step, camera)) / (2 * step)
+    assert_allclose(resolution_at(z, camera, 0.05), 1000 * 0.05 / abs(slope), rtol=1e-6)
+    rows = resolution_table(camera)
+    assert [row.depth_m for row in rows if row.depth_m in (1.0, 2.0)] == [1.0, 2.0]
+
+
+def test_resolution_of_an_aperture_pair_is_finite_in_focus():
+    camera = Camera(coc_constant_px_m=(30, 10), focus_first_m=1.7, focus_second_m=1.7)
+    from numpy import array
+
+    at_focus, away = resolution_at(array([1.7, 3.0]), camera, 0.05)
+    assert math.isfinite(at_focus)
+    assert at_focus / 1.7**2 > away / 3.0**2

@@ -1,0 +1,147 @@
+"""``relblur depth``, ``calibrate`` and ``camera``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image  # noqa: TID253
+from test_cli import failed, run
+
+from relblur import Camera, load, save, synth
+from relblur.defocus import defocused_pair
+from relblur.depth_report import DEPTH_FILES
+
+CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory, texture):
+    folder = tmp_path_factory.mktemp("depth")
+    y, x = np.indices(texture.shape)
+    depth = 1 / (0.55 + 0.3 * x / texture.shape[1] + 0.1 * y / texture.shape[0])
+    for name, image in zip("ab", defocused_pair(texture, depth, CAMERA, psf="gaussian"), strict=True):
+        save(folder / f"{name}.png", synth.degrade(image, bits=16))
+    save(folder / "depth.png", np.rint(1000 * depth).astype(np.uint16))
+    save(folder / "depth.npy", depth.astype(np.float32))
+    CAMERA.save(folder / "cam.toml")
+    return folder, depth
+
+
+def test_depth_writes_every_file_and_the_right_numbers(scene, tmp_path):
+    folder, depth = scene
+    out = tmp_path / "out"
+    arguments = [
+        "depth",
+        folder / "a.png",
+        folder / "b.png",
+        "-c",
+        folder / "cam.toml",
+        "-o",
+        out,
+        "--range",
+        "0.9,2.2",
+    ]
+    result = run(*arguments, "--focal-px", "150", "--json")
+    assert result.exit_code == 0, result.output
+    pytest.importorskip("OpenEXR", reason="the exr extra is not installed")
+    assert {path.name for path in out.iterdir()} == set(DEPTH_FILES)
+    summary = json.loads(result.stdout)
+    assert summary["answered_fraction"] == 1
+    found = load(out / "depth.npz")
+    assert np.abs(found.depth_m / depth - 1).mean() < 0.01
+    with Image.open(out / "overview.png") as picture:
+        assert min(picture.size) > 300
+    assert "would be replaced" in failed(run(*arguments), 2)
+    assert run(*arguments, "--force").exit_code == 0
+
+
+def test_depth_with_a_disc_and_without_a_focal_length_says_what_it_leaves_out(scene, tmp_path):
+    folder, _ = scene
+    result = run(
+        "depth", folder / "a.png", folder / "b.png", "-c", folder / "cam.toml", "-o", tmp_path, "--psf", "disc",
+        "--decimate", "2",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "--focal-px" in result.stderr
+    assert not (tmp_path / "points.ply").exists()
+    assert Camera.load(tmp_path / "camera.toml").decimation == 2
+    assert load(tmp_path / "depth.npz").shape == (48, 56)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--psf", "nowhere.png"], 2, "nowhere.png"),
+        (["--range", "1"], 2, "--range"),
+        (["--range", "2,1"], 3, "nearest"),
+    ],
+)
+def test_depth_refuses_bad_options_in_one_line(scene, tmp_path, options, code, words):
+    folder, _ = scene
+    common = ["depth", folder / "a.png", folder / "b.png", "-c", folder / "cam.toml", "-o", tmp_path / "o"]
+    assert words in failed(run(*common, *options), code)
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_missing_camera_file_is_one_line(scene, tmp_path):
+    folder, _ = scene
+    message = failed(run("depth", folder / "a.png", folder / "b.png", "-c", tmp_path / "no.toml", "-o", tmp_path), 3)
+    assert "no.toml" in message
+
+
+@pytest.mark.parametrize("known", [["--depth", "depth.png"], ["--depth", "depth.npy"], ["--plane"], ["--point"]])
+def test_calibrate_finds_the_constant_and_writes_a_camera(scene, tmp_path, known):
+    folder, depth = scene
+    Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2).save(tmp_path / "sheet.toml")
+    if len(known) == 2:
+        known = [known[0], folder / known[1]]
+    else:
+        known = [part for y, x in ((5, 5), (90, 20), (40, 100)) for part in (known[0], f"{y},{x},{depth[y, x]}")]
+    arguments = ["calibrate", folder / "a.png", folder / "b.png", "-c", tmp_path / "sheet.toml", *known]
+    result = run(*arguments, "-o", tmp_path / "cal.toml")
+    assert result.exit_code == 0, result.output
+    assert Camera.load(tmp_path / "cal.toml").blur_constant == pytest.approx(0.27, rel=0.02)
+    assert "blur_constant" in result.stdout
+    assert "would be replaced" in failed(run(*arguments, "-o", tmp_path / "cal.toml"), 2)
+
+
+def test_calibrate_wants_one_kind_of_knowledge(scene):
+    folder, _ = scene
+    common = ["calibrate", folder / "a.png", folder / "b.png", "-c", folder / "cam.toml"]
+    assert "exactly one" in failed(run(*common), 2)
+    assert "exactly one" in failed(run(*common, "--distance", 1, "--point", "1,1,1"), 2)
+    assert "3 numbers" in failed(run(*common, "--point", "1,1"), 2)
+
+
+def test_camera_makes_checks_and_draws(tmp_path):
+    result = run(
+        "camera", "-f", 35, "-N", "2.8", "--sensor-width", 23.6, "--image-width", 4000, "--focus", "1,2",
+        "-o", tmp_path / "c.toml", "--plot", tmp_path / "c.png",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "resolution" in result.stdout
+    made = Camera.load(tmp_path / "c.toml")
+    assert made.pixel_pitch_um == pytest.approx(5.9)
+    assert made.image_width_px == 4000
+    with Image.open(tmp_path / "c.png") as picture:
+        assert min(picture.size) > 300
+    checked = run("camera", tmp_path / "c.toml", "--decimation", 4, "--json")
+    told = json.loads(checked.stdout)
+    assert told["kind"] == "focus"
+    assert told["camera"]["decimation"] == 4
+    assert told["nearest_m"] < 1
+    assert told["farthest_m"] is None  # infinity, which JSON does not have
+    assert all(row["resolution_mm"] > 0 for row in told["table"])
+
+
+def test_camera_takes_two_apertures_and_says_what_is_wrong():
+    told = json.loads(run("camera", "-f", 35, "-N", "2.8,8", "-p", 36, "--focus", "1.7", "--json").stdout)
+    assert told["kind"] == "aperture"
+    message = failed(run("camera", "-f", 35, "-N", "2.8", "-p", 6, "--focus", "1,0.03"), 3)
+    assert "focus_second_m" in message
+    assert "0.03 m" in message
+    assert "name a camera file" in failed(run("camera", "--force"), 2)
+    assert "--image-width" in failed(run("camera", "--sensor-width", 20, "--focus", "1,2"), 2)
+    assert "--f-number" in failed(run("camera", "-f", 35, "-N", "1,2,3"), 2)

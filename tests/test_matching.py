@@ -1,0 +1,230 @@
+"""estimate_depth: synthetic scenes with known depth, any shape of blur, bad pixels, bad requests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from relblur import Camera, Flag, InputError, estimate_depth, synth
+from relblur.defocus import defocused_pair
+from relblur.equal_blur.candidates import depth_axis, noise_power, residual_volume
+from relblur.equal_blur.edges import settle_edges
+from relblur.psf import as_psf
+
+CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
+RANGE = (0.9, 2.2)
+
+
+@pytest.fixture(scope="module")
+def slope(texture):
+    y, x = np.indices(texture.shape)
+    return 1 / (0.55 + 0.3 * x / texture.shape[1] + 0.1 * y / texture.shape[0])
+
+
+def error(found, depth):
+    return np.abs(found.depth_m / depth - 1)
+
+
+@pytest.fixture(scope="module")
+def disc_pair(texture, slope):
+    return defocused_pair(texture, slope, CAMERA)
+
+
+def test_a_slope_seen_through_a_disc(disc_pair, slope):
+    found = estimate_depth(*disc_pair, CAMERA, psf="disc", depth_range_m=RANGE)
+    assert error(found, slope).mean() < 0.001
+    assert found.settings["psf"] == "disc"
+
+
+def test_the_wrong_shape_is_worse(disc_pair, slope):
+    right = estimate_depth(*disc_pair, CAMERA, psf="disc", depth_range_m=RANGE)
+    square = estimate_depth(*disc_pair, CAMERA, psf=np.ones((9, 9)), depth_range_m=RANGE)
+    assert error(square, slope).mean() > 5 * error(right, slope).mean()
+
+
+def test_a_step_keeps_its_edge(texture):
+    depth = np.where(np.arange(texture.shape[1]) < 56, 1.1, 1.7) * np.ones(texture.shape)
+    found = estimate_depth(*defocused_pair(texture, depth, CAMERA), CAMERA, psf="disc", depth_range_m=RANGE)
+    away = np.abs(np.arange(texture.shape[1]) - 55.5) > 6
+    assert error(found, depth)[:, away].mean() < 0.002
+    assert np.median(error(found, depth)) < 1e-3
+
+
+def test_a_gaussian_lens(texture, slope):
+    pair = defocused_pair(texture, slope, CAMERA, psf="gaussian")
+    found = estimate_depth(*pair, CAMERA, psf="gaussian", depth_range_m=RANGE)
+    assert error(found, slope).mean() < 0.005
+
+
+def test_an_asymmetric_aperture_is_mirrored_in_front_of_focus(texture):
+    # A half-closed aperture: its blur behind and in front of focus are mirror images.
+    half = np.tri(15)
+    camera = Camera(coc_constant_px_m=16, focus_first_m=1, focus_second_m=2)
+    for z in (1.25, 1.6):
+        pair = defocused_pair(texture, z, camera, psf=half)
+        found = estimate_depth(*pair, camera, psf=half, depth_range_m=RANGE)
+        assert_allclose(np.median(found.depth_m), z, rtol=2e-3)
+    mirrored = estimate_depth(*pair, camera, psf=half[::-1, ::-1], depth_range_m=RANGE)
+    assert error(mirrored, z).mean() > 5 * error(found, z).mean()
+
+
+def test_a_function_of_the_signed_diameter(texture):
+    seen = []
+
+    def square(circle):
+        seen.append(circle)
+        reach = int(np.ceil(abs(circle)))
+        line = np.clip(abs(circle) / 2 + 0.5 - np.abs(np.arange(-reach, reach + 1)), 0, 1)
+        line = line if line.any() else np.ones(1)
+        return np.outer(line, line)
+
+    pair = defocused_pair(texture, 1.5, CAMERA, psf=square)
+    found = estimate_depth(*pair, CAMERA, psf=square, depth_range_m=RANGE)
+    assert_allclose(np.median(found.depth_m), 1.5, rtol=3e-3)
+    assert min(seen) < 0 < max(seen)
+
+
+@pytest.mark.parametrize(("side", "z"), [("behind", 2.6), ("front", 1.2)])
+def test_two_apertures(texture, side, z):
+    camera = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.7, focus_second_m=1.7)
+    for psf in ("disc", "gaussian"):
+        pair = defocused_pair(texture, z, camera, psf=psf)
+        found = estimate_depth(*pair, camera, psf=psf, side=side, depth_range_m=(0.9, 4))
+        assert_allclose(np.median(found.depth_m), z, rtol=0.01)
+
+
+def test_swapping_the_images_with_the_camera_changes_nothing(disc_pair):
+    swapped = Camera(coc_constant_px_m=14, focus_first_m=2, focus_second_m=1)
+    one = estimate_depth(*disc_pair, CAMERA, psf="disc", depth_range_m=RANGE)
+    two = estimate_depth(*disc_pair[::-1], swapped, psf="disc", depth_range_m=RANGE)
+    assert_allclose(one.depth_m, two.depth_m, rtol=2e-3)
+
+
+def test_error_bars_cover_about_two_thirds_in_noise(texture, slope, disc_pair):
+    # The error of a plane has three degrees of freedom: one draw says little.
+    shares = []
+    for seed in range(1, 7):
+        rng = np.random.default_rng(seed)
+        noisy = [synth.degrade(image, noise=0.005, bits=16, rng=rng) for image in disc_pair]
+        found = estimate_depth(*noisy, CAMERA, psf="disc", depth_range_m=RANGE)
+        shares.append(np.mean(np.abs(found.depth_m - slope) < found.depth_stderr_m))
+    assert 0.45 < np.mean(shares) < 0.9
+
+
+def test_intensity_scale_workers_and_colour_do_not_matter(disc_pair, read_only):
+    first, second = (read_only(image) for image in disc_pair)
+    plain = estimate_depth(first, second, CAMERA, psf="disc", depth_range_m=RANGE, workers=1)
+    bright = estimate_depth(100 * first, 100 * second, CAMERA, psf="disc", depth_range_m=RANGE, workers=2)
+    assert_allclose(bright.depth_m, plain.depth_m, rtol=1e-3)
+    colour = [np.repeat(image[:, :, None], 3, axis=2) for image in (first, second)]
+    assert_allclose(
+        estimate_depth(*colour, CAMERA, psf="disc", depth_range_m=RANGE, channel_axis=-1).depth_m,
+        plain.depth_m,
+        rtol=5e-3,
+    )
+
+
+def test_bad_pixels_have_no_depth_and_do_not_spoil_their_surroundings(disc_pair, slope):
+    first, second = (np.array(image) for image in disc_pair)
+    first[30:34, 40:44] = np.nan
+    found = estimate_depth(first, second, CAMERA, psf="disc", depth_range_m=RANGE)
+    assert np.isnan(found.depth_m[30:34, 40:44]).all()
+    assert (found.flags[30:34, 40:44] & Flag.INVALID != 0).all()
+    assert_array_equal(np.isnan(found.depth_m).sum(), 16)
+    known = found.known
+    assert (error(found, slope)[known]).max() < 0.05
+
+
+def test_clipped_pixels_are_filled_and_flagged(disc_pair):
+    first, second = (synth.degrade(image, bits=16) for image in disc_pair)
+    first[50:53, 60:63] = 65535
+    found = estimate_depth(first, second, CAMERA, psf="disc", depth_range_m=RANGE)
+    assert np.isfinite(found.depth_m).all()
+    assert (found.flags[50:53, 60:63] & (Flag.CLIPPED | Flag.FILLED) == Flag.CLIPPED | Flag.FILLED).all()
+
+
+def test_a_flat_pair_is_all_filled():
+    flat = np.full((40, 40), 0.5)
+    found = estimate_depth(flat, flat, CAMERA, psf="disc", depth_range_m=RANGE)
+    assert (found.flags & Flag.FILLED != 0).all()
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 40), (17, 5)])
+def test_small_and_thin_images_work(shape):
+    rng = np.random.default_rng(0)
+    found = estimate_depth(rng.random(shape), rng.random(shape), CAMERA, psf="disc", depth_range_m=RANGE)
+    assert found.shape == shape
+
+
+def test_candidates_are_even_in_blur_not_in_metres():
+    axis = depth_axis(CAMERA, (1 / 2.2, 1 / 0.9), "behind")
+    circles = CAMERA.circle_px(1 / axis.u(axis.levels))
+    steps = np.diff(circles, axis=1)
+    assert_allclose(np.abs(steps), np.abs(steps[0, 0]), rtol=1e-9)
+    assert abs(steps[0, 0]) <= 0.25
+    wide = depth_axis(Camera(coc_constant_px_m=500, focus_first_m=1, focus_second_m=2), (0.4, 1.2), "behind")
+    assert len(wide.levels) <= 121
+
+
+def test_at_the_true_depth_nothing_is_left_and_noise_is_as_tabulated(texture):
+    psf = as_psf("disc", 0.25)
+    axis = depth_axis(CAMERA, (0.45, 1.1), "behind")
+    k = len(axis.levels) // 3
+    z = float(1 / axis.u(axis.levels[k]))
+    images = [image.astype(np.float32)[None] for image in defocused_pair(texture, z, CAMERA)]
+    volume = residual_volume(*images, CAMERA, psf, axis, 0.3, 1, lambda share: None)
+    inside = volume[0, :, 16:-16, 16:-16].std(axis=(1, 2))
+    assert inside.argmin() == k
+    assert inside[k] < 0.01 * inside[k + 4]
+    rng = np.random.default_rng(0)
+    noise = [rng.normal(0, s, (1, 128, 128)).astype(np.float32) for s in (1.0, 2.0)]
+    power = noise_power(CAMERA, psf, axis, 0.3)
+    passed = residual_volume(*noise, CAMERA, psf, axis, 0.3, 1, lambda share: None).var(axis=(0, 2, 3))
+    assert_allclose(passed, np.diagonal(power.covariance((1.0, 2.0))), rtol=0.1)
+
+
+def test_a_depth_edge_moves_to_the_outline_that_the_picture_shows():
+    rng = np.random.default_rng(0)
+    truth = np.where(np.abs(np.arange(90) - 45) < 8, 1.0, 0.5) * np.ones((60, 90))
+    fattened = np.where(np.abs(np.arange(90) - 45) < 12, 1.0, 0.5) * np.ones((60, 90))
+    guide = (0.6 * (truth - 0.5) + rng.normal(0, 0.02, truth.shape)).astype(np.float32)[None]
+    stderr = np.full(truth.shape, 0.001, np.float32)
+    settled, _ = settle_edges(fattened.astype(np.float32), stderr, guide, 20.0, 10)
+    assert (np.abs(settled - truth) > 0.1).mean() < 0.1 * (fattened != truth).mean()
+    plain = guide * 0
+    kept, doubtful = settle_edges(fattened.astype(np.float32), stderr, plain, 20.0, 10)
+    assert (np.abs(kept - fattened) > 0.1).mean() < 0.03  # a picture without an outline moves nothing
+    assert doubtful[:, 34].min() > 20 * stderr[0, 0]
+    assert_allclose(doubtful[:, 0], 0.001, rtol=1e-3)
+    smooth = (0.5 + 0.001 * np.arange(90) * np.ones((60, 90))).astype(np.float32)
+    assert_array_equal(settle_edges(smooth, stderr, guide, 20.0, 10)[0], smooth)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"psf": "airy"}, "psf"),
+        ({"psf": np.zeros((3, 3))}, "psf"),
+        ({"psf": -np.ones((3, 3))}, "psf"),
+        ({"psf": np.ones(5)}, "two-dimensional"),
+        ({"psf": lambda circle: np.ones((2, 2))}, "odd sides"),
+        ({"psf": lambda circle: np.full((3, 3), np.nan)}, "finite"),
+        ({"depth_range_m": (2, 1)}, "nearest < farthest"),
+        ({"depth_range_m": 3}, "depth_range_m"),
+        ({"side": "left"}, "side"),
+    ],
+)
+def test_bad_requests_are_refused(options, words):
+    image = np.random.default_rng(0).random((16, 16))
+    with pytest.raises(InputError, match=words):
+        estimate_depth(image, image, CAMERA, **{"psf": "disc", **options})
+
+
+def test_a_range_on_the_wrong_side_of_focus_is_refused():
+    camera = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.7, focus_second_m=1.7)
+    image = np.zeros((16, 16))
+    with pytest.raises(InputError, match="side"):
+        estimate_depth(image, image, camera, psf="disc", depth_range_m=(0.8, 1.5), side="behind")
+    with pytest.raises(InputError, match="Camera"):
+        estimate_depth(image, image, {"focal_length_mm": 50})
