@@ -120,13 +120,13 @@ def test_the_prior_agrees(crews, shape):
         assert_allclose(a, b, rtol=2e-3, atol=2e-4)
 
 
-def _likelihoods(crews, shape, sensor, trust):
+def _likelihoods(crews, shape, sensor, trust, relative=None):
     for crew in crews:
         first, second = _random((2, *shape)), _random((2, *shape), 1)
         stack = build_stack(first, second, lowest=-4.0, highest=4.0, family="bandlimited", prefilter=0.0, crew=crew)
         best = likelihood.best_fit(stack)
         noise = PairNoise((sensor, sensor), (1e-3, 1e-3))
-        yield Likelihood(stack, noise, best, (-4.0, 4.0), trust, None), best
+        yield Likelihood(stack, noise, best, (-4.0, 4.0), trust, None, relative), best
 
 
 @pytest.mark.parametrize("shape", [(37, 53), (20, 24), (8, 9)])
@@ -134,7 +134,9 @@ def _likelihoods(crews, shape, sensor, trust):
 def test_the_likelihood_and_the_labels_agree(crews, shape, sensor):
     s = 8 * _random(shape, 2) - 4
     found, wanted = [], []
-    for (given, best), out in zip(_likelihoods(crews, shape, sensor, _random(shape, 3)), (wanted, found), strict=True):
+    for (given, best), out in zip(
+        _likelihoods(crews, shape, sensor, _random(shape, 3), 0.5 + _random(shape, 4)), (wanted, found), strict=True
+    ):
         out += [best, given.texture_share(), labels._data_cost(given), given.variance(s)]
         evidence = given.evidence(s, inflate=True)
         out += [evidence.w, evidence.g, evidence.power, given.cost(s, given.variance(s))]

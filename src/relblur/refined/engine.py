@@ -69,6 +69,10 @@ class Crew:
                 other.result()
 
 
+#: Nobody else, and nothing compiled.
+ALONE = Crew()
+
+
 @contextmanager
 def gather(name: str = "opencv", workers: int = 1) -> Iterator[Crew]:
     """Bring together what the engine of a name needs; threads and work arrays end with the block."""

@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import Crew
+from .engine import ALONE, Crew
 from .solver import Multigrid
 
 Array = NDArray[np.float32]
@@ -41,7 +41,7 @@ _EDGE_ENDS = (
 )
 
 
-def posterior_variance(w: Array, mu: Array, crew: Crew) -> Array:
+def posterior_variance(w: Array, mu: Array, crew: Crew = ALONE) -> Array:
     """Return ``min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``: the error of the best window."""
     sizes = [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(w.shape)]
     if crew.compiled is not None:
@@ -86,7 +86,7 @@ class Edges:
     cut_down: Array
 
 
-def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array, crew: Crew) -> Edges:
+def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array, crew: Crew = ALONE) -> Edges:
     """Weigh the edges of the pixel grid.
 
     Parameters
@@ -108,7 +108,7 @@ def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array, c
     return Edges(dr, dd, hr, hd)
 
 
-def relink(edges: Edges, s: Array, slope: Array, crew: Crew) -> Edges:
+def relink(edges: Edges, s: Array, slope: Array, crew: Crew = ALONE) -> Edges:
     """Return the edges with other slopes and the weights they had."""
     if crew.compiled is not None:
         right, down = crew.compiled.unexplained(s, slope)
@@ -124,7 +124,7 @@ def _unexplained(s: Array, slope: Array, axis: int) -> Array:
     return np.asarray(s[far] - s[near] - np.float32(0.5) * (p[near] + p[far]))
 
 
-def solve_step(w: Array, g: Array, edges: Edges, variance: Array, steps: int, crew: Crew) -> Array:
+def solve_step(w: Array, g: Array, edges: Edges, variance: Array, steps: int, crew: Crew = ALONE) -> Array:
     """Return the Gauss-Newton step of likelihood and prior together: ``(w + grad^T c grad) delta = g - grad^T c d``."""
     if crew.compiled is not None:
         cuts, rises = (edges.cut_right, edges.cut_down), (edges.step_right, edges.step_down)

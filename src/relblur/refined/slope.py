@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import Crew
+from .engine import ALONE, Crew
 from .prior import CUT, Edges, stiffness
 from .solver import Multigrid, conjugate_gradients
 
@@ -31,7 +31,7 @@ CELL = 4
 class SlopeField:
     """Rise of the map per pixel along rows (0) and columns (1): ``cells`` (2, rows, cols)."""
 
-    def __init__(self, shape: tuple[int, int], crew: Crew) -> None:
+    def __init__(self, shape: tuple[int, int], crew: Crew = ALONE) -> None:
         self._shape = shape
         self._crew = crew
         self.cells: Array = np.zeros((2, *(-(-n // CELL) for n in shape)), np.float32)

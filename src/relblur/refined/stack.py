@@ -144,7 +144,7 @@ def build_stack(
     highest: float,
     family: Family,
     prefilter: float,
-    crew: engine.Crew,
+    crew: engine.Crew = engine.ALONE,
 ) -> ResidualStack:
     """Tabulate the signed residual of a pair of (channels, H, W) images.
 

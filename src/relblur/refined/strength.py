@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import Crew
+from .engine import ALONE, Crew
 
 Array = NDArray[np.float32]
 
@@ -41,7 +41,7 @@ def block_sum(a: Array) -> NDArray[np.float64]:
     return np.asarray(np.add.reduceat(np.add.reduceat(a, rows, axis=0, dtype=np.float64), cols, axis=1))
 
 
-def score_test(w: Array, g: Array, scale: Array, crew: Crew) -> NDArray[np.float64]:
+def score_test(w: Array, g: Array, scale: Array, crew: Crew = ALONE) -> NDArray[np.float64]:
     """Return the largest T over blocks of one, two and four times the side, each shrunk towards its surroundings.
 
     ``scale`` is the change of the map that goes with a relative change of blur by 1: what a block's information is
