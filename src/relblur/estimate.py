@@ -35,6 +35,9 @@ LOCAL_SIDE = 2016
 #: What ``method="window"`` takes with OpenCV, a sample being one channel of a pixel.
 WINDOW_SECONDS_PER_SAMPLE = 2e-6
 
+#: What compiled loops save ``method="refined"``.
+REFINED_SECONDS_SAVED_PER_PIXEL = 5e-6
+
 
 def estimate_blur(
     first: ArrayLike,
@@ -155,6 +158,10 @@ def _choose_engine(name: str, method: str, raw: RawPair, window: int) -> Engine:
     if method == "window" and window >= 3:
         if name == "auto" and compiled_pays(WINDOW_SECONDS_PER_SAMPLE * raw.first.size, _window_is_ready):
             name = "numba"
+    elif method == "refined":
+        saved = REFINED_SECONDS_SAVED_PER_PIXEL * raw.shape[0] * raw.shape[1]
+        if name == "auto" and compiled_pays(saved, _refined_is_ready):
+            name = "numba"
     elif name == "numba":  # has no loops for it
         require_numba()
         name = "opencv"
@@ -165,6 +172,12 @@ def _window_is_ready() -> bool:
     from .realtime.engine import is_ready
 
     return is_ready("float64")
+
+
+def _refined_is_ready() -> bool:
+    from .refined.compiled import is_ready
+
+    return is_ready()
 
 
 def _tell_nobody(_share: float) -> None:

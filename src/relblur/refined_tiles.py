@@ -75,6 +75,7 @@ def _refine(
         prefilter=request.prefilter,
         max_sigma=request.max_sigma,
         window=request.window,
+        engine=request.engine.name,
         workers=request.workers,
         progress=progress,
         whole=whole,

@@ -93,7 +93,7 @@ class UniformStack(ResidualStack):
 
     def evaluate(self, s: Array) -> tuple[Array, Array]:
         """Return ``e`` and ``D = -de/dx``, each (channels, H, W)."""
-        e, de = engine.interpolate(self.residuals, self.level_of(s), self.workers)
+        e, de = engine.interpolate(self.residuals, self.level_of(s), self.crew)
         return e, np.asarray(de * np.float32(-1 / self._step))
 
 

@@ -125,17 +125,20 @@ def match(
     scaled = None if noise is None else (noise[0] / pair.unit, noise[1] / pair.unit)
     sensor = estimate_noise(pair.first, pair.second, pair.usable, 2 * float(np.median(best)) / reference, scaled)
     model = _MatchNoise(sensor.sensor, sensor.rounding, power)
-    stack = UniformStack(volume, axis.levels, power.gain(), workers)
-    trust = np.minimum(dithered_share(pair.first), dithered_share(pair.second))
-    likelihood = _MatchLikelihood(camera, axis, stack, model, best, (stack.lowest, stack.highest), trust, pair.distance)
-    likelihood.noise_ratio = total / reference
-    base = SIGMA if axis.is_sigma else VARIANCE
-    coordinate = _AxisCoordinate(
-        False, base.first_stiffness, max(base.most_stiffness, MOST_STIFFNESS), unit=axis.step / STEP
-    )
-    texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
-    found = descend(likelihood, coordinate, pair, texture, window, lambda share: progress(0.3 + 0.7 * share))
-    filled = _filled(likelihood, found.s, coordinate, window)
+    with engine.gather("opencv", workers) as crew:  # the compiled loops know another spacing of levels
+        stack = UniformStack(volume, axis.levels, power.gain(), crew)
+        trust = np.minimum(dithered_share(pair.first), dithered_share(pair.second))
+        likelihood = _MatchLikelihood(
+            camera, axis, stack, model, best, (stack.lowest, stack.highest), trust, pair.distance
+        )
+        likelihood.noise_ratio = total / reference
+        base = SIGMA if axis.is_sigma else VARIANCE
+        coordinate = _AxisCoordinate(
+            False, base.first_stiffness, max(base.most_stiffness, MOST_STIFFNESS), unit=axis.step / STEP
+        )
+        texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
+        found = descend(likelihood, coordinate, pair, texture, window, lambda share: progress(0.3 + 0.7 * share))
+        filled = _filled(likelihood, found.s, coordinate, window)
     u, u_stderr = axis.u(found.s).astype(np.float32), found.s_stderr / np.float32(abs(axis.gain))
     reach = 2 * likelihood.radius(found.s).max() + 1
     guide = _sharper(images, camera, u)

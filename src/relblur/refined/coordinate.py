@@ -48,18 +48,31 @@ class Coordinate:
         """Return ``s`` of ``z``."""
         return z * z if self.is_sigma else z
 
+    def limits(self, bounds: tuple[float, float]) -> tuple[float, float]:
+        """Return the range of ``z`` for one of ``s``."""
+        low, high = (float(self.of(np.array(bound, np.float32))) for bound in bounds)
+        return low, high
+
     def clip(self, z: Array, bounds: tuple[float, float]) -> Array:
         """Keep ``z`` where ``s`` is within bounds."""
-        low, high = (self.of(np.array(bound, np.float32)) for bound in bounds)
-        return np.asarray(np.clip(z, low, high))
+        low, high = self.limits(bounds)
+        return np.asarray(np.clip(z, np.float32(low), np.float32(high)))
 
     def gain(self, z: Array) -> Array:
         """Return ``ds/dz``."""
         return 2 * z if self.is_sigma else np.ones_like(z)
 
+    def carry(self, w: Array, g: Array, z: Array) -> tuple[Array, Array]:
+        """Return information and score of ``z`` from those of ``s``."""
+        if not self.is_sigma:
+            return w, g
+        gain = self.gain(z)
+        return w * gain**2, g * gain
+
     def scale(self, z: Array) -> Array:
         """Return the change of ``z`` that goes with a relative change of blur by 1: ``sqrt(s^2 + C^2) / (ds/dz)``."""
-        return np.asarray(relative_scale(self.to_s(z)) / self.gain(z))
+        scale = relative_scale(self.to_s(z))
+        return np.asarray(scale / self.gain(z)) if self.is_sigma else scale
 
 
 VARIANCE = Coordinate(is_sigma=False, first_stiffness=4.0, most_stiffness=6.5)

@@ -1,4 +1,4 @@
-"""The hot loops, in NumPy and OpenCV: the specification a compiled engine must agree with.
+"""Who runs the hot loops, and the loops in NumPy and OpenCV: the specification compiled ones must agree with.
 
 Everything that touches each pixel more than a few times lives here, behind plain functions of arrays: reading the
 stack, scanning a cost volume, applying the operator of the prior.  Nothing here knows what it is computing.
@@ -6,15 +6,23 @@ stack, scanning a cost volume, applying the operator of the prior.  Nothing here
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from .compiled import Compiled
+
 Array = NDArray[np.float32]
+
+#: Elements below which starting a thread costs more than it saves.
+WORTH_SHARING = 60_000
 
 
 def box(image: Array, size: int) -> Array:
@@ -22,15 +30,67 @@ def box(image: Array, size: int) -> Array:
     return np.asarray(cv2.blur(image, (size, size), borderType=cv2.BORDER_REFLECT))
 
 
-def in_row_blocks(work: Callable[[slice], None], height: int, workers: int) -> None:
-    """Run ``work`` on as many blocks of rows as there are threads; blocks must not depend on each other."""
-    edges = np.linspace(0, height, workers + 1).astype(int)
-    blocks = [slice(int(top), int(bottom)) for top, bottom in pairwise(edges)]
-    if workers == 1:
-        work(blocks[0])
-        return
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(work, blocks))
+class Crew:
+    """Some threads, and compiled loops if there are any.
+
+    What runs must give the same numbers however it is shared out.
+
+    Attributes
+    ----------
+    compiled : Compiled or None
+        The loops to use instead of those in NumPy.
+    """
+
+    def __init__(self, workers: int = 1, pool: ThreadPoolExecutor | None = None) -> None:
+        self.workers = workers if pool is not None else 1
+        self._pool = pool
+        self.compiled: Compiled | None = None
+
+    def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Run ``work`` on every item."""
+        if self._pool is None:
+            for item in items:
+                work(item)
+        else:
+            list(self._pool.map(work, items))
+
+    def share_rows(self, work: Callable[[slice], None], height: int, size: int) -> None:
+        """Run ``work`` on blocks of rows, a block a thread, if the arrays of ``size`` elements are worth sharing."""
+        if self._pool is None or size < WORTH_SHARING or height < self.workers:
+            work(slice(0, height))
+            return
+        edges = np.linspace(0, height, self.workers + 1).astype(int).tolist()
+        blocks = [slice(top, bottom) for top, bottom in pairwise(edges)]
+        others = [self._pool.submit(work, block) for block in blocks[1:]]
+        try:
+            work(blocks[0])
+        finally:
+            for other in others:
+                other.result()
+
+
+#: Nobody else, and nothing compiled.
+ALONE = Crew()
+
+
+@contextmanager
+def gather(name: str = "opencv", workers: int = 1) -> Iterator[Crew]:
+    """Bring together what the engine of a name needs; threads and work arrays end with the block."""
+    with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        crew = _equip(Crew(workers, pool), name)
+        try:
+            yield crew
+        finally:
+            crew.compiled = None  # each knows the other: without this they would stay until the collector comes
+
+
+def _equip(crew: Crew, name: str) -> Crew:
+    if name == "numba":
+        from .compiled import Compiled, load
+
+        load()
+        crew.compiled = Compiled(crew)
+    return crew
 
 
 def _cells(levels: int, level: Array, rows: slice) -> tuple[NDArray[np.intp], Array]:
@@ -42,7 +102,7 @@ def _cells(levels: int, level: Array, rows: slice) -> tuple[NDArray[np.intp], Ar
     return (base.astype(np.intp) - 1) * level.size + pixels, here - base
 
 
-def interpolate_value(volume: Array, level: Array, workers: int = 1) -> Array:
+def interpolate_value(volume: Array, level: Array, crew: Crew) -> Array:
     """Read a (C, K, H, W) volume at a fractional level (H, W) by the cubic through four levels."""
     out = np.empty((volume.shape[0], *level.shape), np.float32)
 
@@ -62,11 +122,11 @@ def interpolate_value(volume: Array, level: Array, workers: int = 1) -> Array:
                 total += weights[j] * flat.take(index + j * level.size, mode="clip")
             out[channel, rows] = total
 
-    in_row_blocks(read, level.shape[0], workers)
+    crew.share_rows(read, level.shape[0], level.size)
     return out
 
 
-def interpolate(volume: Array, level: Array, workers: int = 1) -> tuple[Array, Array]:
+def interpolate(volume: Array, level: Array, crew: Crew) -> tuple[Array, Array]:
     """Return value and derivative by level of the cubic through four levels, each (C, H, W)."""
     value = np.empty((volume.shape[0], *level.shape), np.float32)
     slope = np.empty_like(value)
@@ -85,7 +145,7 @@ def interpolate(volume: Array, level: Array, workers: int = 1) -> tuple[Array, A
             value[channel, rows] = y1 + u * (a + u * (b + u * c))
             slope[channel, rows] = a + u * (2 * b + 3 * u * c)
 
-    in_row_blocks(read, level.shape[0], workers)
+    crew.share_rows(read, level.shape[0], level.size)
     return value, slope
 
 
@@ -116,20 +176,16 @@ def scan(cost: Array, small: float, large: float) -> Array:
     return total
 
 
-def apply(diagonal: Array, right: Array, down: Array, x: Array, out: Array, scratch: Array) -> Array:
-    """Compute ``A x`` of a five-point operator on the last two axes.
+def add_neighbours(right: Array, down: Array, x: Array, out: Array, scratch: Array) -> None:
+    """Add to ``out`` the neighbours of every pixel on the last two axes, each times the weight of its edge.
 
-    ``diagonal`` includes the edge weights; ``right`` (..., H, W-1) and ``down`` (..., H-1, W) are the edges.
+    ``right`` and ``down`` are of the shape of ``x``, 0 in the last column and row: what lies behind a row's end in
+    memory then counts nothing, and all is arithmetic on lines of numbers.
     """
-    np.multiply(diagonal, x, out=out)
-    t = scratch[..., :, :-1]
-    np.multiply(right, x[..., :, 1:], out=t)
-    out[..., :, :-1] -= t
-    np.multiply(right, x[..., :, :-1], out=t)
-    out[..., :, 1:] -= t
-    t = scratch[..., :-1, :]
-    np.multiply(down, x[..., 1:, :], out=t)
-    out[..., :-1, :] -= t
-    np.multiply(down, x[..., :-1, :], out=t)
-    out[..., 1:, :] -= t
-    return out
+    for edge, distance in ((right, 1), (down, x.shape[-1])):
+        weight, values, total = edge.reshape(-1)[:-distance], x.reshape(-1), out.reshape(-1)
+        product = scratch.reshape(-1)[:-distance]
+        np.multiply(weight, values[distance:], out=product)
+        total[:-distance] += product
+        np.multiply(weight, values[:-distance], out=product)
+        total[distance:] += product

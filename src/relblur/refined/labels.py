@@ -10,8 +10,6 @@ with the saturating cost ``C = x / (1 + x / 8)``, ``x = e^2 / 2v``.  The sign of
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +21,8 @@ Array = NDArray[np.float32]
 
 #: Price of a step of one level, and of a jump, in units of log-likelihood.
 STEP_PRICE, JUMP_PRICE = 1.0, 6.0
+#: One over the most that a pixel may cost.
+SATURATION = np.float32(1 / 8)
 #: The finest grid that is labelled: cells of this many pixels a side. The descent finds the edges within them.
 CELL = 2
 #: Pixels a side that one coarse pixel pools, and the most its verdict may weigh on one of them.
@@ -33,45 +33,77 @@ COARSE = 1 / 255
 
 def label(likelihood: Likelihood) -> Array:
     """Return a first map ``s``: at each pixel the level of least aggregated cost, and a share of the next."""
-    total = _aggregate(_data_cost(likelihood), likelihood.stack.workers)
+    crew = likelihood.stack.crew
+    total = _aggregate(_data_cost(likelihood), crew)
     # Ties, as in a pair without texture, go to the smallest blur.
     s_levels = likelihood.stack.s_levels
     distance = np.abs(np.arange(len(s_levels)) - np.abs(s_levels).argmin())
-    total += np.float32(1e-4) * distance[:, None, None].astype(np.float32)
-    level = _sublevel(total).repeat(CELL, axis=0).repeat(CELL, axis=1)
+    tie = np.float32(1e-4) * distance.astype(np.float32)
+    if crew.compiled is not None:
+        level = crew.compiled.sublevel(total, tie)
+    else:
+        total += tie[:, None, None]
+        level = _sublevel(total)
+    level = level.repeat(CELL, axis=0).repeat(CELL, axis=1)
     height, width = likelihood.weight.shape
     return likelihood.stack.s_of(np.ascontiguousarray(level[:height, :width]))
 
 
-def _aggregate(cost: Array, workers: int) -> Array:
-    """Aggregate a cost volume over the paths through every pixel, coarse grids first.
+def _aggregate(cost: Array, crew: engine.Crew) -> Array:
+    """Aggregate a cost volume (which is written to) over the paths through every pixel, coarse grids first.
 
     The coarse result, per pixel, is added to the cost before scanning: it decides where single pixels are too noisy to.
     """
     if min(cost.shape[1:]) > 2 * POOL:
-        coarse = _aggregate(_pool(cost, POOL), workers)
+        coarse = _aggregate(_pool_levels(cost, crew), crew)
         coarse -= coarse.min(axis=0)
         coarse *= np.float32(1 / POOL**2)
         np.minimum(coarse, np.float32(PULL), out=coarse)
         height, width = cost.shape[1:]
         size = (POOL * coarse.shape[2], POOL * coarse.shape[1])
-        cost = cost.copy()
-        for k in range(cost.shape[0]):
+
+        def pull(k: int) -> None:
             cost[k] += cv2.resize(coarse[k], size, interpolation=cv2.INTER_LINEAR)[:height, :width]
-    with ThreadPoolExecutor(workers) as pool:
-        along = pool.submit(engine.scan, cost, STEP_PRICE, JUMP_PRICE)
-        across = pool.submit(engine.scan, np.ascontiguousarray(cost.transpose(0, 2, 1)), STEP_PRICE, JUMP_PRICE)
-        total, turned = along.result(), across.result()
-    total += turned.transpose(0, 2, 1)
+
+        crew.each(pull, range(len(cost)))
+    if crew.compiled is not None:
+        return crew.compiled.scan(cost, STEP_PRICE, JUMP_PRICE)
+    ways = {}
+
+    def scan(turned: bool) -> None:
+        given = np.ascontiguousarray(cost.transpose(0, 2, 1)) if turned else cost
+        ways[turned] = engine.scan(given, STEP_PRICE, JUMP_PRICE)
+
+    crew.each(scan, (False, True))
+    total = ways[False]
+    total += ways[True].transpose(0, 2, 1)
     return total
+
+
+def _pool_levels(cost: Array, crew: engine.Crew) -> Array:
+    """Sum each level over blocks of ``POOL`` x ``POOL``."""
+    levels, height, width = cost.shape
+    out = np.empty((levels, -(-height // POOL), -(-width // POOL)), np.float32)
+
+    def pool(k: int) -> None:
+        out[k] = _pool(cost[k], POOL)
+
+    crew.each(pool, range(levels))
+    return out
 
 
 def _pool(cost: Array, side: int) -> Array:
     """Sum over blocks of ``side`` x ``side``, the border repeated."""
-    levels, height, width = cost.shape
-    padded = np.pad(cost, ((0, 0), (0, -height % side), (0, -width % side)), mode="edge")
-    rows = padded.reshape(levels, -1, side, padded.shape[2]).sum(axis=2)
-    return np.asarray(rows.reshape(levels, rows.shape[1], -1, side).sum(axis=3))
+    height, width = cost.shape
+    if height % side or width % side:
+        cost = np.pad(cost, ((0, -height % side), (0, -width % side)), mode="edge")
+    rows = cost[::side].copy()
+    for k in range(1, side):
+        rows += cost[k::side]
+    total = rows[:, ::side].copy()
+    for k in range(1, side):
+        total += rows[:, k::side]
+    return total
 
 
 def _data_cost(likelihood: Likelihood) -> Array:
@@ -79,16 +111,17 @@ def _data_cost(likelihood: Likelihood) -> Array:
     floor = max(*likelihood.noise.sensor, COARSE)
     base = np.maximum(likelihood.misfit, np.float32(floor**2))
     weight = likelihood.weight * np.square(likelihood.texture_share()) * np.float32(stack.gain.independent)
+    if stack.crew.compiled is not None:
+        return stack.crew.compiled.label_cost(stack, weight, np.asarray(0.5 / base, np.float32), likelihood.noise_ratio)
     _, levels, height, width = stack.residuals.shape
     cost = np.empty((levels, -(-height // CELL), -(-width // CELL)), np.float32)
 
     def fill(k: int) -> None:
         over = 1 / (2 * base * np.float32(likelihood.noise_ratio[k]))
         x = np.square(stack.residuals[:, k]).sum(axis=0) * over
-        cost[k] = _pool(engine.box(weight * x / (1 + x * np.float32(1 / 8)), 3)[np.newaxis], CELL)[0]
+        cost[k] = _pool(engine.box(weight * x / (1 + x * SATURATION), 3), CELL)
 
-    with ThreadPoolExecutor(stack.workers) as pool:
-        list(pool.map(fill, range(levels)))
+    stack.crew.each(fill, range(levels))
     return cost
 
 

@@ -19,17 +19,22 @@ pixel is a robust function of ``y = e^2 / v``.  Its Gauss-Newton expansion is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import engine
 from .noise import PairNoise
+from .prior import leverage
 from .stack import ResidualStack
 
 Array = NDArray[np.float32]
 
-_OUTLIER = np.float32(1 / 25)
+#: Side of the window that tells texture from noise in ``D^2``.
+ALPHA = 7
+#: One over the ``y`` at which evidence counts half, and over the most a pixel may cost.
+OUTLIER, SATURATION = np.float32(1 / 25), np.float32(1 / 20)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,12 @@ class Likelihood:
         self._relative: Array | np.float32 = np.float32(1) if relative_variance is None else relative_variance
         self._tables = noise.tables(stack)
         self._noisy = max(noise.sensor) > 0
+        #: Tables and relative variance as compiled loops read them.
+        self._packed = (
+            np.array([self._tables.own, self._tables.passed], np.float32),
+            np.array([self._tables.in_ed, self._tables.in_dd], np.float32),
+            np.ascontiguousarray(np.broadcast_to(self._relative, best.shape), np.float32),
+        )
         #: Noise of the residual at each level over the blurrier image's own.
         self.noise_ratio = 1 + self._tables.passed / self._tables.own
         #: Least residual any level reaches around a pixel: no map need do worse than about this.
@@ -107,16 +118,23 @@ class Likelihood:
         """
         if not self._noisy:
             return np.ones_like(self.weight)
-        change = np.zeros_like(self.weight)
-        for channel in self.stack.residuals:
-            for k in range(len(channel) - 1):
-                change += np.square(channel[k + 1] - channel[k])
+        compiled = self.stack.crew.compiled
+        if compiled is not None:
+            change = compiled.change_between_levels(self.stack)
+        else:
+            change = np.zeros_like(self.weight)
+            for channel in self.stack.residuals:
+                for k in range(len(channel) - 1):
+                    change += np.square(channel[k + 1] - channel[k])
         mean = engine.box(change, 9) * np.float32(1 / len(self.stack.residuals))
         between = self._relative * np.float32(self._tables.between)
         return np.asarray(np.maximum(1 - between / (mean + np.float32(1e-30)), 0))
 
     def variance(self, s: Array) -> Array:
         """Return ``v`` at a map ``s``."""
+        compiled = self.stack.crew.compiled
+        if compiled is not None:
+            return compiled.variance(self.stack, s, self.misfit, self._packed, self._noisy)
         return self._variance(self.stack.level_of(s))
 
     def _variance(self, level: Array) -> Array:
@@ -125,6 +143,40 @@ class Likelihood:
 
     def evidence(self, s: Array, inflate: bool) -> Evidence:
         """Return information and score at a map ``s``."""
+        w, g, power = self._weigh(s)
+        if inflate:
+            self._inflation = self._deflate(w, g)
+        return Evidence(w, g, power)
+
+    def _deflate(self, w: Array, g: Array) -> Array:
+        """Divide both by ``mean (sum g)^2 / mean sum w`` over small windows, 1 to 50, which is returned."""
+        means: dict[str, Array] = {}
+
+        def square_of_sum() -> None:
+            total = engine.box(g, 5)
+            means["square"] = engine.box(np.multiply(total, total, out=total), 31)
+
+        def information() -> None:
+            means["w"] = engine.box(w, 35)
+
+        crew = self.stack.crew
+        crew.each(lambda work: work(), (square_of_sum, information))
+        if crew.compiled is not None:
+            return crew.compiled.deflate(means["square"], means["w"], w, g)
+        ratio = means["square"]
+        ratio *= 25 / (means["w"] + np.float32(1e-20))
+        np.clip(ratio, 1, 50, out=ratio)
+        w /= ratio
+        g /= ratio
+        return ratio
+
+    def _weigh(self, s: Array) -> tuple[Array, Array, Array]:
+        """Return information, score and power, pixel by pixel."""
+        compiled = self.stack.crew.compiled
+        if compiled is not None:
+            weights = (self.weight, self._trust)
+            near = partial(engine.box, size=ALPHA)
+            return compiled.evidence(self.stack, s, self.misfit, weights, self._packed, self._noisy, near)
         e, d = self.stack.evaluate(s)
         level = self.stack.level_of(s)
         v = self._variance(level)
@@ -142,7 +194,7 @@ class Likelihood:
             square = ec * ec
             power += square
             y = square * over_v
-            rho = use * over_v / (1 + y * _OUTLIER)
+            rho = use * over_v / (1 + y * OUTLIER)
             d2 = dc * dc
             if share is None or noise_d is None:
                 w += rho * d2
@@ -151,39 +203,47 @@ class Likelihood:
                 # The part of D that goes with e is noise: what is left is independent of e, and the score unbiased.
                 dc = dc - ec * share
                 d2 = dc * dc
-                alpha = 1 - noise_d / np.maximum(engine.box(d2, 7), noise_d + np.float32(1e-30))
+                alpha = 1 - noise_d / np.maximum(engine.box(d2, ALPHA), noise_d + np.float32(1e-30))
                 rho *= alpha
                 w += alpha * rho * d2
                 g += rho * ec * dc
         power /= len(e)
-        if inflate:
-            ratio = 25 * engine.box(np.square(engine.box(g, 5)), 31) / (engine.box(w, 35) + np.float32(1e-20))
-            self._inflation = np.clip(ratio, 1, 50)
-            w /= self._inflation
-            g /= self._inflation
-        return Evidence(w, g, power)
+        return w, g, power
 
     def cost(self, s: Array, variance: Array) -> Array:
         """Return the robust negative log-likelihood of each pixel at ``s``, saturating at 20."""
+        compiled = self.stack.crew.compiled
+        if compiled is not None:
+            return compiled.cost(self.stack, s, self.weight, variance, self._inflation)
         z = np.square(self.stack.residual(s)).sum(axis=0) * (self.weight / (2 * variance))
         independent = np.float32(self.stack.gain.independent)
-        return np.asarray(independent * z / ((1 + z * np.float32(1 / 20)) * self._inflation))
+        return np.asarray(independent * z / ((1 + z * SATURATION) * self._inflation))
 
-    def refit_misfit(self, s: Array, evidence: Evidence, leverage: Array) -> None:
+    def refit_misfit(self, s: Array, evidence: Evidence, w: Array, variance: Array) -> None:
         """Set the misfit to the local mean of ``e^2``, leave-one-out.
 
         It may fall by at most 100 a call: the estimate is improving, and a variance that collapses before ``s`` has
         converged freezes what is still wrong.  It may not exceed twice the best local fit: a map that is wrong must not
-        excuse itself by a large misfit.
+        excuse itself by a large misfit.  ``w`` is the information and ``variance`` the posterior variance of the map.
         """
-        ceiling = self._ceiling
-        square = np.minimum(evidence.power, 20 * ceiling) / (1 - leverage)
-        near = engine.box(np.asarray(square, np.float32), 7)
-        near = np.float32(0.7) * near + np.float32(0.3) * engine.box(near, 15)
-        near = np.minimum(near, 2 * ceiling)
+        compiled, ceiling = self.stack.crew.compiled, self._ceiling
+        if compiled is not None:
+            square = compiled.leave_out(evidence.power, ceiling, w, variance)
+        else:
+            square = np.minimum(evidence.power, 20 * ceiling)
+            square /= 1 - leverage(w, variance)
+        near = engine.box(square, 7)
+        far = engine.box(near, 15)
+        if compiled is not None:
+            self.misfit = compiled.settle(self.stack, s, near, far, ceiling, self._packed, self._noisy, self.misfit)
+            return
+        near *= np.float32(0.7)
+        far *= np.float32(0.3)
+        near += far
+        np.minimum(near, 2 * ceiling, out=near)
         if self._noisy:
             near -= self._relative * self.stack.table(self._tables.passed, self.stack.level_of(s))
-        self.misfit = np.maximum(near, self.misfit * np.float32(0.01))
+        self.misfit = np.maximum(near, self.misfit * np.float32(0.01), out=near)
 
 
 def best_fit(stack: ResidualStack) -> Array:
@@ -192,11 +252,13 @@ def best_fit(stack: ResidualStack) -> Array:
     Levels are compared after division by ``q0 + q(s)``: otherwise the larger blur would win, or lose, only because it
     averages noise.
     """
-    gain = stack.gain
+    factors = stack.gain.q0 / (stack.gain.q0 + stack.gain.q)
+    if stack.crew.compiled is not None:
+        return stack.crew.compiled.best_fit(stack, factors)
     best: Array | None = None
     for k in range(len(stack.s_levels)):
         power = engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
-        power *= np.float32(gain.q0 / (gain.q0 + gain.q[k]))
+        power *= np.float32(factors[k])
         best = power if best is None else np.minimum(best, power)
     assert best is not None
     return best

@@ -113,6 +113,9 @@ def cubic_weights(level: NDArray[np.float64], levels: int) -> tuple[NDArray[np.f
 
 def quantisation_step(image: Array) -> float:
     """Return the spacing of an image's values if they lie on a grid of at most 65536 values, else 0."""
+    some = np.unique(image.ravel()[:4096]).astype(np.float64)
+    if len(some) > 1 and not np.diff(some).min() > (some[-1] - some[0]) * 1e-5:
+        return 0.0  # a few rows are enough to see that there is no grid; sorting all values is slow
     values = np.unique(image).astype(np.float64)
     if len(values) < 3:
         return 0.0
@@ -146,6 +149,8 @@ def dithered_share(image: Array) -> Array:
 
 def _local_step(plane: Array) -> Array:
     """Return the spacing of a plane's values around each pixel's, 0 if it has more than 1024 of them."""
+    if len(np.unique(plane[: 1 + 4096 // plane.shape[1]])) > 1024:
+        return np.zeros_like(plane)  # without sorting them all
     values, index = np.unique(plane, return_inverse=True)
     if not 2 < len(values) <= 1024:
         return np.zeros_like(plane)

@@ -23,22 +23,31 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .engine import ALONE, Crew
 from .solver import Multigrid
 
 Array = NDArray[np.float32]
 
 WINDOWS = (5, 9, 17, 33, 65, 129, 257)
-_LARGEST_LAMBDA = np.float32(3e5)
+LARGEST_LAMBDA = np.float32(3e5)
+#: Most that a pixel's own datum is said to weigh in its estimate.
+MOST_LEVERAGE = np.float32(0.9)
 #: Weight left to an edge that is cut.
 CUT = np.float32(1e-6)
+#: Both ends of the edges along an axis.
+_EDGE_ENDS = (
+    ((slice(None, -1), slice(None)), (slice(1, None), slice(None))),
+    ((slice(None), slice(None, -1)), (slice(None), slice(1, None))),
+)
 
 
-def posterior_variance(w: Array, mu: Array) -> Array:
+def posterior_variance(w: Array, mu: Array, crew: Crew = ALONE) -> Array:
     """Return ``min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``: the error of the best window."""
+    sizes = [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(w.shape)]
+    if crew.compiled is not None:
+        return crew.compiled.least_variance(w, mu, sizes, box_any)
     best: Array | None = None
-    for size in WINDOWS:
-        if best is not None and size > 2 * max(w.shape):
-            break
+    for size in sizes:
         area = np.float32(size * size)
         variance = 1 / (area * np.maximum(box_any(w, size), 0) + np.float32(1e-6)) + area / (256 * mu)
         best = variance if best is None else np.minimum(best, variance)
@@ -46,36 +55,38 @@ def posterior_variance(w: Array, mu: Array) -> Array:
     return best
 
 
-def box_any(image: Array, size: int) -> Array:
+def box_any(image: Array, size: int, out: Array | None = None) -> Array:
     """Box mean of any size; windows beyond the image are limited to it."""
     h, w = image.shape
-    return np.asarray(cv2.blur(image, (min(size, 2 * w - 1), min(size, 2 * h - 1)), borderType=cv2.BORDER_REFLECT))
+    window = (min(size, 2 * w - 1), min(size, 2 * h - 1))
+    return np.asarray(cv2.blur(image, window, dst=out, borderType=cv2.BORDER_REFLECT))
 
 
 def leverage(w: Array, variance: Array) -> Array:
-    """Return the weight of a pixel's own datum in its estimate (at most 0.9): its residual is too small by that."""
+    """Return the weight of a pixel's own datum in its estimate: its residual is too small by that."""
     own = w * variance
-    return np.asarray(np.minimum(own / (1 + own), np.float32(0.9)))
+    return np.asarray(np.minimum(own / (1 + own), MOST_LEVERAGE))
 
 
 def stiffness(variance: Array) -> Array:
     """Return ``lambda`` for the posterior variance."""
-    return np.minimum(np.float32(0.25) / variance, _LARGEST_LAMBDA)
+    return np.minimum(np.float32(0.25) / variance, LARGEST_LAMBDA)
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Weights and unexplained steps of the edges to the right and below; ``cut`` is the weight over lambda."""
+    """Unexplained steps of the edges to the right and below, and their ``cut``: the weight over lambda.
 
-    right: Array
-    down: Array
+    Valid until the next call of :func:`link`: compiled loops use the arrays again.
+    """
+
     step_right: Array
     step_down: Array
     cut_right: Array
     cut_down: Array
 
 
-def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
+def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array, crew: Crew = ALONE) -> Edges:
     """Weigh the edges of the pixel grid.
 
     Parameters
@@ -85,40 +96,47 @@ def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -
     tolerance : (H, W)
         Step in px^2 that is not yet called a jump.
     """
-    lam = stiffness(variance)
-    tau2 = tolerance * tolerance + np.float32(0.1) / lam + np.float32(0.125) / mu
+    if crew.compiled is not None:
+        return Edges(*crew.compiled.link(s, slope, variance, mu, tolerance))
+    tau2 = tolerance * tolerance + np.float32(0.1) / stiffness(variance) + np.float32(0.125) / mu
     out = []
     for axis in (1, 0):
-        a = (slice(None), slice(None, -1)) if axis == 1 else (slice(None, -1), slice(None))
-        b = (slice(None), slice(1, None)) if axis == 1 else (slice(1, None), slice(None))
-        half = np.float32(0.5)
+        a, b = _EDGE_ENDS[axis]
         d = _unexplained(s, slope, axis)
-        cut = np.maximum(np.exp(-4 * d * d / (tau2[a] + tau2[b])), CUT)
-        out.append((half * (lam[a] + lam[b]) * cut, d, cut))
-    (cr, dr, hr), (cd, dd, hd) = out
-    return Edges(cr, cd, dr, dd, hr, hd)
+        out.append((d, np.maximum(np.exp(-4 * d * d / (tau2[a] + tau2[b])), CUT)))
+    (dr, hr), (dd, hd) = out
+    return Edges(dr, dd, hr, hd)
 
 
-def relink(edges: Edges, s: Array, slope: Array) -> Edges:
+def relink(edges: Edges, s: Array, slope: Array, crew: Crew = ALONE) -> Edges:
     """Return the edges with other slopes and the weights they had."""
-    return replace(edges, step_right=_unexplained(s, slope, 1), step_down=_unexplained(s, slope, 0))
+    if crew.compiled is not None:
+        right, down = crew.compiled.unexplained(s, slope)
+    else:
+        right, down = _unexplained(s, slope, 1), _unexplained(s, slope, 0)
+    return replace(edges, step_right=right, step_down=down)
 
 
 def _unexplained(s: Array, slope: Array, axis: int) -> Array:
     """Return the steps of ``s`` along an axis that the slopes do not explain."""
     p = slope[axis]
-    if axis == 1:
-        return np.asarray(s[:, 1:] - s[:, :-1] - np.float32(0.5) * (p[:, 1:] + p[:, :-1]))
-    return np.asarray(s[1:] - s[:-1] - np.float32(0.5) * (p[1:] + p[:-1]))
+    near, far = _EDGE_ENDS[axis]
+    return np.asarray(s[far] - s[near] - np.float32(0.5) * (p[near] + p[far]))
 
 
-def solve_step(w: Array, g: Array, edges: Edges, steps: int) -> Array:
+def solve_step(w: Array, g: Array, edges: Edges, variance: Array, steps: int, crew: Crew = ALONE) -> Array:
     """Return the Gauss-Newton step of likelihood and prior together: ``(w + grad^T c grad) delta = g - grad^T c d``."""
+    if crew.compiled is not None:
+        cuts, rises = (edges.cut_right, edges.cut_down), (edges.step_right, edges.step_down)
+        return crew.compiled.solve_step(w, g, variance, cuts, rises, steps)
+    half_lam = np.float32(0.5) * stiffness(variance)
     b = g.copy()
-    pull = edges.right * edges.step_right
-    b[:, :-1] += pull
-    b[:, 1:] -= pull
-    pull = edges.down * edges.step_down
-    b[:-1] += pull
-    b[1:] -= pull
-    return Multigrid(w + np.float32(1e-4), edges.right, edges.down).solve(b, steps)
+    weights = []
+    for axis, cut, step in ((1, edges.cut_right, edges.step_right), (0, edges.cut_down, edges.step_down)):
+        near, far = _EDGE_ENDS[axis]
+        c = (half_lam[near] + half_lam[far]) * cut
+        pull = c * step
+        b[near] += pull
+        b[far] -= pull
+        weights.append(c)
+    return Multigrid(w + np.float32(1e-4), *weights).solve(b, steps)

@@ -29,21 +29,30 @@ def propagate(likelihood: Likelihood, coordinate: Coordinate, z: Array, slope: A
     s = coordinate.to_s(z)
     variance = likelihood.variance(s)
     best = engine.box(likelihood.cost(s, variance), size) - np.float32(_MARGIN / size**2)
-    out = z
-    height, width = z.shape
-    rows, cols = np.arange(height), np.arange(width)
-    for dy, dx in ((reach, 0), (-reach, 0), (0, reach), (0, -reach)):
-        y, x = np.clip(rows + dy, 0, height - 1), np.clip(cols + dx, 0, width - 1)
-        there = np.ix_(y, x)
-        rise = slope[0][there] * (y - rows).astype(np.float32)[:, None] + slope[1][there] * (x - cols).astype(
-            np.float32
-        )
-        candidate = coordinate.clip(z[there] - rise, likelihood.bounds)
-        cost = engine.box(likelihood.cost(coordinate.to_s(candidate), variance), size)
+    out = z.copy()
+    compiled = likelihood.stack.crew.compiled
+    for offset in ((reach, 0), (-reach, 0), (0, reach), (0, -reach)):
+        if compiled is not None:
+            limits = coordinate.limits(likelihood.bounds)
+            candidate, there = compiled.neighbour_plane(z, slope, offset, limits, coordinate.is_sigma)
+        else:
+            candidate = coordinate.clip(_neighbour_plane(z, slope, offset), likelihood.bounds)
+            there = coordinate.to_s(candidate)
+        cost = engine.box(likelihood.cost(there, variance), size)
         better = cost < best
-        out = np.where(better, candidate, out)
-        best = np.where(better, cost, best)
+        np.copyto(out, candidate, where=better)
+        np.copyto(best, cost, where=better)
     return out
+
+
+def _neighbour_plane(z: Array, slope: Array, offset: tuple[int, int]) -> Array:
+    """Return the planes of the pixels ``offset`` away, or on the border, continued to here."""
+    axis = 0 if offset[0] else 1
+    here = np.arange(z.shape[axis])
+    there = np.clip(here + offset[axis], 0, z.shape[axis] - 1)
+    distance = (there - here).astype(np.float32)
+    rise = slope[axis].take(there, axis) * (distance[:, None] if axis == 0 else distance)
+    return np.asarray(z.take(there, axis) - rise)
 
 
 def follow_majority(likelihood: Likelihood, s: Array) -> Array:
@@ -51,10 +60,26 @@ def follow_majority(likelihood: Likelihood, s: Array) -> Array:
     level = likelihood.stack.level_of(s)
     fine = min(4, 255 // len(likelihood.stack.s_levels))  # the median filter takes 8 bits
     quarters = np.clip(np.round(level * fine), 0, 255).astype(np.uint8)
-    median = cv2.medianBlur(quarters, _MAJORITY) / np.float32(fine)
+    median = np.asarray(_median(quarters, likelihood.stack.crew) / np.float32(fine), np.float32)
+    differs = np.abs(median - level) > 1
+    if not differs.any():
+        return s
     candidate = likelihood.clip(likelihood.stack.s_of(median))
     variance = likelihood.variance(s)
     size = 5
     worse = engine.box(likelihood.cost(candidate, variance) - likelihood.cost(s, variance), size)
-    take = (np.abs(median - level) > 1) & (worse < np.float32(_BENEFIT / size**2))
+    take = differs & (worse < np.float32(_BENEFIT / size**2))
     return np.asarray(np.where(take, candidate, s))
+
+
+def _median(image: NDArray[np.uint8], crew: engine.Crew) -> NDArray[np.uint8]:
+    """Return the median over a square, the border repeated."""
+    reach = _MAJORITY // 2
+    out = np.empty_like(image)
+
+    def fill(rows: slice) -> None:
+        top, bottom = max(rows.start - reach, 0), min(rows.stop + reach, len(image))
+        out[rows] = cv2.medianBlur(image[top:bottom], _MAJORITY)[rows.start - top : rows.stop - top]
+
+    crew.share_rows(fill, len(image), image.size)
+    return out

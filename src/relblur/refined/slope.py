@@ -12,10 +12,13 @@ kept; the map is solved for anew, pixel by pixel, with these slopes.
 
 from __future__ import annotations
 
+from functools import partial
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .engine import ALONE, Crew
 from .prior import CUT, Edges, stiffness
 from .solver import Multigrid, conjugate_gradients
 
@@ -28,31 +31,41 @@ CELL = 4
 class SlopeField:
     """Rise of the map per pixel along rows (0) and columns (1): ``cells`` (2, rows, cols)."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, shape: tuple[int, int], crew: Crew = ALONE) -> None:
         self._shape = shape
+        self._crew = crew
         self.cells: Array = np.zeros((2, *(-(-n // CELL) for n in shape)), np.float32)
 
     def pixels(self) -> Array:
         """Return the slopes of every pixel, (2, H, W)."""
         height, width = self._shape
         _, rows, cols = self.cells.shape
-        fine = [cv2.resize(p, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR) for p in self.cells]
-        return np.stack([p[:height, :width] for p in fine])
+        fine = np.empty((2, height, width), np.float32)
+        for p, out in zip(self.cells, fine, strict=True):
+            out[...] = cv2.resize(p, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)[:height, :width]
+        return fine
 
     def fit(self, z: Array, w: Array, g: Array, edges: Edges, variance: Array, mu: Array, steps: int) -> None:
         """Set the slopes to those that suit the map ``z`` after the step that the data ask for."""
-        lam = _mean_cells(stiffness(variance))
+        compiled = self._crew.compiled
+        if compiled is not None:
+            cuts = (edges.cut_right, edges.cut_down)
+            (weight, score, lam, bend), ways = compiled.cells(z, w, g, cuts, variance, mu)
+            open_right, rise_right, open_down, rise_down = ways
+        else:
+            weight, score, lam, bend = _sum_cells(w), _sum_cells(g), _mean_cells(stiffness(variance)), _mean_cells(mu)
+            open_right, rise_right = _paths(z, edges.cut_right)
+            open_down, rise_down = (a.T for a in _paths(z.T, edges.cut_down.T))
         # The curvature's scale is no finer than the grid.
-        bend = np.maximum(_mean_cells(mu), np.float32(CELL**2) * lam)
-        open_right, rise_right = _paths(z, edges.cut_right)
-        open_down, rise_down = (a.T for a in _paths(z.T, edges.cut_down.T))
+        bend = np.maximum(bend, np.float32(CELL**2) * lam)
         problem = _Problem(
-            _sum_cells(w) + np.float32(1e-4),
+            weight + np.float32(1e-4),
             (_between(lam, 0) * open_down, _between(lam, 1) * open_right),
             (_between(bend, 0) * open_down, _between(bend, 1) * open_right),
+            self._crew,
         )
         start = np.concatenate([np.zeros_like(lam)[None], self.cells])
-        self.cells = problem.solve(_sum_cells(g), (rise_down, rise_right), start, steps)[1:]
+        self.cells = problem.solve(score, (rise_down, rise_right), start, steps)[1:]
 
 
 class _Problem:
@@ -66,8 +79,9 @@ class _Problem:
         Weights of ``(delta_j - delta_i - CELL p_ij)^2`` and of ``(p_j - p_i)^2`` for the edges along each axis.
     """
 
-    def __init__(self, weight: Array, tie: tuple[Array, Array], bend: tuple[Array, Array]) -> None:
+    def __init__(self, weight: Array, tie: tuple[Array, Array], bend: tuple[Array, Array], crew: Crew) -> None:
         self._tie = tie
+        self._crew = crew
         # p_ij is the mean of two cells: its square is half the sum of theirs less a quarter of their difference's.
         lumped = np.full((3, *weight.shape), 1e-9, np.float32)  # a single cell has no slope
         lumped[0] = weight
@@ -77,10 +91,10 @@ class _Problem:
             _spread_sum(tie[axis] * np.float32(CELL**2 / 2), axis, lumped[1 + axis])
             edge[1 + axis] -= tie[axis] * np.float32(CELL**2 / 4)
         #: The operator without what couples the map to its slopes.
-        self._blocks = Multigrid(lumped, right, down)
+        self._blocks = (lumped, right, down)
 
-    def multiply(self, x: Array) -> Array:
-        out = self._blocks.multiply(x)
+    def _multiply(self, blocks: Multigrid, x: Array) -> Array:
+        out = blocks.multiply(x)
         half = np.float32(CELL / 2)
         for axis, tie in enumerate(self._tie):
             p = x[1 + axis]
@@ -95,8 +109,11 @@ class _Problem:
             pull = tie * rise[axis]
             _spread_difference(-pull, axis, b[0])
             _spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
-        residual = b - self.multiply(start)
-        return start + conjugate_gradients(self.multiply, self._blocks.precondition, residual, steps)
+        if self._crew.compiled is not None:
+            return self._crew.compiled.solve_slopes(self._blocks, self._tie, b, start, steps)
+        blocks = Multigrid(*self._blocks)
+        multiply = partial(self._multiply, blocks)
+        return start + conjugate_gradients(multiply, blocks.precondition, b - multiply(start), steps)
 
 
 def _ends(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

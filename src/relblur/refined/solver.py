@@ -23,15 +23,17 @@ from . import engine
 Array = NDArray[np.float32]
 
 #: Jacobi damping: 0.8 is the textbook optimum of the five-point operator.
-_DAMPING = np.float32(0.8)
-_COARSEST = 4
+DAMPING = np.float32(0.8)
+_REST = np.float32(1 - DAMPING)
+#: Side at which grids are coarse enough, and the sweeps that count as solving there.
+COARSEST, SWEEPS = 4, 8
 
 
 @dataclass(frozen=True)
 class _Level:
     diagonal: Array
     inverse: Array  # damping / diagonal
-    right: Array
+    right: Array  # edges, as engine.add_neighbours wants them
     down: Array
     buffers: tuple[Array, Array]
 
@@ -55,35 +57,37 @@ class Multigrid:
             diagonal[..., :, 1:] += right
             diagonal[..., :-1, :] += down
             diagonal[..., 1:, :] += down
+            edges = np.zeros((2, *weight.shape), np.float32)
+            edges[0][..., :, :-1] = right
+            edges[1][..., :-1, :] = down
             buffers = (np.empty_like(diagonal), np.empty_like(diagonal))
-            self._levels.append(_Level(diagonal, _DAMPING / diagonal, right, down, buffers))
-            if min(weight.shape[-2:]) <= _COARSEST:
+            self._levels.append(_Level(diagonal, DAMPING / diagonal, edges[0], edges[1], buffers))
+            if min(weight.shape[-2:]) <= COARSEST:
                 break
             weight, right, down = _coarsen(weight, right, down)
 
     def multiply(self, x: Array) -> Array:
         """Return ``A x``."""
         level = self._levels[0]
-        return engine.apply(level.diagonal, level.right, level.down, x, np.empty_like(x), level.buffers[1])
+        around, scratch = level.buffers
+        around.fill(0)
+        engine.add_neighbours(level.right, level.down, x, around, scratch)
+        out = level.diagonal * x
+        out -= around
+        return out
 
     def _cycle(self, depth: int, b: Array) -> Array:
         level = self._levels[depth]
         x = b * level.inverse
-        out, scratch = level.buffers
         if depth + 1 == len(self._levels):
-            for _ in range(8):
-                engine.apply(level.diagonal, level.right, level.down, x, out, scratch)
-                x += level.inverse * (b - out)
+            for _ in range(SWEEPS):
+                _sweep(level, b, x)
             return x
-        engine.apply(level.diagonal, level.right, level.down, x, out, scratch)
-        np.subtract(b, out, out=out)
-        coarse = self._cycle(depth + 1, _sum_blocks(out))
-        height, width = b.shape[-2:]
-        x += np.repeat(np.repeat(coarse, 2, axis=-2), 2, axis=-1)[..., :height, :width]
-        engine.apply(level.diagonal, level.right, level.down, x, out, scratch)
-        np.subtract(b, out, out=out)
-        out *= level.inverse
-        x += out
+        out, scratch = level.buffers
+        np.multiply(b, _REST, out=out)  # b - diagonal x
+        engine.add_neighbours(level.right, level.down, x, out, scratch)
+        _add_blocks(self._cycle(depth + 1, _sum_blocks(out)), x)
+        _sweep(level, b, x)
         return x
 
     def precondition(self, b: Array) -> Array:
@@ -122,8 +126,29 @@ def conjugate_gradients(
     return x
 
 
+def _sweep(level: _Level, b: Array, x: Array) -> None:
+    """Smooth once: ``x + damping (b - A x) / diagonal``."""
+    out, scratch = level.buffers
+    np.copyto(out, b)
+    engine.add_neighbours(level.right, level.down, x, out, scratch)
+    out *= level.inverse
+    x *= _REST
+    x += out
+
+
 def _dot(a: Array, b: Array) -> float:
-    return float(np.sum(a * b, dtype=np.float64))
+    # Rows in pairs (NumPy's way) in float32, then in float64.
+    return float(np.sum(np.sum(a * b, axis=-1), dtype=np.float64))
+
+
+def _add_blocks(coarse: Array, x: Array) -> None:
+    """Add to each pixel the value of its 2 x 2 block."""
+    height, width = x.shape[-2:]
+    wide = np.empty((*coarse.shape[:-1], width), np.float32)
+    wide[..., 0::2] = coarse
+    wide[..., 1::2] = coarse[..., : width // 2]
+    x[..., 0::2, :] += wide
+    x[..., 1::2, :] += wide[..., : height // 2, :]
 
 
 def _sum_blocks(a: Array) -> Array:

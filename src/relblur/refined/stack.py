@@ -20,7 +20,6 @@ Cost: ``4 * channels * levels`` bytes per pixel (27 levels one-sided, 53 signed,
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -94,7 +93,9 @@ class ResidualStack:
     residuals: Array
     s_levels: NDArray[np.float64]
     gain: NoiseGain
-    workers: int = 1
+    crew: engine.Crew
+    step: float = STEP
+    softening: float = SOFTENING
 
     @property
     def lowest(self) -> float:
@@ -118,12 +119,12 @@ class ResidualStack:
 
     def evaluate(self, s: Array) -> tuple[Array, Array]:
         """Return ``e`` and ``D = -de/ds``, each (channels, H, W), at a map ``s``."""
-        e, de = engine.interpolate(self.residuals, self.level_of(s), self.workers)
+        e, de = engine.interpolate(self.residuals, self.level_of(s), self.crew)
         return e, np.asarray(de / (np.float32(-STEP) * relative_scale(s)))
 
     def residual(self, s: Array) -> Array:
         """Return ``e`` alone."""
-        return engine.interpolate_value(self.residuals, self.level_of(s), self.workers)
+        return engine.interpolate_value(self.residuals, self.level_of(s), self.crew)
 
     def table(self, values: NDArray[np.float64], level: Array) -> Array:
         """Read a table over the levels (or finer, evenly from the first to the last) at fractional levels, linearly."""
@@ -136,7 +137,14 @@ class ResidualStack:
 
 
 def build_stack(
-    first: Array, second: Array, *, lowest: float, highest: float, family: Family, prefilter: float, workers: int = 1
+    first: Array,
+    second: Array,
+    *,
+    lowest: float,
+    highest: float,
+    family: Family,
+    prefilter: float,
+    crew: engine.Crew = engine.ALONE,
 ) -> ResidualStack:
     """Tabulate the signed residual of a pair of (channels, H, W) images.
 
@@ -146,6 +154,8 @@ def build_stack(
         Range of ``s`` in px^2; ``lowest`` is 0 when ``first`` is stated to be the sharper.
     prefilter : float
         Variance in px^2 already applied to both images; enters the noise gains only.
+    crew : Crew
+        Who does the work, here and whenever the stack is read.
     """
     low = int(np.floor(np.arcsinh(lowest / SOFTENING) / STEP + 1e-9))
     high = int(np.ceil(np.arcsinh(highest / SOFTENING) / STEP - 1e-9))
@@ -161,9 +171,8 @@ def build_stack(
         else:
             np.subtract(blur(second[c], -s, family), first[c], out=residuals[c, k])
 
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(fill, np.ndindex(channels, len(s_levels))))
-    return ResidualStack(residuals, s_levels, _noise_gain(s_levels, family, prefilter), workers)
+    crew.each(fill, np.ndindex(channels, len(s_levels)))
+    return ResidualStack(residuals, s_levels, _noise_gain(s_levels, family, prefilter), crew)
 
 
 def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float) -> NoiseGain:

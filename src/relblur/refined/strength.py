@@ -15,6 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .engine import ALONE, Crew
+
 Array = NDArray[np.float32]
 
 #: Side of a block in px: some correlation lengths of the residual, and small against objects.
@@ -39,14 +41,16 @@ def block_sum(a: Array) -> NDArray[np.float64]:
     return np.asarray(np.add.reduceat(np.add.reduceat(a, rows, axis=0, dtype=np.float64), cols, axis=1))
 
 
-def score_test(w: Array, g: Array, scale: Array) -> NDArray[np.float64]:
+def score_test(w: Array, g: Array, scale: Array, crew: Crew = ALONE) -> NDArray[np.float64]:
     """Return the largest T over blocks of one, two and four times the side, each shrunk towards its surroundings.
 
     ``scale`` is the change of the map that goes with a relative change of blur by 1: what a block's information is
     measured against.
     """
-    score, info = block_sum(g), block_sum(w)
-    precision = block_sum(w * scale**2)
+    if crew.compiled is not None:
+        score, info, precision = crew.compiled.block_sums(w, g, scale, BLOCK)
+    else:
+        score, info, precision = block_sum(g), block_sum(w), block_sum(w * scale**2)
     shape = score.shape
     worst = np.zeros(shape)
     for level in range(SCALES):
@@ -96,5 +100,6 @@ def spread(log_mu: NDArray[np.float64], shape: tuple[int, int]) -> Array:
     """Return mu of every pixel: the blocks' log10 mu, smoothed 3 x 3 and interpolated."""
     smooth = cv2.blur(log_mu, (3, 3), borderType=cv2.BORDER_REPLICATE)
     rows, cols = smooth.shape
+    smooth = (smooth * np.log(10.0)).astype(np.float32)
     full = cv2.resize(smooth, (cols * BLOCK, rows * BLOCK), interpolation=cv2.INTER_LINEAR)[: shape[0], : shape[1]]
-    return np.asarray(np.power(10.0, full), np.float32)
+    return np.asarray(np.exp(full))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import noise as noise_
+from .engine import gather
 from .likelihood import best_fit
 from .prepare import Pair, colour_directions, intensity_range, leading_colours, prepare
 from .stack import blur, build_stack
@@ -86,16 +87,17 @@ def _noise(
         if prefilter > 0:
             one, two = (np.stack([blur(p, prefilter**2, "bandlimited") for p in image]) for image in images)
             images = (one, two)
-        stack = build_stack(
-            images[0],
-            images[1],
-            lowest=-(max_sigma**2) if signed else 0.0,
-            highest=max_sigma**2,
-            family="bandlimited" if signed else "sampled",
-            prefilter=prefilter**2,
-            workers=workers,
-        )
-        best.append(best_fit(stack).ravel() / np.float32(stack.gain.q0))
+        with gather("opencv", workers) as crew:
+            stack = build_stack(
+                images[0],
+                images[1],
+                lowest=-(max_sigma**2) if signed else 0.0,
+                highest=max_sigma**2,
+                family="bandlimited" if signed else "sampled",
+                prefilter=prefilter**2,
+                crew=crew,
+            )
+            best.append(best_fit(stack).ravel() / np.float32(stack.gain.q0))
     total = 0.0
     if best:
         texture_free = noise_.noise_of_power(np.concatenate(least))

@@ -1,0 +1,381 @@
+"""The compiled loops behind functions of whole arrays: memory, threads, and what NumPy does best.
+
+An instance serves one estimate.  It keeps its work arrays from step to step: touching new memory costs more than
+most of the loops.  Exponentials and hyperbolic functions are left to NumPy, block by block: its are as fast, and
+the levels and edges come out as they do without compiled code, digit for digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines import compiled
+from . import compiled_evidence as evidence
+from . import compiled_labels as labels
+from . import compiled_prior as prior
+from . import compiled_solver as solver
+from .compiled_grid import Grid, scratch
+from .prior import CUT
+from .slope import CELL
+
+if TYPE_CHECKING:
+    from .engine import Crew
+    from .stack import ResidualStack
+
+__all__ = ["CALLS", "Compiled", "is_ready", "load"]
+
+Array = NDArray[np.float32]
+
+_SIGNATURES = (*solver.SIGNATURES, *evidence.SIGNATURES, *labels.SIGNATURES, *prior.SIGNATURES)
+#: Every function that is compiled, with the types it is called with.
+CALLS = [(function, signature.args) for function, signature in _SIGNATURES]
+
+
+def is_ready() -> bool:
+    """Whether nothing need be compiled."""
+    return compiled.is_ready(CALLS)
+
+
+def load() -> None:
+    """Load all compiled code from the disk, or compile it."""
+    compiled.prepare(CALLS)
+
+
+def _span(rows: slice) -> tuple[int, int]:
+    return rows.start, rows.stop
+
+
+def _size_of(stack: ResidualStack) -> tuple[int, int]:
+    return stack.residuals.shape[2], stack.residuals.shape[3]
+
+
+def _index(a: Array) -> NDArray[np.uint64]:
+    """Return scratch for one thread: a row of indices."""
+    return np.empty(a.shape[-1], np.uint64)
+
+
+class Compiled:
+    """Loops over whole arrays, shared out among the threads of a crew."""
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._kept: dict[Any, Any] = {}
+
+    def _keep(self, name: str, *shape: int, kind: Any = np.float32) -> NDArray[Any]:
+        """Return an array that is this one's next time, too: for what does not leave this class."""
+        key = (name, shape)
+        if key not in self._kept:
+            self._kept[key] = np.empty(shape, kind)
+        return self._kept[key]
+
+    # -- the stack ----------------------------------------------------------------------------------------------------
+
+    def _levels(self, stack: ResidualStack, s: Array, rows: slice, level: Array) -> None:
+        level[rows] = stack.level_of(s[rows])
+
+    def evidence(
+        self,
+        stack: ResidualStack,
+        s: Array,
+        misfit: Array,
+        weights: tuple[Array, Array],
+        tables: tuple[Array, Array, Array],
+        noisy: bool,
+        near: Callable[[Array], Array],
+    ) -> tuple[Array, Array, Array]:
+        """Return information, score and power at a map."""
+        shape = (stack.residuals.shape[0], *s.shape)
+        e, d, means = (self._keep(name, *shape) for name in ("e", "d", "d2"))
+        level = self._keep("level", *s.shape)
+        softening, step = np.float32(stack.softening), np.float32(stack.step)
+
+        def read(rows: slice) -> None:
+            self._levels(stack, s, rows, level)
+            evidence.read(
+                stack.residuals, level, s, softening, step, rows.start, rows.stop, _index(s), scratch(s), e, d
+            )
+            if noisy:
+                evidence.whiten(e, level, misfit, *tables, rows.start, rows.stop, d, means)
+
+        self._crew.share_rows(read, s.shape[0], s.size)
+        if noisy:
+            for plane in means:
+                plane[...] = near(plane)
+        out = tuple(np.empty_like(s) for _ in range(3))
+        share = np.float32(stack.gain.independent)
+
+        def weigh(rows: slice) -> None:
+            evidence.weigh(e, d, means, level, misfit, *weights, share, *tables, noisy, rows.start, rows.stop, *out)
+
+        self._crew.share_rows(weigh, s.shape[0], s.size)
+        return out[0], out[1], out[2]
+
+    def deflate(self, square: Array, mean: Array, w: Array, g: Array) -> Array:
+        """Divide information and score by the sandwich ratio; return it."""
+        ratio = np.empty_like(w)
+        self._crew.share_rows(
+            lambda rows: evidence.deflate(square, mean, *_span(rows), w, g, ratio), w.shape[0], w.size
+        )
+        return ratio
+
+    def leave_out(self, power: Array, ceiling: Array, w: Array, variance: Array) -> Array:
+        """Return ``e^2`` as it would be without each pixel's own datum."""
+        out = np.empty_like(w)
+        self._crew.share_rows(
+            lambda rows: evidence.leave_out(power, ceiling, w, variance, *_span(rows), out), w.shape[0], w.size
+        )
+        return out
+
+    def settle(
+        self,
+        stack: ResidualStack,
+        s: Array,
+        near: Array,
+        far: Array,
+        ceiling: Array,
+        tables: tuple[Array, Array, Array],
+        noisy: bool,
+        misfit: Array,
+    ) -> Array:
+        """Bring the misfit up to date and return it."""
+        level = self._keep("level", *s.shape)
+
+        def fill(rows: slice) -> None:
+            if noisy:
+                self._levels(stack, s, rows, level)
+            evidence.settle(near, far, ceiling, level, tables[0], tables[2], noisy, *_span(rows), misfit)
+
+        self._crew.share_rows(fill, s.shape[0], s.size)
+        return misfit
+
+    def variance(
+        self, stack: ResidualStack, s: Array, misfit: Array, tables: tuple[Array, Array, Array], noisy: bool
+    ) -> Array:
+        """Return the variance of the residual at a map."""
+        level, out = self._keep("level", *s.shape), np.empty_like(s)
+
+        def fill(rows: slice) -> None:
+            self._levels(stack, s, rows, level)
+            evidence.variance(level, misfit, tables[0], tables[2], noisy, rows.start, rows.stop, out)
+
+        self._crew.share_rows(fill, s.shape[0], s.size)
+        return out
+
+    def cost(self, stack: ResidualStack, s: Array, weight: Array, variance: Array, inflation: Array) -> Array:
+        """Return the saturating cost of a map."""
+        level, out = self._keep("level", *s.shape), np.empty_like(s)
+        share = np.float32(stack.gain.independent)
+
+        def fill(rows: slice) -> None:
+            self._levels(stack, s, rows, level)
+            evidence.cost(
+                stack.residuals, level, weight, variance, inflation, share, *_span(rows), _index(s), scratch(s), out
+            )
+
+        self._crew.share_rows(fill, s.shape[0], s.size)
+        return out
+
+    def neighbour_plane(
+        self, z: Array, slope: Array, offset: tuple[int, int], bounds: tuple[float, float], is_sigma: bool
+    ) -> tuple[Array, Array]:
+        """Return the plane of a neighbour continued to each pixel, and the ``s`` of it."""
+        candidate, s = self._keep("candidate", *z.shape), self._keep("candidate s", *z.shape)
+        low, high = np.float32(bounds[0]), np.float32(bounds[1])
+
+        def fill(rows: slice) -> None:
+            evidence.neighbour_plane(z, slope, *offset, low, high, is_sigma, rows.start, rows.stop, candidate, s)
+
+        self._crew.share_rows(fill, z.shape[0], z.size)
+        return candidate, s
+
+    def best_fit(self, stack: ResidualStack, factors: NDArray[np.float64]) -> Array:
+        """Return the least 5 x 5 mean of ``e^2`` times a factor of the level."""
+        out: Array = np.empty(_size_of(stack), np.float32)
+        knots = factors.astype(np.float32)
+        self._crew.share_rows(
+            lambda rows: labels.best_fit(stack.residuals, knots, *_span(rows), scratch(out, 4), out),
+            out.shape[0],
+            out.size,
+        )
+        return out
+
+    def change_between_levels(self, stack: ResidualStack) -> Array:
+        """Return the sum over the levels and channels of ``(e_k+1 - e_k)^2``."""
+        out: Array = np.empty(_size_of(stack), np.float32)
+        self._crew.share_rows(
+            lambda rows: labels.change_between_levels(stack.residuals, rows.start, rows.stop, out),
+            out.shape[0],
+            out.size,
+        )
+        return out
+
+    # -- labels -------------------------------------------------------------------------------------------------------
+
+    def label_cost(self, stack: ResidualStack, weight: Array, over: Array, ratio: NDArray[np.float64]) -> Array:
+        """Return the costs of the levels on cells of 2 x 2 pixels."""
+        _, levels, height, width = stack.residuals.shape
+        out = np.empty((levels, -(-height // 2), -(-width // 2)), np.float32)
+        factors = (1 / ratio).astype(np.float32)
+        self._crew.share_rows(
+            lambda some: labels.label_cost(
+                stack.residuals, weight, over, factors, *_span(some), scratch(weight, 4), out
+            ),
+            levels,
+            out.size,
+        )
+        return out
+
+    def scan(self, cost: Array, small: float, large: float) -> Array:
+        """Return the costs aggregated along rows and columns, both ways."""
+        levels, height, width = cost.shape
+        p1, p2 = np.float32(small), np.float32(large)
+        total = np.empty_like(cost)
+        turned, across = (np.empty((levels, width, height), np.float32) for _ in range(2))
+
+        def turn(some: slice) -> None:
+            for k in range(some.start, some.stop):
+                cv2.transpose(cost[k], dst=turned[k])
+
+        def scan(task: tuple[Array, Array, int, int]) -> None:
+            given, out, first, last = task
+            paths = np.empty((3, levels, last - first), np.float32)
+            labels.scan(given, p1, p2, first, last, paths, out)
+
+        def add(some: slice) -> None:
+            for k in range(some.start, some.stop):
+                total[k] += cv2.transpose(across[k])
+
+        self._crew.share_rows(turn, levels, cost.size)
+        # Long rows are read fastest: as few pieces as there are threads for.
+        parts = max(self._crew.workers // 2, 1)
+        tasks = []
+        for given, out in ((cost, total), (turned, across)):
+            edges = np.linspace(0, given.shape[2], parts + 1).astype(int).tolist()
+            tasks += [(given, out, first, last) for first, last in pairwise(edges)]
+        self._crew.each(scan, tasks)
+        self._crew.share_rows(add, levels, cost.size)
+        return total
+
+    def sublevel(self, total: Array, tie: Array) -> Array:
+        """Return the fractional level of least cost."""
+        out = np.empty((total.shape[1], total.shape[2]), np.float32)
+        self._crew.share_rows(
+            lambda rows: labels.sublevel(total, tie, *_span(rows), scratch(out), out), out.shape[0], total.size
+        )
+        return out
+
+    # -- the prior ----------------------------------------------------------------------------------------------------
+
+    def link(self, s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> tuple[Array, ...]:
+        """Return the unexplained steps to the right and below, and how far each edge is cut."""
+        height, width = s.shape
+        right, down = (height, width - 1), (height - 1, width)
+        out = tuple(self._keep(f"link {i}", *shape) for i, shape in enumerate((right, down, right, down)))
+
+        def fill(rows: slice) -> None:
+            prior.link(s, slope, variance, mu, tolerance, *_span(rows), scratch(s), *out)
+            for cut in out[2:]:
+                part = cut[rows]
+                np.exp(part, out=part)
+                np.maximum(part, CUT, out=part)
+
+        self._crew.share_rows(fill, height, s.size)
+        return out
+
+    def solve_step(
+        self, w: Array, g: Array, variance: Array, cuts: tuple[Array, Array], steps: tuple[Array, Array], count: int
+    ) -> Array:
+        """Return the Gauss-Newton step."""
+        grid = self._grid((1, *w.shape))
+        out = (grid.weight[0], grid.right[0], grid.down[0], grid.b[0])
+        self._crew.share_rows(
+            lambda rows: prior.pull(w, g, variance, *cuts, *steps, *_span(rows), scratch(w), *out),
+            w.shape[0],
+            w.size,
+        )
+        return grid.solve(count)[0]
+
+    def unexplained(self, s: Array, slope: Array) -> tuple[Array, Array]:
+        """Return the steps to the right and below that slopes do not explain."""
+        height, width = s.shape
+        right, down = self._keep("link 0", height, width - 1), self._keep("link 1", height - 1, width)
+        self._crew.share_rows(
+            lambda rows: prior.unexplained(s, slope, rows.start, rows.stop, right, down), height, s.size
+        )
+        return right, down
+
+    def cells(
+        self, z: Array, w: Array, g: Array, cuts: tuple[Array, Array], variance: Array, mu: Array
+    ) -> tuple[Array, tuple[Array, ...]]:
+        """Return over cells the sums of ``w`` and ``g`` and the means of lambda and ``mu``, and the ways between them.
+
+        The ways: how open to the right and the rise, how open downwards and the rise.
+        """
+        rows, cols = -(-z.shape[0] // CELL), -(-z.shape[1] // CELL)
+        sums = np.empty((4, rows, cols), np.float32)
+        shapes = ((rows, cols - 1), (rows, cols - 1), (rows - 1, cols), (rows - 1, cols))
+        ways = tuple(np.empty(shape, np.float32) for shape in shapes)
+
+        def fill(some: slice) -> None:
+            prior.sum_cells(w, g, variance, mu, *_span(some), scratch(z, CELL), sums)
+            prior.paths(z, *cuts, *_span(some), *ways)
+
+        self._crew.share_rows(fill, rows, z.size)
+        return sums, ways
+
+    def solve_slopes(
+        self,
+        blocks: tuple[Array, Array, Array],
+        tie: tuple[Array, Array],
+        b: Array,
+        start: Array,
+        count: int,
+    ) -> Array:
+        """Return map and slopes of the cells that solve the coupled system, beginning at ``start``.
+
+        ``blocks`` are weight, edges to the right and below of the three components; ``tie`` (below, to the right) is
+        what ties the map to its slopes.
+        """
+        grid = self._grid((3, *start.shape[1:]))
+        for to, given in zip((grid.weight, grid.right, grid.down, grid.b), (*blocks, b), strict=True):
+            to[...] = given
+        down, right = (np.ascontiguousarray(a) for a in tie)
+        half = np.float32(CELL / 2)
+
+        def couple(x: Array, i: int, j: int, product: Array, sums: NDArray[np.float64]) -> None:
+            solver.couple(x, down, right, half, i, j, scratch(x), product, sums)
+
+        return grid.solve(count, start, couple)
+
+    def _grid(self, shape: tuple[int, ...]) -> Grid:
+        if shape not in self._kept:
+            self._kept[shape] = Grid(shape, self._crew)
+        return self._kept[shape]
+
+    def least_variance(self, w: Array, mu: Array, sizes: list[int], box: Callable[[Array, int, Array], Array]) -> Array:
+        """Return the error of the best window."""
+        means, out = self._keep("means", len(sizes), *w.shape), np.empty_like(w)
+
+        def mean(i: int) -> None:
+            box(w, sizes[i], means[i])
+
+        self._crew.each(mean, range(len(sizes)))
+        areas = np.square(np.array(sizes, np.float32))
+        self._crew.share_rows(
+            lambda rows: prior.least_variance(means, areas, mu, rows.start, rows.stop, out), w.shape[0], w.size
+        )
+        return out
+
+    def block_sums(self, w: Array, g: Array, scale: Array, side: int) -> NDArray[np.float64]:
+        """Return the sums of ``g``, ``w`` and ``w scale^2`` over blocks."""
+        out = np.empty((3, -(-w.shape[0] // side), -(-w.shape[1] // side)))
+        self._crew.share_rows(
+            lambda rows: prior.block_sums(w, g, scale, side, rows.start, rows.stop, out), out.shape[1], w.size
+        )
+        return out
