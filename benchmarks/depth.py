@@ -26,7 +26,8 @@ import numpy as np
 import machine
 from real import SCENES, load_scene
 from relblur import Camera, DepthMap, blur_to_depth, calibrate, estimate_blur, estimate_depth, imread
-from relblur.pairs import read_pair
+from relblur.comparable import match_pair
+from relblur.pairs import read_light_pair
 from relblur.pictures import Panel, panels_picture
 from relblur.settings import DEPTH_PREFILTER
 
@@ -116,10 +117,15 @@ def aperture_pairs(data: Path, sheets: Path | None, kappa: float) -> dict[str, A
     )
     blur, truth, shown = {}, {}, {}
     for name in names:
-        pair = read_pair(folder / f"{name}_f8.jpg", folder / f"{name}_f2p8.jpg")
-        linear = pair.linear()
+        pair = match_pair(read_light_pair(folder / f"{name}_f8.jpg", folder / f"{name}_f2p8.jpg"))
         blur[name] = estimate_blur(
-            linear.first, linear.second, sharper="first", prefilter=DEPTH_PREFILTER, channel_axis=-1
+            pair.first,
+            pair.second,
+            sharper="first",
+            prefilter=DEPTH_PREFILTER,
+            valid=pair.valid,
+            clipped=pair.clipped_in_either,
+            channel_axis=-1,
         )
         depth = 65.535 * imread(folder / f"{name}_depth_mm.png")
         truth[name] = np.where((depth >= 0.8) & (depth <= 3.4), depth, np.nan)

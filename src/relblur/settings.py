@@ -49,7 +49,7 @@ DECIMATE_BETA: Final = 10.0
 DISC_BLUR_CONSTANT: Final = 0.25
 
 #: Blur both images by this many px before depth is taken from a Gaussian's variance: real blur is disc-like.
-DEPTH_PREFILTER: Final = 1.75
+DEPTH_PREFILTER: Final = 1.6
 
 #: Standard error of s that the resolution of a camera is told for, px^2: an 8-bit photograph with texture.
 ASSUMED_STDERR_PX2: Final = 0.05
