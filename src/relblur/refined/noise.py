@@ -141,19 +141,22 @@ def dithered_share(image: Array) -> Array:
     """
     shares = []
     for plane in image:
+        step = _local_step(plane)
+        if step is None:
+            return np.ones_like(plane)
         variance = engine.box(np.square(plane - engine.box(plane, 9)), 9)
-        rounding = engine.box(np.square(_local_step(plane)), 9) * np.float32(1 / 12)
+        rounding = engine.box(np.square(step), 9) * np.float32(1 / 12)
         shares.append(np.square(np.maximum(1 - rounding / (variance + np.float32(1e-30)), 0)))
     return np.asarray(np.maximum.reduce(shares))
 
 
-def _local_step(plane: Array) -> Array:
-    """Return the spacing of a plane's values around each pixel's, 0 if it has more than 1024 of them."""
+def _local_step(plane: Array) -> Array | None:
+    """Return the spacing of a plane's values around each pixel's, None if it has more than 1024 of them."""
     if len(np.unique(plane[: 1 + 4096 // plane.shape[1]])) > 1024:
-        return np.zeros_like(plane)  # without sorting them all
+        return None  # without sorting them all
     values, index = np.unique(plane, return_inverse=True)
     if not 2 < len(values) <= 1024:
-        return np.zeros_like(plane)
+        return None
     gaps = np.diff(values)
     return np.asarray(np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))[index.reshape(plane.shape)])
 
