@@ -174,6 +174,49 @@ def test_alignment_exposure_and_noise(pair):
         assert model.shot >= 0
 
 
+DISTANCES = st.one_of(st.floats(1e-3, 50), st.sampled_from([-1.0, 0.0, np.nan, np.inf]))
+LENS = relblur.Camera(coc_constant_px_m=8.0, focus_first_m=1.0, focus_second_m=2.0)
+
+
+@fewer
+@given(images(count=2), st.sampled_from(["gaussian", "disc"]), DISTANCES)
+def test_depth(pair, psf, distance):
+    (first, second), axis = pair
+    depth = _answer(relblur.estimate_depth, first, second, LENS, psf=psf, channel_axis=axis, window=3)
+    if depth is not None:
+        assert depth.depth_m.shape == first.shape[:2]
+        assert not (depth.depth_m <= 0).any()
+    options = {"method": "window", "window": 3, "sigmas": [0.3, 0.5], "engine": "opencv"}
+    found = _answer(relblur.estimate_blur, first, second, channel_axis=axis, **options)
+    if found is not None:
+        assert _answer(relblur.blur_to_depth, found, LENS).depth_m.shape == first.shape[:2]
+        inside = _answer(relblur.in_depth_range, found, LENS)
+        assert inside is not None
+        _answer(relblur.calibrate, found, LENS, depth_m=distance)
+        sharp = _answer(relblur.all_in_focus, first, second, found, channel_axis=axis)
+        assert sharp is None or sharp.shape == first.shape
+        if depth is not None:
+            _answer(relblur.refocus, first, second, depth, distance, channel_axis=axis)
+
+
+@few
+@given(images(nan=True))
+def test_depth_to_blur(image):
+    (array,), _ = image
+    with np.errstate(all="ignore"):
+        _answer(relblur.depth_to_blur, array, LENS)
+
+
+@fewer
+@given(images(count=2))
+def test_stream(pair):
+    (first, second), _ = pair
+    stream = _answer(relblur.Stream, first.shape, window=3, max_sigma=0.5, workers=1)
+    if stream is not None:
+        found = _answer(stream.process, first, second)
+        assert found is None or found.shape == first.shape[:2]
+
+
 @few
 @given(images(), st.sampled_from([".png", ".tif", ".npy", ".jpg", ".bmp", ""]))
 def test_save_and_imread(tmp_path_factory, image, suffix):

@@ -142,6 +142,8 @@ def depth_to_blur(depth_m: ArrayLike, camera: Camera) -> FloatArray:
     >>> depth_to_blur([1.0, 4 / 3, 2.0], camera).round(4).tolist()
     [7.5625, 0.0, -7.5625]
     """
+    if np.iscomplexobj(depth_m):
+        raise InputError("depth_m is complex; pass real distances in metres")
     z = np.asarray(depth_m, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         if (z <= 0).any():

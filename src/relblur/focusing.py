@@ -68,7 +68,8 @@ def refocus(
     share = _soft_step(own[1] - own[0])
     there = share * own[0] + (1 - share) * own[1]
     wanted = (aperture * camera.blur_constants_px_m[0] * (1 / depth - u_focus)) ** 2
-    missing = np.sqrt(np.maximum(wanted - there, 0))
+    # Blurred by its own size a picture is its mean, and cannot become flatter.
+    missing = np.minimum(np.sqrt(np.maximum(wanted - there, 0)), max(depth.shape))
     base = share[:, :, None] * pair.first + (1 - share[:, :, None]) * pair.second
     planes = blur_planes(np.moveaxis(base, -1, 0), missing, "band_limited")
     return np.ascontiguousarray(np.moveaxis(planes, 0, -1)) if channel_axis is not None else planes[0]
