@@ -24,6 +24,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/chain.py --quick
 	$(BIN)/python benchmarks/sets.py --quick
 	$(BIN)/python benchmarks/depth.py
+	$(BIN)/python benchmarks/speed.py --quick
 
 # The pictures in docs/, made by the program itself.
 figures: $(STAMP)
