@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -147,12 +148,16 @@ def _crushed(values: AnyArray) -> BoolArray:
         return np.zeros(values.shape[:2], dtype=bool)
     import cv2
 
-    planes = np.moveaxis(values, -1, 0) if values.ndim == 3 else values[None]
-    around = (_CRUSHED_WINDOW, _CRUSHED_WINDOW)
-    shares = [cv2.blur((plane == 0).astype(np.float32), around, borderType=cv2.BORDER_REFLECT) for plane in planes]
-    brightest = cv2.blur(planes.max(axis=0).astype(np.float32), around, borderType=cv2.BORDER_REFLECT)
-    dark = brightest < _CRUSHED_BELOW * np.iinfo(values.dtype).max
-    return np.asarray(dark & (np.maximum.reduce(shares) > _CRUSHED_SHARE))
+    def mean_around(plane: AnyArray) -> AnyArray:
+        size = (_CRUSHED_WINDOW, _CRUSHED_WINDOW)
+        return np.asarray(cv2.boxFilter(plane, cv2.CV_32F, size, borderType=cv2.BORDER_REFLECT))
+
+    planes = cv2.split(values) if values.ndim == 3 else (values,)
+    dark = mean_around(reduce(cv2.max, planes)) < _CRUSHED_BELOW * np.iinfo(values.dtype).max
+    if not dark.any():
+        return np.asarray(dark)
+    black = [mean_around(cv2.compare(plane, 0, cv2.CMP_EQ)) for plane in planes]  # 255 where it is
+    return np.asarray(dark & (reduce(cv2.max, black) > _CRUSHED_SHARE * 255))
 
 
 def _root(variance: tuple[float, float]) -> tuple[float, float]:
