@@ -119,7 +119,9 @@ def lines_picture(
     axis.set_ylabel(y_label)
     axis.set_title(title, fontsize=11)
     axis.grid(alpha=0.3)
-    axis.legend(frameon=False)
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, high + 0.1 * len(series) * (high - low))  # room for the legend above the curves
+    axis.legend(frameon=False, loc="upper left")
     _write(path, figure)
 
 
