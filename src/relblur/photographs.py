@@ -153,11 +153,11 @@ def _crushed(values: AnyArray) -> BoolArray:
         return np.asarray(cv2.boxFilter(plane, cv2.CV_32F, size, borderType=cv2.BORDER_REFLECT))
 
     planes = cv2.split(values) if values.ndim == 3 else (values,)
-    dark = mean_around(reduce(cv2.max, planes)) < _CRUSHED_BELOW * np.iinfo(values.dtype).max
+    dark = mean_around(reduce(np.maximum, planes)) < _CRUSHED_BELOW * np.iinfo(values.dtype).max
     if not dark.any():
         return np.asarray(dark)
-    black = [mean_around(cv2.compare(plane, 0, cv2.CMP_EQ)) for plane in planes]  # 255 where it is
-    return np.asarray(dark & (reduce(cv2.max, black) > _CRUSHED_SHARE * 255))
+    black = [mean_around((plane == 0).view(np.uint8)) for plane in planes]
+    return np.asarray(dark & (reduce(np.maximum, black) > _CRUSHED_SHARE))
 
 
 def _root(variance: tuple[float, float]) -> tuple[float, float]:
