@@ -73,13 +73,12 @@ def _digest_of_sources(directory: Path) -> str:
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
-    def __init__(self, name: str, directory: Path) -> None:
-        self._name = name
+    def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
-        return None if cache_directory() is None else cls(py_func.__name__, Path(py_file).parent)
+        return None if cache_directory() is None else cls(Path(py_file).parent)
 
     def get_cache_path(self) -> str:
         return str(cache_directory())

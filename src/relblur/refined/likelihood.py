@@ -32,6 +32,7 @@ from .stack import ResidualStack
 Array = NDArray[np.float32]
 
 #: Side of the window that tells texture from noise in ``D^2``.
+#: Side of the window in which the share of the sensitivity that is not noise is judged, px.
 ALPHA = 7
 #: One over the ``y`` at which evidence counts half, and over the most a pixel may cost.
 OUTLIER, SATURATION = np.float32(1 / 25), np.float32(1 / 20)
