@@ -137,7 +137,7 @@ def test_the_likelihood_and_the_labels_agree(crews, shape, sensor):
     for (given, best), out in zip(
         _likelihoods(crews, shape, sensor, _random(shape, 3), 0.5 + _random(shape, 4)), (wanted, found), strict=True
     ):
-        out += [best, given.texture_share(), labels._data_cost(given), given.variance(s)]
+        out += [best, labels._data_cost(given), given.variance(s)]
         evidence = given.evidence(s, inflate=True)
         out += [evidence.w, evidence.g, evidence.power, given.cost(s, given.variance(s))]
         given.refit_misfit(s, evidence, evidence.w, 1 + s * s)

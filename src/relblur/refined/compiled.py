@@ -205,16 +205,6 @@ class Compiled:
         )
         return out
 
-    def change_between_levels(self, stack: ResidualStack) -> Array:
-        """Return the sum over the levels and channels of ``(e_k+1 - e_k)^2``."""
-        out: Array = np.empty(_size_of(stack), np.float32)
-        self._crew.share_rows(
-            lambda rows: labels.change_between_levels(stack.residuals, rows.start, rows.stop, out),
-            out.shape[0],
-            out.size,
-        )
-        return out
-
     # -- labels -------------------------------------------------------------------------------------------------------
 
     def label_cost(self, stack: ResidualStack, weight: Array, over: Array, ratio: NDArray[np.float64]) -> Array:
@@ -229,6 +219,13 @@ class Compiled:
             levels,
             out.size,
         )
+        return out
+
+    def change_on_cells(self, stack: ResidualStack, k: int) -> Array:
+        """Return the sum over channels and cells of 2 x 2 pixels of ``(e_k+1 - e_k)^2``."""
+        height, width = _size_of(stack)
+        out: Array = np.empty((-(-height // 2), -(-width // 2)), np.float32)
+        labels.change_on_cells(stack.residuals, k, out)
         return out
 
     def scan(self, cost: Array, small: float, large: float) -> Array:

@@ -181,18 +181,22 @@ def sublevel(total, tie, first, last, rows, out):
 
 
 @numba.njit(**CALLED)
-def change_between_levels(volume, first, last, out):
-    """Write ``sum (e_k+1 - e_k)^2``, twin of the sum in ``Likelihood.texture_share``."""
-    channels, levels, _, width = volume.shape
-    for y in range(first, last):
-        result = out[y]
+def change_on_cells(volume, k, out):
+    """Write the sum of ``(e_k+1 - e_k)^2`` over 2 x 2 cells, twin of the one in ``labels._count_texture_only``."""
+    channels, _, height, width = volume.shape
+    for cell in range(out.shape[0]):
+        result = out[cell]
         fill(_ZERO, result)
         for c in range(channels):
-            for k in range(levels - 1):
+            for i in range(2):
+                y = min(2 * cell + i, height - 1)
                 here, there = volume[c, k, y], volume[c, k + 1, y]
-                for x in range(width):
-                    d = there[x] - here[x]
-                    result[x] += d * d
+                for x in range(width // 2):
+                    a, b = there[2 * x] - here[2 * x], there[2 * x + 1] - here[2 * x + 1]
+                    result[x] += a * a + b * b
+                if width % 2:  # the border is repeated
+                    a = there[width - 1] - here[width - 1]
+                    result[width // 2] += float32(2) * a * a
 
 
 _plane = float32[:, ::1]
@@ -207,5 +211,5 @@ SIGNATURES = [
     (label_cost, void(_stack, _plane, _plane, _line, *_span, _plane, _planes)),
     (scan, void(_planes, float32, float32, *_span, _planes, _planes)),
     (sublevel, void(_planes, _line, *_span, _plane, _plane)),
-    (change_between_levels, void(_stack, *_span, _plane)),
+    (change_on_cells, void(_stack, int64, _plane)),
 ]

@@ -6,6 +6,10 @@ along rows and columns through every pixel, the sequence of levels that minimise
     sum of C_k(x) + P1 [neighbouring levels differ by one] + P2 [they differ by more]
 
 with the saturating cost ``C = x / (1 + x / 8)``, ``x = e^2 / 2v``.  The sign of ``s`` is one of the things it decides.
+
+Noise changes from level to level too.  So the costs are put together again from their steps ``C_k+1 - C_k``, each times
+the share of the change ``e_k+1 - e_k`` around that is texture: where the sharper image shows noise only, levels differ,
+but the difference says nothing about blur.  Fine levels tell noise, coarse ones what is under it.
 """
 
 from __future__ import annotations
@@ -16,17 +20,22 @@ from numpy.typing import NDArray
 
 from . import engine
 from .likelihood import Likelihood
+from .prior import box_any
+from .stack import ResidualStack
 
 Array = NDArray[np.float32]
 
-#: Price of a step of one level, and of a jump, in units of log-likelihood.
-STEP_PRICE, JUMP_PRICE = 1.0, 6.0
+#: Price of a step of one level, and of a jump, in units of log-likelihood, on the finest grid; in noise, each
+#: coarser one asks for twice as much: what a cell says by chance grows with its side.
+STEP_PRICE, JUMP_PRICE, DEARER = 1.0, 6.0, 2.0
 #: One over the most that a pixel may cost.
 SATURATION = np.float32(1 / 8)
 #: The finest grid that is labelled: cells of this many pixels a side. The descent finds the edges within them.
 CELL = 2
 #: Pixels a side that one coarse pixel pools, and the most its verdict may weigh on one of them.
 POOL, PULL = 4, 0.4
+#: Cells a side of the window in which the share of texture is judged.
+SHARE_WINDOW = 17
 #: Residuals below this share of the contrast are not told apart: levels are coarse, so the exact one is not there.
 COARSE = 1 / 255
 
@@ -34,7 +43,7 @@ COARSE = 1 / 255
 def label(likelihood: Likelihood) -> Array:
     """Return a first map ``s``: at each pixel the level of least aggregated cost, and a share of the next."""
     crew = likelihood.stack.crew
-    total = _aggregate(_data_cost(likelihood), crew)
+    total = _aggregate(_data_cost(likelihood), crew, DEARER if likelihood.noisy else 1.0)
     # Ties, as in a pair without texture, go to the smallest blur.
     s_levels = likelihood.stack.s_levels
     distance = np.abs(np.arange(len(s_levels)) - np.abs(s_levels).argmin())
@@ -49,13 +58,13 @@ def label(likelihood: Likelihood) -> Array:
     return likelihood.stack.s_of(np.ascontiguousarray(level[:height, :width]))
 
 
-def _aggregate(cost: Array, crew: engine.Crew) -> Array:
+def _aggregate(cost: Array, crew: engine.Crew, dearer: float, price: float = 1.0) -> Array:
     """Aggregate a cost volume (which is written to) over the paths through every pixel, coarse grids first.
 
     The coarse result, per pixel, is added to the cost before scanning: it decides where single pixels are too noisy to.
     """
     if min(cost.shape[1:]) > 2 * POOL:
-        coarse = _aggregate(_pool_levels(cost, crew), crew)
+        coarse = _aggregate(_pool_levels(cost, crew), crew, dearer, dearer * price)
         coarse -= coarse.min(axis=0)
         coarse *= np.float32(1 / POOL**2)
         np.minimum(coarse, np.float32(PULL), out=coarse)
@@ -66,13 +75,14 @@ def _aggregate(cost: Array, crew: engine.Crew) -> Array:
             cost[k] += cv2.resize(coarse[k], size, interpolation=cv2.INTER_LINEAR)[:height, :width]
 
         crew.each(pull, range(len(cost)))
+    prices = (price * STEP_PRICE, price * JUMP_PRICE)
     if crew.compiled is not None:
-        return crew.compiled.scan(cost, STEP_PRICE, JUMP_PRICE)
+        return crew.compiled.scan(cost, *prices)
     ways = {}
 
     def scan(turned: bool) -> None:
         given = np.ascontiguousarray(cost.transpose(0, 2, 1)) if turned else cost
-        ways[turned] = engine.scan(given, STEP_PRICE, JUMP_PRICE)
+        ways[turned] = engine.scan(given, *prices)
 
     crew.each(scan, (False, True))
     total = ways[False]
@@ -107,22 +117,58 @@ def _pool(cost: Array, side: int) -> Array:
 
 
 def _data_cost(likelihood: Likelihood) -> Array:
+    """Return the costs of the levels on the cells, (levels, rows, cols)."""
     stack = likelihood.stack
     floor = max(*likelihood.noise.sensor, COARSE)
     base = np.maximum(likelihood.misfit, np.float32(floor**2))
-    weight = likelihood.weight * np.square(likelihood.texture_share()) * np.float32(stack.gain.independent)
+    weight = likelihood.weight * np.float32(stack.gain.independent)
     if stack.crew.compiled is not None:
-        return stack.crew.compiled.label_cost(stack, weight, np.asarray(0.5 / base, np.float32), likelihood.noise_ratio)
-    _, levels, height, width = stack.residuals.shape
-    cost = np.empty((levels, -(-height // CELL), -(-width // CELL)), np.float32)
+        over = np.asarray(0.5 / base, np.float32)
+        cost = stack.crew.compiled.label_cost(stack, weight, over, likelihood.noise_ratio)
+    else:
+        _, levels, height, width = stack.residuals.shape
+        cost = np.empty((levels, -(-height // CELL), -(-width // CELL)), np.float32)
 
-    def fill(k: int) -> None:
-        over = 1 / (2 * base * np.float32(likelihood.noise_ratio[k]))
-        x = np.square(stack.residuals[:, k]).sum(axis=0) * over
-        cost[k] = _pool(engine.box(weight * x / (1 + x * SATURATION), 3), CELL)
+        def fill(k: int) -> None:
+            over = 1 / (2 * base * np.float32(likelihood.noise_ratio[k]))
+            x = np.square(stack.residuals[:, k]).sum(axis=0) * over
+            cost[k] = _pool(engine.box(weight * x / (1 + x * SATURATION), 3), CELL)
 
-    stack.crew.each(fill, range(levels))
+        stack.crew.each(fill, range(levels))
+    noise = likelihood.noise_between_levels(CELL)
+    if noise is not None:
+        _count_texture_only(cost, stack, *noise)
     return cost
+
+
+def _count_texture_only(cost: Array, stack: ResidualStack, between: NDArray[np.float64], relative: Array) -> None:
+    """Put the costs together again from their steps, each times the share of texture in it.
+
+    ``between`` is the variance that noise gives to ``e_k+1 - e_k``, on average, ``relative`` that of a cell over it.
+    """
+    channels, levels, _, _ = stack.residuals.shape
+    per_pixel = np.float32(1 / (channels * CELL**2))
+
+    def weigh(k: int) -> None:
+        if stack.crew.compiled is not None:
+            change = stack.crew.compiled.change_on_cells(stack, k)
+        else:
+            change = _pool(np.square(stack.residuals[:, k + 1] - stack.residuals[:, k]).sum(axis=0), CELL)
+        mean = box_any(change, SHARE_WINDOW) * per_pixel
+        noise = relative * np.float32(between[k])
+        share[k] = np.maximum(1 - noise / (mean + np.float32(1e-30)), 0)
+
+    share = np.empty((levels - 1, *cost.shape[1:]), np.float32)
+    stack.crew.each(weigh, range(levels - 1))
+
+    def join(rows: slice) -> None:
+        before = cost[0, rows].copy()
+        for k in range(1, levels):
+            here = cost[k, rows].copy()
+            cost[k, rows] = cost[k - 1, rows] + share[k - 1, rows] * (here - before)
+            before = here
+
+    stack.crew.share_rows(join, cost.shape[1], cost.size)
 
 
 def _sublevel(total: Array) -> Array:

@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,7 +32,6 @@ from .stack import ResidualStack
 
 Array = NDArray[np.float32]
 
-#: Side of the window that tells texture from noise in ``D^2``.
 #: Side of the window in which the share of the sensitivity that is not noise is judged, px.
 ALPHA = 7
 #: One over the ``y`` at which evidence counts half, and over the most a pixel may cost.
@@ -81,7 +81,8 @@ class Likelihood:
         self._distance = distance
         self._relative: Array | np.float32 = np.float32(1) if relative_variance is None else relative_variance
         self._tables = noise.tables(stack)
-        self._noisy = max(noise.sensor) > 0
+        #: Whether there is sensor noise to speak of.
+        self.noisy = max(noise.sensor) > 0
         #: Tables and relative variance as compiled loops read them.
         self._packed = (
             np.array([self._tables.own, self._tables.passed], np.float32),
@@ -111,36 +112,27 @@ class Likelihood:
         """Keep ``s`` inside the levels (and where a sampled kernel is one, off the delta)."""
         return np.asarray(np.clip(s, np.float32(self.bounds[0]), np.float32(self.bounds[1])))
 
-    def texture_share(self) -> Array:
-        """Return the share of the stack's change over the levels that is texture rather than noise, 0 to 1.
-
-        ``1 - sum_k n^2 ||G_k+1 - G_k||^2 / mean sum_k (e_k+1 - e_k)^2``: where the sharper image is noise only, levels
-        differ, but the difference says nothing about blur.
-        """
-        if not self._noisy:
-            return np.ones_like(self.weight)
-        compiled = self.stack.crew.compiled
-        if compiled is not None:
-            change = compiled.change_between_levels(self.stack)
+    def noise_between_levels(self, cell: int) -> tuple[NDArray[np.float64], Array] | None:
+        """Return the variance that noise gives to ``e_k+1 - e_k``, and that of each cell over it; None without noise."""
+        if not self.noisy:
+            return None
+        rows, cols = (-(-n // cell) for n in self.weight.shape)
+        if isinstance(self._relative, np.ndarray):
+            relative = cv2.resize(self._relative, (cols, rows), interpolation=cv2.INTER_AREA)
         else:
-            change = np.zeros_like(self.weight)
-            for channel in self.stack.residuals:
-                for k in range(len(channel) - 1):
-                    change += np.square(channel[k + 1] - channel[k])
-        mean = engine.box(change, 9) * np.float32(1 / len(self.stack.residuals))
-        between = self._relative * np.float32(self._tables.between)
-        return np.asarray(np.maximum(1 - between / (mean + np.float32(1e-30)), 0))
+            relative = np.ones((rows, cols), np.float32)
+        return self._tables.between, np.asarray(relative)
 
     def variance(self, s: Array) -> Array:
         """Return ``v`` at a map ``s``."""
         compiled = self.stack.crew.compiled
         if compiled is not None:
-            return compiled.variance(self.stack, s, self.misfit, self._packed, self._noisy)
+            return compiled.variance(self.stack, s, self.misfit, self._packed, self.noisy)
         return self._variance(self.stack.level_of(s))
 
     def _variance(self, level: Array) -> Array:
         own = np.maximum(self.misfit, self._relative * self.stack.table(self._tables.own, level))
-        return np.asarray(own + self._relative * self.stack.table(self._tables.passed, level) if self._noisy else own)
+        return np.asarray(own + self._relative * self.stack.table(self._tables.passed, level) if self.noisy else own)
 
     def evidence(self, s: Array, inflate: bool) -> Evidence:
         """Return information and score at a map ``s``."""
@@ -177,7 +169,7 @@ class Likelihood:
         if compiled is not None:
             weights = (self.weight, self._trust)
             near = partial(engine.box, size=ALPHA)
-            return compiled.evidence(self.stack, s, self.misfit, weights, self._packed, self._noisy, near)
+            return compiled.evidence(self.stack, s, self.misfit, weights, self._packed, self.noisy, near)
         e, d = self.stack.evaluate(s)
         level = self.stack.level_of(s)
         v = self._variance(level)
@@ -187,7 +179,7 @@ class Likelihood:
         g = np.zeros_like(s)
         power = np.zeros_like(s)
         share = noise_d = None
-        if self._noisy:
+        if self.noisy:
             noise_ed = self._relative * self.stack.table(self._tables.in_ed, level)
             share = noise_ed * over_v
             noise_d = self._relative * self.stack.table(self._tables.in_dd, level) - noise_ed * share
@@ -236,13 +228,13 @@ class Likelihood:
         near = engine.box(square, 7)
         far = engine.box(near, 15)
         if compiled is not None:
-            self.misfit = compiled.settle(self.stack, s, near, far, ceiling, self._packed, self._noisy, self.misfit)
+            self.misfit = compiled.settle(self.stack, s, near, far, ceiling, self._packed, self.noisy, self.misfit)
             return
         near *= np.float32(0.7)
         far *= np.float32(0.3)
         near += far
         np.minimum(near, 2 * ceiling, out=near)
-        if self._noisy:
+        if self.noisy:
             near -= self._relative * self.stack.table(self._tables.passed, self.stack.level_of(s))
         self.misfit = np.maximum(near, self.misfit * np.float32(0.01), out=near)
 

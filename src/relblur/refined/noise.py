@@ -61,15 +61,15 @@ class NoiseTables:
     """What noise alone makes of the residuals, over the levels.
 
     ``own`` and ``passed`` are the parts of the variance of ``e`` due to the blurrier and the sharper image; ``in_ed``
-    and ``in_dd`` (over finer levels) the means of ``e D`` and ``D^2``; ``between`` is the sum of the squared changes
-    from level to level.
+    and ``in_dd`` (over finer levels) the means of ``e D`` and ``D^2``; ``between`` is the mean squared change
+    from each level to the next.
     """
 
     own: NDArray[np.float64]
     passed: NDArray[np.float64]
     in_ed: NDArray[np.float64]
     in_dd: NDArray[np.float64]
-    between: float
+    between: NDArray[np.float64]
 
 
 def noise_tables(
@@ -93,7 +93,7 @@ def noise_tables(
         passed=passed,
         in_ed=factor * np.einsum("ij,jk,ik->i", value, covariance, slope),
         in_dd=factor**2 * np.einsum("ij,jk,ik->i", slope, covariance, slope),
-        between=float(np.einsum("ij,jk,ik->", change, covariance, change)),
+        between=np.einsum("ij,jk,ik->i", change, covariance, change),
     )
 
 

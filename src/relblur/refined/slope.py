@@ -8,10 +8,17 @@ slopes are found with the change ``delta`` of the map that they call for, as one
 
 on cells of 4 x 4 pixels: slopes vary slowly, and a flat area is then crossed as a thin plate would.  Only ``p`` is
 kept; the map is solved for anew, pixel by pixel, with these slopes.
+
+A thin plate that leaves the data goes on as it left, for ever.  What slopes do in the rest of the image says for how
+long to believe it: with mean ``m``, variance ``V`` and length ``L`` over which they change, a field with these habits
+has the further term ``(mu / L^2) |p - m|^2 / 2``, which is added where the data are silent: times the weight that a
+prior of variance V keeps against a window of L x L, ``1 / (1 + V L^4 mean w / 12)``.  A ramp, whose slopes are all
+alike, is continued as a ramp; a wavy map returns to the level.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 import cv2
@@ -19,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import ALONE, Crew
-from .prior import CUT, Edges, stiffness
+from .prior import CUT, Edges, box_any, leverage, stiffness
 from .solver import Multigrid, conjugate_gradients
 
 Array = NDArray[np.float32]
@@ -57,15 +64,34 @@ class SlopeField:
             open_right, rise_right = _paths(z, edges.cut_right)
             open_down, rise_down = (a.T for a in _paths(z.T, edges.cut_down.T))
         # The curvature's scale is no finer than the grid.
-        bend = np.maximum(bend, np.float32(CELL**2) * lam)
+        tight = np.maximum(bend, np.float32(CELL**2) * lam)
         problem = _Problem(
             weight + np.float32(1e-4),
             (_between(lam, 0) * open_down, _between(lam, 1) * open_right),
-            (_between(bend, 0) * open_down, _between(bend, 1) * open_right),
+            (_between(tight, 0) * open_down, _between(tight, 1) * open_right),
             self._crew,
         )
+        own = _mean_cells(leverage(w, variance))
+        # (mu / w)^(1/4), over which the prior smooths: see prior, lambda = 2 sqrt(mu w).
+        smooth2 = 2 * bend / lam
+        problem.forget(_measure_habit(self.cells, own, (open_down, open_right), smooth2), weight, bend)
         start = np.concatenate([np.zeros_like(lam)[None], self.cells])
         self.cells = problem.solve(score, (rise_down, rise_right), start, steps)[1:]
+
+
+@dataclass(frozen=True)
+class _Habit:
+    """What slopes do where the data tell, for each of the two: their mean and variance, and a squared length in px^2.
+
+    ``length2`` is ``variance / mean (dp / dx)^2`` along the axis on which they change the less: a field that bends one
+    way only is continued the other way for ever.  ``trust`` is 0 where the length is no longer than the one over which the
+    prior smooths: what changes there is noise, and there is no habit.
+    """
+
+    mean: Array
+    spread: NDArray[np.float64]
+    length2: NDArray[np.float64]
+    trust: NDArray[np.float64]
 
 
 class _Problem:
@@ -92,6 +118,21 @@ class _Problem:
             edge[1 + axis] -= tie[axis] * np.float32(CELL**2 / 4)
         #: The operator without what couples the map to its slopes.
         self._blocks = (lumped, right, down)
+        self._pull = np.zeros_like(lumped)
+
+    def forget(self, habit: _Habit, weight: Array, mu: Array) -> None:
+        """Pull the slopes to their mean where the data are silent; ``weight`` and ``mu`` are per cell."""
+        for axis, (mean, spread, length2, trust) in enumerate(
+            zip(habit.mean, habit.spread, habit.length2, habit.trust, strict=True)
+        ):
+            if not trust * length2 > 0:
+                continue
+            side = max(round(np.sqrt(length2) / CELL), 1)
+            near = np.maximum(box_any(weight, side), 0) * np.float32(1 / CELL**2)
+            silent = 1 / (1 + near * np.float32(spread * length2**2 / 12))
+            pull = silent * mu * np.float32(trust * CELL**2 / length2)
+            self._blocks[0][1 + axis] += pull
+            self._pull[1 + axis] += pull * mean
 
     def _multiply(self, blocks: Multigrid, x: Array) -> Array:
         out = blocks.multiply(x)
@@ -103,7 +144,7 @@ class _Problem:
         return out
 
     def solve(self, score: Array, rise: tuple[Array, Array], start: Array, steps: int) -> Array:
-        b = np.zeros_like(start)
+        b = self._pull.copy()
         b[0] = score
         for axis, tie in enumerate(self._tie):
             pull = tie * rise[axis]
@@ -114,6 +155,27 @@ class _Problem:
         blocks = Multigrid(*self._blocks)
         multiply = partial(self._multiply, blocks)
         return start + conjugate_gradients(multiply, blocks.precondition, b - multiply(start), steps)
+
+
+def _measure_habit(p: Array, weight: Array, ways: tuple[Array, Array], smooth2: Array) -> _Habit:
+    """Measure the habit of slopes.
+
+    ``weight`` says how much of each cell's are its own, ``ways`` which edges count, ``smooth2`` over what (squared)
+    length they were smoothed.
+    """
+    total = float(weight.sum(dtype=np.float64)) + 1e-30
+    mean = ((p * weight).sum(axis=(1, 2), dtype=np.float64) / total).astype(np.float32)
+    off = p - mean[:, None, None]
+    spread = (np.square(off) * weight).sum(axis=(1, 2), dtype=np.float64) / total
+    bent = []
+    for axis, way in enumerate(ways):
+        edge = _between(weight, axis) * way
+        near, far = _ends(axis)
+        change = np.square(off[(slice(None), *far)] - off[(slice(None), *near)]) * edge
+        bent.append(change.sum(axis=(1, 2), dtype=np.float64) / (edge.sum(dtype=np.float64) + 1e-30))
+    length2 = np.minimum(CELL**2 * spread / (np.minimum(*bent) + 1e-30), (10.0 * CELL * max(weight.shape)) ** 2)
+    noise2 = float((smooth2 * weight).sum(dtype=np.float64)) / total
+    return _Habit(mean, spread, length2, np.maximum(1 - noise2 / (length2 + 1e-30), 0))
 
 
 def _ends(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
