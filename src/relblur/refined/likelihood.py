@@ -113,7 +113,7 @@ class Likelihood:
         return np.asarray(np.clip(s, np.float32(self.bounds[0]), np.float32(self.bounds[1])))
 
     def noise_between_levels(self, cell: int) -> tuple[NDArray[np.float64], Array] | None:
-        """Return the variance that noise gives to ``e_k+1 - e_k``, and that of each cell over it; None without noise."""
+        """Return the variance of ``e_k+1 - e_k`` in noise, and that of each cell over it; None if there is none."""
         if not self.noisy:
             return None
         rows, cols = (-(-n // cell) for n in self.weight.shape)

@@ -84,8 +84,8 @@ class _Habit:
     """What slopes do where the data tell, for each of the two: their mean and variance, and a squared length in px^2.
 
     ``length2`` is ``variance / mean (dp / dx)^2`` along the axis on which they change the less: a field that bends one
-    way only is continued the other way for ever.  ``trust`` is 0 where the length is no longer than the one over which the
-    prior smooths: what changes there is noise, and there is no habit.
+    way only is continued the other way for ever.  ``trust`` is 0 where the length is no longer than the one over which
+    the prior smooths: what changes there is noise, and there is no habit.
     """
 
     mean: Array
