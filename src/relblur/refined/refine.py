@@ -3,8 +3,8 @@
 The map maximises a posterior: the *likelihood* says how well each pixel's residual fits (``stack``, ``noise``,
 ``likelihood``), the *prior* that ``s`` is piecewise affine with jumps (``prior``), as stiff as the data allow
 (``strength``).  A global discrete labelling finds the right basin (``labels``); Gauss-Newton steps, each one linear
-system (``solver``), descend in it, with discrete moves in between (``propagate``); ``uncertainty`` reads the error
-bar off the same quantities.
+system (``solver``), descend in it, with discrete moves in between (``propagate``); where the data are silent the map
+does as it does elsewhere (``habit``); ``uncertainty`` reads the error bar off the same quantities.
 
 Costs about ``4 (channels + 4) * levels`` bytes per pixel at its peak (53 levels signed, 27 one-sided): 1.1 kB for a
 grey signed pair, held by the stack and, while labelling, by four volumes of costs.
@@ -256,7 +256,8 @@ def descend(
         edges = prior.link(z, slope, variance, mu, tolerance, crew)
         slopes.fit(z, w, g, edges, variance, mu, _SLOPE_STEPS)
         slope = slopes.pixels()
-        delta = prior.solve_step(w, g, prior.relink(edges, z, slope, crew), variance, _MAP_STEPS, crew)
+        drawn = slopes.draw(z, w, g)
+        delta = prior.solve_step(*drawn, prior.relink(edges, z, slope, crew), variance, _MAP_STEPS, crew)
         most = _TRUST * scale
         z = coordinate.clip(z + np.clip(delta, -most, most), likelihood.bounds)
         if iteration == _LAST_STIFFENING:

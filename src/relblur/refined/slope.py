@@ -9,16 +9,11 @@ slopes are found with the change ``delta`` of the map that they call for, as one
 on cells of 4 x 4 pixels: slopes vary slowly, and a flat area is then crossed as a thin plate would.  Only ``p`` is
 kept; the map is solved for anew, pixel by pixel, with these slopes.
 
-A thin plate that leaves the data goes on as it left, for ever.  What slopes do in the rest of the image says for how
-long to believe it: with mean ``m``, variance ``V`` and length ``L`` over which they change, a field with these habits
-has the further term ``(mu / L^2) |p - m|^2 / 2``, which is added where the data are silent: times the weight that a
-prior of variance V keeps against a window of L x L, ``1 / (1 + V L^4 mean w / 12)``.  A ramp, whose slopes are all
-alike, is continued as a ramp; a wavy map returns to the level.
+Where the data are silent both the map and its slopes return to what is usual in the rest of the image (:mod:`habit`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 import cv2
@@ -26,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import ALONE, Crew
-from .prior import CUT, Edges, box_any, leverage, stiffness
+from .habit import measure
+from .prior import CUT, Edges, leverage, stiffness
 from .solver import Multigrid, conjugate_gradients
 
 Array = NDArray[np.float32]
@@ -42,15 +38,20 @@ class SlopeField:
         self._shape = shape
         self._crew = crew
         self.cells: Array = np.zeros((2, *(-(-n // CELL) for n in shape)), np.float32)
+        self._usual, self._pull = np.float32(0), np.zeros_like(self.cells[0])
 
     def pixels(self) -> Array:
         """Return the slopes of every pixel, (2, H, W)."""
-        height, width = self._shape
-        _, rows, cols = self.cells.shape
-        fine = np.empty((2, height, width), np.float32)
+        fine = np.empty((2, *self._shape), np.float32)
         for p, out in zip(self.cells, fine, strict=True):
-            out[...] = cv2.resize(p, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)[:height, :width]
+            out[...] = self._spread(p)
         return fine
+
+    def _spread(self, cells: Array) -> Array:
+        height, width = self._shape
+        rows, cols = cells.shape
+        fine = cv2.resize(cells, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)
+        return np.asarray(fine[:height, :width])
 
     def fit(self, z: Array, w: Array, g: Array, edges: Edges, variance: Array, mu: Array, steps: int) -> None:
         """Set the slopes to those that suit the map ``z`` after the step that the data ask for."""
@@ -71,27 +72,29 @@ class SlopeField:
             (_between(tight, 0) * open_down, _between(tight, 1) * open_right),
             self._crew,
         )
-        own = _mean_cells(leverage(w, variance))
-        # (mu / w)^(1/4), over which the prior smooths: see prior, lambda = 2 sqrt(mu w).
-        smooth2 = 2 * bend / lam
-        problem.forget(_measure_habit(self.cells, own, (open_down, open_right), smooth2), weight, bend)
+        own = leverage(weight * np.float32(1 / CELL**2), 1 / (4 * lam))
+        edges_own = (_between(own, 0) * open_down, _between(own, 1) * open_right)
+        # (mu / w)^(1/4): see prior, lambda = 2 sqrt(mu w).
+        smooth = bend / lam * np.float32(2 / CELL**2)
+        level = _mean_cells(z)
+        usual = measure(level, own, edges_own, (rise_down, rise_right), smooth)
+        self._usual = np.float32(usual.mean)
+        pull = usual.pull(weight, lam, 2)
+        self._pull = pull * np.float32(1 / CELL**2)
+        problem.pull(0, pull, self._usual - level)
+        for axis, p in enumerate(self.cells):
+            habit = measure(p, own, edges_own, (_difference(p, 0), _difference(p, 1)), smooth)
+            information = weight * np.float32(CELL**2 / 12)
+            problem.pull(1 + axis, habit.pull(information, bend, 4), np.full_like(p, habit.mean))
         start = np.concatenate([np.zeros_like(lam)[None], self.cells])
         self.cells = problem.solve(score, (rise_down, rise_right), start, steps)[1:]
 
-
-@dataclass(frozen=True)
-class _Habit:
-    """What slopes do where the data tell, for each of the two: their mean and variance, and a squared length in px^2.
-
-    ``length2`` is ``variance / mean (dp / dx)^2`` along the axis on which they change the less: a field that bends one
-    way only is continued the other way for ever.  ``trust`` is 0 where the length is no longer than the one over which
-    the prior smooths: what changes there is noise, and there is no habit.
-    """
-
-    mean: Array
-    spread: NDArray[np.float64]
-    length2: NDArray[np.float64]
-    trust: NDArray[np.float64]
+    def draw(self, z: Array, w: Array, g: Array) -> tuple[Array, Array]:
+        """Return information and score with the pull of the silent parts of the map ``z`` towards the usual level."""
+        if not self._pull.any():
+            return w, g
+        pull = self._spread(self._pull)
+        return w + pull, g + pull * (self._usual - z)
 
 
 class _Problem:
@@ -118,21 +121,12 @@ class _Problem:
             edge[1 + axis] -= tie[axis] * np.float32(CELL**2 / 4)
         #: The operator without what couples the map to its slopes.
         self._blocks = (lumped, right, down)
-        self._pull = np.zeros_like(lumped)
+        self._pulled = np.zeros_like(lumped)
 
-    def forget(self, habit: _Habit, weight: Array, mu: Array) -> None:
-        """Pull the slopes to their mean where the data are silent; ``weight`` and ``mu`` are per cell."""
-        for axis, (mean, spread, length2, trust) in enumerate(
-            zip(habit.mean, habit.spread, habit.length2, habit.trust, strict=True)
-        ):
-            if not trust * length2 > 0:
-                continue
-            side = max(round(np.sqrt(length2) / CELL), 1)
-            near = np.maximum(box_any(weight, side), 0) * np.float32(1 / CELL**2)
-            silent = 1 / (1 + near * np.float32(spread * length2**2 / 12))
-            pull = silent * mu * np.float32(trust * CELL**2 / length2)
-            self._blocks[0][1 + axis] += pull
-            self._pull[1 + axis] += pull * mean
+    def pull(self, component: int, weight: Array, to: Array) -> None:
+        """Add ``weight (x - to)^2 / 2`` for one of the three fields."""
+        self._blocks[0][component] += weight
+        self._pulled[component] += weight * to
 
     def _multiply(self, blocks: Multigrid, x: Array) -> Array:
         out = blocks.multiply(x)
@@ -144,8 +138,8 @@ class _Problem:
         return out
 
     def solve(self, score: Array, rise: tuple[Array, Array], start: Array, steps: int) -> Array:
-        b = self._pull.copy()
-        b[0] = score
+        b = self._pulled.copy()
+        b[0] += score
         for axis, tie in enumerate(self._tie):
             pull = tie * rise[axis]
             _spread_difference(-pull, axis, b[0])
@@ -155,27 +149,6 @@ class _Problem:
         blocks = Multigrid(*self._blocks)
         multiply = partial(self._multiply, blocks)
         return start + conjugate_gradients(multiply, blocks.precondition, b - multiply(start), steps)
-
-
-def _measure_habit(p: Array, weight: Array, ways: tuple[Array, Array], smooth2: Array) -> _Habit:
-    """Measure the habit of slopes.
-
-    ``weight`` says how much of each cell's are its own, ``ways`` which edges count, ``smooth2`` over what (squared)
-    length they were smoothed.
-    """
-    total = float(weight.sum(dtype=np.float64)) + 1e-30
-    mean = ((p * weight).sum(axis=(1, 2), dtype=np.float64) / total).astype(np.float32)
-    off = p - mean[:, None, None]
-    spread = (np.square(off) * weight).sum(axis=(1, 2), dtype=np.float64) / total
-    bent = []
-    for axis, way in enumerate(ways):
-        edge = _between(weight, axis) * way
-        near, far = _ends(axis)
-        change = np.square(off[(slice(None), *far)] - off[(slice(None), *near)]) * edge
-        bent.append(change.sum(axis=(1, 2), dtype=np.float64) / (edge.sum(dtype=np.float64) + 1e-30))
-    length2 = np.minimum(CELL**2 * spread / (np.minimum(*bent) + 1e-30), (10.0 * CELL * max(weight.shape)) ** 2)
-    noise2 = float((smooth2 * weight).sum(dtype=np.float64)) / total
-    return _Habit(mean, spread, length2, np.maximum(1 - noise2 / (length2 + 1e-30), 0))
 
 
 def _ends(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
