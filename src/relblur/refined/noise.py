@@ -12,22 +12,20 @@ from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from . import engine
+from .sensor import Witness, judge, look, surprise
 from .stack import SOFTENING, STEP, ResidualStack, relative_scale
 
 Array = NDArray[np.float32]
 
 #: Share of the contrast below which float32 arithmetic itself is noise.
 ROUNDING = 2e-6
-#: White noise over its residual where the best of all levels is taken, in variance: at most this.
-_LEAST = 1.3
 #: Entries of the finer tables per level.
 _FINER = 8
 
@@ -161,53 +159,58 @@ def _local_step(plane: Array) -> Array | None:
     return np.asarray(np.minimum(np.append(gaps, gaps[-1]), np.append(gaps[0], gaps))[index.reshape(plane.shape)])
 
 
-def texture_free_noise(first: Array, second: Array, usable: NDArray[np.bool_]) -> float:
-    """Estimate the white noise of a pair of equal sensors from its flattest fifth."""
-    power = texture_free_power(first, second)
-    return noise_of_power(power[usable] if usable.any() else power)
-
-
-def texture_free_power(first: Array, second: Array) -> Array:
-    """Return the local power of the least textured of all planes, as variance of white noise.
-
-    The mask ``[1 -2 1] x [1 -2 1] / 6`` has unit noise gain and no response to planes.
-    """
-    k = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
-    power = [
-        engine.box(np.square(cv2.sepFilter2D(plane, cv2.CV_32F, k, k, borderType=cv2.BORDER_REFLECT)), 9)
-        for image in (first, second)
-        for plane in image
-    ]
-    return np.asarray(np.minimum.reduce(power))
-
-
-def noise_of_power(power: Array) -> float:
-    """Return the noise of the flattest fifth.
-
-    Where both images are textured even the smaller of the two responses is too large, so the 20th percentile is
-    taken; 1.18 undoes the bias low.
-    """
-    # Running sums may leave a negative trace of a zero.
-    return 1.18 * float(np.sqrt(max(float(np.percentile(power, 20)), 0.0)))
-
-
 def estimate_noise(
-    first: Array, second: Array, usable: NDArray[np.bool_], residual_variance: float, given: tuple[float, float] | None
+    first: Array,
+    second: Array,
+    usable: NDArray[np.bool_],
+    residual_variance: float,
+    given: tuple[float, float] | None,
+    stacks: Callable[[], Iterable[ResidualStack]] | None = None,
 ) -> PairNoise:
     """Estimate the noise of a pair (before any prefilter), unless it is given.
 
     Parameters
     ----------
     residual_variance : float
-        Median variance of the best local fit: noise cannot exceed it by more than the choice of the best explains.
+        Median variance of the best local fit.
     given : (first, second) standard deviations, or None
+    stacks : callable, optional
+        Residuals that decide, in doubt, whether one image has more noise than the other; equal without them.
     """
-    step = (quantisation_step(first), quantisation_step(second))
-    rounding = (max(step[0] / np.sqrt(12.0), ROUNDING), max(step[1] / np.sqrt(12.0), ROUNDING))
+    rounding = rounding_floor(first), rounding_floor(second)
     if given is not None:
-        sensor = (float(given[0]), float(given[1]))
-    else:
-        total = min(texture_free_noise(first, second, usable) ** 2, _LEAST * residual_variance)
-        n = float(np.sqrt(max(total - max(rounding) ** 2, 0.0)))
-        sensor = (n, n)
-    return PairNoise(sensor, (float(rounding[0]), float(rounding[1])))
+        return PairNoise((float(given[0]), float(given[1])), rounding)
+    return decide_noise([look(first, second, usable)], residual_variance, rounding, stacks)
+
+
+def rounding_floor(image: Array) -> float:
+    """Return the standard deviation of what rounding or arithmetic adds to an image."""
+    return max(float(quantisation_step(image) / np.sqrt(12.0)), ROUNDING)
+
+
+def decide_noise(
+    witnesses: Sequence[Witness],
+    residual_variance: float,
+    rounding: tuple[float, float],
+    stacks: Callable[[], Iterable[ResidualStack]] | None,
+) -> PairNoise:
+    """Return the noise that is the less surprising: equal in both images, or not."""
+    verdict = judge(witnesses, residual_variance)
+    equal, unequal = (
+        None if variances is None else _above_rounding(variances, rounding)
+        for variances in (verdict.equal, verdict.unequal)
+    )
+    assert equal is not None
+    if unequal is None or stacks is None:
+        return equal
+    means = np.zeros(2)
+    for stack in stacks():
+        tables = [noise.tables(stack) for noise in (equal, unequal)]
+        means += surprise(stack, [table.own + table.passed for table in tables])
+    return unequal if means[1] < means[0] else equal
+
+
+def _above_rounding(variances: tuple[float, float], rounding: tuple[float, float]) -> PairNoise:
+    floor = max(rounding) ** 2
+    first, second = (float(np.sqrt(max(variance - floor, 0.0))) for variance in variances)
+    return PairNoise((first, second), rounding)

@@ -27,7 +27,7 @@ from .noise import dithered_share, estimate_noise
 from .prepare import Pair, leading_colours, prepare
 from .propagate import follow_majority, propagate
 from .slope import SlopeField
-from .stack import blur, build_stack
+from .stack import blurred, build_stack
 from .whole import Whole
 
 Array = NDArray[np.float32]
@@ -107,8 +107,8 @@ def refine(
         ``"first"`` states that ``first`` is the sharper everywhere (``s >= 0``), which is more accurate where true;
         ``"auto"`` decides per pixel.
     noise : float or (float, float), optional
-        Standard deviation of the sensor noise (of each image), on the intensity scale of the input.  Estimated, equal
-        for both, if not given: give it when the two differ.
+        Standard deviation of the sensor noise (of each image), on the intensity scale of the input.  Estimated if not
+        given.
     relative_variance : (H, W), optional
         Variance of the noise at each pixel over its mean, if it is not the same everywhere.
     valid : (H, W) bool, optional
@@ -173,8 +173,7 @@ def refine(
     pair = prepare(first, second, valid, whole.limits if whole else None)
     images = leading_colours(pair.first, pair.second, whole.directions if whole else None)
     if prefilter > 0:
-        first, second = (np.stack([blur(plane, prefilter**2, "bandlimited") for plane in image]) for image in images)
-        images = (first, second)
+        images = blurred(images, prefilter)
     relative = None if relative_variance is None else np.asarray(relative_variance, np.float32)
     with gather(engine, workers) as crew:
         likelihood = _likelihood(pair, images, sharper == "auto", given, relative, prefilter, max_sigma, crew, whole)
@@ -214,7 +213,8 @@ def _likelihood(
     best = best_fit(stack)
     if whole is None:
         scaled = None if given is None else (given[0] / pair.unit, given[1] / pair.unit)
-        noise = estimate_noise(pair.first, pair.second, pair.usable, float(np.median(best)) / stack.gain.q0, scaled)
+        residual = float(np.median(best)) / stack.gain.q0
+        noise = estimate_noise(pair.first, pair.second, pair.usable, residual, scaled, lambda: [stack])
     else:
         noise = whole.noise
     bounds = (stack.lowest if signed else _SMALLEST_SIGMA**2, stack.highest)

@@ -61,6 +61,12 @@ def blur(image: Array, variance: float, family: Family) -> Array:
     return np.asarray(cv2.sepFilter2D(padded, cv2.CV_32F, k, k)[radius:-radius, radius:-radius])
 
 
+def blurred(images: tuple[Array, Array], sigma: float) -> tuple[Array, Array]:
+    """Blur both (channels, H, W) images of a pair by a band-limited Gaussian."""
+    first, second = (np.stack([blur(plane, sigma**2, "bandlimited") for plane in image]) for image in images)
+    return first, second
+
+
 @dataclass(frozen=True)
 class NoiseGain:
     """How the residuals carry white noise of the images.

@@ -7,7 +7,7 @@ many pixels, and a million of them tell the same as sixty million.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,8 @@ from . import noise as noise_
 from .engine import gather
 from .likelihood import best_fit
 from .prepare import Pair, colour_directions, intensity_range, leading_colours, prepare
-from .stack import blur, build_stack
+from .sensor import look
+from .stack import ResidualStack, blurred, build_stack
 
 Array = NDArray[np.float32]
 Patch = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]
@@ -70,37 +71,31 @@ def _noise(
     max_sigma: float,
     workers: int,
 ) -> noise_.PairNoise:
-    steps = [
-        noise_.quantisation_step(np.concatenate([image.ravel() for image in images]))
-        for images in ([pair.first for pair in pairs], [pair.second for pair in pairs])
-    ]
-    rounding = [max(step / np.sqrt(12.0), noise_.ROUNDING) for step in steps]
+    joined = ([pair.first for pair in pairs], [pair.second for pair in pairs])
+    one, two = (noise_.rounding_floor(np.concatenate([image.ravel() for image in images])) for images in joined)
     if given is not None:
         unit = pairs[0].unit
-        return noise_.PairNoise((given[0] / unit, given[1] / unit), (float(rounding[0]), float(rounding[1])))
-    least, best = [], []
-    for pair in pairs:
-        if not pair.usable.any():
-            continue
-        least.append(noise_.texture_free_power(pair.first, pair.second)[pair.usable])
-        images = leading_colours(pair.first, pair.second, directions)
-        if prefilter > 0:
-            one, two = (np.stack([blur(p, prefilter**2, "bandlimited") for p in image]) for image in images)
-            images = (one, two)
+        return noise_.PairNoise((given[0] / unit, given[1] / unit), (one, two))
+    seen = [pair for pair in pairs if pair.usable.any()]
+    if not seen:
+        return noise_.PairNoise((0.0, 0.0), (one, two))
+
+    def stacks() -> Iterator[ResidualStack]:
         with gather("opencv", workers) as crew:
-            stack = build_stack(
-                images[0],
-                images[1],
-                lowest=-(max_sigma**2) if signed else 0.0,
-                highest=max_sigma**2,
-                family="bandlimited" if signed else "sampled",
-                prefilter=prefilter**2,
-                crew=crew,
-            )
-            best.append(best_fit(stack).ravel() / np.float32(stack.gain.q0))
-    total = 0.0
-    if best:
-        texture_free = noise_.noise_of_power(np.concatenate(least))
-        total = min(texture_free**2, noise_._LEAST * float(np.median(np.concatenate(best))))
-    n = float(np.sqrt(max(total - max(rounding) ** 2, 0.0)))
-    return noise_.PairNoise((n, n), (float(rounding[0]), float(rounding[1])))
+            for pair in seen:
+                images = leading_colours(pair.first, pair.second, directions)
+                if prefilter > 0:
+                    images = blurred(images, prefilter)
+                yield build_stack(
+                    images[0],
+                    images[1],
+                    lowest=-(max_sigma**2) if signed else 0.0,
+                    highest=max_sigma**2,
+                    family="bandlimited" if signed else "sampled",
+                    prefilter=prefilter**2,
+                    crew=crew,
+                )
+
+    best = [best_fit(stack).ravel() / np.float32(stack.gain.q0) for stack in stacks()]
+    witnesses = [look(pair.first, pair.second, pair.usable) for pair in seen]
+    return noise_.decide_noise(witnesses, float(np.median(np.concatenate(best))), (one, two), stacks)

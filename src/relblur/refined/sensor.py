@@ -1,0 +1,143 @@
+"""White noise of each image of a pair, told from texture.
+
+Two things are looked at, on cells of 2 x 2 pixels:
+
+* *fine*: power of second differences of the image, ``n^2`` plus what texture there is;
+* *coarse*: the same of the image averaged over the cells, ``n^2 / 4`` plus at least as much texture (pictures have more
+  of it on a larger scale).  The fifth of the cells where it is least is the flattest, and there
+
+      (fine - coarse) 4 / 3  <=  n^2  <=  fine
+
+
+The lesser noise is that of the flatter of the two images at each place, in the flattest places.  If the lower bound of
+the other image is larger, that image has more noise, or it shows grain of the scene, which is as white as noise but
+shared by both.  Which of the two is asked of the textured half of the pair: with the right noise its residuals are
+least surprising.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from . import engine
+from .stack import ResidualStack
+
+Array = NDArray[np.float32]
+
+#: Share of the cells that counts as flat, in percent.
+_FLATTEST = 20
+#: Mean over the 20th percentile of the smaller of two local powers of white noise.
+_OF_QUANTILE = 1.39
+#: Side of the window over which powers are averaged, in pixels and in cells.
+_WINDOW = 9
+#: White noise over its residual where the best of all levels is taken, in variance: at most this.
+_LEAST = 1.3
+#: Bounds are good to this factor in variance: what differs by less is equal.
+_TELLING = 1.5
+#: The noise of one image is not taken for less than this part of the other's, in variance: no model fits that well.
+_MOST_UNEQUAL = 100.0
+#: Share of the height of a parabola through three levels that its vertex is not known to.
+_APPROXIMATE = np.float32(0.005)
+#: A residual this many times its variance is a misfit of the model, whatever the noise.
+_MISFIT = np.float32(25)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Powers of the usable cells of a pair, each (2, cells) for the first and the second image."""
+
+    fine: Array
+    coarse: Array
+
+
+def look(first: Array, second: Array, usable: NDArray[np.bool_]) -> Witness:
+    """Look at a pair of (channels, H, W) images."""
+    use = _halve(usable.astype(np.float32)) == 1
+    if not use.any():
+        use[...] = True
+    return Witness(
+        fine=np.stack([_halve(_roughness(image))[use] for image in (first, second)]),
+        coarse=np.stack([_roughness(np.stack([_halve(p) for p in image]))[use] for image in (first, second)]),
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Variances of the noise of (first, second): the same for both, and what else they may be."""
+
+    equal: tuple[float, float]
+    unequal: tuple[float, float] | None
+
+
+def judge(witnesses: Sequence[Witness], residual_variance: float) -> Verdict:
+    """Judge the noise of a pair.
+
+    Parameters
+    ----------
+    residual_variance : float
+        Median variance of the best local fit: the lesser noise cannot exceed it by more than the choice of the best
+        explains.
+    """
+    bounds = [_bounds(witnesses, side) for side in (0, 1)]
+    lesser = min((0, 1), key=lambda side: bounds[side][1])
+    flatter = np.concatenate([one.fine.min(axis=0) for one in witnesses])
+    least = min(_OF_QUANTILE * float(np.percentile(flatter, _FLATTEST)), _LEAST * residual_variance)
+    other = min(bounds[1 - lesser])
+    little = max(least, other / _MOST_UNEQUAL)
+    unequal = (little, other) if lesser == 0 else (other, little)
+    return Verdict((least, least), unequal if other > _TELLING * least else None)
+
+
+def surprise(stack: ResidualStack, variances: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return, for some noises, the mean of ``e^2 / v + log v`` over the textured half of a pair at its best blurs.
+
+    ``variances`` are what each of them would give to the residuals, (levels,).  ``e^2``, averaged over 5 x 5 pixels, is
+    that at the vertex of the parabola through three levels, which is where it is least but for a small part of the
+    parabola's height.
+    """
+    change: Array = engine.box(np.square(stack.residuals[:, -1] - stack.residuals[:, 0]).sum(axis=0), 5)
+    textured = change >= np.median(change)
+    powers = [_power(stack, k)[textured] for k in (0, 1)]
+    best = np.full((len(variances), powers[0].size), np.inf, np.float32)
+    for k in range(1, len(stack.s_levels) - 1):
+        powers.append(_power(stack, k + 1)[textured])
+        below, here, above = powers
+        bend = np.maximum(below + above - 2 * here, np.float32(1e-30))
+        place = np.clip((below - above) / (2 * bend), -1, 1)
+        least = np.maximum(here - place * (below - above) / 4, 0)
+        for i, variance in enumerate(variances):
+            v = np.float32(variance[k]) + _APPROXIMATE * bend
+            np.minimum(best[i], np.minimum(least / v, _MISFIT) + np.log(v), out=best[i])
+        powers.pop(0)
+    return best.mean(axis=1, dtype=np.float64)
+
+
+def _power(stack: ResidualStack, k: int) -> Array:
+    return engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
+
+
+def _bounds(witnesses: Sequence[Witness], side: int) -> tuple[float, float]:
+    """Return what the variance of an image's noise is at least and at most."""
+    fine, coarse = (np.concatenate([getattr(one, name)[side] for one in witnesses]) for name in ("fine", "coarse"))
+    flat = coarse <= np.percentile(coarse, _FLATTEST)
+    most = float(fine[flat].mean(dtype=np.float64))
+    return max(most - float(coarse[flat].mean(dtype=np.float64)), 0.0) * 4 / 3, most
+
+
+def _roughness(image: Array) -> Array:
+    """Return the local mean square of second differences in both directions, of unit noise gain, mean of the planes."""
+    k = np.array([1.0, -2.0, 1.0]) / np.sqrt(6.0)
+    squares = [np.square(cv2.sepFilter2D(p, cv2.CV_32F, k, k, borderType=cv2.BORDER_REFLECT)) for p in image]
+    # Running sums may leave a negative trace of a zero.
+    return np.asarray(np.maximum(engine.box(np.mean(squares, axis=0), _WINDOW), 0))
+
+
+def _halve(plane: Array) -> Array:
+    """Average over cells of 2 x 2 pixels; a last odd row or column is left out."""
+    height, width = (max(n // 2, 1) for n in plane.shape)
+    return np.asarray(cv2.resize(plane[: 2 * height, : 2 * width], (width, height), interpolation=cv2.INTER_AREA))

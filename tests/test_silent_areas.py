@@ -1,0 +1,125 @@
+"""Where the data say little: what the refined estimator makes of noise, and of areas that show nothing else."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from relblur import estimate_blur, synth
+from relblur.refined import labels
+from relblur.refined.engine import ALONE
+from relblur.refined.habit import measure
+from relblur.refined.likelihood import Likelihood, best_fit
+from relblur.refined.noise import PairNoise, estimate_noise
+from relblur.refined.prepare import prepare
+from relblur.refined.stack import build_stack
+
+
+@pytest.fixture(scope="module")
+def brick():
+    from skimage import data
+
+    return data.brick()[:192, :192] / 255.0
+
+
+def _noisy(images, noise, seed=0):
+    rng = np.random.default_rng(seed)
+    return [synth.degrade(image, noise=n, rng=rng) for image, n in zip(images, noise, strict=True)]
+
+
+@pytest.mark.parametrize("noise", [(0.002, 0.01), (0.01, 0.002)])
+@pytest.mark.parametrize("sharper", ["first", "auto"])
+def test_either_image_may_be_the_noisier(brick, noise, sharper):
+    truth = synth.ramp(brick.shape, 1, 2)
+    pair = _noisy((brick, synth.blur_with_map(brick, truth)), noise)
+    found = estimate_blur(*pair, sharper=sharper)
+    assert (np.abs(found.sigma - truth) / truth).mean() < 0.03
+    assert_allclose(found.settings["noise"], noise, rtol=0.5, atol=0.001)
+
+
+def _estimated_noise(first, second, signed):
+    pair = prepare(first, second, None)
+    stack = build_stack(
+        pair.first,
+        pair.second,
+        lowest=-9.0 if signed else 0.0,
+        highest=9.0,
+        family="bandlimited",
+        prefilter=0.0,
+        crew=ALONE,
+    )
+    residual = float(np.median(best_fit(stack)))
+    found = estimate_noise(pair.first, pair.second, pair.usable, residual, None, lambda: [stack])
+    return np.array(found.sensor) * pair.unit
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_grain_of_the_scene_is_not_noise_of_one_image(brick, signed):
+    grainy = brick + np.random.default_rng(3).normal(0, 0.01, brick.shape)
+    found = _estimated_noise(grainy, synth.blur_with_map(grainy, 1.5), signed)
+    assert found.max() < 0.001
+
+
+def test_equal_noise_is_found_equal(brick):
+    pair = _noisy((brick, synth.blur_with_map(brick, 1.5)), (0.01, 0.01))
+    first, second = _estimated_noise(*pair, signed=False)
+    assert first == second
+    assert_allclose(first, 0.01, rtol=0.1)
+
+
+def test_a_wavy_map_does_not_overshoot_where_nothing_is_seen(brick):
+    sharp = np.array(brick)
+    sharp[:64] = 0.4
+    truth = synth.sinusoid(brick.shape, 2.0, 0.6, 96.0)
+    pair = _noisy((sharp, synth.blur_with_map(sharp, truth)), (0.005, 0.005))
+    found = estimate_blur(*pair, sharper="first").sigma
+    assert (np.abs(found - truth) / truth)[80:].mean() < 0.06
+    assert_allclose(np.percentile(found[:64], [5, 50, 95]), 2.0, atol=0.25)
+
+
+def _field(wave):
+    rows, cols = np.indices((60, 80)).astype(np.float32)
+    field = wave(rows, cols).astype(np.float32)
+    ones = np.ones_like(field)
+    edges = (ones[1:], ones[:, 1:])
+    return measure(field, ones, edges, (np.diff(field, axis=0), np.diff(field, axis=1)), np.zeros_like(field))
+
+
+def test_the_habit_of_a_wave_is_its_mean_size_and_length():
+    found = _field(lambda y, x: 3 + np.sin(y / 5) * np.sin(x / 5))
+    assert_allclose([found.mean, found.spread], [3, 0.25], rtol=0.05)
+    assert_allclose(np.sqrt(found.length2), 5, rtol=0.05)
+    assert found.trust == 1
+
+
+def test_what_varies_one_way_only_goes_on_for_ever_the_other_way():
+    found = _field(lambda y, x: np.sin(y / 5))
+    assert np.sqrt(found.length2) > 500
+    pull = found.pull(np.zeros((60, 80), np.float32), np.ones((60, 80), np.float32), 2)
+    assert pull.max() < 1e-5
+
+
+def test_a_habit_pulls_where_the_data_are_silent():
+    found = _field(lambda y, x: np.sin(y / 5) * np.sin(x / 5))
+    information = np.zeros((60, 80), np.float32)
+    information[:, :40] = 100
+    pull = found.pull(information, np.ones((60, 80), np.float32), 2)
+    assert_allclose(pull[:, 60:], 1 / 25, rtol=0.1)
+    assert pull[:, :30].max() < 1e-3
+
+
+def test_noise_alone_does_not_choose_a_level(brick):
+    """The costs of the levels must not differ where the pair shows noise only, and must where there is texture."""
+    sharp = np.array(brick)
+    sharp[:, :96] = 0.4
+    first, second = _noisy((sharp, synth.blur_with_map(sharp, 2.0)), (0.01, 0.01))
+    pair = prepare(first, second, None)
+    stack = build_stack(pair.first, pair.second, lowest=0.0, highest=25.0, family="sampled", prefilter=0.0, crew=ALONE)
+    sensor = 0.01 / pair.unit
+    likelihood = Likelihood(
+        stack, PairNoise((sensor, sensor), (1e-6, 1e-6)), best_fit(stack), (0.02, 25.0), np.ones(sharp.shape), None
+    )
+    cost = labels._data_cost(likelihood)
+    silent, textured = cost[:, :, :36].sum(axis=(1, 2)), cost[:, :, 60:].sum(axis=(1, 2))
+    assert np.ptp(silent) < 10
+    assert textured[np.abs(np.sqrt(stack.s_levels) - 1).argmin()] - textured.min() > 300
+    assert 1.7 < np.sqrt(stack.s_levels[textured.argmin()]) < 2.3
