@@ -52,6 +52,7 @@ LAYERS = [
     {"exposure"},
     {"alignment"},
     {"photographs"},
+    {"colours", "plots"},
     {"io", "pairs", "pictures"},
     {"comparable", "report", "batch"},
     {"depth_report"},

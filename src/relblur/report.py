@@ -11,6 +11,7 @@ import numpy as np
 
 from ._typing import AnyArray
 from .bank import gaussian_bank
+from .colours import flag_colours
 from .engines import choose_engine
 from .errors import FileError, OutputExistsError
 from .evaluate import observed_blurrier, resynthesize
@@ -20,7 +21,7 @@ from .light import encode_srgb
 from .noise import rounding_noise
 from .pairs import FilePair
 from .paper_method import estimate_on_grid
-from .pictures import Panel, colour_map_picture, flag_colours, panels_picture
+from .pictures import Panel, colour_map_picture, panels_picture
 from .results import BlurMap, Flag, write_16_bit
 from .settings import PAPER_WINDOW, paper_sigmas
 from .sharpness import local_sharpness

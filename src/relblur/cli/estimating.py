@@ -26,7 +26,7 @@ from .options import (
     SideOption,
     whole_numbers,
 )
-from .talk import EXIT_DATA, UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
+from .talk import EXIT_DATA, UsageError, one_line_errors, print_json, print_table, progress_bar, say
 
 __all__ = ["estimate", "evaluate"]
 
@@ -78,7 +78,6 @@ def estimate(
     from ..batch import is_batch
     from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace
 
-    load_in_background("matplotlib.backends.backend_agg")  # the report will want it
     asked = _Asked(
         method=method.value,
         sharper=sharper.value,
