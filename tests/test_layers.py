@@ -24,6 +24,7 @@ LAYERS = [
     {
         "kernels",
         "noise",
+        "resampling",
         "tiles",
         "intensities",
         "bank",

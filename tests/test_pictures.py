@@ -7,7 +7,6 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from relblur.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
 from relblur.pictures import Panel, panels_picture
@@ -80,6 +79,8 @@ def test_the_later_of_two_flags_shows_and_both_are_counted():
 
 @pytest.mark.parametrize("shape", [(60, 90), (1, 200), (200, 1), (7, 7)])
 def test_a_panel_shows_its_map_whole_and_upright(tmp_path, shape):
+    from PIL import Image
+
     values = np.zeros(shape)
     values[shape[0] // 2 :, shape[1] // 2 :] = 1.0
     path = tmp_path / "sheet.png"

@@ -53,7 +53,7 @@ class FilePair:
         """Return the pair at a lower resolution; blocks with a clipped pixel are marked unusable."""
         if factor == 1:
             return self
-        from scipy import ndimage
+        import cv2
 
         usable = _unclipped(self.first) & _unclipped(self.second)
         if self.clipped_in_either is not None:
@@ -61,7 +61,8 @@ class FilePair:
         if self.valid is not None:
             usable &= self.valid
         reduced = [decimate(image, factor, channel_axis=self.channel_axis) for image in (self.first, self.second)]
-        valid = ndimage.minimum_filter(usable.astype(np.uint8), 2 * factor - 1)[::factor, ::factor] > 0
+        around = np.ones((2 * factor - 1, 2 * factor - 1), np.uint8)
+        valid = cv2.erode(usable.astype(np.uint8), around)[::factor, ::factor] > 0
         return replace(
             self, first=reduced[0], second=reduced[1], valid=None if valid.all() else valid, clipped=None, rounding=None
         )
