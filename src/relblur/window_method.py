@@ -107,10 +107,10 @@ def estimate_in_windows(
     """Fit s in a ``window`` x ``window`` square around every pixel of (H, W, C) images.
 
     ``noise`` is the least standard deviation of the noise; pixels that are not ``usable``
-    do not count in the sums.
+    do not count in the sums. The work is done in the images' own precision.
     """
     height, width = first.shape[:2]
-    weight = np.ones((height, width)) if usable is None else usable.astype(np.float64)
+    weight = np.ones((height, width), first.dtype) if usable is None else usable.astype(first.dtype)
     s, stderr, power = np.empty((3, height, width))
     fit = WindowFit(s, stderr, power, np.empty((height, width), dtype=bool))
     reach = nodes.reach + window // 2
@@ -152,7 +152,7 @@ def _fit_tile(
         c = np.stack(list(pool.map(lambda k: window_sum(e[k - 1] * e[k + 1]), range(1, count - 1))))
     samples = engine.box_mean(np.ascontiguousarray(weight), window) * window**2 * channels
 
-    gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s])
+    gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s], a.dtype)
     # Adding the least noise keeps exact zeros (identical images) from being decided by rounding.
     cost = (a + samples * noise**2) / gain[:, None, None]
     in_race = _in_race(cost, nodes)
