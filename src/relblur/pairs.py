@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ._typing import AnyArray, BoolArray
+from .bank import count_workers
 from .decimation import decimate
 from .decoding import read_image
 from .errors import InputError
@@ -84,7 +86,8 @@ def read_pair(first: PathLike, second: PathLike) -> FilePair:
 
 def read_light_pair(first: PathLike, second: PathLike, *, linear: bool = True, gamma: float | None = None) -> FilePair:
     """Read two image files as linear light, with their clipped pixels and what was done."""
-    photographs = [read_photograph(path, linear=linear, gamma=gamma) for path in (first, second)]
+    with ThreadPoolExecutor(min(2, count_workers(None))) as pool:
+        photographs = list(pool.map(lambda path: read_photograph(path, linear=linear, gamma=gamma), (first, second)))
     one, two = (photograph.light for photograph in photographs)
     _check_alike(one, two, first, second)
     roundings = [photograph.rounding for photograph in photographs]

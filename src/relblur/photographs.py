@@ -9,7 +9,7 @@ that write encoded 16-bit files embed a profile).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -132,28 +132,28 @@ def _clipped(values: AnyArray) -> BoolArray:
     top = int(np.iinfo(values.dtype).max)
     if values.dtype.itemsize == 2 and (highest := int(values.max())) in _SENSOR_TOPS:
         top = highest
-    at_top = values >= top
-    clipped: BoolArray = np.asarray(at_top.any(axis=2) if at_top.ndim == 3 else at_top)
-    return clipped | _crushed(values)
+    planes = [np.ascontiguousarray(values[:, :, c]) for c in range(values.shape[2])] if values.ndim == 3 else [values]
+    brightest = reduce(np.maximum, planes)
+    return np.asarray(brightest >= top) | _crushed(planes, brightest)
 
 
-def _crushed(values: AnyArray) -> BoolArray:
+def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
     """Return dark areas that were cut off at black.
 
     Noise around black loses its lower half there: the mean rises, by another amount than in
     the other photograph. A lone zero in a dark texture is no such area, nor is a bright one
     without any blue.
     """
-    if values.min() > 0:
-        return np.zeros(values.shape[:2], dtype=bool)
+    if all(plane.min() > 0 for plane in planes):
+        return np.zeros(brightest.shape, dtype=bool)
     import cv2
 
     def mean_around(plane: AnyArray) -> AnyArray:
         size = (_CRUSHED_WINDOW, _CRUSHED_WINDOW)
+        plane = plane if plane.dtype.itemsize <= 2 else plane.astype(np.float32)
         return np.asarray(cv2.boxFilter(plane, cv2.CV_32F, size, borderType=cv2.BORDER_REFLECT))
 
-    planes = cv2.split(values) if values.ndim == 3 else (values,)
-    dark = mean_around(reduce(np.maximum, planes)) < _CRUSHED_BELOW * np.iinfo(values.dtype).max
+    dark = mean_around(brightest) < _CRUSHED_BELOW * np.iinfo(brightest.dtype).max
     if not dark.any():
         return np.asarray(dark)
     black = [mean_around((plane == 0).view(np.uint8)) for plane in planes]

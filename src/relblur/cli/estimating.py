@@ -26,7 +26,7 @@ from .options import (
     SideOption,
     whole_numbers,
 )
-from .talk import EXIT_DATA, UsageError, one_line_errors, print_json, print_table, progress_bar, say
+from .talk import EXIT_DATA, UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
 
 __all__ = ["estimate", "evaluate"]
 
@@ -157,6 +157,7 @@ def _estimate_one(
 
     start = time.perf_counter()
     pair = read_light_pair(first, second, linear=asked.linear, gamma=asked.gamma)
+    load_in_background("PIL.ImageDraw", "PIL.ImageFont", "tifffile")  # the report will want them
     full_size = pair.size
     # Motion and exposure look like blur. In a small picture they are removed before the blur is
     # looked at; a large one is looked at in a copy so small that motion hardly counts.
