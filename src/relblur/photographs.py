@@ -37,6 +37,10 @@ _CRUSHED_WINDOW = 7
 _CRUSHED_BELOW = 0.2
 
 
+#: Pixels looked at together: memory that is used again is much faster than fresh one.
+_BAND_PIXELS = 200_000
+
+
 @dataclass(frozen=True, eq=False)
 class Photograph:
     """A photograph as light, and how it came to be so.
@@ -132,9 +136,17 @@ def _clipped(values: AnyArray) -> BoolArray:
     top = int(np.iinfo(values.dtype).max)
     if values.dtype.itemsize == 2 and (highest := int(values.max())) in _SENSOR_TOPS:
         top = highest
-    planes = [np.ascontiguousarray(values[:, :, c]) for c in range(values.shape[2])] if values.ndim == 3 else [values]
-    brightest = reduce(np.maximum, planes)
-    return np.asarray(brightest >= top) | _crushed(planes, brightest)
+    height, width = values.shape[:2]
+    rows, around = max(_CRUSHED_WINDOW, _BAND_PIXELS // width), _CRUSHED_WINDOW // 2
+    clipped = np.empty((height, width), dtype=bool)
+    for start in range(0, height, rows):
+        above = min(start, around)
+        band = values[start - above : start + rows + around]
+        planes = [np.ascontiguousarray(band[:, :, c]) for c in range(band.shape[2])] if band.ndim == 3 else [band]
+        brightest = reduce(np.maximum, planes)
+        found = (brightest >= top) | _crushed(planes, brightest)
+        clipped[start : start + rows] = found[above : above + rows]
+    return clipped
 
 
 def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
