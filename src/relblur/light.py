@@ -53,7 +53,7 @@ class Curve:
 
     def _undo(self, stored: AnyArray, decode: Decoder, dtype: type) -> AnyArray:
         if np.issubdtype(stored.dtype, np.integer):
-            table = decode(np.linspace(0, 1, np.iinfo(stored.dtype).max + 1)).astype(dtype)
+            table: AnyArray = decode(np.linspace(0, 1, np.iinfo(stored.dtype).max + 1)).astype(dtype)
             if stored.dtype != np.uint8 or not stored.size:
                 return table[stored]
             import cv2
