@@ -73,14 +73,23 @@ class Crew:
 
     def in_bands(self, work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
         """Run ``work`` on every few rows of arrays of (H, W): what NumPy needs in between stays in the cache."""
-        height, width = shape
+        self._in_pieces(work, shape[0], shape[1])
+
+    def in_lines(self, work: Callable[[slice], None], size: int) -> None:
+        """Run ``work`` on pieces of flat arrays of ``size`` elements."""
+        if size <= BAND:
+            work(slice(0, size))
+        else:
+            self._in_pieces(work, size, 1)
+
+    def _in_pieces(self, work: Callable[[slice], None], length: int, width: int) -> None:
         rows = max(1, BAND // width)
 
         def share(mine: slice) -> None:
-            for top in range(mine.start, mine.stop, rows):
-                work(slice(top, min(top + rows, mine.stop)))
+            for start in range(mine.start, mine.stop, rows):
+                work(slice(start, min(start + rows, mine.stop)))
 
-        self.share_rows(share, height, height * width)
+        self.share_rows(share, length, length * width)
 
 
 #: Nobody else, and nothing compiled.
@@ -185,25 +194,23 @@ def scan(cost: Array, small: float, large: float) -> Array:
     return total
 
 
-def add_neighbours(right: Array, down: Array, x: Array, out: Array, scratch: Array) -> None:
+def add_neighbours(right: Array, down: Array, width: int, x: Array, out: Array, start: int = 0) -> None:
     """Add to ``out`` the neighbours of every pixel on the last two axes, each times the weight of its edge.
 
-    ``right`` and ``down`` are of the shape of ``x``, 0 in the last column and row: what lies behind a row's end in
-    memory then counts nothing, and all is arithmetic on lines of numbers.
+    ``right``, ``down`` and ``x`` are flat, with rows of ``width``; ``out`` is the piece from ``start`` on.  The weights
+    are 0 in the last column and row: what lies behind a row's end in memory then counts nothing, and all is arithmetic
+    on lines of numbers.
     """
-    values, total, size = x.reshape(-1), out.reshape(-1), x.size
-    ways = ((right.reshape(-1), 1), (down.reshape(-1), x.shape[-1]))
-    product = scratch.reshape(-1)
-    for start in range(0, size, BAND):
-        for weight, distance in ways:
-            stop = min(start + BAND, size - distance)
-            if start < stop:
-                part = np.multiply(
-                    weight[start:stop], values[start + distance : stop + distance], out=product[: stop - start]
-                )
-                total[start:stop] += part
-            first, stop = max(start, distance), min(start + BAND, size)
-            if first < stop:
-                behind = slice(first - distance, stop - distance)
-                part = np.multiply(weight[behind], values[behind], out=product[: stop - first])
-                total[first:stop] += part
+    size, stop = x.size, start + out.size
+    product = np.empty(out.size, np.float32)
+    for weight, distance in ((right, 1), (down, width)):
+        last = min(stop, size - distance)
+        if start < last:
+            part = product[: last - start]
+            np.multiply(weight[start:last], x[start + distance : last + distance], out=part)
+            out[: last - start] += part
+        first = max(start, distance)
+        if first < stop:
+            part, behind = product[: stop - first], slice(first - distance, stop - distance)
+            np.multiply(weight[behind], x[behind], out=part)
+            out[first - start :] += part
