@@ -276,10 +276,16 @@ def best_fit(stack: ResidualStack) -> Array:
     factors = stack.gain.q0 / (stack.gain.q0 + stack.gain.q)
     if stack.crew.compiled is not None:
         return stack.crew.compiled.best_fit(stack, factors)
-    best: Array | None = None
-    for k in range(len(stack.s_levels)):
-        power = engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
-        power *= np.float32(factors[k])
-        best = power if best is None else np.minimum(best, power)
-    assert best is not None
-    return best
+    found: list[Array] = []
+
+    def look(levels: range) -> None:
+        best = np.full(stack.residuals.shape[2:], np.inf, np.float32)
+        for k in levels:
+            power = engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
+            power *= np.float32(factors[k])
+            np.minimum(best, power, out=best)
+        found.append(best)
+
+    crew = stack.crew
+    crew.each(look, [range(start, len(stack.s_levels), crew.workers) for start in range(crew.workers)])
+    return np.minimum.reduce(found)
