@@ -85,19 +85,30 @@ def test_pairs_that_do_not_fit_are_refused_with_both_names(tmp_path):
             read_pair(tmp_path / f"{one}.npy", tmp_path / f"{two}.npy")
 
 
-def test_files_are_read_side_by_side_without_leaving_anything_set(tmp_path):
+def test_files_are_read_side_by_side_without_leaving_anything_set(tmp_path, monkeypatch):
     """Warnings and OpenCV's log level belong to the whole process: readers in threads must put them back."""
+    import time
     import warnings
     from concurrent.futures import ThreadPoolExecutor
 
     import cv2
+    from PIL import Image
+
+    def slowly(work):
+        def run(*arguments):
+            time.sleep(rng.random() / 100)  # another thread's turn
+            return work(*arguments)
+
+        return run
 
     rng = np.random.default_rng(0)
     colour = rng.integers(0, 65536, (16, 16, 3), dtype=np.uint16)
     cv2.imwrite(str(tmp_path / "deep.png"), colour)  # by OpenCV
     cv2.imwrite(str(tmp_path / "plain.png"), (colour >> 8).astype(np.uint8))  # by Pillow
     before, level = list(warnings.filters), cv2.utils.logging.getLogLevel()
-    names = ["deep.png", "plain.png"] * 40
+    names = ["deep.png", "plain.png"] * 20
+    monkeypatch.setattr(cv2, "imdecode", slowly(cv2.imdecode))
+    monkeypatch.setattr(Image, "open", slowly(Image.open))
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda name: read_image(tmp_path / name), names))
     assert warnings.filters == before

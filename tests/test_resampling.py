@@ -51,6 +51,7 @@ def test_far_beyond_the_frame_there_are_numbers_of_the_image():
     far = resample(given, np.array([[1.0, 0, 200.5], [0, 1, -300.25], [0, 0, 1]]))
     assert far.min() > -1
     assert far.max() < 2
+    assert far.std() > 0.1  # the image mirrored, not its last pixel
 
 
 def test_very_large_images_take_less_memory_and_agree(monkeypatch):
