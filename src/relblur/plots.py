@@ -52,7 +52,7 @@ def view_of_points(image: AnyArray, width: int, height: int, dpi: int) -> UInt8A
 
     figure = _figure(width / dpi, height / dpi, dpi)
     canvas = FigureCanvasAgg(figure)
-    _draw_points(figure.add_axes((0.0, 0.0, 1.0, 1.0), projection="3d"), image)
+    _draw_points(figure.add_axes((0.0, 0.07, 1.0, 0.93), projection="3d"), image)  # ticks hang out below
     canvas.draw()
     return np.array(np.asarray(canvas.buffer_rgba())[:, :, :3])
 
