@@ -486,3 +486,35 @@ def test_two_scenes_are_refused_in_one_line(tmp_path, camera_pair):
 def test_gamma_and_no_linear_contradict_each_other(tmp_path, camera_pair):
     said = failed(run("estimate", *camera_pair, "-o", tmp_path / "out", "--gamma", "2", "--no-linear"), 3)
     assert "leave one of them out" in said
+
+
+def test_estimate_loads_neither_scipy_nor_matplotlib(tmp_path):
+    """On a fresh install they take longer to load than the pair takes to estimate."""
+    sharp = np.random.default_rng(0).random((64, 80, 3))
+    moved = synth.blur_with_map(sharp, 1.5, channel_axis=-1)[1:-1, 2:]  # aligned, so resampled
+    save(tmp_path / "a.png", np.rint(255 * sharp[:-2, :-2]).astype(np.uint8))
+    save(tmp_path / "b.png", np.rint(255 * moved.clip(0, 1)).astype(np.uint8))
+    code = (
+        "import sys\nfrom relblur.cli.app import app\napp(standalone_mode=False)\nprint(*sys.modules, file=sys.stderr)"
+    )
+    arguments = ["estimate", str(tmp_path / "a.png"), str(tmp_path / "b.png"), "-o", str(tmp_path / "out")]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert "second moved by" in done.stderr
+    assert not {"scipy", "matplotlib", "numba"} & set(done.stderr.split())
+    assert (tmp_path / "out" / "overview.png").exists()
+
+
+def test_a_small_picture_with_wide_blur_is_reduced_after_all(tmp_path):
+    sharp = synth.blur_with_map(np.random.default_rng(0).random((160, 200)), 2.0)
+    sharp = (sharp - sharp.min()) / np.ptp(sharp)
+    blurry = synth.blur_with_map(sharp, 4.0)
+    for name, image in (("a.png", sharp), ("b.png", blurry)):
+        save(tmp_path / name, np.rint(65535 * image).astype(np.uint16))
+    out = tmp_path / "out"
+    result = run("estimate", tmp_path / "a.png", tmp_path / "b.png", "-o", out, "--max-sigma", 2.5, "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["settings"]["decimate"] == 2
+    assert (summary["width"], summary["height"]) == (100, 80)
+    assert load(out / "blur_map.npz").shape == (80, 100)
+    assert abs(summary["sigma_px_percentiles"]["50"] - 2.0) < 0.2

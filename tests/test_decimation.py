@@ -136,3 +136,21 @@ def test_bands_equal_the_whole_to_the_bit(factor, monkeypatch):
     whole = decimate(image, factor, channel_axis=-1)
     monkeypatch.setattr(decimation, "BAND_PIXELS", 1)
     assert_array_equal(decimate(image, factor, channel_axis=-1), whole)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 5])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+def test_every_type_of_number_gives_what_its_values_as_floats_give(factor, dtype):
+    values = np.random.default_rng(3).integers(0, 255, (41, 700, 3)).astype(dtype)  # wider than a block of columns
+    scale = np.iinfo(dtype).max if np.issubdtype(dtype, np.integer) else 1
+    wanted = decimate(values.astype(np.float64) / scale, factor, channel_axis=-1)
+    assert_allclose(decimate(values, factor, channel_axis=-1), wanted, rtol=1e-13)
+
+
+@pytest.mark.parametrize("factor", [2, 3, 5])
+def test_it_is_a_filter_and_every_factor_th_pixel(texture, factor):
+    from scipy import ndimage
+
+    kernel = decimation_kernel(factor, round(8 * factor / 2))
+    wanted = ndimage.correlate1d(ndimage.correlate1d(texture, kernel, axis=0), kernel, axis=1)[::factor, ::factor]
+    assert_allclose(decimate(texture, factor), wanted, atol=1e-14)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -80,3 +83,20 @@ def test_no_engine_writes_to_its_input(texture):
 def test_unknown_engine_is_refused_with_those_there_are(texture):
     with pytest.raises(InputError, match=r"engine must be one of 'auto', 'reference', 'opencv'.*; got 'gpu'"):
         estimate_blur(texture, texture, engine="gpu")
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("method", ["window", "refined"])
+def test_whoever_waits_for_the_compiler_is_told_on_a_terminal_and_only_there(method, monkeypatch):
+    from relblur.engines import compiled
+
+    image = np.random.default_rng(1).random((24, 24))
+    for screen, ready, told in ((Terminal(), True, 0), (Terminal(), False, 1), (io.StringIO(), False, 0)):
+        monkeypatch.setattr(sys, "stderr", screen)
+        monkeypatch.setattr(compiled, "is_ready", lambda calls, ready=ready: ready)
+        estimate_blur(image, image, method=method, engine="numba", workers=1)
+        assert screen.getvalue().count("compiling, once") == told

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, match_exposure, synth
+from relblur.equalising import equalise
 
 SHAPE = (200, 240)
 
@@ -118,3 +119,13 @@ def test_small_and_flat_images_are_left_alone(shape):
     flat = np.full(shape, 0.4)
     match = match_exposure(flat, flat.copy())
     assert_array_equal(match.second, flat)
+
+
+@pytest.mark.parametrize(("blur", "looks"), [((0, 0), 1), ((3, 5), 2)])
+def test_the_blur_is_looked_at_again_only_if_the_exposure_has_changed_since(scene, monkeypatch, blur, looks):
+    from relblur import exposure
+
+    seen = []
+    monkeypatch.setattr(exposure, "equalise", lambda *images: seen.append(1) or equalise(*images))
+    match_exposure(*pair_of(scene, blur, 1.3, noise=0.0))
+    assert len(seen) == looks

@@ -24,6 +24,7 @@ LAYERS = [
     {
         "kernels",
         "noise",
+        "resampling",
         "tiles",
         "intensities",
         "bank",
@@ -52,6 +53,7 @@ LAYERS = [
     {"exposure"},
     {"alignment"},
     {"photographs"},
+    {"colours", "plots"},
     {"io", "pairs", "pictures"},
     {"comparable", "report", "batch"},
     {"depth_report"},

@@ -404,3 +404,25 @@ def test_float_jpeg_comes_back_as_light(tmp_path):
     with Image.open(io.BytesIO((tmp_path / "image.jpg").read_bytes())) as picture:
         assert_allclose(np.asarray(picture) / 255, encode_srgb(ramp), atol=0.02)
     assert_allclose(imread(tmp_path / "image.jpg"), ramp, atol=0.03)
+
+
+def test_looking_for_clipped_pixels_in_bands_finds_the_same(tmp_path, monkeypatch):
+    from relblur import photographs
+
+    rng = np.random.default_rng(5)
+    values = rng.integers(1, 30, (97, 40, 3)).astype(np.uint8)
+    values[rng.random(values.shape) < 0.13] = 0  # crushed here and there
+    save(tmp_path / "image.png", values)
+    whole = imread(tmp_path / "image.png", return_info=True)[1].clipped
+    monkeypatch.setattr(photographs, "_BAND_PIXELS", 40 * 9)
+    assert 0.1 < whole.mean() < 0.9
+    assert_array_equal(imread(tmp_path / "image.png", return_info=True)[1].clipped, whole)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_table_for_8_bits_gives_the_curve_itself(tmp_path, dtype):
+    codes = np.arange(256, dtype=np.uint8).reshape(16, 16)
+    for stored in (codes, np.stack([codes, codes.T, codes[::-1]], axis=2), codes[:1, :1]):
+        light = SRGB.undo(stored, dtype)
+        assert light.dtype == dtype
+        assert_allclose(light, srgb_light(stored), rtol=1e-6 if dtype == np.float32 else 1e-14, atol=0)

@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import InputError, decimate, save
-from relblur.pairs import FilePair, find_pairs, read_pair
+from relblur.decoding import read_image
+from relblur.errors import FileError
+from relblur.pairs import FilePair, find_pairs, read_light_pair, read_pair
 
 WHITE = 255
 
@@ -81,3 +83,42 @@ def test_pairs_that_do_not_fit_are_refused_with_both_names(tmp_path):
     for one, two in (("a", "c"), ("c", "a")):
         with pytest.raises(InputError, match=r"a\.npy is grey and the other image is colour"):
             read_pair(tmp_path / f"{one}.npy", tmp_path / f"{two}.npy")
+
+
+def test_files_are_read_side_by_side_without_leaving_anything_set(tmp_path, monkeypatch):
+    """Warnings and OpenCV's log level belong to the whole process: readers in threads must put them back."""
+    import time
+    import warnings
+    from concurrent.futures import ThreadPoolExecutor
+
+    import cv2
+    from PIL import Image
+
+    def slowly(work):
+        def run(*arguments):
+            time.sleep(rng.random() / 100)  # another thread's turn
+            return work(*arguments)
+
+        return run
+
+    rng = np.random.default_rng(0)
+    colour = rng.integers(0, 65536, (16, 16, 3), dtype=np.uint16)
+    cv2.imwrite(str(tmp_path / "deep.png"), colour)  # by OpenCV
+    cv2.imwrite(str(tmp_path / "plain.png"), (colour >> 8).astype(np.uint8))  # by Pillow
+    before, level = list(warnings.filters), cv2.utils.logging.getLogLevel()
+    names = ["deep.png", "plain.png"] * 20
+    monkeypatch.setattr(cv2, "imdecode", slowly(cv2.imdecode))
+    monkeypatch.setattr(Image, "open", slowly(Image.open))
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda name: read_image(tmp_path / name), names))
+    assert warnings.filters == before
+    assert cv2.utils.logging.getLogLevel() == level
+    assert all(np.array_equal(image, found[i % 2]) for i, image in enumerate(found))
+
+
+def test_the_first_file_is_complained_about_first(tmp_path):
+    for name in ("a.png", "b.png"):
+        (tmp_path / name).write_bytes(b"not a picture")
+    for _ in range(5):
+        with pytest.raises(FileError, match=r"a\.png"):
+            read_light_pair(tmp_path / "a.png", tmp_path / "b.png")

@@ -5,14 +5,13 @@ it is invariant to gain and offset. Blur is symmetric and so does not move anyth
 itself, but blur that varies over the picture does pull by some hundredths of a pixel. So
 the last step compares the pair after :mod:`relblur.equalising`.
 
-The second image is resampled by doubling its resolution in the Fourier domain, then cubic
-splines: together nearly the ideal band-limited interpolation. Common interpolators blur (s
-grows by 0.05 to 0.13 px^2 at half a pixel), and here blur is what is measured.
+The second image is resampled by :mod:`relblur.resampling`, nearly ideally: common
+interpolators blur (s grows by 0.05 to 0.13 px^2 at half a pixel), and here blur is what is
+measured.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +21,7 @@ from .equalising import MOST_PIXELS, equalise, reduction_for
 from .errors import AlignmentError
 from .exposure import find_exposure
 from .inputs import as_choice, as_pair
+from .resampling import positions, resample, resample_nearest
 from .settings import ALIGN_MODELS
 
 __all__ = ["Alignment", "Motion", "align", "find_motion"]
@@ -42,11 +42,7 @@ MOST_SCALE = 1.25
 WORKING_PIXELS = 1_000_000
 COARSE_PIXELS = 20_000
 
-#: Above this many pixels resampling is by quintic splines: doubling would take too much memory.
-DOUBLE_BELOW = 16_000_000
-
 _STEPS = 50
-_PAD = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,32 +94,24 @@ class Motion:
         """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken."""
         if not self.moves:
             return image
-        planes = [image[:, :, c] for c in range(image.shape[2])]
-        with ThreadPoolExecutor(2) as pool:
-            moved = list(pool.map(lambda plane: _resample(plane, self.transform), planes))
-        return np.stack(moved, axis=2).astype(image.dtype)
+        return np.ascontiguousarray(np.moveaxis(resample(np.moveaxis(image, -1, 0), self.transform), 0, -1))
 
     def resample_map(self, bad: BoolArray) -> BoolArray:
         """Return a map of bad pixels of ``second`` in the frame of ``first``: all that they touch."""
         if not self.moves or not bad.any():
             return bad
-        from scipy import ndimage
+        import cv2
 
-        wide = ndimage.binary_dilation(bad, np.ones((3, 3), bool))
-        return np.asarray(self._nearest(wide.astype(np.uint8)) > 0)
+        wide = cv2.dilate(bad.astype(np.uint8), np.ones((3, 3), np.uint8))
+        return np.asarray(resample_nearest(wide, self.transform) > 0)
 
     def inside(self, shape: tuple[int, int]) -> BoolArray:
         """Return which pixels of ``first`` are in the frame of ``second``."""
-        rows, columns = _positions(self.transform, shape)
+        rows, columns = positions(self.transform, shape)
         room = 1e-6
         return np.asarray(
             (rows >= -room) & (rows <= shape[0] - 1 + room) & (columns >= -room) & (columns <= shape[1] - 1 + room)
         )
-
-    def _nearest(self, image: AnyArray) -> AnyArray:
-        from scipy import ndimage
-
-        return ndimage.affine_transform(image, self.transform[:2, :2], self.transform[:2, 2], order=0, mode="nearest")
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +240,7 @@ def _without_blur(
     one, two, good = (_reduced(image, factor) for image in (first, second, mask.astype(np.float32)))
     near = _scaled(warp, 1 / factor)
     matrix = _rows_first(near)
-    moved = _resample(two, matrix)
+    moved = resample(two[None], matrix)[0]
     inside = Motion(matrix, "affine", 0.0, 0.0).inside(one.shape) & (good > 0.999)
     inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
     if inside.mean() < 0.05:
@@ -389,41 +377,3 @@ def _reduced(image: AnyArray, factor: int) -> AnyArray:
     rows, columns = (n // factor * factor for n in image.shape)
     blocks = image[:rows, :columns].reshape(rows // factor, factor, columns // factor, factor)
     return np.ascontiguousarray(blocks.mean(axis=(1, 3)))
-
-
-def _positions(transform: FloatArray, shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    row = np.arange(shape[0], dtype=np.float64)[:, None]
-    column = np.arange(shape[1], dtype=np.float64)[None, :]
-    return (
-        transform[0, 0] * row + transform[0, 1] * column + transform[0, 2],
-        transform[1, 0] * row + transform[1, 1] * column + transform[1, 2],
-    )
-
-
-def _resample(plane: AnyArray, transform: FloatArray) -> AnyArray:
-    from scipy import ndimage
-
-    matrix, offset = transform[:2, :2], transform[:2, 2]
-    if plane.size > DOUBLE_BELOW:
-        return ndimage.affine_transform(plane, matrix, offset, order=5, mode="mirror")
-    doubled, pad = _doubled(plane)
-    return ndimage.affine_transform(
-        doubled, 2 * matrix, 2 * (offset + pad), output_shape=plane.shape, order=3, mode="mirror"
-    )
-
-
-def _doubled(plane: AnyArray) -> tuple[AnyArray, FloatArray]:
-    """Return a plane at twice its resolution, band-limited, and by how much it was padded at the top and left."""
-    from scipy import fft
-
-    sides = [fft.next_fast_len(n + 2 * _PAD, real=True) for n in plane.shape]
-    before = np.array([_PAD, _PAD])
-    around = [(_PAD, side - n - _PAD) for side, n in zip(sides, plane.shape, strict=True)]
-    padded = np.pad(plane, around, mode="symmetric")
-    rows, columns = padded.shape
-    spectrum = fft.rfft2(padded)
-    wide = np.zeros((2 * rows, columns + 1), spectrum.dtype)
-    half = rows // 2
-    wide[:half, : spectrum.shape[1]] = spectrum[:half]
-    wide[half - rows :, : spectrum.shape[1]] = spectrum[half:]
-    return 4 * fft.irfft2(wide, (2 * rows, 2 * columns)), before

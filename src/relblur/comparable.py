@@ -78,7 +78,7 @@ def _usable(pair: FilePair) -> BoolArray:
     if pair.clipped_in_either is not None:
         usable &= ~pair.clipped_in_either
     for image in (pair.first, pair.second):
-        if np.issubdtype(image.dtype, np.floating):
+        if np.issubdtype(image.dtype, np.floating) and not np.isfinite([image.min(), image.max()]).all():
             finite = np.isfinite(image)
             usable &= finite.all(axis=2) if finite.ndim == 3 else finite
     return usable
@@ -91,5 +91,6 @@ def _channels_last(image: AnyArray) -> AnyArray:
 
 def _without_gaps(image: AnyArray) -> AnyArray:
     """Return an image without NaN; such pixels are marked unusable elsewhere."""
-    finite = np.isfinite(image)
-    return image if finite.all() else np.where(finite, image, 0)
+    if np.isfinite([image.min(), image.max()]).all():
+        return image
+    return np.where(np.isfinite(image), image, 0)

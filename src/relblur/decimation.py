@@ -25,6 +25,9 @@ __all__ = ["decimate", "decimation_kernel"]
 #: Pixels read at a time.
 BAND_PIXELS = 1_000_000
 
+#: Numbers of a row filtered at a time: a band of them stays in the processor's cache.
+BLOCK_COLUMNS = 512
+
 
 def decimation_kernel(factor: int, half_width: int = DECIMATE_HALF_WIDTH, beta: float = DECIMATE_BETA) -> FloatArray:
     """Return g(k) of equation 25 for one factor, length ``2 half_width + 1``, with unit sum."""
@@ -95,7 +98,7 @@ def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]
     def reduce(top: int) -> None:
         start, stop = max(top - margin, 0), min(top + rows + margin, height)
         # Only the last band may end in the middle of a block: what lies beyond is mirrored.
-        band = unit_float(array[start * factor : stop * factor])
+        band = array[start * factor : stop * factor] if steps else unit_float(array[start:stop])
         for prime, half_width in steps:
             band = _decimate_once(band, prime, half_width, beta)
         bottom = min(top + rows, height)
@@ -106,13 +109,34 @@ def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]
     return out
 
 
-def _decimate_once(array: FloatArray, factor: int, half_width: int, beta: float) -> FloatArray:
-    from scipy import ndimage
-
+def _decimate_once(array: AnyArray, factor: int, half_width: int, beta: float) -> FloatArray:
     kernel = decimation_kernel(factor, half_width, beta)
-    # Each axis is thinned as soon as it is filtered: the second pass has less to do.
-    rows = ndimage.correlate1d(array, kernel, axis=0, mode="reflect")[::factor]
-    return np.ascontiguousarray(ndimage.correlate1d(rows, kernel, axis=1, mode="reflect")[:, ::factor])
+    rows = _decimate_rows(array, factor, kernel)
+    return np.ascontiguousarray(_decimate_rows(rows.swapaxes(0, 1), factor, kernel).swapaxes(0, 1))
+
+
+def _decimate_rows(array: AnyArray, factor: int, kernel: FloatArray) -> FloatArray:
+    """Filter an (N, ...) array along its first axis, mirrored at the ends, and keep every ``factor``-th row.
+
+    Only rows that are kept are computed, a tap of all of them at a time.
+    """
+    reach = kernel.size // 2
+    length = array.shape[0]
+    place = np.arange(-reach, length + reach) % (2 * length)
+    mirrored = np.minimum(place, 2 * length - 1 - place)
+    flat = array.reshape(length, -1)
+    count = -(-length // factor)
+    out = np.empty((count, flat.shape[1]))
+    for left in range(0, flat.shape[1], BLOCK_COLUMNS):
+        part = unit_float(np.take(flat[:, left : left + BLOCK_COLUMNS], mirrored, axis=0))
+        total = part[reach::factor][:count] * kernel[reach]
+        pair = np.empty_like(total)
+        for d in range(1, reach + 1):
+            np.add(part[reach - d :: factor][:count], part[reach + d :: factor][:count], out=pair)
+            pair *= kernel[reach + d]
+            total += pair
+        out[:, left : left + BLOCK_COLUMNS] = total
+    return out.reshape(count, *array.shape[1:])
 
 
 def _prime_factors(n: int) -> list[int]:

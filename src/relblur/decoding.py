@@ -11,6 +11,7 @@ import logging
 import math
 import os
 import re
+import threading
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -43,6 +44,9 @@ _TURNS = {
     8: (True, True, False),
 }
 
+
+#: Warnings and OpenCV's log are set for the whole process: two threads must not put back what the other has set.
+_one_at_a_time = threading.RLock()
 
 #: Files that claim more pixels, or more bytes for each of their own, are taken for damaged or hostile. Photographs
 #: of noise shrink by 2, of a clear sky by 100; the densest packing in use, deflate, ends at 1000.
@@ -205,35 +209,42 @@ def _hdr_size(content: bytes) -> tuple[int, int]:
 
 
 def _decode_with_pillow(content: bytes, path: PathLike) -> StoredImage:
-    from PIL import Image, UnidentifiedImageError
+    from PIL import UnidentifiedImageError
 
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(content)) as picture:
-                check_claim(path, (picture.height, picture.width, len(picture.getbands())), 1, len(content))
-                picture.load()  # raises if the file is truncated
-                array = _pillow_pixels(picture, content)
-                exif = picture.getexif()
-                colour_space, interoperability = _exif_colour(exif)
-                info = picture.info
-                orientation = exif.get(0x0112, 1)
-                profile = info.get("icc_profile")
-                return StoredImage(
-                    turned_upright(array, orientation),
-                    picture.format or "?",
-                    icc_profile=profile if isinstance(profile, bytes) else None,
-                    png_gamma=info.get("gamma") if picture.format == "PNG" else None,
-                    srgb="srgb" in info or colour_space == 1,
-                    adobe_rgb=colour_space == 2 or (colour_space == 0xFFFF and interoperability == "R03"),
-                    changes=_said(orientation),
-                )
+        with _open_picture(content) as picture:
+            check_claim(path, (picture.height, picture.width, len(picture.getbands())), 1, len(content))
+            picture.load()  # raises if the file is truncated
+            array = _pillow_pixels(picture, content)
+            exif = picture.getexif()
+            colour_space, interoperability = _exif_colour(exif)
+            info = picture.info
+            orientation = exif.get(0x0112, 1)
+            profile = info.get("icc_profile")
+            return StoredImage(
+                turned_upright(array, orientation),
+                picture.format or "?",
+                icc_profile=profile if isinstance(profile, bytes) else None,
+                png_gamma=info.get("gamma") if picture.format == "PNG" else None,
+                srgb="srgb" in info or colour_space == 1,
+                adobe_rgb=colour_space == 2 or (colour_space == 0xFFFF and interoperability == "R03"),
+                changes=_said(orientation),
+            )
     except UnidentifiedImageError:
         raise FileError(f"{path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}") from None
     except RelblurError:
         raise
     except Exception as error:  # decoders raise many types; all mean an unusable file
         raise FileError(f"{path} is damaged or incomplete: {_first_line(error)}") from None
+
+
+def _open_picture(content: bytes) -> Any:
+    """Read a picture's header; one that is too large is an error."""
+    from PIL import Image
+
+    with _one_at_a_time, warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        return Image.open(io.BytesIO(content))
 
 
 def _pillow_pixels(picture: Any, content: bytes) -> AnyArray:
@@ -257,11 +268,12 @@ def _decode_with_opencv(content: bytes) -> AnyArray | None:
     import cv2
 
     logging_of = cv2.utils.logging
-    before = logging_of.setLogLevel(logging_of.LOG_LEVEL_SILENT)  # its decoders tell stderr what they stumble over
-    try:
-        array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
-    finally:
-        logging_of.setLogLevel(before)
+    with _one_at_a_time:
+        before = logging_of.setLogLevel(logging_of.LOG_LEVEL_SILENT)  # its decoders tell stderr what they stumble over
+        try:
+            array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+        finally:
+            logging_of.setLogLevel(before)
     if array is not None and array.ndim == 3:
         array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
     return array

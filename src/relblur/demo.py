@@ -15,7 +15,8 @@ from .estimate import estimate_blur
 from .evaluate import resynthesize
 from .files import write_image
 from .pairs import FilePair
-from .pictures import Panel, lines_picture, panels_picture
+from .pictures import Panel, panels_picture
+from .plots import lines_picture
 from .report import prepare_folder, write_report, write_steps
 from .results import BlurMap
 from .settings import METHODS

@@ -10,12 +10,14 @@ import numpy as np
 
 from ._typing import FloatArray
 from .camera import Camera
+from .colours import photo
 from .depth_files import point_cloud
 from .depth_results import DepthMap
 from .errors import MissingDependencyError
 from .files import PathLike, replacing
 from .pairs import FilePair
-from .pictures import Panel, lines_picture, panels_picture, photo
+from .pictures import Panel, panels_picture
+from .plots import lines_picture
 from .report import prepare_folder
 from .results import Flag
 from .settings import ASSUMED_STDERR_PX2

@@ -48,7 +48,8 @@ def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
     """Blur each of two (H, W, C) images of about equal exposure where the other is the blurrier."""
     import cv2
 
-    grey = [np.asarray(image.mean(axis=2), np.float64) for image in (first, second)]
+    # Single precision: the map of s is smoothed, and has to be right to a few percent.
+    grey = [np.asarray(image.mean(axis=2), np.float32) for image in (first, second)]
     smooth = [cv2.GaussianBlur(image, (0, 0), PREFILTER) for image in grey]
     limit = min(MAX_SIGMA, min(grey[0].shape) / 8)
     noise = 1e-3 * float(np.ptp(smooth[0]) or 1.0)
@@ -68,8 +69,8 @@ def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
     sigma = np.sign(s) * np.sqrt(np.abs(s))
     made = []
     for image, field in ((first, np.maximum(sigma, 0)), (second, np.maximum(-sigma, 0))):
-        planes = np.moveaxis(np.asarray(image, np.float64), -1, 0)
-        made.append(np.moveaxis(blur_planes(planes, field, "band_limited"), 0, -1))
+        planes = np.moveaxis(np.asarray(image, np.float32), -1, 0)
+        made.append(np.moveaxis(blur_planes(planes, field, "band_limited"), 0, -1).astype(np.float64))
     return EqualBlur(made[0], made[1], _without_reach(usable, np.abs(sigma)))
 
 

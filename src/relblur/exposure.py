@@ -26,6 +26,9 @@ LEAST_SIGNIFICANCE = 3.0
 #: ... and moves some intensity by this share of the contrast.
 LEAST_EFFECT = 2e-3
 
+#: Rounds end when one corrects by less than this.
+SETTLED = 5e-4
+
 #: Width of the averages, px at reduced resolution: broader at first, when the blur is not known yet.
 _BROAD = (12.0, 6.0, 6.0)
 
@@ -153,6 +156,8 @@ def find_exposure(
         images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
         more, spread = _fit(images[0], images[1], _every(equal.usable, round(width / 3)), terms)
         found = _compose(found, more)
+        if round_ and _moves_little(more, float(np.ptp(one))):  # another look at the blur would show the same
+            break
     changes = any(
         _matters(one[:, :, c][good], found[c], spread[c], field and bool(np.abs(found[c, 2:]).max() > 1e-3))
         for c in range(channels)
@@ -165,11 +170,12 @@ def _averaged(image: FloatArray, usable: BoolArray, width: float) -> FloatArray:
     """Return Gaussian averages over usable pixels."""
     import cv2
 
-    weight = usable.astype(np.float64)
+    weight = usable.astype(np.float32)
     mass = cv2.GaussianBlur(weight, (0, 0), width, borderType=cv2.BORDER_REFLECT)
-    blurred = cv2.GaussianBlur(image * weight[:, :, None], (0, 0), width, borderType=cv2.BORDER_REFLECT)
+    inside = image.astype(np.float32) * weight[:, :, None]
+    blurred = cv2.GaussianBlur(inside, (0, 0), width, borderType=cv2.BORDER_REFLECT)
     blurred = blurred.reshape(image.shape)  # OpenCV drops a single channel
-    return np.asarray(blurred / np.maximum(mass, 1e-9)[:, :, None])
+    return np.asarray(blurred / np.maximum(mass, 1e-9)[:, :, None], np.float64)
 
 
 def _every(usable: BoolArray, step: int) -> BoolArray:
@@ -177,6 +183,12 @@ def _every(usable: BoolArray, step: int) -> BoolArray:
     few = np.zeros_like(usable)
     few[::step, ::step] = usable[::step, ::step]
     return few if few.sum() > 200 else usable
+
+
+def _moves_little(correction: FloatArray, contrast: float) -> bool:
+    """Tell whether a correction is far below what counts, for images whose intensities span ``contrast``."""
+    gain, offset, field = np.abs(correction[:, 0] - 1), np.abs(correction[:, 1]), np.abs(correction[:, 2:])
+    return bool(max(gain.max(), field.max(initial=0.0)) < SETTLED and offset.max() <= SETTLED * contrast)
 
 
 def _none(channels: int) -> Exposure:
@@ -226,29 +238,43 @@ def _robust(design: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _solve(design: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
-    normal = (design * weight[:, None]).T @ design
+    weighted = (design * weight[:, None]).T
+    return _solve_normal(weighted @ design, weighted @ (y - design[:, 0]))
+
+
+def _solve_normal(normal: FloatArray, score: FloatArray) -> FloatArray:
+    """Return the solution of normal equations, ``score`` being what is left by a gain of 1."""
     size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
     # The ridge keeps an image without contrast from dividing by zero: it then says gain 1.
     scaled = normal / np.outer(size, size) + 1e-9 * np.eye(len(size))
-    start = np.zeros(design.shape[1])
-    start[0] = 1.0
-    score = (design * weight[:, None]).T @ (y - design @ start)
-    return start + np.linalg.solve(scaled, score / size) / size
+    solution = np.linalg.solve(scaled, score / size) / size
+    solution[0] += 1.0
+    return np.asarray(solution)
 
 
 def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyArray, ends: FloatArray) -> FloatArray:
     """Return standard errors of gain, offset and of the corrected value at two intensities."""
+    count = _PARTS * _PARTS
+    terms = design.shape[1]
+    pixels = np.bincount(part, minlength=count)
+    # The sums of each part, to be taken from those of the whole.
+    normal, score = np.empty((count, terms, terms)), np.empty((count, terms))
+    for i in range(terms):
+        column = weight * design[:, i]
+        score[:, i] = np.bincount(part, column * (y - design[:, 0]), count)
+        for j in range(i, terms):
+            normal[:, i, j] = normal[:, j, i] = np.bincount(part, column * design[:, j], count)
+    all_normal, all_score = normal.sum(axis=0), score.sum(axis=0)
     without = []
-    for index in np.unique(part):
-        keep = part != index
-        if keep.sum() > 4 * design.shape[1]:
-            gain, offset = _solve(design[keep], y[keep], weight[keep])[:2]
+    for index in np.flatnonzero(pixels):
+        if pixels.sum() - pixels[index] > 4 * terms:
+            gain, offset = _solve_normal(all_normal - normal[index], all_score - score[index])[:2]
             without.append([gain, offset, gain * ends[0] + offset, gain * ends[1] + offset])
     if len(without) < 3:
         return np.full(4, np.inf)
     values = np.array(without)
-    count = len(values)
-    return np.asarray(np.sqrt((count - 1) / count * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))
+    left = len(values)
+    return np.asarray(np.sqrt((left - 1) / left * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))
 
 
 def _corrected(image: FloatArray, found: FloatArray) -> FloatArray:

@@ -84,9 +84,13 @@ def band_limited_weights(sigma: FloatArray, radius: int, truncate: float = TRUNC
     return np.where(variance < TABLE_TOP, weight, sampled) * inside
 
 
-@lru_cache(maxsize=32)
 def _band_limited_table(radius: int) -> FloatArray:
     """Taps at evenly spaced variances from 0 to TABLE_TOP, (radius + 1, TABLE_SIZE)."""
+    return _longest_table(max(16, 1 << (radius - 1).bit_length()))[: radius + 1]
+
+
+@lru_cache(maxsize=8)
+def _longest_table(radius: int) -> FloatArray:
     return np.ascontiguousarray(_taps(np.linspace(0, TABLE_TOP, TABLE_SIZE), radius).T)
 
 

@@ -53,7 +53,12 @@ class Curve:
 
     def _undo(self, stored: AnyArray, decode: Decoder, dtype: type) -> AnyArray:
         if np.issubdtype(stored.dtype, np.integer):
-            return decode(np.linspace(0, 1, np.iinfo(stored.dtype).max + 1)).astype(dtype)[stored]
+            table: AnyArray = decode(np.linspace(0, 1, np.iinfo(stored.dtype).max + 1)).astype(dtype)
+            if stored.dtype != np.uint8 or not stored.size:
+                return table[stored]
+            import cv2
+
+            return np.asarray(cv2.LUT(np.ascontiguousarray(stored), table)).reshape(stored.shape)
         values = stored.astype(np.float64)
         return np.where(values < 0, -decode(-values.clip(max=0)), decode(values.clip(min=0))).astype(dtype)
 

@@ -141,8 +141,9 @@ def _window(pair: Pair, request: Request, progress: Progress) -> Answer:
 
 
 def _window_compiled(request: Request, first: FloatArray, second: FloatArray, progress: Progress) -> Answer:
-    from .realtime.engine import WindowEngine  # brings numba with it
+    from .realtime.engine import WindowEngine, prepare  # brings numba with it
 
+    prepare("float64")
     limit = request.max_sigma
     height, width, channels = first.shape
     engine = WindowEngine((height, width), channels, request.sharper, request.window, limit, request.workers)

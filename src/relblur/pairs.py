@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ._typing import AnyArray, BoolArray
+from .bank import count_workers
 from .decimation import decimate
 from .decoding import read_image
 from .errors import InputError
@@ -53,7 +55,7 @@ class FilePair:
         """Return the pair at a lower resolution; blocks with a clipped pixel are marked unusable."""
         if factor == 1:
             return self
-        from scipy import ndimage
+        import cv2
 
         usable = _unclipped(self.first) & _unclipped(self.second)
         if self.clipped_in_either is not None:
@@ -61,7 +63,8 @@ class FilePair:
         if self.valid is not None:
             usable &= self.valid
         reduced = [decimate(image, factor, channel_axis=self.channel_axis) for image in (self.first, self.second)]
-        valid = ndimage.minimum_filter(usable.astype(np.uint8), 2 * factor - 1)[::factor, ::factor] > 0
+        around = np.ones((2 * factor - 1, 2 * factor - 1), np.uint8)
+        valid = cv2.erode(usable.astype(np.uint8), around)[::factor, ::factor] > 0
         return replace(
             self, first=reduced[0], second=reduced[1], valid=None if valid.all() else valid, clipped=None, rounding=None
         )
@@ -83,7 +86,8 @@ def read_pair(first: PathLike, second: PathLike) -> FilePair:
 
 def read_light_pair(first: PathLike, second: PathLike, *, linear: bool = True, gamma: float | None = None) -> FilePair:
     """Read two image files as linear light, with their clipped pixels and what was done."""
-    photographs = [read_photograph(path, linear=linear, gamma=gamma) for path in (first, second)]
+    with ThreadPoolExecutor(min(2, count_workers(None))) as pool:
+        photographs = list(pool.map(lambda path: read_photograph(path, linear=linear, gamma=gamma), (first, second)))
     one, two = (photograph.light for photograph in photographs)
     _check_alike(one, two, first, second)
     roundings = [photograph.rounding for photograph in photographs]

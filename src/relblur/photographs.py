@@ -9,7 +9,7 @@ that write encoded 16-bit files embed a profile).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -35,6 +35,10 @@ _CRUSHED_SHARE = 0.15
 _CRUSHED_WINDOW = 7
 #: ... and its brightest channel below this share of the full scale on average.
 _CRUSHED_BELOW = 0.2
+
+
+#: Pixels looked at together: memory that is used again is much faster than fresh one.
+_BAND_PIXELS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,28 +136,36 @@ def _clipped(values: AnyArray) -> BoolArray:
     top = int(np.iinfo(values.dtype).max)
     if values.dtype.itemsize == 2 and (highest := int(values.max())) in _SENSOR_TOPS:
         top = highest
-    at_top = values >= top
-    clipped: BoolArray = np.asarray(at_top.any(axis=2) if at_top.ndim == 3 else at_top)
-    return clipped | _crushed(values)
+    height, width = values.shape[:2]
+    rows, around = max(_CRUSHED_WINDOW, _BAND_PIXELS // width), _CRUSHED_WINDOW // 2
+    clipped = np.empty((height, width), dtype=bool)
+    for start in range(0, height, rows):
+        above = min(start, around)
+        band = values[start - above : start + rows + around]
+        planes = [np.ascontiguousarray(band[:, :, c]) for c in range(band.shape[2])] if band.ndim == 3 else [band]
+        brightest = reduce(np.maximum, planes)
+        found = (brightest >= top) | _crushed(planes, brightest)
+        clipped[start : start + rows] = found[above : above + rows]
+    return clipped
 
 
-def _crushed(values: AnyArray) -> BoolArray:
+def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
     """Return dark areas that were cut off at black.
 
     Noise around black loses its lower half there: the mean rises, by another amount than in
     the other photograph. A lone zero in a dark texture is no such area, nor is a bright one
     without any blue.
     """
-    if values.min() > 0:
-        return np.zeros(values.shape[:2], dtype=bool)
+    if all(plane.min() > 0 for plane in planes):
+        return np.zeros(brightest.shape, dtype=bool)
     import cv2
 
     def mean_around(plane: AnyArray) -> AnyArray:
         size = (_CRUSHED_WINDOW, _CRUSHED_WINDOW)
+        plane = plane if plane.dtype.itemsize <= 2 else plane.astype(np.float32)
         return np.asarray(cv2.boxFilter(plane, cv2.CV_32F, size, borderType=cv2.BORDER_REFLECT))
 
-    planes = cv2.split(values) if values.ndim == 3 else (values,)
-    dark = mean_around(reduce(np.maximum, planes)) < _CRUSHED_BELOW * np.iinfo(values.dtype).max
+    dark = mean_around(brightest) < _CRUSHED_BELOW * np.iinfo(brightest.dtype).max
     if not dark.any():
         return np.asarray(dark)
     black = [mean_around((plane == 0).view(np.uint8)) for plane in planes]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ._typing import AnyArray
 from .bank import gaussian_bank
+from .colours import flag_colours
 from .engines import choose_engine
 from .errors import FileError, OutputExistsError
 from .evaluate import observed_blurrier, resynthesize
@@ -20,7 +21,7 @@ from .light import encode_srgb
 from .noise import rounding_noise
 from .pairs import FilePair
 from .paper_method import estimate_on_grid
-from .pictures import Panel, colour_map_picture, flag_colours, panels_picture
+from .pictures import Panel, colour_map_picture, panels_picture
 from .results import BlurMap, Flag, write_16_bit
 from .settings import PAPER_WINDOW, paper_sigmas
 from .sharpness import local_sharpness
@@ -94,19 +95,20 @@ def write_report(folder: Path, pair: FilePair, blur_map: BlurMap, *, force: bool
         remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
         _write_maps(folder, blur_map)
         made = remaking.result()
-    write_image(folder / "remade.png", _as_8_bit(_to_look_at(made, pair)))
-    error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
-    error = error.mean(axis=2) if error.ndim == 3 else error
-    error[~np.isfinite(blur_map.sigma)] = np.nan
-    overview = [
-        Panel("first", _to_look_at(pair.first, pair)),
-        Panel("second", _to_look_at(pair.second, pair)),
-        Panel("relative blur (px), positive: second is blurrier", blur_map.sigma, "sigma"),
-        Panel("standard error (px)", blur_map.sigma_stderr, "stderr"),
-        Panel("flags", blur_map.flags, "flags"),
-        Panel("the blurrier image re-made: |error|", error, "error"),
-    ]
-    panels_picture(folder / "overview.png", overview)
+        writing = beside.submit(lambda: write_image(folder / "remade.png", _as_8_bit(_to_look_at(made, pair))))
+        error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
+        error = error.mean(axis=2) if error.ndim == 3 else error
+        error[~np.isfinite(blur_map.sigma)] = np.nan
+        overview = [
+            Panel("first", _to_look_at(pair.first, pair)),
+            Panel("second", _to_look_at(pair.second, pair)),
+            Panel("relative blur (px), positive: second is blurrier", blur_map.sigma, "sigma"),
+            Panel("standard error (px)", blur_map.sigma_stderr, "stderr"),
+            Panel("flags", blur_map.flags, "flags"),
+            Panel("the blurrier image re-made: |error|", error, "error"),
+        ]
+        panels_picture(folder / "overview.png", overview)
+        writing.result()
     summary = summarise(blur_map)
     summary["notes"] = list(pair.notes)
     summary["remade_mean_absolute_error"] = float(np.nanmean(error)) if np.isfinite(error).any() else None

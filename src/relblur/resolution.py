@@ -108,5 +108,10 @@ def _small_grey(image: AnyArray, step: int) -> FloatArray:
 
 
 def _unclipped(image: AnyArray) -> BoolArray:
-    good = image < np.iinfo(image.dtype).max if np.issubdtype(image.dtype, np.integer) else np.isfinite(image)
+    if np.issubdtype(image.dtype, np.integer):
+        good = image < np.iinfo(image.dtype).max
+    elif np.isfinite(image.min()) and np.isfinite(image.max()):  # as good as always, and ten times as fast
+        return np.ones(image.shape[:2], dtype=bool)
+    else:
+        good = np.isfinite(image)
     return np.asarray(good.all(axis=2) if good.ndim == 3 else good)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._typing import ArrayLike, FloatArray, Int8Array
+from .engines import choose_engine
 from .inputs import as_image, as_odd_size, as_pair
 from .settings import SHARPNESS_SIZE
 
@@ -76,15 +77,9 @@ def local_variance(image: FloatArray, size: int, centre: FloatArray | None = Non
 
     ``centre`` is the mean intensity of each channel; a tile is given that of its whole image.
     """
-    from scipy import ndimage
-
+    mean = choose_engine("opencv").box_mean
     # Centred first: the difference of two large numbers would lose what flat areas hold.
     centred = image - (image.mean(axis=(0, 1)) if centre is None else centre)
-    # Not uniform_filter: its running sums depend, in the last digits, on where the image begins.
-    box = np.full(size, 1 / size)
-
-    def mean(values: FloatArray) -> FloatArray:
-        return np.asarray(ndimage.correlate1d(ndimage.correlate1d(values, box, axis=0), box, axis=1))
-
-    variance = mean(centred**2) - mean(centred) ** 2
-    return np.maximum(variance, 0).mean(axis=2)
+    planes = np.moveaxis(centred, -1, 0)
+    variances = [np.maximum(mean(plane * plane, size) - mean(plane, size) ** 2, 0) for plane in planes]
+    return np.asarray(np.mean(variances, axis=0))

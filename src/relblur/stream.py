@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable
 from types import TracebackType
@@ -13,7 +12,7 @@ import numpy as np
 from . import __version__
 from ._typing import AnyArray, ArrayLike, BoolArray
 from .bank import count_workers
-from .engines import require_numba
+from .engines import require_numba, tell_terminal
 from .errors import InputError
 from .inputs import as_choice, as_odd_size, as_pair, as_positive
 from .results import BlurMap
@@ -102,7 +101,7 @@ class Stream:
         from .realtime import engine  # brings numba with it
 
         self._core = engine
-        self._tell = _tell_terminal if tell is None else tell
+        self._tell = tell_terminal if tell is None else tell
         self._lock = threading.Lock()
         self._closed = False
         self._ready: set[str] = set()
@@ -214,9 +213,3 @@ def _check_valid(valid: ArrayLike, size: tuple[int, int]) -> BoolArray:
     if not usable.any():
         raise InputError("valid leaves no pixel to use; at least one must be True")
     return usable
-
-
-def _tell_terminal(sentence: str) -> None:
-    """Say it to a person; not into a log."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        print(f"relblur: {sentence}", file=sys.stderr)

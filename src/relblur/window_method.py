@@ -49,6 +49,9 @@ PROBE_NODE = 4
 
 NEWTON_STEPS = 3
 
+#: Rows fitted together: their sums stay in the processor's cache.
+BAND_ROWS = 16
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -107,10 +110,10 @@ def estimate_in_windows(
     """Fit s in a ``window`` x ``window`` square around every pixel of (H, W, C) images.
 
     ``noise`` is the least standard deviation of the noise; pixels that are not ``usable``
-    do not count in the sums.
+    do not count in the sums. The work is done in the images' own precision.
     """
     height, width = first.shape[:2]
-    weight = np.ones((height, width)) if usable is None else usable.astype(np.float64)
+    weight = np.ones((height, width), first.dtype) if usable is None else usable.astype(first.dtype)
     s, stderr, power = np.empty((3, height, width))
     fit = WindowFit(s, stderr, power, np.empty((height, width), dtype=bool))
     reach = nodes.reach + window // 2
@@ -139,24 +142,46 @@ def _fit_tile(
 ) -> WindowFit:
     channels = first.shape[2]
     root_weight = np.sqrt(weight)[:, :, None]
+    shape, count = weight.shape, nodes.s.size
+    a, b, c = (np.empty((n, *shape), weight.dtype) for n in (count, count - 1, count - 2))
+    samples = engine.box_mean(np.ascontiguousarray(weight), window) * window**2 * channels
+    gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s], a.dtype)
+    s, stderr, power = np.empty((3, *shape))
+    fit = WindowFit(s, stderr, power, np.empty(shape, dtype=bool))
 
-    def window_sum(product: FloatArray) -> FloatArray:
+    def window_sum(one: FloatArray, two: FloatArray) -> FloatArray:
+        product = one * two
         flat = product.sum(axis=2) if channels > 1 else product[:, :, 0]
         return engine.box_mean(np.ascontiguousarray(flat), window) * window**2
 
+    def sum_products(k: int) -> None:
+        a[k] = window_sum(e[k], e[k])
+        if k + 1 < count:
+            b[k] = window_sum(e[k], e[k + 1])
+        if k + 2 < count:
+            c[k] = window_sum(e[k], e[k + 2])
+
+    def fit_rows(top: int) -> None:
+        rows = slice(top, top + BAND_ROWS)
+        part = _fit_sums(a[:, rows], b[:, rows], c[:, rows], nodes, gain, samples[rows], noise)
+        for name in ("s", "stderr", "power", "at_limit"):
+            getattr(fit, name)[rows] = getattr(part, name)
+
     with ThreadPoolExecutor(workers) as pool:
         e = list(pool.map(lambda s: signed_residual(first, second, float(s), engine) * root_weight, nodes.s))
-        count = len(e)
-        a = np.stack(list(pool.map(lambda k: window_sum(e[k] * e[k]), range(count))))
-        b = np.stack(list(pool.map(lambda k: window_sum(e[k] * e[k + 1]), range(count - 1))))
-        c = np.stack(list(pool.map(lambda k: window_sum(e[k - 1] * e[k + 1]), range(1, count - 1))))
-    samples = engine.box_mean(np.ascontiguousarray(weight), window) * window**2 * channels
+        list(pool.map(sum_products, range(count)))
+        list(pool.map(fit_rows, range(0, shape[0], BAND_ROWS)))
+    return fit
 
-    gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s])
+
+def _fit_sums(
+    a: FloatArray, b: FloatArray, c: FloatArray, nodes: Nodes, gain: FloatArray, samples: FloatArray, noise: float
+) -> WindowFit:
+    """Fit s to the window sums of the products of residuals."""
     # Adding the least noise keeps exact zeros (identical images) from being decided by rounding.
     cost = (a + samples * noise**2) / gain[:, None, None]
     in_race = _in_race(cost, nodes)
-    k = np.where(in_race, cost, np.inf).argmin(axis=0).clip(1, count - 2)
+    k = np.where(in_race, cost, np.inf).argmin(axis=0).clip(1, len(a) - 2)
     fit = _minimum_between_nodes(k, a, b, c, nodes, samples, noise)
     return _not_surer_than_the_nodes(fit, np.where(in_race, a, np.inf), nodes, samples, noise)
 

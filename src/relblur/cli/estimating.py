@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +28,11 @@ from .options import (
     whole_numbers,
 )
 from .talk import EXIT_DATA, UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
+
+if TYPE_CHECKING:
+    from .._typing import BoolArray
+    from ..pairs import FilePair
+    from ..results import BlurMap
 
 __all__ = ["estimate", "evaluate"]
 
@@ -78,7 +84,6 @@ def estimate(
     from ..batch import is_batch
     from ..report import REPORT_FILES, STEP_FILES, refuse_to_replace
 
-    load_in_background("matplotlib.backends.backend_agg")  # the report will want it
     asked = _Asked(
         method=method.value,
         sharper=sharper.value,
@@ -150,13 +155,14 @@ def _estimate_one(
     first: Path, second: Path, output: Path, asked: _Asked, save_steps: Path | None = None, force: bool = False
 ) -> dict[str, Any]:
     """Read a pair, estimate it, write everything, and return the summary."""
-    from ..comparable import match_pair, noise_of
-    from ..estimate import estimate_blur
+    from ..comparable import match_pair
     from ..pairs import read_light_pair
     from ..report import write_report, write_steps
     from ..resolution import ENOUGH_PIXELS, choose_resolution
 
     start = time.perf_counter()
+    # For later: what estimates, writes and tells.
+    load_in_background("relblur.refined", "PIL.ImageDraw", "PIL.ImageFont", "tifffile", "rich.table")
     pair = read_light_pair(first, second, linear=asked.linear, gamma=asked.gamma)
     full_size = pair.size
     # Motion and exposure look like blur. In a small picture they are removed before the blur is
@@ -164,18 +170,38 @@ def _estimate_one(
     small = pair.first.shape[0] * pair.first.shape[1] <= ENOUGH_PIXELS
     if small or asked.factor == 1:
         pair = match_pair(pair, align=asked.align, exposure=asked.exposure)
-    factor, chosen = asked.factor, None
+    blur_map, factor, chosen = None, asked.factor, None
     if factor is None:
-        usable = pair.valid
-        if pair.clipped_in_either is not None:
-            usable = ~pair.clipped_in_either if usable is None else usable & ~pair.clipped_in_either
-        choice = choose_resolution(pair.first, pair.second, asked.max_sigma, usable)
+        with ThreadPoolExecutor(1) as beside:
+            looking = beside.submit(choose_resolution, pair.first, pair.second, asked.max_sigma, _usable(pair))
+            if small:  # will hardly be reduced: no need to wait for the look
+                blur_map = _estimate(pair, asked)
+            choice = looking.result()
         factor, chosen = choice.factor, choice.describe()
-    pair = pair.decimated(factor)
+    if factor > 1:
+        blur_map, pair = None, pair.decimated(factor)
     if not (small or asked.factor == 1):
         pair = match_pair(pair, align=asked.align, exposure=asked.exposure)
+    if blur_map is None:
+        blur_map = _estimate(pair, asked)
+    decimation = {"decimate": factor, "full_size": full_size, "decimate_because": chosen or "asked for"}
+    blur_map = replace(blur_map, settings={**blur_map.settings, **decimation})
+    seconds = time.perf_counter() - start
+    summary = write_report(output, pair, blur_map, force=True)
+    for note in pair.notes:
+        say(note)
+    if save_steps is not None:
+        write_steps(save_steps, pair, blur_map, force=force)
+        say(f"steps: {save_steps}")
+    return {**summary, "seconds": seconds}
+
+
+def _estimate(pair: FilePair, asked: _Asked) -> BlurMap:
+    from ..comparable import noise_of
+    from ..estimate import estimate_blur
+
     with progress_bar(f"estimating, {pair.size}") as report:
-        blur_map = estimate_blur(
+        return estimate_blur(
             pair.first,
             pair.second,
             sharper=asked.sharper,
@@ -189,16 +215,12 @@ def _estimate_one(
             channel_axis=pair.channel_axis,
             progress=report,
         )
-    decimation = {"decimate": factor, "full_size": full_size, "decimate_because": chosen or "asked for"}
-    blur_map = replace(blur_map, settings={**blur_map.settings, **decimation})
-    seconds = time.perf_counter() - start
-    summary = write_report(output, pair, blur_map, force=True)
-    for note in pair.notes:
-        say(note)
-    if save_steps is not None:
-        write_steps(save_steps, pair, blur_map, force=force)
-        say(f"steps: {save_steps}")
-    return {**summary, "seconds": seconds}
+
+
+def _usable(pair: FilePair) -> BoolArray | None:
+    if pair.clipped_in_either is None:
+        return pair.valid
+    return ~pair.clipped_in_either if pair.valid is None else pair.valid & ~pair.clipped_in_either
 
 
 def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force: bool, as_json: bool) -> None:

@@ -15,9 +15,6 @@ from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from .._typing import Progress as Report
 from ..errors import FileError, InputError, MissingDependencyError, OutputExistsError, RelblurError
@@ -55,6 +52,9 @@ def print_json(value: Any) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a result as a table, as wide as it needs when nobody watches."""
+    from rich.console import Console
+    from rich.table import Table
+
     console = Console() if sys.stdout.isatty() else Console(width=200)
     table = Table(title=title, title_justify="left")
     for index, column in enumerate(columns):
@@ -67,10 +67,14 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 @contextmanager
 def progress_bar(text: str) -> Iterator[Report]:
     """Give a function to report progress to; a bar is drawn only on a terminal."""
+    from rich.console import Console
+
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _share: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     with Progress(
         TextColumn(text),
         BarColumn(),

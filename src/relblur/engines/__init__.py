@@ -8,6 +8,7 @@ float32 where that is enough: the real-time engine of :mod:`relblur.realtime` fo
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,7 +18,7 @@ from typing import Protocol
 from .._typing import AnyArray, FloatArray
 from ..errors import MissingDependencyError
 
-__all__ = ["ENGINES", "Engine", "choose_engine", "compiled_pays", "require_numba"]
+__all__ = ["ENGINES", "Engine", "choose_engine", "compiled_pays", "require_numba", "tell_terminal"]
 
 ENGINES = ("auto", "reference", "opencv", "numba")
 
@@ -61,6 +62,12 @@ def require_numba() -> None:
         raise MissingDependencyError(
             "the compiled engine needs numba, which is not installed; run: pip install numba, or use engine='opencv'"
         )
+
+
+def tell_terminal(sentence: str) -> None:
+    """Say it to a person; not into a log."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        print(f"relblur: {sentence}", file=sys.stderr)
 
 
 def compiled_pays(seconds_without: float, is_ready: Callable[[], bool]) -> bool:

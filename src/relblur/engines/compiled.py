@@ -28,6 +28,8 @@ from typing import Any, TypeAlias
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
 
+from . import tell_terminal
+
 __all__ = ["Call", "cache_directory", "is_ready", "prepare"]
 
 #: A compiled function and the types it is called with.
@@ -145,13 +147,13 @@ def is_ready(calls: Sequence[Call]) -> bool:
     return True
 
 
-def prepare(calls: Sequence[Call], tell: Callable[[str], None] | None = None) -> None:
+def prepare(calls: Sequence[Call], tell: Callable[[str], None] = tell_terminal) -> None:
     """Load or compile what these calls need.
 
     ``tell`` is called with a sentence if something has to be compiled, for people to read.
     """
     with _lock:
-        if tell is not None and not is_ready(calls):
+        if not is_ready(calls):
             tell("compiling, once: this takes about a minute")
         for function, types in calls:
             if types not in function.overloads:

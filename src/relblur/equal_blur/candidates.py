@@ -91,9 +91,9 @@ class UniformStack(ResidualStack):
         """Return the place on the axis of a fractional level index."""
         return np.asarray(level * np.float32(self._step) + np.float32(self.s_levels[0]))
 
-    def evaluate(self, s: Array) -> tuple[Array, Array]:
-        """Return ``e`` and ``D = -de/dx``, each (channels, H, W)."""
-        e, de = engine.interpolate(self.residuals, self.level_of(s), self.crew)
+    def evaluate(self, s: Array, level: Array, top: int = 0) -> tuple[Array, Array]:
+        """Return ``e`` and ``D = -de/dx``, each (channels, rows, W), at the rows from ``top`` on."""
+        e, de = engine.interpolate(self.residuals, level, top)
         return e, np.asarray(de * np.float32(-1 / self._step))
 
 

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from .._typing import AnyArray, BoolArray
-from ..engines import compiled
+from ..engines import compiled, tell_terminal
 from ..settings import FLAT_ABOVE, Sharper
 from .frames import CLIPPED, FULL_SCALE, NOT_FINITE, SEEN, arithmetic_noise, clear, least_noise, run_load
 from .plan import GROUP, How, Plan, Work, make_plan
@@ -292,6 +292,6 @@ def is_ready(*frame_types: str) -> bool:
     return compiled.is_ready(_calls(frame_types))
 
 
-def prepare(*frame_types: str, tell: Callable[[str], None] | None = None) -> None:
+def prepare(*frame_types: str, tell: Callable[[str], None] = tell_terminal) -> None:
     """Load or compile what frames of these types need."""
     compiled.prepare(_calls(frame_types), tell)

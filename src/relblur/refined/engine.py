@@ -24,6 +24,9 @@ Array = NDArray[np.float32]
 #: Elements below which starting a thread costs more than it saves.
 WORTH_SHARING = 60_000
 
+#: Elements that NumPy works on at a time where it can.
+BAND = 16_384
+
 
 def box(image: Array, size: int) -> Array:
     """Return the mean over a ``size`` x ``size`` window with a symmetric border."""
@@ -68,6 +71,26 @@ class Crew:
             for other in others:
                 other.result()
 
+    def in_bands(self, work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
+        """Run ``work`` on every few rows of arrays of (H, W): what NumPy needs in between stays in the cache."""
+        self._in_pieces(work, shape[0], shape[1])
+
+    def in_lines(self, work: Callable[[slice], None], size: int) -> None:
+        """Run ``work`` on pieces of flat arrays of ``size`` elements."""
+        if size <= BAND:
+            work(slice(0, size))
+        else:
+            self._in_pieces(work, size, 1)
+
+    def _in_pieces(self, work: Callable[[slice], None], length: int, width: int) -> None:
+        rows = max(1, BAND // width)
+
+        def share(mine: slice) -> None:
+            for start in range(mine.start, mine.stop, rows):
+                work(slice(start, min(start + rows, mine.stop)))
+
+        self.share_rows(share, length, length * width)
+
 
 #: Nobody else, and nothing compiled.
 ALONE = Crew()
@@ -93,59 +116,54 @@ def _equip(crew: Crew, name: str) -> Crew:
     return crew
 
 
-def _cells(levels: int, level: Array, rows: slice) -> tuple[NDArray[np.intp], Array]:
-    """Return the flat index of the first of the four levels around each pixel, and the offset from the second."""
-    here = level[rows]
-    base = np.clip(here.astype(np.int32), 1, levels - 3)
-    start = rows.start * level.shape[1]
-    pixels = np.arange(start, start + here.size, dtype=np.intp).reshape(here.shape)
-    return (base.astype(np.intp) - 1) * level.size + pixels, here - base
+def _cells(levels: int, level: Array, start: int, size: int) -> tuple[NDArray[np.intp], Array]:
+    """Return the flat index of the first of the four levels around each pixel, and the offset from the second.
+
+    ``level`` are the rows from flat pixel ``start`` on of planes of ``size`` pixels.
+    """
+    base = np.clip(level.astype(np.int32), 1, levels - 3)
+    pixels = np.arange(start, start + level.size, dtype=np.intp).reshape(level.shape)
+    return (base.astype(np.intp) - 1) * size + pixels, level - base
 
 
-def interpolate_value(volume: Array, level: Array, crew: Crew) -> Array:
-    """Read a (C, K, H, W) volume at a fractional level (H, W) by the cubic through four levels."""
+def interpolate_value(volume: Array, level: Array, top: int) -> Array:
+    """Read a (C, K, H, W) volume at fractional levels of the rows from ``top`` on by the cubic through four levels."""
+    size = volume.shape[2] * volume.shape[3]
+    index, u = _cells(volume.shape[1], level, top * level.shape[1], size)
+    a, b, c = u + 1, u - 1, u - 2
+    weights = (
+        u * b * c * np.float32(-1 / 6),
+        a * b * c * np.float32(0.5),
+        a * u * c * np.float32(-0.5),
+        a * u * b * np.float32(1 / 6),
+    )
     out = np.empty((volume.shape[0], *level.shape), np.float32)
-
-    def read(rows: slice) -> None:
-        index, u = _cells(volume.shape[1], level, rows)
-        a, b, c = u + 1, u - 1, u - 2
-        weights = (
-            u * b * c * np.float32(-1 / 6),
-            a * b * c * np.float32(0.5),
-            a * u * c * np.float32(-0.5),
-            a * u * b * np.float32(1 / 6),
-        )
-        for channel in range(volume.shape[0]):
-            flat = volume[channel].ravel()
-            total = weights[0] * flat.take(index, mode="clip")
-            for j in (1, 2, 3):
-                total += weights[j] * flat.take(index + j * level.size, mode="clip")
-            out[channel, rows] = total
-
-    crew.share_rows(read, level.shape[0], level.size)
+    for channel in range(volume.shape[0]):
+        flat = volume[channel].ravel()
+        # The index is inside by construction; "clip" spares the check of it.
+        total = weights[0] * flat.take(index, mode="clip")
+        for j in (1, 2, 3):
+            total += weights[j] * flat.take(index + j * size, mode="clip")
+        out[channel] = total
     return out
 
 
-def interpolate(volume: Array, level: Array, crew: Crew) -> tuple[Array, Array]:
-    """Return value and derivative by level of the cubic through four levels, each (C, H, W)."""
+def interpolate(volume: Array, level: Array, top: int) -> tuple[Array, Array]:
+    """Return value and derivative by level of the cubic through four levels, each (C, rows, W), as above."""
     value = np.empty((volume.shape[0], *level.shape), np.float32)
     slope = np.empty_like(value)
     sixth = np.float32(1 / 6)
-
-    def read(rows: slice) -> None:
-        index, u = _cells(volume.shape[1], level, rows)
-        for channel in range(volume.shape[0]):
-            flat = volume[channel].ravel()
-            # The index is inside by construction; "clip" spares the check of it.
-            y0, y1, y2, y3 = (flat.take(index + j * level.size, mode="clip") for j in range(4))
-            # Newton form around level 1: y1 + u (a + u (b + u c)).
-            b = np.float32(0.5) * (y0 + y2) - y1
-            c = (y3 - y0) * sixth + (y1 - y2) * np.float32(0.5)
-            a = y2 - y1 - b - c
-            value[channel, rows] = y1 + u * (a + u * (b + u * c))
-            slope[channel, rows] = a + u * (2 * b + 3 * u * c)
-
-    crew.share_rows(read, level.shape[0], level.size)
+    size = volume.shape[2] * volume.shape[3]
+    index, u = _cells(volume.shape[1], level, top * level.shape[1], size)
+    for channel in range(volume.shape[0]):
+        flat = volume[channel].ravel()
+        y0, y1, y2, y3 = (flat.take(index + j * size, mode="clip") for j in range(4))
+        # Newton form around level 1: y1 + u (a + u (b + u c)).
+        b = np.float32(0.5) * (y0 + y2) - y1
+        c = (y3 - y0) * sixth + (y1 - y2) * np.float32(0.5)
+        a = y2 - y1 - b - c
+        value[channel] = y1 + u * (a + u * (b + u * c))
+        slope[channel] = a + u * (2 * b + 3 * u * c)
     return value, slope
 
 
@@ -176,16 +194,23 @@ def scan(cost: Array, small: float, large: float) -> Array:
     return total
 
 
-def add_neighbours(right: Array, down: Array, x: Array, out: Array, scratch: Array) -> None:
+def add_neighbours(right: Array, down: Array, width: int, x: Array, out: Array, start: int = 0) -> None:
     """Add to ``out`` the neighbours of every pixel on the last two axes, each times the weight of its edge.
 
-    ``right`` and ``down`` are of the shape of ``x``, 0 in the last column and row: what lies behind a row's end in
-    memory then counts nothing, and all is arithmetic on lines of numbers.
+    ``right``, ``down`` and ``x`` are flat, with rows of ``width``; ``out`` is the piece from ``start`` on.  The weights
+    are 0 in the last column and row: what lies behind a row's end in memory then counts nothing, and all is arithmetic
+    on lines of numbers.
     """
-    for edge, distance in ((right, 1), (down, x.shape[-1])):
-        weight, values, total = edge.reshape(-1)[:-distance], x.reshape(-1), out.reshape(-1)
-        product = scratch.reshape(-1)[:-distance]
-        np.multiply(weight, values[distance:], out=product)
-        total[:-distance] += product
-        np.multiply(weight, values[:-distance], out=product)
-        total[distance:] += product
+    size, stop = x.size, start + out.size
+    product = np.empty(out.size, np.float32)
+    for weight, distance in ((right, 1), (down, width)):
+        last = min(stop, size - distance)
+        if start < last:
+            part = product[: last - start]
+            np.multiply(weight[start:last], x[start + distance : last + distance], out=part)
+            out[: last - start] += part
+        first = max(start, distance)
+        if first < stop:
+            part, behind = product[: stop - first], slice(first - distance, stop - distance)
+            np.multiply(weight[behind], x[behind], out=part)
+            out[first - start :] += part

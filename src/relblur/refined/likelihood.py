@@ -128,11 +128,21 @@ class Likelihood:
         compiled = self.stack.crew.compiled
         if compiled is not None:
             return compiled.variance(self.stack, s, self.misfit, self._packed, self.noisy)
-        return self._variance(self.stack.level_of(s))
+        out = np.empty_like(s)
 
-    def _variance(self, level: Array) -> Array:
-        own = np.maximum(self.misfit, self._relative * self.stack.table(self._tables.own, level))
-        return np.asarray(own + self._relative * self.stack.table(self._tables.passed, level) if self.noisy else own)
+        def fill(rows: slice) -> None:
+            out[rows] = self._variance(self.stack.level_of(s[rows]), rows)
+
+        self.stack.crew.in_bands(fill, s.shape)
+        return out
+
+    def _variance(self, level: Array, rows: slice) -> Array:
+        relative = self._relative_of(rows)
+        own = np.maximum(self.misfit[rows], relative * self.stack.table(self._tables.own, level))
+        return np.asarray(own + relative * self.stack.table(self._tables.passed, level) if self.noisy else own)
+
+    def _relative_of(self, rows: slice) -> Array | np.float32:
+        return self._relative[rows] if isinstance(self._relative, np.ndarray) else self._relative
 
     def evidence(self, s: Array, inflate: bool) -> Evidence:
         """Return information and score at a map ``s``."""
@@ -170,37 +180,42 @@ class Likelihood:
             weights = (self.weight, self._trust)
             near = partial(engine.box, size=ALPHA)
             return compiled.evidence(self.stack, s, self.misfit, weights, self._packed, self.noisy, near)
-        e, d = self.stack.evaluate(s)
-        level = self.stack.level_of(s)
-        v = self._variance(level)
-        over_v = 1 / v
-        use = self.weight * self._trust * np.float32(self.stack.gain.independent)
-        w = np.zeros_like(s)
-        g = np.zeros_like(s)
-        power = np.zeros_like(s)
-        share = noise_d = None
-        if self.noisy:
-            noise_ed = self._relative * self.stack.table(self._tables.in_ed, level)
-            share = noise_ed * over_v
-            noise_d = self._relative * self.stack.table(self._tables.in_dd, level) - noise_ed * share
-        for ec, dc in zip(e, d, strict=True):
-            square = ec * ec
-            power += square
-            y = square * over_v
-            rho = use * over_v / (1 + y * OUTLIER)
-            d2 = dc * dc
-            if share is None or noise_d is None:
-                w += rho * d2
-                g += rho * ec * dc
-            else:
+        # Nothing but a mean looks at neighbours: what comes before and after it is done in bands of rows.
+        stack, channels = self.stack, len(self.stack.residuals)
+        e, d, squares = np.empty((3, channels, *s.shape), np.float32)
+        over_v, noise_d, w, g, power = np.zeros((5, *s.shape), np.float32)
+
+        def read(rows: slice) -> None:
+            level = stack.level_of(s[rows])
+            here, change = stack.evaluate(s[rows], level, rows.start)
+            over_v[rows] = 1 / self._variance(level, rows)
+            if self.noisy:
+                relative = self._relative_of(rows)
+                noise_ed = relative * stack.table(self._tables.in_ed, level)
+                share = noise_ed * over_v[rows]
+                noise_d[rows] = relative * stack.table(self._tables.in_dd, level) - noise_ed * share
                 # The part of D that goes with e is noise: what is left is independent of e, and the score unbiased.
-                dc = dc - ec * share
-                d2 = dc * dc
-                alpha = 1 - noise_d / np.maximum(engine.box(d2, ALPHA), noise_d + np.float32(1e-30))
-                rho *= alpha
-                w += alpha * rho * d2
-                g += rho * ec * dc
-        power /= len(e)
+                change -= here * share
+            e[:, rows], d[:, rows], squares[:, rows] = here, change, change * change
+
+        def add(rows: slice) -> None:
+            use = self.weight[rows] * self._trust[rows] * np.float32(stack.gain.independent)
+            for ec, dc, d2, mean in zip(e[:, rows], d[:, rows], squares[:, rows], means, strict=True):
+                square = ec * ec
+                power[rows] += square
+                rho = use * over_v[rows] / (1 + square * over_v[rows] * OUTLIER)
+                if mean is None:
+                    w[rows] += rho * d2
+                else:
+                    alpha = 1 - noise_d[rows] / np.maximum(mean[rows], noise_d[rows] + np.float32(1e-30))
+                    rho *= alpha
+                    w[rows] += alpha * rho * d2
+                g[rows] += rho * ec * dc
+
+        stack.crew.in_bands(read, s.shape)
+        means = [engine.box(square, ALPHA) if self.noisy else None for square in squares]
+        stack.crew.in_bands(add, s.shape)
+        power /= channels
         return w, g, power
 
     def cost(self, s: Array, variance: Array) -> Array:
@@ -208,9 +223,16 @@ class Likelihood:
         compiled = self.stack.crew.compiled
         if compiled is not None:
             return compiled.cost(self.stack, s, self.weight, variance, self._inflation)
-        z = np.square(self.stack.residual(s)).sum(axis=0) * (self.weight / (2 * variance))
         independent = np.float32(self.stack.gain.independent)
-        return np.asarray(independent * z / ((1 + z * SATURATION) * self._inflation))
+        out = np.empty_like(s)
+
+        def fill(rows: slice) -> None:
+            power = np.square(self.stack.residual(s[rows], rows.start)).sum(axis=0)
+            z = power * (self.weight[rows] / (2 * variance[rows]))
+            out[rows] = independent * z / ((1 + z * SATURATION) * self._inflation[rows])
+
+        self.stack.crew.in_bands(fill, s.shape)
+        return out
 
     def refit_misfit(self, s: Array, evidence: Evidence, w: Array, variance: Array) -> None:
         """Set the misfit to the local mean of ``e^2``, leave-one-out.
@@ -230,13 +252,19 @@ class Likelihood:
         if compiled is not None:
             self.misfit = compiled.settle(self.stack, s, near, far, ceiling, self._packed, self.noisy, self.misfit)
             return
-        near *= np.float32(0.7)
-        far *= np.float32(0.3)
-        near += far
-        np.minimum(near, 2 * ceiling, out=near)
-        if self.noisy:
-            near -= self._relative * self.stack.table(self._tables.passed, self.stack.level_of(s))
-        self.misfit = np.maximum(near, self.misfit * np.float32(0.01), out=near)
+
+        def settle(rows: slice) -> None:
+            here = near[rows]
+            here *= np.float32(0.7)
+            here += far[rows] * np.float32(0.3)
+            np.minimum(here, 2 * ceiling[rows], out=here)
+            if self.noisy:
+                passed = self.stack.table(self._tables.passed, self.stack.level_of(s[rows]))
+                here -= self._relative_of(rows) * passed
+            np.maximum(here, self.misfit[rows] * np.float32(0.01), out=here)
+
+        self.stack.crew.in_bands(settle, s.shape)
+        self.misfit = near
 
 
 def best_fit(stack: ResidualStack) -> Array:
@@ -248,10 +276,16 @@ def best_fit(stack: ResidualStack) -> Array:
     factors = stack.gain.q0 / (stack.gain.q0 + stack.gain.q)
     if stack.crew.compiled is not None:
         return stack.crew.compiled.best_fit(stack, factors)
-    best: Array | None = None
-    for k in range(len(stack.s_levels)):
-        power = engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
-        power *= np.float32(factors[k])
-        best = power if best is None else np.minimum(best, power)
-    assert best is not None
-    return best
+    found: list[Array] = []
+
+    def look(levels: range) -> None:
+        best = np.full(stack.residuals.shape[2:], np.inf, np.float32)
+        for k in levels:
+            power = engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
+            power *= np.float32(factors[k])
+            np.minimum(best, power, out=best)
+        found.append(best)
+
+    crew = stack.crew
+    crew.each(look, [range(start, len(stack.s_levels), crew.workers) for start in range(crew.workers)])
+    return np.minimum.reduce(found)

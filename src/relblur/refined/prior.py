@@ -46,12 +46,21 @@ def posterior_variance(w: Array, mu: Array, crew: Crew = ALONE) -> Array:
     sizes = [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(w.shape)]
     if crew.compiled is not None:
         return crew.compiled.least_variance(w, mu, sizes, box_any)
-    best: Array | None = None
-    for size in sizes:
-        area = np.float32(size * size)
-        variance = 1 / (area * np.maximum(box_any(w, size), 0) + np.float32(1e-6)) + area / (256 * mu)
-        best = variance if best is None else np.minimum(best, variance)
-    assert best is not None
+    means: dict[int, Array] = {}
+
+    def average(size: int) -> None:
+        means[size] = box_any(w, size)
+
+    best = np.empty_like(w)
+
+    def choose(rows: slice) -> None:
+        for size in sizes:
+            area = np.float32(size * size)
+            variance = 1 / (area * np.maximum(means[size][rows], 0) + np.float32(1e-6)) + area / (256 * mu[rows])
+            best[rows] = variance if size == sizes[0] else np.minimum(best[rows], variance)
+
+    crew.each(average, sizes)
+    crew.in_bands(choose, w.shape)
     return best
 
 
@@ -139,4 +148,4 @@ def solve_step(w: Array, g: Array, edges: Edges, variance: Array, steps: int, cr
         b[near] += pull
         b[far] -= pull
         weights.append(c)
-    return Multigrid(w + np.float32(1e-4), *weights).solve(b, steps)
+    return Multigrid(w + np.float32(1e-4), weights[0], weights[1], crew).solve(b, steps)

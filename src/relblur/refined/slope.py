@@ -146,9 +146,9 @@ class _Problem:
             _spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
         if self._crew.compiled is not None:
             return self._crew.compiled.solve_slopes(self._blocks, self._tie, b, start, steps)
-        blocks = Multigrid(*self._blocks)
+        blocks = Multigrid(*self._blocks, self._crew)
         multiply = partial(self._multiply, blocks)
-        return start + conjugate_gradients(multiply, blocks.precondition, b - multiply(start), steps)
+        return start + conjugate_gradients(multiply, blocks.precondition, b - multiply(start), steps, self._crew)
 
 
 def _ends(axis: int) -> tuple[tuple[slice, ...], tuple[slice, ...]]:

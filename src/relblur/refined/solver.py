@@ -35,7 +35,12 @@ class _Level:
     inverse: Array  # damping / diagonal
     right: Array  # edges, as engine.add_neighbours wants them
     down: Array
-    buffers: tuple[Array, Array]
+    out: Array
+    # All of these are flat; arrays come in this shape:
+    shape: tuple[int, ...]
+
+    def add_neighbours(self, x: Array, out: Array, start: int) -> None:
+        engine.add_neighbours(self.right, self.down, self.shape[-1], x, out, start)
 
 
 class Multigrid:
@@ -47,9 +52,12 @@ class Multigrid:
         ``w``, positive.
     right, down : (..., H, W-1) and (..., H-1, W)
         ``c`` of the edge to the right and to the pixel below.
+    crew : Crew
+        Who does the work.
     """
 
-    def __init__(self, weight: Array, right: Array, down: Array) -> None:
+    def __init__(self, weight: Array, right: Array, down: Array, crew: engine.Crew = engine.ALONE) -> None:
+        self._crew = crew
         self._levels: list[_Level] = []
         while True:
             diagonal = weight.copy()
@@ -60,8 +68,10 @@ class Multigrid:
             edges = np.zeros((2, *weight.shape), np.float32)
             edges[0][..., :, :-1] = right
             edges[1][..., :-1, :] = down
-            buffers = (np.empty_like(diagonal), np.empty_like(diagonal))
-            self._levels.append(_Level(diagonal, DAMPING / diagonal, edges[0], edges[1], buffers))
+            diagonal = diagonal.reshape(-1)
+            flat = edges.reshape(2, -1)
+            out = np.empty_like(diagonal)
+            self._levels.append(_Level(diagonal, DAMPING / diagonal, flat[0], flat[1], out, weight.shape))
             if min(weight.shape[-2:]) <= COARSEST:
                 break
             weight, right, down = _coarsen(weight, right, down)
@@ -69,76 +79,113 @@ class Multigrid:
     def multiply(self, x: Array) -> Array:
         """Return ``A x``."""
         level = self._levels[0]
-        around, scratch = level.buffers
-        around.fill(0)
-        engine.add_neighbours(level.right, level.down, x, around, scratch)
-        out = level.diagonal * x
-        out -= around
-        return out
+        values, out = x.reshape(-1), np.empty(x.size, np.float32)
+
+        def fill(part: slice) -> None:
+            around = np.zeros(part.stop - part.start, np.float32)
+            level.add_neighbours(values, around, part.start)
+            np.multiply(level.diagonal[part], values[part], out=out[part])
+            out[part] -= around
+
+        self._crew.in_lines(fill, x.size)
+        return out.reshape(x.shape)
 
     def _cycle(self, depth: int, b: Array) -> Array:
         level = self._levels[depth]
         x = b * level.inverse
         if depth + 1 == len(self._levels):
             for _ in range(SWEEPS):
-                _sweep(level, b, x)
+                self._sweep(level, b, x)
             return x
-        out, scratch = level.buffers
-        np.multiply(b, _REST, out=out)  # b - diagonal x
-        engine.add_neighbours(level.right, level.down, x, out, scratch)
-        _add_blocks(self._cycle(depth + 1, _sum_blocks(out)), x)
-        _sweep(level, b, x)
+
+        def leave(part: slice) -> None:
+            out = np.multiply(b[part], _REST, out=level.out[part])  # b - diagonal x
+            level.add_neighbours(x, out, part.start)
+
+        self._crew.in_lines(leave, x.size)
+        coarse = self._levels[depth + 1].shape
+        below = self._cycle(depth + 1, _sum_blocks(level.out.reshape(level.shape)).reshape(-1))
+        _add_blocks(below.reshape(coarse), x.reshape(level.shape))
+        self._sweep(level, b, x)
         return x
+
+    def _sweep(self, level: _Level, b: Array, x: Array) -> None:
+        """Smooth once: ``x + damping (b - A x) / diagonal``."""
+
+        def pull(part: slice) -> None:
+            out = level.out[part]
+            out[...] = b[part]
+            level.add_neighbours(x, out, part.start)
+            out *= level.inverse[part]
+
+        def move(part: slice) -> None:
+            here = x[part]
+            here *= _REST
+            here += level.out[part]
+
+        self._crew.in_lines(pull, x.size)
+        self._crew.in_lines(move, x.size)
 
     def precondition(self, b: Array) -> Array:
         """Return ``A^-1 b`` after one V-cycle."""
-        return self._cycle(0, b)
+        return self._cycle(0, b.reshape(-1)).reshape(b.shape)
 
     def solve(self, b: Array, steps: int) -> Array:
         """Return an approximate ``A^-1 b`` after ``steps`` preconditioned conjugate-gradient steps."""
-        return conjugate_gradients(self.multiply, self.precondition, b, steps)
+        return conjugate_gradients(self.multiply, self.precondition, b, steps, self._crew)
 
 
 def conjugate_gradients(
-    multiply: Callable[[Array], Array], precondition: Callable[[Array], Array], b: Array, steps: int
+    multiply: Callable[[Array], Array],
+    precondition: Callable[[Array], Array],
+    b: Array,
+    steps: int,
+    crew: engine.Crew = engine.ALONE,
 ) -> Array:
     """Return an approximate solution of ``A x = b``; both functions must be symmetric and positive."""
     x = np.zeros_like(b)
     residual = b.copy()
     z = precondition(residual)
     direction = z.copy()
-    rz = _dot(residual, z)
+    rz = _dot(residual, z, crew)
     for step in range(steps):
         a_direction = multiply(direction)
-        curvature = _dot(direction, a_direction)
+        curvature = _dot(direction, a_direction, crew)
         if not curvature > 0 or not rz > 0:
             break
         alpha = np.float32(rz / curvature)
-        x += alpha * direction
+        _add(x, alpha, direction, crew)
         if step + 1 == steps:
             break
-        residual -= alpha * a_direction
+        _add(residual, -alpha, a_direction, crew)
         z = precondition(residual)
-        rz_new = _dot(residual, z)
+        rz_new = _dot(residual, z, crew)
         direction *= np.float32(rz_new / rz)
         direction += z
         rz = rz_new
     return x
 
 
-def _sweep(level: _Level, b: Array, x: Array) -> None:
-    """Smooth once: ``x + damping (b - A x) / diagonal``."""
-    out, scratch = level.buffers
-    np.copyto(out, b)
-    engine.add_neighbours(level.right, level.down, x, out, scratch)
-    out *= level.inverse
-    x *= _REST
-    x += out
+def _add(x: Array, factor: np.float32, y: Array, crew: engine.Crew) -> None:
+    """Add ``factor`` times ``y`` to ``x``."""
+    total, other = x.reshape(-1), y.reshape(-1)
+
+    def add(part: slice) -> None:
+        total[part] += factor * other[part]
+
+    crew.in_lines(add, total.size)
 
 
-def _dot(a: Array, b: Array) -> float:
+def _dot(a: Array, b: Array, crew: engine.Crew) -> float:
     # Rows in pairs (NumPy's way) in float32, then in float64.
-    return float(np.sum(np.sum(a * b, axis=-1), dtype=np.float64))
+    one, two = a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1])
+    sums = np.empty(len(one), np.float32)
+
+    def fill(rows: slice) -> None:
+        np.sum(one[rows] * two[rows], axis=-1, out=sums[rows])
+
+    crew.in_bands(fill, one.shape)
+    return float(np.sum(sums.reshape(a.shape[:-1]), dtype=np.float64))
 
 
 def _add_blocks(coarse: Array, x: Array) -> None:

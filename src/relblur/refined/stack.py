@@ -123,14 +123,14 @@ class ResidualStack:
         t0 = np.float32(np.arcsinh(self.s_levels[0] / SOFTENING))
         return np.asarray(np.float32(SOFTENING) * np.sinh(level * np.float32(STEP) + t0))
 
-    def evaluate(self, s: Array) -> tuple[Array, Array]:
-        """Return ``e`` and ``D = -de/ds``, each (channels, H, W), at a map ``s``."""
-        e, de = engine.interpolate(self.residuals, self.level_of(s), self.crew)
+    def evaluate(self, s: Array, level: Array, top: int = 0) -> tuple[Array, Array]:
+        """Return ``e`` and ``D = -de/ds``, each (channels, rows, W), at the rows from ``top`` on of a map ``s``."""
+        e, de = engine.interpolate(self.residuals, level, top)
         return e, np.asarray(de / (np.float32(-STEP) * relative_scale(s)))
 
-    def residual(self, s: Array) -> Array:
+    def residual(self, s: Array, top: int = 0) -> Array:
         """Return ``e`` alone."""
-        return engine.interpolate_value(self.residuals, self.level_of(s), self.crew)
+        return engine.interpolate_value(self.residuals, self.level_of(s), top)
 
     def table(self, values: NDArray[np.float64], level: Array) -> Array:
         """Read a table over the levels (or finer, evenly from the first to the last) at fractional levels, linearly."""

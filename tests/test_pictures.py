@@ -1,0 +1,107 @@
+"""Pictures for people: colours, ticks, sizes, and no slow imports on the way."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from relblur.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
+from relblur.pictures import Panel, panels_picture
+from relblur.results import Flag
+
+
+@pytest.mark.parametrize(
+    ("name", "theirs"),
+    [
+        ("viridis", "viridis"),
+        ("viridis_backwards", "viridis_r"),
+        ("magma", "magma"),
+        ("inferno", "inferno"),
+        ("cividis", "cividis"),
+        ("grey", "gray"),
+        ("blue_red", "RdBu_r"),
+        ("pink_green", "PiYG"),
+    ],
+)
+def test_the_scales_are_those_of_matplotlib(name, theirs):
+    from matplotlib import colormaps
+
+    wanted = colormaps[theirs](np.arange(256), bytes=True)[:, :3].astype(int)
+    assert np.abs(ColourScale(0, 1, name).colours.astype(int) - wanted).max() <= 1
+
+
+def test_values_beyond_the_ends_take_the_colours_of_the_ends_and_nan_is_grey():
+    scale = ColourScale(-1.0, 1.0, "blue_red")
+    picture = scale.apply(np.array([[-np.inf, -5.0, -1.0, 0.0, 1.0, 5.0, np.nan]]))
+    assert (picture[0, [1, 2]] == scale.colours[0]).all()
+    assert (picture[0, [4, 5]] == scale.colours[255]).all()
+    assert (picture[0, [0, 6]] == rgb("#9a9a9a")).all()
+    assert (picture[0, 3] == scale.colours[128]).all()
+
+
+def test_a_map_of_both_signs_gets_a_scale_with_zero_in_the_middle():
+    both, one = np.linspace(-2, 1, 1000)[None], np.linspace(0, 2, 1000)[None]
+    assert scale_for(both, "sigma").low == -scale_for(both, "sigma").high
+    assert scale_for(one, "sigma").low == 0
+    assert scale_for(np.full((3, 3), np.nan), "stderr").high == 1
+    assert scale_for(np.zeros((3, 3)), "error").high > 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "texts"),
+    [
+        (0.0, 1.0, 5, ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]),
+        (-1.51, 1.51, 8, ["-1.5", "-1.0", "-0.5", "0.0", "0.5", "1.0", "1.5"]),
+        (1.204, 1.2152, 5, ["1.2050", "1.2075", "1.2100", "1.2125", "1.2150"]),
+        (0.0, 7e-8, 4, ["0", "2e-08", "4e-08", "6e-08"]),
+        (0.0, 3.0, 3, ["0", "1", "2", "3"]),
+    ],
+)
+def test_ticks_are_round_numbers(low, high, most, texts):
+    ticks = tick_labels(low, high, most)
+    assert [text for _, text in ticks] == texts
+    assert all(low - 1e-9 <= value <= high + 1e-9 for value, _ in ticks)
+    assert [value for value, _ in ticks] == pytest.approx([float(text) for text in texts])
+
+
+def test_the_later_of_two_flags_shows_and_both_are_counted():
+    flags = np.array([[0, int(Flag.CLIPPED), int(Flag.CLIPPED | Flag.FILLED), 0]], np.uint8)
+    picture = flag_colours(flags)
+    assert (picture[0, 0] == rgb("#f2f2f2")).all()
+    assert (picture[0, 1] == rgb("#e7298a")).all()
+    assert (picture[0, 2] == rgb("#74c476")).all()
+    shares = {name: share for name, _, share in flag_shares(flags)}
+    assert shares == {"no flag": 0.5, "clipped": 0.5, "filled": 0.25}
+
+
+@pytest.mark.parametrize("shape", [(60, 90), (1, 200), (200, 1), (7, 7)])
+def test_a_panel_shows_its_map_whole_and_upright(tmp_path, shape):
+    from PIL import Image
+
+    values = np.zeros(shape)
+    values[shape[0] // 2 :, shape[1] // 2 :] = 1.0
+    path = tmp_path / "sheet.png"
+    panels_picture(path, [Panel("map", values, "error", 1.0), Panel("photo", values)], heading="heading")
+    sheet = np.asarray(Image.open(path))
+    bright, dark = ColourScale(0, 1, "inferno").colours[[255, 0]].astype(int)
+    assert 429 * 0.3 < sheet.shape[0] < 429 * 2.3
+    rows, columns = np.nonzero((np.abs(sheet[:, :430].astype(int) - bright) < 8).all(axis=2))
+    assert rows.size  # the lower right part, in the first panel's half of the sheet
+    if min(shape) > 1:
+        dark_rows, dark_columns = np.nonzero((np.abs(sheet[:, 14:430].astype(int) - dark) < 8).all(axis=2))
+        assert rows.mean() > dark_rows.mean()
+        assert columns.mean() > 14 + dark_columns.mean()
+
+
+def test_panels_need_neither_matplotlib_nor_scipy(tmp_path):
+    code = (
+        "import sys, numpy as np; from relblur.pictures import Panel, panels_picture; z = np.ones((20, 30)); "
+        f"panels_picture({str(tmp_path / 'a.png')!r}, [Panel('a', z), Panel('b', z, 'sigma'), "
+        "Panel('c', z.astype(np.uint8), 'flags')]); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"matplotlib", "scipy"} & set(done.stdout.split())
+    assert (tmp_path / "a.png").exists()
