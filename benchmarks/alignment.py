@@ -129,7 +129,7 @@ def measure(names: list[str], blurs: list[str]) -> tuple[dict[str, Any], dict[st
     ]
     print("| **largest** | " + " | ".join(largest) + " |")
     print(
-        f"\nError of the exposure fit after alignment (gain {GAIN:g}, offset {OFFSET:g}): gain in % / offset in 1e-3 of full scale\n"
+        f"\nExposure found after alignment (gain {GAIN:g}, offset {OFFSET:g}): error of gain in % / of offset in 1e-3\n"
     )
     print("| photograph | " + " | ".join(f"blur {b}" for b in blurs) + " |\n|---|" + "---|" * len(blurs))
     for name, row in exposure_rows.items():
@@ -139,7 +139,7 @@ def measure(names: list[str], blurs: list[str]) -> tuple[dict[str, Any], dict[st
 
 
 def half_a_pixel_on(image: np.ndarray) -> np.ndarray:
-    """Return an image moved by half a pixel both ways, exactly: mirrored, so that it repeats, and in the Fourier domain."""
+    """Return an image moved by half a pixel both ways, exactly: in the Fourier domain, mirrored so that it repeats."""
     wide = np.pad(image, [(0, n) for n in image.shape], mode="symmetric")
     moved = np.fft.ifft2(ndimage.fourier_shift(np.fft.fft2(wide), (0.5, 0.5))).real
     return moved[: image.shape[0], : image.shape[1]]

@@ -29,6 +29,9 @@ PREFILTER = 1.0
 #: The map of s is smoothed by this, px: it has to be right on average, not at edges.
 SMOOTHING = 6.0
 
+#: Pixels that see what is not usable are not compared: as many times the blur.
+REACH = 3.0
+
 
 @dataclass(frozen=True)
 class EqualBlur:
@@ -76,7 +79,7 @@ def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
 def _without_reach(usable: BoolArray, sigma: FloatArray) -> BoolArray:
     import cv2
 
-    if usable.all():
-        return usable
-    distance = cv2.distanceTransform(usable.astype(np.uint8), cv2.DIST_L2, 5)
-    return usable & (distance > 2 + 2 * sigma)
+    # Beyond the border images are mirrored, which is not what the lens blurred into the picture there.
+    framed = np.pad(usable.astype(np.uint8), 1)
+    distance = cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
+    return usable & (distance > np.minimum(2 + REACH * sigma, min(usable.shape) / 8))
