@@ -33,8 +33,9 @@ LEAVE_BELOW_PX = 0.05
 #: difference that grows from the middle of an evenly textured frame is then below 0.05 px in its corners.
 SIMPLER_WITHIN_PX = 0.03
 
-#: An affine motion is taken if it differs by more than this from the nearest similarity, px, on the same average.
-AFFINE_FROM_PX = 0.1
+#: An affine motion is taken if it differs by more than this from the nearest similarity, px, on the same average:
+#: below, pairs of photographs were re-made worse by it as often as better (docs/photographs.md).
+AFFINE_FROM_PX = 0.3
 
 #: Two images of one scene correlate by at least this at low resolution once aligned.
 LEAST_CORRELATION = 0.5
@@ -91,12 +92,6 @@ class Motion:
             turn = np.degrees(np.arctan2(self.transform[1, 0] - self.transform[0, 1], np.trace(self.transform[:2, :2])))
             text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
         return f"{text} ({self.model})"
-
-    def at_resolution(self, factor: int) -> Motion:
-        """Return the same motion for images of which every ``factor``-th row and column is kept."""
-        transform = self.transform.copy()
-        transform[:2, 2] /= factor
-        return Motion(transform, self.model, self.largest_px / factor, self.correlation)
 
     def resample(self, image: AnyArray) -> AnyArray:
         """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken."""
@@ -169,9 +164,9 @@ def align(
     first, second : (H, W) arrays, or colour with ``channel_axis``
         In any order; ``second`` is brought onto ``first``.
     model : {"auto", "translation", "similarity", "affine"}
-        How the two may differ. ``"auto"`` takes the simplest that is right to a few
-        hundredths of a pixel, and changes nothing if the two are aligned already. Focus
-        breathing is a similarity.
+        How the two may differ. ``"auto"`` takes the simpler of translation and similarity
+        (focus breathing) that is right to a few hundredths of a pixel, an affine motion only
+        if that differs clearly, and changes nothing if the two are aligned already.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
