@@ -83,7 +83,7 @@ def test_a_clear_affine_motion_is_found_without_being_asked_for(scene):
 def test_texture_at_the_border_does_not_pull(scene, shift):
     """As on a night photograph: dark above, all there is to see runs out of the frame below."""
     rows = np.linspace(0, 1, scene.shape[0])[:, None]
-    night = 0.02 + np.where(rows > 0.75, scene, 0.0) * (4 * (rows - 0.75)).clip(0, 1) ** 2 * 3
+    night = 0.02 + scene * (2.5 * (rows - 0.6)).clip(0, 1) ** 2
     sharp, blurred = synth.pair(night, np.full(scene.shape, 2.0))
     rng = np.random.default_rng(0)
     moving = about_the_middle(shift=shift)

@@ -51,6 +51,11 @@ COARSE_PIXELS = 20_000
 DOUBLE_BELOW = 16_000_000
 
 _STEPS = 50
+
+#: The comparison at equal blur is made again from where it led to, if it led further than this, px on the average
+#: over the texture: blur that was measured on a badly aligned pair is wrong itself.
+SETTLED_PX = 0.1
+_ROUNDS = 3
 _PAD = 16
 
 
@@ -200,13 +205,17 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
         correlation = _correlation(_band(one), _band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
-    warp, correlation, information = _without_blur(one, two, mask, warp, translation=model == "translation")
+    for _ in range(_ROUNDS):
+        start = warp
+        warp, correlation, information = _without_blur(one, two, mask, start, translation=model == "translation")
+        chosen, warp = _simplest(warp, model, information, factor)
+        if factor * _size(warp - start, information) < SETTLED_PX:
+            break
     if correlation < LEAST_CORRELATION:
         raise AlignmentError(
             f"first and second do not show the same scene (correlation {correlation:.2f} at best, "
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
-    chosen, warp = _simplest(warp, model, information, factor)
     return _motion(warp, chosen, factor, shape, correlation, warp)
 
 
@@ -339,8 +348,7 @@ def _simplest(warp: AnyArray, model: str, information: FloatArray, factor: int) 
     motions = {"none": still, "translation": shift, "similarity": similar, "affine": found}
 
     def apart_px(one: str, two: str) -> float:
-        change = motions[one] - motions[two]
-        return factor * float(np.sqrt(change @ information @ change))
+        return factor * _size(motions[one] - motions[two], information)
 
     if model == "auto":
         model = "affine" if apart_px("affine", "similarity") > AFFINE_FROM_PX else "similarity"
@@ -352,6 +360,11 @@ def _simplest(warp: AnyArray, model: str, information: FloatArray, factor: int) 
 #: What may change in (a, b, x, c, d, y) of a warp.
 _SHIFTS = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]])
 _SIMILARITIES = np.vstack([_SHIFTS, [[1, 0, 0, 0, 1, 0], [0, -1, 0, 1, 0, 0.0]]])
+
+
+def _size(change: AnyArray, information: FloatArray) -> float:
+    """Return how much a change of a warp moves the texture, px on the average."""
+    return float(np.sqrt(change.ravel() @ information @ change.ravel()))
 
 
 def _nearest(warp: FloatArray, still: FloatArray, basis: FloatArray, information: FloatArray) -> FloatArray:
