@@ -359,7 +359,7 @@ def _simplest(warp: AnyArray, model: str, information: FloatArray, factor: int) 
 
 #: What may change in (a, b, x, c, d, y) of a warp.
 _SHIFTS = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]])
-_SIMILARITIES = np.vstack([_SHIFTS, [[1, 0, 0, 0, 1, 0], [0, -1, 0, 1, 0, 0.0]]])
+_SIMILARITIES = np.vstack([_SHIFTS, np.array([[1, 0, 0, 0, 1, 0], [0, -1, 0, 1, 0, 0.0]])])
 
 
 def _size(change: AnyArray, information: FloatArray) -> float:
