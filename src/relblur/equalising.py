@@ -64,7 +64,8 @@ def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
         choose_engine("auto"),
         usable,
     )
-    weight = usable / (fit.stderr**2 + 0.05 * fit.s**2 + 1e-4)
+    # The same for every s: weights that fall with it would favour what noise makes of flat areas, no blur.
+    weight = usable / (fit.stderr**2 + 0.01)
     weight[~np.isfinite(weight)] = 0
     mass = cv2.GaussianBlur(weight, (0, 0), SMOOTHING)
     s = cv2.GaussianBlur(weight * fit.s, (0, 0), SMOOTHING) / np.maximum(mass, 1e-12)
