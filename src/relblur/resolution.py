@@ -91,7 +91,7 @@ def _largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None) ->
     small_usable = inside.reshape(shape[0], step, shape[1], step).all(axis=(1, 3))
     if min(shape) < 9 or not small_usable.any():
         return None
-    exposure = find_exposure(one[:, :, None], two[:, :, None], small_usable, rough=True)
+    exposure = find_exposure(one[:, :, None], two[:, :, None], np.asarray(small_usable), rough=True)
     if abs(float(exposure.gain[0]) - 1) > GROSS_GAIN:
         two = exposure.apply(two[:, :, None])[:, :, 0]
     found = estimate_blur(one, two, method="window", valid=small_usable, engine="opencv")
