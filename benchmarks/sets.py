@@ -1,19 +1,27 @@
 """Photographed pairs of seven data sets through the whole chain, and whether each step pays for itself.
 
-    python benchmarks/sets.py [--data DIR] [--quick] [--whole] [--ablate N] [--sets NAME ...] [--sheets DIR]
+    python benchmarks/sets.py [--data DIR] [--quick] [--whole] [--side PX] [--ablate N] [--sets NAME ...]
+    python benchmarks/sets.py --command [--sheets DIR] [--data DIR] [--quick] [--sets NAME ...]
 
-Every pair is run with the defaults of the command line; it gives a map or a refusal, which is
-printed. For colour pairs `explained` is printed: sigma from green, the share of the red and blue
+The first form prints `explained` for colour pairs: sigma from green, the share of the red and blue
 differences explained, with every step on, and with each off. The score is taken on the aligned,
 exposure-matched light in every column, so that they compare the same thing: a step that is off is
 off for the estimate only. A refusal counts as no map, not as a zero. Only the middle 256 x 256
-pixels are used unless --whole is given, and --ablate N switches steps off for the first N pairs of a
-set only: six estimates a pair take time.
+pixels (--side) are used unless --whole is given, and --ablate N scores N pairs of a set only, spread
+evenly over it: six estimates a pair take time.
+
+The second form runs every pair exactly as `relblur estimate` does with no options, files written
+and all, and prints its size, the decimation chosen, what was found, the share answered and the
+seconds, or the refusal. --sheets writes a picture of each set's photographs and maps.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
+import json
+import tempfile
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -21,9 +29,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 import machine
-from relblur import BlurMap, RelblurError, estimate_blur, resynthesize
+from relblur import BlurMap, RelblurError, estimate_blur, imread, load, resynthesize
+from relblur.cli.estimating import estimate
 from relblur.comparable import match_pair, noise_of
 from relblur.evaluate import observed_blurrier
 from relblur.pairs import FilePair, read_light_pair
@@ -95,11 +105,68 @@ def explained(green: BlurMap, pair: FilePair) -> float:
     return float(1 - np.where(known, left, difference)[use].sum() / difference[use].sum())
 
 
-def run_set(data: Path, name: str, quick: bool, sheets: Path | None, side: int, ablate: int) -> dict[str, Any]:
+def as_the_command(first: Path, second: Path, folder: Path) -> dict[str, Any]:
+    """Run `relblur estimate FIRST SECOND -o FOLDER` in this process: its summary, or why it refused."""
+    said, result = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(result):
+        try:
+            estimate(first, second, folder, as_json=True)
+        except typer.Exit as end:
+            return {"refused": said.getvalue().strip().splitlines()[-1], "exit": end.exit_code}
+    return json.loads(result.getvalue())
+
+
+def command_row(label: str, summary: dict[str, Any]) -> list[str]:
+    """Return the cells of one pair."""
+    if "refused" in summary:
+        return [label, "refused", "", summary["refused"], "", "", ""]
+    notes = {kind.strip(): text.strip() for kind, _, text in (note.partition(":") for note in summary["notes"])}
+    settings = summary["settings"]
+    percentiles = summary["sigma_px_percentiles"] or {}
+    blur = "/".join(f"{value:+.1f}" for value in percentiles.values())
+    found = f"{notes.get('alignment', '')}; {notes.get('exposure', '')}"
+    answered = f"{summary['answered_fraction']:.0%}"
+    return [label, settings["full_size"], str(settings["decimate"]), found, blur, answered, f"{summary['seconds']:.1f}"]
+
+
+def run_commands(data: Path, names: list[str], quick: bool, sheets: Path | None) -> dict[str, Any]:
+    """Run every pair of the sets as the command line does."""
+    result: dict[str, Any] = {}
+    for name in names:
+        print(f"\n{name}\n\n| pair | size | decimated by | found | sigma, px (5/50/95 %) | answered | s |")
+        print("|---|---|---|---|---|---|---|")
+        rows = result[name] = {}
+        panels: list[Panel] = []
+        for label, first, second in pairs_of(data, name, quick):
+            with tempfile.TemporaryDirectory() as folder:
+                rows[label] = as_the_command(first, second, Path(folder))
+                print("| " + " | ".join(command_row(label, rows[label])) + " |", flush=True)
+                if sheets is not None and "refused" not in rows[label]:
+                    found = load(Path(folder) / "blur_map.npz")
+                    pictures = [imread(path, linear=False) for path in (first, second)]
+                    panels += [
+                        Panel(f"{name} {label}{end}", _thumbnail(p)) for p, end in zip(pictures, "ab", strict=True)
+                    ]
+                    panels.append(Panel("sigma (px)", _thumbnail(found.sigma), "sigma"))
+        refused = sum("refused" in row for row in rows.values())
+        print(f"\n{name}: {len(rows)} pairs, {len(rows) - refused} maps, {refused} refused", flush=True)
+        if sheets is not None and panels:
+            sheets.mkdir(parents=True, exist_ok=True)
+            panels_picture(sheets / f"{name.replace(' ', '_')}.png", panels, columns=9, panel_width=2.0)
+    return result
+
+
+def _thumbnail(image: np.ndarray) -> np.ndarray:
+    step = max(1, max(image.shape[:2]) // 400)
+    return image[::step, ::step]
+
+
+def run_set(data: Path, name: str, quick: bool, side: int, ablate: int) -> list[dict[str, Any]]:
     factor = SETS[name][2]
     pairs: list[dict[str, Any]] = []
-    panels: list[Panel] = []
-    for label, first, second in pairs_of(data, name, quick):
+    found_pairs = list(pairs_of(data, name, quick))
+    some = np.unique(np.linspace(0, len(found_pairs) - 1, min(ablate, len(found_pairs))).round().astype(int))
+    for label, first, second in (found_pairs[index] for index in some):
         row: dict[str, Any] = {"pair": label, "explained": {}}
         pairs.append(row)
         try:
@@ -112,17 +179,15 @@ def run_set(data: Path, name: str, quick: bool, sheets: Path | None, side: int, 
         row |= {"notes": whole.notes, "answered": float(np.isfinite(found.sigma).mean())}
         row["median_sigma"] = float(np.nanmedian(np.abs(found.sigma)))
         print(f"{name} {label}: {'; '.join(whole.notes[1:])}; answered {row['answered']:.0%}", flush=True)
-        if sheets is not None:
-            panels += [Panel(f"{name} {label}", whole.first), Panel("sigma (px)", found.sigma, "sigma", 4.0)]
-        if whole.first.ndim != 3 or len(pairs) > ablate:
+        if whole.first.ndim != 3:
             continue
         for step, options in ROWS.items():
             pair = prepared(first, second, factor, options, side) if options else whole
             row["explained"][step] = explained(estimated(pair, green=True), whole)
-    if sheets is not None and panels:
-        sheets.mkdir(parents=True, exist_ok=True)
-        panels_picture(sheets / f"{name.replace(' ', '_')}.png", panels[:24], columns=6)
-    return {"pairs": pairs}
+        print(
+            "    explained: " + ", ".join(f"{step} {value:.3f}" for step, value in row["explained"].items()), flush=True
+        )
+    return pairs
 
 
 def main() -> None:
@@ -130,20 +195,26 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "../shared/data")
     parser.add_argument("--quick", action="store_true", help="two pairs of each set")
     parser.add_argument("--whole", action="store_true", help="whole pictures instead of their middles")
-    parser.add_argument("--ablate", type=int, default=10**9, help="pairs of each set to switch steps off for")
+    parser.add_argument("--side", type=int, default=256, help="side of the middles, px")
+    parser.add_argument("--ablate", type=int, default=10**9, help="pairs of each set to score, spread over it")
+    parser.add_argument("--command", action="store_true", help="every pair as the command line runs it")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--sheets", type=Path, help="folder for contact sheets (not to be committed)")
+    parser.add_argument("--sheets", type=Path, help="with --command: folder for pictures (not to be committed)")
     options = parser.parse_args()
     if not options.data.is_dir():
         print(f"no photographed pairs: {options.data} is not there; pass --data DIR")
         return
     warnings.simplefilter("ignore")
     print(machine.describe())
-    side = 10**9 if options.whole else 256
+    if options.command:
+        rows = run_commands(options.data, options.sets, options.quick, options.sheets)
+        print("\nwritten:", machine.write("sets_command", rows))
+        return
+    side = 10**9 if options.whole else options.side
     result = {}
     table = ["| set | pairs | maps | refused | scored | " + " | ".join(ROWS) + " |", "|---|" + "---|" * (len(ROWS) + 4)]
     for name in options.sets:
-        rows = result[name] = run_set(options.data, name, options.quick, options.sheets, side, options.ablate)["pairs"]
+        rows = result[name] = run_set(options.data, name, options.quick, side, options.ablate)
         refused = sum("refused" in row for row in rows)
         scored = [row["explained"] for row in rows if row["explained"]]
         cells = [f"{np.mean([one[step] for one in scored]):.3f}" if scored else "-" for step in ROWS]

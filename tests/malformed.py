@@ -7,10 +7,12 @@ written: what claims to be huge is a few hundred kilobytes at most.
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import socket
 import struct
+import zipfile
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -103,6 +105,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
     yield from _bad_npy()
     yield from _bad_hdr()
     yield from _not_images()
+    yield from _bad_npz()
 
 
 def _truncated(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
@@ -262,6 +265,97 @@ def _bad_npy() -> Iterator[tuple[str, bytes]]:
         _npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, ), }", b"cos\nsystem\n(S'touch hacked'\ntR."),
     )
     yield "npy_all_nan.npy", _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }", b"\0\0\xc0\x7f" * 16)
+
+
+def _npz(entries: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def _npz_bomb(name: str, member: str, shape: str, megabytes: int) -> tuple[str, bytes]:
+    """An archive of one good description and one member that unpacks to a great many zeros."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        if member != "metadata.npy":
+            archive.writestr("metadata.npy", _map_entries()["metadata.npy"])
+        with archive.open(member, "w", force_zip64=True) as entry:
+            entry.write(_npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"))
+            for _ in range(megabytes):
+                entry.write(bytes(10**6))
+    return name, stream.getvalue()
+
+
+def _map_entries(kind: str = "BlurMap") -> dict[str, bytes]:
+    """The entries of a good file of a map, to be spoilt."""
+    camera = {"focus_first_m": 1.0, "focus_second_m": 2.0, "coc_constant_px_m": 20.0, "blur_constant": 0.25}
+    names = {"BlurMap": ("variance_difference", "variance_stderr"), "DepthMap": ("depth_m", "depth_stderr_m")}[kind]
+    arrays: dict[str, np.ndarray] = {name: np.ones((6, 8)) for name in names}
+    arrays |= {"flags": np.zeros((6, 8), np.uint8), "sharper": np.ones((6, 8), np.int8)}
+    arrays["metadata"] = np.array(
+        json.dumps({"format": f"relblur.{kind}", "format_version": 1, "settings": {}, "camera": camera})
+    )
+    made = {}
+    for name, array in arrays.items():
+        stream = io.BytesIO()
+        np.save(stream, array)
+        made[f"{name}.npy"] = stream.getvalue()
+    return made
+
+
+def _bad_npz() -> Iterator[tuple[str, bytes]]:
+    """Files of results, read back by ``relblur.load``."""
+
+    def header(kind: str, shape: str, data: bytes = bytes(384)) -> bytes:
+        return _npy(f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}, }}", data)
+
+    def described(text: str) -> bytes:
+        stream = io.BytesIO()
+        np.save(stream, np.array(text))
+        return stream.getvalue()
+
+    for result, main in (("BlurMap", "variance_difference.npy"), ("DepthMap", "depth_m.npy")):
+        good = _map_entries(result)
+        whole = _npz(good)
+        for share in (0.1, 0.5, 0.9):
+            yield f"npz_{result}_truncated_{share}.npz", whole[: int(len(whole) * share)]
+        for number, shape in enumerate(
+            ("(1000000, 1000000)", "(9223372036854775807,)", "(20000, 20000)", "(-6, -8)", "(48,)", "()", "(6, 9)",
+             "(1, 1, 1, 1, 48)", "(0, 8)", "'six'")
+        ):  # fmt: skip
+            yield f"npz_{result}_shape_{number}.npz", _npz({**good, main: header("'<f8'", shape)})
+        for number, kind in enumerate(
+            ("'|O'", "'<c16'", "'<U5'", "'|S8'", "'<M8[s]'", "[('a', '<f4'), ('b', '<f4')]", "'|V8'", "5")
+        ):
+            yield f"npz_{result}_type_{number}.npz", _npz({**good, main: header(kind, "(6, 8)")})
+        yield (
+            f"npz_{result}_pickle.npz",
+            _npz({**good, main: header("'|O'", "(1, )", b"cos\nsystem\n(S'touch hacked'\ntR.")}),
+        )
+        yield f"npz_{result}_lacks_an_array.npz", _npz({name: good[name] for name in good if name != main})
+        yield f"npz_{result}_not_npy.npz", _npz({**good, main: b"no array at all" * 40})
+        for number, text in enumerate(
+            ("", "[]", "5", "{}", "[" * 50_000, '{"format": "relblur.NAME"}',
+             '{"format": "relblur.NAME", "format_version": "x", "settings": {}}',
+             '{"format": "relblur.NAME", "format_version": 99, "settings": {}}',
+             '{"format": "relblur.NAME", "format_version": 1, "settings": 7, "camera": {}}')
+        ):  # fmt: skip
+            entry = described(text.replace("NAME", result))
+            yield f"npz_{result}_metadata_{number}.npz", _npz({**good, "metadata.npy": entry})
+    for number, camera in enumerate(("5", "[]", "{}", '{"focus_first_m": "x", "focus_second_m": []}')):
+        text = f'{{"format": "relblur.DepthMap", "format_version": 1, "settings": {{}}, "camera": {camera}}}'
+        yield f"npz_camera_{number}.npz", _npz({**_map_entries("DepthMap"), "metadata.npy": described(text)})
+    yield "npz_lzma.npz", _npz(_map_entries(), zipfile.ZIP_LZMA)[:-60]
+    yield "npz_empty.npz", _npz({})
+    yield "npz_metadata_only.npz", _npz({"metadata.npy": described("{}")})
+    yield "npz_metadata_numbers.npz", _npz({"metadata.npy": header("'<f8'", "(6, 8)")})
+    yield "npz_many_entries.npz", _npz({**_map_entries(), **{f"a{n}.npy": b"" for n in range(20_000)}})
+    yield _npz_bomb("npz_bomb_agreed.npz", "variance_difference.npy", "(10000, 10000)", 800)
+    yield _npz_bomb("npz_bomb_small_shape.npz", "variance_difference.npy", "(6, 8)", 300)
+    yield _npz_bomb("npz_bomb_other_name.npz", "unused.npy", "(10000, 10000)", 800)
+    yield _npz_bomb("npz_bomb_metadata.npz", "metadata.npy", "(10000, 10000)", 300)
 
 
 def _bad_hdr() -> Iterator[tuple[str, bytes]]:

@@ -68,6 +68,32 @@ def test_motion_is_found_to_a_twentieth_of_a_pixel_whatever_the_blur(scene, mode
     assert_array_equal(result.first, first)
 
 
+def test_a_clear_affine_motion_is_found_without_being_asked_for(scene):
+    moving = about_the_middle(shift=(1.3, -0.7))
+    moving[:2, :2] = [[1.012, 0.004], [0.002, 0.994]]
+    moving[:2, 2] += (np.eye(2) - moving[:2, :2]) @ ((np.array(SHAPE) - 1) / 2)
+    sharp, blurred = synth.pair(scene, synth.ramp(scene.shape, 1.0, 2.0))
+    first, second = seen(sharp, np.eye(3)), seen(blurred, moving)
+    result = align(first, second)
+    assert result.motion.model == "affine"
+    assert worst_px(result.motion.transform, np.linalg.inv(moving)) < 0.05
+
+
+@pytest.mark.parametrize("shift", [(1.3, -0.7), (-9.6, 12.2)])
+def test_texture_at_the_border_does_not_pull(scene, shift):
+    """As on a night photograph: dark above, all there is to see runs out of the frame below."""
+    rows = np.linspace(0, 1, scene.shape[0])[:, None]
+    night = 0.02 + scene * (2.5 * (rows - 0.6)).clip(0, 1) ** 2
+    sharp, blurred = synth.pair(night, np.full(scene.shape, 2.0))
+    rng = np.random.default_rng(0)
+    moving = about_the_middle(shift=shift)
+    first = seen(sharp, np.eye(3)) + rng.normal(0, 0.003, SHAPE)
+    second = 1.08 * seen(blurred, moving) + 0.01 + rng.normal(0, 0.003, SHAPE)
+    result = align(first, second)
+    assert result.motion.model == "translation"
+    assert worst_px(result.motion.transform, np.linalg.inv(moving)) < 0.05
+
+
 def test_aligned_images_are_left_untouched(scene):
     first, second = synth.pair(seen(scene, np.eye(3)), synth.ramp(SHAPE, 1, 2))
     result = align(first, second)
@@ -168,10 +194,3 @@ def test_inputs_are_not_written_to(scene):
     for image in (first, second):
         image.setflags(write=False)
     align(first, second)
-
-
-def test_motion_at_another_resolution_is_the_same_motion():
-    transform = about_the_middle(scale=1.01, shift=(3.0, -2.0))
-    reduced = Motion(transform, "similarity", 4.0, 1.0).at_resolution(4).transform
-    point = np.array([10.0, 20.0, 1.0])
-    assert_allclose((reduced @ point)[:2], (transform @ (point * [4, 4, 1]))[:2] / 4)

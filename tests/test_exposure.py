@@ -42,6 +42,14 @@ def test_gain_and_offset_are_found_in_spite_of_blur(scene, blur, gain, offset):
     assert "second multiplied by" in match.describe()
 
 
+def test_noise_in_flat_areas_does_not_count_for_no_blur():
+    """Coins on a cloth: between them noise alone is left, which looks equally sharp in both."""
+    from skimage import data
+
+    first, second = pair_of(0.85 * (data.coins() / 255.0) ** 2.2, (2, 2), 1.08, 0.01)
+    assert match_exposure(first, second).exposure.gain[0] == pytest.approx(1 / 1.08, rel=0.001)
+
+
 def test_ten_percent_of_gain_do_not_become_blur(scene):
     first, second = pair_of(scene, (1, 2), 1.1)
     truth = synth.ramp(SHAPE, 1, 2)

@@ -37,6 +37,15 @@ def blur_map():
     return BlurMap(s, stderr, rng.integers(0, 127, (6, 8)), np.sign(np.nan_to_num(s)), settings)
 
 
+def test_a_large_map_without_an_answer_is_no_bomb(tmp_path):
+    """It shrinks by more than 200, which a map of a photograph never does."""
+    nothing = np.full((2000, 2000), np.nan)
+    BlurMap(nothing, nothing, np.ones(nothing.shape, np.uint8), np.zeros(nothing.shape, np.int8), {}).save(
+        tmp_path / "m.npz"
+    )
+    assert np.isnan(load(tmp_path / "m.npz").sigma).all()
+
+
 # Images
 
 

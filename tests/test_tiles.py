@@ -83,6 +83,31 @@ def test_local_methods_are_equal_to_the_bit(photograph, case, method, request):
     assert (whole.flags & np.uint8(Flag.CLIPPED)).any()
 
 
+@pytest.mark.parametrize("case", ["colour", "grey", "valid", "turned"])
+def test_compiled_windows_are_equal_to_single_precision(photograph, case, request):
+    options = {**CASES[case], "engine": "numba", "method": "window"}
+    first, second, _ = photograph
+    if options.pop("turned", False):
+        first, second = first.transpose(1, 0, 2), second.transpose(1, 0, 2)
+    if "channel_axis" not in options:
+        first, second = first[:, :, 1], second[:, :, 1]
+    if options.get("valid"):
+        options["valid"] = np.random.default_rng(1).random(first.shape[:2]) > 0.001
+    whole = estimate_blur(first, second, **options)
+    request.getfixturevalue("small_tiles")
+    cut = estimate_blur(first, second, **options)
+    assert cut.settings["tiles"] >= 3
+    assert cut.settings["engine"] == whole.settings["engine"] == "numba"
+    # A pixel in a thousand may sit on the edge of a decision and fall to the other side.
+    assert (np.isnan(cut.sigma) == np.isnan(whole.sigma)).mean() > 0.999
+    known = np.isfinite(whole.sigma) & np.isfinite(cut.sigma)
+    assert known.mean() > 0.2
+    apart = np.abs(cut.variance_difference - whole.variance_difference)[known] / whole.variance_stderr[known]
+    assert np.percentile(apart, 99.9) < 1e-3  # of a standard error
+    assert (cut.flags == whole.flags).mean() > 0.999
+    assert (cut.sharper == whole.sharper).mean() > 0.999
+
+
 def test_gaps_wider_than_a_margin_make_no_difference(photograph, request):
     first = photograph[0][:, :, 1] / 255.0
     second = photograph[1][:, :, 1] / 255.0

@@ -29,8 +29,13 @@ __all__ = ["Alignment", "Motion", "align", "find_motion"]
 #: Motion of less than this everywhere in the frame is left alone, px.
 LEAVE_BELOW_PX = 0.05
 
-#: A simpler motion is preferred if it differs by less than this anywhere, px.
-SIMPLER_WITHIN_PX = 0.05
+#: A simpler motion is preferred if it differs by less than this, px, on the average over the texture. A
+#: difference that grows from the middle of an evenly textured frame is then below 0.05 px in its corners.
+SIMPLER_WITHIN_PX = 0.03
+
+#: An affine motion is taken if it differs by more than this from the nearest similarity, px, on the same average:
+#: below, pairs of photographs were re-made worse by it as often as better (docs/photographs.md).
+AFFINE_FROM_PX = 0.3
 
 #: Two images of one scene correlate by at least this at low resolution once aligned.
 LEAST_CORRELATION = 0.5
@@ -43,6 +48,11 @@ WORKING_PIXELS = 1_000_000
 COARSE_PIXELS = 20_000
 
 _STEPS = 50
+
+#: The comparison at equal blur is made again from where it led to, if it led further than this, px on the average
+#: over the texture: blur that was measured on a badly aligned pair is wrong itself.
+SETTLED_PX = 0.1
+_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +93,6 @@ class Motion:
             turn = np.degrees(np.arctan2(self.transform[1, 0] - self.transform[0, 1], np.trace(self.transform[:2, :2])))
             text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
         return f"{text} ({self.model})"
-
-    def at_resolution(self, factor: int) -> Motion:
-        """Return the same motion for images of which every ``factor``-th row and column is kept."""
-        transform = self.transform.copy()
-        transform[:2, 2] /= factor
-        return Motion(transform, self.model, self.largest_px / factor, self.correlation)
 
     def resample(self, image: AnyArray) -> AnyArray:
         """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken."""
@@ -153,9 +157,9 @@ def align(
     first, second : (H, W) arrays, or colour with ``channel_axis``
         In any order; ``second`` is brought onto ``first``.
     model : {"auto", "translation", "similarity", "affine"}
-        How the two may differ. ``"auto"`` takes the simplest that is right to a few
-        hundredths of a pixel, and changes nothing if the two are aligned already. Focus
-        breathing is a similarity.
+        How the two may differ. ``"auto"`` takes the simpler of translation and similarity
+        (focus breathing) that is right to a few hundredths of a pixel, an affine motion only
+        if that differs clearly, and changes nothing if the two are aligned already.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
@@ -189,13 +193,17 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
         correlation = _correlation(_band(one), _band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
-    warp, correlation = _without_blur(one, two, mask, warp, translation=model == "translation")
+    for _ in range(_ROUNDS):
+        start = warp
+        warp, correlation, information = _without_blur(one, two, mask, start, translation=model == "translation")
+        chosen, warp = _simplest(warp, model, information, factor)
+        if factor * _size(warp - start, information) < SETTLED_PX:
+            break
     if correlation < LEAST_CORRELATION:
         raise AlignmentError(
             f"first and second do not show the same scene (correlation {correlation:.2f} at best, "
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
-    chosen, warp = _simplest(warp, model, one.shape, factor)
     return _motion(warp, chosen, factor, shape, correlation, warp)
 
 
@@ -232,8 +240,11 @@ def _start(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
 
 def _without_blur(
     first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, translation: bool
-) -> tuple[AnyArray, float]:
-    """Refine a warp on the pair after it has been aligned by it and brought to equal blur."""
+) -> tuple[AnyArray, float, FloatArray]:
+    """Refine a warp on the pair after it has been aligned by it and brought to equal blur.
+
+    Returns the warp, the correlation that it reaches, and what the picture says about each parameter.
+    """
     import cv2
 
     factor = reduction_for(first.shape, MOST_PIXELS)
@@ -244,16 +255,34 @@ def _without_blur(
     inside = Motion(matrix, "affine", 0.0, 0.0).inside(one.shape) & (good > 0.999)
     inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
     if inside.mean() < 0.05:
-        return warp, 0.0
+        return warp, 0.0, np.eye(6)
     exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, rough=True)
     equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside)
-    bands = _band(equal.first[:, :, 0].astype(np.float32)), _band(equal.second[:, :, 0].astype(np.float32))
+    bands = [_band(image[:, :, 0].astype(np.float32), equal.usable) for image in (equal.first, equal.second)]
     here = equal.usable.astype(np.uint8)
     kind = cv2.MOTION_TRANSLATION if translation else cv2.MOTION_AFFINE
     rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
     correlation = _correlation(bands[0], bands[1], here, rest)
     both = np.vstack([near, [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
-    return _scaled(both[:2], factor), correlation
+    return _scaled(both[:2], factor), correlation, _information(bands[0], here, factor)
+
+
+def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
+    """Return the metric of warps: the mean square of the motion along the gradient that a change of them makes.
+
+    Over (a, b, x, c, d, y) of a warp of images ``factor`` times as large. Weighted by the texture: where there
+    is none a wrong motion is neither seen nor does it harm. A shift of 1 px counts 1 if edges run in all directions.
+    """
+    import cv2
+
+    slopes = [cv2.Sobel(band, cv2.CV_64F, *order)[mask > 0] for order in ((1, 0), (0, 1))]
+    y, x = ((factor * place + (factor - 1) / 2).astype(np.float64) for place in np.nonzero(mask))
+    where = np.stack([x, y, np.ones_like(x)])
+    change = np.concatenate([slopes[0] * where, slopes[1] * where])
+    power = float((slopes[0] ** 2 + slopes[1] ** 2).sum()) / 2
+    flat = where @ where.T / where.shape[1]
+    # A trace of the same everywhere: edges of one direction alone would leave the motion along them free.
+    return change @ change.T / max(power, 1e-300) + 1e-3 * np.kron(np.eye(2), flat)
 
 
 def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind: int) -> AnyArray:
@@ -267,11 +296,20 @@ def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind
     return found
 
 
-def _band(image: AnyArray) -> AnyArray:
-    """Return an image without its finest detail (noise) and its slow changes (vignetting)."""
+def _band(image: AnyArray, usable: BoolArray | None = None) -> AnyArray:
+    """Return an image without its finest detail (noise) and its slow changes (vignetting), from usable pixels alone."""
     import cv2
 
-    return cv2.GaussianBlur(image, (0, 0), 1.0) - cv2.GaussianBlur(image, (0, 0), 16.0)
+    widths = (1.0, 16.0)
+    if usable is None:
+        fine, coarse = (cv2.GaussianBlur(image, (0, 0), width) for width in widths)
+    else:
+        weight = usable.astype(np.float32)
+        fine, coarse = (
+            cv2.GaussianBlur(image * weight, (0, 0), width) / np.maximum(cv2.GaussianBlur(weight, (0, 0), width), 1e-6)
+            for width in widths
+        )
+    return fine - coarse
 
 
 def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray) -> float:
@@ -290,32 +328,37 @@ def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArr
     return float((one * two).sum()) / power if power > 0 else 0.0
 
 
-def _simplest(warp: AnyArray, model: str, shape: tuple[int, int], factor: int) -> tuple[str, AnyArray]:
-    """Return the simplest motion that is allowed and as good."""
-    similar, shift = _nearest_similarity(warp, shape), _nearest_shift(warp, shape)
+def _simplest(warp: AnyArray, model: str, information: FloatArray, factor: int) -> tuple[str, AnyArray]:
+    """Return the simplest motion that is allowed and as good where the picture can tell."""
+    found = np.asarray(warp, np.float64).ravel()
+    still = np.eye(2, 3).ravel()
+    shift, similar = (_nearest(found, still, basis, information) for basis in (_SHIFTS, _SIMILARITIES))
+    motions = {"none": still, "translation": shift, "similarity": similar, "affine": found}
+
+    def apart_px(one: str, two: str) -> float:
+        return factor * _size(motions[one] - motions[two], information)
+
     if model == "auto":
-        within = SIMPLER_WITHIN_PX / factor
-        if _difference(np.eye(2, 3), shift, shape) < within and _difference(similar, shift, shape) < within:
-            return "none", np.eye(2, 3)
-        return ("translation", shift) if _difference(similar, shift, shape) < within else ("similarity", similar)
-    return model, {"translation": shift, "similarity": similar, "affine": warp}[model]
+        model = "affine" if apart_px("affine", "similarity") > AFFINE_FROM_PX else "similarity"
+        if model == "similarity" and apart_px("similarity", "translation") < SIMPLER_WITHIN_PX:
+            model = "translation" if apart_px("translation", "none") > SIMPLER_WITHIN_PX else "none"
+    return model, motions[model].reshape(2, 3)
 
 
-def _nearest_similarity(warp: AnyArray, shape: tuple[int, int]) -> AnyArray:
-    """Return the similarity that moves the frame most nearly as an affine warp does."""
-    x, y = _grid(shape)
-    moved = warp @ np.stack([x, y, np.ones_like(x)])
-    middle, goal = np.array([x.mean(), y.mean()]), moved.mean(axis=1)
-    from_, to = (x - middle[0]) + 1j * (y - middle[1]), (moved[0] - goal[0]) + 1j * (moved[1] - goal[1])
-    turn = complex((np.conj(from_) * to).sum() / (np.abs(from_) ** 2).sum())
-    matrix = np.array([[turn.real, -turn.imag], [turn.imag, turn.real]])
-    return np.column_stack([matrix, goal - matrix @ middle])
+#: What may change in (a, b, x, c, d, y) of a warp.
+_SHIFTS = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]])
+_SIMILARITIES = np.vstack([_SHIFTS, np.array([[1, 0, 0, 0, 1, 0], [0, -1, 0, 1, 0, 0.0]])])
 
 
-def _nearest_shift(warp: AnyArray, shape: tuple[int, int]) -> AnyArray:
-    x, y = _grid(shape)
-    moved = warp @ np.stack([x, y, np.ones_like(x)])
-    return np.array([[1, 0, float((moved[0] - x).mean())], [0, 1, float((moved[1] - y).mean())]])
+def _size(change: AnyArray, information: FloatArray) -> float:
+    """Return how much a change of a warp moves the texture, px on the average."""
+    return float(np.sqrt(change.ravel() @ information @ change.ravel()))
+
+
+def _nearest(warp: FloatArray, still: FloatArray, basis: FloatArray, information: FloatArray) -> FloatArray:
+    """Return the warp of fewer parameters that the picture can least tell from this one: what fitting it would give."""
+    weighted = basis @ information
+    return still + np.linalg.solve(weighted @ basis.T, weighted @ (warp - still)) @ basis
 
 
 def _difference(one: AnyArray, two: AnyArray, shape: tuple[int, int]) -> float:

@@ -224,6 +224,8 @@ class Camera:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], source: str = "the camera") -> Camera:
         """Make a camera from a table of fields; unknown and missing ones are named."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"{source} holds {type(values).__name__}; a camera is a table of fields")
         known = [f.name for f in fields(cls)]
         unknown = [name for name in values if name not in known]
         if unknown:

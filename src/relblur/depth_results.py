@@ -13,7 +13,7 @@ from ._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
 from .camera import Camera
 from .depth_files import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
 from .errors import FileError, InputError
-from .files import PathLike, read_npz, write_image, write_npz, write_tiff
+from .files import PathLike, check_format, read_npz, write_image, write_npz, write_tiff
 
 __all__ = ["DepthMap", "read_depth_map"]
 
@@ -138,15 +138,14 @@ class DepthMap:
 def read_depth_map(path: PathLike) -> DepthMap:
     """Read a map that :meth:`DepthMap.save` wrote as ``.npz``."""
     arrays, metadata = read_npz(path)
-    if metadata.get("format") != FORMAT:
-        raise FileError(f"{path} holds {metadata.get('format')!r}, not a {FORMAT}")
-    if int(metadata.get("format_version", 0)) > FORMAT_VERSION:
-        raise FileError(f"{path} was written by a newer relblur (format {metadata['format_version']}); upgrade relblur")
+    check_format(path, metadata, FORMAT, FORMAT_VERSION)
     try:
         camera = Camera.from_dict(metadata["camera"], str(path))
         return DepthMap(arrays["depth_m"], arrays["depth_stderr_m"], arrays["flags"], camera, metadata["settings"])
     except KeyError as error:
         raise FileError(f"{path} lacks {error}; it is not a complete DepthMap, save it again") from None
+    except InputError as error:
+        raise FileError(f"{path} is not a usable DepthMap: {error}") from None
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

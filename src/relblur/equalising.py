@@ -29,6 +29,9 @@ PREFILTER = 1.0
 #: The map of s is smoothed by this, px: it has to be right on average, not at edges.
 SMOOTHING = 6.0
 
+#: Pixels that see what is not usable are not compared: as many times the blur.
+REACH = 3.0
+
 
 @dataclass(frozen=True)
 class EqualBlur:
@@ -62,7 +65,8 @@ def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
         choose_engine("auto"),
         usable,
     )
-    weight = usable / (fit.stderr**2 + 0.05 * fit.s**2 + 1e-4)
+    # The same for every s: weights that fall with it would favour what noise makes of flat areas, no blur.
+    weight = usable / (fit.stderr**2 + 0.01)
     weight[~np.isfinite(weight)] = 0
     mass = cv2.GaussianBlur(weight, (0, 0), SMOOTHING)
     s = cv2.GaussianBlur(weight * fit.s, (0, 0), SMOOTHING) / np.maximum(mass, 1e-12)
@@ -77,7 +81,7 @@ def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
 def _without_reach(usable: BoolArray, sigma: FloatArray) -> BoolArray:
     import cv2
 
-    if usable.all():
-        return usable
-    distance = cv2.distanceTransform(usable.astype(np.uint8), cv2.DIST_L2, 5)
-    return usable & (distance > 2 + 2 * sigma)
+    # Beyond the border images are mirrored, which is not what the lens blurred into the picture there.
+    framed = np.pad(usable.astype(np.uint8), 1)
+    distance = cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
+    return usable & (distance > np.minimum(2 + REACH * sigma, min(usable.shape) / 8))

@@ -88,7 +88,7 @@ def load(path: PathLike) -> BlurMap | DepthMap | FloatArray:
     """Read what :func:`save` wrote: a :class:`BlurMap` or :class:`DepthMap` from its file, otherwise an image."""
     if not is_npz(path):
         return imread(path)
-    _, metadata = read_npz(path)
+    _, metadata = read_npz(path, names=())
     return read_depth_map(path) if metadata.get("format") == DEPTH_FORMAT else read_blur_map(path)
 
 

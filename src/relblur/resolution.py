@@ -18,6 +18,7 @@ import numpy as np
 
 from ._typing import AnyArray, BoolArray, FloatArray
 from .estimate import estimate_blur
+from .exposure import find_exposure
 from .inputs import unit_float
 
 __all__ = ["Resolution", "choose_resolution"]
@@ -30,6 +31,9 @@ LEAST_BLUR_PX = 1.0
 LOOK_PIXELS = 250_000
 #: Which blur counts as the largest: single pixels may be wrong.
 LARGEST_PERCENT = 95
+#: A difference in gain beyond this is removed for the look: it would be taken for blur, or for no answer. Found
+#: without regard to the blur it is itself wrong by a few percent.
+GROSS_GAIN = 0.05
 #: A picture is not reduced below this many pixels a side.
 LEAST_SIDE = 64
 
@@ -87,6 +91,9 @@ def _largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None) ->
     small_usable = inside.reshape(shape[0], step, shape[1], step).all(axis=(1, 3))
     if min(shape) < 9 or not small_usable.any():
         return None
+    exposure = find_exposure(one[:, :, None], two[:, :, None], np.asarray(small_usable), rough=True)
+    if abs(float(exposure.gain[0]) - 1) > GROSS_GAIN:
+        two = exposure.apply(two[:, :, None])[:, :, 0]
     found = estimate_blur(one, two, method="window", valid=small_usable, engine="opencv")
     sigma = np.abs(found.sigma[np.isfinite(found.sigma)])
     return float(np.percentile(sigma, LARGEST_PERCENT)) * step if sigma.size >= 0.01 * one.size else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._typing import AnyArray, FloatArray, Int8Array, UInt8Array
 from .errors import FileError, InputError
-from .files import PathLike, read_npz, write_image, write_npz, write_tiff
+from .files import PathLike, check_format, read_npz, write_image, write_npz, write_tiff
 
 __all__ = ["BlurMap", "Flag", "PairScore"]
 
@@ -168,10 +168,7 @@ def write_16_bit(path: PathLike, quantity_px: FloatArray, meaning: str) -> None:
 def read_blur_map(path: PathLike) -> BlurMap:
     """Read a map that :meth:`BlurMap.save` wrote as ``.npz``."""
     arrays, metadata = read_npz(path)
-    if metadata.get("format") != FORMAT:
-        raise FileError(f"{path} holds {metadata.get('format')!r}, not a {FORMAT}; choose a file made by BlurMap.save")
-    if int(metadata.get("format_version", 0)) > FORMAT_VERSION:
-        raise FileError(f"{path} was written by a newer relblur (format {metadata['format_version']}); upgrade relblur")
+    check_format(path, metadata, FORMAT, FORMAT_VERSION)
     try:
         return BlurMap(
             **{name: arrays[name] for name in ("variance_difference", "variance_stderr", "flags", "sharper")},
@@ -179,6 +176,8 @@ def read_blur_map(path: PathLike) -> BlurMap:
         )
     except KeyError as error:
         raise FileError(f"{path} lacks {error}; it is not a complete BlurMap, save it again") from None
+    except InputError as error:
+        raise FileError(f"{path} is not a usable BlurMap: {error}") from None
 
 
 @dataclass(frozen=True)
