@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float32]
 
 #: Elements below which starting a thread costs more than it saves.
-WORTH_SHARING = 60_000
+WORTH_SHARING = 150_000
 
 #: Elements that NumPy works on at a time where it can.
 BAND = 16_384

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import engine
-from .sensor import Witness, judge, look, surprise
+from .sensor import Witness, judge, look, prefer, surprise
 from .stack import SOFTENING, STEP, ResidualStack, relative_scale
 
 Array = NDArray[np.float32]
@@ -203,11 +203,11 @@ def decide_noise(
     assert equal is not None
     if unequal is None or stacks is None:
         return equal
-    means = np.zeros(2)
+    found = []
     for stack in stacks():
         tables = [noise.tables(stack) for noise in (equal, unequal)]
-        means += surprise(stack, [table.own + table.passed for table in tables])
-    return unequal if means[1] < means[0] else equal
+        found.append(surprise(stack, [table.own + table.passed for table in tables]))
+    return unequal if prefer(np.mean(found, axis=0)) else equal
 
 
 def _above_rounding(variances: tuple[float, float], rounding: tuple[float, float]) -> PairNoise:

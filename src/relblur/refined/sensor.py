@@ -41,6 +41,10 @@ _LEAST = 1.3
 _TELLING = 1.5
 #: The noise of one image is not taken for less than this part of the other's, in variance: no model fits that well.
 _MOST_UNEQUAL = 100.0
+#: Bands of so many rows, one of them every so many rows, are enough to tell.
+_BAND, _EVERY = 10, 40
+#: What is the less surprising only by this much is not.
+_DOUBT = 0.005
 #: Share of the height of a parabola through three levels that its vertex is not known to.
 _APPROXIMATE = np.float32(0.005)
 #: A residual this many times its variance is a misfit of the model, whatever the noise.
@@ -100,12 +104,15 @@ def surprise(stack: ResidualStack, variances: Sequence[NDArray[np.float64]]) -> 
     that at the vertex of the parabola through three levels, which is where it is least but for a small part of the
     parabola's height.
     """
-    change: Array = engine.box(np.square(stack.residuals[:, -1] - stack.residuals[:, 0]).sum(axis=0), 5)
+    some = _bands(stack.residuals)
+    change: Array = engine.box(np.square(some[:, -1] - some[:, 0]).sum(axis=0), 5)
     textured = change >= np.median(change)
-    powers = [_power(stack, k)[textured] for k in (0, 1)]
+    inside = np.arange(len(change)) % _BAND
+    textured &= ((inside >= 2) & (inside < _BAND - 2))[:, None] | (len(change) < _EVERY)
+    powers = [_power(some, k)[textured] for k in (0, 1)]
     best = np.full((len(variances), powers[0].size), np.inf, np.float32)
     for k in range(1, len(stack.s_levels) - 1):
-        powers.append(_power(stack, k + 1)[textured])
+        powers.append(_power(some, k + 1)[textured])
         below, here, above = powers
         bend = np.maximum(below + above - 2 * here, np.float32(1e-30))
         place = np.clip((below - above) / (2 * bend), -1, 1)
@@ -117,8 +124,23 @@ def surprise(stack: ResidualStack, variances: Sequence[NDArray[np.float64]]) -> 
     return best.mean(axis=1, dtype=np.float64)
 
 
-def _power(stack: ResidualStack, k: int) -> Array:
-    return engine.box(np.square(stack.residuals[:, k]).mean(axis=0), 5)
+def prefer(surprises: NDArray[np.float64]) -> bool:
+    """Return whether the second of two noises is clearly the less surprising."""
+    return bool(surprises[1] < surprises[0] - _DOUBT)
+
+
+def _bands(residuals: Array) -> Array:
+    """Return some of the rows of a (channels, levels, H, W) stack, all if there are few."""
+    count = residuals.shape[2] // _EVERY
+    if count == 0:
+        return residuals
+    rows = residuals[:, :, : count * _EVERY].reshape(*residuals.shape[:2], count, _EVERY, -1)[:, :, :, :_BAND]
+    return np.ascontiguousarray(rows).reshape(*residuals.shape[:2], count * _BAND, -1)
+
+
+def _power(residuals: Array, k: int) -> Array:
+    squares = np.square(residuals[:, k])
+    return engine.box(squares[0] if len(squares) == 1 else squares.mean(axis=0), 5)
 
 
 def _bounds(witnesses: Sequence[Witness], side: int) -> tuple[float, float]:
