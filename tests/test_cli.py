@@ -62,7 +62,7 @@ def colour_pair(tmp_path_factory, colour):
 
 
 def test_no_arguments_give_help_and_exit_cleanly():
-    done = subprocess.run([sys.executable, "-m", "relblur.cli.app"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "relblur"], capture_output=True, text=True, check=False)
     for command in COMMANDS:
         assert command in done.stdout
     assert done.stderr == ""

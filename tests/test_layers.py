@@ -60,6 +60,7 @@ LAYERS = [
     {"demo"},
     {"reproduce", "bench"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
 
