@@ -2,7 +2,8 @@
 
 Gauss-Newton slides down the basin a pixel is in.  Beside a jump, or inside a speck with a wrong root, the right basin
 is the neighbour's.  Each pixel is offered its neighbours' planes, ``s(x + o) - p(x + o) . o``, and the majority value
-around it, and takes the one its own surroundings fit best.
+around it, and takes the one its own surroundings fit best.  In noise each is judged by the variance that goes with it:
+otherwise the larger blur would win because it averages noise.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def propagate(likelihood: Likelihood, coordinate: Coordinate, z: Array, slope: A
         else:
             candidate = coordinate.clip(_neighbour_plane(z, slope, offset), likelihood.bounds)
             there = coordinate.to_s(candidate)
-        cost = engine.box(likelihood.cost(there, variance), size)
+        cost = engine.box(likelihood.cost(there, likelihood.variance(there) if likelihood.noisy else variance), size)
         better = cost < best
         np.copyto(out, candidate, where=better)
         np.copyto(best, cost, where=better)
@@ -67,7 +68,8 @@ def follow_majority(likelihood: Likelihood, s: Array) -> Array:
     candidate = likelihood.clip(likelihood.stack.s_of(median))
     variance = likelihood.variance(s)
     size = 5
-    worse = engine.box(likelihood.cost(candidate, variance) - likelihood.cost(s, variance), size)
+    its_own = likelihood.variance(candidate) if likelihood.noisy else variance
+    worse = engine.box(likelihood.cost(candidate, its_own) - likelihood.cost(s, variance), size)
     take = differs & (worse < np.float32(_BENEFIT / size**2))
     return np.asarray(np.where(take, candidate, s))
 
