@@ -116,7 +116,7 @@ def estimate_blur(
     -----
     Large images are worked on in tiles, in bounded memory. ``"paper"`` and ``"window"`` give
     the same numbers to the bit however they are cut (with ``engine="numba"`` to single
-    precision). ``"refined"`` stays whole up to 1.6 megapixels; beyond, tiles overlap and
+    precision). ``"refined"`` stays whole up to 1.4 megapixels; beyond, tiles overlap and
     are blended, and ``settings["tiles"]`` says how many.
 
     Examples

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["run_refined"]
 
 #: Memory that one tile may take. Images that need less stay whole.
-TILE_BYTES = 1.8e9
+TILE_BYTES = 1.6e9
 #: What the estimator holds at its peak for each pixel.
 BYTES_PER_PIXEL = 1100
 
