@@ -35,8 +35,8 @@ LOCAL_SIDE = 2016
 #: What ``method="window"`` takes with OpenCV, a sample being one channel of a pixel.
 WINDOW_SECONDS_PER_SAMPLE = 2e-6
 
-#: What compiled loops save ``method="refined"``, in grey and in colour, which mostly takes two components.
-REFINED_SECONDS_SAVED_PER_PIXEL = (3.2e-6, 6.0e-6)
+#: What compiled loops save ``method="refined"``.
+REFINED_SECONDS_SAVED_PER_PIXEL = 3.3e-6
 
 
 def estimate_blur(
@@ -159,8 +159,7 @@ def _choose_engine(name: str, method: str, raw: RawPair, window: int) -> Engine:
         if name == "auto" and compiled_pays(WINDOW_SECONDS_PER_SAMPLE * raw.first.size, _window_is_ready):
             name = "numba"
     elif method == "refined":
-        pixels = raw.shape[0] * raw.shape[1]
-        saved = REFINED_SECONDS_SAVED_PER_PIXEL[raw.first.size > pixels] * pixels
+        saved = REFINED_SECONDS_SAVED_PER_PIXEL * raw.shape[0] * raw.shape[1]
         if name == "auto" and compiled_pays(saved, _refined_is_ready):
             name = "numba"
     elif name == "numba":  # has no loops for it

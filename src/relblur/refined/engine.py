@@ -83,13 +83,10 @@ class Crew:
             self._in_pieces(work, size, 1)
 
     def _in_pieces(self, work: Callable[[slice], None], length: int, width: int) -> None:
+        # Not shared out: on so short arrays threads wait for the interpreter's lock more than they work.
         rows = max(1, BAND // width)
-
-        def share(mine: slice) -> None:
-            for start in range(mine.start, mine.stop, rows):
-                work(slice(start, min(start + rows, mine.stop)))
-
-        self.share_rows(share, length, length * width)
+        for start in range(0, length, rows):
+            work(slice(start, min(start + rows, length)))
 
 
 #: Nobody else, and nothing compiled.
