@@ -57,10 +57,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("method", "case"), [*(("window", case) for case in CASES), ("paper", "colour"), ("paper", "turned")]
-)
-def test_local_methods_are_equal_to_the_bit(photograph, case, method, request):
+def _case(photograph, case):
+    """Return the pair of a case and the options to run it with."""
     options = dict(CASES[case])
     first, second, _ = photograph
     if options.pop("turned", False):
@@ -69,6 +67,14 @@ def test_local_methods_are_equal_to_the_bit(photograph, case, method, request):
         first, second = first[:, :, 1], second[:, :, 1]
     if options.get("valid"):
         options["valid"] = np.random.default_rng(1).random(first.shape[:2]) > 0.001
+    return first, second, options
+
+
+@pytest.mark.parametrize(
+    ("method", "case"), [*(("window", case) for case in CASES), ("paper", "colour"), ("paper", "turned")]
+)
+def test_local_methods_are_equal_to_the_bit(photograph, case, method, request):
+    first, second, options = _case(photograph, case)
     whole = estimate_blur(first, second, method=method, **options)
     assert "tiles" not in whole.settings
     request.getfixturevalue("small_tiles")
@@ -85,14 +91,8 @@ def test_local_methods_are_equal_to_the_bit(photograph, case, method, request):
 
 @pytest.mark.parametrize("case", ["colour", "grey", "valid", "turned"])
 def test_compiled_windows_are_equal_to_single_precision(photograph, case, request):
-    options = {**CASES[case], "engine": "numba", "method": "window"}
-    first, second, _ = photograph
-    if options.pop("turned", False):
-        first, second = first.transpose(1, 0, 2), second.transpose(1, 0, 2)
-    if "channel_axis" not in options:
-        first, second = first[:, :, 1], second[:, :, 1]
-    if options.get("valid"):
-        options["valid"] = np.random.default_rng(1).random(first.shape[:2]) > 0.001
+    first, second, options = _case(photograph, case)
+    options |= {"engine": "numba", "method": "window"}
     whole = estimate_blur(first, second, **options)
     request.getfixturevalue("small_tiles")
     cut = estimate_blur(first, second, **options)
