@@ -8,6 +8,7 @@ import typer
 
 from .. import __version__
 from . import depth, estimating, making, paper, speed
+from .memory import keep_freed_memory
 from .talk import set_debug
 
 __all__ = ["app", "main"]
@@ -61,6 +62,7 @@ app.command()(speed.bench)
 
 def main() -> None:
     """Run the program."""
+    keep_freed_memory()
     app()
 
 
