@@ -6,6 +6,7 @@ import ctypes
 import sys
 
 import pytest
+
 from relblur.cli import memory
 
 

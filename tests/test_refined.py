@@ -71,6 +71,19 @@ def test_errors_are_as_large_as_the_standard_error_says(brick):
     assert 0.45 < np.mean(shares) < 0.85
 
 
+def test_a_window_across_a_jump_knows_half_as_much():
+    """The standard error counts only what lies on a pixel's own side."""
+    w, mu = np.ones((80, 96), np.float32), np.full((80, 96), 1e6, np.float32)
+    lines = np.zeros_like(w)
+    alone = prior.posterior_variance(w, mu, lines=lines)
+    assert_allclose(alone, prior.posterior_variance(w, mu))
+    lines[:, 47] = 1
+    beside = prior.posterior_variance(w, mu, lines=lines)
+    assert_allclose(beside[40, 47] / alone[40, 47], 2, rtol=0.3)
+    loose = np.full_like(mu, 100)  # small windows do best
+    assert_allclose(prior.posterior_variance(w, loose, lines=lines)[40, 5], prior.posterior_variance(w, loose)[40, 5])
+
+
 @pytest.mark.parametrize("noise", [0.005, 0.01])
 def test_a_ramp_is_continued_through_a_flat_noisy_area(brick, noise):
     sharp = np.array(brick)
@@ -96,10 +109,10 @@ def test_noise_does_not_look_like_blur(brick, s):
     """Noise is in the residual and in its slope by s: at the true s their product must be zero in the mean."""
     rng = np.random.default_rng(0)
     sharp = brick.astype(np.float32)
-    blurred = blur(sharp, abs(s), "bandlimited")
+    blurred = blur(sharp, abs(s), "band_limited")
     pair = (sharp, blurred) if s > 0 else (blurred, sharp)
     first, second = (synth.degrade(image, noise=0.01, rng=rng)[None].astype(np.float32) for image in pair)
-    stack = build_stack(first, second, lowest=-25.0, highest=25.0, family="bandlimited", prefilter=0.0)
+    stack = build_stack(first, second, lowest=-25.0, highest=25.0, family="band_limited", prefilter=0.0)
     noise = PairNoise((0.01, 0.01), (1e-6, 1e-6))
     likelihood = Likelihood(stack, noise, best_fit(stack), (-25.0, 25.0), np.ones_like(sharp), None)
     likelihood.misfit = np.zeros_like(sharp)

@@ -123,7 +123,7 @@ def test_the_prior_agrees(crews, shape):
 def _likelihoods(crews, shape, sensor, trust, relative=None):
     for crew in crews:
         first, second = _random((2, *shape)), _random((2, *shape), 1)
-        stack = build_stack(first, second, lowest=-4.0, highest=4.0, family="bandlimited", prefilter=0.0, crew=crew)
+        stack = build_stack(first, second, lowest=-4.0, highest=4.0, family="band_limited", prefilter=0.0, crew=crew)
         best = likelihood.best_fit(stack)
         noise = PairNoise((sensor, sensor), (1e-3, 1e-3))
         yield Likelihood(stack, noise, best, (-4.0, 4.0), trust, None, relative), best

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from relblur import estimate_blur, synth
+from relblur import NoiseModel, estimate_blur, synth
 from relblur.refined import labels
 from relblur.refined.engine import ALONE
 from relblur.refined.habit import measure
 from relblur.refined.likelihood import Likelihood, best_fit
-from relblur.refined.noise import PairNoise, estimate_noise
+from relblur.refined.noise import PairNoise, Stated, estimate_noise
 from relblur.refined.prepare import prepare
 from relblur.refined.stack import build_stack
 
@@ -43,13 +43,25 @@ def _estimated_noise(first, second, signed):
         pair.second,
         lowest=-9.0 if signed else 0.0,
         highest=9.0,
-        family="bandlimited",
+        family="band_limited",
         prefilter=0.0,
         crew=ALONE,
     )
     residual = float(np.median(best_fit(stack)))
-    found = estimate_noise(pair.first, pair.second, pair.usable, residual, None, lambda: [stack])
+    found = estimate_noise(pair.first, pair.second, pair.usable, residual, Stated(), lambda: [stack])
     return np.array(found.sensor) * pair.unit
+
+
+@pytest.mark.parametrize("noise", [(0.01, 0.002), (0.002, 0.01)])
+def test_one_model_is_that_of_the_less_noisy_image(brick, noise):
+    """What `relblur estimate` does: it finds the noise of one camera, and one image may have more all the same."""
+    truth = synth.ramp(brick.shape, 1.0, 2.0)
+    pair = _noisy((brick, synth.blur_with_map(brick, truth)), noise)
+    found = estimate_blur(*pair, noise=NoiseModel(min(noise)))
+    assert_allclose(found.settings["noise"], noise, rtol=0.2)
+    assert np.mean(np.abs(found.sigma / truth - 1)) < 0.01
+    stated = estimate_blur(*pair, noise=(NoiseModel(0.004), NoiseModel(0.004)))
+    assert_allclose(stated.settings["noise"], 0.004, rtol=1e-5)
 
 
 @pytest.mark.parametrize("signed", [False, True])

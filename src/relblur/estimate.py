@@ -82,9 +82,11 @@ def estimate_blur(
     noise : float, NoiseModel or (first, second), optional
         Standard deviation of the noise on the images' scale, if known, or a
         :class:`relblur.NoiseModel` for noise that grows with the light
-        (:func:`relblur.estimate_noise` finds one). ``"refined"`` estimates one number from
-        the pair otherwise, the same for both images: state both if they differ. The other
-        methods assume at least the rounding step of the data, and of a model its mean.
+        (:func:`relblur.estimate_noise` finds one). Otherwise ``"refined"`` estimates it from
+        the pair. It then sees for itself whether one image has much more noise than the
+        other, and so it does with a single model, which is that of a camera at one setting:
+        give two to state both. The other methods assume at least the rounding step of the
+        data, and of a model its mean.
     prefilter : float
         Blur both images by this many px first (not for ``"paper"``). ``s`` is unchanged in
         theory, and depends less on the shape of the lens's blur: 1 to 1.5 px gives better
@@ -142,6 +144,7 @@ def estimate_blur(
         sigmas=_check_sigmas(sigmas, raw.shape, method),
         window=as_odd_size(window, "window", raw.shape),
         given_noise=given,
+        noise_may_differ=isinstance(noise, NoiseModel),
         relative_variance=relative_variance,
         prefilter=_check_prefilter(prefilter, raw.shape),
         engine=_choose_engine(engine, method, raw, window),

@@ -30,6 +30,7 @@ class Request:
     sigmas: FloatArray
     window: int
     given_noise: tuple[float, float] | None
+    noise_may_differ: bool  #: it is that of the less noisy image (``"refined"`` looks how much the other has)
     relative_variance: FloatArray | None  #: of the noise at each pixel of the whole, if it depends on the light
     prefilter: float
     engine: Engine

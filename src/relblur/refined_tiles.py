@@ -2,14 +2,14 @@
 
 The estimator looks without limit (a labelling along whole rows, a prior that carries values across flat areas), so
 a tile cannot equal the whole to the bit. It comes close because a tile's margin shows it what lies around its core,
-because scale, colours and noise are measured once for the whole image, and because the seam is a gradual passage from
-one tile to the next. Where two tiles disagree on a pixel the standard error grows by their disagreement.
+because scale, colours, noise and kernel are measured once for the whole image, and because the seam is a gradual
+passage from one tile to the next. Where two tiles disagree on a pixel the standard error grows by their disagreement.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,15 +49,18 @@ def run_refined(raw: RawPair, request: Request, progress: Progress) -> Answer:
     if len(tiles) == 1:
         found = _refine(raw.part(), request, request.relative_variance, progress, None)
         s, stderr, filled = found.s.astype(np.float64), found.s_stderr.astype(np.float64), found.filled
-        noise = found.noise
+        notes = _notes(found)
     else:
-        s, stderr, filled, noise = _blend(raw, request, tiles, progress)
+        s, stderr, filled, notes = _blend(raw, request, tiles, progress)
     flags = _flag_in_rows(raw, request, s, stderr, filled)
-    kernel = "band_limited" if request.sharper == "auto" else "sampled"
-    notes = {"kernel": kernel, "max_sigma": request.max_sigma, "noise": list(noise)}
+    notes["max_sigma"] = request.max_sigma
     if len(tiles) > 1:
         notes["tiles"] = len(tiles)
     return Answer(s, stderr, flags, side_of(s, stderr), notes)
+
+
+def _notes(found: Refined) -> dict[str, Any]:
+    return {"kernel": found.family, "noise": list(found.noise)}
 
 
 def _refine(
@@ -70,6 +73,7 @@ def _refine(
         pair.second,
         sharper=request.sharper,
         noise=request.given_noise,
+        noise_may_differ=request.noise_may_differ,
         relative_variance=relative_variance,
         valid=pair.usable,
         prefilter=request.prefilter,
@@ -84,8 +88,8 @@ def _refine(
 
 def _blend(
     raw: RawPair, request: Request, tiles: list[Tile], progress: Progress
-) -> tuple[FloatArray, FloatArray, BoolArray, tuple[float, float]]:
-    """Return s, its standard error, what was filled, and the noise, from overlapping tiles."""
+) -> tuple[FloatArray, FloatArray, BoolArray, dict[str, Any]]:
+    """Return s, its standard error, what was filled, and the settings found, from overlapping tiles."""
     whole = _measure(raw, request)
     # A running weighted mean of s, the variance around it, and the weight so far.
     mean, variance, weight = (np.zeros(raw.shape, np.float32) for _ in range(3))
@@ -102,16 +106,17 @@ def _blend(
         mean[tile.outer] += part * step
         weight[tile.outer] = total
         filled[tile.core] = found.filled[tile.inside]
-        noise = found.noise
+        notes = _notes(found)
         del found
     del weight
     s = mean.astype(np.float64)
     del mean
-    return s, np.sqrt(variance, dtype=np.float64), filled, noise
+    return s, np.sqrt(variance, dtype=np.float64), filled, notes
 
 
 def _measure(raw: RawPair, request: Request) -> Whole:
     """Measure the whole image on patches that lie on a regular grid."""
+    from .refined.noise import Stated
     from .refined.whole import measure_whole
 
     patches = []
@@ -122,11 +127,11 @@ def _measure(raw: RawPair, request: Request) -> Whole:
             # Where one image is stated to be the sharper, the estimator takes it as the first.
             images = images[::-1] if request.sharper == "second" else images
             patches.append((*images, pair.usable))
-    given = request.given_noise
+    stated = Stated(request.given_noise, request.noise_may_differ)
     return measure_whole(
         patches,
         signed=request.sharper == "auto",
-        given=given[::-1] if given is not None and request.sharper == "second" else given,
+        stated=stated.turned() if request.sharper == "second" else stated,
         prefilter=request.prefilter,
         max_sigma=request.max_sigma,
         workers=request.workers,

@@ -14,7 +14,7 @@ from ..psf import Psf
 from ..refined import engine, uncertainty
 from ..refined.coordinate import SIGMA, VARIANCE, Coordinate
 from ..refined.likelihood import Likelihood
-from ..refined.noise import NoiseTables, PairNoise, dithered_share, estimate_noise, noise_tables
+from ..refined.noise import NoiseTables, PairNoise, Stated, dithered_share, estimate_noise, noise_tables
 from ..refined.prepare import leading_colours, prepare
 from ..refined.prior import box_any
 from ..refined.refine import descend
@@ -122,8 +122,8 @@ def match(
     total = power.total
     reference = float(np.median(total))
     best = _best_fit(volume, total / reference)
-    scaled = None if noise is None else (noise[0] / pair.unit, noise[1] / pair.unit)
-    sensor = estimate_noise(pair.first, pair.second, pair.usable, 2 * float(np.median(best)) / reference, scaled)
+    stated = Stated(noise).on_scale(pair.unit)
+    sensor = estimate_noise(pair.first, pair.second, pair.usable, 2 * float(np.median(best)) / reference, stated)
     model = _MatchNoise(sensor.sensor, sensor.rounding, power)
     with engine.gather("opencv", workers) as crew:  # the compiled loops know another spacing of levels
         stack = UniformStack(volume, axis.levels, power.gain(), crew)

@@ -52,7 +52,8 @@ class Grid:
         self._diagonal = self._diagonals[: self.b.size].reshape(shape)
         self._product = np.empty(shape, np.float32)
         self._directions = [np.empty(shape, np.float32) for _ in range(2)]
-        self._sums = np.empty(shape[:2])
+        # Coarser grids fill a part of it, and all of it is summed.
+        self._sums = np.zeros(shape[:2])
         self._spare = np.empty(n * height * width, np.float32)  # as large as the coarsest grid
 
     def _share(self, work: Callable[[int, int], None], a: Array) -> None:

@@ -13,7 +13,7 @@ from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,28 @@ Array = NDArray[np.float32]
 ROUNDING = 2e-6
 #: Entries of the finer tables per level.
 _FINER = 8
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Noise as the caller states it.
+
+    ``deviations`` are standard deviations of (first, second), None to estimate them.  If they ``may_differ``, they are
+    the noise of the less noisy image, and of the other too unless it shows more.
+    """
+
+    deviations: tuple[float, float] | None = None
+    may_differ: bool = False
+
+    def turned(self) -> Stated:
+        """Return what is stated of the images in the other order."""
+        return self if self.deviations is None else replace(self, deviations=self.deviations[::-1])
+
+    def on_scale(self, unit: float) -> Stated:
+        """Return what is stated on an intensity scale whose 1 is ``unit``."""
+        if self.deviations is None:
+            return self
+        return replace(self, deviations=(self.deviations[0] / unit, self.deviations[1] / unit))
 
 
 @dataclass(frozen=True)
@@ -164,23 +186,22 @@ def estimate_noise(
     second: Array,
     usable: NDArray[np.bool_],
     residual_variance: float,
-    given: tuple[float, float] | None,
+    stated: Stated,
     stacks: Callable[[], Iterable[ResidualStack]] | None = None,
 ) -> PairNoise:
-    """Estimate the noise of a pair (before any prefilter), unless it is given.
+    """Estimate the noise of a pair (before any prefilter), unless it is stated.
 
     Parameters
     ----------
     residual_variance : float
         Median variance of the best local fit.
-    given : (first, second) standard deviations, or None
     stacks : callable, optional
         Residuals that decide, in doubt, whether one image has more noise than the other; equal without them.
     """
     rounding = rounding_floor(first), rounding_floor(second)
-    if given is not None:
-        return PairNoise((float(given[0]), float(given[1])), rounding)
-    return decide_noise([look(first, second, usable)], residual_variance, rounding, stacks)
+    if stated.deviations is not None and not stated.may_differ:
+        return PairNoise(stated.deviations, rounding)
+    return decide_noise([look(first, second, usable)], residual_variance, rounding, stacks, stated.deviations)
 
 
 def rounding_floor(image: Array) -> float:
@@ -193,21 +214,29 @@ def decide_noise(
     residual_variance: float,
     rounding: tuple[float, float],
     stacks: Callable[[], Iterable[ResidualStack]] | None,
+    presumed: tuple[float, float] | None = None,
 ) -> PairNoise:
-    """Return the noise that is the less surprising: equal in both images, or not."""
+    """Return the noise that is the less surprising: equal in both images, or not.
+
+    With a ``presumed`` noise that is only asked whether one image has more, and how much.
+    """
     verdict = judge(witnesses, residual_variance)
-    equal, unequal = (
-        None if variances is None else _above_rounding(variances, rounding)
-        for variances in (verdict.equal, verdict.unequal)
-    )
-    assert equal is not None
-    if unequal is None or stacks is None:
-        return equal
-    found = []
-    for stack in stacks():
-        tables = [noise.tables(stack) for noise in (equal, unequal)]
-        found.append(surprise(stack, [table.own + table.passed for table in tables]))
-    return unequal if prefer(np.mean(found, axis=0)) else equal
+    equal = _above_rounding(verdict.equal, rounding)
+    found = equal
+    if verdict.unequal is not None and stacks is not None:
+        unequal = _above_rounding(verdict.unequal, rounding)
+        surprises = []
+        for stack in stacks():
+            tables = [noise.tables(stack) for noise in (equal, unequal)]
+            surprises.append(surprise(stack, [table.own + table.passed for table in tables]))
+        found = unequal if prefer(np.mean(surprises, axis=0)) else equal
+    if presumed is None:
+        return found
+    if found is equal:
+        return PairNoise(presumed, rounding)
+    first, second = found.sensor
+    more = (presumed[0], max(second, presumed[1])) if first < second else (max(first, presumed[0]), presumed[1])
+    return PairNoise(more, rounding)
 
 
 def _above_rounding(variances: tuple[float, float], rounding: tuple[float, float]) -> PairNoise:

@@ -34,6 +34,8 @@ LARGEST_LAMBDA = np.float32(3e5)
 MOST_LEVERAGE = np.float32(0.9)
 #: Weight left to an edge that is cut.
 CUT = np.float32(1e-6)
+#: Weight below which an edge counts as a jump.
+JUMP = 0.1
 #: Both ends of the edges along an axis.
 _EDGE_ENDS = (
     ((slice(None, -1), slice(None)), (slice(1, None), slice(None))),
@@ -41,15 +43,26 @@ _EDGE_ENDS = (
 )
 
 
-def posterior_variance(w: Array, mu: Array, crew: Crew = ALONE) -> Array:
-    """Return ``min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``: the error of the best window."""
+def posterior_variance(w: Array, mu: Array, crew: Crew = ALONE, lines: Array | None = None) -> Array:
+    """Return ``min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``: the error of the best window.
+
+    ``lines`` counts the edges of each pixel that are cut.  A straight jump cuts about ``l`` of them in a window and
+    leaves half of it on the pixel's own side, two leave a third: only so much of the information counts then.
+    """
     sizes = [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(w.shape)]
+
+    def mean(image: Array, size: int, out: Array | None = None) -> Array:
+        found = box_any(image, size, out)
+        if lines is not None:
+            found /= 1 + np.float32(size) * np.maximum(box_any(lines, size), 0)
+        return found
+
     if crew.compiled is not None:
-        return crew.compiled.least_variance(w, mu, sizes, box_any)
+        return crew.compiled.least_variance(w, mu, sizes, mean)
     means: dict[int, Array] = {}
 
     def average(size: int) -> None:
-        means[size] = box_any(w, size)
+        means[size] = mean(w, size)
 
     best = np.empty_like(w)
 
@@ -93,6 +106,14 @@ class Edges:
     step_down: Array
     cut_right: Array
     cut_down: Array
+
+
+def count_lines(edges: Edges) -> Array:
+    """Return how many of the edges to the right of and below each pixel are cut."""
+    lines = np.zeros((edges.cut_right.shape[0], edges.cut_down.shape[1]), np.float32)
+    lines[:, :-1] += edges.cut_right < JUMP
+    lines[:-1] += edges.cut_down < JUMP
+    return lines
 
 
 def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array, crew: Crew = ALONE) -> Edges:

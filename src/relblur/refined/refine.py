@@ -13,26 +13,27 @@ grey signed pair, held by the stack and, while labelling, by four volumes of cos
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from . import labels, prior, strength, uncertainty
+from . import jumps, labels, prior, strength, uncertainty
 from .coordinate import SIGMA, VARIANCE, Coordinate
 from .engine import Crew, gather
+from .family import compare, is_better, other_family, usual_family
 from .likelihood import Likelihood, best_fit
-from .noise import dithered_share, estimate_noise
+from .noise import PairNoise, Stated, dithered_share, estimate_noise
 from .prepare import Pair, leading_colours, prepare
 from .propagate import follow_majority, propagate
 from .slope import SlopeField
-from .stack import blurred, build_stack
+from .stack import Family, ResidualStack, blurred, build_stack
 from .whole import Whole
 
 Array = NDArray[np.float32]
 
-#: Gauss-Newton steps.  The stiffness settles by the ninth; the rest is convergence (two more change nothing that counts).
+#: Gauss-Newton steps.  The stiffness settles by the ninth; the rest is convergence, and two more change little.
 ITERATIONS = 12
 #: First iteration at which stiffness is tested: before, the start's staircase is still being smoothed away.
 _FIRST_TEST = 3
@@ -71,6 +72,8 @@ class Refined:
     iterations : int
     steps : dict
         Intermediates, for looking at: ``start`` (labelling), ``mu`` (stiffness), ``information``, ``misfit``.
+    family : {"sampled", "band_limited"}
+        The Gaussians whose variance ``s`` is; None if they are none.
     """
 
     s: Array
@@ -79,6 +82,7 @@ class Refined:
     noise: tuple[float, float]
     iterations: int
     steps: dict[str, Array] = field(repr=False)
+    family: Family | None = None
 
 
 def refine(
@@ -87,6 +91,7 @@ def refine(
     *,
     sharper: Literal["auto", "first", "second"] = "auto",
     noise: float | tuple[float, float] | None = None,
+    noise_may_differ: bool = False,
     relative_variance: NDArray[Any] | None = None,
     valid: NDArray[np.bool_] | None = None,
     prefilter: float = 0.0,
@@ -109,14 +114,16 @@ def refine(
     noise : float or (float, float), optional
         Standard deviation of the sensor noise (of each image), on the intensity scale of the input.  Estimated if not
         given.
+    noise_may_differ : bool
+        The noise given is that of the less noisy image: the other's is raised if the pair clearly shows more.
     relative_variance : (H, W), optional
         Variance of the noise at each pixel over its mean, if it is not the same everywhere.
     valid : (H, W) bool, optional
         False where the images must not be used (clipped, dead); pixels their blur reaches are excluded too.
     prefilter : float
-        Blur *both* images by this sigma (px) first.  0 finds the best Gaussian re-blur.  1 to 1.5 makes ``s`` follow
-        second moments rather than the shape of the blur: better for depth from a real lens, at some loss of sharpness
-        at jumps.
+        Blur *both* images by this sigma (px) first.  0 finds the best Gaussian re-blur.  1.5 to 2 makes ``s`` follow
+        second moments rather than the shape of the blur: better for depth from a real lens.  It takes twice as long:
+        at jumps a narrower one is used (``jumps``).
     max_sigma : float
         Largest relative blur looked for, px.
     window : int
@@ -144,42 +151,65 @@ def refine(
     >>> bool(abs(np.sqrt(np.median(result.s)) - 1.5) < 0.01)
     True
     """
-    given = None if noise is None else noise if isinstance(noise, tuple) else (noise, noise)
-    if sharper == "second":
-        swapped = None if given is None else given[::-1]
-        result = refine(
-            second,
-            first,
-            sharper="first",
-            noise=swapped,
-            relative_variance=relative_variance,
-            valid=valid,
-            prefilter=prefilter,
-            max_sigma=max_sigma,
-            window=window,
-            engine=engine,
-            workers=workers,
-            progress=progress,
-            whole=whole,
-        )
-        return Refined(
-            -result.s,
-            result.s_stderr,
-            result.filled,
-            result.noise[::-1],
-            result.iterations,
-            {**result.steps, "start": -result.steps["start"]},
-        )
+    stated = Stated(noise if noise is None or isinstance(noise, tuple) else (noise, noise), noise_may_differ)
+    relative = None if relative_variance is None else np.asarray(relative_variance, np.float32)
+    tell = progress or (lambda share: None)
+    turned = sharper == "second"
+    if turned:
+        first, second, stated = second, first, stated.turned()
     pair = prepare(first, second, valid, whole.limits if whole else None)
+    stated = stated.on_scale(pair.unit)
+
+    def estimate(prefilter: float, tell: Callable[[float], None]) -> Refined:
+        with gather(engine, workers) as crew:
+            return _estimate(pair, sharper == "auto", stated, relative, prefilter, max_sigma, window, crew, whole, tell)
+
+    if prefilter > 0:
+        wide = estimate(prefilter, lambda share: tell(share / 2))
+        narrow = estimate(jumps.NARROWER * prefilter, lambda share: tell(0.5 + share / 2))
+        found = _blend(wide, narrow, jumps.share_of_wide(wide.s, narrow.s, prefilter))
+    else:
+        found = estimate(0.0, tell)
+    return _turned(found) if turned else found
+
+
+def _turned(found: Refined) -> Refined:
+    """Return the result for the two images in the other order."""
+    steps = {**found.steps, "start": -found.steps["start"]}
+    return replace(found, s=-found.s, noise=found.noise[::-1], steps=steps)
+
+
+def _blend(one: Refined, two: Refined, share: Array) -> Refined:
+    """Return the map of which ``share`` is the first and the rest the second."""
+    return replace(
+        one,
+        s=share * one.s + (1 - share) * two.s,
+        s_stderr=share * one.s_stderr + (1 - share) * two.s_stderr,
+        filled=np.where(share > np.float32(0.5), one.filled, two.filled),
+        iterations=max(one.iterations, two.iterations),
+    )
+
+
+def _estimate(
+    pair: Pair,
+    signed: bool,
+    stated: Stated,
+    relative: Array | None,
+    prefilter: float,
+    max_sigma: float,
+    window: int,
+    crew: Crew,
+    whole: Whole | None,
+    progress: Callable[[float], None],
+) -> Refined:
+    """Estimate a pair whose first image is the sharper one unless ``signed``."""
     images = leading_colours(pair.first, pair.second, whole.directions if whole else None)
     if prefilter > 0:
         images = blurred(images, prefilter)
-    relative = None if relative_variance is None else np.asarray(relative_variance, np.float32)
-    with gather(engine, workers) as crew:
-        likelihood = _likelihood(pair, images, sharper == "auto", given, relative, prefilter, max_sigma, crew, whole)
-        texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
-        coordinate = VARIANCE if sharper == "auto" else SIGMA
-        return descend(likelihood, coordinate, pair, texture, window, progress or (lambda share: None))
+    likelihood, family = _likelihood(pair, images, signed, stated, relative, prefilter, max_sigma, crew, whole)
+    texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
+    found = descend(likelihood, VARIANCE if signed else SIGMA, pair, texture, window, progress)
+    return replace(found, family=family)
 
 
 def _moved(delta: Array, w: Array, variance: Array) -> float:
@@ -192,36 +222,48 @@ def _likelihood(
     pair: Pair,
     images: tuple[Array, Array],
     signed: bool,
-    given: tuple[float, float] | None,
+    stated: Stated,
     relative: Array | None,
     prefilter: float,
     max_sigma: float,
     crew: Crew,
     whole: Whole | None,
-) -> Likelihood:
-    """Build the residual stack of the (prefiltered) images, and the noise model of the pair they came from."""
-    highest = max_sigma**2
-    stack = build_stack(
-        images[0],
-        images[1],
-        lowest=-highest if signed else 0.0,
-        highest=highest,
-        family="bandlimited" if signed else "sampled",
-        prefilter=prefilter**2,
-        crew=crew,
-    )
-    best = best_fit(stack)
-    if whole is None:
-        scaled = None if given is None else (given[0] / pair.unit, given[1] / pair.unit)
+) -> tuple[Likelihood, Family]:
+    """Build the residual stack of the (prefiltered) images, and the noise model of the pair they came from.
+
+    Also returns the family of Gaussians that was found to suit the pair.
+    """
+    family = usual_family(signed) if whole is None else whole.family
+
+    def look(family: Family) -> tuple[ResidualStack, Array, PairNoise]:
+        stack = build_stack(
+            images[0],
+            images[1],
+            lowest=-(max_sigma**2) if signed else 0.0,
+            highest=max_sigma**2,
+            family=family,
+            prefilter=prefilter**2,
+            crew=crew,
+        )
+        best = best_fit(stack)
+        if whole is not None:
+            return stack, best, whole.noise
         residual = float(np.median(best)) / stack.gain.q0
-        noise = estimate_noise(pair.first, pair.second, pair.usable, residual, scaled, lambda: [stack])
-    else:
-        noise = whole.noise
+        noise = estimate_noise(pair.first, pair.second, pair.usable, residual, stated, lambda: [stack])
+        return stack, best, noise
+
+    stack, best, noise = look(family)
+    # Prefiltered images have lost the detail that tells the families apart.
+    if whole is None and prefilter == 0 and is_better([compare(stack, images, noise, pair.usable, family)]):
+        family = other_family(family)
+        del stack
+        stack, best, noise = look(family)
+    # A sampled Gaussian of the least width has no slope to descend by.
     bounds = (stack.lowest if signed else _SMALLEST_SIGMA**2, stack.highest)
     trust = dithered_share(pair.second)
     if signed:  # either may be the blurrier one, the one that rounding flattens
         trust = np.minimum(trust, dithered_share(pair.first))
-    return Likelihood(stack, noise, best, bounds, trust, pair.distance, relative)
+    return Likelihood(stack, noise, best, bounds, trust, pair.distance, relative), family
 
 
 def descend(
@@ -273,8 +315,8 @@ def descend(
     s = coordinate.to_s(z)
     evidence = likelihood.evidence(s, inflate=True)
     w, _ = coordinate.carry(evidence.w, evidence.g, z)
-    variance = prior.posterior_variance(w, mu, crew)
-    edges = prior.link(z, slope, variance, mu, tolerance, crew)
+    edges = prior.link(z, slope, prior.posterior_variance(w, mu, crew), mu, tolerance, crew)
+    variance = prior.posterior_variance(w, mu, crew, prior.count_lines(edges))
     stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, coordinate.scale(z), w, variance, mu, edges)
     sensor = likelihood.noise.sensor
     return Refined(

@@ -31,7 +31,7 @@ from ..kernels import band_limited_kernel, sampled_kernel
 from . import engine
 
 Array = NDArray[np.float32]
-Family = Literal["sampled", "bandlimited"]
+Family = Literal["sampled", "band_limited"]
 
 #: Softening of the level axis, px^2: below it blur is hardly measurable, above it relative precision counts.
 SOFTENING = 0.3
@@ -63,7 +63,7 @@ def blur(image: Array, variance: float, family: Family) -> Array:
 
 def blurred(images: tuple[Array, Array], sigma: float) -> tuple[Array, Array]:
     """Blur both (channels, H, W) images of a pair by a band-limited Gaussian."""
-    first, second = (np.stack([blur(plane, sigma**2, "bandlimited") for plane in image]) for image in images)
+    first, second = (np.stack([blur(plane, sigma**2, "band_limited") for plane in image]) for image in images)
     return first, second
 
 
@@ -193,7 +193,7 @@ def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float)
         return float((a * b * mean).sum() / n)
 
     def transfer(variance: float) -> NDArray[np.float64]:
-        if family == "bandlimited":
+        if family == "band_limited":
             return np.asarray(np.exp(-variance * frequency**2 / 2) * pre)
         return np.asarray(np.abs(np.fft.rfft(kernel(variance, family), n)) * pre)
 

@@ -1,15 +1,15 @@
 """How wrong the map may be: the standard error of ``s``, and which pixels only repeat their neighbours.
 
-    stderr^2 = 1.5 / (w + 1 / variance)              what the pixel and the best window around it leave open
+    stderr^2 = 1 / (w + 1 / variance)                what the pixel and the best window around it leave open
              + 1.5 mean_31 (s - s_before)^2          what the solver still moved since the prior's stiffness settled
              + J d                                   what a jump unseen in a flat area may hide
              + (d^2 / 8)^2 / mu                      what a curvature unseen there may add up to
              + (2e-5)^2 (s^2 + C^2)                  the interpolation between levels
 
-``variance`` is the posterior variance of the prior (:func:`prior.posterior_variance`).  ``l`` is the side of the
-smallest window that knows the blur at all (to 100 %), ``d = max(l - 32, 0)``, ``J`` the mean squared jump per pixel
-of the map itself, and ``1 / mu`` the variance of its curvature: a scene without jumps and bends is continued through
-its flat parts with confidence, another is not.
+``variance`` is the posterior variance of the prior on the pixel's side of jumps (:func:`prior.posterior_variance`).
+``l`` is the side of the smallest window that knows the blur at all (to 100 %), ``d = max(l - 32, 0)``, ``J`` the mean
+squared jump per pixel of the map itself, and ``1 / mu`` the variance of its curvature: a scene without jumps and bends
+is continued through its flat parts with confidence, another is not.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 
 from . import engine
 from .likelihood import Evidence
-from .prior import WINDOWS, Edges, box_any
+from .prior import JUMP, WINDOWS, Edges, box_any
 from .stack import relative_scale
 
 Array = NDArray[np.float32]
 
-#: Chosen so that about 68 % of errors are within one standard error, in the mean over the tuning images and fields.
-_OPEN = np.float32(1.5)
 _MOVED = np.float32(1.5)
 _INTERPOLATION = np.float32(2e-5**2)
 
@@ -47,7 +45,7 @@ def standard_error(z: Array, before: Array, scale: Array, w: Array, variance: Ar
     beyond = np.maximum(knowing_window(w, scale2) - 32, 0)
     hidden = np.float32(jump_power(edges)) * beyond
     bent = np.minimum(np.square(beyond**2 / 8) / mu, scale2)
-    total = _OPEN / (w + 1 / variance) + _MOVED * engine.box(moved, 31) + engine.box(hidden + bent, 9)
+    total = 1 / (w + 1 / variance) + _MOVED * engine.box(moved, 31) + engine.box(hidden + bent, 9)
     # Running sums may leave a negative trace of a zero.
     return np.asarray(np.sqrt(np.maximum(total, 0) + _INTERPOLATION * scale2))
 
@@ -81,6 +79,6 @@ def jump_power(edges: Edges) -> float:
     """Return the mean over the edges of the squared step where it was judged a jump, px^4 per px."""
     total = count = 0.0
     for cut, step in ((edges.cut_right, edges.step_right), (edges.cut_down, edges.step_down)):
-        total += float(np.sum(np.square(step), where=cut < 0.1, dtype=np.float64))
+        total += float(np.sum(np.square(step), where=cut < JUMP, dtype=np.float64))
         count += step.size
     return total / max(count, 1.0)

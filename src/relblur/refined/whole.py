@@ -1,4 +1,4 @@
-"""What a tile must know of the image it was cut from: scale, colours and noise, measured on patches all over it.
+"""What a tile must know of its image: scale, colours, noise and kernel, measured on patches all over it.
 
 Left to themselves, a tile of sky and a tile of leaves would be put on different scales, see different colours and
 believe in different noise.  Patches on a regular grid stand for the whole: the quantities are quantiles and sums over
@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from . import noise as noise_
 from .engine import gather
+from .family import compare, is_better, other_family, usual_family
 from .likelihood import best_fit
 from .prepare import Pair, colour_directions, intensity_range, leading_colours, prepare
 from .sensor import look
-from .stack import ResidualStack, blurred, build_stack
+from .stack import Family, ResidualStack, blurred, build_stack
 
 Array = NDArray[np.float32]
 Patch = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]
@@ -37,18 +38,20 @@ class Whole:
         Colour directions in use; None for grey.
     noise : PairNoise
         On the working scale.
+    family : {"sampled", "band_limited"}
     """
 
     limits: tuple[float, float]
     directions: Array | None
     noise: noise_.PairNoise
+    family: Family
 
 
 def measure_whole(
     patches: Sequence[Patch],
     *,
     signed: bool,
-    given: tuple[float, float] | None,
+    stated: noise_.Stated,
     prefilter: float,
     max_sigma: float,
     workers: int,
@@ -59,43 +62,54 @@ def measure_whole(
     )
     pairs = [prepare(*patch, limits) for patch in patches]
     directions = colour_directions([(pair.first, pair.second) for pair in pairs])
-    return Whole(limits, directions, _noise(pairs, directions, signed, given, prefilter, max_sigma, workers))
-
-
-def _noise(
-    pairs: Sequence[Pair],
-    directions: Array | None,
-    signed: bool,
-    given: tuple[float, float] | None,
-    prefilter: float,
-    max_sigma: float,
-    workers: int,
-) -> noise_.PairNoise:
+    stated = stated.on_scale(pairs[0].unit)
+    seen = [_Seen(pair, _images(pair, directions, prefilter)) for pair in pairs if pair.usable.any()]
     joined = ([pair.first for pair in pairs], [pair.second for pair in pairs])
     one, two = (noise_.rounding_floor(np.concatenate([image.ravel() for image in images])) for images in joined)
-    if given is not None:
-        unit = pairs[0].unit
-        return noise_.PairNoise((given[0] / unit, given[1] / unit), (one, two))
-    seen = [pair for pair in pairs if pair.usable.any()]
+    family = usual_family(signed)
     if not seen:
-        return noise_.PairNoise((0.0, 0.0), (one, two))
+        return Whole(limits, directions, noise_.PairNoise(stated.deviations or (0.0, 0.0), (one, two)), family)
+    with gather("opencv", workers) as crew:
 
-    def stacks() -> Iterator[ResidualStack]:
-        with gather("opencv", workers) as crew:
-            for pair in seen:
-                images = leading_colours(pair.first, pair.second, directions)
-                if prefilter > 0:
-                    images = blurred(images, prefilter)
+        def stacks(family: Family) -> Iterator[ResidualStack]:
+            for each in seen:
                 yield build_stack(
-                    images[0],
-                    images[1],
+                    *each.images,
                     lowest=-(max_sigma**2) if signed else 0.0,
                     highest=max_sigma**2,
-                    family="bandlimited" if signed else "sampled",
+                    family=family,
                     prefilter=prefilter**2,
                     crew=crew,
                 )
 
-    best = [best_fit(stack).ravel() / np.float32(stack.gain.q0) for stack in stacks()]
-    witnesses = [look(pair.first, pair.second, pair.usable) for pair in seen]
-    return noise_.decide_noise(witnesses, float(np.median(np.concatenate(best))), (one, two), stacks)
+        def find_noise(family: Family) -> noise_.PairNoise:
+            if stated.deviations is not None and not stated.may_differ:
+                return noise_.PairNoise(stated.deviations, (one, two))
+            best = [best_fit(stack).ravel() / np.float32(stack.gain.q0) for stack in stacks(family)]
+            witnesses = [look(each.pair.first, each.pair.second, each.pair.usable) for each in seen]
+            residual = float(np.median(np.concatenate(best)))
+            return noise_.decide_noise(witnesses, residual, (one, two), lambda: stacks(family), stated.deviations)
+
+        noise = find_noise(family)
+        if prefilter == 0:
+            preferences = [
+                compare(stack, each.images, noise, each.pair.usable, family)
+                for stack, each in zip(stacks(family), seen, strict=True)
+            ]
+            if is_better(preferences):
+                family = other_family(family)
+                noise = find_noise(family)
+    return Whole(limits, directions, noise, family)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A patch with something to see, and the (prefiltered) colours that are used of it."""
+
+    pair: Pair
+    images: tuple[Array, Array]
+
+
+def _images(pair: Pair, directions: Array | None, prefilter: float) -> tuple[Array, Array]:
+    images = leading_colours(pair.first, pair.second, directions)
+    return blurred(images, prefilter) if prefilter > 0 else images
