@@ -26,6 +26,7 @@ from relblur.evaluate import observed_blurrier
 from relblur.pairs import find_pairs
 from relblur.pictures import Panel, panels_picture
 from relblur.results import BlurMap
+from relblur.settings import DEPTH_PREFILTER
 
 SCENES = ("plane", "stairs", "poles")
 Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -149,7 +150,7 @@ def main() -> None:
         "9x9 box, 50 levels, lower cost": box,
         "window": ours(method="window"),
         "refined": ours(),
-        "refined, prefilter 1.5": ours(prefilter=1.5),
+        f"refined, prefilter {DEPTH_PREFILTER}": ours(prefilter=DEPTH_PREFILTER),
     }
     result: dict[str, Any] = {"renders": renders(options.data, methods)}
     if not options.skip_realmff:

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,29 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / fir
 """
 
 
+def second_core() -> float:
+    """How many times as much plain arithmetic two threads do as one: what no program can beat on this machine."""
+    blocks = np.random.default_rng(0).random((2, 64, 1024))
+
+    def work(block: np.ndarray) -> None:
+        out = np.empty_like(block)
+        for _ in range(20):
+            np.exp(block, out=out)
+
+    one, two = [], []
+    with ThreadPoolExecutor(2) as pool:
+        for _ in range(15):
+            start = time.perf_counter()
+            work(blocks[0])
+            middle = time.perf_counter()
+            list(pool.map(work, blocks))
+            one.append(middle - start)
+            two.append(time.perf_counter() - middle)
+    found = [2 * float(f(one) / f(two)) for f in (np.min, np.median)]
+    print(f"\nplain arithmetic, two threads against one: {found[0]:.2f} (least), {found[1]:.2f} (median)")
+    return found[0]
+
+
 def memory() -> dict[str, float]:
     """Bytes a pixel that Stream adds at 4000x3000."""
     found = {}
@@ -256,7 +280,7 @@ def main() -> None:
     if args.quick:
         args.sizes = ["480x640"]
     print(machine.describe())
-    report: dict[str, Any] = {"guard": guard(), "literal_s": {}}
+    report: dict[str, Any] = {"guard": guard(), "literal_s": {}, "second_core": second_core()}
     if not args.quick:
         report["memory"] = memory()
     sizes = {}

@@ -87,7 +87,7 @@ def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") ->
     Parameters
     ----------
     blur_map : BlurMap
-        For disc-like blur of real lenses, best estimated with ``prefilter=1.5``.
+        For disc-like blur of real lenses, best estimated with ``prefilter=1.6``.
     camera : Camera
         Of the images as they were given to :func:`relblur.estimate_blur`: if those were decimated, with its
         ``decimation`` set. Its ``blur_constant`` decides the scale; calibrate it.

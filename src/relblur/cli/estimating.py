@@ -57,7 +57,7 @@ def estimate(
         typer.Option(help="Noise of the images, 0..1 scale, if known.", show_default="estimated"),
     ] = None,
     prefilter: Annotated[
-        float, typer.Option(help="Blur both images by this many px first; 1 to 1.5 suits depth from a real lens.")
+        float, typer.Option(help="Blur both images by this many px first; 1.5 to 2 suits depth from a real lens.")
     ] = 0.0,
     align: AlignOption = AlignName.auto,
     exposure: ExposureOption = ExposureName.auto,

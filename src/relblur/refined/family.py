@@ -29,6 +29,8 @@ Array = NDArray[np.float32]
 
 #: Blur in px^2 up to which the families are compared, and between which they differ enough to be told apart.
 _ALIKE, _NEARLY_NONE, _NEARLY_ALIKE = 1.0, 0.05, 0.6
+#: Share of the pixels below which it does not matter.
+_FEW = 0.003
 #: Side of the window in px, and the distance between windows that are looked at.
 _WINDOW, _STRIDE = 9, 4
 _MEAN: dict[str, Any] = {"normalize": True, "borderType": cv2.BORDER_REFLECT}
@@ -63,7 +65,7 @@ def compare(
     seen = usable[::_STRIDE, ::_STRIDE]
     low, high = np.searchsorted(stack.s_levels, (-_ALIKE, _ALIKE))
     mine = _fit(stack, noise, slice(low, high + 1))
-    if not (mine.telling & seen).any():
+    if np.mean(mine.telling & seen) < _FEW:  # the families would give the same map
         return Preference(*np.zeros((2, 0), np.float32))
     other = build_stack(
         images[0],

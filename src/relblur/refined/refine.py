@@ -315,7 +315,6 @@ def descend(
     s = coordinate.to_s(z)
     evidence = likelihood.evidence(s, inflate=True)
     w, _ = coordinate.carry(evidence.w, evidence.g, z)
-    edges = prior.link(z, slope, prior.posterior_variance(w, mu, crew), mu, tolerance, crew)
     variance = prior.posterior_variance(w, mu, crew, prior.count_lines(edges))
     stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, coordinate.scale(z), w, variance, mu, edges)
     sensor = likelihood.noise.sensor
