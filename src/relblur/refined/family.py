@@ -36,8 +36,8 @@ _WINDOW, _STRIDE = 9, 4
 _MEAN: dict[str, Any] = {"normalize": True, "borderType": cv2.BORDER_REFLECT}
 #: Most that one pixel's preference counts.
 _MOST = 1.0
-#: Standard errors of the mean preference that are asked for, and what in addition of a noisy pair (noise itself prefers
-#: the band-limited kernels by up to 0.015), and of one whose residuals are twice what noise explains, or more.
+#: Standard errors of the mean preference that are asked for, and what in addition of a noisy pair or one that seems
+#: band-limited (noise and rounding prefer that by up to 0.015), and of residuals twice what noise explains, or more.
 #: (Photographs and rendered lenses prefer one by up to 0.06, computed pairs without noise by 0.3 and more.)
 _STANDARD_ERRORS, _FOR_NOISE, _FOR_MISFIT = 3.0, 0.02, 0.1
 
@@ -84,15 +84,15 @@ def compare(
     return Preference(gain[telling], np.minimum(mine.excess, theirs.excess)[telling])
 
 
-def is_better(preferences: Sequence[Preference], noise: PairNoise) -> bool:
-    """Tell whether the other family is to be used."""
+def is_better(preferences: Sequence[Preference], noise: PairNoise, family: Family) -> bool:
+    """Tell whether the other family than this one is to be used."""
     gain, excess = (np.concatenate([getattr(each, name) for each in preferences]) for name in ("gain", "excess"))
     # Windows overlap: only so many are independent.
     count = gain.size * (_STRIDE / _WINDOW) ** 2
     if count < 2:
         return False
     misfit = min(max(float(np.median(excess)) - 1, 0.0), 1.0)
-    asked = _FOR_NOISE * (max(noise.sensor) > 0) + _FOR_MISFIT * misfit
+    asked = _FOR_NOISE * (max(noise.sensor) > 0 or family == "sampled") + _FOR_MISFIT * misfit
     chance = _STANDARD_ERRORS * float(gain.std(dtype=np.float64)) / np.sqrt(count)
     return bool(gain.mean(dtype=np.float64) > asked + chance)
 

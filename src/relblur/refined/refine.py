@@ -254,7 +254,11 @@ def _likelihood(
 
     stack, best, noise = look(family)
     # Prefiltered images have lost the detail that tells the families apart.
-    if whole is None and prefilter == 0 and is_better([compare(stack, images, noise, pair.usable, family)], noise):
+    if (
+        whole is None
+        and prefilter == 0
+        and is_better([compare(stack, images, noise, pair.usable, family)], noise, family)
+    ):
         family = other_family(family)
         del stack
         stack, best, noise = look(family)

@@ -96,7 +96,7 @@ def measure_whole(
                 compare(stack, each.images, noise, each.pair.usable, family)
                 for stack, each in zip(stacks(family), seen, strict=True)
             ]
-            if is_better(preferences, noise):
+            if is_better(preferences, noise, family):
                 family = other_family(family)
                 noise = find_noise(family)
     return Whole(limits, directions, noise, family)
