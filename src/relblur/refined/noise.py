@@ -26,6 +26,9 @@ Array = NDArray[np.float32]
 
 #: Share of the contrast below which float32 arithmetic itself is noise.
 ROUNDING = 2e-6
+#: A presumed noise is doubted from this ratio of one image's noise to the other's on (fine texture may look like 2),
+#: or if the residuals are less surprising by so much.
+CLEARLY_MORE, CLEARLY_BETTER = 2.5, 1.0
 #: Entries of the finer tables per level.
 _FINER = 8
 
@@ -218,23 +221,26 @@ def decide_noise(
 ) -> PairNoise:
     """Return the noise that is the less surprising: equal in both images, or not.
 
-    With a ``presumed`` noise that is only asked whether one image has more, and how much.
+    With a ``presumed`` noise that is only asked whether one image has clearly more, and how much.
     """
     verdict = judge(witnesses, residual_variance)
     equal = _above_rounding(verdict.equal, rounding)
-    found = equal
-    if verdict.unequal is not None and stacks is not None:
-        unequal = _above_rounding(verdict.unequal, rounding)
-        surprises = []
-        for stack in stacks():
-            tables = [noise.tables(stack) for noise in (equal, unequal)]
-            surprises.append(surprise(stack, [table.own + table.passed for table in tables]))
-        found = unequal if prefer(np.mean(surprises, axis=0)) else equal
+    usual = equal if presumed is None else PairNoise(presumed, rounding)
+    if verdict.unequal is None or stacks is None:
+        return usual
+    unequal = _above_rounding(verdict.unequal, rounding)
+    found = []
+    for stack in stacks():
+        tables = [noise.tables(stack) for noise in (equal, unequal)]
+        found.append(surprise(stack, [table.own + table.passed for table in tables]))
+    surprises = np.mean(found, axis=0)
+    if not prefer(surprises):
+        return usual
     if presumed is None:
-        return found
-    if found is equal:
-        return PairNoise(presumed, rounding)
-    first, second = found.sensor
+        return unequal
+    first, second = unequal.sensor
+    if max(first, second) < CLEARLY_MORE * min(first, second) and not prefer(surprises, by=CLEARLY_BETTER):
+        return usual
     more = (presumed[0], max(second, presumed[1])) if first < second else (max(first, presumed[0]), presumed[1])
     return PairNoise(more, rounding)
 

@@ -44,7 +44,7 @@ _MOST_UNEQUAL = 100.0
 #: Bands of so many rows, one of them every so many rows, are enough to tell.
 _BAND, _EVERY = 10, 40
 #: What is the less surprising only by this much is not.
-_DOUBT = 0.005
+DOUBT = 0.005
 #: Share of the height of a parabola through three levels that its vertex is not known to.
 _APPROXIMATE = np.float32(0.005)
 #: A residual this many times its variance is a misfit of the model, whatever the noise.
@@ -124,9 +124,9 @@ def surprise(stack: ResidualStack, variances: Sequence[NDArray[np.float64]]) -> 
     return best.mean(axis=1, dtype=np.float64)
 
 
-def prefer(surprises: NDArray[np.float64]) -> bool:
-    """Return whether the second of two noises is clearly the less surprising."""
-    return bool(surprises[1] < surprises[0] - _DOUBT)
+def prefer(surprises: NDArray[np.float64], by: float = DOUBT) -> bool:
+    """Return whether the second of two noises is the less surprising ``by`` so much."""
+    return bool(surprises[1] < surprises[0] - by)
 
 
 def _bands(residuals: Array) -> Array:
