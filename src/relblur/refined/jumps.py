@@ -24,12 +24,21 @@ _NEAR, _FAR = 2.5, 5.0
 
 
 def share_of_wide(wide: Array, narrow: Array, prefilter: float) -> Array:
-    """Return the weight of the map ``wide`` at each pixel, 0 at the jumps of either."""
-    jumps = _jumps(wide) | _jumps(narrow)
+    """Return the weight of the map ``wide`` at each pixel, 0 at its jumps and at those of ``narrow`` beside them.
+
+    A jump that only the narrow prefilter shows is a speck.
+    """
+    jumps = _jumps(wide)
     if not jumps.any():
         return np.ones_like(wide)
-    distance = cv2.distanceTransform((~jumps).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
-    return np.asarray(np.clip((distance / np.float32(prefilter) - _NEAR) / (_FAR - _NEAR), 0, 1), np.float32)
+    jumps |= _jumps(narrow) & (_distance(jumps) < _FAR * prefilter)
+    share = (_distance(jumps) / np.float32(prefilter) - _NEAR) / (_FAR - _NEAR)
+    return np.asarray(np.clip(share, 0, 1), np.float32)
+
+
+def _distance(jumps: NDArray[np.bool_]) -> Array:
+    """Return the distance to the next jump, px."""
+    return np.asarray(cv2.distanceTransform((~jumps).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE))
 
 
 def _jumps(s: Array) -> NDArray[np.bool_]:
