@@ -280,13 +280,14 @@ def main() -> None:
     if args.quick:
         args.sizes = ["480x640"]
     print(machine.describe())
-    report: dict[str, Any] = {"guard": guard(), "literal_s": {}, "second_core": second_core()}
+    report: dict[str, Any] = {"guard": guard(), "literal_s": {}, "second_core": {}}
     if not args.quick:
         report["memory"] = memory()
     sizes = {}
     for text in args.sizes:
         rows, columns = (int(n) for n in text.split("x"))
         repeats = args.repeats if rows * columns < 5e6 else 3
+        report["second_core"][text] = second_core()
         sizes[text] = one_size((rows, columns), repeats, slow=not args.quick and rows * columns < 1e6)
         if rows * columns < 5e6:
             report["literal_s"][text] = literal_seconds(scene((rows, columns))[0])
