@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import noise as noise_
-from .engine import gather
+from .engine import Crew, gather
 from .family import compare, is_better, other_family, usual_family
 from .likelihood import best_fit
 from .prepare import Pair, colour_directions, intensity_range, leading_colours, prepare
@@ -62,43 +62,19 @@ def measure_whole(
     )
     pairs = [prepare(*patch, limits) for patch in patches]
     directions = colour_directions([(pair.first, pair.second) for pair in pairs])
-    stated = stated.on_scale(pairs[0].unit)
-    seen = [_Seen(pair, _images(pair, directions, prefilter)) for pair in pairs if pair.usable.any()]
     joined = ([pair.first for pair in pairs], [pair.second for pair in pairs])
     one, two = (noise_.rounding_floor(np.concatenate([image.ravel() for image in images])) for images in joined)
+    seen = [_Seen(pair, _images(pair, directions, prefilter)) for pair in pairs if pair.usable.any()]
+    stated = stated.on_scale(pairs[0].unit)
     family = usual_family(signed)
     if not seen:
         return Whole(limits, directions, noise_.PairNoise(stated.deviations or (0.0, 0.0), (one, two)), family)
     with gather("opencv", workers) as crew:
-
-        def stacks(family: Family) -> Iterator[ResidualStack]:
-            for each in seen:
-                yield build_stack(
-                    *each.images,
-                    lowest=-(max_sigma**2) if signed else 0.0,
-                    highest=max_sigma**2,
-                    family=family,
-                    prefilter=prefilter**2,
-                    crew=crew,
-                )
-
-        def find_noise(family: Family) -> noise_.PairNoise:
-            if stated.deviations is not None and not stated.may_differ:
-                return noise_.PairNoise(stated.deviations, (one, two))
-            best = [best_fit(stack).ravel() / np.float32(stack.gain.q0) for stack in stacks(family)]
-            witnesses = [look(each.pair.first, each.pair.second, each.pair.usable) for each in seen]
-            residual = float(np.median(np.concatenate(best)))
-            return noise_.decide_noise(witnesses, residual, (one, two), lambda: stacks(family), stated.deviations)
-
-        noise = find_noise(family)
-        if prefilter == 0:
-            preferences = [
-                compare(stack, each.images, noise, each.pair.usable, family)
-                for stack, each in zip(stacks(family), seen, strict=True)
-            ]
-            if is_better(preferences, noise, family):
-                family = other_family(family)
-                noise = find_noise(family)
+        sample = _Sample(seen, signed, stated, (one, two), prefilter, max_sigma, crew)
+        noise = sample.noise(family)
+        if prefilter == 0 and sample.prefers_another(family, noise):
+            family = other_family(family)
+            noise = sample.noise(family)
     return Whole(limits, directions, noise, family)
 
 
@@ -108,6 +84,49 @@ class _Seen:
 
     pair: Pair
     images: tuple[Array, Array]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The patches of an image together."""
+
+    seen: Sequence[_Seen]
+    signed: bool
+    stated: noise_.Stated
+    rounding: tuple[float, float]
+    prefilter: float
+    max_sigma: float
+    crew: Crew
+
+    def stacks(self, family: Family) -> Iterator[ResidualStack]:
+        """Build the stack of one patch after the other: all of them would not fit."""
+        for each in self.seen:
+            yield build_stack(
+                *each.images,
+                lowest=-(self.max_sigma**2) if self.signed else 0.0,
+                highest=self.max_sigma**2,
+                family=family,
+                prefilter=self.prefilter**2,
+                crew=self.crew,
+            )
+
+    def noise(self, family: Family) -> noise_.PairNoise:
+        """Return the noise of the pair if its blur is of a family."""
+        stated = self.stated
+        if stated.deviations is not None and not stated.may_differ:
+            return noise_.PairNoise(stated.deviations, self.rounding)
+        best = [best_fit(stack).ravel() / np.float32(stack.gain.q0) for stack in self.stacks(family)]
+        witnesses = [look(each.pair.first, each.pair.second, each.pair.usable) for each in self.seen]
+        residual = float(np.median(np.concatenate(best)))
+        return noise_.decide_noise(witnesses, residual, self.rounding, lambda: self.stacks(family), stated.deviations)
+
+    def prefers_another(self, family: Family, noise: noise_.PairNoise) -> bool:
+        """Tell whether the other family suits the patches better."""
+        preferences = [
+            compare(stack, each.images, noise, each.pair.usable, family)
+            for stack, each in zip(self.stacks(family), self.seen, strict=True)
+        ]
+        return is_better(preferences, noise, family)
 
 
 def _images(pair: Pair, directions: Array | None, prefilter: float) -> tuple[Array, Array]:
