@@ -90,8 +90,8 @@ def estimate_blur(
     prefilter : float
         Blur both images by this many px first (not for ``"paper"``). ``s`` is unchanged in
         theory, and depends less on the shape of the lens's blur: 1.5 to 2 px gives better
-        depth from real, disc-like blur. 0, the default, gives the Gaussian that re-makes the
-        blurrier image best. ``"refined"`` then takes twice as long, to keep edges sharp.
+        depth from real, disc-like blur (and ``"refined"`` takes twice as long, to keep jumps
+        sharp). 0, the default, gives the Gaussian that re-makes the blurrier image best.
     valid : (H, W) bool array, optional
         True = use. NaN and infinite pixels are left out in any case.
     clipped : (H, W) bool array, optional
