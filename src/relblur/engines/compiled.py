@@ -9,7 +9,7 @@ code is kept on disk in the first of these directories that can be written:
 
 If none can, everything works and is compiled once a process. numba's own cache would look
 at the time stamp of one source file only; a function is compiled from all files of its
-package, so the stamp here is a digest of them all. A cache file that cannot be read is as
+package and from some of this one, so the stamp here is a digest of them all. A cache file that cannot be read is as
 good as none. Cache files are pickles: a directory that belongs to somebody else is not used.
 """
 
@@ -69,8 +69,9 @@ def _candidates() -> list[Path]:
 @lru_cache
 def _digest_of_sources(directory: Path) -> str:
     digest = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(directory.glob("*.py")):
-        digest.update(path.read_bytes())
+    for folder in (directory, Path(__file__).parent):  # here are functions that the others use
+        for path in sorted(folder.glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -7,8 +7,8 @@ only computes, into arrays that the next ``run`` overwrites.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba
@@ -17,6 +17,7 @@ import numpy as np
 from .._typing import AnyArray, BoolArray
 from ..engines import compiled, tell_terminal
 from ..settings import FLAT_ABOVE, Sharper
+from ..teamwork import Team
 from .frames import CLIPPED, FULL_SCALE, NOT_FINITE, SEEN, arithmetic_noise, clear, least_noise, run_load
 from .plan import GROUP, How, Plan, Work, make_plan
 from .reach import BAD_CLIPPED, INVALID, run_reach
@@ -73,7 +74,7 @@ class WindowEngine:
         self._stop = stop
         self._plan = make_plan(shape, channels, sharper, window, max_sigma)
         self._buffers = _Buffers(self._plan, workers)
-        self._pool = ThreadPoolExecutor(workers - 1, "relblur") if workers > 1 else None
+        self._team = Team(workers)
 
     @property
     def nbytes(self) -> int:
@@ -174,16 +175,11 @@ class WindowEngine:
         """
         for counter in self._buffers.counters:
             counter[0] = 0
-        mine, *others = zip(*jobs, strict=True)
-        waiting = [self._pool.submit(_call_all, theirs) for theirs in others] if self._pool else []
-        _call_all(mine)
-        for future in waiting:
-            future.result()
+        self._team.run([partial(_call_all, calls) for calls in zip(*jobs, strict=True)])
 
     def close(self) -> None:
         """End the threads."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._team.close()
 
 
 def _call_all(calls: tuple[tuple[Any, ...], ...]) -> None:

@@ -14,8 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ..engines.atomic import fetch_add
 from ..noise import FLOAT_NOISE
-from .lanes import LANES, any_lane, fetch_add, inverse, load, maximum, minimum, splat, store
+from .lanes import LANES, any_lane, inverse, load, maximum, minimum, splat, store
 
 __all__ = ["CLIPPED", "FULL_SCALE", "NOT_FINITE", "SEEN", "arithmetic_noise", "clear", "least_noise", "run_load"]
 
@@ -132,7 +133,7 @@ def run_load(
     factor = np.float32(1 / full_scale)
     lanes = np.empty(2 * LANES, dtype=np.float32)
     while True:
-        begin = fetch_add(counter, 1) * LOAD_BLOCK
+        begin = fetch_add(counter, 0, 1) * LOAD_BLOCK
         if begin >= lay.rows:
             return
         for y in range(begin, min(begin + LOAD_BLOCK, lay.rows)):

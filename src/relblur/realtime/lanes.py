@@ -29,7 +29,6 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 __all__ = [
     "LANES",
     "any_lane",
-    "fetch_add",
     "interleave_high",
     "interleave_low",
     "inverse",
@@ -166,17 +165,6 @@ def store_bytes(typingctx: Any, array: Any, index: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, types.int64, vector), emit
-
-
-@intrinsic
-def fetch_add(typingctx: Any, array: Any, amount: Any) -> Any:
-    """Add to ``array[0]`` (int64) atomically and return what it was: the next tile to do."""
-
-    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        return builder.atomic_rmw("add", data, args[1], "monotonic")
-
-    return types.int64(array, types.int64), emit
 
 
 # --- lanes ---------------------------------------------------------------------------------

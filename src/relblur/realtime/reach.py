@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from .lanes import fetch_add
+from ..engines.atomic import fetch_add
 from .solve import FLAT
 
 __all__ = ["run_reach"]
@@ -32,7 +32,7 @@ def run_reach(invalid: Any, clipped: Any, bits: int, work: Any, lay: Any, counte
     least = np.float32(half * np.sqrt(np.float32(2)))
     unknown = np.float32(np.nan)
     while True:
-        begin = fetch_add(counter, 1) * REACH_BLOCK
+        begin = fetch_add(counter, 0, 1) * REACH_BLOCK
         if begin >= lay.height:
             return
         for y in range(begin, min(begin + REACH_BLOCK, lay.height)):

@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ..engines.atomic import fetch_add
 from .filters import halve_rows, residual_rows
-from .lanes import LANES, fetch_add, load, store
+from .lanes import LANES, load, store
 from .plan import CHUNK
 from .solve import choose_nodes, choose_sides, clear_least, find_winners, solve_chunk, unsettled
 from .sums import texture, window_sums
@@ -234,7 +235,7 @@ def _tile(work: Any, lay: Any, tile: int, how: Any) -> None:
 def run_tiles(work: Any, lay: Any, how: Any, counter: Any) -> None:
     """Take tiles until none is left."""
     while True:
-        tile = fetch_add(counter, 1)
+        tile = fetch_add(counter, 0, 1)
         if tile >= lay.tiles:
             return
         _tile(work, lay, tile, how)
@@ -244,7 +245,7 @@ def run_tiles(work: Any, lay: Any, how: Any, counter: Any) -> None:
 def run_halves(image: Any, half: Any, taps: Any, prefilter: Any, lay: Any, lines: Any, counter: Any) -> None:
     """Make the half-size image, a few rows at a time, until none is left."""
     while True:
-        begin = fetch_add(counter, 1) * HALF_BLOCK
+        begin = fetch_add(counter, 0, 1) * HALF_BLOCK
         if begin >= lay.half_rows:
             return
         end = min(begin + HALF_BLOCK, lay.half_rows)

@@ -310,18 +310,19 @@ class Compiled:
     def cells(
         self, z: Array, w: Array, g: Array, cuts: tuple[Array, Array], variance: Array, mu: Array
     ) -> tuple[Array, tuple[Array, ...]]:
-        """Return over cells the sums of ``w`` and ``g`` and the means of lambda and ``mu``, and the ways between them.
+        """Return over cells the sums of ``w`` and ``g``, the means of lambda, ``mu`` and ``z``, and the ways between.
 
         The ways: how open to the right and the rise, how open downwards and the rise.
         """
         rows, cols = -(-z.shape[0] // CELL), -(-z.shape[1] // CELL)
-        sums = np.empty((4, rows, cols), np.float32)
+        sums = np.empty((5, rows, cols), np.float32)
         shapes = ((rows, cols - 1), (rows, cols - 1), (rows - 1, cols), (rows - 1, cols))
         ways = tuple(np.empty(shape, np.float32) for shape in shapes)
 
         def fill(some: slice) -> None:
-            prior.sum_cells(w, g, variance, mu, *_span(some), scratch(z, CELL), sums)
-            prior.paths(z, *cuts, *_span(some), *ways)
+            lines = scratch(z, CELL)
+            prior.sum_cells(w, g, variance, mu, z, *_span(some), lines, sums)
+            prior.paths(z, *cuts, *_span(some), lines, *ways)
 
         self._crew.share_rows(fill, rows, z.size)
         return sums, ways
@@ -342,13 +343,7 @@ class Compiled:
         grid = self._grid((3, *start.shape[1:]))
         for to, given in zip((grid.weight, grid.right, grid.down, grid.b), (*blocks, b), strict=True):
             to[...] = given
-        down, right = (np.ascontiguousarray(a) for a in tie)
-        half = np.float32(CELL / 2)
-
-        def couple(x: Array, i: int, j: int, product: Array, sums: NDArray[np.float64]) -> None:
-            solver.couple(x, down, right, half, i, j, scratch(x), product, sums)
-
-        return grid.solve(count, start, couple)
+        return grid.solve(count, start, (*tie, CELL / 2))
 
     def _grid(self, shape: tuple[int, ...]) -> Grid:
         if shape not in self._kept:

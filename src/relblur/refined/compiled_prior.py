@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import float32, float64, int64, void
 
-from .compiled_solver import CALLED, INNER, add_product, fill
+from .compiled_solver import CALLED, INNER, add_product, add_row, fill
 from .prior import CUT, LARGEST_LAMBDA
 from .slope import CELL
 
@@ -118,104 +118,141 @@ def unexplained(s, slope, first, last, step_right, step_down):
 
 
 @numba.njit(**INNER)
-def _add_cells(a, out):
+def _fold(line, factor, out):
+    """Write the sums of every ``CELL`` elements, times a factor."""
     for x in range(out.size):
-        total = _ZERO
-        for k in range(CELL):
-            total += a[CELL * x + k]
-        out[x] += total
+        total = line[CELL * x]
+        for k in range(1, CELL):
+            total += line[CELL * x + k]
+        out[x] = factor * total
 
 
 @numba.njit(**CALLED)
-def sum_cells(w, g, variance, mu, first, last, lines, out):
-    """Write the sums of ``w`` and ``g`` and the means of ``lambda`` and ``mu`` over cells; rows are rows of cells.
+def sum_cells(w, g, variance, mu, z, first, last, lines, out):
+    """Write the sums of ``w`` and ``g`` and the means of lambda, ``mu`` and ``z`` over cells; rows are rows of cells.
 
     Twin of ``slope._sum_cells`` and ``slope._mean_cells``: beyond the border is nothing for the sums, the border itself
     for the means.
     """
     height, width = w.shape
     wide = CELL * out.shape[2]
-    given = lines[0, :wide]
+    total, given = lines[0, :wide], lines[1, :width]
     for row in range(first, last):
-        for i in range(4):
-            result = out[i, row]
-            fill(_ZERO, result)
+        for i in range(5):
+            fill(_ZERO, total)
             for y in range(CELL * row, CELL * row + CELL):
                 if i < 2 and y >= height:
                     break
                 at = min(y, height - 1)
                 if i == 2:
-                    _stiffness(variance[at], given[:width])
+                    _stiffness(variance[at], given)
+                    add_row(given, total)
                 else:
-                    source = w[at] if i == 0 else g[at] if i == 1 else mu[at]
-                    for x in range(width):
-                        given[x] = source[x]
-                fill(_ZERO if i < 2 else given[width - 1], given[width:])
-                _add_cells(given, result)
+                    add_row(w[at] if i == 0 else g[at] if i == 1 else mu[at] if i == 3 else z[at], total)
             if i >= 2:
-                for x in range(result.size):
-                    result[x] *= float32(1 / (CELL * CELL))
+                fill(total[width - 1], total[width:])
+            _fold(total, _ONE if i < 2 else float32(1 / (CELL * CELL)), out[i, row])
 
 
 @numba.njit(**INNER)
-def _continued_row(z, y, x):
-    """Read a row of ``z`` up to a few pixels beyond its end, where it goes on as it came."""
-    end = z.shape[1] - 1
-    if x <= end:
-        return z[y, x]
-    back = max(2 * end - x, 0)
-    return z[y, end] + (z[y, end] - z[y, back]) * (float32(x - end) / float32(end - back))
+def _continue_row(row, out):
+    """Copy a row and let it go on as it came for a few pixels."""
+    end = row.size - 1
+    for x in range(row.size):
+        out[x] = row[x]
+    for x in range(end + 1, out.size):
+        back = max(2 * end - x, 0)
+        rise = (row[end] - row[back]) / float32(max(end - back, 1))
+        out[x] = row[end] + rise * float32(x - end)
 
 
 @numba.njit(**INNER)
-def _continued(z, y, x):
-    """Read ``z`` up to a few pixels beyond its border."""
+def _continued(z, y, spare, out):
+    """Write a row of ``z`` that may lie a few pixels below its last, and its continuation to the right."""
     end = z.shape[0] - 1
-    if y <= end:
-        return _continued_row(z, y, x)
-    back = max(2 * end - y, 0)
-    here = _continued_row(z, end, x)
-    return here + (here - _continued_row(z, back, x)) * (float32(y - end) / float32(end - back))
+    _continue_row(z[min(y, end)], out)
+    if y > end:
+        back = max(2 * end - y, 0)
+        _continue_row(z[back], spare)
+        factor = float32(y - end) / float32(max(end - back, 1))
+        for x in range(out.size):
+            out[x] += (out[x] - spare[x]) * factor
+
+
+@numba.njit(**INNER)
+def _copy_and_repeat(row, out):
+    for x in range(row.size):
+        out[x] = row[x]
+    for x in range(row.size, out.size):
+        out[x] = row[row.size - 1]
+
+
+@numba.njit(**INNER)
+def _lower(a, out):
+    for x in range(out.size):
+        out[x] = min(out[x], a[x])
+
+
+@numba.njit(**INNER)
+def _ways_right(z, cut, row, lines, total, rise):
+    """Write between the cells of a row how open the way is, and the rise on it."""
+    wide = CELL * (total.size + 1)
+    level, cuts, way, spare = lines[0, :wide], lines[1, : wide - 1], lines[2, : wide - CELL - 2], lines[3, :wide]
+    fill(_ZERO, total)
+    fill(_ZERO, rise)
+    for y in range(CELL * row, CELL * row + CELL):
+        _continued(z, y, spare, level)
+        _copy_and_repeat(cut[min(y, cut.shape[0] - 1)], cuts)
+        for x in range(way.size):
+            way[x] = cuts[x + 1]
+        for offset in range(2, CELL + 2):
+            _lower(cuts[offset:], way)
+        for x in range(total.size):
+            at = CELL * x
+            # From the centre of a cell, between its pixels 1 and 2, to that of the next.
+            step = level[at + CELL + 1] + level[at + CELL + 2] - (level[at + 1] + level[at + 2])
+            rise[x] += _HALF * way[at] * step
+            total[x] += way[at]
+
+
+@numba.njit(**INNER)
+def _ways_down(z, cut, row, lines, total, rise):
+    """Write between the cells of two rows how open the way is, and the rise on it."""
+    wide = CELL * total.size
+    level, step, way, spare = lines[0, :wide], lines[1, :wide], lines[2, :wide], lines[3, :wide]
+    fill(_ZERO, step)
+    for place in range(4):
+        _continued(z, CELL * row + 1 + place % 2 + CELL * (place // 2), spare, level)
+        sign = _HALF if place > 1 else -_HALF
+        for x in range(wide):
+            step[x] += sign * level[x]
+    _copy_and_repeat(cut[min(CELL * row + 1, cut.shape[0] - 1)], way)
+    for offset in range(2, CELL + 2):
+        _copy_and_repeat(cut[min(CELL * row + offset, cut.shape[0] - 1)], level)
+        _lower(level, way)
+    _fold(way, _ONE, total)
+    for x in range(wide):
+        way[x] *= step[x]
+    _fold(way, _ONE, rise)
+
+
+@numba.njit(**INNER)
+def _finish_ways(total, rise):
+    for x in range(total.size):
+        rise[x] /= total[x]
+        total[x] = max(total[x] * float32(1 / CELL), CUT)
 
 
 @numba.njit(**CALLED)
-def paths(z, cut_right, cut_down, first, last, open_right, rise_right, open_down, rise_down):
+def paths(z, cut_right, cut_down, first, last, lines, open_right, rise_right, open_down, rise_down):
     """Write how open the way between neighbouring cells is, and the rise on it, twin of ``slope._paths``."""
-    height, width = z.shape
     for row in range(first, last):
-        for col in range(open_right.shape[1]):
-            total = _ZERO
-            rise = _ZERO
-            for k in range(CELL):
-                y = CELL * row + k
-                v = min(y, height - 1)
-                way = cut_right[v, min(CELL * col + 1, width - 2)]
-                for offset in range(2, CELL + 2):
-                    way = min(way, cut_right[v, min(CELL * col + offset, width - 2)])
-                x = CELL * col + 1
-                here = _continued(z, y, x) + _continued(z, y, x + 1)
-                there = _continued(z, y, x + CELL) + _continued(z, y, x + CELL + 1)
-                rise += _HALF * way * (there - here)
-                total += way
-            open_right[row, col] = max(total / float32(CELL), CUT)
-            rise_right[row, col] = rise / total
+        if open_right.shape[1] > 0:
+            _ways_right(z, cut_right, row, lines, open_right[row], rise_right[row])
+            _finish_ways(open_right[row], rise_right[row])
         if row < open_down.shape[0]:
-            for col in range(open_down.shape[1]):
-                total = _ZERO
-                rise = _ZERO
-                for k in range(CELL):
-                    x = CELL * col + k
-                    h = min(x, width - 1)
-                    way = cut_down[min(CELL * row + 1, height - 2), h]
-                    for offset in range(2, CELL + 2):
-                        way = min(way, cut_down[min(CELL * row + offset, height - 2), h])
-                    y = CELL * row + 1
-                    here = _continued(z, y, x) + _continued(z, y + 1, x)
-                    there = _continued(z, y + CELL, x) + _continued(z, y + CELL + 1, x)
-                    rise += _HALF * way * (there - here)
-                    total += way
-                open_down[row, col] = max(total / float32(CELL), CUT)
-                rise_down[row, col] = rise / total
+            _ways_down(z, cut_down, row, lines, open_down[row], rise_down[row])
+            _finish_ways(open_down[row], rise_down[row])
 
 
 @numba.njit(**CALLED)
@@ -268,8 +305,8 @@ SIGNATURES = [
     (link, void(_plane, _planes, _plane, _plane, _plane, *_span, *_several(5))),
     (pull, void(*_several(7), *_span, *_several(5))),
     (unexplained, void(_plane, _planes, *_span, _plane, _plane)),
-    (sum_cells, void(*_several(4), *_span, _plane, _planes)),
-    (paths, void(*_several(3), *_span, *_several(4))),
+    (sum_cells, void(*_several(5), *_span, _plane, _planes)),
+    (paths, void(*_several(3), *_span, *_several(5))),
     (least_variance, void(_planes, _line, _plane, *_span, _plane)),
     (block_sums, void(_plane, _plane, _plane, int64, *_span, float64[:, :, ::1])),
 ]

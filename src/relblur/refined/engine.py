@@ -7,14 +7,16 @@ stack, scanning a cost volume, applying the operator of the prior.  Nothing here
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from ..teamwork import Team
 
 if TYPE_CHECKING:
     from .compiled import Compiled
@@ -44,32 +46,31 @@ class Crew:
         The loops to use instead of those in NumPy.
     """
 
-    def __init__(self, workers: int = 1, pool: ThreadPoolExecutor | None = None) -> None:
-        self.workers = workers if pool is not None else 1
-        self._pool = pool
+    def __init__(self, workers: int = 1) -> None:
+        self.workers = workers
+        self._team = Team(workers)
         self.compiled: Compiled | None = None
 
     def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
         """Run ``work`` on every item."""
-        if self._pool is None:
-            for item in items:
-                work(item)
-        else:
-            list(self._pool.map(work, items))
+        self._team.each(work, items)
 
     def share_rows(self, work: Callable[[slice], None], height: int, size: int) -> None:
         """Run ``work`` on blocks of rows, a block a thread, if the arrays of ``size`` elements are worth sharing."""
-        if self._pool is None or size < WORTH_SHARING or height < self.workers:
+        if self.workers == 1 or size < WORTH_SHARING or height < self.workers:
             work(slice(0, height))
             return
         edges = np.linspace(0, height, self.workers + 1).astype(int).tolist()
-        blocks = [slice(top, bottom) for top, bottom in pairwise(edges)]
-        others = [self._pool.submit(work, block) for block in blocks[1:]]
-        try:
-            work(blocks[0])
-        finally:
-            for other in others:
-                other.result()
+        self._team.run([partial(work, slice(top, bottom)) for top, bottom in pairwise(edges)])
+
+    def meet(self, work: Callable[[int], None], members: int) -> None:
+        """Run ``work`` once for each of some members, all at the same time, so that they may wait for each other."""
+        self._team.run([partial(work, rank) for rank in range(members)])
+
+    def leave(self) -> None:
+        """End the threads, and forget the compiled loops."""
+        self._team.close()
+        self.compiled = None  # each knows the other: without this they would stay until the collector comes
 
     def in_bands(self, work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
         """Run ``work`` on every few rows of arrays of (H, W): what NumPy needs in between stays in the cache."""
@@ -96,12 +97,11 @@ ALONE = Crew()
 @contextmanager
 def gather(name: str = "opencv", workers: int = 1) -> Iterator[Crew]:
     """Bring together what the engine of a name needs; threads and work arrays end with the block."""
-    with ThreadPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-        crew = _equip(Crew(workers, pool), name)
-        try:
-            yield crew
-        finally:
-            crew.compiled = None  # each knows the other: without this they would stay until the collector comes
+    crew = Crew(workers)
+    try:
+        yield _equip(crew, name)
+    finally:
+        crew.leave()
 
 
 def _equip(crew: Crew, name: str) -> Crew:

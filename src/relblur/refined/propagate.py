@@ -23,6 +23,8 @@ _MARGIN = 2.0
 #: ... while the majority is taken unless it fits worse by this much.
 _BENEFIT = 4.0
 _MAJORITY = 11
+#: Side of the tiles that the majority is looked for in.
+_TILE = 128
 
 
 def propagate(likelihood: Likelihood, coordinate: Coordinate, z: Array, slope: Array, reach: int, size: int) -> Array:
@@ -61,7 +63,7 @@ def follow_majority(likelihood: Likelihood, s: Array) -> Array:
     level = likelihood.stack.level_of(s)
     fine = min(4, 255 // len(likelihood.stack.s_levels))  # the median filter takes 8 bits
     quarters = np.clip(np.round(level * fine), 0, 255).astype(np.uint8)
-    median = np.asarray(_median(quarters, likelihood.stack.crew) / np.float32(fine), np.float32)
+    median = np.asarray(_median(quarters, fine, likelihood.stack.crew) / np.float32(fine), np.float32)
     differs = np.abs(median - level) > 1
     if not differs.any():
         return s
@@ -74,14 +76,24 @@ def follow_majority(likelihood: Likelihood, s: Array) -> Array:
     return np.asarray(np.where(take, candidate, s))
 
 
-def _median(image: NDArray[np.uint8], crew: engine.Crew) -> NDArray[np.uint8]:
-    """Return the median over a square, the border repeated."""
+def _median(image: NDArray[np.uint8], matters: int, crew: engine.Crew) -> NDArray[np.uint8]:
+    """Return the median over a square, the border repeated, wherever it may be ``matters`` away from the image.
+
+    It lies between the least and the most around, which are fast to find: most tiles need not be looked at.
+    """
+    square = np.ones((_MAJORITY, _MAJORITY), np.uint8)
+    most = cv2.dilate(image, square, borderType=cv2.BORDER_REPLICATE)
+    least = cv2.erode(image, square, borderType=cv2.BORDER_REPLICATE)
+    far = np.maximum(most - image, image - least) >= matters
+    out = image.copy()
     reach = _MAJORITY // 2
-    out = np.empty_like(image)
 
-    def fill(rows: slice) -> None:
-        top, bottom = max(rows.start - reach, 0), min(rows.stop + reach, len(image))
-        out[rows] = cv2.medianBlur(image[top:bottom], _MAJORITY)[rows.start - top : rows.stop - top]
+    def fill(corner: tuple[int, int]) -> None:
+        place = tuple(slice(start * _TILE, (start + 1) * _TILE) for start in corner)
+        if far[place].any():
+            around = tuple(slice(max(at.start - reach, 0), at.stop + reach) for at in place)
+            inner = tuple(slice(at.start - more.start, at.stop - more.start) for at, more in zip(place, around))
+            out[place] = cv2.medianBlur(image[around], _MAJORITY)[inner]
 
-    crew.share_rows(fill, len(image), image.size)
+    crew.each(fill, np.ndindex(*(-(-n // _TILE) for n in image.shape)))
     return out

@@ -58,10 +58,11 @@ class SlopeField:
         compiled = self._crew.compiled
         if compiled is not None:
             cuts = (edges.cut_right, edges.cut_down)
-            (weight, score, lam, bend), ways = compiled.cells(z, w, g, cuts, variance, mu)
+            (weight, score, lam, bend, level), ways = compiled.cells(z, w, g, cuts, variance, mu)
             open_right, rise_right, open_down, rise_down = ways
         else:
-            weight, score, lam, bend = _sum_cells(w), _sum_cells(g), _mean_cells(stiffness(variance)), _mean_cells(mu)
+            weight, score = _sum_cells(w), _sum_cells(g)
+            lam, bend, level = _mean_cells(stiffness(variance)), _mean_cells(mu), _mean_cells(z)
             open_right, rise_right = _paths(z, edges.cut_right)
             open_down, rise_down = (a.T for a in _paths(z.T, edges.cut_down.T))
         # The curvature's scale is no finer than the grid.
@@ -76,7 +77,6 @@ class SlopeField:
         edges_own = (_between(own, 0) * open_down, _between(own, 1) * open_right)
         # (mu / w)^(1/4): see prior, lambda = 2 sqrt(mu w).
         smooth = bend / lam * np.float32(2 / CELL**2)
-        level = _mean_cells(z)
         usual = measure(level, own, edges_own, (rise_down, rise_right), smooth)
         self._usual = np.float32(usual.mean)
         pull = usual.pull(weight, lam, 2)
@@ -188,15 +188,19 @@ def _spread_difference(edge: Array, axis: int, out: Array) -> None:
 
 
 def _sum_cells(a: Array) -> Array:
-    height, width = a.shape
-    padded = np.pad(a, ((0, -height % CELL), (0, -width % CELL)))
-    return np.asarray(padded.reshape(padded.shape[0] // CELL, CELL, -1, CELL).sum(axis=(1, 3)))
+    return _over_cells(a, cv2.BORDER_CONSTANT) * np.float32(CELL**2)
 
 
 def _mean_cells(a: Array) -> Array:
+    return _over_cells(a, cv2.BORDER_REPLICATE)
+
+
+def _over_cells(a: Array, border: int) -> Array:
     height, width = a.shape
-    padded = np.pad(a, ((0, -height % CELL), (0, -width % CELL)), mode="edge")
-    return np.asarray(padded.reshape(padded.shape[0] // CELL, CELL, -1, CELL).mean(axis=(1, 3)))
+    rows, cols = -(-height // CELL), -(-width // CELL)
+    if height % CELL or width % CELL:
+        a = np.asarray(cv2.copyMakeBorder(a, 0, rows * CELL - height, 0, cols * CELL - width, border, value=0))
+    return np.asarray(cv2.resize(a, (cols, rows), interpolation=cv2.INTER_AREA))
 
 
 def _paths(z: Array, cut: Array) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from . import engine
 
 Array = NDArray[np.float32]
+_Float = TypeVar("_Float", np.float32, np.float64)
 
 #: Jacobi damping: 0.8 is the textbook optimum of the five-point operator.
 DAMPING = np.float32(0.8)
@@ -104,7 +106,7 @@ class Multigrid:
 
         self._crew.in_lines(leave, x.size)
         coarse = self._levels[depth + 1].shape
-        below = self._cycle(depth + 1, _sum_blocks(level.out.reshape(level.shape)).reshape(-1))
+        below = self._cycle(depth + 1, sum_blocks(level.out.reshape(level.shape)).reshape(-1))
         _add_blocks(below.reshape(coarse), x.reshape(level.shape))
         self._sweep(level, b, x)
         return x
@@ -198,13 +200,13 @@ def _add_blocks(coarse: Array, x: Array) -> None:
     x[..., 1::2, :] += wide[..., : height // 2, :]
 
 
-def _sum_blocks(a: Array) -> Array:
+def sum_blocks(a: NDArray[_Float]) -> NDArray[_Float]:
     """Sum over 2 x 2 blocks; the last row or column of an odd grid is a block by itself."""
     rows = a[..., 0::2, :].copy()
     rows[..., : a.shape[-2] // 2, :] += a[..., 1::2, :]
     blocks = rows[..., :, 0::2].copy()
     blocks[..., :, : a.shape[-1] // 2] += rows[..., :, 1::2]
-    return np.asarray(blocks)
+    return blocks
 
 
 def _coarsen(weight: Array, right: Array, down: Array) -> tuple[Array, Array, Array]:
@@ -218,7 +220,7 @@ def _coarsen(weight: Array, right: Array, down: Array) -> tuple[Array, Array, Ar
     if along.shape[-1] % 2:
         along = np.concatenate([along, np.zeros_like(along[..., :, :1])], axis=-1)
     return (
-        _sum_blocks(weight),
+        sum_blocks(weight),
         np.asarray(half * (across[..., 0::2, :] + across[..., 1::2, :])),
         np.asarray(half * (along[..., :, 0::2] + along[..., :, 1::2])),
     )

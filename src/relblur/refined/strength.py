@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .engine import ALONE, Crew
+from .solver import sum_blocks
 
 Array = NDArray[np.float32]
 
@@ -62,14 +63,8 @@ def score_test(w: Array, g: Array, scale: Array, crew: Crew = ALONE) -> NDArray[
         worst = np.maximum(worst, cv2.resize(t, size, interpolation=cv2.INTER_LINEAR)[: shape[0], : shape[1]])
         if min(score.shape) < 8:
             break
-        score, info, precision = (_merge(a) for a in (score, info, precision))
+        score, info, precision = (sum_blocks(a) for a in (score, info, precision))
     return worst
-
-
-def _merge(a: NDArray[np.float64]) -> NDArray[np.float64]:
-    rows, cols = (-(-n // 2) for n in a.shape)
-    pad = [(0, 2 * rows - a.shape[0]), (0, 2 * cols - a.shape[1])]
-    return np.asarray(np.pad(a, pad).reshape(rows, 2, cols, 2).sum(axis=(1, 3)))
 
 
 def _shrink(value: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -77,7 +72,7 @@ def _shrink(value: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[
     if max(value.shape) == 1:
         return value / weight
     rows, cols = (-(-n // 2) for n in value.shape)
-    parent = _shrink(_merge(value), _merge(weight))
+    parent = _shrink(sum_blocks(value), sum_blocks(weight))
     up = cv2.resize(parent, (2 * cols, 2 * rows), interpolation=cv2.INTER_LINEAR)[: value.shape[0], : value.shape[1]]
     near, mass = (cv2.blur(a, (3, 3), borderType=cv2.BORDER_CONSTANT) * 9 for a in (value, weight))
     return np.asarray((near + _SHRINK * up) / (mass + _SHRINK))

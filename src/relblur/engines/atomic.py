@@ -1,0 +1,90 @@
+"""What threads of compiled code need to work together: a counter and a meeting point.
+
+Going back to Python between two loops costs as much as a short loop: the interpreter's lock, and waking a thread.
+Threads that :func:`meet` inside compiled code lose a microsecond.
+"""
+
+# Compiled by numba, which gives these functions their types.
+# mypy: disable-error-code="no-untyped-def, no-untyped-call, untyped-decorator, no-any-return"
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+__all__ = ["abandon", "fetch_add", "meet", "meeting"]
+
+_ARRIVED, _ROUND, _ABANDONED = 0, 1, 2
+
+#: Looks at the clock, as it were, before a waiting thread offers its processor to others: some microseconds.
+_PATIENCE = 2000
+
+
+def meeting() -> NDArray[np.int64]:
+    """Return a place where threads may meet."""
+    return np.zeros(3, np.int64)
+
+
+def abandon(place: NDArray[np.int64]) -> None:
+    """Let nobody wait here any longer, because somebody will not come; what they do from then on is worthless."""
+    place[_ABANDONED] = 1
+
+
+def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+@intrinsic
+def fetch_add(typingctx: Any, array: Any, index: Any, amount: Any) -> Any:
+    """Add to an element of an int64 array atomically and return what it was."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.atomic_rmw("add", _address(context, builder, sig.args[0], *args[:2]), args[2], "seq_cst")
+
+    return types.int64(array, types.int64, types.int64), emit
+
+
+@intrinsic
+def _read(typingctx: Any, array: Any, index: Any) -> Any:
+    """Read an element of an int64 array that other threads may be writing."""
+
+    def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load_atomic(
+            _address(context, builder, sig.args[0], *args), "seq_cst", 8, typ=ir.IntType(64)
+        )
+
+    return types.int64(array, types.int64), emit
+
+
+if os.name == "posix":
+    _give_way = types.ExternalFunction("sched_yield", types.int32())
+else:
+
+    @numba.njit
+    def _give_way():
+        return 0
+
+
+@numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def meet(place, workers):
+    """Wait until all ``workers`` threads are here: what each wrote before, all may read afterwards."""
+    if workers == 1:
+        return
+    this_round = _read(place, _ROUND)
+    if fetch_add(place, _ARRIVED, 1) == workers - 1:
+        fetch_add(place, _ARRIVED, -workers)
+        fetch_add(place, _ROUND, 1)
+        return
+    looks = 0
+    while _read(place, _ROUND) == this_round and _read(place, _ABANDONED) == 0:
+        looks += 1
+        if looks > _PATIENCE:
+            _give_way()
