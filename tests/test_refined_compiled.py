@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, synth
-from relblur.refined import engine, labels, likelihood, prior, slope, strength
+from relblur.refined import compiled_grid, engine, labels, likelihood, prior, slope, strength
 from relblur.refined.likelihood import Likelihood
 from relblur.refined.noise import PairNoise
 from relblur.refined.solver import Multigrid
@@ -26,6 +26,7 @@ def crews(request):
     """NumPy's loops and the compiled ones, alone and in three threads that share everything there is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(engine, "WORTH_SHARING", 1)
+        patch.setattr(compiled_grid, "WORTH_MEETING", 1)
         with engine.gather("opencv") as plain, engine.gather("numba", request.param) as fast:
             assert fast.compiled is not None
             yield plain, fast
@@ -71,6 +72,7 @@ def test_colour_steps_rounding_and_invalid_pixels_agree(colour):
 
 def test_threads_and_repetition_change_nothing(texture, monkeypatch):
     monkeypatch.setattr(engine, "WORTH_SHARING", 1)
+    monkeypatch.setattr(compiled_grid, "WORTH_MEETING", 1)
     second = synth.blur_with_map(texture, synth.ramp(texture.shape, 1, 2))
     maps = [estimate_blur(texture, second, engine="numba", workers=n) for n in (1, 2, 3, 3)]
     for other in maps[1:]:
@@ -111,9 +113,9 @@ def test_the_prior_agrees(crews, shape):
         out += [edges.step_right.copy(), edges.step_down.copy(), edges.cut_right, edges.cut_down]
         field = slope.SlopeField(shape, crew)
         field.fit(s, w, g, edges, variance, mu, 4)
-        edges = prior.relink(edges, s, slopes + 1, crew)
-        out += [field.cells, edges.step_right, edges.step_down]
-        out.append(prior.solve_step(w, g, edges, variance, 5, crew))
+        out.append(field.cells)
+        for draw in (None, prior.Draw(_random(shape, 7), np.float32(0.3))):
+            out.append(prior.solve_step(s, slopes + 1, w, g, draw, edges, variance, 5, crew))
         out.append(prior.posterior_variance(w, mu, crew))
         out.append(strength.score_test(w, g, 1 + s, crew))
     for a, b in zip(found, wanted, strict=True):

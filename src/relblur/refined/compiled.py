@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines import compiled
+from . import compiled_coordinate as coordinate
 from . import compiled_evidence as evidence
 from . import compiled_labels as labels
 from . import compiled_prior as prior
 from . import compiled_solver as solver
 from .compiled_grid import Grid, scratch
-from .prior import CUT
+from .prior import CUT, Draw
 from .slope import CELL
 
 if TYPE_CHECKING:
@@ -32,9 +33,9 @@ __all__ = ["CALLS", "Compiled", "is_ready", "load"]
 
 Array = NDArray[np.float32]
 
-_SIGNATURES = (*solver.SIGNATURES, *evidence.SIGNATURES, *labels.SIGNATURES, *prior.SIGNATURES)
+_MODULES = (solver, coordinate, evidence, labels, prior)
 #: Every function that is compiled, with the types it is called with.
-CALLS = [(function, signature.args) for function, signature in _SIGNATURES]
+CALLS = [(function, signature.args) for module in _MODULES for function, signature in module.SIGNATURES]
 
 
 def is_ready() -> bool:
@@ -181,19 +182,6 @@ class Compiled:
         self._crew.share_rows(fill, s.shape[0], s.size)
         return out
 
-    def neighbour_plane(
-        self, z: Array, slope: Array, offset: tuple[int, int], bounds: tuple[float, float], is_sigma: bool
-    ) -> tuple[Array, Array]:
-        """Return the plane of a neighbour continued to each pixel, and the ``s`` of it."""
-        candidate, s = self._keep("candidate", *z.shape), self._keep("candidate s", *z.shape)
-        low, high = np.float32(bounds[0]), np.float32(bounds[1])
-
-        def fill(rows: slice) -> None:
-            evidence.neighbour_plane(z, slope, *offset, low, high, is_sigma, rows.start, rows.stop, candidate, s)
-
-        self._crew.share_rows(fill, z.shape[0], z.size)
-        return candidate, s
-
     def best_fit(self, stack: ResidualStack, factors: NDArray[np.float64]) -> Array:
         """Return the least 5 x 5 mean of ``e^2`` times a factor of the level."""
         out: Array = np.empty(_size_of(stack), np.float32)
@@ -204,6 +192,42 @@ class Compiled:
             out.size,
         )
         return out
+
+    # -- the coordinate -----------------------------------------------------------------------------------------------
+
+    def place(self, z: Array, is_sigma: bool) -> tuple[Array, Array]:
+        """Return ``s`` of a map, and the change of ``z`` that goes with a relative change of blur by 1."""
+        s, scale = (np.empty_like(z) if is_sigma else z), np.empty_like(z)
+        self._crew.share_rows(lambda rows: coordinate.place(z, is_sigma, *_span(rows), s, scale), z.shape[0], z.size)
+        return s, scale
+
+    def carry(self, w: Array, g: Array, z: Array) -> tuple[Array, Array]:
+        """Return information and score of ``sigma`` from those of ``s``."""
+        out = np.empty_like(w), np.empty_like(g)
+        self._crew.share_rows(lambda rows: coordinate.carry(w, g, z, *_span(rows), *out), z.shape[0], z.size)
+        return out
+
+    def move(self, z: Array, delta: Array, scale: Array, trust: np.float32, limits: tuple[float, float]) -> Array:
+        """Return the map after a step of at most ``trust`` times ``scale``, within limits."""
+        out = np.empty_like(z)
+        low, high = map(np.float32, limits)
+        self._crew.share_rows(
+            lambda rows: coordinate.move(z, delta, scale, trust, low, high, *_span(rows), out), z.shape[0], z.size
+        )
+        return out
+
+    def neighbour_plane(
+        self, z: Array, slope: Array, offset: tuple[int, int], limits: tuple[float, float], is_sigma: bool
+    ) -> tuple[Array, Array]:
+        """Return the plane of a neighbour continued to each pixel, and the ``s`` of it."""
+        candidate, s = self._keep("candidate", *z.shape), self._keep("candidate s", *z.shape)
+        low, high = map(np.float32, limits)
+
+        def fill(rows: slice) -> None:
+            coordinate.neighbour_plane(z, slope, *offset, low, high, is_sigma, rows.start, rows.stop, candidate, s)
+
+        self._crew.share_rows(fill, z.shape[0], z.size)
+        return candidate, s
 
     # -- labels -------------------------------------------------------------------------------------------------------
 
@@ -286,26 +310,28 @@ class Compiled:
         return out
 
     def solve_step(
-        self, w: Array, g: Array, variance: Array, cuts: tuple[Array, Array], steps: tuple[Array, Array], count: int
+        self,
+        z: Array,
+        slope: Array,
+        w: Array,
+        g: Array,
+        draw: Draw | None,
+        variance: Array,
+        cuts: tuple[Array, Array],
+        count: int,
     ) -> Array:
         """Return the Gauss-Newton step."""
         grid = self._grid((1, *w.shape))
         out = (grid.weight[0], grid.right[0], grid.down[0], grid.b[0])
-        self._crew.share_rows(
-            lambda rows: prior.pull(w, g, variance, *cuts, *steps, *_span(rows), scratch(w), *out),
-            w.shape[0],
-            w.size,
-        )
-        return grid.solve(count)[0]
+        pulled, level = (w, np.float32(0)) if draw is None else draw
 
-    def unexplained(self, s: Array, slope: Array) -> tuple[Array, Array]:
-        """Return the steps to the right and below that slopes do not explain."""
-        height, width = s.shape
-        right, down = self._keep("link 0", height, width - 1), self._keep("link 1", height - 1, width)
-        self._crew.share_rows(
-            lambda rows: prior.unexplained(s, slope, rows.start, rows.stop, right, down), height, s.size
-        )
-        return right, down
+        def fill(rows: slice) -> None:
+            prior.pull(
+                z, slope, w, g, pulled, level, draw is not None, variance, *cuts, *_span(rows), scratch(w), *out
+            )
+
+        self._crew.share_rows(fill, w.shape[0], w.size)
+        return grid.solve(count)[0]
 
     def cells(
         self, z: Array, w: Array, g: Array, cuts: tuple[Array, Array], variance: Array, mu: Array

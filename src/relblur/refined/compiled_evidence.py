@@ -233,20 +233,6 @@ def cost(volume, level, weight, variance, inflation, share, first, last, index, 
         _saturate(power, weight[y], variance[y], inflation[y], share, out[y])
 
 
-@numba.njit(**CALLED)
-def neighbour_plane(z, slope, dy, dx, low, high, is_sigma, first, last, candidate, s):
-    """Write the plane of the pixel ``(dy, dx)`` away, continued to here, twin of the candidate in ``propagate``."""
-    height, width = z.shape
-    for y in range(first, last):
-        v = min(max(y + dy, 0), height - 1)
-        for x in range(width):
-            h = min(max(x + dx, 0), width - 1)
-            rise = slope[0, v, h] * float32(v - y) + slope[1, v, h] * float32(h - x)
-            value = min(max(z[v, h] - rise, low), high)
-            candidate[y, x] = value
-            s[y, x] = value * value if is_sigma else value
-
-
 _flag = numba.boolean
 _plane = float32[:, ::1]
 _planes = float32[:, :, ::1]
@@ -269,5 +255,4 @@ SIGNATURES = [
     (settle, void(*_several(6), _flag, *_span, _plane)),
     (variance, void(*_several(4), _flag, *_span, _plane)),
     (cost, void(_stack, *_several(4), float32, *_span, _index, _plane, _plane)),
-    (neighbour_plane, void(_plane, _planes, int64, int64, float32, float32, _flag, *_span, _plane, _plane)),
 ]

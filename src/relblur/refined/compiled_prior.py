@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba import float32, float64, int64, void
+from numba import boolean, float32, float64, int64, void
 
 from .compiled_solver import CALLED, INNER, add_product, add_row, fill
 from .prior import CUT, LARGEST_LAMBDA
@@ -76,15 +76,25 @@ def _take_product(weight, a, out):
         out[x] -= weight[x] * a[x]
 
 
+@numba.njit(**INNER)
+def _draw(z, level, pulled, weight, b):
+    for x in range(z.size):
+        weight[x] += pulled[x]
+        b[x] += pulled[x] * (level - z[x])
+
+
 @numba.njit(**CALLED)
-def pull(w, g, variance, cut_right, cut_down, step_right, step_down, first, last, rows, weight, right, down, b):
+def pull(
+    z, slope, w, g, pulled, level, drawn, variance, cut_right, cut_down, first, last, rows, weight, right, down, b
+):
     """Write the operator and the right side of the step, twin of ``prior.solve_step``."""
     height, width = g.shape
-    lam, edge = rows[:2], rows[2]
+    lam, edge, step = rows[:2], rows[2], rows[3]
     _stiffness(variance[first], lam[first % 2])
     if first > 0:
         _stiffness(variance[first - 1], lam[(first - 1) % 2])
         _edge(lam[(first - 1) % 2], lam[first % 2], cut_down[first - 1], edge)
+        _unexplained(z[first - 1], z[first], slope[0, first - 1], slope[0, first], step)
     for y in range(first, last):
         here, out = lam[y % 2], b[y]
         total, given = weight[y], w[y]
@@ -93,28 +103,24 @@ def pull(w, g, variance, cut_right, cut_down, step_right, step_down, first, last
         given = g[y]
         for x in range(width):
             out[x] = given[x]
-        _edge(here, here[1:], cut_right[y], right[y])
-        add_product(right[y], step_right[y], out)
-        _take_product(right[y], step_right[y], out[1:])
+        if drawn:
+            _draw(z[y], level, pulled[y], total, out)
         if y > 0:
-            _take_product(edge, step_down[y - 1], out)
+            _take_product(edge, step, out)
+        _edge(here, here[1:], cut_right[y], right[y])
+        across = step[: width - 1]
+        _unexplained(z[y], z[y, 1:], slope[1, y], slope[1, y, 1:], across)
+        add_product(right[y], across, out)
+        _take_product(right[y], across, out[1:])
         if y + 1 < height:
             below = lam[(y + 1) % 2]
             _stiffness(variance[y + 1], below)
             _edge(here, below, cut_down[y], edge)
-            add_product(edge, step_down[y], out)
+            _unexplained(z[y], z[y + 1], slope[0, y], slope[0, y + 1], step)
+            add_product(edge, step, out)
             to = down[y]
             for x in range(width):
                 to[x] = edge[x]
-
-
-@numba.njit(**CALLED)
-def unexplained(s, slope, first, last, step_right, step_down):
-    """Write the steps that the slopes do not explain, twin of ``prior._unexplained``."""
-    for y in range(first, last):
-        _unexplained(s[y], s[y, 1:], slope[1, y], slope[1, y, 1:], step_right[y])
-        if y + 1 < s.shape[0]:
-            _unexplained(s[y], s[y + 1], slope[0, y], slope[0, y + 1], step_down[y])
 
 
 @numba.njit(**INNER)
@@ -303,8 +309,7 @@ def _several(count, kind=_plane):
 #: Every function that Python calls, with the types it calls it with.
 SIGNATURES = [
     (link, void(_plane, _planes, _plane, _plane, _plane, *_span, *_several(5))),
-    (pull, void(*_several(7), *_span, *_several(5))),
-    (unexplained, void(_plane, _planes, *_span, _plane, _plane)),
+    (pull, void(_plane, _planes, *_several(3), float32, boolean, *_several(3), *_span, *_several(5))),
     (sum_cells, void(*_several(5), *_span, _plane, _planes)),
     (paths, void(*_several(3), *_span, *_several(5))),
     (least_variance, void(_planes, _line, _plane, *_span, _plane)),

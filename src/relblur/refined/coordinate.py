@@ -17,9 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .engine import ALONE, Crew
 from .stack import relative_scale
 
 Array = NDArray[np.float32]
+
+#: A step may change s by half of sqrt(s^2 + C^2): the linearisation is not good for more.
+_TRUST = np.float32(0.5)
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,27 @@ class Coordinate:
         """Return ``ds/dz``."""
         return 2 * z if self.is_sigma else np.ones_like(z)
 
-    def carry(self, w: Array, g: Array, z: Array) -> tuple[Array, Array]:
+    def at(self, z: Array, crew: Crew = ALONE) -> tuple[Array, Array]:
+        """Return ``s`` of a map ``z``, and its :meth:`scale`."""
+        if crew.compiled is not None:
+            return crew.compiled.place(z, self.is_sigma)
+        return self.to_s(z), self.scale(z)
+
+    def carry(self, w: Array, g: Array, z: Array, crew: Crew = ALONE) -> tuple[Array, Array]:
         """Return information and score of ``z`` from those of ``s``."""
         if not self.is_sigma:
             return w, g
+        if crew.compiled is not None:
+            return crew.compiled.carry(w, g, z)
         gain = self.gain(z)
         return w * gain**2, g * gain
+
+    def move(self, z: Array, delta: Array, scale: Array, bounds: tuple[float, float], crew: Crew = ALONE) -> Array:
+        """Return the map after the step ``delta``, or as much of it as can be trusted, with ``s`` within bounds."""
+        if crew.compiled is not None:
+            return crew.compiled.move(z, delta, scale, _TRUST, self.limits(bounds))
+        most = _TRUST * scale
+        return self.clip(z + np.clip(delta, -most, most), bounds)
 
     def scale(self, z: Array) -> Array:
         """Return the change of ``z`` that goes with a relative change of blur by 1: ``sqrt(s^2 + C^2) / (ds/dz)``."""

@@ -17,7 +17,8 @@ edge whose step ``d`` the slope does not explain (a jump).  Everything else foll
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -138,15 +139,6 @@ def link(s: Array, slope: Array, variance: Array, mu: Array, tolerance: Array, c
     return Edges(dr, dd, hr, hd)
 
 
-def relink(edges: Edges, s: Array, slope: Array, crew: Crew = ALONE) -> Edges:
-    """Return the edges with other slopes and the weights they had."""
-    if crew.compiled is not None:
-        right, down = crew.compiled.unexplained(s, slope)
-    else:
-        right, down = _unexplained(s, slope, 1), _unexplained(s, slope, 0)
-    return replace(edges, step_right=right, step_down=down)
-
-
 def _unexplained(s: Array, slope: Array, axis: int) -> Array:
     """Return the steps of ``s`` along an axis that the slopes do not explain."""
     p = slope[axis]
@@ -154,18 +146,37 @@ def _unexplained(s: Array, slope: Array, axis: int) -> Array:
     return np.asarray(s[far] - s[near] - np.float32(0.5) * (p[near] + p[far]))
 
 
-def solve_step(w: Array, g: Array, edges: Edges, variance: Array, steps: int, crew: Crew = ALONE) -> Array:
-    """Return the Gauss-Newton step of likelihood and prior together: ``(w + grad^T c grad) delta = g - grad^T c d``."""
+class Draw(NamedTuple):
+    """Pulls a map towards a level: ``weight (z - level)^2 / 2`` at every pixel."""
+
+    weight: Array
+    level: np.float32
+
+
+def solve_step(
+    z: Array,
+    slope: Array,
+    w: Array,
+    g: Array,
+    draw: Draw | None,
+    edges: Edges,
+    variance: Array,
+    steps: int,
+    crew: Crew = ALONE,
+) -> Array:
+    """Return the Gauss-Newton step of likelihood and prior together: ``(w + grad^T c grad) delta = g - grad^T c d``.
+
+    The edges' cuts count, not their steps: ``d`` is what the slopes do not explain now.
+    """
     if crew.compiled is not None:
-        cuts, rises = (edges.cut_right, edges.cut_down), (edges.step_right, edges.step_down)
-        return crew.compiled.solve_step(w, g, variance, cuts, rises, steps)
+        return crew.compiled.solve_step(z, slope, w, g, draw, variance, (edges.cut_right, edges.cut_down), steps)
     half_lam = np.float32(0.5) * stiffness(variance)
-    b = g.copy()
+    w, b = (w, g.copy()) if draw is None else (w + draw.weight, g + draw.weight * (draw.level - z))
     weights = []
-    for axis, cut, step in ((1, edges.cut_right, edges.step_right), (0, edges.cut_down, edges.step_down)):
+    for axis, cut in ((1, edges.cut_right), (0, edges.cut_down)):
         near, far = _EDGE_ENDS[axis]
         c = (half_lam[near] + half_lam[far]) * cut
-        pull = c * step
+        pull = c * _unexplained(z, slope, axis)
         b[near] += pull
         b[far] -= pull
         weights.append(c)

@@ -45,8 +45,6 @@ _STAIRCASE = (0.26, 0.12, 0.06)
 _SMALLEST_JUMP = 0.01
 #: Discrete moves: iteration -> (reach of the neighbour, side of the judging window), from coarse to fine.
 _MOVES = {4: (4, 5), 6: (2, 3), 8: (1, 3)}
-#: A step may change s by half of sqrt(s^2 + C^2): the linearisation is not good for more.
-_TRUST = np.float32(0.5)
 #: The descent ends early when a step moves the map by less than this many standard errors.
 _SETTLED = 0.12
 #: Conjugate-gradient steps for the map and for its slopes.
@@ -287,10 +285,10 @@ def descend(
     slope = slopes.pixels()
     log_mu = strength.initial(shape, coordinate.first_stiffness)
     for iteration in range(ITERATIONS):
-        s, scale = coordinate.to_s(z), coordinate.scale(z)
+        s, scale = coordinate.at(z, crew)
         likelihood.exclude_reach(s)
         evidence = likelihood.evidence(s, inflate=iteration > 0)
-        w, g = coordinate.carry(evidence.w, evidence.g, z)
+        w, g = coordinate.carry(evidence.w, evidence.g, z, crew)
         if iteration >= _FIRST_TEST:
             test = strength.score_test(w, g, scale, crew)
             may_stiffen = iteration <= _LAST_STIFFENING
@@ -302,10 +300,8 @@ def descend(
         edges = prior.link(z, slope, variance, mu, tolerance, crew)
         slopes.fit(z, w, g, edges, variance, mu, _SLOPE_STEPS)
         slope = slopes.pixels()
-        drawn = slopes.draw(z, w, g)
-        delta = prior.solve_step(*drawn, prior.relink(edges, z, slope, crew), variance, _MAP_STEPS, crew)
-        most = _TRUST * scale
-        z = coordinate.clip(z + np.clip(delta, -most, most), likelihood.bounds)
+        delta = prior.solve_step(z, slope, w, g, slopes.draw(), edges, variance, _MAP_STEPS, crew)
+        z = coordinate.move(z, delta, scale, likelihood.bounds, crew)
         if iteration == _LAST_STIFFENING:
             before = z
         if iteration in _MOVES:
@@ -316,11 +312,11 @@ def descend(
         if iteration > _LAST_STIFFENING and _moved(delta, w, variance) < _SETTLED:
             progress(1.0)
             break
-    s = coordinate.to_s(z)
+    s, scale = coordinate.at(z, crew)
     evidence = likelihood.evidence(s, inflate=True)
-    w, _ = coordinate.carry(evidence.w, evidence.g, z)
+    w, _ = coordinate.carry(evidence.w, evidence.g, z, crew)
     variance = prior.posterior_variance(w, mu, crew, prior.count_lines(edges))
-    stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, coordinate.scale(z), w, variance, mu, edges)
+    stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, scale, w, variance, mu, edges)
     sensor = likelihood.noise.sensor
     return Refined(
         s,

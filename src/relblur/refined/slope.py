@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .engine import ALONE, Crew
 from .habit import measure
-from .prior import CUT, Edges, leverage, stiffness
+from .prior import CUT, Draw, Edges, leverage, stiffness
 from .solver import Multigrid, conjugate_gradients
 
 Array = NDArray[np.float32]
@@ -44,14 +44,15 @@ class SlopeField:
         """Return the slopes of every pixel, (2, H, W)."""
         fine = np.empty((2, *self._shape), np.float32)
         for p, out in zip(self.cells, fine, strict=True):
-            out[...] = self._spread(p)
+            self._spread(p, out)
         return fine
 
-    def _spread(self, cells: Array) -> Array:
+    def _spread(self, cells: Array, out: Array) -> Array:
         height, width = self._shape
         rows, cols = cells.shape
         fine = cv2.resize(cells, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)
-        return np.asarray(fine[:height, :width])
+        out[...] = fine[:height, :width]
+        return out
 
     def fit(self, z: Array, w: Array, g: Array, edges: Edges, variance: Array, mu: Array, steps: int) -> None:
         """Set the slopes to those that suit the map ``z`` after the step that the data ask for."""
@@ -89,12 +90,9 @@ class SlopeField:
         start = np.concatenate([np.zeros_like(lam)[None], self.cells])
         self.cells = problem.solve(score, (rise_down, rise_right), start, steps)[1:]
 
-    def draw(self, z: Array, w: Array, g: Array) -> tuple[Array, Array]:
-        """Return information and score with the pull of the silent parts of the map ``z`` towards the usual level."""
-        if not self._pull.any():
-            return w, g
-        pull = self._spread(self._pull)
-        return w + pull, g + pull * (self._usual - z)
+    def draw(self) -> Draw | None:
+        """Return the pull of the silent parts of the map towards the usual level, if any are silent."""
+        return Draw(self._spread(self._pull, np.empty(self._shape, np.float32)), self._usual) if self._pull.any() else None
 
 
 class _Problem:
