@@ -14,8 +14,8 @@ import numpy as np
 
 from ._typing import AnyArray, BoolArray, FloatArray
 from .engines import choose_engine
+from .level_blur import blur_by_levels
 from .settings import MAX_SIGMA
-from .synth import blur_planes
 from .window_method import estimate_in_windows, signed_nodes
 
 __all__ = ["EqualBlur", "equalise", "reduction_for"]
@@ -74,7 +74,7 @@ def equalise(first: AnyArray, second: AnyArray, usable: BoolArray) -> EqualBlur:
     made = []
     for image, field in ((first, np.maximum(sigma, 0)), (second, np.maximum(-sigma, 0))):
         planes = np.moveaxis(np.asarray(image, np.float32), -1, 0)
-        made.append(np.moveaxis(blur_planes(planes, field, "band_limited"), 0, -1).astype(np.float64))
+        made.append(np.moveaxis(blur_by_levels(planes, field, "band_limited"), 0, -1).astype(np.float64))
     return EqualBlur(made[0], made[1], _without_reach(usable, np.abs(sigma)))
 
 

@@ -10,6 +10,7 @@ from ._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from .errors import InputError
 from .estimate import estimate_blur
 from .inputs import Pair, as_pair
+from .level_blur import blur_by_levels
 from .results import BlurMap, PairScore
 from .synth import blur_planes
 
@@ -34,7 +35,8 @@ def resynthesize(
     Parameters
     ----------
     dtype : numpy.float64 or numpy.float32
-        Precision; single precision is far below any noise and takes half the time.
+        Double precision is exact; single is right to about 1e-4 of the contrast, which no photograph shows, in a
+        fifth of the time (:mod:`relblur.level_blur`).
 
     Returns
     -------
@@ -132,11 +134,12 @@ def _explained(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> float:
 
 def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
     sigma = np.nan_to_num(blur_map.sigma)
-    kernel = str(blur_map.settings.get("kernel", "sampled"))  # the one the estimate was made with
+    kernel = blur_map.settings.get("kernel", "sampled")  # the one the estimate was made with
     sides = []
     for image, field in ((pair.first, np.maximum(sigma, 0)), (pair.second, np.maximum(-sigma, 0))):
         planes = np.moveaxis(image, -1, 0).astype(dtype)
-        sides.append(np.moveaxis(blur_planes(planes, field, kernel), 0, -1))
+        made = blur_by_levels(planes, field, kernel) if dtype == np.float32 else blur_planes(planes, field, kernel)
+        sides.append(np.moveaxis(made, 0, -1))
     return _choose(blur_map, sides[0], sides[1])
 
 

@@ -57,9 +57,7 @@ def _read(typingctx: Any, array: Any, index: Any) -> Any:
     """Read an element of an int64 array that other threads may be writing."""
 
     def emit(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.load_atomic(
-            _address(context, builder, sig.args[0], *args), "seq_cst", 8, typ=ir.IntType(64)
-        )
+        return builder.load_atomic(_address(context, builder, sig.args[0], *args), "seq_cst", 8, typ=ir.IntType(64))
 
     return types.int64(array, types.int64), emit
 

@@ -326,9 +326,7 @@ class Compiled:
         pulled, level = (w, np.float32(0)) if draw is None else draw
 
         def fill(rows: slice) -> None:
-            prior.pull(
-                z, slope, w, g, pulled, level, draw is not None, variance, *cuts, *_span(rows), scratch(w), *out
-            )
+            prior.pull(z, slope, w, g, pulled, level, draw is not None, variance, *cuts, *_span(rows), scratch(w), *out)
 
         self._crew.share_rows(fill, w.shape[0], w.size)
         return grid.solve(count)[0]

@@ -44,12 +44,23 @@ class Grid:
         # One alone works on the last.
         shared = min(sum(n * h * w >= WORTH_MEETING for _, h, w, n in places), len(places) - 1)
         self._workers = crew.workers if shared > 1 else 1
+        weight, right, down, diagonal, inverse, b, answer = flat
         self._grids = solver.Grids(
-            np.array(places, np.int64), shared, *flat, np.empty(coarsest, np.float32), np.zeros((3, *shape[:2]))
+            np.array(places, np.int64),
+            shared,
+            weight,
+            right,
+            down,
+            diagonal,
+            inverse,
+            b,
+            answer,
+            coarsest=np.empty(coarsest, np.float32),
+            sums=np.zeros((3, *shape[:2])),
         )
-        of, right, down, _, _, b, _ = flat
-        self.weight, self.b = (_first(a, shape) for a in (of, b))
-        self.right, self.down = _first(right, (*shape[:2], shape[2] - 1)), _first(down, (n, shape[1] - 1, shape[2]))
+        n, height, width = shape
+        self.weight, self.b = (_first(a, shape) for a in (weight, b))
+        self.right, self.down = _first(right, (n, height, width - 1)), _first(down, (n, height - 1, width))
         self._product = np.empty(shape, np.float32)
         self._directions = np.empty((2, *shape), np.float32)
         self._rows = [scratch(self.b) for _ in range(self._workers)]

@@ -35,6 +35,15 @@ def box(image: Array, size: int) -> Array:
     return np.asarray(cv2.blur(image, (size, size), borderType=cv2.BORDER_REFLECT))
 
 
+def block_means(image: Array, side: int, border: int = cv2.BORDER_REPLICATE) -> Array:
+    """Return the means over blocks of ``side`` x ``side``; beyond the image lies its border, or zeros if told so."""
+    height, width = image.shape
+    rows, cols = -(-height // side), -(-width // side)
+    if height % side or width % side:
+        image = np.asarray(cv2.copyMakeBorder(image, 0, rows * side - height, 0, cols * side - width, border, value=0))
+    return np.asarray(cv2.resize(image, (cols, rows), interpolation=cv2.INTER_AREA))
+
+
 class Crew:
     """Some threads, and compiled loops if there are any.
 
@@ -123,6 +132,11 @@ def _cells(levels: int, level: Array, start: int, size: int) -> tuple[NDArray[np
     return (base.astype(np.intp) - 1) * size + pixels, level - base
 
 
+def _take(flat: Array, index: NDArray[np.intp], offset: int) -> Array:
+    # The index is inside by construction; "clip" spares the check of it.
+    return flat[offset:].take(index, mode="clip")
+
+
 def interpolate_value(volume: Array, level: Array, top: int) -> Array:
     """Read a (C, K, H, W) volume at fractional levels of the rows from ``top`` on by the cubic through four levels."""
     size = volume.shape[2] * volume.shape[3]
@@ -137,11 +151,9 @@ def interpolate_value(volume: Array, level: Array, top: int) -> Array:
     out = np.empty((volume.shape[0], *level.shape), np.float32)
     for channel in range(volume.shape[0]):
         flat = volume[channel].ravel()
-        # The index is inside by construction; "clip" spares the check of it.
-        total = weights[0] * flat.take(index, mode="clip")
+        total = np.multiply(weights[0], _take(flat, index, 0), out=out[channel])
         for j in (1, 2, 3):
-            total += weights[j] * flat.take(index + j * size, mode="clip")
-        out[channel] = total
+            total += weights[j] * _take(flat, index, j * size)
     return out
 
 
@@ -154,7 +166,7 @@ def interpolate(volume: Array, level: Array, top: int) -> tuple[Array, Array]:
     index, u = _cells(volume.shape[1], level, top * level.shape[1], size)
     for channel in range(volume.shape[0]):
         flat = volume[channel].ravel()
-        y0, y1, y2, y3 = (flat.take(index + j * size, mode="clip") for j in range(4))
+        y0, y1, y2, y3 = (_take(flat, index, j * size) for j in range(4))
         # Newton form around level 1: y1 + u (a + u (b + u c)).
         b = np.float32(0.5) * (y0 + y2) - y1
         c = (y3 - y0) * sixth + (y1 - y2) * np.float32(0.5)
@@ -199,15 +211,21 @@ def add_neighbours(right: Array, down: Array, width: int, x: Array, out: Array, 
     on lines of numbers.
     """
     size, stop = x.size, start + out.size
-    product = np.empty(out.size, np.float32)
     for weight, distance in ((right, 1), (down, width)):
         last = min(stop, size - distance)
         if start < last:
-            part = product[: last - start]
-            np.multiply(weight[start:last], x[start + distance : last + distance], out=part)
-            out[: last - start] += part
+            add_product(weight[start:last], x[start + distance : last + distance], out[: last - start])
         first = max(start, distance)
         if first < stop:
-            part, behind = product[: stop - first], slice(first - distance, stop - distance)
-            np.multiply(weight[behind], x[behind], out=part)
-            out[first - start :] += part
+            behind = slice(first - distance, stop - distance)
+            add_product(weight[behind], x[behind], out[first - start :])
+
+
+def add_product(a: Array, b: Array, out: Array) -> None:
+    """Add ``a b`` to a contiguous array."""
+    cv2.accumulateProduct(a, b, out)
+
+
+def add_multiple(factor: float | np.float32, a: Array, b: Array, out: Array) -> None:
+    """Write ``factor a + b`` to a contiguous array, which may be one of them."""
+    cv2.scaleAdd(a, float(factor), b, dst=out)

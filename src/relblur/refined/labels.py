@@ -104,16 +104,7 @@ def _pool_levels(cost: Array, crew: engine.Crew) -> Array:
 
 def _pool(cost: Array, side: int) -> Array:
     """Sum over blocks of ``side`` x ``side``, the border repeated."""
-    height, width = cost.shape
-    if height % side or width % side:
-        cost = np.pad(cost, ((0, -height % side), (0, -width % side)), mode="edge")
-    rows = cost[::side].copy()
-    for k in range(1, side):
-        rows += cost[k::side]
-    total = rows[:, ::side].copy()
-    for k in range(1, side):
-        total += rows[:, k::side]
-    return total
+    return engine.block_means(cost, side) * np.float32(side**2)
 
 
 def _data_cost(likelihood: Likelihood) -> Array:

@@ -18,6 +18,7 @@ pixel is a robust function of ``y = e^2 / v``.  Its Gauss-Newton expansion is
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from . import engine
 from .noise import PairNoise
 from .prior import leverage
-from .stack import ResidualStack
+from .stack import ResidualStack, Tables
 
 Array = NDArray[np.float32]
 
@@ -36,6 +37,8 @@ Array = NDArray[np.float32]
 ALPHA = 7
 #: One over the ``y`` at which evidence counts half, and over the most a pixel may cost.
 OUTLIER, SATURATION = np.float32(1 / 25), np.float32(1 / 20)
+#: Numbers of the noise tables.
+_OWN, _PASSED, _IN_ED, _IN_DD = range(4)
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ class Likelihood:
         self._distance = distance
         self._relative: Array | np.float32 = np.float32(1) if relative_variance is None else relative_variance
         self._tables = noise.tables(stack)
+        self._at_levels = Tables(self._tables.own, self._tables.passed, self._tables.in_ed, self._tables.in_dd)
         #: Whether there is sensor noise to speak of.
         self.noisy = max(noise.sensor) > 0
         #: Tables and relative variance as compiled loops read them.
@@ -131,15 +135,15 @@ class Likelihood:
         out = np.empty_like(s)
 
         def fill(rows: slice) -> None:
-            out[rows] = self._variance(self.stack.level_of(s[rows]), rows)
+            out[rows] = self._variance(self._at_levels.at(self.stack.level_of(s[rows])), rows)
 
         self.stack.crew.in_bands(fill, s.shape)
         return out
 
-    def _variance(self, level: Array, rows: slice) -> Array:
+    def _variance(self, table: Callable[[int], Array], rows: slice) -> Array:
         relative = self._relative_of(rows)
-        own = np.maximum(self.misfit[rows], relative * self.stack.table(self._tables.own, level))
-        return np.asarray(own + relative * self.stack.table(self._tables.passed, level) if self.noisy else own)
+        own = np.maximum(self.misfit[rows], relative * table(_OWN))
+        return np.asarray(own + relative * table(_PASSED) if self.noisy else own)
 
     def _relative_of(self, rows: slice) -> Array | np.float32:
         return self._relative[rows] if isinstance(self._relative, np.ndarray) else self._relative
@@ -188,12 +192,13 @@ class Likelihood:
         def read(rows: slice) -> None:
             level = stack.level_of(s[rows])
             here, change = stack.evaluate(s[rows], level, rows.start)
-            over_v[rows] = 1 / self._variance(level, rows)
+            table = self._at_levels.at(level)
+            over_v[rows] = 1 / self._variance(table, rows)
             if self.noisy:
                 relative = self._relative_of(rows)
-                noise_ed = relative * stack.table(self._tables.in_ed, level)
+                noise_ed = relative * table(_IN_ED)
                 share = noise_ed * over_v[rows]
-                noise_d[rows] = relative * stack.table(self._tables.in_dd, level) - noise_ed * share
+                noise_d[rows] = relative * table(_IN_DD) - noise_ed * share
                 # The part of D that goes with e is noise: what is left is independent of e, and the score unbiased.
                 change -= here * share
             e[:, rows], d[:, rows], squares[:, rows] = here, change, change * change
@@ -259,8 +264,8 @@ class Likelihood:
             here += far[rows] * np.float32(0.3)
             np.minimum(here, 2 * ceiling[rows], out=here)
             if self.noisy:
-                passed = self.stack.table(self._tables.passed, self.stack.level_of(s[rows]))
-                here -= self._relative_of(rows) * passed
+                table = self._at_levels.at(self.stack.level_of(s[rows]))
+                here -= self._relative_of(rows) * table(_PASSED)
             np.maximum(here, self.misfit[rows] * np.float32(0.01), out=here)
 
         self.stack.crew.in_bands(settle, s.shape)

@@ -65,13 +65,18 @@ def posterior_variance(w: Array, mu: Array, crew: Crew = ALONE, lines: Array | N
     def average(size: int) -> None:
         means[size] = mean(w, size)
 
-    best = np.empty_like(w)
+    best = np.full_like(w, np.inf)
 
     def choose(rows: slice) -> None:
+        bend, least = 1 / (256 * mu[rows]), best[rows]
         for size in sizes:
             area = np.float32(size * size)
-            variance = 1 / (area * np.maximum(means[size][rows], 0) + np.float32(1e-6)) + area / (256 * mu[rows])
-            best[rows] = variance if size == sizes[0] else np.minimum(best[rows], variance)
+            variance = np.maximum(means[size][rows], 0)
+            variance *= area
+            variance += np.float32(1e-6)
+            np.divide(1, variance, out=variance)
+            variance += area * bend
+            np.minimum(least, variance, out=least)
 
     crew.each(average, sizes)
     crew.in_bands(choose, w.shape)

@@ -89,11 +89,13 @@ def _median(image: NDArray[np.uint8], matters: int, crew: engine.Crew) -> NDArra
     reach = _MAJORITY // 2
 
     def fill(corner: tuple[int, int]) -> None:
-        place = tuple(slice(start * _TILE, (start + 1) * _TILE) for start in corner)
-        if far[place].any():
-            around = tuple(slice(max(at.start - reach, 0), at.stop + reach) for at in place)
-            inner = tuple(slice(at.start - more.start, at.stop - more.start) for at, more in zip(place, around))
-            out[place] = cv2.medianBlur(image[around], _MAJORITY)[inner]
+        top, left = (start * _TILE for start in corner)
+        here = slice(top, top + _TILE), slice(left, left + _TILE)
+        if far[here].any():
+            above, before = min(reach, top), min(reach, left)
+            around = image[top - above : top + _TILE + reach, left - before : left + _TILE + reach]
+            median = cv2.medianBlur(around, _MAJORITY)
+            out[here] = median[above : above + _TILE, before : before + _TILE]
 
     crew.each(fill, np.ndindex(*(-(-n // _TILE) for n in image.shape)))
     return out

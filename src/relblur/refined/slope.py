@@ -20,7 +20,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .engine import ALONE, Crew
+from .engine import ALONE, Crew, block_means
 from .habit import measure
 from .prior import CUT, Draw, Edges, leverage, stiffness
 from .solver import Multigrid, conjugate_gradients
@@ -92,7 +92,9 @@ class SlopeField:
 
     def draw(self) -> Draw | None:
         """Return the pull of the silent parts of the map towards the usual level, if any are silent."""
-        return Draw(self._spread(self._pull, np.empty(self._shape, np.float32)), self._usual) if self._pull.any() else None
+        return (
+            Draw(self._spread(self._pull, np.empty(self._shape, np.float32)), self._usual) if self._pull.any() else None
+        )
 
 
 class _Problem:
@@ -186,19 +188,11 @@ def _spread_difference(edge: Array, axis: int, out: Array) -> None:
 
 
 def _sum_cells(a: Array) -> Array:
-    return _over_cells(a, cv2.BORDER_CONSTANT) * np.float32(CELL**2)
+    return block_means(a, CELL, cv2.BORDER_CONSTANT) * np.float32(CELL**2)
 
 
 def _mean_cells(a: Array) -> Array:
-    return _over_cells(a, cv2.BORDER_REPLICATE)
-
-
-def _over_cells(a: Array, border: int) -> Array:
-    height, width = a.shape
-    rows, cols = -(-height // CELL), -(-width // CELL)
-    if height % CELL or width % CELL:
-        a = np.asarray(cv2.copyMakeBorder(a, 0, rows * CELL - height, 0, cols * CELL - width, border, value=0))
-    return np.asarray(cv2.resize(a, (cols, rows), interpolation=cv2.INTER_AREA))
+    return block_means(a, CELL)
 
 
 def _paths(z: Array, cut: Array) -> tuple[Array, Array]:

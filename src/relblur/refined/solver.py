@@ -84,10 +84,11 @@ class Multigrid:
         values, out = x.reshape(-1), np.empty(x.size, np.float32)
 
         def fill(part: slice) -> None:
-            around = np.zeros(part.stop - part.start, np.float32)
-            level.add_neighbours(values, around, part.start)
-            np.multiply(level.diagonal[part], values[part], out=out[part])
-            out[part] -= around
+            here = out[part]
+            np.multiply(level.diagonal[part], values[part], out=here)
+            np.negative(here, out=here)
+            level.add_neighbours(values, here, part.start)
+            np.negative(here, out=here)
 
         self._crew.in_lines(fill, x.size)
         return out.reshape(x.shape)
@@ -121,9 +122,7 @@ class Multigrid:
             out *= level.inverse[part]
 
         def move(part: slice) -> None:
-            here = x[part]
-            here *= _REST
-            here += level.out[part]
+            engine.add_multiple(_REST, x[part], level.out[part], x[part])
 
         self._crew.in_lines(pull, x.size)
         self._crew.in_lines(move, x.size)
@@ -162,8 +161,7 @@ def conjugate_gradients(
         _add(residual, -alpha, a_direction, crew)
         z = precondition(residual)
         rz_new = _dot(residual, z, crew)
-        direction *= np.float32(rz_new / rz)
-        direction += z
+        _turn(direction, rz_new / rz, z, crew)
         rz = rz_new
     return x
 
@@ -171,20 +169,22 @@ def conjugate_gradients(
 def _add(x: Array, factor: np.float32, y: Array, crew: engine.Crew) -> None:
     """Add ``factor`` times ``y`` to ``x``."""
     total, other = x.reshape(-1), y.reshape(-1)
+    crew.in_lines(lambda part: engine.add_multiple(factor, other[part], total[part], total[part]), total.size)
 
-    def add(part: slice) -> None:
-        total[part] += factor * other[part]
 
-    crew.in_lines(add, total.size)
+def _turn(direction: Array, factor: float, z: Array, crew: engine.Crew) -> None:
+    """Replace a direction by ``factor`` times itself plus ``z``."""
+    old, new = direction.reshape(-1), z.reshape(-1)
+    crew.in_lines(lambda part: engine.add_multiple(factor, old[part], new[part], old[part]), old.size)
 
 
 def _dot(a: Array, b: Array, crew: engine.Crew) -> float:
-    # Rows in pairs (NumPy's way) in float32, then in float64.
+    # Rows in float32, then in float64.
     one, two = a.reshape(-1, a.shape[-1]), b.reshape(-1, b.shape[-1])
     sums = np.empty(len(one), np.float32)
 
     def fill(rows: slice) -> None:
-        np.sum(one[rows] * two[rows], axis=-1, out=sums[rows])
+        np.einsum("yx,yx->y", one[rows], two[rows], out=sums[rows])
 
     crew.in_bands(fill, one.shape)
     return float(np.sum(sums.reshape(a.shape[:-1]), dtype=np.float64))

@@ -20,6 +20,7 @@ Cost: ``4 * channels * levels`` bytes per pixel (27 levels one-sided, 53 signed,
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -132,14 +133,34 @@ class ResidualStack:
         """Return ``e`` alone."""
         return engine.interpolate_value(self.residuals, self.level_of(s), top)
 
-    def table(self, values: NDArray[np.float64], level: Array) -> Array:
-        """Read a table over the levels (or finer, evenly from the first to the last) at fractional levels, linearly."""
-        finer = (len(values) - 1) // (len(self.s_levels) - 1)
-        if finer > 1:
-            level = level * np.float32(finer)
-        base = np.clip(level.astype(np.intp), 0, len(values) - 2)
-        knots = values.astype(np.float32)
-        return np.asarray(knots.take(base) + np.diff(knots).take(base) * (level - base.astype(np.float32)))
+
+class Tables:
+    """Several tables over the levels (or finer, evenly from the first to the last), read at the same places.
+
+    Reading is linear between their entries.
+    """
+
+    def __init__(self, *tables: NDArray[np.float64]) -> None:
+        most = max(len(table) for table in tables)
+        place = np.linspace(0, 1, most)
+        self._knots = [np.interp(place, np.linspace(0, 1, len(table)), table).astype(np.float32) for table in tables]
+        self._rises = [np.diff(knots) for knots in self._knots]
+        self._last = most - 1
+        self._coarsest = min(len(table) for table in tables) - 1
+
+    def at(self, level: Array) -> Callable[[int], Array]:
+        """Return a function that gives the values of a table, by its number, at fractional levels."""
+        place = level * np.float32(self._last / self._coarsest)
+        base = np.clip(place.astype(np.intp), 0, self._last - 1)
+        place -= base
+
+        def read(number: int) -> Array:
+            values = self._rises[number].take(base)
+            values *= place
+            values += self._knots[number].take(base)
+            return values
+
+        return read
 
 
 def build_stack(
