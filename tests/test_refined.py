@@ -1,11 +1,12 @@
 """What the refined estimator promises beyond the oracles that every method meets (test_estimate.py)."""
 
+import cv2  # noqa: TID253
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Flag, InputError, estimate_blur, synth
-from relblur.refined import prior
+from relblur.refined import engine, prior, propagate
 from relblur.refined.likelihood import Likelihood, best_fit
 from relblur.refined.noise import PairNoise
 from relblur.refined.prepare import leading_colours
@@ -251,6 +252,25 @@ def test_leading_colours_keep_what_differs_between_channels():
     rotated, _ = leading_colours(independent, independent)
     assert rotated.shape[0] == 3
     assert_allclose(np.square(rotated).sum(), np.square(independent).sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["smooth", "steps", "noise"])
+@pytest.mark.parametrize("shape", [(70, 90), (5, 40), (1, 1)])
+def test_the_majority_is_the_median_wherever_it_differs(kind, shape, monkeypatch):
+    monkeypatch.setattr(propagate, "_TILE", 32)
+    y, x = np.indices(shape)
+    values = {
+        "smooth": 100 + (x + y) // 20,
+        "steps": 100 + 30 * (x // 37),
+        "noise": np.random.default_rng(0).integers(100, 108, shape),
+    }[kind]
+    image = values.astype(np.uint8)
+    median = cv2.medianBlur(image, propagate._MAJORITY).reshape(shape)
+    differs = np.abs(median.astype(int) - image) >= 4
+    assert differs.any() == (kind == "noise" and image.size > 1)
+    found = propagate._median(image, 4, engine.ALONE)
+    assert_array_equal(found[differs], median[differs])
+    assert (np.abs(found.astype(int) - image)[~differs] < 4).all()
 
 
 def test_the_solver_solves():

@@ -12,7 +12,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, synth
-from relblur.refined import compiled_grid, engine, labels, likelihood, prior, slope, strength
+from relblur.refined import compiled_grid, engine, labels, likelihood, prior, propagate, slope, strength
+from relblur.refined.coordinate import SIGMA, VARIANCE
 from relblur.refined.likelihood import Likelihood
 from relblur.refined.noise import PairNoise
 from relblur.refined.solver import Multigrid
@@ -120,6 +121,28 @@ def test_the_prior_agrees(crews, shape):
         out.append(strength.score_test(w, g, 1 + s, crew))
     for a, b in zip(found, wanted, strict=True):
         assert_allclose(a, b, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 1), (1, 4)])
+@pytest.mark.parametrize("coordinate", [SIGMA, VARIANCE])
+def test_the_coordinate_agrees(crews, shape, coordinate):
+    bounds = (0.04, 2.0)
+    z, w, g, delta = (_random(shape, seed) + np.float32(0.2) for seed in range(4))
+    slopes = _random((2, *shape), 4)
+    found, wanted = [], []
+    for crew, out in zip(crews, (wanted, found), strict=True):
+        out += [*coordinate.at(z, crew), *coordinate.carry(w, g, z, crew)]
+        out.append(coordinate.move(z, 4 * delta - 2, 1 + g, bounds, crew))
+        for offset in ((4, 0), (-2, 0), (0, 3), (0, -1)):
+            if crew.compiled is None:
+                plane = coordinate.clip(propagate._neighbour_plane(z, slopes, offset), bounds)
+                out += [plane, coordinate.to_s(plane)]
+            else:
+                limits = coordinate.limits(bounds)
+                planes = crew.compiled.neighbour_plane(z, slopes, offset, limits, coordinate.is_sigma)
+                out += [plane.copy() for plane in planes]
+    for a, b in zip(found, wanted, strict=True):
+        assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
 def _likelihoods(crews, shape, sensor, trust, relative=None):

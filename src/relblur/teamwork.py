@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 __all__ = ["Team"]
@@ -27,7 +28,7 @@ class Team:
         self._dismiss = weakref.finalize(self, _dismiss, self._helpers)
 
     def run(self, works: Sequence[Callable[[], None]]) -> None:
-        """Run every work once, all at the same time if there are no more of them than workers.
+        """Run every work once, as many at a time as there are workers.
 
         The first error of any is raised when all have ended.  Work that calls its own team does so alone.
         """
@@ -42,12 +43,22 @@ class Team:
             finally:
                 self._busy.release()
 
+    def meet(self, work: Callable[[int], None], members: int) -> None:
+        """Run ``work`` for every member, from 0 on, at the same time for certain: they may wait for each other.
+
+        There may be no more members than workers, and none of them may call the team.
+        """
+        if members > self.workers:
+            raise ValueError(f"{members} members, but only {self.workers} workers")
+        with self._busy:
+            self._run_together([partial(work, rank) for rank in range(members)])
+
     def _run_together(self, works: Sequence[Callable[[], None]]) -> None:
         helpers = self._helpers[: len(works) - 1]
-        for helper, work in zip(helpers, works[1:], strict=True):
-            helper.start(work)
         error: BaseException | None = None
         try:
+            for helper, work in zip(helpers, works[1:], strict=True):
+                helper.start(work)
             works[0]()
         except BaseException as wrong:
             error = wrong
@@ -73,46 +84,62 @@ class Team:
 
 
 class _Helper:
+    """A thread with at most one work, which is the caller's to set and the thread's to take away.
+
+    The locks only wake who waits, and may do so once too often: an interruption can fall between any two steps.
+    """
+
     def __init__(self) -> None:
         self._called, self._done = threading.Lock(), threading.Lock()
         self._called.acquire()
         self._done.acquire()
         self._work: Callable[[], None] | None = None
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._live, name="relblur", daemon=True)
-        self._thread.start()
+        self._dismissed = False
+        threading.Thread(target=self._live, name="relblur", daemon=True).start()
 
-    def start(self, work: Callable[[], None] | None) -> None:
-        """Let the thread do a work; None ends it."""
+    def start(self, work: Callable[[], None]) -> None:
+        """Let the thread do a work."""
         self._work = work
-        self._called.release()
+        _wake(self._called)
 
     def wait(self) -> BaseException | None:
         """Wait for the work's end and return its error; an interruption is kept until then."""
         interruption: BaseException | None = None
-        while True:
+        while self._work is not None:
             try:
                 self._done.acquire()
-                break
             except BaseException as wrong:
                 interruption = wrong
+                _wake(self._called)
         error, self._error = self._error, None
         return interruption or error
+
+    def dismiss(self) -> None:
+        """Let the thread end."""
+        self._dismissed = True
+        _wake(self._called)
 
     def _live(self) -> None:
         while True:
             self._called.acquire()
-            work, self._work = self._work, None
-            if work is None:
+            if self._dismissed:
                 return
+            if self._work is None:
+                continue
             try:
-                work()
+                self._work()
             except BaseException as wrong:
                 self._error = wrong
-            del work  # or its arrays would live until the next one
-            self._done.release()
+            self._work = None
+            _wake(self._done)
+
+
+def _wake(lock: threading.Lock) -> None:
+    if lock.locked():
+        lock.release()
 
 
 def _dismiss(helpers: list[_Helper]) -> None:
     for helper in helpers:
-        helper.start(None)
+        helper.dismiss()

@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = ["abandon", "fetch_add", "meet", "meeting"]
+__all__ = ["abandon", "fetch_add", "is_abandoned", "meet", "meeting"]
 
 _ARRIVED, _ROUND, _ABANDONED = 0, 1, 2
 
@@ -35,6 +35,11 @@ def meeting() -> NDArray[np.int64]:
 def abandon(place: NDArray[np.int64]) -> None:
     """Let nobody wait here any longer, because somebody will not come; what they do from then on is worthless."""
     place[_ABANDONED] = 1
+
+
+def is_abandoned(place: NDArray[np.int64]) -> bool:
+    """Whether somebody did not come."""
+    return bool(place[_ABANDONED])
 
 
 def _address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
@@ -71,7 +76,7 @@ else:
         return 0
 
 
-@numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
 def meet(place, workers):
     """Wait until all ``workers`` threads are here: what each wrote before, all may read afterwards."""
     if workers == 1:

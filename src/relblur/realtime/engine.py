@@ -13,9 +13,11 @@ from typing import Any
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from .._typing import AnyArray, BoolArray
 from ..engines import compiled, tell_terminal
+from ..engines.atomic import abandon, is_abandoned, meet, meeting
 from ..settings import FLAT_ABOVE, Sharper
 from ..teamwork import Team
 from .frames import CLIPPED, FULL_SCALE, NOT_FINITE, SEEN, arithmetic_noise, clear, least_noise, run_load
@@ -32,8 +34,19 @@ STOP = 4.0
 ROUNDED_ABOVE = 1e-5
 
 
+#: Counters of what threads take: rows of the two frames, of the half-size images, tiles.
+_LOADS, _HALVES, _TILES = slice(0, 2), slice(2, 4), 4
+
+
 class NotFiniteError(Exception):
     """A frame holds NaN or infinity; they have to be filled before it can be filtered."""
+
+
+class _Decision:
+    """What one thread found out for all."""
+
+    how: How
+    bad: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,21 +109,67 @@ class WindowEngine:
         ``blank`` puts NaN where there is no answer, and looks after clipped pixels and those
         that are not ``valid``; without it the raw fit is returned.
         """
+        b, lay = self._buffers, self._plan.layout
+        b.counters[:] = 0
+        decision = _Decision()
+
+        def decide() -> None:
+            decision.how, decision.bad = self._decide((first, second), noise, valid, blank)
+
+        place = meeting()
+        frames = _read_only(first), _read_only(second)
+        self._team.meet(lambda rank: self._take_part(rank, place, frames, decide, decision), b.workers)
+        if decision.bad:
+            b.counters[:] = 0
+            distances = (*b.distances, decision.bad)
+            self._team.run([partial(run_reach, *distances, work, lay, b.counters[_TILES]) for work in b.work])
+        return FrameFit(b.s, b.stderr, b.flags, b.sharper, float(decision.how.noise))
+
+    def _take_part(
+        self,
+        rank: int,
+        place: NDArray[np.int64],
+        frames: tuple[AnyArray, AnyArray],
+        decide: Callable[[], None],
+        decision: _Decision,
+    ) -> None:
+        """Do one thread's share of a pair.
+
+        Threads take work from counters until there is none, and wait for each other without going back to sleep;
+        the first of them decides meanwhile what the frames' values call for.
+        """
+        b, lay = self._buffers, self._plan.layout
+        try:
+            self._load(rank, frames)
+            meet(place, b.workers)
+            if rank == 0:
+                decide()  # while the others begin to halve
+            self._halve(rank)
+            meet(place, b.workers)
+            if not is_abandoned(place):
+                run_tiles(b.work[rank], lay, decision.how, b.counters[_TILES])
+        except BaseException:
+            abandon(place)
+            raise
+
+    def _load(self, rank: int, frames: tuple[AnyArray, AnyArray]) -> None:
+        """Read the frames into padded images."""
         plan, b = self._plan, self._buffers
-        lay = plan.layout
-        frames = (first, second)
         maps = (plan.row_map, plan.column_map)
-        loads = []
-        for frame, image, seen, counter in zip(frames, b.images, b.seen, b.counters, strict=True):
+        for frame, image, seen, counter in zip(frames, b.images, b.seen, b.counters[_LOADS], strict=True):
             scale = FULL_SCALE[frame.dtype.name]
-            clear(seen, scale)
-            loads.append([(run_load, _read_only(frame), scale, image, lay, *maps, mine, counter) for mine in seen])
-        self._run(*loads)
+            clear(seen[rank : rank + 1], scale)
+            run_load(frame, scale, image, plan.layout, *maps, seen[rank], counter)
+
+    def _decide(
+        self, frames: tuple[AnyArray, AnyArray], noise: float | None, valid: BoolArray | None, blank: bool
+    ) -> tuple[How, int]:
+        """Return how to estimate, from what was seen in the frames, and the flags of pixels without a value."""
+        plan, b = self._plan, self._buffers
         if b.seen[:, :, NOT_FINITE].any():
             raise NotFiniteError
         least = [max(least_noise(seen), arithmetic_noise(seen)) for seen in b.seen]
         assumed = max(least) if noise is None else max(noise, *(arithmetic_noise(seen) for seen in b.seen))
-        self._halve()
         bad = self._bad_pixels(frames, valid) if blank else 0
         how = How(
             spacing=np.float32(plan.nodes.t[1] - plan.nodes.t[0]),
@@ -122,30 +181,23 @@ class WindowEngine:
             textures=self._textures(least),
             blank=blank and not bad,
         )
-        self._run([(run_tiles, work, lay, how, b.counters[0]) for work in b.work])
-        if bad:
-            self._run([(run_reach, *b.distances, bad, work, lay, b.counters[0]) for work in b.work])
-        return FrameFit(b.s, b.stderr, b.flags, b.sharper, float(assumed))
+        return how, bad
 
     def _textures(self, least: list[float]) -> int:
         """Whose local variance has to be known: the blurrier one's, and both if values are rounded."""
         rounded = max(least) > ROUNDED_ABOVE
         return 3 if rounded else {"first": 2, "second": 1}.get(self._sharper, 3)
 
-    def _halve(self) -> None:
+    def _halve(self, rank: int) -> None:
         """Make the half-size images that will be blurred."""
         plan, b = self._plan, self._buffers
         if not plan.layout.half_reach:
             return
         filters = (plan.taps, plan.prefilter, plan.layout)
-        sides = zip(b.images, b.halves, b.counters, ("second", "first"), strict=True)
-        self._run(
-            *(
-                [(run_halves, image, half, *filters, lines, counter) for lines in b.lines]
-                for image, half, counter, other in sides
-                if self._sharper != other
-            )
-        )
+        sides = zip(b.images, b.halves, b.counters[_HALVES], ("second", "first"), strict=True)
+        for image, half, counter, other in sides:
+            if self._sharper != other:
+                run_halves(image, half, *filters, b.lines[rank], counter)
 
     def _bad_pixels(self, frames: tuple[AnyArray, AnyArray], valid: BoolArray | None) -> int:
         """Measure the distance to pixels without a value; returns the flags of the kinds there are."""
@@ -167,24 +219,9 @@ class WindowEngine:
             cv2.distanceTransform(good, cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=b.distance(1))
         return bits
 
-    def _run(self, *jobs: list[tuple[Any, ...]]) -> None:
-        """Let every thread do its share of independent jobs; a job is one call a thread.
-
-        The calls of a job share a counter and take work until there is none, so no thread
-        waits before all the work is given out.
-        """
-        for counter in self._buffers.counters:
-            counter[0] = 0
-        self._team.run([partial(_call_all, calls) for calls in zip(*jobs, strict=True)])
-
     def close(self) -> None:
         """End the threads."""
         self._team.close()
-
-
-def _call_all(calls: tuple[tuple[Any, ...], ...]) -> None:
-    for function, *arguments in calls:
-        function(*arguments)
 
 
 def _read_only(frame: AnyArray) -> AnyArray:
@@ -216,7 +253,8 @@ class _Buffers:
         )
         self.lines = [self._line(lay.stride + 2 * lay.half_stride + 4 * GROUP) for _ in range(workers)]
         self.seen = np.empty((2, workers, SEEN))
-        self.counters = [np.zeros(1, dtype=np.int64) for _ in range(2)]
+        self.counters = np.zeros((5, 8), dtype=np.int64)  # the first of a cache line each
+        self.workers = workers
         images = {
             "first": self.images[0],
             "second": self.images[1],
@@ -274,6 +312,7 @@ def _calls(frame_types: Sequence[str]) -> list[compiled.Call]:
         (run_tiles, (work, plan.layout, how, counter)),
         (run_halves, (line, line, plan.taps, plan.prefilter, plan.layout, line, counter)),
         (run_reach, (distance, distance, 1, work, plan.layout, counter)),
+        (meet, (meeting(), 1)),
     ]
     found = [(function, tuple(map(numba.typeof, arguments))) for function, arguments in values]
     rest = (1.0, line, plan.layout, plan.row_map, plan.column_map, np.zeros(SEEN), counter)

@@ -38,7 +38,7 @@ __all__ = ["CHUNK", "FULL_SIZE", "GROUP", "HALF_SIZE", "IDENTITY", "How", "Layou
 CHUNK = 16
 
 #: Columns of a tile, at most.
-TILE_COLUMNS = 240
+TILE_COLUMNS = 320
 
 #: Rows of a tile. Its first chunk repeats ``window - 1`` rows of the tile above.
 TILE_ROWS = 128

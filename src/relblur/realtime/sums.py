@@ -16,7 +16,7 @@ from numba import njit
 from .lanes import LANES, later, load, maximum, splat, store
 from .plan import CHUNK
 
-__all__ = ["texture", "window_sums"]
+__all__ = ["texture", "window_sums", "window_sums_twice"]
 
 _ZERO = np.float32(0)
 
@@ -61,6 +61,74 @@ def _sum_rows(scratch: Any, one: int, two: int, lay: Any, to: int, width: int) -
         store(scratch, to + 3 * stride + j, all3)
 
 
+@njit(nogil=True, forceinline=True)
+def _sum_rows_twice(scratch: Any, common: int, one: int, two: int, lay: Any, to: int, width: int) -> None:
+    """The same for the products of one residual with two others, which reads it once."""
+    stride, window = lay.e_stride, lay.window
+    for j in range(0, width, LANES):
+        all0 = splat(_ZERO)
+        all1 = all0
+        all2 = all0
+        all3 = all0
+        other0 = all0
+        other1 = all0
+        other2 = all0
+        other3 = all0
+        for channel in range(lay.channels):
+            c = common + channel * lay.e_size + j
+            a = one + channel * lay.e_size + j
+            b = two + channel * lay.e_size + j
+            x = load(scratch, c)
+            p0 = x * load(scratch, a)
+            r0 = x * load(scratch, b)
+            x = load(scratch, c + stride)
+            p1 = x * load(scratch, a + stride)
+            r1 = x * load(scratch, b + stride)
+            x = load(scratch, c + 2 * stride)
+            p2 = x * load(scratch, a + 2 * stride)
+            r2 = x * load(scratch, b + 2 * stride)
+            early = p1 + p2
+            early_other = r1 + r2
+            shared = splat(_ZERO)
+            shared_other = shared
+            for _ in range(3, window):
+                x = load(scratch, c + 3 * stride)
+                shared = shared + x * load(scratch, a + 3 * stride)
+                shared_other = shared_other + x * load(scratch, b + 3 * stride)
+                a += stride
+                b += stride
+                c += stride
+            a += 3 * stride
+            b += 3 * stride
+            c += 3 * stride
+            all0 = all0 + (p0 + early + shared)
+            other0 = other0 + (r0 + early_other + shared_other)
+            x = load(scratch, c)
+            q0 = x * load(scratch, a)
+            r0 = x * load(scratch, b)
+            all1 = all1 + (early + q0 + shared)
+            other1 = other1 + (early_other + r0 + shared_other)
+            x = load(scratch, c + stride)
+            q1 = x * load(scratch, a + stride)
+            r1 = x * load(scratch, b + stride)
+            late = q0 + q1
+            late_other = r0 + r1
+            all2 = all2 + (p2 + late + shared)
+            other2 = other2 + (r2 + late_other + shared_other)
+            x = load(scratch, c + 2 * stride)
+            all3 = all3 + (late + x * load(scratch, a + 2 * stride) + shared)
+            other3 = other3 + (late_other + x * load(scratch, b + 2 * stride) + shared_other)
+        store(scratch, to + j, all0)
+        store(scratch, to + stride + j, all1)
+        store(scratch, to + 2 * stride + j, all2)
+        store(scratch, to + 3 * stride + j, all3)
+        to_other = to + 4 * stride
+        store(scratch, to_other + j, other0)
+        store(scratch, to_other + stride + j, other1)
+        store(scratch, to_other + 2 * stride + j, other2)
+        store(scratch, to_other + 3 * stride + j, other3)
+
+
 @njit(nogil=True)
 def _sum_columns(scratch: Any, at: int, window: int, to: int, width: int) -> None:
     """Sums over ``window`` neighbours in a row."""
@@ -100,6 +168,23 @@ def window_sums(scratch: Any, one: int, two: int, plane: int, lay: Any, columns:
         for i in range(4):
             at = lines + i * lay.e_stride + lay.lead - lay.half
             _sum_columns(scratch, at, lay.window, plane + (row + i) * lay.p_stride, columns)
+
+
+@njit(nogil=True)
+def window_sums_twice(
+    scratch: Any, common: int, one: int, two: int, plane: int, other: int, lay: Any, columns: int
+) -> None:
+    """Window sums of the products of one residual with two others, into two planes."""
+    width = -(-(columns + lay.lead + lay.half) // LANES) * LANES
+    lines = lay.at_line
+    for row in range(0, CHUNK, 4):
+        below = row * lay.e_stride
+        _sum_rows_twice(scratch, common + below, one + below, two + below, lay, lines, width)
+        for i in range(4):
+            at = lines + i * lay.e_stride + lay.lead - lay.half
+            to = (row + i) * lay.p_stride
+            _sum_columns(scratch, at, lay.window, plane + to, columns)
+            _sum_columns(scratch, at + 4 * lay.e_stride, lay.window, other + to, columns)
 
 
 @njit(nogil=True, forceinline=True)

@@ -32,7 +32,7 @@ from .filters import halve_rows, residual_rows
 from .lanes import LANES, load, store
 from .plan import CHUNK
 from .solve import choose_nodes, choose_sides, clear_least, find_winners, solve_chunk, unsettled
-from .sums import texture, window_sums
+from .sums import texture, window_sums, window_sums_twice
 
 __all__ = ["run_halves", "run_tiles"]
 
@@ -165,10 +165,12 @@ def _make_gram(work: Any, lay: Any, top: int, left: int, columns: int, rows: int
         for node in (k - 1, k, k + 1):
             _look_at(work, lay, node, top, left, begin, end)
         _make_sum(work, lay, _B, k - 1, begin, end)
-        _make_sum(work, lay, _B, k, begin, end)
+        # B_k and C_k are products with the same residual; B_k is not there yet, as winners come in order.
+        here = k * lay.p_size + begin
         e = lay.at_e + k * lay.e_node + begin
-        c = lay.at_c + k * lay.p_size + begin
-        window_sums(work.scratch, e - lay.e_node, e + lay.e_node, c, lay, end - begin)
+        below, above = e - lay.e_node, e + lay.e_node
+        window_sums_twice(work.scratch, above, e, below, lay.at_b + here, lay.at_c + here, lay, end - begin)
+        work.ranges[_B, k], work.ranges[_B + 1, k] = begin, end
     return count
 
 

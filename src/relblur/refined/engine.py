@@ -74,7 +74,7 @@ class Crew:
 
     def meet(self, work: Callable[[int], None], members: int) -> None:
         """Run ``work`` once for each of some members, all at the same time, so that they may wait for each other."""
-        self._team.run([partial(work, rank) for rank in range(members)])
+        self._team.meet(work, members)
 
     def leave(self) -> None:
         """End the threads, and forget the compiled loops."""
