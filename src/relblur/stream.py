@@ -25,6 +25,8 @@ __all__ = ["Stream"]
 
 #: Types of frames that are taken as they are.
 FRAME_TYPES = ("uint8", "uint16", "float32", "float64")
+#: Their names, by dtype; a foreign byte order is another dtype.
+_NAMES = {np.dtype(name): name for name in FRAME_TYPES}
 
 
 class Stream:
@@ -129,11 +131,11 @@ class Stream:
 
     def prepare(self, *frame_types: str) -> None:
         """Load or compile the code for frames of these dtypes now instead of at the first frame."""
-        unknown = set(frame_types) - set(FRAME_TYPES)
-        if unknown:
-            raise InputError(f"frame_types must be among {', '.join(FRAME_TYPES)}; got {', '.join(sorted(unknown))}")
         new = set(frame_types) - self._ready
         if new:
+            unknown = ", ".join(sorted(new - set(FRAME_TYPES)))
+            if unknown:
+                raise InputError(f"frame_types must be among {', '.join(FRAME_TYPES)}; got {unknown}")
             self._core.prepare(*sorted(new), tell=self._tell)
             self._ready |= new
 
@@ -155,7 +157,7 @@ class Stream:
         with self._lock:
             if self._closed:
                 raise InputError("this stream is closed; make a new one")
-            self.prepare(one.dtype.name, two.dtype.name)
+            self.prepare(_NAMES[one.dtype], _NAMES[two.dtype])
             fit = self._fit(one, two)
         settings = {**self._settings, "noise": fit.noise}
         return BlurMap.of_views(fit.s, fit.stderr, fit.flags, fit.sharper, settings)
@@ -177,7 +179,7 @@ class Stream:
         if array.shape not in ((rows, columns, channels), (rows, columns) if channels == 1 else ()):
             wanted = (rows, columns) if channels == 1 else self._shape
             raise InputError(f"{name} has shape {array.shape}; this stream takes {wanted}, make one for each size")
-        if array.dtype.name not in FRAME_TYPES or not array.dtype.isnative:
+        if array.dtype not in _NAMES:
             raise InputError(f"{name} is {array.dtype}; a stream takes native {', '.join(FRAME_TYPES)}, convert it")
         return array.reshape(rows, columns * channels)
 

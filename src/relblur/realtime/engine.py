@@ -157,7 +157,7 @@ class WindowEngine:
         plan, b = self._plan, self._buffers
         maps = (plan.row_map, plan.column_map)
         for frame, image, seen, counter in zip(frames, b.images, b.seen, b.counters[_LOADS], strict=True):
-            scale = FULL_SCALE[frame.dtype.name]
+            scale = FULL_SCALE[frame.dtype]
             clear(seen[rank : rank + 1], scale)
             run_load(frame, scale, image, plan.layout, *maps, seen[rank], counter)
 

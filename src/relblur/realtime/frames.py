@@ -21,7 +21,9 @@ from .lanes import LANES, any_lane, inverse, load, maximum, minimum, splat, stor
 __all__ = ["CLIPPED", "FULL_SCALE", "NOT_FINITE", "SEEN", "arithmetic_noise", "clear", "least_noise", "run_load"]
 
 #: What a value of 1 is, by type of frame.
-FULL_SCALE: dict[str, float] = {"float32": 1.0, "float64": 1.0, "uint8": 255.0, "uint16": 65535.0}
+FULL_SCALE: dict[np.dtype[Any], float] = {
+    np.dtype(name): scale for name, scale in {"float32": 1.0, "float64": 1.0, "uint8": 255.0, "uint16": 65535.0}.items()
+}
 
 #: Grids on which values may sit: step, and the least contrast, in steps, that makes it a grid.
 GRIDS: tuple[tuple[float, float], ...] = ((1.0, 16.0), (1 / 255, 0.5), (1 / 65535, 0.5))
