@@ -20,7 +20,7 @@ LAYERS = [
     {"files", "inputs", "light"},
     {"decoding", "raw"},
     {"results"},
-    {"engines"},
+    {"engines", "teamwork"},
     {
         "kernels",
         "noise",
@@ -42,7 +42,7 @@ LAYERS = [
         "refined",
         "realtime",
     },
-    {"methods"},
+    {"methods", "level_blur"},
     {"flagging"},
     {"refined_tiles"},
     {"estimate"},
