@@ -140,10 +140,10 @@ def _count_rounds(place, workers, rounds, counts, wrong):
             fetch_add(wrong, 0, 1)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 2, 3, 8])
 def test_nobody_passes_a_meeting_before_all_are_there(workers):
     place, wrong = meeting(), np.zeros(1, np.int64)
-    counts = np.zeros(2000, np.int64)
+    counts = np.zeros(500, np.int64)
     team = Team(workers)
     team.run([lambda: _count_rounds(place, workers, len(counts), counts, wrong)] * workers)
     team.close()

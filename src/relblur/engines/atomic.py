@@ -9,7 +9,7 @@ Threads that :func:`meet` inside compiled code lose a microsecond.
 
 from __future__ import annotations
 
-import os
+import sys
 from typing import Any
 
 import numba
@@ -23,8 +23,9 @@ __all__ = ["abandon", "fetch_add", "is_abandoned", "meet", "meeting"]
 
 _ARRIVED, _ROUND, _ABANDONED = 0, 1, 2
 
-#: Looks at the clock, as it were, before a waiting thread offers its processor to others: some microseconds.
-_PATIENCE = 2000
+#: Looks around, some tens of microseconds in all, before a waiting thread goes to sleep for a while.  Threads that only
+#: look would keep those they wait for off the processor where there are more of them than cores.
+_PATIENCE = 20_000
 
 
 def meeting() -> NDArray[np.int64]:
@@ -67,13 +68,17 @@ def _read(typingctx: Any, array: Any, index: Any) -> Any:
     return types.int64(array, types.int64), emit
 
 
-if os.name == "posix":
-    _give_way = types.ExternalFunction("sched_yield", types.int32())
-else:
+if sys.platform == "win32":
+    import ctypes
 
-    @numba.njit
-    def _give_way():
-        return 0
+    import llvmlite.binding
+
+    llvmlite.binding.add_symbol("Sleep", ctypes.cast(ctypes.windll.kernel32.Sleep, ctypes.c_void_p).value)
+    _sleep = types.ExternalFunction("Sleep", types.void(types.uint32))
+    _NAP = np.uint32(0)  # the rest of a time slice
+else:
+    _sleep = types.ExternalFunction("usleep", types.int32(types.uint32))
+    _NAP = np.uint32(20)  # microseconds
 
 
 @numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)
@@ -90,4 +95,4 @@ def meet(place, workers):
     while _read(place, _ROUND) == this_round and _read(place, _ABANDONED) == 0:
         looks += 1
         if looks > _PATIENCE:
-            _give_way()
+            _sleep(_NAP)

@@ -7,7 +7,7 @@ only computes, into arrays that the next ``run`` overwrites.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -42,11 +42,18 @@ class NotFiniteError(Exception):
     """A frame holds NaN or infinity; they have to be filled before it can be filtered."""
 
 
-class _Decision:
-    """What one thread found out for all."""
+@dataclass
+class _Frames:
+    """A pair on its way through the engine, and what one thread finds out for all."""
 
-    how: How
-    bad: int = 0
+    first: AnyArray
+    second: AnyArray
+    noise: float | None
+    valid: BoolArray | None
+    blank: bool
+    place: NDArray[np.int64] = field(default_factory=meeting)  #: where threads wait for each other
+    how: How | None = None
+    bad: int = 0  #: flags of the kinds of pixels without a value that there are
 
 
 @dataclass(frozen=True)
@@ -110,68 +117,54 @@ class WindowEngine:
         that are not ``valid``; without it the raw fit is returned.
         """
         b, lay = self._buffers, self._plan.layout
+        frames = _Frames(_read_only(first), _read_only(second), noise, valid, blank)
         b.counters[:] = 0
-        decision = _Decision()
-
-        def decide() -> None:
-            decision.how, decision.bad = self._decide((first, second), noise, valid, blank)
-
-        place = meeting()
-        frames = _read_only(first), _read_only(second)
-        self._team.meet(lambda rank: self._take_part(rank, place, frames, decide, decision), b.workers)
-        if decision.bad:
+        self._team.meet(lambda rank: self._take_part(rank, frames), b.workers)
+        if frames.bad:
             b.counters[:] = 0
-            distances = (*b.distances, decision.bad)
+            distances = (*b.distances, frames.bad)
             self._team.run([partial(run_reach, *distances, work, lay, b.counters[_TILES]) for work in b.work])
-        return FrameFit(b.s, b.stderr, b.flags, b.sharper, float(decision.how.noise))
+        assert frames.how is not None
+        return FrameFit(b.s, b.stderr, b.flags, b.sharper, float(frames.how.noise))
 
-    def _take_part(
-        self,
-        rank: int,
-        place: NDArray[np.int64],
-        frames: tuple[AnyArray, AnyArray],
-        decide: Callable[[], None],
-        decision: _Decision,
-    ) -> None:
+    def _take_part(self, rank: int, frames: _Frames) -> None:
         """Do one thread's share of a pair.
 
-        Threads take work from counters until there is none, and wait for each other without going back to sleep;
-        the first of them decides meanwhile what the frames' values call for.
+        Threads take work from counters until there is none, and wait for each other without going to sleep.
         """
-        b, lay = self._buffers, self._plan.layout
+        b, place = self._buffers, frames.place
         try:
             self._load(rank, frames)
             meet(place, b.workers)
-            if rank == 0:
-                decide()  # while the others begin to halve
+            if rank == 0:  # while the others begin to halve
+                self._decide(frames)
             self._halve(rank)
             meet(place, b.workers)
             if not is_abandoned(place):
-                run_tiles(b.work[rank], lay, decision.how, b.counters[_TILES])
+                run_tiles(b.work[rank], self._plan.layout, frames.how, b.counters[_TILES])
         except BaseException:
             abandon(place)
             raise
 
-    def _load(self, rank: int, frames: tuple[AnyArray, AnyArray]) -> None:
+    def _load(self, rank: int, frames: _Frames) -> None:
         """Read the frames into padded images."""
         plan, b = self._plan, self._buffers
         maps = (plan.row_map, plan.column_map)
-        for frame, image, seen, counter in zip(frames, b.images, b.seen, b.counters[_LOADS], strict=True):
+        both = zip((frames.first, frames.second), b.images, b.seen, b.counters[_LOADS], strict=True)
+        for frame, image, seen, counter in both:
             scale = FULL_SCALE[frame.dtype]
             clear(seen[rank : rank + 1], scale)
             run_load(frame, scale, image, plan.layout, *maps, seen[rank], counter)
 
-    def _decide(
-        self, frames: tuple[AnyArray, AnyArray], noise: float | None, valid: BoolArray | None, blank: bool
-    ) -> tuple[How, int]:
-        """Return how to estimate, from what was seen in the frames, and the flags of pixels without a value."""
-        plan, b = self._plan, self._buffers
+    def _decide(self, frames: _Frames) -> None:
+        """Find out, from what all threads have seen in the frames, how to estimate them."""
+        plan, b, noise = self._plan, self._buffers, frames.noise
         if b.seen[:, :, NOT_FINITE].any():
             raise NotFiniteError
         least = [max(least_noise(seen), arithmetic_noise(seen)) for seen in b.seen]
         assumed = max(least) if noise is None else max(noise, *(arithmetic_noise(seen) for seen in b.seen))
-        bad = self._bad_pixels(frames, valid) if blank else 0
-        how = How(
+        frames.bad = self._bad_pixels(frames) if frames.blank else 0
+        frames.how = How(
             spacing=np.float32(plan.nodes.t[1] - plan.nodes.t[0]),
             noise=np.float32(assumed),
             flat=np.float32(FLAT_ABOVE),
@@ -179,9 +172,8 @@ class WindowEngine:
             rounded_first=np.float32(3 * least[0] ** 2),
             rounded_second=np.float32(3 * least[1] ** 2),
             textures=self._textures(least),
-            blank=blank and not bad,
+            blank=frames.blank and not frames.bad,
         )
-        return how, bad
 
     def _textures(self, least: list[float]) -> int:
         """Whose local variance has to be known: the blurrier one's, and both if values are rounded."""
@@ -199,20 +191,21 @@ class WindowEngine:
             if self._sharper != other:
                 run_halves(image, half, *filters, b.lines[rank], counter)
 
-    def _bad_pixels(self, frames: tuple[AnyArray, AnyArray], valid: BoolArray | None) -> int:
+    def _bad_pixels(self, frames: _Frames) -> int:
         """Measure the distance to pixels without a value; returns the flags of the kinds there are."""
         import cv2
 
         b = self._buffers
         lay = self._plan.layout
         bits = 0
+        valid = frames.valid
         if valid is not None and not valid.all():
             bits |= INVALID
             cv2.distanceTransform(valid.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=b.distance(0))
         if b.seen[:, :, CLIPPED].any():
             bits |= BAD_CLIPPED
             good = np.ones((lay.height, lay.width), dtype=np.uint8)
-            for frame in frames:
+            for frame in (frames.first, frames.second):
                 if np.issubdtype(frame.dtype, np.integer):
                     top = np.iinfo(frame.dtype).max
                     good &= (frame.reshape(lay.height, lay.width, -1) < top).all(axis=2)
