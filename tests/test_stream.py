@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -422,3 +423,30 @@ def test_stream_agrees_with_itself_on_frames_in_other_units():
         one = stream.process(SMALL, blurry).copy()
     with Stream(SMALL.shape, noise=1e-2) as stream:
         assert_allclose(stream.process(100 * SMALL, 100 * blurry).sigma, one.sigma, rtol=1e-3)
+
+
+@pytest.mark.parametrize("step", ["run_load", "run_halves"])
+def test_no_thread_goes_on_before_all_have_done_a_step(monkeypatch, step):
+    from relblur.realtime import engine
+
+    pairs = [(cloud((80, 96), seed), cloud((80, 96), seed + 1)) for seed in (1, 3)]
+    with Stream((80, 96), workers=1) as alone:
+        wanted = [alone.process(*pair).copy() for pair in pairs]
+    real, main = getattr(engine, step), threading.current_thread()
+
+    def helper_takes_all_and_is_slow(*arguments):
+        *rest, counter = arguments
+        if threading.current_thread() is main:
+            while counter[0] == 0:
+                time.sleep(0.001)
+        else:
+            counter[0] = 1_000_000
+            time.sleep(0.05)
+            counter = np.zeros_like(counter)
+        real(*rest, counter)
+
+    with Stream((80, 96), workers=2) as stream:
+        stream.prepare("float64")
+        monkeypatch.setattr(engine, step, helper_takes_all_and_is_slow)
+        for pair, expected in zip(pairs, wanted, strict=True):
+            assert_array_equal(stream.process(*pair).variance_difference, expected.variance_difference)
