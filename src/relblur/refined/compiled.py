@@ -19,8 +19,8 @@ from ..engines import compiled
 from . import compiled_coordinate as coordinate
 from . import compiled_evidence as evidence
 from . import compiled_labels as labels
+from . import compiled_multigrid as multigrid
 from . import compiled_prior as prior
-from . import compiled_solver as solver
 from .compiled_grid import Grid, scratch
 from .prior import CUT, Draw
 from .slope import CELL
@@ -33,7 +33,7 @@ __all__ = ["CALLS", "Compiled", "is_ready", "load"]
 
 Array = NDArray[np.float32]
 
-_MODULES = (solver, coordinate, evidence, labels, prior)
+_MODULES = (multigrid, coordinate, evidence, labels, prior)
 #: Every function that is compiled, with the types it is called with.
 CALLS = [(function, signature.args) for module in _MODULES for function, signature in module.SIGNATURES]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engines.atomic import abandon, meeting
-from . import compiled_solver as solver
+from . import compiled_multigrid as solver
 from .engine import Crew
 from .solver import COARSEST
 
@@ -68,7 +68,7 @@ class Grid:
     def solve(self, count: int, start: Array | None = None, ties: tuple[Array, Array, float] | None = None) -> Array:
         """Return an approximate ``A^-1 b`` after ``count`` conjugate-gradient steps; ``b`` is used up.
 
-        ``ties`` are those of :class:`.compiled_solver.Ties`, for what is not in the grid's own operator.
+        ``ties`` are those of :class:`.compiled_multigrid.Ties`, for what is not in the grid's own operator.
         """
         none = np.empty((0, 0), np.float32)
         down, right, half = ties or (none, none, 0.0)
