@@ -2,9 +2,9 @@
 
 A pixel of :func:`relblur.synth.blur_with_map` is a sum over its own kernel, ``(10 sigma)^2`` products. Filters with one
 kernel are separable and cost ``20 sigma``, and between levels a tenth of sigma apart the blurred image is a smooth
-function of the level: the cubic through four of them is right to 1e-4 of the contrast (to 5e-3 at single pixels where
-a sampled kernel is narrower than 0.6 px and about to vanish). Where pictures are looked at or compared with photographs
-that will do; what defines an answer is made the long way.
+function of the level: at the worst pixel the cubic through four of them is off by 1e-4 of the contrast on a photograph,
+4e-4 on white noise (5e-3 where a sampled kernel is narrower than 0.6 px and about to vanish). Where pictures are looked
+at or compared with photographs that will do; what defines an answer is made the long way.
 """
 
 from __future__ import annotations

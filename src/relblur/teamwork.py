@@ -1,7 +1,7 @@
 """A few threads that wait for short work.
 
 The loops of an estimate take a millisecond or less each, and there are hundreds of them. An executor's queues, futures
-and conditions cost a tenth of a millisecond every time; a lock for each thread costs half of that.
+and conditions cost a tenth of a millisecond every time; a lock for each thread costs a third to two thirds of that.
 """
 
 from __future__ import annotations
