@@ -4,13 +4,27 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test lint bench figures clean
+# The floors of pyproject.toml have an environment of their own, with the oldest Python that it allows.
+OLDEST        ?= .venv-oldest
+OLDEST_PYTHON ?= python3.11
+
+.PHONY: demo test quick oldest lint bench figures clean
 
 demo: $(STAMP)
 	$(BIN)/relblur demo --output relblur_demo --force
 
 test: $(STAMP)
 	$(BIN)/python -m pytest tests src/relblur
+
+# The everyday run: every module, without the tests that take long.
+quick: $(STAMP)
+	$(BIN)/python -m pytest -m 'not slow' tests src/relblur
+
+# The same with the oldest versions that pyproject.toml allows. Those warn of one another's deprecated names.
+# Compiled code is kept beside them: the everyday environment keeps its own.
+oldest: $(OLDEST)/.installed
+	NUMBA_CACHE_DIR=$(abspath $(OLDEST)) $(OLDEST)/bin/python -m pytest -m 'not slow' \
+		-W ignore::DeprecationWarning tests src/relblur
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -36,5 +50,14 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
 
+# Made anew whenever a floor changes: what is installed already would be kept if it is new enough.
+$(OLDEST)/.installed: pyproject.toml
+	rm -rf $(OLDEST)
+	$(OLDEST_PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python \
+		--resolution lowest-direct --editable '.[dev]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) relblur_demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) relblur_demo .pytest_cache .mypy_cache .ruff_cache

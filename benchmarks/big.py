@@ -36,7 +36,7 @@ def make_pair(folder: Path, megapixels: float, blurs: tuple[float, ...]) -> None
         for grain_px, strength in ((1.5, 25.0), (6.0, 60.0)):
             grain = cv2.GaussianBlur(rng.standard_normal((height, width), np.float32), (0, 0), grain_px)
             image[:, :, channel] += strength * grain
-    from relblur.light import encode_srgb
+    from relblur.photo.tone_curves import encode_srgb
 
     np.clip(image, 5, 250, out=image)
     image = (image / 255) ** 2  # as light
@@ -64,8 +64,8 @@ def error_of(blur_map, factor: int, blurs: tuple[float, ...]) -> float:
 
 
 def run_method(folder: Path, method: str, blurs: tuple[float, ...]) -> dict[str, object]:
-    from relblur.estimate import estimate_blur
-    from relblur.photographs import read_photograph
+    from relblur.blur.estimate import estimate_blur
+    from relblur.photo.photograph import read_photograph
 
     first, second = (read_photograph(folder / f"{name}.png").light for name in ("first", "second"))
     seen: list[float] = []

@@ -26,10 +26,10 @@ import numpy as np
 import machine
 from real import SCENES, load_scene
 from relblur import Camera, DepthMap, blur_to_depth, calibrate, estimate_blur, estimate_depth, imread
-from relblur.comparable import match_pair
-from relblur.pairs import read_light_pair
-from relblur.pictures import Panel, panels_picture
-from relblur.settings import DEPTH_PREFILTER
+from relblur.base.settings import DEPTH_PREFILTER
+from relblur.photo.pair import read_light_pair
+from relblur.photo.pipeline import match_pair
+from relblur.report.panels import Panel, panels_picture
 
 SPAN_M = (0.9, 2.2)
 REAL_SPAN_M = (0.5, 5.0)

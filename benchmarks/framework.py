@@ -20,8 +20,8 @@ import numpy as np
 import machine
 from photographs import RAMP_IMAGES, grey
 from relblur import Flag, estimate_blur, resynthesize, synth
-from relblur.files import write_image
-from relblur.reproduce import means, reproduce
+from relblur.files.disk import write_image
+from relblur.studies.reproduce import means, reproduce
 
 TARGETS = {"paper": (0.018, 1e-3), "refined": (0.002, 1e-4)}
 
@@ -71,7 +71,7 @@ def real_pairs(data: Path) -> list[dict[str, object]]:
 
 def start_up() -> list[dict[str, object]]:
     """Time ``import relblur`` and a whole ``relblur estimate`` on a 625 x 433 colour pair."""
-    from relblur.demo import photograph
+    from relblur.studies.demo import photograph
 
     image = np.tile(photograph("coffee"), (2, 2, 1))[:433, :625] / 255.0
     first, second = synth.pair(image, synth.ramp(image.shape[:2], -2, 2, 1), channel_axis=-1)

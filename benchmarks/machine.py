@@ -1,10 +1,11 @@
-"""What every benchmark prints beside its figures: the machine, its load, the versions."""
+"""What every benchmark prints and records beside its figures: the command, the machine, its load, the versions."""
 
 from __future__ import annotations
 
 import json
 import os
 import platform
+import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -21,16 +22,24 @@ def describe() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("relblur", "numpy", "scipy", "opencv-python-headless")},
+        **{name: version(name) for name in ("relblur", "numpy", "scipy", "numba", "opencv-python-headless")},
     }
 
 
 def write(name: str, rows: Any) -> Path:
-    """Write a benchmark's rows as JSON, with the machine beside them."""
+    """Write a benchmark's rows as JSON, with the command and the machine beside them."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps({"machine": describe(), "rows": rows}, indent=1))
-    return path
+    record = {"command": _command(), "machine": describe(), "rows": rows}
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path.relative_to(RESULTS.parents[1])
+
+
+def _command() -> str:
+    """Return the command as somebody else would type it: of folders of this machine only the last part."""
+    program, *arguments = sys.argv
+    names = [Path(each).name if os.path.isabs(each) else each for each in arguments]
+    return " ".join(["python", f"benchmarks/{Path(program).name}", *names])
 
 
 def _processor() -> str:

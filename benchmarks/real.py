@@ -22,11 +22,11 @@ import numpy as np
 import machine
 import rivals
 from relblur import estimate_blur, imread, resynthesize
-from relblur.evaluate import observed_blurrier
-from relblur.pairs import find_pairs
-from relblur.pictures import Panel, panels_picture
-from relblur.results import BlurMap
-from relblur.settings import DEPTH_PREFILTER
+from relblur.base.settings import DEPTH_PREFILTER
+from relblur.blur.blur_map import BlurMap
+from relblur.blur.evaluate import observed_blurrier
+from relblur.report.panels import Panel, panels_picture
+from relblur.studies.data_sets import find_pairs
 
 SCENES = ("plane", "stairs", "poles")
 Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]

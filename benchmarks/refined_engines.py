@@ -20,7 +20,7 @@ import machine
 from photographs import grey
 from relblur import BlurMap, estimate_blur, synth
 
-refine = import_module("relblur.refined.refine")
+refine = import_module("relblur.blur.refined.refine")
 
 
 def pairs(image: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:

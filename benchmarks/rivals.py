@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from relblur import gaussian_bank
+from relblur.base.settings import paper_sigmas
 from relblur.engines import choose_engine
-from relblur.settings import paper_sigmas
 
 
 def box_on_grid(first: np.ndarray, second: np.ndarray, size: int = 9) -> np.ndarray:

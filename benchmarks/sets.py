@@ -33,11 +33,12 @@ import typer
 
 import machine
 from relblur import BlurMap, RelblurError, estimate_blur, imread, load, resynthesize
-from relblur.cli.estimating import estimate
-from relblur.comparable import match_pair, noise_of
-from relblur.evaluate import observed_blurrier
-from relblur.pairs import FilePair, read_light_pair
-from relblur.pictures import Panel, panels_picture
+from relblur.blur.comparable_pair import ComparablePair
+from relblur.blur.evaluate import observed_blurrier
+from relblur.cli.estimate import estimate
+from relblur.photo.pair import read_light_pair
+from relblur.photo.pipeline import match_pair, noise_of
+from relblur.report.panels import Panel, panels_picture
 
 #: set: (pattern of the first image, what becomes the second, decimation)
 SETS = {
@@ -66,7 +67,7 @@ def pairs_of(data: Path, name: str, quick: bool) -> Iterator[tuple[str, Path, Pa
         yield first.stem.split("_")[0], first, first.with_name(first.name.replace(one, two))
 
 
-def middle(pair: FilePair, side: int) -> FilePair:
+def middle(pair: ComparablePair, side: int) -> ComparablePair:
     """Return the middle of a pair."""
     top, left = (max(0, (n - side) // 2) for n in pair.first.shape[:2])
     cut = (slice(top, top + side), slice(left, left + side))
@@ -75,13 +76,13 @@ def middle(pair: FilePair, side: int) -> FilePair:
     return replace(pair, first=pair.first[cut], second=pair.second[cut], valid=valid, clipped=clipped)
 
 
-def prepared(first: Path, second: Path, factor: int, options: dict[str, Any], side: int) -> FilePair:
+def prepared(first: Path, second: Path, factor: int, options: dict[str, Any], side: int) -> ComparablePair:
     pair = read_light_pair(first, second, linear=options.get("linear", True)).decimated(factor)
     pair = middle(pair, side)
     return match_pair(pair, align=options.get("align", "auto"), exposure=options.get("exposure", "auto"))
 
 
-def estimated(pair: FilePair, green: bool = False) -> BlurMap:
+def estimated(pair: ComparablePair, green: bool = False) -> BlurMap:
     alone = replace(pair, first=pair.first[:, :, 1], second=pair.second[:, :, 1]) if green else pair
     return estimate_blur(
         alone.first,
@@ -93,7 +94,7 @@ def estimated(pair: FilePair, green: bool = False) -> BlurMap:
     )
 
 
-def explained(green: BlurMap, pair: FilePair) -> float:
+def explained(green: BlurMap, pair: ComparablePair) -> float:
     """Share of the red and blue differences that a map explains, over pixels usable in the pair."""
     images = pair.first[:, :, [0, 2]].astype(np.float64), pair.second[:, :, [0, 2]].astype(np.float64)
     difference = np.abs(images[0] - images[1])

@@ -27,8 +27,8 @@ import numpy as np
 
 import machine
 from relblur import Framework, Stream, estimate_blur, synth
-from relblur.bench import Timing, TunedBank, interleave, opencv_bank, s_transform, scene
-from relblur.settings import paper_sigmas
+from relblur.base.settings import paper_sigmas
+from relblur.studies.bench import Timing, TunedBank, interleave, opencv_bank, s_transform, scene
 
 THREADS = 2
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from relblur import Camera, estimate_blur, estimate_depth, synth
-from relblur.defocus import defocused_pair
-from relblur.demo import photograph, run_demo
-from relblur.depth_report import depth_picture
-from relblur.pairs import FilePair
-from relblur.pictures import Panel, panels_picture
-from relblur.report import STEP_FILES
+from relblur.blur.comparable_pair import ComparablePair
+from relblur.depth.defocus import defocused_pair
+from relblur.report.blur_report import STEP_FILES
+from relblur.report.depth_report import depth_picture
+from relblur.report.panels import Panel, panels_picture
+from relblur.studies.demo import photograph, run_demo
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -57,7 +57,7 @@ def depth_case(path: Path) -> None:
     heading = (
         f"Depth from two focus settings (1 m and 2 m): {np.median(error):.2g} % median error, {error.mean():.2g} % mean"
     )
-    depth_picture(path, FilePair(first, second), found, heading=heading)
+    depth_picture(path, ComparablePair(first, second), found, heading=heading)
 
 
 def main() -> None:

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["relblur", "tifffile", "PIL"]):
-    from relblur.decoding import read_stored
-    from relblur.errors import RelblurError
-    from relblur.photographs import read_photograph
-    from relblur.results import read_blur_map
+with atheris.instrument_imports(include=["relblur", "PIL"]):
+    from relblur.base.errors import RelblurError
+    from relblur.blur.blur_map import read_blur_map
+    from relblur.files.depth_formats import read_pfm
+    from relblur.files.images import read_exif, read_stored
+    from relblur.photo.photograph import read_photograph
 
 warnings.simplefilter("ignore")
 FOLDER = Path(tempfile.mkdtemp(prefix="relblur_fuzz_"))
@@ -29,7 +30,7 @@ def read_bytes_as_everything(content: bytes) -> None:
     """Read one input as every kind of file there is."""
     path = FOLDER / "input"
     path.write_bytes(content)
-    for read in (read_stored, read_photograph, read_blur_map):
+    for read in (read_stored, read_photograph, read_blur_map, read_exif, lambda path: read_pfm(path.read_bytes())):
         refusal = ""
         try:
             read(path)
@@ -44,11 +45,12 @@ def main() -> None:
     arguments = list(sys.argv)
     if not any(not argument.startswith("-") for argument in arguments[1:]):
         sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+        from hostile import hostile_files
         from malformed import _files
 
         corpus = FOLDER / "corpus"
         corpus.mkdir()
-        for number, (_, content) in enumerate(_files()):
+        for number, (_, content) in enumerate((*_files(), *hostile_files())):
             if len(content) < 4000:
                 (corpus / str(number)).write_bytes(content)
         arguments.append(str(corpus))

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import AlignmentError, InputError, align, estimate_blur, synth
-from relblur.alignment import Motion
+from relblur.photo.alignment import Motion
 
 SHAPE = (180, 220)
 

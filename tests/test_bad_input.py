@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relblur import InputError, RelblurError, decimate, estimate_blur, evaluate_pair, imread, local_sharpness, synth
-from relblur.errors import FileError
+from relblur.base.errors import FileError
 
 GOOD = np.random.default_rng(0).random((32, 40))
 COLOUR = np.random.default_rng(0).random((32, 40, 3))
@@ -109,8 +109,6 @@ def test_a_bad_pixel_is_a_flag_and_not_an_error(method, value):
 @pytest.mark.parametrize(
     ("image", "message"),
     [
-        (_spoilt(np.nan), "image has 1 NaN or infinite values; replace them first \\(numpy.nan_to_num\\)"),
-        (_spoilt(np.inf), "image has 1 NaN or infinite values"),
         (GOOD[0], "image must be two-dimensional"),
         (GOOD[:0], "image is empty"),
         (GOOD[:1, :1], "image is 1x1"),

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from relblur import load, save, synth
-from relblur.batch import find_jobs, is_batch, run_batch
+from relblur.base.errors import FileError, InputError
 from relblur.cli.app import app
-from relblur.errors import FileError, InputError
+from relblur.report.batch import Job, find_jobs, is_batch, run_batch
 
 QUICK = ("--method", "window", "--no-linear", "--align", "off")
 
@@ -94,7 +94,9 @@ def test_other_options_or_files_are_not_taken_for_done(folders, tmp_path):
     assert "made from other files" in json.loads(changed.stdout)["failures"]["scene1"]
     (out / "scene2" / "made_from.json").unlink()
     foreign = _run("estimate", *folders, "-o", out, *QUICK, "--window", 11, "--json")
-    assert "not from such a run" in json.loads(foreign.stdout)["failures"]["scene2"]
+    refusal = json.loads(foreign.stdout)["failures"]["scene2"]
+    assert "was not made by relblur" in refusal
+    assert "--force" not in refusal
 
 
 def test_patterns_pair_by_what_the_star_stands_for(tmp_path, texture):
@@ -145,7 +147,7 @@ def test_an_unexpected_error_is_a_failure_of_its_pair_only(folders, tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
-from relblur.batch import find_jobs, run_batch
+from relblur.report.batch import Job, find_jobs, run_batch
 near, far, out = map(Path, sys.argv[1:])
 def work(first, second, folder):
     for part in range(20):
@@ -192,12 +194,134 @@ def _visible(folder):
     return {p.name for p in folder.iterdir() if not p.name.startswith(".") and p.is_dir()}
 
 
-def test_the_remains_of_a_living_run_are_left_alone(folders, tmp_path):
+def _pictures(home, texture, *names):
+    """Pairs of pictures in home/shots, called NAME_near.png and NAME_far.png, and something precious beside them."""
+    (home / "shots").mkdir()
+    (home / "precious").mkdir()
+    (home / "precious" / "thesis.txt").write_text("mine")
+    for name in names:
+        save(home / "shots" / f"{name}_near.png", synth.degrade(texture, bits=8))
+        save(home / "shots" / f"{name}_far.png", synth.degrade(synth.blur_with_map(texture, 1.2), bits=8))
+    return "shots/*_near.png", "shots/*_far.png"
+
+
+def test_a_pair_called_like_a_way_out_of_the_folder_is_refused_and_the_others_are_done(tmp_path, texture, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    patterns = _pictures(tmp_path, texture, "..", ".", "batch.json", "good")
+    before = _tree(tmp_path)
+    result = _run("estimate", *patterns, "-o", "out", *QUICK, "--force", "--json")
+    assert result.exit_code == 3
+    summary = json.loads(result.stdout)
+    assert (summary["done"], summary["failed"]) == (1, 3)
+    for name in ("..", ".", "batch.json"):
+        assert summary["failures"][name] == (
+            f"a folder of results cannot be called {name!r}; rename both files of this pair"
+        )
+    after = _tree(tmp_path)
+    assert before.items() <= after.items()
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["batch.json", "good"]
+
+
+@pytest.mark.parametrize("force", [True, False])
+def test_a_folder_that_relblur_did_not_make_is_never_replaced(tmp_path, texture, monkeypatch, force):
+    """The folder of an input, a user's folder, and a link to one, under the name of a pair."""
+    monkeypatch.chdir(tmp_path)
+    patterns = _pictures(tmp_path, texture, "shots", "precious", "link")
+    (tmp_path / "link").symlink_to("precious")
+    before = _tree(tmp_path)
+    result = _run("estimate", *patterns, "-o", ".", *QUICK, *["--force"] * force, "--json")
+    failures = json.loads(result.stdout)["failures"]
+    assert set(failures) == {"shots", "precious", "link"}
+    assert not any("--force" in failure for failure in failures.values())
+    assert before.items() <= _tree(tmp_path).items()
+    assert (tmp_path / "link").is_symlink()
+
+
+def test_a_users_file_among_the_results_is_kept(folders, tmp_path):
     out = tmp_path / "out"
-    living, dead, ours = (out / f".scene0.{number}.part" for number in (os.getppid(), 2**22 + 12345, os.getpid()))
-    for path in (living, dead, ours):
-        path.mkdir(parents=True)
-    run_batch(find_jobs(*folders), out, {}, lambda *_: None)
-    assert living.exists()
-    assert not dead.exists()
-    assert not ours.exists()
+    _run("estimate", *folders, "-o", out, *QUICK)
+    (out / "scene0" / "notes.txt").write_text("mine")
+    assert "scene0: was done" in _run("estimate", *folders, "-o", out, *QUICK).stderr
+    forced = _run("estimate", *folders, "-o", out, *QUICK, "--force", "--json")
+    assert "scene0 holds notes.txt, not made by relblur" in json.loads(forced.stdout)["failures"]["scene0"]
+    assert json.loads(forced.stdout)["done"] == 2
+    assert (out / "scene0" / "notes.txt").read_text() == "mine"
+
+
+def test_an_image_among_the_results_of_its_own_pair_is_kept(tmp_path, texture):
+    out = tmp_path / "out"
+    (tmp_path / "far").mkdir()
+    save(tmp_path / "far" / "p.png", synth.degrade(texture, bits=8))
+    save(tmp_path / "p.png", synth.degrade(synth.blur_with_map(texture, 1.2), bits=8))
+
+    def work(first, _second, folder):
+        (folder / "p.png").write_bytes(first.read_bytes())
+
+    run_batch([Job("p", tmp_path / "p.png", tmp_path / "far" / "p.png")], out, {}, work)
+    again = [Job("p", out / "p" / "p.png", tmp_path / "far" / "p.png")]
+    (outcome,) = run_batch(again, out, {}, work, force=True)
+    assert "holds an image of this pair" in outcome.error
+    assert (out / "p" / "p.png").exists()
+
+
+def test_a_folder_that_is_not_whole_is_not_taken_for_done(folders, tmp_path):
+    out = tmp_path / "out"
+    _run("estimate", *folders, "-o", out, *QUICK)
+    (out / "scene0" / "sigma.tif").unlink()
+    (out / "scene1" / "summary.json").write_text("{}")
+    failures = json.loads(_run("estimate", *folders, "-o", out, *QUICK, "--json").stdout)["failures"]
+    assert "scene0 is not whole: sigma.tif is missing or changed; add --force" in failures["scene0"]
+    assert "scene1 is not whole: summary.json" in failures["scene1"]
+
+
+def test_a_report_that_is_not_ours_is_kept(folders, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "batch.json").write_text('{"mine": 1}')
+    result = _run("estimate", *folders, "-o", out, *QUICK, "--force")
+    assert result.exit_code == 2
+    assert "batch.json is in the way and not from relblur" in result.stderr
+    assert os.listdir(out) == ["batch.json"]
+
+
+WAITING = KILLED.replace("time.sleep(0.005)", "print('in', flush=True); sys.stdin.readline()")
+
+
+def test_a_second_run_on_one_output_folder_is_told(folders, tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", WAITING, *map(str, folders), str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as first:
+        first.stdout.readline()
+        result = _run("estimate", *folders, "-o", out, *QUICK)
+        assert result.exit_code == 3
+        assert f"another relblur (process {first.pid} on " in result.stderr
+        first.kill()
+    assert _run("estimate", *folders, "-o", out, *QUICK).stderr.count(": done") == 3  # a dead one is not waited for
+    assert not [name for name in os.listdir(out) if name.startswith(".")]
+
+
+def test_an_output_folder_that_cannot_be_written_is_one_line(folders, tmp_path, monkeypatch):
+    """Root may write anywhere, so the system's answer is put in."""
+    out = tmp_path / "out"
+    out.mkdir()
+    real = os.open
+
+    def refuse(path, *args, **kwargs):
+        if str(path).startswith(str(out)):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path, *args, **kwargs)
+
+    monkeypatch.setattr(os, "open", refuse)
+    result = _run("estimate", *folders, "-o", out, *QUICK)
+    assert result.exit_code == 3
+    assert "cannot write" in result.stderr
+    assert "Permission denied" in result.stderr
+    assert "unexpected" not in result.stderr
+
+
+def test_a_folder_that_may_not_be_looked_into_is_no_batch(tmp_path, monkeypatch):
+    def refuse(path, **_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "stat", refuse)
+    assert not is_batch(tmp_path / "closed" / "a.png", tmp_path / "closed" / "b.png")

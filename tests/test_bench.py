@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from relblur.bench import TunedBank, interleave, opencv_bank, s_transform, scene
+from relblur.base.settings import paper_sigmas
 from relblur.cli.app import app
-from relblur.settings import paper_sigmas
+from relblur.studies.bench import TunedBank, interleave, opencv_bank, s_transform, scene
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from relblur import BlurMap, Camera, Flag, InputError, calibrate, depth_to_blur, estimate_blur
-from relblur.defocus import defocused_pair
+from relblur.depth.defocus import defocused_pair
 
 SHAPE = (96, 128)
 TRUE = Camera(coc_constant_px_m=22, focus_first_m=1.05, focus_second_m=2.1, blur_constant=0.273)
@@ -85,7 +85,7 @@ def test_blur_that_is_there_in_focus_too_is_found_beside_the_rest():
 def test_the_standard_error_is_the_scatter_of_repeated_calibrations():
     many = [calibrate(measured(PLANE, seed=seed), SHEET, depth_m=PLANE) for seed in range(24)]
     scatter = np.std([c.values["blur_constant"] for c in many])
-    assert 0.5 < np.median([c.stderr["blur_constant"] for c in many]) / scatter < 2
+    assert 0.75 < np.median([c.stderr["blur_constant"] for c in many]) / scatter < 1.35
 
 
 def test_wild_and_flagged_pixels_do_not_pull():
@@ -144,3 +144,46 @@ def test_swapped_images_are_noticed():
     swapped = replace(SHEET, focus_first_m=2.1, focus_second_m=1.05)
     with pytest.raises(InputError, match="swapped"):
         calibrate(measured(PLANE), swapped, depth_m=PLANE)
+
+
+def test_residuals_are_measured_minus_predicted_blur_at_every_usable_pixel():
+    blur = measured(PLANE)
+    found = calibrate(blur, SHEET, depth_m=PLANE)
+    assert found.points == PLANE.size
+    wanted = blur.variance_difference - depth_to_blur(PLANE, found.camera)
+    assert_allclose(found.residual_px2, wanted.ravel(), atol=1e-12)
+
+
+@pytest.mark.parametrize("constant", [0.06, 1.4])
+def test_blur_constants_near_their_limits_are_found(constant):
+    true = replace(TRUE, blur_constant=constant)
+    found = calibrate(measured(PLANE, true, noise=0.003), SHEET, depth_m=PLANE)
+    assert_allclose(found.values["blur_constant"], constant, rtol=5e-3)
+
+
+@pytest.mark.parametrize("constant", [0.045, 1.6])
+def test_blur_constants_beyond_their_limits_are_not(constant):
+    s = (constant / TRUE.blur_constant) ** 2 * depth_to_blur(PLANE, TRUE)
+    zero = np.zeros(SHAPE, np.uint8)
+    blur = BlurMap(s, np.full(SHAPE, 0.01), zero, zero.astype(np.int8))
+    found = calibrate(blur, SHEET, depth_m=PLANE)
+    assert_allclose(found.values["blur_constant"], 0.0501 if constant < 1 else 1.499, rtol=1e-3)
+
+
+def test_the_standard_error_is_the_scatter_between_blocks():
+    """An offset of each block of 48 px alone: six data, of which one value is found."""
+    offsets = np.random.default_rng(3).normal(0, 0.2, (2, 3))
+    wide = (96, 144)
+    s = np.full(wide, 1.0) + np.kron(offsets, np.ones((48, 48)))
+    zero = np.zeros(wide, np.uint8)
+    blur = BlurMap(s, np.full(wide, 10.0), zero, zero.astype(np.int8))
+    # A distance at which the pair is equally blurred up to the offset, and so the offset is measured alone.
+    found = calibrate(blur, replace(TRUE, variance_offset_px2=0.9), depth_m=1.3, fit="variance_offset_px2")
+    one = found.residual_px2.reshape(wide)[::48, ::48]
+    spread = 1.4826 * np.median(np.abs(depth_to_blur(1.3, replace(TRUE, variance_offset_px2=0.9)) - s))
+    y = (one / spread) ** 2
+    # The loss is the sum of 2 (sqrt(1 + y) - 1): its score, and its second derivative.
+    score, slope = one / (1 + y) ** 0.5, 1 / (1 + y) ** 1.5
+    assert abs(score.sum()) < 1e-3
+    wanted = np.sqrt(6 / 5 * (score**2).sum()) / slope.sum()
+    assert found.stderr["variance_offset_px2"] == pytest.approx(wanted, rel=1e-3)

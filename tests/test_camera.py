@@ -6,12 +6,14 @@ import json
 import math
 
 import pytest
+from numpy import array
 from numpy.testing import assert_allclose
 from PIL import Image  # noqa: TID253
 
-from relblur import Camera, InputError, optics
-from relblur.errors import FileError
-from relblur.working_range import inverse_range, resolution_at, resolution_table, working_range_m
+from relblur import Camera, InputError, depth_to_blur, optics
+from relblur.base.errors import FileError
+from relblur.depth.camera_file import _positive
+from relblur.depth.working_range import inverse_range, resolution_at, resolution_table, working_range_m
 
 LENS = {"focal_length_mm": 50.0, "f_number": 2.0, "pixel_pitch_um": 5.0, "focus_first_m": 1.0, "focus_second_m": 1.5}
 
@@ -113,6 +115,7 @@ def test_a_table_called_camera_is_taken(tmp_path):
 
 def photograph(path, width=100, **tags):
     numbers = {"focal_length": 0x920A, "f_number": 0x829D, "distance": 0x9206, "x_resolution": 0xA20E, "unit": 0xA210}
+    numbers["stored_width"] = 0xA002
     exif = Image.Exif()
     ifd = exif.get_ifd(0x8769)
     for name, value in tags.items():
@@ -137,6 +140,57 @@ def test_exif_pitch_from_the_focal_plane_and_known_distances_without_a_warning(t
     camera = Camera.from_exif(a, b, focus_first_m=1.7, focus_second_m=1.7)
     assert camera.f_number == (2.8, 8.0)
     assert_allclose(camera.pixel_pitch_um, 5.0)  # 2000 per cm
+
+
+@pytest.mark.parametrize(("unit", "mm"), [(None, 25.4), (2, 25.4), (3, 10.0), (4, 1.0), (5, 0.001), (9, 25.4)])
+def test_exif_pitch_is_of_the_pixels_that_are_left(tmp_path, unit, mm):
+    """The resolution counts pixels of the image as the camera stored it, twice as wide as this one."""
+    tags = {"focal_length": 35.0, "f_number": 2.8, "x_resolution": mm * 250.0, "stored_width": 200}
+    one = photograph(tmp_path / "a.jpg", **tags, **({} if unit is None else {"unit": unit}))
+    camera = Camera.from_exif(one, focus_first_m=1.7, focus_second_m=2.7)
+    assert_allclose(camera.pixel_pitch_um, 2 * 1000 / 250, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("distance", "metres"), [(999_999.0, 999_999.0), (4294967295.0, math.inf)])
+def test_exif_says_infinity_by_a_number_beyond_all(tmp_path, distance, metres):
+    one = photograph(tmp_path / "a.jpg", focal_length=35.0, f_number=2.8, distance=distance)
+    with pytest.warns(UserWarning, match="unreliable"):
+        assert Camera.from_exif(one, focus_second_m=2, sensor_width_mm=20).focus_first_m == metres
+
+
+@pytest.mark.parametrize(
+    ("field", "least", "most"),
+    [
+        ("focal_length_mm", 0.5, 5000.0),
+        ("f_number", 0.3, 128.0),
+        ("pixel_pitch_um", 0.2, 1000.0),
+        ("blur_constant", 0.05, 1.5),
+    ],
+)
+def test_values_at_the_limits_of_what_is_plausible(field, least, most):
+    lens = {**LENS, "focus_first_m": 100.0, "focus_second_m": 200.0}
+    for value in (least, most):
+        assert getattr(Camera(**{**lens, field: value}), field) == value
+    for value in (0.99 * least, 1.01 * most):
+        with pytest.raises(InputError, match=field):
+            Camera(**{**lens, field: value})
+
+
+def test_full_resolution_is_the_inverse_of_decimation():
+    camera = Camera(**LENS, variance_offset_px2=0.9)
+    small = camera.decimated(3)
+    assert (small.decimation, small.variance_offset_px2) == (3, pytest.approx(0.1))
+    back = small.at_full_resolution(3)
+    assert (back.decimation, back.variance_offset_px2) == (1, pytest.approx(0.9))
+
+
+def test_a_width_rounded_to_whole_pixels_is_no_reason_to_warn():
+    camera = Camera(**LENS, image_width_px=4001)
+    for width in (4000, 4002):
+        camera.check_width(width)
+    for width in (3999, 4003):
+        with pytest.warns(UserWarning, match="crop"):
+            camera.check_width(width)
 
 
 def test_exif_that_says_too_little_is_an_error_that_names_what_is_missing(tmp_path):
@@ -172,10 +226,6 @@ def test_working_range_ends_where_blur_reaches_the_limit():
 
 def test_resolution_is_the_change_of_depth_that_changes_s_by_its_error():
     camera = Camera(coc_constant_px_m=22, focus_first_m=1, focus_second_m=2)
-    from numpy import array
-
-    from relblur import depth_to_blur
-
     z = array([0.8, 1.3, 3.0])
     step = 1e-5
     slope = (depth_to_blur(z + step, camera) - depth_to_blur(z - step, camera)) / (2 * step)
@@ -184,10 +234,51 @@ def test_resolution_is_the_change_of_depth_that_changes_s_by_its_error():
     assert [row.depth_m for row in rows if row.depth_m in (1.0, 2.0)] == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("constant", "far"), [(40, 1 / (0.75 - 5**2 / (0.2887 * 40) ** 2)), (4, 40.0)], ids=["within reach", "to 20 planes"]
+)
+def test_the_table_of_resolutions_is_even_in_inverse_distance(constant, far):
+    camera = Camera(coc_constant_px_m=constant, focus_first_m=1, focus_second_m=2, blur_constant=0.2887)
+    rows = resolution_table(camera, stderr_px2=0.05)
+    near = working_range_m(camera)[0]
+    z = array([row.depth_m for row in rows])
+    assert len(z) == 11 - (near > 1) - (far < 2)  # nine, and the focal planes
+    assert_allclose([z[0], z[-1]], [near, far], rtol=1e-6)
+    assert_allclose([row.variance_difference_px2 for row in rows], depth_to_blur(z, camera))
+    assert_allclose([row.circle_first_px for row in rows], constant * abs(1 / z - 1), atol=1e-9)
+    assert_allclose([row.circle_second_px for row in rows], constant * abs(1 / z - 0.5), atol=1e-9)
+    assert_allclose([row.resolution_mm for row in rows], resolution_at(z, camera, 0.05))
+
+
+def test_nothing_nearer_than_the_lens_is_in_its_range():
+    lens = Camera(**{**LENS, "focus_first_m": 0.06, "focus_second_m": 0.07, "f_number": 128.0, "pixel_pitch_um": 900})
+    assert inverse_range(lens)[1] == 990 / 50
+    assert inverse_range(Camera(coc_constant_px_m=(30, 10), focus_first_m=2, focus_second_m=2), 2.0) == pytest.approx(
+        [0.5 - 2 / (0.25 * 800**0.5), 0.5 + 2 / (0.25 * 800**0.5)], rel=0.2
+    )
+
+
 def test_resolution_of_an_aperture_pair_is_finite_in_focus():
     camera = Camera(coc_constant_px_m=(30, 10), focus_first_m=1.7, focus_second_m=1.7)
-    from numpy import array
-
     at_focus, away = resolution_at(array([1.7, 3.0]), camera, 0.05)
     assert math.isfinite(at_focus)
     assert at_focus / 1.7**2 > away / 3.0**2
+
+
+def test_resolution_of_an_aperture_pair_solves_the_square():
+    """The change of 1/z that changes a (u - vertex)^2 by the error of s, to first order far from the vertex."""
+    camera = Camera(coc_constant_px_m=(30, 10), focus_first_m=2, focus_second_m=2)
+    one, two = camera.blur_constants_px_m
+    size = 0.05 / abs(two**2 - one**2)
+    for z in (2.0, 2.1, 4.0, 0.5):
+        offset = abs(1 / z - 0.5)
+        change = size / (offset + math.sqrt(offset**2 + size))
+        assert_allclose(resolution_at(array([z]), camera, 0.05), 1000 * z**2 * change, rtol=1e-9)
+
+
+NOTHING, SOMETHING = (None, 0, -1, math.inf, math.nan, "x"), (1e-9, 1, "3")
+
+
+@pytest.mark.parametrize(("value", "answer"), [(v, False) for v in NOTHING] + [(v, True) for v in SOMETHING])
+def test_numbers_in_exif_data_that_mean_something(value, answer):
+    assert _positive(value) is answer

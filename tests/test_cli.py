@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -348,7 +349,7 @@ def test_optics_gives_the_focal_length_for_a_circle():
 
 def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch):
     # A smaller picture than the real one: the chain is the same.
-    monkeypatch.setattr("relblur.demo.SIZE", (128, 160))
+    monkeypatch.setattr("relblur.studies.demo.SIZE", (128, 160))
     result = run("demo", "-o", tmp_path / "demo", "--json")
     assert result.exit_code == 0, result.output
     rows = {row["method"]: row for row in json.loads(result.stdout)}
@@ -364,7 +365,8 @@ def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch)
 
 def test_reproduce_without_data_makes_the_ramps(tmp_path, monkeypatch):
     monkeypatch.setattr(
-        "relblur.reproduce.photograph", lambda name: __import__("relblur.demo").demo.photograph(name)[:96, :112]
+        "relblur.studies.reproduce.photograph",
+        lambda name: import_module("relblur.studies.demo").photograph(name)[:96, :112],
     )
     result = run("reproduce", "-o", tmp_path / "out", "--json")
     assert result.exit_code == 0, result.output
@@ -422,7 +424,7 @@ def camera_pair(tmp_path, colour):
     """An 8-bit sRGB pair, blurred in light by 1.5 px; the second is shifted by (2, -3) px and 5 % brighter."""
     from scipy import ndimage
 
-    from relblur.light import SRGB, encode_srgb
+    from relblur.photo.tone_curves import SRGB, encode_srgb
 
     light = 0.8 * np.kron(SRGB.undo(colour, np.float64), np.ones((3, 3, 1)))
     light = ndimage.gaussian_filter(light, (0.8, 0.8, 0))

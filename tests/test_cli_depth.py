@@ -10,8 +10,8 @@ from PIL import Image  # noqa: TID253
 from test_cli import failed, run
 
 from relblur import Camera, load, save, synth
-from relblur.defocus import defocused_pair
-from relblur.depth_report import DEPTH_FILES
+from relblur.depth.defocus import defocused_pair
+from relblur.report.depth_report import DEPTH_FILES
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import InputError, decimate, decimation
-from relblur.decimation import decimation_kernel
+from relblur import InputError, decimate
+from relblur.filters import decimation
+from relblur.filters.decimation import decimation_kernel
 
 
 def _gain(kernel: np.ndarray, frequency: np.ndarray) -> np.ndarray:

@@ -138,6 +138,8 @@ def test_bad_requests_are_refused():
         blur_to_depth(np.zeros((2, 2)), CAMERA)
     with pytest.raises(InputError, match="> 0 m"):
         depth_to_blur([1.0, -1.0], CAMERA)
+    with pytest.raises(InputError, match="> 0 m"):
+        depth_to_blur([1.0, 0.0], CAMERA)
 
 
 def test_images_of_another_size_than_the_cameras_warn():

@@ -12,8 +12,8 @@ from PIL import Image  # noqa: TID253
 
 import relblur
 from relblur import Camera, DepthMap, InputError
-from relblur.depth_files import read_pfm
-from relblur.errors import FileError, MissingDependencyError
+from relblur.base.errors import FileError, MissingDependencyError
+from relblur.files.depth_formats import read_pfm
 
 LENS = Camera(focal_length_mm=50, f_number=2, pixel_pitch_um=5, focus_first_m=1, focus_second_m=float("inf"))
 
@@ -125,8 +125,8 @@ def test_unknown_suffixes_and_foreign_files_are_refused(tmp_path, depth_map):
         depth_map.save(tmp_path / "d.jpg")
     with pytest.raises(InputError, match="colour"):
         relblur.save(tmp_path / "d.png", depth_map, colour=True)
-    from relblur.depth_results import read_depth_map
-    from relblur.files import write_npz
+    from relblur.depth.depth_map import read_depth_map
+    from relblur.files.disk import write_npz
 
     write_npz(tmp_path / "x.npz", {"a": np.zeros(2)}, {"format": "other"})
     with pytest.raises(FileError, match="other"):

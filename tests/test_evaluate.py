@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import BlurMap, InputError, estimate_blur, evaluate_pair, resynthesize, synth
-from relblur.evaluate import observed_blurrier
+from relblur.blur.evaluate import observed_blurrier
 
 
 def _true_map(signed_sigma, kernel="band_limited", sharper=None):

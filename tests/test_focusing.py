@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from relblur import BlurMap, Camera, DepthMap, InputError, all_in_focus, depth_to_blur, refocus
-from relblur.defocus import defocused_pair
+from relblur.depth.defocus import defocused_pair
 
 CAMERA = Camera(coc_constant_px_m=16, focus_first_m=1, focus_second_m=2)
 
@@ -86,3 +86,44 @@ def test_bad_requests_are_refused(scene):
         refocus(first, second, found, -1.0)
     with pytest.raises(InputError, match="aperture"):
         refocus(first, second, found, 1.0, aperture=0)
+
+
+def test_the_sharper_image_is_mixed_in_by_its_probability(texture):
+    """One standard error of difference: the first is the sharper with 84 %."""
+    zero = np.zeros(texture.shape, np.uint8)
+    blur = BlurMap(np.full(texture.shape, 0.2), np.full(texture.shape, 0.2), zero, zero.astype(np.int8))
+    assert_allclose(all_in_focus(texture, 0 * texture, blur), 0.841345 * texture, rtol=1e-5)
+
+
+def test_between_the_planes_refocusing_starts_from_the_mean_of_both(texture):
+    middle = np.full(texture.shape, 4 / 3)  # as blurred in one as in the other
+    again = refocus(texture, 0.5 * texture, maps(middle)[1], 4 / 3)
+    assert_allclose(again, 0.75 * texture, atol=1e-9)
+    colour = refocus(
+        *(np.dstack([i, 2 * i]) for i in (texture, 0.5 * texture)), maps(middle)[1], 4 / 3, channel_axis=-1
+    )
+    assert_allclose(colour[:, :, 0], again)
+    assert_allclose(colour[:, :, 1], 2 * again)
+
+
+def test_near_a_plane_the_images_change_places_within_a_twentieth_of_a_square_pixel(texture):
+    z = 1 / (0.75 + 0.05 / CAMERA.blur_constants_px_m[0] ** 2)
+    assert_allclose(depth_to_blur(z, CAMERA), 0.05)
+    found = refocus(texture, 0 * texture, maps(np.full(texture.shape, z))[1], z)
+    assert_allclose(found.mean() / texture.mean(), 0.841, atol=0.02)
+
+
+def test_unknown_pixels_are_chosen_by_contrast_and_known_ones_by_blur(texture):
+    s = np.full(texture.shape, 5.0)
+    s[:, 60:] = np.nan
+    zero = np.zeros(texture.shape, np.uint8)
+    blur = BlurMap(s, np.where(np.isnan(s), np.nan, 0.1), zero, zero.astype(np.int8))
+    flat = np.full(texture.shape, 0.5)
+    found = all_in_focus(flat, texture, blur)
+    assert_allclose(found[:, :60], 0.5)
+    assert_allclose(found[:, 70:], texture[:, 70:], atol=1e-3)
+
+
+def test_far_out_of_focus_the_blur_that_is_there_is_not_added_again(texture):
+    near = np.full(texture.shape, 0.5)  # 4 px in the first image
+    assert_allclose(refocus(texture, 0 * texture, maps(near)[1], 1.0), texture, atol=1e-9)

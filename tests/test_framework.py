@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import Framework, InputError, framework, gaussian_bank
+from relblur import Framework, InputError, gaussian_bank
+from relblur.blur.paper import framework
 
 SMALL = [0.4, 1.0, 1.5]
 

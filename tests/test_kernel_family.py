@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relblur import estimate_blur, refined_tiles, synth, tiles
-from relblur.refined.family import Preference, is_better
-from relblur.refined.noise import PairNoise
+from relblur import estimate_blur, synth
+from relblur.blur import tiles
+from relblur.blur.refined import tiled as refined_tiles
+from relblur.blur.refined.likelihood.family import Preference, is_better
+from relblur.blur.refined.likelihood.noise import PairNoise
 
 SHAPE = (192, 224)
 

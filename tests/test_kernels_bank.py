@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage  # noqa: TID253
 
 from relblur import InputError, gaussian_bank
-from relblur.kernels import (
+from relblur.filters.kernels import (
     band_limited_kernel,
     band_limited_weights,
     kernel_radius,

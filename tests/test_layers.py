@@ -1,119 +1,107 @@
-"""Imports point downwards only, and ``import relblur`` stays light."""
+"""Imports point downwards only, inside the packages too, and ``import relblur`` stays light."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from graphlib import TopologicalSorter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import relblur
 
-SOURCE = Path(relblur.__file__).parent
+#: Lowest first; what stands between two signs may not know each other.
+ORDER = (
+    "base < engines, files < filters < synth, optics < blur < depth < photo < report < io < studies < cli < __main__"
+)
 
-# Lowest first. A module may import from its own layer and those below it.
-LAYERS = [
-    {"errors", "settings", "_typing"},
-    {"files", "inputs", "light"},
-    {"decoding", "raw"},
-    {"results"},
-    {"engines", "teamwork"},
-    {
-        "kernels",
-        "noise",
-        "resampling",
-        "tiles",
-        "intensities",
-        "bank",
-        "framework",
-        "sharpness",
-        "decimation",
-        "optics",
-        "camera",
-        "camera_files",
-        "depth_files",
-        "depth_results",
-        "synth",
-        "paper_method",
-        "window_method",
-        "refined",
-        "realtime",
-    },
-    {"methods", "level_blur"},
-    {"flagging"},
-    {"refined_tiles"},
-    {"estimate"},
-    {"depth", "calibration", "focusing", "psf", "working_range", "defocus"},
-    {"equal_blur"},
-    {"matching"},
-    {"evaluate", "equalising", "stream"},
-    {"exposure"},
-    {"alignment", "resolution"},
-    {"photographs"},
-    {"colours", "plots"},
-    {"io", "pairs", "pictures"},
-    {"comparable", "report", "batch"},
-    {"depth_report"},
-    {"demo"},
-    {"reproduce", "bench"},
-    {"cli"},
-    {"__main__"},
-]
-LEVEL = {module: level for level, layer in enumerate(LAYERS) for module in layer}
+SOURCE = Path(relblur.__file__).parent
+LEVEL = {name: level for level, layer in enumerate(ORDER.split(" < ")) for name in layer.split(", ")}
+FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
+PACKAGES = sorted({path.parent for path in FILES})
 
 HEAVY = ["numba", "cv2", "matplotlib", "skimage", "scipy", "dask", "panel", "typer", "rich", "PIL", "tifffile"]
 
 
-def _top(path: Path) -> str:
-    """``cli/app.py`` belongs to ``cli``."""
-    return path.relative_to(SOURCE).with_suffix("").parts[0]
+def _name(path: Path) -> tuple[str, ...]:
+    """``blur/window/method.py`` is ("blur", "window", "method"); ``__init__.py`` is its folder."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
 
 
-def _files() -> list[Path]:
-    return [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
+def _is_module(parts: tuple[str, ...]) -> bool:
+    place = SOURCE.joinpath(*parts)
+    return place.with_suffix(".py").exists() or (place / "__init__.py").exists()
 
 
-def _imported(path: Path) -> set[str]:
-    """Top-level modules of relblur imported anywhere in a file, inside functions too."""
-    found: set[str] = set()
-    depth = len(path.relative_to(SOURCE).parts)  # dots that reach the package itself
-    for node in ast.walk(ast.parse(path.read_text())):
+def _for_type_checkers(tree: ast.Module) -> set[int]:
+    """Nodes below ``if TYPE_CHECKING``, which nobody runs."""
+    tests = [n for n in ast.walk(tree) if isinstance(n, ast.If) and getattr(n.test, "id", "") == "TYPE_CHECKING"]
+    return {id(inner) for test in tests for inner in ast.walk(test)}
+
+
+def _imported(path: Path) -> set[tuple[str, ...]]:
+    """Modules of relblur imported anywhere in a file, inside functions too."""
+    package = path.relative_to(SOURCE).parts[:-1]
+    tree = ast.parse(path.read_text())
+    ignored = _for_type_checkers(tree)
+    found: set[tuple[str, ...]] = set()
+    for node in ast.walk(tree):
+        if id(node) in ignored:
+            continue
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("relblur.")}
+            found |= {tuple(alias.name.split(".")[1:]) for alias in node.names if alias.name.startswith("relblur.")}
         elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            if node.level == depth or (node.level == 0 and module.split(".")[0] == "relblur"):
-                inside = module if node.level else module.removeprefix("relblur").lstrip(".")
-                names = [inside.split(".")[0]] if inside else [alias.name for alias in node.names]
-                found |= {name for name in names if name != "__version__"}
-    return found
+            module = tuple(node.module.split(".")) if node.module else ()
+            if node.level:
+                base = package[: len(package) - node.level + 1] + module
+            elif module[:1] == ("relblur",):
+                base = module[1:]
+            else:
+                continue
+            found |= {(*base, a.name) if _is_module((*base, a.name)) else base for a in node.names}
+    return found - {()}
 
 
-def test_every_module_has_a_layer_and_every_layer_its_modules():
-    assert {_top(path) for path in _files()} == set(LEVEL)
-
-
-@pytest.mark.parametrize("path", _files(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_downwards(path):
-    here = LEVEL[_top(path)]
-    upwards = {name for name in _imported(path) if LEVEL[name] > here}
-    assert not upwards, f"{path.name} imports {upwards} from above"
-
-
-def test_modules_do_not_import_each_other_in_circles():
+def _graph(package: Path) -> dict[str, set[str]]:
+    """Who imports whom among the parts of a package: its modules and the packages in it."""
+    inside = package.relative_to(SOURCE).parts
+    depth = len(inside)
     graph: dict[str, set[str]] = {}
-    for path in _files():
-        graph.setdefault(_top(path), set()).update(_imported(path) - {_top(path)})
-    assert len(list(TopologicalSorter(graph).static_order())) == len(LEVEL)  # raises CycleError
+    for path in FILES:
+        name = _name(path)
+        if name[:depth] == inside and len(name) > depth:
+            others = {other[depth] for other in _imported(path) if other[:depth] == inside and len(other) > depth}
+            graph.setdefault(name[depth], set()).update(others - {name[depth]})
+    return graph
+
+
+def test_the_order_names_what_is_there():
+    assert {_name(path)[0] for path in FILES} == set(LEVEL)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_downwards(path):
+    here = _name(path)[0]
+    wrong = {other[0] for other in _imported(path) if other[0] != here and LEVEL[other[0]] >= LEVEL[here]}
+    assert not wrong, f"{path.relative_to(SOURCE)} imports {wrong}, which do not lie below it"
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_the_parts_of_a_package_form_no_knot(package):
+    try:
+        TopologicalSorter(_graph(package)).prepare()
+    except CycleError as error:
+        pytest.fail(f"{package.relative_to(SOURCE)}: {' -> '.join(reversed(error.args[1]))}")
 
 
 def test_the_walk_sees_imports_inside_functions_and_in_subpackages():
-    assert "io" in _imported(SOURCE / "cli" / "making.py")
-    assert "report" in _imported(SOURCE / "cli" / "estimating.py")
-    assert {"synth", "estimate"} <= _imported(SOURCE / "demo.py")
+    assert ("io",) in _imported(SOURCE / "cli" / "synth.py")
+    assert ("filters", "kernels") in _imported(SOURCE / "blur" / "window" / "method.py")
+    assert ("blur", "refined", "loops") in _imported(SOURCE / "blur" / "refined" / "likelihood" / "likelihood.py")
+    assert "refined" in _graph(SOURCE / "blur")["methods"]
 
 
 @pytest.mark.parametrize("statement", ["import relblur", "import relblur; relblur.InputError; dir(relblur)"])

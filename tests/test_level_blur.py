@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import level_blur
-from relblur.level_blur import blur_by_levels
-from relblur.synth import blur_planes
+from relblur.filters import variable_blur as level_blur
+from relblur.filters.variable_blur import blur_by_levels, blur_planes
 
 
 def _planes(shape, seed=0):

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageCms, PngImagePlugin  # noqa: TID253
 
 from relblur import InputError, imread, save
-from relblur.errors import FileError, MissingDependencyError
-from relblur.light import LINEAR, SRGB, curve_of_icc_profile, encode_srgb, power_curve
+from relblur.base.errors import FileError, MissingDependencyError
+from relblur.photo.tone_curves import LINEAR, SRGB, curve_of_icc_profile, encode_srgb, power_curve
 
 CODES = np.arange(256, dtype=np.uint8).reshape(16, 16)
 
@@ -141,7 +141,9 @@ def test_an_icc_profile_beats_everything_but_the_caller(tmp_path):
         path = tmp_path / f"image{suffix}"
         Image.fromarray(np.full((16, 16, 3), 100, np.uint8)).save(path, icc_profile=icc(gamma_element(1.8)))
         assert_allclose(imread(path), (100 / 255) ** 1.8, atol=0.01)
-    tifffile.imwrite(tmp_path / "image.tif", CODES.astype(np.uint16) * 257, iccprofile=icc(gamma_element(1.8)))
+    profile = icc(gamma_element(1.8))
+    tag = (34675, 7, len(profile), profile, True)
+    tifffile.imwrite(tmp_path / "image.tif", CODES.astype(np.uint16) * 257, extratags=[tag])
     light, photograph = imread(tmp_path / "image.tif", return_info=True)
     assert_allclose(light, (CODES / 255) ** (461 / 256), atol=1e-9)
     assert photograph.info["because"] == "its ICC profile says so"
@@ -407,7 +409,7 @@ def test_float_jpeg_comes_back_as_light(tmp_path):
 
 
 def test_looking_for_clipped_pixels_in_bands_finds_the_same(tmp_path, monkeypatch):
-    from relblur import photographs
+    from relblur.photo import photograph as photographs
 
     rng = np.random.default_rng(5)
     values = rng.integers(1, 30, (97, 40, 3)).astype(np.uint8)

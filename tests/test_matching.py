@@ -7,10 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Camera, Flag, InputError, estimate_depth, synth
-from relblur.defocus import defocused_pair
-from relblur.equal_blur.candidates import depth_axis, noise_power, residual_volume
-from relblur.equal_blur.edges import settle_edges
-from relblur.psf import as_psf
+from relblur.depth.defocus import defocused_pair
+from relblur.depth.equal_blur.candidates import depth_axis, noise_power, residual_volume
+from relblur.depth.equal_blur.edges import settle_edges
+from relblur.depth.estimate import _inverse_range, _largest_sigma
+from relblur.depth.psf import as_psf
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
 RANGE = (0.9, 2.2)
@@ -92,6 +93,30 @@ def test_two_apertures(texture, side, z):
         pair = defocused_pair(texture, z, camera, psf=psf)
         found = estimate_depth(*pair, camera, psf=psf, side=side, depth_range_m=(0.9, 4))
         assert_allclose(np.median(found.depth_m), z, rtol=0.01)
+
+
+@pytest.mark.parametrize("case", ["exact", "noise", "apertures", "invalid"])
+def test_the_engines_agree(texture, slope, case):
+    """They differ in the last digit, and the descent passes that on: see test_refined_compiled."""
+    camera, options, depth = CAMERA, {"depth_range_m": RANGE}, slope
+    if case == "apertures":
+        camera = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.7, focus_second_m=1.7)
+        options, depth = {"depth_range_m": (0.9, 4)}, 2.6
+    pair = defocused_pair(texture, depth, camera)
+    if case == "noise":
+        rng = np.random.default_rng(0)
+        pair = [synth.degrade(image, noise=0.005, rng=rng) for image in pair]
+    if case == "invalid":
+        options["valid"] = np.ones(texture.shape, bool)
+        options["valid"][30:40, 50:60] = False
+    wanted, found = (
+        estimate_depth(*pair, camera, psf="disc", engine=engine, **options) for engine in ("opencv", "numba")
+    )
+    assert (wanted.settings["engine"], found.settings["engine"]) == ("opencv", "numba")
+    difference = np.abs(found.depth_m - wanted.depth_m) / wanted.depth_stderr_m
+    assert np.nanpercentile(difference, 99.9) < 0.03
+    assert np.nanmax(np.abs(np.log(found.depth_stderr_m / wanted.depth_stderr_m))) < 0.1
+    assert (found.flags != wanted.flags).mean() <= 1e-3
 
 
 def test_swapping_the_images_with_the_camera_changes_nothing(disc_pair):
@@ -228,3 +253,46 @@ def test_a_range_on_the_wrong_side_of_focus_is_refused():
         estimate_depth(image, image, camera, psf="disc", depth_range_m=(0.8, 1.5), side="behind")
     with pytest.raises(InputError, match="Camera"):
         estimate_depth(image, image, {"focal_length_mm": 50})
+
+
+@pytest.mark.parametrize(
+    ("camera", "side", "asked", "wanted"),
+    [
+        (CAMERA, "behind", (0.5, 4.0), (0.25, 2.0)),
+        (CAMERA, "behind", (0.5, np.inf), (0.0, 2.0)),
+        (Camera(coc_constant_px_m=(20, 7), focus_first_m=2, focus_second_m=2), "behind", (0.5, 4.0), (0.25, 0.5)),
+        (Camera(coc_constant_px_m=(20, 7), focus_first_m=2, focus_second_m=2), "front", (0.5, 4.0), (0.5, 2.0)),
+        (
+            Camera(focal_length_mm=50, f_number=2, pixel_pitch_um=5, focus_first_m=1, focus_second_m=2),
+            "behind",
+            (0.01, 4.0),
+            (0.25, 990 / 50),
+        ),
+    ],
+)
+def test_the_range_of_inverse_distances_that_is_looked_at(camera, side, asked, wanted):
+    assert _inverse_range(asked, camera, side, 100) == pytest.approx(wanted)
+
+
+def test_the_largest_blur_that_is_looked_for():
+    k = CAMERA.blur_constants_px_m[0]
+    largest = np.sqrt(k**2 * 0.5 * 0.9)  # s = k^2 0.5 (2 u - 1.5) at u = 1.2
+    assert _largest_sigma(CAMERA, (0.6, 1.2), "behind", 100) == pytest.approx(1.1 * largest)
+    assert _largest_sigma(CAMERA, (0.6, 1.2), "behind", 3) == 1.5  # half of the shorter side
+    assert _largest_sigma(CAMERA, (0.749, 0.751), "behind", 100) == 0.5
+    assert _largest_sigma(CAMERA, (0.6, 90.0), "behind", 100) == 10.0  # twice the largest blur that is usual
+
+
+@pytest.mark.parametrize("psf", ["gaussian", "disc"])
+def test_distances_outside_the_range_are_at_its_limit(texture, psf):
+    depth = np.where(np.arange(texture.shape[1]) < 56, 1.15, 1.7) * np.ones(texture.shape)
+    pair = defocused_pair(texture, depth, CAMERA, psf=psf)
+    found = estimate_depth(*pair, CAMERA, psf=psf, depth_range_m=(1.3, 2.2))
+    near = np.s_[10:-10, 10:40]
+    assert_allclose(found.depth_m[near], 1.3, rtol=0.01)
+    assert ((found.flags[near] & Flag.AT_LIMIT) != 0).mean() > 0.9
+    away = np.s_[10:-10, 75:-10]
+    assert ((found.flags[away] & Flag.AT_LIMIT) == 0).all()
+    assert_allclose(np.median(found.depth_m[away]), 1.7, rtol=0.01)
+    if psf == "disc":
+        assert found.settings["depth_range_m"] == pytest.approx([1.3, 2.2])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from relblur.noise import rounding_noise
+from relblur.blur.noise import rounding_noise
 
 
 @pytest.mark.parametrize("bits", [8, 16])

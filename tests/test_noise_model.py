@@ -75,7 +75,7 @@ def test_a_model_without_shot_noise_is_the_number(light):
 
 def test_information_falls_where_light_is_noisier(light):
     """The same texture twice, dark and bright: shot noise makes the bright one tell less."""
-    from relblur.refined.refine import refine
+    from relblur.blur.refined.refine import refine
 
     half = 0.5 * (light[:, :130] - light[:, :130].mean())
     scene = np.hstack([half + 0.2, half[:, ::-1] + 2.0])
@@ -88,7 +88,7 @@ def test_information_falls_where_light_is_noisier(light):
 
 
 def test_the_map_of_relative_variance_follows_the_light(light):
-    from relblur.noise import noise_of_pair
+    from relblur.blur.noise import noise_of_pair
 
     model = NoiseModel(0.001, 1e-4)
     image = np.repeat(light[:, :, None], 3, axis=2)

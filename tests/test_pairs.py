@@ -7,9 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import InputError, decimate, save
-from relblur.decoding import read_image
-from relblur.errors import FileError
-from relblur.pairs import FilePair, find_pairs, read_light_pair, read_pair
+from relblur.base.errors import FileError
+from relblur.blur.comparable_pair import ComparablePair
+from relblur.files.images import read_image
+from relblur.photo.pair import read_light_pair, read_pair
+from relblur.studies.data_sets import find_pairs
+from relblur.studies.reproduce import grey_pair
 
 WHITE = 255
 
@@ -26,11 +29,11 @@ def test_a_pair_keeps_its_stored_values(tmp_path):
 
 def test_decimated_pairs_are_decimated_images():
     image = np.random.default_rng(0).integers(0, 200, (21, 30, 3)).astype(np.uint8)
-    pair = FilePair(image, image[::-1]).decimated(2)
+    pair = ComparablePair(image, image[::-1]).decimated(2)
     assert_array_equal(pair.first, decimate(image, 2, channel_axis=-1))
     assert_array_equal(pair.second, decimate(image[::-1], 2, channel_axis=-1))
     assert pair.valid is None
-    same = FilePair(image, image)
+    same = ComparablePair(image, image)
     assert same.decimated(1) is same
 
 
@@ -39,30 +42,43 @@ def test_decimated_pairs_are_decimated_images():
 def test_a_clipped_pixel_makes_the_pixels_it_went_into_unusable(which, factor):
     images = np.full((2, 24, 36), 100, np.uint8)
     images[which, 12, 24] = WHITE
-    valid = FilePair(*images).decimated(factor).valid
-    assert not valid[12 // factor, 24 // factor]
-    assert (~valid).sum() <= 9  # it and at most its neighbours
+    pair = ComparablePair(*images).decimated(factor)
+    assert pair.valid is None  # light was there, too much of it
+    assert not pair.clipped[1 - which].any()
+    clipped = pair.clipped[which]
+    assert clipped[12 // factor, 24 // factor]
+    assert clipped.sum() <= 9  # it and at most its neighbours
+    assert_array_equal(pair.usable, ~clipped)
 
 
 def test_a_clipped_pixel_between_samples_counts_for_all_around_it():
     image = np.full((24, 36), 100, np.uint8)
     image[13, 25] = WHITE
-    valid = FilePair(image, image).decimated(2).valid
-    assert not valid[6:8, 12:14].any()
-    assert (~valid).sum() <= 16
+    clipped = ComparablePair(image, image).decimated(2).clipped_in_either
+    assert clipped[6:8, 12:14].all()
+    assert clipped.sum() <= 16
+
+
+def test_a_pixel_that_is_not_valid_is_lost_with_all_it_went_into():
+    image, valid = np.full((24, 36), 0.5), np.ones((24, 36), bool)
+    valid[12, 24] = False
+    reduced = ComparablePair(image, image, valid).decimated(2)
+    assert not reduced.valid[6, 12]
+    assert (~reduced.valid).sum() <= 9
+    assert not reduced.clipped_in_either.any()
 
 
 def test_white_floats_are_not_clipped():
-    assert FilePair(np.ones((8, 8)), np.ones((8, 8))).decimated(2).valid is None
+    assert not ComparablePair(np.ones((8, 8)), np.ones((8, 8))).decimated(2).clipped_in_either.any()
 
 
 def test_grey_pairs_have_the_usual_weights_and_a_scale_of_one():
     colour = np.zeros((4, 4, 3), np.uint8)
     colour[:, :] = (255, 0, 51)
-    grey = FilePair(colour, colour // 2).grey()
+    grey = grey_pair(ComparablePair(colour, colour // 2))
     assert_allclose(grey.first, 0.2989 + 0.1140 * 0.2, atol=1e-12)
     assert grey.channel_axis is None
-    assert grey.grey() is grey
+    assert grey_pair(grey) is grey
 
 
 def test_pairs_are_found_by_their_suffixes_and_half_pairs_left_out(tmp_path):
@@ -122,3 +138,19 @@ def test_the_first_file_is_complained_about_first(tmp_path):
     for _ in range(5):
         with pytest.raises(FileError, match=r"a\.png"):
             read_light_pair(tmp_path / "a.png", tmp_path / "b.png")
+
+
+def test_notes_say_which_file_is_which_and_rounding_is_known_of_integers_alone(tmp_path):
+    image = np.random.default_rng(0).integers(0, 200, (12, 14), dtype=np.uint8)
+    for name, values in (("a.png", image), ("b.png", image.astype(np.uint16) * 256), ("c.npy", image / 255.0)):
+        save(tmp_path / name, values)
+    a, b, c = (tmp_path / name for name in ("a.png", "b.png", "c.npy"))
+    mixed = read_light_pair(a, b)
+    assert [note.split(":")[0] for note in mixed.notes] == ["light, first", "light, second"]
+    assert "8 bits" in mixed.notes[0]
+    assert "16 bits" in mixed.notes[1]
+    assert [note.split(":")[0] for note in read_light_pair(a, a).notes] == ["light"]
+    first, second = mixed.rounding
+    assert first.read + first.shot > second.read + second.shot > 0  # of 8 and of 16 bits
+    assert read_light_pair(a, c).rounding is None
+    assert read_light_pair(c, a).rounding is None

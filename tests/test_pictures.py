@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from relblur.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
-from relblur.pictures import Panel, panels_picture
-from relblur.results import Flag
+from relblur.blur.blur_map import Flag
+from relblur.report.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
+from relblur.report.panels import Panel, panels_picture
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_panel_shows_its_map_whole_and_upright(tmp_path, shape):
 
 def test_panels_need_neither_matplotlib_nor_scipy(tmp_path):
     code = (
-        "import sys, numpy as np; from relblur.pictures import Panel, panels_picture; z = np.ones((20, 30)); "
+        "import sys, numpy as np; from relblur.report.panels import Panel, panels_picture; z = np.ones((20, 30)); "
         f"panels_picture({str(tmp_path / 'a.png')!r}, [Panel('a', z), Panel('b', z, 'sigma'), "
         "Panel('c', z.astype(np.uint8), 'flags')]); print(*sys.modules)"
     )

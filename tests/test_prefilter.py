@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relblur import estimate_blur
-from relblur.refined import jumps
+from relblur.blur.refined.discrete import jumps
 
 SHAPE = (160, 200)
 

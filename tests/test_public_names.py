@@ -13,6 +13,7 @@ NAMES = [
     "AlignmentError",
     "BlurMap",
     "Camera",
+    "ComparablePair",
     "DepthMap",
     "Flag",
     "Framework",
@@ -40,6 +41,7 @@ NAMES = [
     "local_sharpness",
     "match_exposure",
     "optics",
+    "prepare_pair",
     "refocus",
     "resynthesize",
     "save",
@@ -61,6 +63,10 @@ SIGNATURES = {
             "engine": "auto",
             "workers": None,
         },
+    ),
+    "prepare_pair": (
+        ["first", "second"],
+        {"align": "auto", "exposure": "auto", "linear": True, "gamma": None, "decimate": "auto", "valid": None},
     ),
     "resynthesize": (["first", "second", "blur_map"], {}),
     "estimate_depth": (["first", "second", "camera"], {"psf": "gaussian", "valid": None, "channel_axis": None}),
@@ -111,7 +117,7 @@ def test_every_public_name_can_be_had(name):
     assert getattr(relblur, name) is not None
 
 
-@pytest.mark.parametrize("name", NAMES[:8])
+@pytest.mark.parametrize("name", NAMES[:9])
 def test_public_classes_know_their_name(name):
     assert getattr(relblur, name).__name__ == name
 
@@ -170,6 +176,14 @@ def test_results_are_frozen_and_have_the_contracts_fields(name, fields):
     assert kind.__dataclass_params__.frozen
 
 
+def test_errors_are_found_where_programs_look_for_them():
+    from relblur.errors import FileError
+
+    from relblur.base import errors
+
+    assert FileError is errors.FileError is relblur.errors.FileError
+
+
 def test_optics_and_synth_offer_their_functions():
     assert sorted(relblur.optics.__all__) == OPTICS
     parameters = inspect.signature(relblur.synth.ramp).parameters
@@ -189,7 +203,7 @@ def test_optics_and_synth_offer_their_functions():
     ],
 )
 def test_errors_are_also_the_builtins_people_catch(name, builtin):
-    from relblur import errors
+    from relblur.base import errors
 
     kind = getattr(errors, name)
     assert issubclass(kind, builtin)

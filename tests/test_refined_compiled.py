@@ -7,29 +7,41 @@ one pixel in a thousand may sit on the edge of a decision and fall to the other 
 
 from __future__ import annotations
 
+import inspect
+import sys
+from contextlib import contextmanager
+from dataclasses import is_dataclass
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, synth
-from relblur.refined import compiled_grid, engine, labels, likelihood, prior, propagate, slope, strength
-from relblur.refined.coordinate import SIGMA, VARIANCE
-from relblur.refined.likelihood import Likelihood
-from relblur.refined.noise import PairNoise
-from relblur.refined.solver import Multigrid
-from relblur.refined.stack import build_stack
+from relblur.blur.refined import engine, refine, team
+from relblur.blur.refined.compiled import grid as compiled_grid
+from relblur.blur.refined.discrete import labels
+from relblur.blur.refined.likelihood import likelihood
+from relblur.blur.refined.likelihood.likelihood import Likelihood
+from relblur.blur.refined.likelihood.noise import PairNoise
+from relblur.blur.refined.likelihood.stack import build_stack
+from relblur.blur.refined.loops import Loops
+from relblur.blur.refined.plain.solver import Multigrid
+from relblur.blur.refined.prior import slope, strength
+from relblur.blur.refined.prior.coordinate import SIGMA, VARIANCE
+from relblur.blur.refined.prior.prior import Pull
+from relblur.filters.level_axis import AsinhAxis, UniformAxis
 
 SHAPES = [(64, 48), (37, 53), (6, 41), (30, 5), (2, 17), (19, 2)]
 
 
 @pytest.fixture(scope="module", params=[1, 3])
-def crews(request):
-    """NumPy's loops and the compiled ones, alone and in three threads that share everything there is."""
+def engines(request):
+    """The plain loops and the compiled ones, serial and in three threads that share everything there is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "WORTH_SHARING", 1)
+        patch.setattr(team, "WORTH_SHARING", 1)
         patch.setattr(compiled_grid, "WORTH_MEETING", 1)
-        with engine.gather("opencv") as plain, engine.gather("numba", request.param) as fast:
-            assert fast.compiled is not None
+        with engine.open_loops("opencv", 1) as plain, engine.open_loops("numba", request.param) as fast:
+            assert type(plain) is not type(fast)
             yield plain, fast
 
 
@@ -72,7 +84,7 @@ def test_colour_steps_rounding_and_invalid_pixels_agree(colour):
 
 
 def test_threads_and_repetition_change_nothing(texture, monkeypatch):
-    monkeypatch.setattr(engine, "WORTH_SHARING", 1)
+    monkeypatch.setattr(team, "WORTH_SHARING", 1)
     monkeypatch.setattr(compiled_grid, "WORTH_MEETING", 1)
     second = synth.blur_with_map(texture, synth.ramp(texture.shape, 1, 2))
     maps = [estimate_blur(texture, second, engine="numba", workers=n) for n in (1, 2, 3, 3)]
@@ -91,79 +103,77 @@ def test_tiny_pictures_agree(shape):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("components", [1, 2, 3])
-def test_the_solver_agrees(crews, shape, components):
+def test_the_solver_agrees(engines, shape, components):
     height, width = shape
     weight = _random((components, height, width)) + np.float32(0.01)
     right = 100 * _random((components, height, width - 1), 1)
     down = 100 * _random((components, height - 1, width), 2)
     b = _random(weight.shape, 3) - np.float32(0.5)
-    grid = crews[1].compiled._grid(weight.shape)
+    grid = engines[1]._grid(weight.shape)
     for to, given in ((grid.weight, weight), (grid.right, right), (grid.down, down), (grid.b, b)):
         to[...] = given
     assert_allclose(grid.solve(5), Multigrid(weight, right, down).solve(b, 5), rtol=2e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_prior_agrees(crews, shape):
+def test_the_prior_agrees(engines, shape):
     s, w, g, tolerance = (_random(shape, seed) for seed in range(4))
     variance, mu = 0.01 + _random(shape, 4), 10 + 100 * _random(shape, 5)
     slopes = 0.1 * _random((2, *shape), 6)
     found, wanted = [], []
-    for crew, out in zip(crews, (wanted, found), strict=True):
-        edges = prior.link(s, slopes, variance, mu, tolerance, crew)
+    for loops, out in zip(engines, (wanted, found), strict=True):
+        edges = loops.link(s, slopes, variance, mu, tolerance)
         out += [edges.step_right.copy(), edges.step_down.copy(), edges.cut_right, edges.cut_down]
-        field = slope.SlopeField(shape, crew)
+        field = slope.SlopeField(shape, loops)
         for _ in range(2):  # the second time it begins where the first has ended
             field.fit(s, w, g, edges, variance, mu, 4)
         out.append(field.cells)
-        for draw in (None, prior.Draw(_random(shape, 7), np.float32(0.3))):
-            out.append(prior.solve_step(s, slopes + 1, w, g, draw, edges, variance, 5, crew))
-        out.append(prior.posterior_variance(w, mu, crew))
-        out.append(strength.score_test(w, g, 1 + s, crew))
+        for pull in (None, Pull(_random(shape, 7), np.float32(0.3))):
+            out.append(loops.solve_step(s, slopes + 1, w, g, pull, edges, variance, 5))
+        out += [loops.posterior_variance(w, mu), loops.posterior_variance(w, mu, np.round(tolerance))]
+        out.append(strength.score_test(w, g, 1 + s, loops))
     for a, b in zip(found, wanted, strict=True):
         assert_allclose(a, b, rtol=2e-3, atol=2e-4)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, (3, 1), (1, 4)])
 @pytest.mark.parametrize("coordinate", [SIGMA, VARIANCE])
-def test_the_coordinate_agrees(crews, shape, coordinate):
-    bounds = (0.04, 2.0)
+@pytest.mark.parametrize("axis", [AsinhAxis(-4.0), UniformAxis(0.0, 0.07)])
+def test_the_coordinate_agrees(engines, shape, coordinate, axis):
+    limits = coordinate.limits((0.04, 2.0))
     z, w, g, delta = (_random(shape, seed) + np.float32(0.2) for seed in range(4))
     slopes = _random((2, *shape), 4)
     found, wanted = [], []
-    for crew, out in zip(crews, (wanted, found), strict=True):
-        out += [*coordinate.at(z, crew), *coordinate.carry(w, g, z, crew)]
-        out.append(coordinate.move(z, 4 * delta - 2, 1 + g, bounds, crew))
+    for loops, out in zip(engines, (wanted, found), strict=True):
+        out += [*loops.place(z, coordinate.is_sigma, axis), *coordinate.carry(w, g, z, loops)]
+        out.append(loops.move(z, 4 * delta - 2, 1 + g, limits))
         for offset in ((4, 0), (-2, 0), (0, 3), (0, -1)):
-            if crew.compiled is None:
-                plane = coordinate.clip(propagate._neighbour_plane(z, slopes, offset), bounds)
-                out += [plane, coordinate.to_s(plane)]
-            else:
-                limits = coordinate.limits(bounds)
-                planes = crew.compiled.neighbour_plane(z, slopes, offset, limits, coordinate.is_sigma)
-                out += [plane.copy() for plane in planes]
+            planes = loops.neighbour_plane(z, slopes, offset, limits, coordinate.is_sigma)
+            out += [plane.copy() for plane in planes]
     for a, b in zip(found, wanted, strict=True):
         assert_allclose(a, b, rtol=1e-6, atol=1e-6)
 
 
-def _likelihoods(crews, shape, sensor, trust, relative=None):
-    for crew in crews:
+def _likelihoods(engines, shape, sensor, trust, relative=None):
+    for loops in engines:
         first, second = _random((2, *shape)), _random((2, *shape), 1)
-        stack = build_stack(first, second, lowest=-4.0, highest=4.0, family="band_limited", prefilter=0.0, crew=crew)
-        best = likelihood.best_fit(stack)
-        noise = PairNoise((sensor, sensor), (1e-3, 1e-3))
-        yield Likelihood(stack, noise, best, (-4.0, 4.0), trust, None, relative), best
+        stack = build_stack(
+            first, second, lowest=-4.0, highest=4.0, family="band_limited", prefilter=0.0, team=loops.team
+        )
+        best = likelihood.best_fit(stack, loops)
+        noise = PairNoise((sensor, sensor), (1e-3, 1e-3)).on(stack, relative)
+        yield Likelihood(stack, noise, best, (-4.0, 4.0), trust, None, loops), best
 
 
 @pytest.mark.parametrize("shape", [(37, 53), (20, 24), (8, 9)])
 @pytest.mark.parametrize("sensor", [0.0, 0.1])
-def test_the_likelihood_and_the_labels_agree(crews, shape, sensor):
+def test_the_likelihood_and_the_labels_agree(engines, shape, sensor):
     s = 8 * _random(shape, 2) - 4
     found, wanted = [], []
     for (given, best), out in zip(
-        _likelihoods(crews, shape, sensor, _random(shape, 3), 0.5 + _random(shape, 4)), (wanted, found), strict=True
+        _likelihoods(engines, shape, sensor, _random(shape, 3), 0.5 + _random(shape, 4)), (wanted, found), strict=True
     ):
-        out += [best, labels._data_cost(given), given.variance(s)]
+        out += [best, labels.data_cost(given), given.variance(s)]
         evidence = given.evidence(s, inflate=True)
         out += [evidence.w, evidence.g, evidence.power, given.cost(s, given.variance(s))]
         given.refit_misfit(s, evidence, evidence.w, 1 + s * s)
@@ -175,8 +185,66 @@ def test_the_likelihood_and_the_labels_agree(crews, shape, sensor):
 
 
 @pytest.mark.parametrize("shape", [(5, 24, 30), (53, 7, 9), (4, 1, 6)])
-def test_scans_agree(crews, shape):
+def test_scans_agree(engines, shape):
     cost = 10 * _random(shape)
-    turned = np.ascontiguousarray(cost.transpose(0, 2, 1))
-    wanted = engine.scan(cost, 1.0, 6.0) + engine.scan(turned, 1.0, 6.0).transpose(0, 2, 1)
-    assert_allclose(crews[1].compiled.scan(cost, 1.0, 6.0), wanted, rtol=1e-5)
+    plain, fast = engines
+    assert_allclose(fast.scan(cost, 1.0, 6.0), plain.scan(cost, 1.0, 6.0), rtol=1e-5)
+
+
+#: What the contract lets a loop write to, and what it lends.
+WRITTEN = {"deflate": ("w", "g"), "settle": ("misfit",), "sublevel": ("total",)}
+LENT = ("link", "neighbour_plane")
+
+
+class Watched:
+    """Loops of which every call is looked at: it may change neither its arguments nor what any loop has returned."""
+
+    def __init__(self, loops):
+        self._loops, self.team, self.called, self._returned = loops, loops.team, set(), []
+
+    def __getattr__(self, name):
+        loop = getattr(self._loops, name)
+
+        def call(*args):
+            bound = inspect.signature(loop).bind(*args).arguments
+            written = [bound[key] for key in WRITTEN.get(name, ())]
+            watched = [a for value in bound.values() for a in _arrays(value)] + self._returned
+            watched = [(a, a.tobytes()) for a in watched if not any(np.shares_memory(a, each) for each in written)]
+            found = loop(*args)
+            for array, before in watched:
+                assert array.tobytes() == before, f"changed by {name}"
+            self.called.add(name)
+            self._returned += [] if name in LENT else _arrays(found)
+            return found
+
+        return call
+
+
+def _arrays(value):
+    """All float32 maps in an argument or a result."""
+    if isinstance(value, np.ndarray):
+        return [value] if value.ndim > 1 else []
+    if isinstance(value, (tuple, list)):
+        return [a for one in value for a in _arrays(one)]
+    return [a for one in vars(value).values() for a in _arrays(one)] if is_dataclass(value) else []
+
+
+@pytest.mark.parametrize("name", ["opencv", "numba"])
+def test_loops_keep_their_contract(texture, name, monkeypatch):
+    """No loop writes to what it is given or has given, but where the contract says so."""
+    watched = []
+
+    @contextmanager
+    def watch(*args):
+        with engine.open_loops(*args) as loops:
+            watched.append(Watched(loops))
+            yield watched[-1]
+
+    monkeypatch.setattr(sys.modules[refine.__module__], "open_loops", watch)
+    first = np.array(texture[:40, :56])
+    second = synth.blur_with_map(first, synth.ramp(first.shape, 0.7, 2.0))
+    rng = np.random.default_rng(0)
+    pair = [synth.degrade(image, noise=0.01, rng=rng) for image in (first, second)]
+    refine(*pair, sharper="first", engine=name)
+    offered = {each for each in vars(Loops) if not each.startswith("_")} - {"team"}
+    assert watched[0].called == offered

@@ -7,13 +7,14 @@ import csv
 import pytest
 
 from relblur import evaluate_pair
-from relblur.pairs import find_pairs, read_pair
-from relblur.reproduce import reproduce
+from relblur.photo.pair import read_pair
+from relblur.studies.data_sets import find_pairs
+from relblur.studies.reproduce import grey_pair, reproduce
 
 
 def test_a_real_pair_is_remade_as_well_as_the_papers_best_row(shared_data):
     name, near, far = next(find_pairs(shared_data / "realmff", "realmff"))
-    pair = read_pair(far, near).grey().decimated(4)
+    pair = grey_pair(read_pair(far, near)).decimated(4)
     assert pair.size == "157x109"
     score = evaluate_pair(pair.first, pair.second, method="paper", valid=pair.valid)
     assert score.e_first <= 0.009, name
@@ -32,7 +33,7 @@ def test_near_and_far_focus_are_told_apart_in_the_files(shared_data):
 
 
 def test_reproduce_writes_the_table_for_one_pair(shared_data, tmp_path, monkeypatch):
-    from relblur import reproduce as module
+    from relblur.studies import reproduce as module
 
     data = tmp_path / "data"
     (data / "realmff").mkdir(parents=True)

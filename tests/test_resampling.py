@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import resampling
-from relblur.resampling import positions, resample, resample_nearest
+from relblur.filters import resampling
+from relblur.filters.resampling import positions, resample, resample_nearest
 
 TURN = np.array([[1.0003, 0.004, 0.31], [-0.004, 1.0003, -0.72], [0.0, 0.0, 1.0]])
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relblur import resolution, synth
-from relblur.resolution import choose_resolution
+from relblur import synth
+from relblur.photo import resolution
+from relblur.photo.resolution import choose_resolution
 
 
 def _pair(image, blur_px):
@@ -83,3 +84,35 @@ def test_without_texture_the_size_decides(monkeypatch):
 def test_tiny_pictures_are_left_alone(shape):
     image = np.random.default_rng(0).integers(0, 255, shape, dtype=np.uint8)
     assert choose_resolution(image, image, 5.0).factor == 1
+
+
+@pytest.mark.parametrize(
+    ("shape", "blur", "limit", "factor", "reason"),
+    [
+        ((1000, 1000), 3.0, 5.0, 2, "still 1.5 px on fewer pixels"),
+        ((700, 700), 3.0, 5.0, 1, "and the picture is small"),
+        ((1000, 1000), 1.9, 5.0, 1, "which fewer pixels would make too small"),
+        ((1000, 1000), 2.0, 5.0, 2, "still 1.0 px on fewer pixels"),
+        ((3000, 3000), 3.5, 5.0, 3, "still 1.2 px on fewer pixels"),
+        ((3000, 3000), 9.0, 5.0, 5, "still 1.8 px on fewer pixels"),
+        ((700, 700), 10.0, 5.0, 2, "to be brought below 5 px"),
+        ((700, 700), 10.1, 5.0, 3, "to be brought below 5 px"),
+        ((130, 700), 90.0, 5.0, 2, "to be brought below 5 px"),  # 64 pixels a side are left
+        ((127, 700), 90.0, 5.0, 1, "and the picture is small"),
+        ((1000, 1000), None, 5.0, 2, "reduced for its size"),
+        ((700, 700), None, 5.0, 1, "no texture to tell it by"),
+    ],
+)
+def test_size_and_blur_together_decide(monkeypatch, shape, blur, limit, factor, reason):
+    monkeypatch.setattr(resolution, "_largest_blur", lambda *pair: blur)
+    image = np.zeros(shape, np.uint8)
+    assert choose_resolution(image, image, limit) == resolution.Resolution(factor, blur, reason)
+
+
+def test_the_largest_blur_is_that_of_one_pixel_in_twenty(photograph):
+    """Blur of 3 px on some of the columns: counted from 5 % on."""
+    for columns, large in ((32, True), (4, False)):
+        field = np.full((256, 256), 1.0)
+        field[:, -columns:] = 3.0
+        pair = [photograph[:256, :256], synth.blur_with_map(photograph[:256, :256], field)]
+        assert (resolution._largest_blur(*pair, None) > 2) == large

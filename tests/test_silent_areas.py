@@ -5,13 +5,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 from relblur import NoiseModel, estimate_blur, synth
-from relblur.refined import labels
-from relblur.refined.engine import ALONE
-from relblur.refined.habit import measure
-from relblur.refined.likelihood import Likelihood, best_fit
-from relblur.refined.noise import PairNoise, Stated, estimate_noise
-from relblur.refined.prepare import prepare
-from relblur.refined.stack import build_stack
+from relblur.blur.refined.discrete import labels
+from relblur.blur.refined.likelihood.likelihood import Likelihood, best_fit
+from relblur.blur.refined.likelihood.noise import GivenNoise, PairNoise, estimate_noise
+from relblur.blur.refined.likelihood.stack import build_stack
+from relblur.blur.refined.plain.loops import PlainLoops
+from relblur.blur.refined.prepare import prepare
+from relblur.blur.refined.prior.stationary import measure
+from relblur.blur.refined.team import SERIAL
+
+LOOPS = PlainLoops(SERIAL)
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +48,9 @@ def _estimated_noise(first, second, signed):
         highest=9.0,
         family="band_limited",
         prefilter=0.0,
-        crew=ALONE,
     )
-    residual = float(np.median(best_fit(stack)))
-    found = estimate_noise(pair.first, pair.second, pair.usable, residual, Stated(), lambda: [stack])
+    residual = float(np.median(best_fit(stack, LOOPS)))
+    found = estimate_noise(pair.first, pair.second, pair.usable, residual, GivenNoise(), lambda: [stack])
     return np.array(found.sensor) * pair.unit
 
 
@@ -96,7 +98,7 @@ def _field(wave):
     return measure(field, ones, edges, (np.diff(field, axis=0), np.diff(field, axis=1)), np.zeros_like(field))
 
 
-def test_the_habit_of_a_wave_is_its_mean_size_and_length():
+def test_the_prior_mean_of_a_wave_is_its_mean_size_and_length():
     found = _field(lambda y, x: 3 + np.sin(y / 5) * np.sin(x / 5))
     assert_allclose([found.mean, found.spread], [3, 0.25], rtol=0.05)
     assert_allclose(np.sqrt(found.length2), 5, rtol=0.05)
@@ -110,7 +112,7 @@ def test_what_varies_one_way_only_goes_on_for_ever_the_other_way():
     assert pull.max() < 1e-5
 
 
-def test_a_habit_pulls_where_the_data_are_silent():
+def test_the_prior_mean_pulls_where_the_data_are_silent():
     found = _field(lambda y, x: np.sin(y / 5) * np.sin(x / 5))
     information = np.zeros((60, 80), np.float32)
     information[:, :40] = 100
@@ -125,12 +127,12 @@ def test_noise_alone_does_not_choose_a_level(brick):
     sharp[:, :96] = 0.4
     first, second = _noisy((sharp, synth.blur_with_map(sharp, 2.0)), (0.01, 0.01))
     pair = prepare(first, second, None)
-    stack = build_stack(pair.first, pair.second, lowest=0.0, highest=25.0, family="sampled", prefilter=0.0, crew=ALONE)
+    stack = build_stack(pair.first, pair.second, lowest=0.0, highest=25.0, family="sampled", prefilter=0.0)
     sensor = 0.01 / pair.unit
-    likelihood = Likelihood(
-        stack, PairNoise((sensor, sensor), (1e-6, 1e-6)), best_fit(stack), (0.02, 25.0), np.ones(sharp.shape), None
-    )
-    cost = labels._data_cost(likelihood)
+    noise = PairNoise((sensor, sensor), (1e-6, 1e-6)).on(stack)
+    best = best_fit(stack, LOOPS)
+    likelihood = Likelihood(stack, noise, best, (0.02, 25.0), np.ones(sharp.shape), None, LOOPS)
+    cost = labels.data_cost(likelihood)
     silent, textured = cost[:, :, :36].sum(axis=(1, 2)), cost[:, :, 60:].sum(axis=(1, 2))
     assert np.ptp(silent) < 10
     assert textured[np.abs(np.sqrt(stack.s_levels) - 1).argmin()] - textured.min() > 300

@@ -20,7 +20,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import BlurMap, Flag, InputError, Stream, estimate_blur, load, synth
-from relblur.window_method import LINEAR_BELOW
+from relblur.blur.window.method import LINEAR_BELOW
 
 RNG = np.random.default_rng(7)
 SMALL = RNG.random((37, 53))
@@ -271,7 +271,7 @@ def test_threads_share_a_stream():
 @pytest.mark.parametrize("case", ["ramp", "signed", "edges", "noise"])
 def test_early_stop_changes_nothing(case):
     """The default search and the exhaustive one agree but at a few pixels in a hundred thousand."""
-    from relblur.realtime.engine import WindowEngine
+    from relblur.blur.window.realtime.runner import WindowEngine
 
     image = cloud((200, 500), seed=3)
     if case == "ramp":
@@ -348,12 +348,12 @@ CHILD = """
 import sys
 import numpy as np
 from relblur import Stream, estimate_blur
-from relblur.engines.compiled import cache_directory
-from relblur.realtime.engine import is_ready
-print(is_ready("float64"), cache_directory())
+from relblur.blur.window.realtime.runner import _calls
+from relblur.engines.compile_cache import cache_directory, is_ready
+print(is_ready(_calls(["float64"])), cache_directory())
 x = np.random.default_rng(0).random((20, 30))
 print(Stream(x.shape, workers=1, tell=lambda s: print("told", s)).process(x, x).variance_difference.max())
-print(is_ready("float64"))
+print(is_ready(_calls(["float64"])))
 """
 
 
@@ -366,7 +366,7 @@ def run_child(**env):
 
 def test_compiled_code_is_kept_on_disk_and_a_broken_file_is_as_good_as_none(tmp_path):
     Stream((20, 30), workers=1).process(SMALL[:20, :30], SMALL[:20, :30])  # fills the cache
-    from relblur.engines.compiled import cache_directory
+    from relblur.engines.compile_cache import cache_directory
 
     kept = cache_directory()
     assert kept is not None
@@ -392,20 +392,8 @@ def test_engine_choice_never_compiles_for_a_small_pair():
     assert done.stdout.split() == ["opencv", "False"]
 
 
-def test_choice_between_compiled_and_not():
-    from relblur.engines import COMPILE_SECONDS, LOAD_SECONDS, compiled_pays
-
-    def asked():
-        raise AssertionError("should not have been asked")
-
-    assert not compiled_pays(LOAD_SECONDS / 2, asked)
-    assert compiled_pays(2 * LOAD_SECONDS, lambda: True)
-    assert not compiled_pays(2 * LOAD_SECONDS, lambda: False)
-    assert compiled_pays(2 * COMPILE_SECONDS, asked)
-
-
 def test_inside_dask_one_thread_is_used(monkeypatch):
-    from relblur.bank import count_workers
+    from relblur.engines.threads import count_workers
 
     monkeypatch.setitem(sys.modules, "dask", threading)
     seen = []
@@ -427,7 +415,7 @@ def test_stream_agrees_with_itself_on_frames_in_other_units():
 
 @pytest.mark.parametrize("step", ["run_load", "run_halves"])
 def test_no_thread_goes_on_before_all_have_done_a_step(monkeypatch, step):
-    from relblur.realtime import engine
+    from relblur.blur.window.realtime import runner as engine
 
     pairs = [(cloud((80, 96), seed), cloud((80, 96), seed + 1)) for seed in (1, 3)]
     with Stream((80, 96), workers=1) as alone:

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage  # noqa: TID253
 
 from relblur import InputError, gaussian_bank, synth
-from relblur.kernels import band_limited_kernel, sampled_kernel
+from relblur.filters import variable_blur
+from relblur.filters.kernels import band_limited_kernel, sampled_kernel
 
 
 def _separable(image, kernel):
@@ -57,7 +58,7 @@ def test_tiles_and_threads_do_not_matter(texture, monkeypatch, kernel):
     field = synth.sinusoid(texture.shape, 1.0, 1.0, 40)
     whole = synth.blur_with_map(texture, field, kernel=kernel, workers=1)
     assert_array_equal(synth.blur_with_map(texture, field, kernel=kernel, workers=3), whole)
-    monkeypatch.setattr(synth, "TILE", 17)
+    monkeypatch.setattr(variable_blur, "EXACT_TILE", 17)
     assert_allclose(synth.blur_with_map(texture, field, kernel=kernel), whole, rtol=0, atol=1e-7)
 
 
@@ -184,8 +185,8 @@ def test_degrade_without_anything_is_a_copy(texture):
         (lambda: synth.ramp((5,), 1, 2), "shape must be \\(rows, columns\\)"),
         (lambda: synth.ramp((0, 5), 1, 2), "shape must have at least one row"),
         (lambda: synth.ramp((5, 5), 1, 2, axis=2), "axis must be 0 .* got 2"),
-        (lambda: synth.steps((5, 5), (), 4), "at least one value"),
-        (lambda: synth.steps((5, 5), (1.0,), 0), "period >= 1"),
+        (lambda: synth.steps((5, 5), (), 4), "values is empty; stripes need at least one"),
+        (lambda: synth.steps((5, 5), (1.0,), 0), "period must be a whole number >= 1"),
         (lambda: synth.blur_with_map(np.zeros((5, 5)), np.ones((4, 5))), "sigma_map has shape \\(4, 5\\)"),
         (lambda: synth.blur_with_map(np.zeros((5, 5)), -1.0), "sigma_map must be finite and >= 0"),
         (lambda: synth.blur_with_map(np.zeros((5, 5)), np.nan), "sigma_map must be finite"),
@@ -193,7 +194,7 @@ def test_degrade_without_anything_is_a_copy(texture):
         (lambda: synth.steps((5, 5), (1.0, 2.0), period=2.5), "period"),
         (lambda: synth.blur_with_map(np.zeros((5, 5)), 1.0, kernel="box"), "kernel must be one of"),
         (lambda: synth.blur_with_map(np.zeros((5, 5, 3)), 1.0), "image has three dimensions.*channel_axis=-1"),
-        (lambda: synth.degrade(np.zeros((5, 5)), noise=-0.1, rng=0), "noise must be >= 0"),
+        (lambda: synth.degrade(np.zeros((5, 5)), noise=-0.1, rng=0), "noise must be finite and > 0"),
         (lambda: synth.degrade(np.zeros((5, 5)), noise=0.1), "rng must be given with noise"),
         (lambda: synth.degrade(np.zeros((5, 5)), bits=12), "bits must be 8, 16 or None, got 12"),
     ],

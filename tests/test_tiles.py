@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import Flag, estimate, estimate_blur, refined_tiles, synth, tiles
-from relblur.tiles import blend_weights, cut_into_tiles, padded_tiles
+from relblur import Flag, estimate_blur, synth
+from relblur.blur import local, tiles
+from relblur.blur.refined import tiled as refined_tiles
+from relblur.blur.tiles import blend_weights, cut_into_tiles, padded_tiles
 
 
 def _pair(image, rng, kernel="sampled"):
@@ -36,7 +38,7 @@ def photograph():
 def small_tiles(monkeypatch):
     """Cut as if the memory were small: outer tiles of 80 px with their margins, inner ones smaller."""
     monkeypatch.setattr(tiles, "GRID", 16)
-    monkeypatch.setattr(estimate, "LOCAL_SIDE", 80)
+    monkeypatch.setattr(local, "SIDE", 80)
     monkeypatch.setattr(tiles, "WORKING_BYTES", 30 * 2**20)
 
 

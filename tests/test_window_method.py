@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from relblur import Flag, estimate_blur, synth
-from relblur.window_method import signed_nodes
+from relblur.blur.window.method import signed_nodes
 
 
 def _has(blur_map, flag):

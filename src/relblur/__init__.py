@@ -5,82 +5,92 @@ Names load when they are first used, so that ``import relblur`` costs next to no
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from .base import errors
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "AlignmentError": "errors",
-    "BlurMap": "results",
-    "Camera": "camera",
-    "DepthMap": "depth_results",
-    "Flag": "results",
-    "Framework": "framework",
-    "InputError": "errors",
-    "NoiseModel": "noise",
-    "PairScore": "results",
-    "RelblurError": "errors",
-    "Stream": "stream",
-    "align": "alignment",
-    "all_in_focus": "focusing",
-    "blur_to_depth": "depth",
-    "calibrate": "calibration",
-    "compare_sharpness": "sharpness",
-    "decimate": "decimation",
-    "depth_to_blur": "depth",
-    "estimate_blur": "estimate",
-    "estimate_noise": "noise",
-    "estimate_depth": "matching",
-    "evaluate_pair": "evaluate",
-    "gaussian_bank": "bank",
+    "AlignmentError": "base.errors",
+    "BlurMap": "blur.blur_map",
+    "Camera": "depth.camera",
+    "ComparablePair": "blur.comparable_pair",
+    "DepthMap": "depth.depth_map",
+    "Flag": "blur.blur_map",
+    "Framework": "blur.paper.framework",
+    "InputError": "base.errors",
+    "NoiseModel": "blur.noise",
+    "PairScore": "blur.blur_map",
+    "RelblurError": "base.errors",
+    "Stream": "blur.window.stream",
+    "align": "photo.alignment",
+    "all_in_focus": "depth.refocus",
+    "blur_to_depth": "depth.relation",
+    "calibrate": "depth.calibration",
+    "compare_sharpness": "filters.sharpness",
+    "decimate": "filters.decimation",
+    "depth_to_blur": "depth.relation",
+    "estimate_blur": "blur.estimate",
+    "estimate_noise": "blur.noise",
+    "estimate_depth": "depth.estimate",
+    "evaluate_pair": "blur.evaluate",
+    "gaussian_bank": "filters.bank",
     "imread": "io",
-    "in_depth_range": "depth",
+    "in_depth_range": "depth.relation",
     "load": "io",
-    "local_sharpness": "sharpness",
-    "match_exposure": "exposure",
-    "refocus": "focusing",
-    "resynthesize": "evaluate",
+    "local_sharpness": "filters.sharpness",
+    "match_exposure": "photo.exposure",
+    "prepare_pair": "photo.pipeline",
+    "refocus": "depth.refocus",
+    "resynthesize": "blur.evaluate",
     "save": "io",
 }
 _MODULES = ("optics", "synth")
+
+# Programs write ``from relblur.errors import FileError``.
+sys.modules[f"{__name__}.errors"] = errors
 
 __all__ = [*_HOME, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import optics as optics
     from . import synth as synth
-    from .alignment import align as align
-    from .bank import gaussian_bank as gaussian_bank
-    from .calibration import calibrate as calibrate
-    from .camera import Camera as Camera
-    from .decimation import decimate as decimate
-    from .depth import blur_to_depth as blur_to_depth
-    from .depth import depth_to_blur as depth_to_blur
-    from .depth import in_depth_range as in_depth_range
-    from .depth_results import DepthMap as DepthMap
-    from .errors import AlignmentError as AlignmentError
-    from .errors import InputError as InputError
-    from .errors import RelblurError as RelblurError
-    from .estimate import estimate_blur as estimate_blur
-    from .evaluate import evaluate_pair as evaluate_pair
-    from .evaluate import resynthesize as resynthesize
-    from .exposure import match_exposure as match_exposure
-    from .focusing import all_in_focus as all_in_focus
-    from .focusing import refocus as refocus
-    from .framework import Framework as Framework
+    from .base.errors import AlignmentError as AlignmentError
+    from .base.errors import InputError as InputError
+    from .base.errors import RelblurError as RelblurError
+    from .blur.blur_map import BlurMap as BlurMap
+    from .blur.blur_map import Flag as Flag
+    from .blur.blur_map import PairScore as PairScore
+    from .blur.comparable_pair import ComparablePair as ComparablePair
+    from .blur.estimate import estimate_blur as estimate_blur
+    from .blur.evaluate import evaluate_pair as evaluate_pair
+    from .blur.evaluate import resynthesize as resynthesize
+    from .blur.noise import NoiseModel as NoiseModel
+    from .blur.noise import estimate_noise as estimate_noise
+    from .blur.paper.framework import Framework as Framework
+    from .blur.window.stream import Stream as Stream
+    from .depth.calibration import calibrate as calibrate
+    from .depth.camera import Camera as Camera
+    from .depth.depth_map import DepthMap as DepthMap
+    from .depth.estimate import estimate_depth as estimate_depth
+    from .depth.refocus import all_in_focus as all_in_focus
+    from .depth.refocus import refocus as refocus
+    from .depth.relation import blur_to_depth as blur_to_depth
+    from .depth.relation import depth_to_blur as depth_to_blur
+    from .depth.relation import in_depth_range as in_depth_range
+    from .filters.bank import gaussian_bank as gaussian_bank
+    from .filters.decimation import decimate as decimate
+    from .filters.sharpness import compare_sharpness as compare_sharpness
+    from .filters.sharpness import local_sharpness as local_sharpness
     from .io import imread as imread
     from .io import load as load
     from .io import save as save
-    from .matching import estimate_depth as estimate_depth
-    from .noise import NoiseModel as NoiseModel
-    from .noise import estimate_noise as estimate_noise
-    from .results import BlurMap as BlurMap
-    from .results import Flag as Flag
-    from .results import PairScore as PairScore
-    from .sharpness import compare_sharpness as compare_sharpness
-    from .sharpness import local_sharpness as local_sharpness
-    from .stream import Stream as Stream
+    from .photo.alignment import align as align
+    from .photo.exposure import match_exposure as match_exposure
+    from .photo.pipeline import prepare_pair as prepare_pair
 
 
 def __getattr__(name: str) -> Any:

@@ -7,14 +7,16 @@ from typing import Literal, overload
 
 import numpy as np
 
-from ._typing import AnyArray, ArrayLike, FloatArray
-from .depth_results import FORMAT as DEPTH_FORMAT
-from .depth_results import DepthMap, read_depth_map
-from .errors import InputError
-from .files import PathLike, is_npz, read_npz, write_image
-from .light import encode_srgb
-from .photographs import Photograph, read_photograph
-from .results import BlurMap, read_blur_map
+from .base._typing import AnyArray, ArrayLike, FloatArray
+from .base.errors import InputError
+from .base.pixels import as_integers
+from .blur.blur_map import BlurMap, read_blur_map
+from .depth.depth_map import FORMAT as DEPTH_FORMAT
+from .depth.depth_map import DepthMap, read_depth_map
+from .files.archives import is_npz, read_npz
+from .files.disk import PathLike, write_image
+from .photo.photograph import Photograph, read_photograph
+from .photo.tone_curves import encode_srgb
 
 __all__ = ["imread", "load", "save"]
 
@@ -49,7 +51,7 @@ def imread(
     gamma : float, optional
         The curve to undo instead of what the file says: ``light = stored ** gamma``.
     return_info : bool
-        Return the :class:`~relblur.photographs.Photograph` as well: ``.info`` tells what was
+        Return the :class:`~relblur.photo.photograph.Photograph` as well: ``.info`` tells what was
         done and why, ``.clipped`` where the file is at its top, ``.rounding`` the noise that
         its integers leave.
     """
@@ -70,7 +72,7 @@ def save(path: PathLike, data: BlurMap | DepthMap | ArrayLike, *, colour: bool =
         raise InputError("path comes first: relblur.save('map.npz', blur_map)")
     if isinstance(data, BlurMap):
         if colour:
-            from .pictures import colour_map_picture
+            from .report.panels import colour_map_picture
 
             colour_map_picture(path, data)
         else:
@@ -104,5 +106,5 @@ def _storable(array: AnyArray, path: str) -> AnyArray:
     if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
         raise InputError(f"data must lie within 0..1 for {path}; scale it, or write .tif or .npy to keep floats")
     if path.lower().endswith(".png"):
-        return np.rint(array * 65535).astype(np.uint16)
-    return np.rint(encode_srgb(array) * 255).astype(np.uint8)
+        return as_integers(array, np.uint16)
+    return as_integers(encode_srgb(array), np.uint8)

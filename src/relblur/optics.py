@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
-from ._typing import ArrayLike, FloatArray
-from .errors import InputError
-from .inputs import as_choice
+from .base._typing import ArrayLike, FloatArray
+from .base.arguments import as_choice
+from .base.errors import InputError
 
 __all__ = [
     "aperture_mm",

@@ -5,27 +5,27 @@ blurred images: each output is the full weighted sum over the neighbourhood,
 
     R(x) = sum_y g_sigma(x)(x - y) L(y),
 
-with the sampled kernel of :mod:`relblur.kernels`, cut at 5 sigma and of unit sum, or with
+with the sampled kernel of :mod:`relblur.filters.kernels`, cut at 5 sigma and of unit sum, or with
 the band-limited one, which still blurs below 0.35 px.
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
-from ._typing import AnyArray, ArrayLike, FloatArray
-from .bank import count_workers
-from .errors import InputError
-from .inputs import as_choice, as_image, as_positive
-from .kernels import BAND_LIMITED_RADIUS, band_limited_weights, kernel_radius, sampled_weights
-from .settings import TRUNCATE
+from .base._typing import AnyArray, ArrayLike, FloatArray
+from .base.arguments import as_choice, as_positive, as_whole
+from .base.errors import InputError
+from .base.inputs import check_image_with_gaps
+from .base.pixels import as_integers, unit_float
+from .base.settings import TRUNCATE
+from .filters.variable_blur import blur_planes
 
 __all__ = ["blur_with_map", "degrade", "disc", "pair", "ramp", "sinusoid", "steps"]
 
-TILE = 64
 KERNELS = ("sampled", "band_limited")
+#: A pixel is unknown if one without a finite value is this many standard deviations away, or nearer.
+GAP_REACH = 3.0
 
 
 def ramp(shape: tuple[int, int], start: float, stop: float, axis: int = 0) -> FloatArray:
@@ -51,8 +51,9 @@ def steps(
 ) -> FloatArray:
     """Return stripes of ``period`` pixels that take the given values in turn."""
     height, width = _shape(shape)
-    if not isinstance(period, (int, np.integer)) or period < 1 or len(values) == 0:
-        raise InputError(f"steps needs a whole period >= 1 px and at least one value, got {period} and {values}")
+    as_whole(period, "period")
+    if len(values) == 0:
+        raise InputError("values is empty; stripes need at least one value")
     index = np.indices((height, width))[axis % 2] // period % len(values)
     return np.asarray(values, dtype=np.float64)[index]
 
@@ -98,7 +99,8 @@ def blur_with_map(
     Returns
     -------
     float64 array of the image's shape (channels last). Beyond the border the image is
-    mirrored (SciPy's ``"reflect"``).
+    mirrored (SciPy's ``"reflect"``). NaN where a pixel without a finite value lies within
+    three standard deviations.
 
     Notes
     -----
@@ -112,7 +114,8 @@ def blur_with_map(
     >>> bool(np.allclose(blur_with_map(image, 1.5), gaussian_bank(image, [1.5])[0]))
     True
     """
-    array = as_image(image, channel_axis=channel_axis)
+    stacked, good = check_image_with_gaps(image, channel_axis=channel_axis)
+    array = unit_float(stacked)
     height, width = array.shape[:2]
     try:
         sigma = np.broadcast_to(np.asarray(sigma_map, dtype=np.float64), (height, width))
@@ -122,69 +125,18 @@ def blur_with_map(
         ) from None
     if not np.isfinite(sigma).all() or (sigma < 0).any():
         raise InputError("sigma_map must be finite and >= 0 px everywhere")
+    if sigma.max() > max(height, width):
+        raise InputError(
+            f"sigma_map goes up to {sigma.max():g} px, wider than the image ({width}x{height}); keep it below"
+        )
     as_choice(kernel, "kernel", KERNELS)
     as_positive(truncate, "truncate", "standard deviations")
-    planes = array[np.newaxis] if array.ndim == 2 else np.moveaxis(array, -1, 0)
-    out = blur_planes(planes, sigma, kernel, truncate, workers)
-    return out[0] if array.ndim == 2 else np.ascontiguousarray(np.moveaxis(out, 0, -1))
+    out = blur_planes(np.moveaxis(array, -1, 0), sigma, kernel, truncate, workers)
+    if good is not None:
+        from scipy import ndimage
 
-
-def blur_planes(
-    planes: AnyArray, sigma: FloatArray, kernel: str, truncate: float = TRUNCATE, workers: int | None = None
-) -> AnyArray:
-    """Blur checked (C, H, W) planes with a map of standard deviations, in the planes' own precision."""
-    height, width = planes.shape[1:]
-    weigh = sampled_weights if kernel == "sampled" else band_limited_weights
-    reach = max(kernel_radius(float(sigma.max()), truncate), BAND_LIMITED_RADIUS)
-    padded = np.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="symmetric")
-    out = np.empty_like(planes, order="C")
-
-    def blur_tile(corner: tuple[int, int]) -> None:
-        top, left = corner
-        rows, columns = slice(top, min(top + TILE, height)), slice(left, min(left + TILE, width))
-        tile_sigma = sigma[rows, columns]
-        radius = kernel_radius(float(tile_sigma.max()), truncate)
-        if kernel == "band_limited" and radius > 0:
-            radius = max(radius, BAND_LIMITED_RADIUS)
-        source = padded[
-            :,
-            rows.start + reach - radius : rows.stop + reach + radius,
-            columns.start + reach - radius : columns.stop + reach + radius,
-        ]
-        out[:, rows, columns] = _gather(source, weigh(tile_sigma, radius, truncate).astype(planes.dtype))
-
-    corners = [(top, left) for top in range(0, height, TILE) for left in range(0, width, TILE)]
-    with ThreadPoolExecutor(count_workers(workers)) as pool:
-        list(pool.map(blur_tile, corners))
-    return out
-
-
-def _gather(source: AnyArray, weight: AnyArray) -> AnyArray:
-    """Weighted sums over a tile of planes; ``source`` is the tile with ``radius`` pixels around it.
-
-    ``weight[d]`` is the one-dimensional kernel at distance d, for every pixel. The kernel is
-    symmetric, so the pixels of a row at distance +-dx are added before they are weighted,
-    and likewise the rows at +-dy: four pixels share a multiplication.
-    """
-    radius = len(weight) - 1
-    height, width = weight.shape[1:]
-    norm = weight[0] + 2 * weight[1:].sum(axis=0)
-    total = np.zeros((source.shape[0], height, width), dtype=source.dtype)
-    both = np.empty_like(total)
-    for dy in range(radius + 1):
-        rows = source[:, radius + dy : radius + dy + height]
-        if dy:
-            rows = rows + source[:, radius - dy : radius - dy + height]
-        line = weight[0] * rows[:, :, radius : radius + width]
-        for dx in range(1, radius + 1):
-            left = rows[:, :, radius - dx : radius - dx + width]
-            np.add(rows[:, :, radius + dx : radius + dx + width], left, out=both)
-            both *= weight[dx]
-            line += both
-        line *= weight[dy]
-        total += line
-    total /= norm**2
-    return total
+        out[:, ndimage.distance_transform_edt(good) <= GAP_REACH * sigma] = np.nan
+    return out[0] if channel_axis is None else np.ascontiguousarray(np.moveaxis(out, 0, -1))
 
 
 def pair(
@@ -227,8 +179,8 @@ def degrade(
     if np.iscomplexobj(given) or not np.issubdtype(given.dtype, np.number):
         raise InputError(f"image has dtype {given.dtype}; pass floats on a 0..1 scale")
     array = given.astype(np.float64)
-    if not noise >= 0:
-        raise InputError(f"noise must be >= 0 on the image's scale, got {noise!r}")
+    if noise != 0:
+        as_positive(noise, "noise", "on the image's scale, or 0")
     if noise:
         if rng is None:
             raise InputError("rng must be given with noise, so that the result can be repeated: rng=0")
@@ -239,8 +191,7 @@ def degrade(
         raise InputError(f"bits must be 8, 16 or None, got {bits!r}")
     if np.isnan(array).any():
         raise InputError("image has NaN, which integers cannot hold; replace them first (numpy.nan_to_num)")
-    full_scale = 2**bits - 1
-    return np.rint(array.clip(0, 1) * full_scale).astype(np.uint8 if bits == 8 else np.uint16)
+    return as_integers(array, np.uint8 if bits == 8 else np.uint16)
 
 
 def _shape(shape: tuple[int, int]) -> tuple[int, int]:

@@ -1,15 +1,27 @@
-"""``relblur``: the program. Each command is in a module of its own beside this one."""
+"""``relblur``: the program. Each command is in the module of its name beside this one."""
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
 from .. import __version__
-from . import depth, estimating, making, paper, speed
+from .bench import bench
+from .calibrate import calibrate
+from .camera import camera
+from .console import run_program, set_debug
+from .decimate import decimate
+from .demo import demo
+from .depth import depth
+from .estimate import estimate
+from .evaluate import evaluate
 from .memory import keep_freed_memory
-from .talk import set_debug
+from .optics import optics
+from .reproduce import reproduce
+from .synth import synth
 
 __all__ = ["app", "main"]
 
@@ -47,23 +59,37 @@ def options(
         print(context.get_help())
 
 
-app.command()(paper.demo)
-app.command(no_args_is_help=True)(estimating.estimate)
-app.command(no_args_is_help=True)(estimating.evaluate)
-app.command(no_args_is_help=True)(depth.depth)
-app.command(no_args_is_help=True)(depth.calibrate)
-app.command(no_args_is_help=True)(depth.camera)
-app.command(no_args_is_help=True)(making.synth)
-app.command(no_args_is_help=True)(making.decimate)
-app.command(no_args_is_help=True)(making.optics)
-app.command()(paper.reproduce)
-app.command()(speed.bench)
+_NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
+    estimate,
+    evaluate,
+    depth,
+    calibrate,
+    camera,
+    synth,
+    decimate,
+    optics,
+)
+_RUN_ALONE: tuple[Callable[..., None], ...] = (demo, reproduce, bench)
+
+for command in _NEED_ARGUMENTS:
+    app.command(no_args_is_help=True)(command)
+for command in _RUN_ALONE:
+    app.command()(command)
+
+
+def _end(number: int, _frame: object) -> None:
+    """Leave as by Ctrl-C, so that unfinished work is cleared away; shells report a signal as 128 and its number."""
+    raise SystemExit(128 + number)
 
 
 def main() -> None:
     """Run the program."""
     keep_freed_memory()
-    app()
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup has it ignored
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+    run_program(app)
 
 
 if __name__ == "__main__":

@@ -2,72 +2,38 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .talk import UsageError
+from ..base.settings import Align, Exposure, Method, Sharper
+from .console import UsageError
 
 __all__ = [
-    "AlignName",
     "AlignOption",
-    "ExposureName",
+    "CameraFile",
+    "DecimateOption",
     "ExposureOption",
     "First",
     "Force",
     "GammaOption",
     "Json",
     "LinearOption",
-    "MethodName",
     "MethodOption",
+    "PrefilterOption",
     "Second",
-    "SideName",
     "SideOption",
+    "as_factor",
     "numbers",
     "whole_numbers",
 ]
 
 
-class MethodName(str, Enum):
-    """The methods, as choices."""
-
-    refined = "refined"
-    window = "window"
-    paper = "paper"
-
-
-class AlignName(str, Enum):
-    """What to do about motion between the two, as choices."""
-
-    auto = "auto"
-    translation = "translation"
-    similarity = "similarity"
-    affine = "affine"
-    off = "off"
-
-
-class ExposureName(str, Enum):
-    """What to do about exposure, as choices."""
-
-    auto = "auto"
-    field = "field"
-    off = "off"
-
-
-class SideName(str, Enum):
-    """Which image is the sharper, as choices."""
-
-    auto = "auto"
-    first = "first"
-    second = "second"
-
-
 First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, WebP, TIFF, camera raw ...", show_default=False)]
 Second = Annotated[Path, typer.Argument(help="Second image, same size and viewpoint.", show_default=False)]
 MethodOption = Annotated[
-    MethodName,
+    Method,
     typer.Option(
         "--method",
         "-m",
@@ -75,15 +41,22 @@ MethodOption = Annotated[
     ),
 ]
 SideOption = Annotated[
-    SideName, typer.Option("--sharper", help="Which image is the sharper; auto decides at every pixel.")
+    Sharper,
+    typer.Option("--sharper", help="Which image is the sharper; auto decides at every pixel."),
 ]
 AlignOption = Annotated[
-    AlignName,
-    typer.Option("--align", help="Bring the second image onto the first; similarity suits focus breathing."),
+    Align,
+    typer.Option(
+        "--align",
+        help="Bring the second image onto the first; similarity suits focus breathing.",
+    ),
 ]
 ExposureOption = Annotated[
-    ExposureName,
-    typer.Option("--exposure", help="Give the second the first's exposure; field: vignetting may differ too."),
+    Exposure,
+    typer.Option(
+        "--exposure",
+        help="Give the second the first's exposure; field: vignetting may differ too.",
+    ),
 ]
 LinearOption = Annotated[
     bool,
@@ -97,8 +70,27 @@ GammaOption = Annotated[
         show_default="as the file says",
     ),
 ]
+DecimateOption = Annotated[
+    str,
+    typer.Option(
+        "--decimate", help="Reduce the resolution first: a whole factor, or auto to choose it by the blur found."
+    ),
+]
+CameraFile = Annotated[
+    Path, typer.Option("--camera", "-c", help="Camera file, TOML or JSON ('relblur camera' makes one).")
+]
+PrefilterOption = Annotated[float, typer.Option(help="Gaussian only: blur both images by this many px first.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]
+
+
+def as_factor(text: str) -> int | str:
+    """Read a factor of decimation, or the word auto."""
+    if text == "auto":
+        return text
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:20]) < 10**9:
+        raise UsageError(f"--decimate must be a whole number >= 1, or auto; got {text!r}")
+    return int(text)
 
 
 def whole_numbers(text: str, name: str) -> list[int]:

@@ -1,30 +1,37 @@
-"""The same few hot loops, several times.
+"""Who does the arithmetic.
 
-``reference`` is written to be read and defines the answer; ``opencv`` is faster and must
-agree with it to rounding (both work in float64). ``numba`` compiles whole methods, in
-float32 where that is enough: the real-time engine of :mod:`relblur.realtime` for
-``method="window"``. Where it has no loop of its own OpenCV's are used.
+``reference`` is written to be read and defines the answer of ``method="paper"`` and ``"window"``; ``opencv`` is faster
+and must agree with it to rounding (both work in float64). ``numba`` compiles whole methods, in float32 where that is
+enough: :mod:`relblur.blur.window.realtime` for ``"window"``, :mod:`relblur.blur.refined.compiled` for ``"refined"`` and
+for depth by equal blur, which have no reference. The name that a result carries is that of the engine that ran.
+
+``"auto"`` depends on the input and on what is installed only. What was compiled before and lies on the disk does not
+count: the same pair gets the same engine, and so the same digits, every time.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol
 
-from .._typing import AnyArray, FloatArray
-from ..errors import MissingDependencyError
+from ..base._typing import AnyArray, FloatArray
+from ..base.errors import InputError, MissingDependencyError
 
-__all__ = ["ENGINES", "Engine", "choose_engine", "compiled_pays", "require_numba", "tell_terminal"]
+__all__ = ["ENGINES", "Engine", "choose_engine", "require_numba", "resolve_engine", "tell_terminal", "why_not_numba"]
 
 ENGINES = ("auto", "reference", "opencv", "numba")
 
-#: Seconds it takes to compile a method, and to load numba with what was compiled before.
-COMPILE_SECONDS = 60.0
-LOAD_SECONDS = 1.2
+#: Processor seconds that work must take without compiled code before ``"auto"`` asks for it. Compiled code is loaded
+#: in about 1.2 s, is compiled once an installation in tens of seconds, and saves half to nine tenths of the work: below
+#: five seconds nobody would notice, or would only notice the compiler.
+WORTH_COMPILING_SECONDS = 5.0
+
+#: Modules of this package that compiled code stands on, and that use names of numba which it does not promise to keep.
+_ON_PRIVATE_NAMES = ("compile_cache", "barrier", "simd")
 
 
 class FilterSeparable(Protocol):
@@ -56,27 +63,50 @@ def choose_engine(name: str = "auto") -> Engine:
     return Engine("opencv" if name == "auto" else name, loops.filter_separable, loops.box_mean)
 
 
-def require_numba() -> None:
-    """Raise a one-line error if numba is not there."""
+def resolve_engine(name: str, what: str, offered: Sequence[str], seconds_without: float) -> str:
+    """Return the engine that will run: the one asked for, or for ``"auto"`` the one that suits the work.
+
+    Parameters
+    ----------
+    name : str
+        A checked name.
+    what, offered
+        What is to be run, in words for an error message, and the engines that have loops for it.
+    seconds_without : float
+        Processor time that the work takes with OpenCV, s. It may depend on the input only.
+    """
+    if name == "auto":
+        worth = "numba" in offered and seconds_without > WORTH_COMPILING_SECONDS
+        return "numba" if worth and why_not_numba() is None else "opencv"
+    if name not in offered:
+        there = " or ".join(repr(each) for each in ("auto", *offered))
+        raise InputError(f"engine={name!r} has no loops for {what}; use {there}")
+    if name == "numba":
+        require_numba()
+    return name
+
+
+def why_not_numba() -> str | None:
+    """Return why compiled code cannot run here, None if it can. This imports numba."""
     if find_spec("numba") is None:
-        raise MissingDependencyError(
-            "the compiled engine needs numba, which is not installed; run: pip install numba, or use engine='opencv'"
-        )
+        return "needs numba, which is not installed; run: pip install numba, or use engine='opencv'"
+    try:
+        for name in _ON_PRIVATE_NAMES:
+            import_module(f".{name}", __name__)
+    except Exception as error:  # whatever a numba that does not fit this Python or NumPy raises
+        reason = str(error).partition("\n")[0]
+        return f"cannot use the numba that is installed ({reason}); install another version, or use engine='opencv'"
+    return None
+
+
+def require_numba() -> None:
+    """Raise a one-line error if compiled code cannot run."""
+    problem = why_not_numba()
+    if problem is not None:
+        raise MissingDependencyError(f"the compiled engine {problem}")
 
 
 def tell_terminal(sentence: str) -> None:
     """Say it to a person; not into a log."""
     if sys.stderr is not None and sys.stderr.isatty():
         print(f"relblur: {sentence}", file=sys.stderr)
-
-
-def compiled_pays(seconds_without: float, is_ready: Callable[[], bool]) -> bool:
-    """Whether compiled code should do work that takes ``seconds_without`` it.
-
-    Never compile for what is done sooner without, and never import numba for a small pair,
-    not even if it happens to be loaded: a small pair gets the same answer every time.
-    ``is_ready`` tells whether nothing need be compiled; it is asked only if it matters.
-    """
-    if find_spec("numba") is None:
-        return False
-    return seconds_without > COMPILE_SECONDS or (seconds_without > LOAD_SECONDS and is_ready())

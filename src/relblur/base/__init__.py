@@ -1,0 +1,10 @@
+"""Words that every layer shares; no algorithms.
+
+``errors``      what can go wrong, in one line each
+``settings``    the defaults, for the API and the command line alike
+``_typing``     names of array types
+``arguments``   numbers and words that users pass, checked
+``pixels``      what the numbers in an image mean: full scale, clipped, missing
+``bad_pixels``  values that are no light
+``inputs``      images that users pass become plain arrays, checked once
+"""

@@ -1,0 +1,259 @@
+"""Images at the public boundary: what users pass becomes plain arrays, checked once.
+
+Integers become parts of their full scale (:mod:`relblur.base.pixels`), so that every intensity is
+on a 0..1 scale; floats are taken as they are, never rescaled or clipped.
+Pixels that hold no light (:mod:`relblur.base.bad_pixels`) and those that a masked array hides get
+the value of the nearest good one, so that filters stay finite, and are marked.
+Inputs are never written to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from .arguments import is_whole, times
+from .bad_pixels import hot_pixels, no_data, usual_values
+from .errors import InputError
+from .pixels import clipped_pixels, unit_float, without_gaps
+
+__all__ = [
+    "Pair",
+    "RawPair",
+    "as_image",
+    "as_pair",
+    "as_valid",
+    "check_form",
+    "check_image",
+    "check_image_with_gaps",
+    "check_pair",
+]
+
+MIN_SIDE = 2
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two checked images, channels last, with what may be used of them.
+
+    ``first`` and ``second`` are (H, W, C) float64 without NaN; ``finite`` is False where
+    either was NaN, infinite or declared unusable, ``unclipped`` where either sits at the
+    top of its integer range.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    finite: BoolArray
+    unclipped: BoolArray
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.first.shape[0], self.first.shape[1])
+
+    @property
+    def usable(self) -> BoolArray:
+        """Pixels whose values can be believed in both images."""
+        return self.finite & self.unclipped
+
+
+@dataclass(frozen=True)
+class RawPair:
+    """Two checked images as they came, channels last: parts of them become a :class:`Pair` when needed.
+
+    A large pair as floats would fill the memory; as stored it takes an eighth.
+    """
+
+    first: AnyArray
+    second: AnyArray
+    finite: BoolArray | None  #: None if every pixel is finite and declared usable
+    clipped: BoolArray | None = None  #: beside those that sit at the top of their integer range
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.first.shape[0], self.first.shape[1])
+
+    @property
+    def usable(self) -> BoolArray:
+        """Pixels whose values can be believed in both images."""
+        unclipped = self._unclipped()
+        return unclipped if self.finite is None else unclipped & self.finite
+
+    def part(self, rows: slice = slice(None), columns: slice = slice(None)) -> Pair:
+        """Convert a rectangle, the whole by default."""
+        first, second = self.first[rows, columns], self.second[rows, columns]
+        finite = np.ones(first.shape[:2], dtype=bool) if self.finite is None else self.finite[rows, columns]
+        return Pair(unit_float(first), unit_float(second), finite, self._unclipped(rows, columns))
+
+    def _unclipped(self, rows: slice = slice(None), columns: slice = slice(None)) -> BoolArray:
+        first, second = self.first[rows, columns], self.second[rows, columns]
+        good = np.ones(first.shape[:2], dtype=bool) if self.clipped is None else ~self.clipped[rows, columns]
+        for clipped in (clipped_pixels(first), clipped_pixels(second)):
+            if clipped is not None:
+                good &= ~clipped
+        return good
+
+
+def as_pair(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> Pair:
+    """Check two images against each other and return them as a :class:`Pair`."""
+    return check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis).part()
+
+
+def check_pair(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> RawPair:
+    """Check two images against each other; convert nothing yet."""
+    one = _array(first, "first")
+    two = _array(second, "second")
+    if one.shape != two.shape:
+        raise InputError(
+            f"first and second differ in shape: {times(one.shape)} and {times(two.shape)}; "
+            "crop or resize them to the same size (both must show the same view)"
+        )
+    images, finite = _without_bad_pixels(
+        [_channels_last(array, name, channel_axis) for array, name in ((one, "first"), (two, "second"))]
+    )
+    if valid is not None:
+        usable = as_valid(valid, images[0].shape[:2])
+        finite = usable if finite is None else finite & usable
+    if finite is not None and not finite.any():
+        raise InputError("valid leaves no pixel to use; at least one must be True and finite in both images")
+    at_top = None
+    if clipped is not None:
+        at_top = _bool_map(clipped, images[0].shape[:2], "clipped", "True = clipped in either image")
+    return RawPair(images[0], images[1], finite, at_top)
+
+
+def as_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> FloatArray:
+    """Check one image and return it as float64 (H, W), or (H, W, C) with ``channel_axis``."""
+    result = unit_float(check_image(image, name, channel_axis=channel_axis))
+    return result if channel_axis is not None else result[:, :, 0]
+
+
+def check_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> AnyArray:
+    """Check one image and return it as (H, W, C) of its own type; it must be finite."""
+    stacked, good = check_image_with_gaps(image, name, channel_axis=channel_axis)
+    if good is not None:
+        count = int((~good).sum())
+        raise InputError(f"{name} has {count} NaN or infinite values; replace them first (numpy.nan_to_num)")
+    return stacked
+
+
+def check_image_with_gaps(
+    image: ArrayLike, name: str = "image", *, channel_axis: int | None = None
+) -> tuple[AnyArray, BoolArray | None]:
+    """Check one image and return it as finite (H, W, C) of its own type, and which pixels are good (None: all)."""
+    stacked = check_form(image, name, channel_axis=channel_axis)
+    good = _good(stacked, name)
+    return np.ma.getdata(stacked) if good is None else without_gaps(stacked, good), good
+
+
+def check_form(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> AnyArray:
+    """Return an image as (H, W, C) of its own type, whatever its values."""
+    return _channels_last(_array(image, name), name, channel_axis)
+
+
+def _array(image: ArrayLike, name: str) -> AnyArray:
+    """Return an array of a type that images have; a masked one stays so."""
+    try:
+        array = np.asanyarray(image) if isinstance(image, np.ma.MaskedArray) else np.asarray(image)
+    except ValueError:
+        raise InputError(f"{name} is ragged; all its rows must have one length") from None
+    if np.iscomplexobj(array):
+        raise InputError(f"{name} is complex; pass its magnitude, numpy.abs({name})")
+    if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+        raise InputError(f"{name} has dtype {array.dtype}; pass integers or floats ({name}.astype(float))")
+    if np.issubdtype(array.dtype, np.integer) and array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
+        raise InputError(
+            f"{name} has dtype {array.dtype}, whose full scale says nothing about the image; "
+            f"pass uint8, uint16 or floats ({name} / 255.0)"
+        )
+    if array.size == 0:
+        raise InputError(f"{name} is empty (shape {array.shape}); check how it was read or sliced")
+    return array
+
+
+def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyArray:
+    if channel_axis is None:
+        if array.ndim == 3:
+            raise InputError(f"{name} has three dimensions {array.shape}; for a colour image pass channel_axis=-1")
+        if array.ndim != 2:
+            raise InputError(
+                f"{name} must be two-dimensional (rows, columns), got {array.ndim} dimension(s) "
+                f"with shape {array.shape}"
+            )
+        array = array[:, :, np.newaxis]
+    else:
+        if array.ndim != 3:
+            raise InputError(f"{name} has shape {array.shape}; channel_axis needs three dimensions, leave it out")
+        if not is_whole(channel_axis):
+            raise InputError(f"channel_axis must be a whole number, usually -1, or None; got {channel_axis!r}")
+        if not -3 <= channel_axis < 3:
+            raise InputError(f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}")
+        array = np.moveaxis(array, channel_axis, -1)
+    if min(array.shape[:2]) < MIN_SIDE:
+        raise InputError(
+            f"{name} is {times(array.shape[:2])}; relative blur needs at least {MIN_SIDE}x{MIN_SIDE} pixels"
+        )
+    return array
+
+
+def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray | None]:
+    """Return two (H, W, C) images with values at all pixels, and which were good in both (None: all)."""
+    goods: list[BoolArray | None] = []
+    filled: list[AnyArray] = []
+    for image, name in zip(images, ("first", "second"), strict=True):
+        good = _good(image, name)
+        filled.append(np.ma.getdata(image) if good is None else without_gaps(image, good))
+        goods.append(good)
+    usual = (usual_values(filled[0]), usual_values(filled[1]))
+    for index, hot in enumerate(hot_pixels(filled[0], filled[1], usual)):
+        if len(hot[0]):
+            good = goods[index]
+            good = np.ones(images[0].shape[:2], dtype=bool) if good is None else good
+            good[hot] = False
+            goods[index], filled[index] = good, without_gaps(images[index], good)
+    known = [good for good in goods if good is not None]
+    return filled, np.logical_and.reduce(known) if known else None
+
+
+def _good(image: AnyArray, name: str) -> BoolArray | None:
+    """Return which pixels of an (H, W, C) image hold light and are not masked; None if all do."""
+    bad = no_data(np.ma.getdata(image), usual_values(np.ma.getdata(image)))
+    if np.ma.is_masked(image):
+        masked: BoolArray = np.asarray(np.ma.getmaskarray(image).any(axis=2))
+        bad = masked if bad is None else np.asarray(bad | masked)
+    if bad is None or not bad.any():
+        return None
+    if bad.all():
+        raise InputError(f"{name} holds no finite pixel; check how the file was read")
+    return np.asarray(~bad)
+
+
+def as_valid(valid: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+    """Check a map of usable pixels."""
+    return _bool_map(valid, shape, "valid", "True = use (for example valid > 0)")
+
+
+def _bool_map(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str) -> BoolArray:
+    array = np.ma.filled(values, False) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if array.shape != shape:
+        raise InputError(f"{name} has shape {array.shape}; it must be that of the images, {shape}")
+    if array.dtype != bool:
+        raise InputError(f"{name} has dtype {array.dtype}; pass booleans, {meaning}")
+    return array

@@ -1,0 +1,66 @@
+"""The defaults, in one place: the Python API and the command line both read them here."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, get_args
+
+__all__ = ["METHODS", "SIDES", "Align", "Exposure", "Method", "Sharper", "SideOfFocus", "paper_sigmas"]
+
+Method = Literal["paper", "window", "refined"]
+Sharper = Literal["auto", "first", "second"]
+
+#: How the second image may be displaced against the first; "off": it is not looked for.
+Align = Literal["auto", "translation", "similarity", "affine", "off"]
+#: What is done about exposure; "field" allows for vignetting.
+Exposure = Literal["auto", "field", "off"]
+#: Two apertures, one focus: on which side of it the scene lies.
+SideOfFocus = Literal["behind", "front"]
+
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
+SIDES: Final[tuple[Sharper, ...]] = get_args(Sharper)
+ALIGN_MODELS: Final[tuple[Align, ...]] = tuple(model for model in get_args(Align) if model != "off")
+EXPOSURES: Final[tuple[Exposure, ...]] = get_args(Exposure)
+
+# The dimensions the paper reports: N = 100 radii up to r_N = 5, M = 50 sigmas 0.1 ... 5,
+# hence a local image of 51 x 51 pixels.
+PAPER_N_RADII: Final = 100
+PAPER_RADIUS_LIMIT: Final = 5.0
+PAPER_SIGMA_STEP: Final = 0.1
+PAPER_N_SIGMAS: Final = 50
+
+#: Kernels are cut at this many standard deviations (r_N of the paper; the tail is 4e-6).
+TRUNCATE: Final = 5.0
+
+#: Largest relative blur looked for unless the caller says otherwise, px (sigma_M of the paper).
+MAX_SIGMA: Final = 5.0
+
+#: Side of the square window over which neighbours are consulted, by method, px.
+PAPER_WINDOW: Final = 9
+WINDOW_WINDOW: Final = 9
+
+#: Side of the window of the paper's sharpness measure, px.
+SHARPNESS_SIZE: Final = 3
+
+#: A pixel is flat if its window leaves the blur this uncertain (relative standard error).
+FLAT_ABOVE: Final = 0.5
+
+#: L and beta of equation 25.
+DECIMATE_HALF_WIDTH: Final = 8
+DECIMATE_BETA: Final = 10.0
+
+#: Standard deviation, along each axis, of a uniform disc of diameter 1: kappa if nobody has calibrated it.
+DISC_BLUR_CONSTANT: Final = 0.25
+
+#: Blur both images by this many px before depth is taken from a Gaussian's variance: real blur is disc-like.
+DEPTH_PREFILTER: Final = 1.6
+
+#: Standard error of s that the resolution of a camera is told for, px^2: an 8-bit photograph with texture.
+ASSUMED_STDERR_PX2: Final = 0.05
+
+#: Blur range the paper recommends for real-time work, px (end of its section 3).
+RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
+
+
+def paper_sigmas() -> tuple[float, ...]:
+    """Return the paper's grid of standard deviations, 0.1, 0.2, ... 5.0 px."""
+    return tuple(round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(PAPER_N_SIGMAS))

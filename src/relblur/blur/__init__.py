@@ -1,0 +1,16 @@
+"""``estimate_blur``: two images in, a map of relative blur out.
+
+``estimate``      the public function: checks
+``methods``       the table of methods: what runs each, defaults, engines
+``request``       what is asked of a method, and what it answers
+``local``         a local method tile by tile
+``paper``         the paper's estimator, and its framework to the letter
+``window``        the local, continuous one, and ``Stream``
+``refined``       the dense, regularised one
+``blur_map``      what comes out: BlurMap, Flag, PairScore
+``evaluate``      how well a map re-makes the blurrier image
+``noise``         noise models and how noise is found
+``flags``         which pixels a bad one reaches
+``tiles``         cutting and blending
+``whole_image``   what tiles must agree on
+"""

@@ -1,0 +1,233 @@
+"""What relblur gives back: frozen, self-describing results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import IntFlag
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Array
+from ..base.errors import FileError, InputError
+from ..files.archives import check_format, read_npz
+from ..files.disk import PathLike, write_image, write_npz, write_tiff
+
+__all__ = ["BlurMap", "Flag", "PairScore", "has_flag", "mark", "signed_sigma"]
+
+FORMAT = "relblur.BlurMap"
+FORMAT_VERSION = 1
+
+
+class Flag(IntFlag):
+    """Why a pixel has no value, or how far to trust it.
+
+    With the first four the value is NaN, except that ``method="refined"`` fills what bad
+    pixels reach from around. With the others it is there, to be read with care.
+    """
+
+    INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach
+    CLIPPED = 2  #: at the top of the integer range in an image, here or within reach
+    FLAT = 4  #: too little texture: the images say nothing about blur here
+    EQUAL = 8  #: neither image is sharper by the paper's measure (``method="paper"`` only)
+    NO_ROOT = 16  #: no blur on the grid gives the observed value; the nearest is reported
+    AT_LIMIT = 32  #: at the largest blur that was looked for; the true one may be larger
+    FILLED = 64  #: the value comes from the neighbours, the error bar says how far to trust it
+    OUT_OF_RANGE = 128  #: the camera cannot have made this blur at any distance (depth only); no depth
+
+
+def mark(flags: UInt8Array, where: BoolArray, flag: Flag) -> None:
+    """Set a flag on some pixels."""
+    flags[where] |= np.uint8(flag)
+
+
+def has_flag(flags: UInt8Array, flag: Flag) -> BoolArray:
+    """Return where a flag is set, or one of several."""
+    return np.asarray((flags & np.uint8(flag)) != 0)
+
+
+def signed_sigma(s: AnyArray) -> AnyArray:
+    """Return relative blur in px, ``sign(s) sqrt(|s|)``, of a difference of variances in px^2."""
+    return np.asarray(np.sign(s) * np.sqrt(np.abs(s)))
+
+
+@dataclass(frozen=True, eq=False)
+class BlurMap:
+    """Relative blur at every pixel, with its uncertainty.
+
+    Attributes
+    ----------
+    variance_difference : (H, W) float64 (float32 from a Stream)
+        ``s = sigma_second^2 - sigma_first^2`` in px^2, positive where ``second`` is the
+        blurrier; NaN where there is no answer.
+    variance_stderr : (H, W), of the same type
+        Standard error of ``s`` in px^2. Large is bad.
+    flags : (H, W) uint8
+        Bits of :class:`Flag`.
+    sharper : (H, W) int8
+        +1 where ``first`` is the sharper, -1 where ``second`` is, 0 where neither.
+    settings : mapping
+        How it was made: method, window, sigmas, noise, engine, version.
+    """
+
+    variance_difference: FloatArray
+    variance_stderr: FloatArray
+    flags: UInt8Array
+    sharper: Int8Array
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.variance_difference)
+        if len(shape) != 2:
+            raise InputError(f"variance_difference must be two-dimensional, got shape {shape}")
+        # float32, as a Stream gives it, stays: half the memory, and saving is exact.
+        real = np.float32 if np.asarray(self.variance_difference).dtype == np.float32 else np.float64
+        types = {"variance_difference": real, "variance_stderr": real, "flags": np.uint8, "sharper": np.int8}
+        for name, dtype in types.items():
+            array = np.asarray(getattr(self, name), dtype=dtype)
+            if array.flags.writeable or array.base is not None:  # somebody could still change it
+                array = array.copy()
+            if array.shape != shape:
+                raise InputError(f"{name} has shape {array.shape}; it must be that of variance_difference, {shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def of_views(
+        cls,
+        variance_difference: AnyArray,
+        variance_stderr: AnyArray,
+        flags: AnyArray,
+        sharper: AnyArray,
+        settings: Mapping[str, Any],
+    ) -> BlurMap:
+        """Make a map of read-only arrays that belong to somebody else, without copying or checking them."""
+        blur_map = object.__new__(cls)
+        for f, value in zip(fields(cls), (variance_difference, variance_stderr, flags, sharper, settings), strict=True):
+            object.__setattr__(blur_map, f.name, value)
+        return blur_map
+
+    def copy(self) -> BlurMap:
+        """Return a map with arrays of its own: a Stream overwrites those of its results."""
+        return replace(self)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.variance_difference.shape[0], self.variance_difference.shape[1])
+
+    @property
+    def sigma(self) -> FloatArray:
+        """Signed relative blur ``sign(s) sqrt(|s|)`` in px."""
+        return signed_sigma(self.variance_difference)
+
+    @property
+    def sigma_stderr(self) -> FloatArray:
+        """Standard error of ``sigma`` in px.
+
+        ``se_s / (2 |sigma|)`` to first order; near zero, where the square root is steep, the
+        spread ``sqrt(se_s)`` is the limit.
+        """
+        se = self.variance_stderr
+        spread = np.abs(self.sigma) + np.sqrt(np.abs(self.variance_difference) + se)
+        return np.divide(se, spread, out=np.zeros_like(se), where=spread != 0)
+
+    def save(self, path: PathLike) -> None:
+        """Write the map to one file, chosen by the suffix.
+
+        * ``.npz`` (or any other): everything, exactly; :func:`relblur.load` gives it back.
+        * ``.tif``: export of sigma (px) and its standard error as two float32 pages.
+        * ``.png``: export of sigma as 16 bits; the file's text says the scale,
+          ``sigma_px = offset + scale * value``, with value 0 for "no answer".
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix in (".tif", ".tiff"):
+            pages = np.stack([self.sigma, self.sigma_stderr]).astype(np.float32)
+            what = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
+            write_tiff(path, pages, {**what, "settings": dict(self.settings)})
+        elif suffix == ".png":
+            meaning = "sigma_px = offset_px + scale_px * value, signed, positive where second is blurrier; 0 = none"
+            write_16_bit(path, self.sigma, meaning)
+        elif suffix in (".jpg", ".jpeg", ".npy"):
+            raise InputError(f"path ends in {suffix!r}; a BlurMap goes to .npz (exact), .tif or .png (exports)")
+        else:
+            metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": dict(self.settings)}
+            arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
+            write_npz(path, arrays, metadata)
+
+    def __repr__(self) -> str:
+        sigma = self.sigma
+        known = np.isfinite(sigma)
+        span = f"{sigma[known].min():.3g} to {sigma[known].max():.3g} px" if known.any() else "no answer"
+        height, width = self.shape
+        method = self.settings.get("method", "?")
+        return f"BlurMap({height}x{width}, method={method!r}, sigma {span}, {known.mean():.0%} of pixels)"
+
+
+def write_16_bit(path: PathLike, quantity_px: FloatArray, meaning: str) -> None:
+    """Write a map as 16-bit grey PNG, values 1..65535 between its least and largest; 0 stands for "no answer".
+
+    The file's text holds ``meaning``, ``offset_px`` and ``scale_px``: quantity = offset + scale * value.
+    """
+    known = np.isfinite(quantity_px)
+    low, high = (float(quantity_px[known].min()), float(quantity_px[known].max())) if known.any() else (0.0, 1.0)
+    scale = (high - low) / 65534 or 1.0
+    offset = low - scale
+    values = np.zeros(quantity_px.shape, dtype=np.uint16)
+    values[known] = np.rint((quantity_px[known] - offset) / scale).clip(1, 65535).astype(np.uint16)
+    write_image(path, values, {"quantity": meaning, "offset_px": repr(offset), "scale_px": repr(scale)})
+
+
+def read_blur_map(path: PathLike) -> BlurMap:
+    """Read a map that :meth:`BlurMap.save` wrote as ``.npz``."""
+    arrays, metadata = read_npz(path)
+    check_format(path, metadata, FORMAT, FORMAT_VERSION)
+    try:
+        return BlurMap(
+            **{name: arrays[name] for name in ("variance_difference", "variance_stderr", "flags", "sharper")},
+            settings=metadata["settings"],
+        )
+    except KeyError as error:
+        raise FileError(f"{path} lacks {error}; it is not a complete BlurMap, save it again") from None
+    except InputError as error:
+        raise FileError(f"{path} is not a usable BlurMap: {error}") from None
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """How well each image of a pair is re-made from the other (Fig. 5, Table I).
+
+    Errors are mean absolute differences on the images' own scale (0..1 for integers). Where
+    a set of pixels is empty its error is NaN.
+
+    Attributes
+    ----------
+    e_first, e_second : float
+        Error of re-making that image where it is the less sharp one.
+    first_sharper_fraction, second_sharper_fraction, equal_fraction : float
+        Shares of all pixels.
+    unblurred_e_first, unblurred_e_second : float
+        The same errors if the sharper image is taken as it is: the zero-effort baseline.
+    explained : float
+        Share of the difference between the two images that the map explains on channels
+        it was not estimated from (red and blue, estimate from green): 1 is all, 0 none,
+        negative is worse than not blurring. NaN for grey images.
+    scored_fraction : float
+        Share of all pixels that entered e_first or e_second.
+    """
+
+    e_first: float
+    e_second: float
+    first_sharper_fraction: float
+    second_sharper_fraction: float
+    equal_fraction: float
+    unblurred_e_first: float
+    unblurred_e_second: float
+    explained: float
+    scored_fraction: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the figures as a plain dictionary."""
+        return {f.name: float(getattr(self, f.name)) for f in fields(self)}

@@ -1,0 +1,138 @@
+"""Two images of one scene, ready to be compared, with all that is known about them.
+
+This is the one form in which a pair travels between reading it and estimating its blur or
+depth: :func:`relblur.prepare_pair` makes it, :func:`relblur.estimate_blur` and
+:func:`relblur.estimate_depth` take it in place of two images, reports draw it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray
+from ..base.errors import InputError
+from ..base.inputs import check_pair
+from ..base.pixels import clipped_pixels
+from ..filters.decimation import decimate, keeps_light
+from .noise import NoiseModel
+
+__all__ = ["ComparablePair"]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparablePair:
+    """Two images that differ in blur and noise only.
+
+    Attributes
+    ----------
+    first, second : (H, W) or (H, W, 3) arrays
+    valid : (H, W) bool, optional
+        False where an image has no value, or the second does not reach.
+    clipped : (first, second), optional
+        Where each is at the top of its range; left out for integers, which tell themselves.
+    noise : NoiseModel, optional
+        Read and shot noise, if the values are light.
+    factor : int
+        By how much the pair was decimated.
+    full_size : str
+        Width x height before that; empty if nobody decimated.
+    because : str
+        Why by that factor.
+    is_light : bool
+        Linear light rather than stored values.
+    rounding : (first, second), optional
+        The noise that the files' integers left.
+    notes : tuple of str
+        What was done to the pair, a line each.
+    """
+
+    first: AnyArray
+    second: AnyArray
+    valid: BoolArray | None = None
+    clipped: tuple[BoolArray, BoolArray] | None = None
+    noise: NoiseModel | None = None
+    factor: int = 1
+    full_size: str = ""
+    because: str = ""
+    is_light: bool = False
+    rounding: tuple[NoiseModel, NoiseModel] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def channel_axis(self) -> int | None:
+        """-1 for colour, None for grey."""
+        return -1 if self.first.ndim == 3 else None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.first.shape[0], self.first.shape[1])
+
+    @property
+    def size(self) -> str:
+        """Width x height, as photographers write it."""
+        return f"{self.shape[1]}x{self.shape[0]}"
+
+    @property
+    def clipped_in_either(self) -> BoolArray | None:
+        """Where one of the two is at the top of its range."""
+        return None if self.clipped is None else self.clipped[0] | self.clipped[1]
+
+    @property
+    def usable(self) -> BoolArray:
+        """Where the values of both can be believed."""
+        usable = np.ones(self.shape, dtype=bool) if self.valid is None else self.valid.copy()
+        if self.clipped_in_either is not None:
+            usable &= ~self.clipped_in_either
+        return usable
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a map made from this pair remembers of it."""
+        if not self.full_size:
+            return {}
+        return {"decimate": self.factor, "full_size": self.full_size, "decimate_because": self.because}
+
+    def inputs(
+        self, valid: Any, clipped: Any, channel_axis: int | None, noise: Any
+    ) -> tuple[BoolArray | None, BoolArray | None, int | None, Any]:
+        """Return these arguments of an estimator as the pair brings them; refuse to be told them twice."""
+        given = {"valid": valid, "clipped": clipped, "channel_axis": channel_axis}
+        told = [name for name, value in given.items() if value is not None]
+        if told:
+            raise InputError(f"{', '.join(told)} came with the pair that is given; leave it out")
+        return self.valid, self.clipped_in_either, self.channel_axis, self.noise if noise is None else noise
+
+    def without_bad_pixels(self) -> ComparablePair:
+        """Return the pair with finite values everywhere; pixels that were not, or were hot, are no longer valid."""
+        checked = check_pair(self.first, self.second, valid=self.valid, channel_axis=self.channel_axis)
+        if checked.finite is None:
+            return self
+        shape = self.first.shape
+        return replace(
+            self, first=checked.first.reshape(shape), second=checked.second.reshape(shape), valid=checked.finite
+        )
+
+    def decimated(self, factor: int) -> ComparablePair:
+        """Return the pair at a lower resolution; a pixel is valid, or unclipped, if all it stands for were."""
+        if factor == 1:
+            return self
+        first, second = (decimate(one, factor, channel_axis=self.channel_axis) for one in (self.first, self.second))
+        at_top = (_at_top(self.first), _at_top(self.second)) if self.clipped is None else self.clipped
+        valid = None if self.valid is None else keeps_light(self.valid, factor)
+        return replace(
+            self,
+            first=first,
+            second=second,
+            valid=None if valid is None or valid.all() else valid,
+            clipped=(~keeps_light(~at_top[0], factor), ~keeps_light(~at_top[1], factor)),
+            rounding=None,
+        )
+
+
+def _at_top(image: AnyArray) -> BoolArray:
+    clipped = clipped_pixels(image)
+    return np.zeros(image.shape[:2], dtype=bool) if clipped is None else clipped

@@ -1,0 +1,159 @@
+"""Judging a blur map by re-making the blurrier image from the sharper one (Figs. 4 and 5, Table I)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.errors import InputError
+from ..base.inputs import Pair, as_pair
+from ..filters.variable_blur import blur_by_levels, blur_planes
+from .blur_map import BlurMap, PairScore
+from .estimate import estimate_blur
+
+__all__ = ["evaluate_pair", "resynthesize"]
+
+GREEN = 1
+
+
+def resynthesize(
+    first: ArrayLike,
+    second: ArrayLike,
+    blur_map: BlurMap,
+    *,
+    channel_axis: int | None = None,
+    dtype: type[np.floating[Any]] = np.float64,
+) -> AnyArray:
+    """Re-make, at each pixel, the blurrier of the two images from the sharper one (Fig. 4).
+
+    Where the map has no answer or neither image is blurrier, the mean of the two stands,
+    as in Figs. 6 and 7.
+
+    Parameters
+    ----------
+    dtype : numpy.float64 or numpy.float32
+        Double precision is exact. Single is interpolated, in a fifth of the time: off by 1e-4 of the contrast at
+        the worst pixels of a photograph, 5e-3 where a sampled kernel is below 0.6 px
+        (:mod:`relblur.filters.variable_blur`).
+
+    Returns
+    -------
+    Array of the images' shape, channels last.
+    """
+    pair = as_pair(first, second, channel_axis=channel_axis)
+    _check_shape(pair, blur_map)
+    made = _remake(pair, blur_map, dtype)
+    return made if channel_axis is not None else made[:, :, 0]
+
+
+def observed_blurrier(
+    first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
+) -> FloatArray:
+    """Return what :func:`resynthesize` tries to match: at each pixel the blurrier image itself."""
+    pair = as_pair(first, second, channel_axis=channel_axis)
+    _check_shape(pair, blur_map)
+    chosen = _choose(blur_map, pair.second, pair.first)
+    return chosen if channel_axis is not None else chosen[:, :, 0]
+
+
+def evaluate_pair(
+    first: ArrayLike,
+    second: ArrayLike,
+    blur_map: BlurMap | None = None,
+    *,
+    channel_axis: int | None = None,
+    held_out: bool = True,
+    **options: Any,
+) -> PairScore:
+    """Score how well each image is re-made where it is the less sharp one (Fig. 5).
+
+    Parameters
+    ----------
+    first, second : arrays
+        The pair, as for :func:`relblur.estimate_blur`.
+    blur_map : BlurMap, optional
+        The map to judge; estimated with ``options`` if left out.
+    held_out : bool
+        For colour pairs, also estimate from the green channel alone and score on red and
+        blue, which that estimate has not seen (``explained``). A root taken at a pixel
+        fits that pixel by construction; this figure does not profit from that.
+    **options
+        Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ...
+
+    Notes
+    -----
+    The set "first is sharper" is ``blur_map.sharper == 1``: by the 3 x 3 standard deviation
+    for ``method="paper"``, by the better fit otherwise.
+    """
+    pair = as_pair(first, second, valid=options.get("valid"), channel_axis=channel_axis)
+    if blur_map is None:
+        blur_map = estimate_blur(first, second, channel_axis=channel_axis, **options)
+    elif options:
+        raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
+    _check_shape(pair, blur_map)
+
+    made = _remake(pair, blur_map)
+    known = np.isfinite(blur_map.variance_difference)
+    first_sharper, second_sharper = (known & (blur_map.sharper == side) for side in (1, -1))
+    error = {
+        "second": np.abs(made - pair.second),
+        "first": np.abs(made - pair.first),
+        "unblurred": np.abs(pair.first - pair.second),
+    }
+    explained = float("nan")
+    if held_out and channel_axis is not None and pair.first.shape[2] == 3:
+        explained = _explained(pair, blur_map, options)
+    return PairScore(
+        e_first=_mean(error["first"], second_sharper),
+        e_second=_mean(error["second"], first_sharper),
+        first_sharper_fraction=float((blur_map.sharper == 1).mean()),
+        second_sharper_fraction=float((blur_map.sharper == -1).mean()),
+        equal_fraction=float((blur_map.sharper == 0).mean()),
+        unblurred_e_first=_mean(error["unblurred"], second_sharper),
+        unblurred_e_second=_mean(error["unblurred"], first_sharper),
+        explained=explained,
+        scored_fraction=float((first_sharper | second_sharper).mean()),
+    )
+
+
+def _explained(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> float:
+    """Share of the red and blue differences explained by a map estimated from green."""
+    settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
+    green = estimate_blur(
+        pair.first[:, :, GREEN], pair.second[:, :, GREEN], **{**settings, **options, "valid": pair.usable}
+    )
+    others = [0, 2]
+    unseen = Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped)
+    here = np.isfinite(green.variance_difference)
+    left = np.abs(_remake(unseen, green) - _choose(green, unseen.second, unseen.first))[here].sum()
+    before = np.abs(unseen.first - unseen.second)[here].sum()
+    return float(1 - left / before) if before > 0 else float("nan")
+
+
+def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
+    sigma = np.nan_to_num(blur_map.sigma)
+    kernel = blur_map.settings.get("kernel", "sampled")  # the one the estimate was made with
+    sides = []
+    for image, field in ((pair.first, np.maximum(sigma, 0)), (pair.second, np.maximum(-sigma, 0))):
+        planes = np.moveaxis(image, -1, 0).astype(dtype)
+        made = blur_by_levels(planes, field, kernel) if dtype == np.float32 else blur_planes(planes, field, kernel)
+        sides.append(np.moveaxis(made, 0, -1))
+    return _choose(blur_map, sides[0], sides[1])
+
+
+def _choose(blur_map: BlurMap, where_positive: AnyArray, where_negative: AnyArray) -> AnyArray:
+    """Pick by the sign of s; the mean of both where it is zero or unknown."""
+    s = np.nan_to_num(blur_map.variance_difference)[:, :, None]
+    between = (where_positive + where_negative) / 2
+    return np.where(s > 0, where_positive, np.where(s < 0, where_negative, between))
+
+
+def _mean(error: FloatArray, where: BoolArray) -> float:
+    return float(error[where].mean()) if where.any() else float("nan")
+
+
+def _check_shape(pair: Pair, blur_map: BlurMap) -> None:
+    if blur_map.shape != pair.shape:
+        raise InputError(f"blur_map is {blur_map.shape}, the images {pair.shape}; it belongs to another pair")

@@ -1,0 +1,49 @@
+"""A local method on images of any size: tile by tile, with the pixels around that its answer looks at.
+
+The result equals that of the whole to the bit, however it is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import Progress
+from ..base.inputs import Pair, RawPair
+from .blur_map import Flag, has_flag
+from .flags import flag_pixels
+from .request import Answer, Request, part_of
+from .tiles import cut_into_tiles
+
+__all__ = ["run_in_tiles"]
+
+#: Side of the tiles, px.
+SIDE = 2016
+
+#: With these there is no value.
+NO_VALUE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL
+
+
+def run_in_tiles(
+    answer: Callable[[Pair, Request, Progress], Answer], raw: RawPair, request: Request, progress: Progress
+) -> Answer:
+    """Run a method that answers for one tile, and flag what it leaves open."""
+    tiles = cut_into_tiles(raw.shape, SIDE, request.reach)
+    s, stderr = np.empty(raw.shape), np.empty(raw.shape)
+    flags, sharper = np.empty(raw.shape, np.uint8), np.empty(raw.shape, np.int8)
+    notes: dict[str, Any] = {}
+    for done, tile in enumerate(tiles):
+        pair = raw.part(*tile.outer)
+        found = answer(pair, request, part_of(progress, done, len(tiles)))
+        marked = flag_pixels(pair, request, found.s, found.flags)
+        unknown = has_flag(marked, NO_VALUE)
+        here = tile.inside
+        s[tile.core] = np.where(unknown, np.nan, found.s)[here]
+        stderr[tile.core] = np.where(unknown, np.nan, found.stderr)[here]
+        flags[tile.core], sharper[tile.core] = marked[here], found.sharper[here]
+        notes = found.notes
+    if len(tiles) > 1:
+        notes = {**notes, "tiles": len(tiles)}
+    return Answer(s, stderr, flags, sharper, notes)

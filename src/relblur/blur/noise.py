@@ -1,0 +1,211 @@
+"""Noise of a photograph: what rounding alone leaves, and a sensor's read and shot noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.inputs import as_pair
+
+__all__ = [
+    "GRIDS",
+    "NoiseModel",
+    "Rounding",
+    "estimate_noise",
+    "fine_power",
+    "noise_at_light",
+    "noise_of_pair",
+    "rounding_noise",
+]
+
+#: Floats are not exact either: kernels cut at 5 sigma leave out 4e-6 of the intensity range.
+FLOAT_NOISE = 2e-6
+
+#: Filtering itself rounds, relative to the values; far above float64's error, far below any texture.
+ARITHMETIC_NOISE = 1e-9
+
+#: Grids on which rounded values sit: the step, and the contrast, in steps, from which on it is one. Whole numbers
+#: (floats that hold 0..255) only count from 16 steps on: a drawing of 0 and 1 is not rounded. Within less than half
+#: a step every value is "on the grid"; that is no grid.
+GRIDS: tuple[tuple[float, float], ...] = ((1.0, 16.0), (1 / 255, 0.5), (1 / 65535, 0.5))
+
+#: Intensities are sorted into this many bins, of at least so many pixels.
+_BINS = 16
+_LEAST_IN_BIN = 200
+
+#: Mean over 20th percentile of the smaller of two local powers, for 1 and 3 channels (white noise, measured).
+_QUANTILE_CORRECTION = {1: 1.51, 3: 1.26}
+
+#: The light that noise depends on is smoothed by this, px: otherwise noise would estimate itself.
+_LIGHT_SMOOTHING = 2.0
+#: Rows on either side that this smoothing sees.
+LIGHT_REACH = math.ceil(5 * _LIGHT_SMOOTHING) + 1
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """Noise whose variance grows with the light: ``read^2 + shot * light``.
+
+    Attributes
+    ----------
+    read : float
+        Standard deviation in the dark, on the images' scale.
+    shot : float
+        Variance per unit of light (photons arrive at random; 1 / full-well electrons).
+    """
+
+    read: float
+    shot: float = 0.0
+
+    def variance(self, light: FloatArray) -> FloatArray:
+        """Return the variance at each pixel of an image, or of light values."""
+        return self.read**2 + self.shot * np.maximum(light, 0)
+
+    def __add__(self, other: NoiseModel) -> NoiseModel:
+        """Return the noise of two independent sources together."""
+        return NoiseModel(math.hypot(self.read, other.read), self.shot + other.shot)
+
+
+def rounding_noise(image: FloatArray) -> float:
+    """Standard deviation of the rounding error in an image.
+
+    ``step / sqrt(12)`` if every value sits on a grid of 8 or 16 bits, or of whole numbers, else a small share of
+    the intensity range. It is the least noise that any estimate may assume.
+    """
+    found = Rounding()
+    found.look_at(image)
+    return found.noise()
+
+
+class Rounding:
+    """The grid that an image's values sit on, found part by part."""
+
+    def __init__(self) -> None:
+        self.low, self.high = math.inf, -math.inf
+        self._possible = [step for step, _ in GRIDS]
+
+    def look_at(self, part: FloatArray) -> None:
+        """Take in a further part of the image."""
+        self.low, self.high = min(self.low, float(part.min())), max(self.high, float(part.max()))
+        self._possible = [step for step in self._possible if _on_grid(part, step)]
+
+    def noise(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> float:
+        """Return the standard deviation of the rounding error; values beyond the limits do not count."""
+        low, high = max(self.low, limits[0]), min(self.high, limits[1])
+        contrast, largest = high - low, max(abs(low), abs(high))
+        for step, least_steps in GRIDS:
+            if step in self._possible and contrast > least_steps * step:
+                return step / math.sqrt(12)
+        return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * largest, np.finfo(np.float64).tiny)
+
+
+def _on_grid(part: FloatArray, step: float) -> bool:
+    scaled = part / step
+    return float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4
+
+
+def estimate_noise(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+    floor: NoiseModel | None = None,
+) -> NoiseModel:
+    """Estimate read and shot noise from a pair of photographs taken with one camera.
+
+    At each intensity the flattest fifth of the picture is looked at, in whichever image is
+    the flatter there (the blurrier one): second differences, which slopes do not disturb. The
+    straight line through the variances over the intensities is the model. What texture
+    there is makes it too large rather than too small.
+
+    Parameters
+    ----------
+    first, second : arrays
+        An aligned pair of equal exposure in linear light.
+    floor : NoiseModel, optional
+        Noise there is at least: the rounding of the file (``Photograph.rounding``).
+    """
+    pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
+    light = (pair.first.mean(axis=2) + pair.second.mean(axis=2)) / 2
+    power = np.minimum(*(fine_power(np.moveaxis(image, -1, 0)) for image in (pair.first, pair.second)))
+    use = pair.usable if pair.usable.any() else np.ones_like(pair.usable)
+    light, power = light[use], power[use]
+    edges = np.unique(np.quantile(light, np.linspace(0, 1, _BINS + 1)))
+    which = np.clip(np.searchsorted(edges, light, side="right") - 1, 0, max(len(edges) - 2, 0))
+    # Averages of 81 squares scatter; the factor turns their 20th percentile into their mean.
+    correction = _QUANTILE_CORRECTION[1 if pair.first.shape[2] == 1 else 3]
+    levels, variances = [], []
+    for index in range(max(len(edges) - 1, 1)):
+        here = which == index
+        if here.sum() >= _LEAST_IN_BIN:
+            levels.append(float(light[here].mean()))
+            variances.append(correction * float(np.percentile(power[here], 20)))
+    read2, shot = _line(np.array(levels), np.array(variances)) if levels else (0.0, 0.0)
+    if floor is not None:
+        read2, shot = max(read2, floor.read**2), max(shot, floor.shot)
+    return NoiseModel(math.sqrt(max(read2, np.finfo(np.float64).tiny)), shot)
+
+
+def noise_of_pair(
+    first: NoiseModel, second: NoiseModel, one: FloatArray, two: FloatArray, usable: BoolArray
+) -> tuple[tuple[float, float], FloatArray]:
+    """Return the mean noise of two (H, W, C) images and, at each pixel, its variance relative to that."""
+    return noise_at_light(first, second, smooth_light(one, two), usable)
+
+
+def smooth_light(one: FloatArray, two: FloatArray) -> FloatArray:
+    """Return the light of two (H, W, C) images as noise depends on it: their mean, smoothed."""
+    import cv2
+
+    light = np.maximum((one.mean(axis=2) + two.mean(axis=2)) / 2, 0)
+    return np.asarray(cv2.GaussianBlur(light, (0, 0), _LIGHT_SMOOTHING))
+
+
+def noise_at_light(
+    first: NoiseModel, second: NoiseModel, light: FloatArray, usable: BoolArray
+) -> tuple[tuple[float, float], FloatArray]:
+    """Return the mean noise of two images and, at each pixel, its variance relative to that, from smoothed light."""
+    maps = [model.variance(light) for model in (first, second)]
+    means = [float(variance[usable].mean()) if usable.any() else float(variance.mean()) for variance in maps]
+    relative = (maps[0] + maps[1]) / (means[0] + means[1])
+    return (math.sqrt(means[0]), math.sqrt(means[1])), relative
+
+
+def fine_power(planes: AnyArray) -> AnyArray:
+    """Return the mean square over 9 x 9 pixels of second differences in both directions, of unit noise gain.
+
+    Mean of the (C, H, W) planes, in their own precision: the variance of white noise, plus what texture there is.
+    """
+    import cv2
+
+    k = np.array([1.0, -2.0, 1.0]) / math.sqrt(6.0)
+    squares = [
+        np.square(cv2.sepFilter2D(np.ascontiguousarray(plane), -1, k, k, borderType=cv2.BORDER_REFLECT))
+        for plane in planes
+    ]
+    return np.asarray(cv2.blur(np.mean(squares, axis=0), (9, 9), borderType=cv2.BORDER_REFLECT))
+
+
+def _line(levels: FloatArray, variances: FloatArray) -> tuple[float, float]:
+    """Return (a, b) >= 0 of ``a + b * level``, fitted to relative errors and robust to bins that are all texture."""
+    if not float(variances.max()) > 1e-30:
+        return 0.0, 0.0
+    light = np.maximum(levels, 0)
+    weight = 1 / np.maximum(variances, 1e-3 * float(variances.max())) ** 2
+    a = b = 0.0
+    for _ in range(10):
+        mass, middle, mean = weight.sum(), np.average(light, weights=weight), np.average(variances, weights=weight)
+        spread = float((weight * (light - middle) ** 2).sum())
+        b = float((weight * (light - middle) * (variances - mean)).sum()) / spread if spread > 1e-12 * mass else 0.0
+        b = max(b, 0.0)
+        a = float(mean - b * middle)
+        if a < 0:
+            a, b = 0.0, float((weight * light * variances).sum() / (weight * light**2).sum())
+        fitted = np.maximum(a + b * light, 1e-3 * float(variances.max()))
+        excess = np.maximum(variances / fitted - 1, 0)
+        weight = 1 / (fitted * (1 + (excess / 0.3) ** 2)) ** 2
+    return float(a), float(b)

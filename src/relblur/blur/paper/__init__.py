@@ -1,0 +1,6 @@
+"""The paper.
+
+``method``     its estimator
+``answer``     runs it for a request
+``framework``  its two layers with every weight
+"""

@@ -1,0 +1,63 @@
+"""``method="paper"`` on one image, or one tile of it: from a request to an answer with flags."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...base._typing import FloatArray, Int8Array, Progress, UInt8Array
+from ...base.inputs import Pair
+from ...base.pixels import grey
+from ...base.settings import FLAT_ABOVE, SHARPNESS_SIZE
+from ...filters.sharpness import compare_variances, local_variance
+from ..blur_map import Flag, mark
+from ..request import Answer, Request, part_of
+from .method import GridRoots, estimate_on_grid
+
+__all__ = ["answer_on_grid"]
+
+
+def answer_on_grid(pair: Pair, request: Request, progress: Progress) -> Answer:
+    """Estimate by the paper, each pixel from the side of the sharper image."""
+    first, second = grey(pair.first), grey(pair.second)
+    sharper = _which_is_sharper(first, second, request)
+    s = np.full(pair.shape, np.nan)
+    stderr = np.full(pair.shape, np.nan)
+    flags = np.zeros(pair.shape, dtype=np.uint8)
+    mark(flags, sharper == 0, Flag.EQUAL)
+    sides = [side for side in (1, -1) if (sharper == side).any()]
+    for done, side in enumerate(sides):
+        here = sharper == side
+        images = (first, second) if side == 1 else (second, first)
+        roots = estimate_on_grid(
+            images,
+            request.sigmas,
+            request.window,
+            request.noise,
+            request.engine,
+            here,
+            request.workers,
+            part_of(progress, done, len(sides)),
+        )
+        s[here] = side * roots.sigma[here] ** 2
+        stderr[here] = (2 * roots.sigma * roots.stderr)[here]
+        flags[here] |= _root_flags(roots, request.sigmas)[here]
+    return Answer(s, stderr, flags, sharper, {"kernel": "sampled", "sigmas": request.sigmas.tolist()})
+
+
+def _which_is_sharper(first: FloatArray, second: FloatArray, request: Request) -> Int8Array:
+    if request.sharper != "auto":
+        return np.full(first.shape, 1 if request.sharper == "first" else -1, dtype=np.int8)
+    assert request.overall is not None
+    variances = [
+        local_variance(image[:, :, None], SHARPNESS_SIZE, whole.centre.mean())
+        for image, whole in zip((first, second), request.overall, strict=True)
+    ]
+    return compare_variances(variances[0], variances[1], max(whole.grey_range for whole in request.overall))
+
+
+def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:
+    flags = np.zeros(roots.sigma.shape, dtype=np.uint8)
+    mark(flags, ~(roots.window_stderr <= FLAT_ABOVE * roots.sigma), Flag.FLAT)
+    mark(flags, ~roots.has_root, Flag.NO_ROOT)
+    mark(flags, roots.sigma == sigmas[-1], Flag.AT_LIMIT)
+    return flags

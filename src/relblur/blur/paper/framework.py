@@ -1,0 +1,173 @@
+"""The paper's computational framework, literally: matrices W and F (equations 15 to 24, Fig. 3).
+
+A patch of ``R_s x R_s`` pixels around a point, written as a vector, is multiplied by W
+(MN x R_s^2); the result, folded back to M x N, is multiplied by F (N). Out come the M
+intensities M(sigma_m) that the centre would have in an image blurred by sigma_m:
+
+    M = ivec(W vec(i_L), M) F,   F(r_n) = (r_N / N) r_n exp(-r_n^2 / 2),   r_n = n r_N / N
+
+Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for study, for
+patches and small images: 26 million operations a pixel at the paper's dimensions.
+:func:`relblur.gaussian_bank` gives the same numbers for whole images.
+
+Two slips of the paper show here. Equation 24 divides by ``R_s^2``, which makes the
+intensities 2601 times too small: rows must sum to one (``weights="gaussian"``; the literal
+form is ``weights="literal"``). And W as defined does not depend on n, so its MN rows are M
+rows repeated N times, and the framework equals M Gaussian filters times the sum of F.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from ...base._typing import AnyArray, ArrayLike, FloatArray, Progress
+from ...base.arguments import as_choice, as_positive, as_sigmas, as_whole
+from ...base.errors import InputError
+from ...base.inputs import as_image
+from ...base.settings import PAPER_N_RADII, PAPER_RADIUS_LIMIT, paper_sigmas
+
+__all__ = ["WEIGHTS", "Framework"]
+
+WEIGHTS = ("gaussian", "literal", "circle")
+
+#: `respond_image` keeps the product W vec(i) below this many bytes.
+BATCH_BYTES = 64 * 2**20
+
+
+class Framework:
+    """The two-layer framework of Fig. 3.
+
+    Parameters
+    ----------
+    sigmas : sequence of M floats, optional
+        Standard deviations in px; the paper's 0.1, 0.2, ... 5.0 by default.
+    n_radii : int
+        N, points of the Riemann sum.
+    radius_limit : float
+        r_N, upper limit of the integral in units of sigma.
+    weights : {"gaussian", "literal", "circle"}
+        ``"gaussian"``: equation 24 with rows that sum to one. ``"literal"``: equation 24 as
+        printed. ``"circle"``: row (m, n) is the mean over the circle of radius
+        ``sigma_m r_n`` (equation 10), by cubic interpolation between pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> framework = Framework(sigmas=[1.0, 2.0], n_radii=20)
+    >>> framework.window_size, framework.W.shape, framework.F.shape
+    (21, (40, 441), (20,))
+    >>> framework.respond(np.full((21, 21), 0.5)).round(2)
+    array([0.5, 0.5])
+    """
+
+    def __init__(
+        self,
+        sigmas: ArrayLike | Sequence[float] | None = None,
+        n_radii: int = PAPER_N_RADII,
+        radius_limit: float = PAPER_RADIUS_LIMIT,
+        weights: str = "gaussian",
+    ) -> None:
+        self.sigmas: FloatArray = as_sigmas(paper_sigmas() if sigmas is None else sigmas)
+        self.n_radii = as_whole(n_radii, "n_radii")
+        self.radius_limit = as_positive(radius_limit, "radius_limit", "(in units of sigma)")
+        self.weights = as_choice(weights, "weights", WEIGHTS)
+
+    @property
+    def radii(self) -> FloatArray:
+        """The points r_n, in units of sigma."""
+        return np.arange(1.0, self.n_radii + 1) * (self.radius_limit / self.n_radii)
+
+    @property
+    def window_size(self) -> int:
+        """R_s = 2 sigma_M r_N + 1, rounded up to an odd number of pixels."""
+        return 2 * math.ceil(float(self.sigmas[-1]) * self.radius_limit - 1e-9) + 1
+
+    @cached_property
+    def F(self) -> FloatArray:
+        """F(r_n) of equation 16, shape (N,)."""
+        r = self.radii
+        return (self.radius_limit / self.n_radii) * r * np.exp(-0.5 * r**2)
+
+    @cached_property
+    def W(self) -> FloatArray:
+        """The weighting matrix of equation 19, shape (MN, R_s^2); row ``m + M n``."""
+        if self.weights == "circle":
+            rows = [self._circle_row(sigma * r) for r in self.radii for sigma in self.sigmas]
+            return np.stack(rows)
+        half = self.window_size // 2
+        n = np.arange(-half, half + 1)
+        squared_radius = (n[:, None] ** 2 + n[None, :] ** 2).ravel(order="F")
+        v = self.sigmas[:, None] ** 2
+        gaussian = np.exp(-0.5 * squared_radius / v)
+        if self.weights == "literal":
+            gaussian /= 2 * np.pi * v * self.window_size**2
+        else:
+            gaussian /= gaussian.sum(axis=1, keepdims=True)
+        return np.tile(gaussian, (self.n_radii, 1))
+
+    def respond(self, patch: ArrayLike) -> FloatArray:
+        """Return M(sigma_m) for one patch of ``window_size`` squared pixels, shape (M,)."""
+        array = as_image(patch, "patch")
+        size = self.window_size
+        if array.shape != (size, size):
+            raise InputError(f"patch must be {size}x{size} (window_size), got {array.shape[0]}x{array.shape[1]}")
+        return self._respond_vectors(array.ravel(order="F")[None, :])[0]
+
+    def respond_image(self, image: ArrayLike, *, mode: str = "reflect", progress: Progress | None = None) -> FloatArray:
+        """Return M(x, sigma_m) at every pixel, shape (M, H, W), in bounded memory.
+
+        Patches are taken a few at a time so that no intermediate exceeds about 64 MB
+        beside W itself. ``mode`` is named as in :mod:`scipy.ndimage`.
+        """
+        array = as_image(image)
+        half = self.window_size // 2
+        pad_mode = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap"}
+        as_choice(mode, "mode", tuple(pad_mode))
+        padded: AnyArray = np.pad(array, half, mode=pad_mode[mode])  # type: ignore[call-overload]
+        windows = np.lib.stride_tricks.sliding_window_view(padded, (self.window_size, self.window_size))
+        height, width = array.shape
+        out = np.empty((self.sigmas.size, height * width))
+        row_bytes = 8 * max(self.window_size**2, self.sigmas.size * self.n_radii)
+        batch = max(1, BATCH_BYTES // row_bytes)
+        for start in range(0, height * width, batch):
+            index = np.arange(start, min(start + batch, height * width))
+            patches = windows[index // width, index % width]  # (batch, R_s, R_s)
+            vectors = patches.transpose(0, 2, 1).reshape(index.size, -1)  # vec() stacks columns
+            out[:, index] = self._respond_vectors(vectors).T
+            if progress is not None:
+                progress(float(index[-1] + 1) / (height * width))
+        return out.reshape(-1, height, width)
+
+    def _respond_vectors(self, vectors: FloatArray) -> FloatArray:
+        circles = vectors @ self.W.T  # first layer: (batch, MN)
+        folded = circles.reshape(len(vectors), self.n_radii, self.sigmas.size)
+        return np.asarray(np.einsum("bnm,n->bm", folded, self.F))  # second layer
+
+    def _circle_row(self, radius_px: float) -> FloatArray:
+        """Weights of the mean over a circle (equation 10), cubic interpolation between pixels."""
+        size = self.window_size
+        half = size // 2
+        # Four points a pixel of circumference integrate what the pixel grid can show.
+        count = max(16, math.ceil(8 * math.pi * radius_px))
+        angle = (np.arange(count) + 0.5) * (2 * np.pi / count)
+        row = np.zeros((size, size))
+        y, x = radius_px * np.sin(angle) + half, radius_px * np.cos(angle) + half
+        for dy in range(-1, 3):
+            for dx in range(-1, 3):
+                iy, ix = np.floor(y).astype(int) + dy, np.floor(x).astype(int) + dx
+                weight = _cubic(y - iy) * _cubic(x - ix) / count
+                # The outermost circle touches the border; what would lie beyond counts on it.
+                np.add.at(row, (iy.clip(0, size - 1), ix.clip(0, size - 1)), weight)
+        return row.ravel(order="F")
+
+
+def _cubic(t: FloatArray) -> FloatArray:
+    """Keys' cubic convolution kernel: no error in the first two moments, unlike the bilinear one."""
+    t = np.abs(t)
+    inner = (1.5 * t - 2.5) * t**2 + 1
+    outer = ((-0.5 * t + 2.5) * t - 4) * t + 2
+    return np.where(t <= 1, inner, np.where(t < 2, outer, 0.0))

@@ -1,0 +1,235 @@
+"""``method="paper"``: the roots of M(x, sigma) = R(x) on the paper's grid, one kept at each pixel.
+
+At a pixel, the sharper image blurred by sigma gives M(sigma) for the M grid values (a
+filter bank, :mod:`relblur.filters.bank`). The observed value R is crossed at several sigmas in
+general: these roots are the candidate solutions. "Filtered down to a single solution
+using similarity measures over neighboring points", says the paper without more detail.
+Here the neighbours in a window say together which sigma fits them best,
+
+    E(sigma) = mean over the window of (M(sigma) - R)^2,
+
+and of a pixel's own roots the one nearest to that sigma is kept and rounded to the grid.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base._typing import AnyArray, BoolArray, FloatArray, Progress
+from ...engines import Engine
+from ...engines.threads import count_workers
+from ...filters.kernels import kernel_radius, sampled_kernel
+from ..tiles import padded_tiles
+
+__all__ = ["GridRoots", "estimate_on_grid"]
+
+#: Two roots inside one grid interval show no change of sign. A minimum of |M - R| counts as
+#: such a double root if the parabola through it comes this close to zero, relative to its
+#: neighbours on the grid.
+TOUCHING = 0.3
+
+PIXELS_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class GridRoots:
+    """Result for one direction (which image is the sharper is given)."""
+
+    sigma: FloatArray  #: the root kept, rounded to the grid, px
+    stderr: FloatArray  #: its standard error, px
+    window_stderr: FloatArray  #: standard error of the neighbours' common sigma, px
+    has_root: BoolArray  #: False where only the nearest value could be taken
+    roots: AnyArray  #: number of candidates, uint8
+
+
+def estimate_on_grid(
+    images: tuple[FloatArray, FloatArray],
+    sigmas: FloatArray,
+    window: int,
+    noise: float,
+    engine: Engine,
+    where: BoolArray | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> GridRoots:
+    """Find, at each pixel, the grid sigma that blurs the first of two images into the second.
+
+    Both are (H, W). ``noise`` is the least standard deviation of the noise. Pixels
+    that are not in ``where`` serve as neighbours but get no result (NaN).
+    """
+    shape = images[0].shape
+    wanted = np.ones(shape, dtype=bool) if where is None else where
+    result = GridRoots(
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.full(shape, np.nan),
+        np.zeros(shape, dtype=bool),
+        np.zeros(shape, dtype=np.uint8),
+    )
+    reach = kernel_radius(float(sigmas[-1])) + window // 2
+    threads = count_workers(workers)
+    done = 0
+    for place, (sharp_part, blurry_part) in padded_tiles(images, reach, 4 * sigmas.size):
+        here = wanted[place]
+        misfit, energy = _misfit_and_energy(sharp_part, blurry_part, sigmas, window, engine, reach, here, threads)
+        part = _solve_in_blocks(misfit, energy, sigmas, window, noise, threads)
+        for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
+            getattr(result, name)[place][here] = getattr(part, name)
+        done += here.size
+        if progress is not None:
+            progress(done / wanted.size)
+    return result
+
+
+def _misfit_and_energy(
+    sharp: FloatArray,
+    blurry: FloatArray,
+    sigmas: FloatArray,
+    window: int,
+    engine: Engine,
+    reach: int,
+    where: BoolArray,
+    workers: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return M(sigma) - R and its mean square over the window, (M, pixels) each, for the wanted pixels."""
+    misfit = np.empty((sigmas.size, int(where.sum())))
+    energy = np.empty_like(misfit)
+    inner = (slice(reach, sharp.shape[0] - reach), slice(reach, sharp.shape[1] - reach))
+
+    def level(m: int) -> None:
+        difference = engine.filter_separable(sharp, sampled_kernel(float(sigmas[m])), "nearest") - blurry
+        misfit[m] = difference[inner][where]
+        energy[m] = engine.box_mean(difference**2, window)[inner][where]
+
+    with ThreadPoolExecutor(workers) as pool:
+        # Longest kernels first, so that no thread is left alone with the largest at the end.
+        list(pool.map(level, range(sigmas.size - 1, -1, -1)))
+    return misfit, energy
+
+
+def _solve_in_blocks(
+    misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
+) -> GridRoots:
+    """Run :func:`_solve` over blocks of pixels that fit the processor's cache, in threads."""
+    blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, misfit.shape[1], PIXELS_AT_ONCE)]
+    with ThreadPoolExecutor(workers) as pool:
+        parts = list(pool.map(lambda b: _solve(misfit[:, b], energy[:, b], sigmas, window, noise), blocks))
+    names = ("sigma", "stderr", "window_stderr", "has_root", "roots")
+    empty = np.empty(0)
+    return GridRoots(*(np.concatenate([getattr(part, name) for part in parts] or [empty]) for name in names))
+
+
+def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float) -> GridRoots:
+    common, window_stderr, residual = _ask_the_neighbours(energy, sigmas, window, noise)
+    sigma, has_root, roots = _nearest_root(misfit, sigmas, common)
+    index = np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
+    # A grid of one says no more than that the blur is of its order.
+    step = np.gradient(sigmas)[index] if sigmas.size > 1 else np.full_like(sigma, sigmas[0])
+    with np.errstate(divide="ignore"):
+        own = residual / np.abs(_slope(misfit, sigmas, index))
+    # A root cannot be wrong by more than the grid is wide; rounding adds step^2 / 12.
+    span = float(sigmas[-1] - sigmas[0]) if sigmas.size > 1 else float(sigmas[0])
+    stderr = np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12)
+    return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots)
+
+
+def _ask_the_neighbours(
+    energy: FloatArray, sigmas: FloatArray, window: int, noise: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the sigma that fits a window best, its standard error, and the noise there."""
+    residual = np.sqrt(np.maximum(energy.min(axis=0), noise**2))
+    if sigmas.size < 3:  # too few to see a curvature: nothing is known about the error
+        return sigmas[energy.argmin(axis=0)], np.full_like(residual, float(np.ptp(sigmas))), residual
+    best = energy.argmin(axis=0).clip(1, sigmas.size - 2)
+    left, centre, right = (np.take_along_axis(energy, (best + d)[None], 0)[0] for d in (-1, 0, 1))
+    h = (sigmas[best + 1] - sigmas[best - 1]) / 2
+    curvature = np.maximum(left - 2 * centre + right, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        offset = np.where(curvature > 0, (left - right) / (2 * curvature), 0.0).clip(-1, 1)
+        # E'' / 2 is the mean squared derivative of M, so this many pixels give 1 / se^2.
+        window_stderr = residual / np.sqrt(window**2 * curvature / (2 * h**2))
+    # Curvature is a local judge: over a flat area E is level for a range of sigma and rises
+    # beyond it. No answer is surer than the range of levels that fit as well as the best.
+    as_good = (energy <= energy.min(axis=0) + (residual / window) ** 2).sum(axis=0)
+    window_stderr = np.maximum(window_stderr, (as_good - 1) / 2 * h)
+    return sigmas[best] + offset * h, window_stderr, residual
+
+
+def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) -> tuple[FloatArray, BoolArray, AnyArray]:
+    """Return the root of the misfit nearest to the neighbours' sigma, and how many there are.
+
+    ``misfit`` is (M, pixels). Where there is no root, the sigma at which the curve comes
+    nearest to zero stands in: of several such turning points again the one nearest to the
+    neighbours' sigma, and failing those the better end of the grid.
+    """
+    grid = np.broadcast_to(sigmas[:, None], misfit.shape)
+    better_end = np.where(np.abs(misfit[0]) <= np.abs(misfit[-1]), sigmas[0], sigmas[-1])[None]
+    crossing, cross_at = _crossings(misfit, sigmas)
+    turning, touching, turn_at = _turning_points(misfit, sigmas)
+    on_grid = misfit == 0
+
+    candidates = np.concatenate([grid, cross_at, turn_at, better_end])
+    # Stand-ins are further than any root can be.
+    handicap = float(sigmas[-1] - sigmas[0]) + 1
+    penalty = np.concatenate(
+        [
+            np.where(on_grid, 0.0, np.inf),
+            np.where(crossing, 0.0, np.inf),
+            np.where(touching, 0.0, np.where(turning, handicap, np.inf)),
+            np.full_like(better_end, 2 * handicap),
+        ]
+    )
+    distance = np.abs(candidates - common) + penalty
+    best = distance.argmin(axis=0)[None]
+    chosen = np.take_along_axis(candidates, best, 0)[0]
+    has_root = np.take_along_axis(distance, best, 0)[0] < handicap
+    return chosen, has_root, (penalty == 0).sum(axis=0).astype(np.uint8)
+
+
+def _crossings(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Return where the misfit changes sign between levels, and at which sigma.
+
+    The zero is the straight line's, and one Newton step on the parabola that has the mean
+    bend of the two levels: near a turning point the line alone is off by a good part of a
+    step.
+    """
+    here, after = misfit[:-1], misfit[1:]
+    crossing = here * after < 0
+    bend = np.zeros_like(misfit)
+    bend[1:-1] = misfit[:-2] - 2 * misfit[1:-1] + misfit[2:]
+    # At the ends of the grid only one of the two levels has a bend.
+    known = np.full((sigmas.size, 1), 1.0)
+    known[[0, -1]] = 0.0
+    mean_bend = (bend[:-1] + bend[1:]) / np.maximum(known[:-1] + known[1:], 1.0)
+    rise = after - here
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = np.where(crossing, -here / rise, 0.0)
+        slope = rise - 0.5 * mean_bend * (1 - 2 * x)
+        step = np.where(crossing & (slope * rise > 0), -0.5 * mean_bend * x * (1 - x) / slope, 0.0)
+    return crossing, sigmas[:-1, None] + (x - step).clip(0, 1) * np.diff(sigmas)[:, None]
+
+
+def _turning_points(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, BoolArray, FloatArray]:
+    """Return where |misfit| has a minimum without a change of sign, whether it touches zero, and at which sigma."""
+    before, here, after = misfit[:-2], misfit[1:-1], misfit[2:]
+    same_side = (before * here > 0) & (after * here > 0)
+    turning = same_side & (np.abs(here) <= np.abs(before)) & (np.abs(here) <= np.abs(after))
+    bend = before - 2 * here + after
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at = np.where(turning & (bend != 0), (before - after) / (2 * bend), 0.0).clip(-1, 1)
+    lowest = here - 0.25 * (before - after) * at
+    outer = np.minimum(np.abs(before), np.abs(after))
+    touching = turning & ((lowest * here <= 0) | (np.abs(lowest) <= TOUCHING * outer))
+    half_width = (sigmas[2:] - sigmas[:-2])[:, None] / 2
+    return turning, touching, sigmas[1:-1, None] + at * half_width
+
+
+def _slope(misfit: FloatArray, sigmas: FloatArray, index: AnyArray) -> FloatArray:
+    """dM/dsigma at a grid index, by central differences."""
+    low, high = np.maximum(index - 1, 0), np.minimum(index + 1, sigmas.size - 1)
+    rise = np.take_along_axis(misfit, high[None], 0)[0] - np.take_along_axis(misfit, low[None], 0)[0]
+    run = sigmas[high] - sigmas[low]
+    return rise / np.where(run > 0, run, 1.0)

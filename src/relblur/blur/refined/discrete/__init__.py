@@ -1,0 +1,1 @@
+"""Discrete decisions: ``labels`` (the start), ``propagate`` (moves in between), ``jumps`` (a prefilter beside them)."""

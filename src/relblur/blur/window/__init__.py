@@ -1,0 +1,7 @@
+"""``method="window"``: the local, continuous estimate.
+
+``method``    written to be read
+``answer``    runs it for a request
+``realtime``  compiled
+``stream``    frame after frame
+"""

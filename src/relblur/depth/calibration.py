@@ -1,0 +1,315 @@
+"""Find what the data sheet does not say: ``blur_constant`` and focus distances, from depths that are known.
+
+The blur constants and focal planes of a camera predict ``s`` at every known distance (:mod:`relblur.depth.relation`);
+the fields asked for are moved until they predict what was measured, with a loss that single wild pixels cannot pull.
+Standard errors come from the spread between blocks of the image (a sandwich), because neighbouring pixels repeat each
+other's errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import ArrayLike, FloatArray
+from ..base.errors import InputError
+from ..blur.blur_map import BlurMap, Flag, has_flag
+from .camera import Camera
+from .relation import Relation
+
+__all__ = ["Calibration", "calibrate"]
+
+FIELDS = ("blur_constant", "focus_first_m", "focus_second_m", "variance_offset_px2")
+
+#: Pixels beyond this many say nothing new; they are taken at even distances.
+_ENOUGH = 60_000
+#: Side of the blocks whose scatter gives the standard error, px.
+_BLOCK = 48
+#: A value known no better than this share of itself is not known.
+_HOPELESS = 0.3
+_UNUSABLE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.AT_LIMIT | Flag.FILLED | Flag.EQUAL
+
+Known = Sequence[tuple[float, float, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What :func:`calibrate` found.
+
+    Attributes
+    ----------
+    camera : Camera
+        The camera with the fitted fields put in.
+    values, stderr : dict
+        The fitted fields and their standard errors, in the fields' units.
+    points : int
+        How many pixels were used.
+    residual_px2 : (points,) float64
+        Measured minus predicted ``s`` at each.
+    depth_error : float
+        Median of |z - known z| / known z with the fitted camera.
+    """
+
+    camera: Camera
+    values: dict[str, float]
+    stderr: dict[str, float]
+    points: int
+    residual_px2: FloatArray
+    depth_error: float
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Measured blur at known inverse distances."""
+
+    s: FloatArray
+    weight: FloatArray
+    u: FloatArray
+    block: FloatArray
+
+
+def calibrate(
+    blur_map: BlurMap,
+    camera: Camera,
+    *,
+    depth_m: ArrayLike | None = None,
+    plane: Known | None = None,
+    points: Known | None = None,
+    fit: Sequence[str] = ("blur_constant",),
+    valid: ArrayLike | None = None,
+) -> Calibration:
+    """Fit the blur constant, and focus distances if asked, to a pair with known depths.
+
+    Parameters
+    ----------
+    blur_map : BlurMap
+        Estimated the way it will be for depth: ``blur_constant`` depends a little on the prefilter.
+    camera : Camera
+        What is known; the fields in ``fit`` are where the search starts.
+    depth_m : number or (H, W) array
+        Known depth at every pixel, NaN where unknown; a number for a target that faces the camera.
+    plane : three or more (row, column, depth in m)
+        Places on a flat target that fills the image (or the ``valid`` part of it).
+    points : two or more (row, column, depth in m)
+        Single places whose distance was measured; the 9 x 9 pixels around each are used.
+    fit : sequence of field names
+        ``"blur_constant"``, ``"focus_first_m"``, ``"focus_second_m"``, ``"variance_offset_px2"``. A focus pair
+        determines two of them at most; an aperture pair three, its two focus distances being one.
+    valid : (H, W) bool, optional
+        True = use.
+
+    Raises
+    ------
+    InputError
+        If the known depths do not determine what is to be fitted.
+    """
+    names = _check_fit(fit, camera)
+    samples = _collect(blur_map, depth_m, plane, points, valid)
+    if len(samples.s) < len(names) + 1:
+        raise InputError(
+            f"only {len(samples.s)} usable pixels have a known depth; {len(names)} values need more, "
+            "in textured parts of the image"
+        )
+    start = _scaled_to(camera, samples, "blur_constant" in names)
+    values, covariance = _fit(start, names, samples)
+    fitted = _with(start, names, values)
+    errors = np.sqrt(np.diag(covariance))
+    known = {name: float(value) for name, value in zip(names, _natural(names, values), strict=True)}
+    stderr = {name: float(e * _slope(name, v)) for name, e, v in zip(names, errors, values, strict=True)}
+    for name, value in known.items():
+        size = 1.0 if name == "variance_offset_px2" else value  # an offset may well be 0; to 0.3 px^2 it must be known
+        if not (math.isfinite(stderr[name]) and stderr[name] < _HOPELESS * size):
+            raise InputError(
+                f"the known depths do not determine {name} ({value:.3g} with standard error {stderr[name]:.2g}); "
+                "use depths that differ more, away from where both images are equally blurred, or fit less"
+            )
+    residual = samples.s - Relation.of(fitted).s(samples.u)
+    return Calibration(fitted, known, stderr, len(samples.s), residual, _depth_error(fitted, samples))
+
+
+def _check_fit(fit: Sequence[str], camera: Camera) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys([fit] if isinstance(fit, str) else fit))
+    unknown = [name for name in names if name not in FIELDS]
+    if unknown or not names:
+        raise InputError(f"fit must name some of {', '.join(FIELDS)}; got {unknown[0] if unknown else 'none'!r}")
+    if camera.kind == "aperture" and {"focus_first_m", "focus_second_m"} <= set(names):
+        names = tuple(name for name in names if name != "focus_second_m")
+    if camera.kind == "focus" and len(names) > 2:
+        raise InputError(
+            f"a focus pair does not determine {' and '.join(names)}: "
+            "blur is affine in 1/depth, which has two constants; fit two of them"
+        )
+    return names
+
+
+def _collect(
+    blur_map: BlurMap, depth_m: ArrayLike | None, plane: Known | None, points: Known | None, valid: ArrayLike | None
+) -> _Samples:
+    given = [name for name, value in (("depth_m", depth_m), ("plane", plane), ("points", points)) if value is not None]
+    if len(given) != 1:
+        raise InputError(f"give exactly one of depth_m, plane and points; got {' and '.join(given) or 'none'}")
+    if depth_m is not None:
+        u = _inverse_of_map(depth_m, blur_map.shape)
+    elif plane is not None:
+        u = _inverse_of_plane(_places(plane, "plane", 3, blur_map.shape), blur_map.shape)
+    else:
+        assert points is not None
+        u = _inverse_around(_places(points, "points", 2, blur_map.shape), blur_map.shape)
+    usable = np.isfinite(u) & np.isfinite(blur_map.variance_difference + blur_map.variance_stderr)
+    usable &= ~has_flag(blur_map.flags, _UNUSABLE)
+    if valid is not None:
+        chosen = np.asarray(valid)
+        if chosen.shape != blur_map.shape or chosen.dtype != bool:
+            raise InputError(f"valid must be booleans of shape {blur_map.shape}, got {chosen.dtype} {chosen.shape}")
+        usable &= chosen
+    index = np.flatnonzero(usable)
+    index = index[:: max(1, len(index) // _ENOUGH)]
+    rows, columns = np.divmod(index, blur_map.shape[1])
+    stderr = blur_map.variance_stderr.ravel()[index]
+    # The model is not exact either: no pixel may count as much better than most.
+    floor = float(np.median(stderr)) if len(stderr) else 1.0
+    weight = 1 / np.maximum(np.maximum(stderr, floor), 1e-9)
+    block = rows // _BLOCK * (blur_map.shape[1] // _BLOCK + 1) + columns // _BLOCK
+    return _Samples(blur_map.variance_difference.ravel()[index], weight, u.ravel()[index], block)
+
+
+def _inverse_of_map(depth_m: ArrayLike, shape: tuple[int, int]) -> FloatArray:
+    z = np.asarray(depth_m, dtype=np.float64)
+    if z.ndim and z.shape != shape:
+        raise InputError(f"depth_m has shape {z.shape}; it must be a number or match the blur map, {shape}")
+    known = np.isfinite(z)
+    if not known.any() or (z[known] <= 0).any():
+        raise InputError("depth_m must be > 0 m where it is known (NaN elsewhere)")
+    return np.broadcast_to(1 / z, shape)
+
+
+def _places(known: Known, name: str, least: int, shape: tuple[int, int]) -> FloatArray:
+    try:
+        table = np.asarray(known, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be (row, column, depth in m) triples, got {known!r}") from None
+    if table.ndim != 2 or table.shape[1] != 3 or len(table) < least:
+        raise InputError(f"{name} must be {least} or more (row, column, depth in m) triples, got shape {table.shape}")
+    if not np.isfinite(table).all() or (table[:, 2] <= 0).any():
+        raise InputError(f"{name}: depths must be finite and > 0 m")
+    outside = (table[:, :2] < 0).any(axis=1) | (table[:, 0] > shape[0] - 1) | (table[:, 1] > shape[1] - 1)
+    if outside.any():
+        row, column, _ = table[outside][0]
+        raise InputError(
+            f"{name}: ({row:g}, {column:g}) lies outside the image of {shape[0]}x{shape[1]} (rows, columns)"
+        )
+    return table
+
+
+def _inverse_of_plane(places: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """1/z is affine over the image of a plane."""
+    columns = np.column_stack([np.ones(len(places)), places[:, :2]])
+    scale = np.array([1.0, max(shape), max(shape)])
+    if np.linalg.matrix_rank(columns / scale, tol=1e-3) < 3:
+        raise InputError("plane: the places lie on one line; add one beside it")
+    affine = np.linalg.lstsq(columns / scale, 1 / places[:, 2], rcond=None)[0] / scale
+    rows, cols = np.indices(shape)
+    u = affine[0] + affine[1] * rows + affine[2] * cols
+    return np.where(u > 0, u, np.nan)
+
+
+def _inverse_around(places: FloatArray, shape: tuple[int, int], reach: int = 4) -> FloatArray:
+    u = np.full(shape, np.nan)
+    for row, column, z in places:
+        y, x = round(row), round(column)
+        u[max(y - reach, 0) : y + reach + 1, max(x - reach, 0) : x + reach + 1] = 1 / z
+    return u
+
+
+def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
+    """Return the camera with the blur constant that fits best as it stands: ``s`` is linear in its square."""
+    plain = Relation.of(replace(camera, blur_constant=1.0, variance_offset_px2=0.0))
+    unit = plain.s(samples.u) * samples.weight
+    power = float((unit**2).sum())
+    excess = (samples.s - camera.variance_offset_px2) * samples.weight
+    square = float((unit * excess).sum()) / power if power > 0 else math.nan
+    if not square > 0:
+        raise InputError(
+            "the measured blur runs against the known depths: first and second (or their focus distances) are "
+            "swapped, or the known depths belong to another pair"
+        )
+    if not free:
+        return camera
+    # Outside what is plausible only if the fit is bad or a unit slipped: the search, or Camera, will tell.
+    return replace(camera, blur_constant=float(np.clip(math.sqrt(square), 0.051, 1.49)))
+
+
+def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[FloatArray, FloatArray]:
+    from scipy.optimize import least_squares
+
+    def misfit(values: FloatArray) -> FloatArray:
+        return np.asarray((Relation.of(_with(camera, names, values)).s(samples.u) - samples.s) * samples.weight)
+
+    start = np.array([_internal(name, getattr(camera, name)) for name in names])
+    limits = {"blur_constant": (math.log(0.0501), math.log(1.499)), "variance_offset_px2": (-99.0, 99.0)}
+    bounds = np.array([limits.get(name, (1e-9, 900.0)) for name in names]).T
+    spread = 1.4826 * float(np.median(np.abs(misfit(start)))) + 1e-12
+    try:
+        found: Any = least_squares(misfit, start, bounds=bounds, x_scale="jac", loss="soft_l1", f_scale=spread)
+    except InputError as error:
+        raise InputError(f"the fit left what a camera can be ({error}); check the known depths and units") from None
+    jacobian = np.asarray(found.jac)  # times (1 + y)^(-3/4), so that its square is the loss's second derivative
+    bread = np.linalg.pinv(jacobian.T @ jacobian, rcond=1e-12)
+    if np.linalg.matrix_rank(jacobian / (np.linalg.norm(jacobian, axis=0) + 1e-300), tol=1e-6) < len(names):
+        raise InputError(
+            f"the known depths do not determine {' and '.join(names)} together; use depths that differ more"
+        )
+    left = misfit(found.x)
+    scores = jacobian * (left * (1 + (left / spread) ** 2) ** 0.25)[:, None]  # which leaves the loss's (1 + y)^(-1/2)
+    _, block = np.unique(samples.block, return_inverse=True)
+    sums = np.zeros((int(block.max()) + 1, len(names)))
+    np.add.at(sums, block, scores)
+    blocks = len(sums)
+    widen = blocks / (blocks - len(names)) if blocks > len(names) else 1.0
+    covariance = widen * bread @ (sums.T @ sums) @ bread
+    if blocks <= len(names) + 1:  # too few blocks to see scatter between them
+        covariance = np.maximum(covariance, bread * float(np.mean(left**2)))
+    return np.asarray(found.x), covariance
+
+
+def _internal(name: str, value: float) -> float:
+    """Search in log(kappa), and in 1/focus, which is regular at infinity."""
+    if name == "variance_offset_px2":
+        return value
+    return math.log(value) if name == "blur_constant" else max(1 / value, 1e-8)
+
+
+def _natural(names: tuple[str, ...], values: FloatArray) -> list[float]:
+    changes = {"blur_constant": math.exp, "variance_offset_px2": float}
+    return [changes[name](v) if name in changes else 1 / v for name, v in zip(names, values, strict=True)]
+
+
+def _slope(name: str, value: float) -> float:
+    if name == "variance_offset_px2":
+        return 1.0
+    return math.exp(value) if name == "blur_constant" else 1 / value**2
+
+
+def _with(camera: Camera, names: tuple[str, ...], values: FloatArray) -> Camera:
+    changes = dict(zip(names, _natural(names, values), strict=True))
+    if camera.kind == "aperture":
+        for one, other in (("focus_first_m", "focus_second_m"), ("focus_second_m", "focus_first_m")):
+            if one in changes:
+                changes.setdefault(other, changes[one])
+    return replace(camera, **changes)  # type: ignore[arg-type]
+
+
+def _depth_error(camera: Camera, samples: _Samples) -> float:
+    """Median relative depth error; with two solutions, of the better one."""
+    relation = Relation.of(camera)
+    errors = []
+    for side in ("behind", "front"):
+        u, _ = relation.u(samples.s, np.zeros_like(samples.s), side)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            errors.append(np.abs(samples.u / np.where(u > 0, u, np.nan) - 1))
+    best = np.fmin(*errors)
+    return float(np.nanmedian(best)) if np.isfinite(best).any() else math.nan

@@ -1,0 +1,156 @@
+"""``DepthMap``: distance at every pixel, with its uncertainty and the camera it holds for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
+from ..base.errors import FileError, InputError
+from ..files.archives import check_format, read_npz
+from ..files.depth_formats import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
+from ..files.disk import PathLike, write_image, write_npz, write_tiff
+from .camera import Camera
+
+__all__ = ["DepthMap", "read_depth_map"]
+
+FORMAT = "relblur.DepthMap"
+FORMAT_VERSION = 1
+SUFFIXES = (".npz", ".png", ".tif", ".tiff", ".pfm", ".npy", ".ply", ".exr")
+
+
+@dataclass(frozen=True, eq=False)
+class DepthMap:
+    """Distance at every pixel.
+
+    Attributes
+    ----------
+    depth_m : (H, W) float64
+        Distance along the optical axis in metres; NaN where there is no answer.
+    depth_stderr_m : (H, W) float64
+        Its standard error in metres. Large is bad.
+    flags : (H, W) uint8
+        Bits of :class:`relblur.Flag`.
+    camera : Camera
+        The camera the distances hold for.
+    settings : mapping
+        How it was made.
+    """
+
+    depth_m: FloatArray
+    depth_stderr_m: FloatArray
+    flags: UInt8Array
+    camera: Camera
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shape = np.shape(self.depth_m)
+        if len(shape) != 2:
+            raise InputError(f"depth_m must be two-dimensional, got shape {shape}")
+        for name, dtype in (("depth_m", np.float64), ("depth_stderr_m", np.float64), ("flags", np.uint8)):
+            array = np.array(getattr(self, name), dtype=dtype)
+            if array.shape != shape:
+                raise InputError(f"{name} has shape {array.shape}; it must be that of depth_m, {shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        if not isinstance(self.camera, Camera):
+            raise InputError(f"camera must be a Camera, got {type(self.camera).__name__}")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.depth_m.shape[0], self.depth_m.shape[1])
+
+    @property
+    def known(self) -> BoolArray:
+        """Pixels that have an answer."""
+        return np.isfinite(self.depth_m)
+
+    @property
+    def sigma_px(self) -> FloatArray:
+        """Absolute blur of ``first`` and ``second``, (2, H, W) in px: camera and images together."""
+        return self.camera.sigma_px(self.depth_m)
+
+    @property
+    def sigma_stderr_px(self) -> FloatArray:
+        """Standard error of :attr:`sigma_px`, (2, H, W)."""
+        k = np.array(self.camera.blur_constants_px_m)[:, None, None]
+        return np.asarray(k * (self.depth_stderr_m / self.depth_m**2))
+
+    def points_m(self, focal_length_px: float | None = None) -> FloatArray:
+        """Return (H, W, 3) positions x (right), y (down), z (away) in metres, seen from the lens.
+
+        ``focal_length_px`` is the sensor distance in pixels; the camera knows it unless it was given by its circle
+        constant alone.
+        """
+        return point_cloud(self.depth_m, self._focal_length_px(focal_length_px))
+
+    def save(self, path: PathLike, *, image: ArrayLike | None = None, focal_length_px: float | None = None) -> None:
+        """Write the map to one file, chosen by the suffix.
+
+        * ``.npz``: everything, exactly; :func:`relblur.load` gives it back.
+        * ``.png``: 16 bits, millimetres (0 = no answer); the file's text states the scale.
+        * ``.tif``: depth and standard error in m, two float32 pages.
+        * ``.npy``, ``.pfm``, ``.exr``: depth in m, float32.
+        * ``.ply``: the known points, coloured by ``image``; ``focal_length_px`` as for :meth:`points_m`.
+        """
+        suffix = Path(path).suffix.lower()
+        depth = self.depth_m.astype(np.float32)
+        if suffix == ".npz":
+            about = {"format": FORMAT, "format_version": FORMAT_VERSION}
+            arrays = {name: getattr(self, name) for name in ("depth_m", "depth_stderr_m", "flags")}
+            write_npz(path, arrays, {**about, "camera": self.camera.as_dict(), "settings": dict(self.settings)})
+        elif suffix == ".png":
+            write_png_mm(path, self.depth_m)
+        elif suffix in (".tif", ".tiff"):
+            pages = np.stack([self.depth_m, self.depth_stderr_m]).astype(np.float32)
+            about = {"pages": ["depth_m", "depth_stderr_m"], "camera": _finite(self.camera.as_dict())}
+            write_tiff(path, pages, about)
+        elif suffix == ".pfm":
+            write_pfm(path, depth)
+        elif suffix == ".npy":
+            write_image(path, depth)
+        elif suffix == ".exr":
+            write_exr(path, {"Z": depth, "stderr.Z": self.depth_stderr_m.astype(np.float32)})
+        elif suffix == ".ply":
+            write_ply(path, self.points_m(focal_length_px), image)
+        else:
+            raise InputError(f"path ends in {suffix or 'nothing'!r}; a DepthMap goes to {', '.join(SUFFIXES)}")
+
+    def _focal_length_px(self, given: float | None) -> float:
+        found = given if given is not None else self.camera.focal_length_px
+        if found is None:
+            raise InputError(
+                "focal_length_px is needed for points in space: the camera was given by its circle constant alone; "
+                "state the sensor distance in pixels"
+            )
+        return found
+
+    def __repr__(self) -> str:
+        known = self.depth_m[self.known]
+        span = f"{known.min():.4g} to {known.max():.4g} m" if known.size else "no answer"
+        return f"DepthMap({self.shape[0]}x{self.shape[1]}, {span}, {self.known.mean():.0%} of pixels)"
+
+
+def read_depth_map(path: PathLike) -> DepthMap:
+    """Read a map that :meth:`DepthMap.save` wrote as ``.npz``."""
+    arrays, metadata = read_npz(path)
+    check_format(path, metadata, FORMAT, FORMAT_VERSION)
+    try:
+        camera = Camera.from_dict(metadata["camera"], f"the camera in {path}")
+        if arrays["flags"].dtype.kind not in "ui":
+            raise InputError(f"flags must be whole numbers, got {arrays['flags'].dtype}")
+        return DepthMap(arrays["depth_m"], arrays["depth_stderr_m"], arrays["flags"], camera, metadata["settings"])
+    except KeyError as error:
+        raise FileError(f"{path} lacks {error}; it is not a complete DepthMap, save it again") from None
+    except InputError as error:
+        raise FileError(f"{path} is not a usable DepthMap: {error}") from None
+
+
+def _finite(values: dict[str, Any]) -> dict[str, Any]:
+    """Replace infinities by the word: plain JSON readers do not know them."""
+    return {k: str(v) if v in (float("inf"),) else v for k, v in values.items()}

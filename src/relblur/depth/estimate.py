@@ -1,0 +1,258 @@
+"""``estimate_depth``: two images and their camera in, a :class:`~relblur.depth.depth_map.DepthMap` out."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import __version__
+from ..base._typing import ArrayLike, BoolArray, Progress
+from ..base.arguments import as_choice, as_noise, as_odd_size
+from ..base.errors import InputError
+from ..base.inputs import Pair, check_pair
+from ..base.settings import DEPTH_PREFILTER, MAX_SIGMA, WINDOW_WINDOW
+from ..blur.blur_map import Flag, mark
+from ..blur.comparable_pair import ComparablePair
+from ..blur.estimate import estimate_blur
+from ..blur.noise import NoiseModel
+from ..engines import ENGINES, resolve_engine
+from ..engines.threads import count_workers
+from .camera import Camera
+from .depth_map import DepthMap
+from .equal_blur.task import MatchTask
+from .psf import PsfLike, as_psf
+from .relation import Relation, depth_from_inverse, depth_on_side
+from .working_range import inverse_range
+
+__all__ = ["estimate_depth"]
+
+SIDES = ("behind", "front")
+
+#: What the matching holds at its peak for each pixel, apart from and for each level.
+_BYTES_PER_PIXEL, _BYTES_PER_LEVEL = 250, 20
+#: Processor time that the matching takes with OpenCV for each pixel and level: 3.9 s at 640 x 480 with 121 levels on
+#: a Xeon, compiled 2.6. So ``"auto"`` asks for compiled code from 0.4 megapixels on with that many levels.
+_SECONDS_PER_PIXEL_AND_LEVEL = 1.05e-7
+#: From here on people are told what they will need.
+_BYTES_TO_WARN = 4e9
+
+
+def estimate_depth(
+    first: ArrayLike | ComparablePair,
+    second: ArrayLike | Camera | None = None,
+    camera: Camera | None = None,
+    *,
+    psf: PsfLike = "gaussian",
+    depth_range_m: tuple[float, float] | None = None,
+    side: str = "behind",
+    prefilter: float = DEPTH_PREFILTER,
+    noise: float | NoiseModel | tuple[float, float] | None = None,
+    window: int | None = None,
+    valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
+    channel_axis: int | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    engine: str = "auto",
+) -> DepthMap:
+    """Estimate the distance of every pixel from two images with different focus or aperture.
+
+    Parameters
+    ----------
+    first, second : (H, W) arrays, or colour with ``channel_axis``
+        Two images of one scene from one viewpoint, in linear light and of one magnification.
+        Or one :class:`~relblur.blur.comparable_pair.ComparablePair` from
+        :func:`relblur.prepare_pair`: ``estimate_depth(pair, camera)``.
+    camera : Camera
+        How they were taken, ``first`` and ``second`` in this order. Of a pair that was
+        decimated, the camera before that.
+    psf : {"gaussian", "disc"}, array or callable
+        The shape of the lens's blur. ``"disc"`` is that of a round, ideal lens; the camera's circle of confusion
+        is its diameter. ``"gaussian"`` needs no exact shape, but a calibrated ``blur_constant``. An array is a picture
+        of the aperture as blur behind the focal plane shows it, spanning the circle's diameter (in front it is seen
+        mirrored). A callable takes the circle's signed diameter in px (positive behind the focal plane) and returns
+        a kernel with odd sides.
+    depth_range_m : (nearest, farthest), optional
+        Distances to look at. By default all at which neither image is blurred by more than the search can follow;
+        a narrower range is faster and safer.
+    side : {"behind", "front"}
+        For two apertures and one focus only: on which side of the focal plane the scene lies.
+    prefilter : float
+        ``psf="gaussian"`` only: blur both images by this many px first (:func:`relblur.estimate_blur`).
+    noise, valid, clipped, channel_axis, workers, progress
+        As for :func:`relblur.estimate_blur`.
+    window : int, optional
+        Side of the square within which a pixel's own surroundings must determine its depth, else it is flagged as
+        filled; 9 by default.
+    engine : {"auto", "opencv", "numba"}
+        As for :func:`relblur.estimate_blur` with ``method="refined"``; ``settings["engine"]`` says which it was.
+
+    Returns
+    -------
+    DepthMap
+        Pixels without an answer are NaN and flagged; ``AT_LIMIT`` marks the ends of the depth range.
+
+    Notes
+    -----
+    With a known shape the images are brought to *equal* blur at candidate depths, each by the other's blur, and
+    compared; the depth at which they agree is refined to a continuous one by the likelihood and prior of
+    ``estimate_blur``. A Gaussian pair is equally blurred when the sharper is given the relative blur, so there the
+    depth comes from :func:`relblur.estimate_blur` and :func:`relblur.blur_to_depth`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from relblur import Camera, estimate_depth, synth
+    >>> camera = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2)
+    >>> sharp = np.random.default_rng(0).random((64, 64))
+    >>> first, second = (synth.blur_with_map(sharp, sigma) for sigma in camera.sigma_px(1.25))
+    >>> bool(abs(np.median(estimate_depth(first, second, camera).depth_m) - 1.25) < 0.01)
+    True
+    """
+    remembered: dict[str, Any] = {}
+    if isinstance(first, ComparablePair):
+        pair = first
+        camera = _only_camera(second, camera).decimated(pair.factor)
+        first, second = pair.first, pair.second
+        valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
+        remembered = pair.settings
+    if not isinstance(camera, Camera):
+        raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
+    if second is None or isinstance(second, Camera):
+        raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
+    as_choice(side, "side", SIDES)
+    as_choice(engine, "engine", [name for name in ENGINES if name != "reference"])
+    shape = as_psf(psf, camera.blur_constant)
+    raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
+    camera.check_width(raw.shape[1])
+    low, high = u_range = _inverse_range(depth_range_m, camera, side, min(raw.shape))
+    if shape.name != "gaussian":
+        window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
+        # The matching has a noise of its own; a model of sensor noise is for the Gaussian.
+        given = as_noise(None if isinstance(noise, NoiseModel) else noise)
+        found = _match(raw.part(), MatchTask(camera, shape, u_range, side, given, window), engine, workers, progress)
+        return replace(found, settings={**found.settings, **remembered})
+    blur_map = estimate_blur(
+        first,
+        second,
+        sharper=_sharper(camera),
+        sigmas=[_largest_sigma(camera, u_range, side, min(raw.shape))],
+        window=window,
+        noise=noise,
+        prefilter=prefilter,
+        valid=valid,
+        clipped=clipped,
+        channel_axis=channel_axis,
+        engine=engine,
+        workers=workers,
+        progress=progress,
+    )
+    found = depth_on_side(blur_map, camera, side)  # type: ignore[arg-type]
+    outside = ~((found.depth_m >= 1 / high) & (found.depth_m <= (1 / low if low > 0 else math.inf))) & found.known
+    depth, stderr, flags = found.depth_m.copy(), found.depth_stderr_m.copy(), found.flags.copy()
+    if depth_range_m is not None:  # the nearest that may be: as the matching has it
+        depth = np.where(found.known, depth.clip(1 / high, 1 / low if low > 0 else None), depth)
+        mark(flags, outside, Flag.AT_LIMIT)
+    settings = {**blur_map.settings, "psf": "gaussian", "side": side, **remembered}
+    return DepthMap(depth, stderr, flags, camera, settings)
+
+
+def _only_camera(second: Any, camera: Camera | None) -> Camera:
+    """Return the camera of a call with a comparable pair, which may stand second or be named."""
+    given = [one for one in (second, camera) if one is not None]
+    if len(given) != 1 or not isinstance(given[0], Camera):
+        raise InputError("a comparable pair is followed by its camera alone: estimate_depth(pair, camera)")
+    return given[0]
+
+
+def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
+    from .equal_blur.candidates import depth_axis  # brings OpenCV and SciPy with it
+    from .equal_blur.match import match
+
+    levels = len(depth_axis(task.camera, task.u_range, task.side).levels)
+    needed = (_BYTES_PER_PIXEL + _BYTES_PER_LEVEL * levels) * pair.shape[0] * pair.shape[1]
+    if needed > _BYTES_TO_WARN:
+        warnings.warn(
+            f"estimate_depth will need about {needed / 1e9:.0f} GB for {pair.shape[1]}x{pair.shape[0]} pixels and "
+            f"{levels} candidate depths; decimate the pair, or narrow depth_range_m",
+            stacklevel=3,
+        )
+    seconds = _SECONDS_PER_PIXEL_AND_LEVEL * pair.shape[0] * pair.shape[1] * levels
+    engine = resolve_engine(engine, "depth by equal blur", ("opencv", "numba"), seconds)
+    found = match(
+        pair.first, pair.second, pair.usable, task, engine, count_workers(workers), progress or (lambda share: None)
+    )
+    flags = np.zeros(pair.shape, np.uint8)
+    mark(flags, found.filled | ~pair.unclipped, Flag.FILLED)
+    mark(flags, found.at_limit, Flag.AT_LIMIT)
+    mark(flags, ~pair.finite, Flag.INVALID)
+    mark(flags, ~pair.unclipped, Flag.CLIPPED)
+    known: BoolArray = np.asarray(pair.finite, bool)
+    depth, stderr, flags = depth_from_inverse(
+        np.where(known, found.u, np.nan), np.where(known, found.u_stderr, np.nan), flags, known, task.camera
+    )
+    low, high = task.u_range
+    settings: dict[str, Any] = {
+        "relblur": __version__,
+        "method": "equal blur",
+        "psf": task.psf.name,
+        "side": task.side,
+        "window": task.window,
+        "noise": list(found.noise),
+        "engine": engine,
+        "candidates": found.levels,
+        "depth_range_m": [1 / high, 1 / low if low > 0 else "inf"],
+    }
+    return DepthMap(depth, stderr, flags, task.camera, settings)
+
+
+def _inverse_range(
+    depth_range_m: tuple[float, float] | None, camera: Camera, side: str, shorter_px: int
+) -> tuple[float, float]:
+    """Return the range of ``u`` to look at, low and high, on the chosen side."""
+    limit = math.inf if camera.focal_length_mm is None else 990 / camera.focal_length_mm
+    if depth_range_m is None:
+        low, high = inverse_range(camera, min(MAX_SIGMA, shorter_px / 4))
+    else:
+        try:
+            near, far = (float(z) for z in depth_range_m)
+        except (TypeError, ValueError):
+            raise InputError(f"depth_range_m must be (nearest, farthest) in m, got {depth_range_m!r}") from None
+        if not 0 < near < far:
+            raise InputError(
+                f"depth_range_m must be (nearest, farthest) in m with 0 < nearest < farthest, got {depth_range_m!r}"
+            )
+        low, high = 1 / far, 1 / near
+    high = min(high, limit)
+    if camera.kind != "focus":
+        vertex = Relation.of(camera).vertex
+        low, high = (low, min(high, vertex)) if side == "behind" else (max(low, vertex), high)
+    if not low < high:
+        raise InputError(
+            f'no distance is left to look at: depth_range_m={depth_range_m} with side="{side}" of the focal plane; '
+            "widen the range or take the other side"
+        )
+    return low, high
+
+
+def _sharper(camera: Camera) -> str:
+    """With one focus the smaller aperture is the sharper everywhere."""
+    if camera.kind != "aperture":
+        return "auto"
+    one, two = camera.circle_constants_px_m
+    return "first" if one < two else "second"
+
+
+def _largest_sigma(camera: Camera, u_range: tuple[float, float], side: str, shorter_px: int) -> float:
+    """Return the largest relative blur in a range of ``u``, with a tenth to spare, within what is practical."""
+    s = Relation.of(camera).s(np.array(u_range))
+    return float(np.clip(1.1 * math.sqrt(float(np.abs(s).max())), 0.5, min(2 * MAX_SIGMA, shorter_px / 2)))
+
+
+def _default_window(shape: tuple[int, int]) -> int:
+    shorter = min(shape)
+    return min(WINDOW_WINDOW, shorter if shorter % 2 else shorter - 1)

@@ -1,0 +1,107 @@
+"""By-products of knowing blur and depth: one image sharp everywhere, and images focused elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base._typing import ArrayLike, FloatArray
+from ..base.arguments import as_positive
+from ..base.errors import InputError
+from ..base.inputs import Pair, as_pair
+from ..base.pixels import without_gaps
+from ..base.settings import WINDOW_WINDOW
+from ..blur.blur_map import BlurMap
+from ..filters.sharpness import local_variance
+from ..filters.variable_blur import blur_planes
+from .depth_map import DepthMap
+
+__all__ = ["all_in_focus", "refocus"]
+
+
+def all_in_focus(
+    first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
+) -> FloatArray:
+    """Return at every pixel the sharper of the two images.
+
+    The images are mixed by the probability that each is the sharper, from the map and its standard error: where the
+    two are equally sharp this averages their noise, and there is no seam. Where the map has no answer, by the local
+    contrast of the images.
+    """
+    pair = as_pair(first, second, channel_axis=channel_axis)
+    _check_shape(blur_map.shape, pair)
+    share = _share_of_first(pair, blur_map.variance_difference, blur_map.variance_stderr)[:, :, None]
+    mixed = share * pair.first + (1 - share) * pair.second
+    return mixed if channel_axis is not None else mixed[:, :, 0]
+
+
+def refocus(
+    first: ArrayLike,
+    second: ArrayLike,
+    depth_map: DepthMap,
+    focus_m: float,
+    *,
+    aperture: float = 1.0,
+    channel_axis: int | None = None,
+) -> FloatArray:
+    """Return the image the camera would have taken focused at ``focus_m``.
+
+    Each pixel starts from the sharper of the two images, whose own blur the camera equation tells, and gets the blur
+    that is missing. Nothing is sharpened: between the focal planes a point can become no sharper than it was in the
+    better of the two.
+
+    Parameters
+    ----------
+    depth_map : DepthMap
+        Pixels without depth are given the nearest known one.
+    focus_m : float
+        The distance to be in focus, ``inf`` included.
+    aperture : float
+        Diameter of the aperture relative to that of the first image: 0.5 gives more depth of field, 2 less.
+    """
+    pair = as_pair(first, second, channel_axis=channel_axis)
+    _check_shape(depth_map.shape, pair)
+    aperture = as_positive(aperture, "aperture", "(relative to the first image's)")
+    u_focus = 0.0 if focus_m == np.inf else 1 / as_positive(focus_m, "focus_m", "m")
+    depth = _known_everywhere(depth_map.depth_m)
+    camera = depth_map.camera
+    own = camera.sigma_px(depth) ** 2
+    share = _soft_step(own[1] - own[0])
+    there = share * own[0] + (1 - share) * own[1]
+    wanted = (aperture * camera.blur_constants_px_m[0] * (1 / depth - u_focus)) ** 2
+    # Blurred by its own size a picture is its mean, and cannot become flatter.
+    missing = np.minimum(np.sqrt(np.maximum(wanted - there, 0)), max(depth.shape))
+    base = share[:, :, None] * pair.first + (1 - share[:, :, None]) * pair.second
+    planes = blur_planes(np.moveaxis(base, -1, 0), missing, "band_limited")
+    return np.ascontiguousarray(np.moveaxis(planes, 0, -1)) if channel_axis is not None else planes[0]
+
+
+def _share_of_first(pair: Pair, s: FloatArray, stderr: FloatArray) -> FloatArray:
+    from scipy.special import ndtr
+
+    known = np.isfinite(s)
+    share = ndtr(np.where(known, s, 0) / np.maximum(np.where(known, stderr, 1), 1e-6))
+    if not known.all():
+        one, two = (local_variance(image, WINDOW_WINDOW) for image in (pair.first, pair.second))
+        share = np.where(known, share, one / np.maximum(one + two, np.finfo(np.float64).tiny))
+    return np.asarray(share)
+
+
+def _soft_step(s: FloatArray) -> FloatArray:
+    """1 where the first is the sharper, 0 where the second is, smooth over a twentieth of a px^2 of difference."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(20 * s))
+
+
+def _known_everywhere(depth: FloatArray) -> FloatArray:
+    known = np.isfinite(depth)
+    if known.all():
+        return depth
+    if not known.any():
+        raise InputError("depth_map has no answer at any pixel; nothing can be refocused")
+    return without_gaps(depth, known)
+
+
+def _check_shape(shape: tuple[int, int], pair: Pair) -> None:
+    if shape != pair.shape:
+        raise InputError(f"the map is {shape}, the images {pair.shape}; it belongs to another pair")

@@ -1,0 +1,195 @@
+"""Relative blur and distance: the exact relation between them, both ways, with error bars.
+
+With ``u = 1 / z`` and ``sigma_i = k_i |u - u_i|`` (:mod:`relblur.depth.camera`),
+
+    s = sigma_2^2 - sigma_1^2 = k_2^2 (u - u_2)^2 - k_1^2 (u - u_1)^2 + offset
+
+(the offset, of the lens's own faults, is mostly 0).
+
+One aperture (``k_1 = k_2``): the squares cancel and ``s`` is affine in ``u``, in front of, between and behind the
+focal planes alike. Two apertures: a parabola, so that one blur belongs to two distances, one on each ``side`` of its
+vertex, which for one common focus is the focal plane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import numpy as np
+
+from ..base._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
+from ..base.arguments import as_choice
+from ..base.errors import InputError
+from ..blur.blur_map import BlurMap, Flag, mark
+from .camera import Camera
+from .depth_map import DepthMap
+
+__all__ = ["DepthRange", "blur_to_depth", "depth_to_blur", "in_depth_range"]
+
+Side = Literal["behind", "front"]
+SIDES = ("behind", "front", "both")
+
+#: Blur of the wrong sign is still the focal plane if the standard error excuses it this many times.
+_EXCUSED = 2.0
+
+
+@dataclass(frozen=True)
+class Relation:
+    """``s = a u^2 + b u + c`` for one camera."""
+
+    a: float
+    b: float
+    c: float
+
+    @classmethod
+    def of(cls, camera: Camera) -> Relation:
+        """Return the relation of a camera; ``a`` is exactly 0 with one aperture."""
+        (k_1, k_2), (u_1, u_2) = camera.blur_constants_px_m, camera.focus_per_m
+        if camera.kind == "focus":
+            k_2 = k_1
+        c = k_2**2 * u_2**2 - k_1**2 * u_1**2 + camera.variance_offset_px2
+        return cls(k_2**2 - k_1**2, -2 * (k_2**2 * u_2 - k_1**2 * u_1), c)
+
+    @property
+    def vertex(self) -> float:
+        """``u`` at which the two solutions meet."""
+        return -self.b / (2 * self.a)
+
+    def s(self, u: FloatArray) -> FloatArray:
+        """Return ``s`` of ``u``."""
+        return (self.a * u + self.b) * u + self.c
+
+    def u(self, s: FloatArray, stderr: FloatArray, side: Side) -> tuple[FloatArray, FloatArray]:
+        """Return ``u`` and its standard error; NaN where no ``u`` gives ``s``."""
+        if self.a == 0:
+            return (s - self.c) / self.b, stderr / abs(self.b)
+        square = (s - (self.c - self.b**2 / (4 * self.a))) / self.a  # (u - vertex)^2
+        error = stderr / abs(self.a)
+        square = np.where((square < 0) & (square > -_EXCUSED * error), 0.0, square)
+        with np.errstate(invalid="ignore"):
+            root = np.sqrt(square)
+            spread = root + np.sqrt(square + error)
+            # To first order error / (2 root); at the vertex, where the root is steep, sqrt(error).
+            root_error = np.divide(error, spread, out=np.zeros_like(error), where=spread > 0)
+        return self.vertex + (-root if side == "behind" else root), root_error
+
+
+@overload
+def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: Side = "behind") -> DepthMap: ...
+@overload
+def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: Literal["both"]) -> tuple[DepthMap, DepthMap]: ...
+
+
+def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") -> DepthMap | tuple[DepthMap, DepthMap]:
+    """Return the distance at which the camera makes the relative blur of a map.
+
+    Parameters
+    ----------
+    blur_map : BlurMap
+        For disc-like blur of real lenses, best estimated with ``prefilter=1.6``.
+    camera : Camera
+        Of the images as they were given to :func:`relblur.estimate_blur`: if those were decimated, with its
+        ``decimation`` set. Its ``blur_constant`` decides the scale; calibrate it.
+    side : {"behind", "front", "both"}
+        For two apertures only: which of the two solutions to give. ``"both"`` gives the pair (front, behind).
+
+    Returns
+    -------
+    DepthMap
+        ``depth_m``, NaN and flagged ``OUT_OF_RANGE`` where the camera cannot have made the blur at any distance.
+    """
+    as_choice(side, "side", SIDES)
+    if not isinstance(blur_map, BlurMap):
+        raise InputError(f"blur_map must be a BlurMap, got {type(blur_map).__name__}; use estimate_blur first")
+    camera.check_width(blur_map.shape[1])
+    if side == "both":
+        if camera.kind == "focus":
+            raise InputError('side="both" is for two apertures; with one aperture there is one depth: leave side out')
+        return depth_on_side(blur_map, camera, "front"), depth_on_side(blur_map, camera, "behind")
+    return depth_on_side(blur_map, camera, "front" if side == "front" else "behind")
+
+
+def depth_on_side(blur_map: BlurMap, camera: Camera, side: Side) -> DepthMap:
+    """Return one of the two solutions; nothing is checked."""
+    u, error = Relation.of(camera).u(blur_map.variance_difference, blur_map.variance_stderr, side)
+    depth, stderr, flags = depth_from_inverse(
+        u, error, blur_map.flags, np.isfinite(blur_map.variance_difference), camera
+    )
+    return DepthMap(depth, stderr, flags, camera, {**blur_map.settings, "side": side, "from": "blur map"})
+
+
+def depth_from_inverse(
+    u: FloatArray, u_stderr: FloatArray, flags: UInt8Array, known: BoolArray, camera: Camera
+) -> tuple[FloatArray, FloatArray, UInt8Array]:
+    """Return depth, standard error and flags; what lies beyond infinity or inside the lens has no depth."""
+    nearest = np.inf if camera.focal_length_mm is None else 1000 / camera.focal_length_mm
+    with np.errstate(invalid="ignore"):
+        possible = (u > 0) & (u < nearest)
+    z = np.divide(1.0, u, out=np.full(u.shape, np.nan), where=possible)
+    marked = flags.copy()
+    mark(marked, known & ~possible, Flag.OUT_OF_RANGE)
+    return z, np.where(possible, z**2 * u_stderr, np.nan), marked.astype(np.uint8)
+
+
+def depth_to_blur(depth_m: ArrayLike, camera: Camera) -> FloatArray:
+    """Return the variance difference ``s`` (px^2) that the camera makes at a distance.
+
+    The inverse of :func:`blur_to_depth`. ``inf`` is a distance; NaN stays NaN.
+
+    Examples
+    --------
+    >>> from relblur import Camera
+    >>> camera = Camera(coc_constant_px_m=22, focus_first_m=1, focus_second_m=2)
+    >>> depth_to_blur([1.0, 4 / 3, 2.0], camera).round(4).tolist()
+    [7.5625, 0.0, -7.5625]
+    """
+    if np.iscomplexobj(depth_m):
+        raise InputError("depth_m is complex; pass real distances in metres")
+    z = np.asarray(depth_m, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        if (z <= 0).any():
+            raise InputError(f"depth_m must be > 0 m, got {float(np.nanmin(z)):g}; use NaN for unknown")
+    return Relation.of(camera).s(1 / z)
+
+
+@dataclass(frozen=True, eq=False)
+class DepthRange:
+    """Which points lie between the two focal planes.
+
+    Attributes
+    ----------
+    between : (H, W) bool
+        The probability is at least one half.
+    probability : (H, W) float64
+        That the point lies between the planes, given the standard error of the blur; NaN where it is unknown.
+    nearest_m, farthest_m : float
+        The two focal planes.
+    """
+
+    between: BoolArray
+    probability: FloatArray
+    nearest_m: float
+    farthest_m: float
+
+
+def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
+    """Tell which points lie between the two distances in focus.
+
+    Focus the pair on the two ends of the range that matters: points in it have
+    ``|s| <= k^2 (u_1 - u_2)^2``, and no depth needs to be computed.
+    """
+    if camera.focus_first_m == camera.focus_second_m:
+        raise InputError("in_depth_range needs two focus distances, the ends of the range; this camera has one")
+    relation = Relation.of(camera)
+    u_1, u_2 = camera.focus_per_m
+    # With two apertures as well: the vertex divides the two planes externally, so s is monotonic between them.
+    from scipy.special import ndtr
+
+    low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))
+    camera.check_width(blur_map.shape[1])
+    s, stderr = blur_map.variance_difference, np.maximum(blur_map.variance_stderr, 1e-12)
+    probability = np.asarray(ndtr((high - s) / stderr) - ndtr((low - s) / stderr))
+    near, far = sorted((camera.focus_first_m, camera.focus_second_m))
+    with np.errstate(invalid="ignore"):
+        return DepthRange(probability >= 0.5, probability, near, far)

@@ -1,0 +1,195 @@
+"""How many threads to use, and a few of them that wait for short work.
+
+The loops of an estimate take a millisecond or less each, and there are hundreds of them. An executor's queues, futures
+and conditions cost a tenth of a millisecond every time; a lock for each thread costs a third to two thirds of that.
+
+A process that is forked off has no thread but the one that forked, and every lock stays as it was. Who holds threads
+or locks therefore registers (:func:`renew_after_fork`), and begins anew in the child.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from ..base.arguments import as_whole
+
+__all__ = ["Team", "count_workers", "renew_after_fork"]
+
+#: Threads that anybody may ask for, however few cores there are.
+MOST_THREADS = 16
+
+
+def count_workers(workers: int | None) -> int:
+    """Number of threads to use: as asked, or one for each core this process may run on.
+
+    Inside a Dask task it is one: Dask already has every core at work. Many more threads than
+    cores only wait for each other, so there are never more than twice as many, or 16.
+    """
+    if workers is None:
+        if "dask" in sys.modules and threading.current_thread() is not threading.main_thread():
+            return 1
+        affinity = getattr(os, "sched_getaffinity", None)
+        return len(affinity(0)) if affinity else (os.cpu_count() or 1)
+    asked = as_whole(workers, "workers", "None (all cores)")
+    return min(asked, max(MOST_THREADS, 2 * (os.cpu_count() or 1)))
+
+
+_renewals: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
+
+
+def renew_after_fork(thing: Any, renew: Callable[[Any], None]) -> None:
+    """Call ``renew(thing)`` in every process that is forked off from now on, as long as the thing lives."""
+    _renewals[thing] = renew
+
+
+def _renew_all() -> None:
+    for thing, renew in list(_renewals.items()):
+        renew(thing)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)
+
+
+class Team:
+    """The calling thread and ``workers - 1`` helpers.
+
+    Helpers end with :meth:`close`, or when nobody knows the team any more.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._helpers = [_Helper() for _ in range(workers - 1)]
+        self._busy = threading.Lock()
+        self._dismiss = weakref.finalize(self, _dismiss, self._helpers)
+        renew_after_fork(self, Team._renew)
+
+    def _renew(self) -> None:
+        """Forget the helpers, who are another process's; new ones come when there is work."""
+        self._helpers.clear()
+        self._busy = threading.Lock()
+
+    def run(self, works: Sequence[Callable[[], None]]) -> None:
+        """Run every work once, as many at a time as there are workers.
+
+        The first error of any is raised when all have ended.  Work that calls its own team does so alone.
+        """
+        if len(works) > self.workers:
+            self.each(lambda work: work(), works)
+        elif len(works) < 2 or not self._busy.acquire(blocking=False):
+            for work in works:
+                work()
+        else:
+            try:
+                self._run_together(works)
+            finally:
+                self._busy.release()
+
+    def run_together(self, work: Callable[[int], None], members: int) -> None:
+        """Run ``work`` for every member, from 0 on, at the same time for certain: they may wait for each other.
+
+        There may be no more members than workers, and none of them may call the team.
+        """
+        if members > self.workers:
+            raise ValueError(f"{members} members, but only {self.workers} workers")
+        with self._busy:
+            self._run_together([partial(work, rank) for rank in range(members)])
+
+    def _run_together(self, works: Sequence[Callable[[], None]]) -> None:
+        while len(self._helpers) < len(works) - 1:
+            self._helpers.append(_Helper())
+        helpers = self._helpers[: len(works) - 1]
+        error: BaseException | None = None
+        try:
+            for helper, work in zip(helpers, works[1:], strict=True):
+                helper.start(work)
+            works[0]()
+        except BaseException as wrong:
+            error = wrong
+        for helper in helpers:
+            error = helper.wait() or error
+        if error is not None:
+            raise error
+
+    def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
+        """Run ``work`` on every item; whoever is free takes the next."""
+        waiting = list(items)
+        ahead = iter(waiting)  # next() is atomic
+
+        def take() -> None:
+            for item in ahead:
+                work(item)
+
+        self.run([take] * min(self.workers, len(waiting)))
+
+    def close(self) -> None:
+        """End the helpers."""
+        self._dismiss()
+
+
+class _Helper:
+    """A thread with at most one work, which is the caller's to set and the thread's to take away.
+
+    The locks only wake who waits, and may do so once too often: an interruption can fall between any two steps.
+    """
+
+    def __init__(self) -> None:
+        self._called, self._done = threading.Lock(), threading.Lock()
+        self._called.acquire()
+        self._done.acquire()
+        self._work: Callable[[], None] | None = None
+        self._error: BaseException | None = None
+        self._dismissed = False
+        threading.Thread(target=self._live, name="relblur", daemon=True).start()
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Let the thread do a work."""
+        self._work = work
+        _wake(self._called)
+
+    def wait(self) -> BaseException | None:
+        """Wait for the work's end and return its error; an interruption is kept until then."""
+        interruption: BaseException | None = None
+        while self._work is not None:
+            try:
+                self._done.acquire()
+            except BaseException as wrong:
+                interruption = wrong
+                _wake(self._called)
+        error, self._error = self._error, None
+        return interruption or error
+
+    def dismiss(self) -> None:
+        """Let the thread end."""
+        self._dismissed = True
+        _wake(self._called)
+
+    def _live(self) -> None:
+        while True:
+            self._called.acquire()
+            if self._dismissed:
+                return
+            if self._work is None:
+                continue
+            try:
+                self._work()
+            except BaseException as wrong:
+                self._error = wrong
+            self._work = None
+            _wake(self._done)
+
+
+def _wake(lock: threading.Lock) -> None:
+    if lock.locked():
+        lock.release()
+
+
+def _dismiss(helpers: list[_Helper]) -> None:
+    for helper in helpers:
+        helper.dismiss()

@@ -1,1 +1,0 @@
-"""Dense depth by equal-blur matching: see :func:`relblur.matching.estimate_depth`."""

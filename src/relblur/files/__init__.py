@@ -1,0 +1,10 @@
+"""Bytes on disk to arrays and back; no science.
+
+``disk``           arrays into files: NPZ, TIFF, PNG, JPEG, NPY
+``budget``         what reading one file may cost
+``reading``        files as bytes, looked at before they are read
+``replacing``      a file or folder appears whole or not at all
+``images``         image files to arrays, with what they say about their numbers
+``raw``            camera raw
+``depth_formats``  depth for other programs: PNG in mm, PFM, EXR, PLY
+"""

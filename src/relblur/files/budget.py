@@ -1,0 +1,88 @@
+"""What reading one file may cost: bytes, pixels and seconds, the same for every format.
+
+A file is data of somebody else. What its header claims is checked before memory is taken for it, and what its data
+unpack to is checked while they are unpacked. "Packed" are the bytes that the pixels come from, without padding,
+profiles and whatever else a file holds: else a bomb would only need to be made longer to pass.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field
+
+from ..base.errors import FileError
+
+__all__ = ["Budget"]
+
+#: The largest cameras have 150 megapixels.
+MOST_PIXELS = 250_000_000
+
+#: As much as so many pixels of three colours in double precision, and some room for what is said about them.
+MOST_FILE_BYTES = 24 * MOST_PIXELS + 100_000_000
+
+#: PNG, JPEG, WebP, HDR and raw files go to their decoders as a whole; a raw file of 150 megapixels has 300 MB.
+MOST_WHOLE_BYTES = 1_600_000_000
+
+#: What unpacks to no more than this is harmless: the light in it takes five times as much.
+FREE_BYTES = 50_000_000
+
+#: Beyond that, so many bytes for each packed one. Noise keeps photographs from shrinking by more than 10 without loss;
+#: JPEG ends at 170 for a blank wall. Deflate reaches 1000, LZMA 7000: with nothing in the picture.
+MOST_EXPANSION, MOST_LOSSY_EXPANSION = 50, 200
+
+#: Maps are used as they are loaded, and shrink by 230 where there is no answer at all.
+FREE_RESULT_BYTES = 300_000_000
+
+#: Seconds of work (of the thread, so that a busy machine or a slow disk refuses nothing) for any file, and bytes per
+#: second beyond: the slowest decoders in use, LZW and PNG's, make 20 MB a second.
+FREE_SECONDS, SLOWEST_BYTES = 5.0, 2_000_000
+
+#: Strips, tiles, chunks and parts; a picture of the largest size in tiles of 64 x 64 pixels has 61,000.
+MOST_SEGMENTS = 100_000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The allowance of one file. Every ``check`` raises a one-line :class:`~relblur.base.errors.FileError`."""
+
+    path: str | os.PathLike[str]
+    file_bytes: int
+    started: float = field(default_factory=time.thread_time)
+
+    def check_file(self, most: int = MOST_FILE_BYTES) -> None:
+        """Refuse a file that is larger than an image can be."""
+        if self.file_bytes > most:
+            size = f"{self.file_bytes / 1e6:.0f} MB"
+            raise FileError(f"{self.path} has {size}; relblur reads files of this kind up to {most / 1e6:.0f} MB")
+
+    def check_pixels(self, height: int, width: int) -> None:
+        """Refuse more pixels than any camera has."""
+        if height * width > MOST_PIXELS:
+            raise FileError(
+                f"{self.path} claims to hold {width} x {height} pixels; relblur reads up to "
+                f"{MOST_PIXELS // 10**6} megapixels, decimate or crop it first"
+            )
+
+    def check_expansion(
+        self, unpacked_bytes: int, packed_bytes: int, *, lossy: bool = False, free: int | None = None
+    ) -> None:
+        """Refuse data that unpack to far more than a photograph's do."""
+        most = MOST_LOSSY_EXPANSION if lossy else MOST_EXPANSION
+        free = FREE_BYTES if free is None else free
+        if unpacked_bytes > free and unpacked_bytes > most * packed_bytes:
+            raise FileError(
+                f"{self.path} unpacks to {unpacked_bytes / 1e6:.0f} MB from {packed_bytes} bytes, more than {most} "
+                f"times as much: it is blank, damaged or hostile; if it is sound, store it uncompressed"
+            )
+
+    def check_segments(self, count: int) -> None:
+        """Refuse a picture in more pieces than anyone cuts it into."""
+        if count > MOST_SEGMENTS:
+            raise FileError(f"{self.path} claims to be cut into {count} pieces; relblur reads up to {MOST_SEGMENTS}")
+
+    def check_time(self) -> None:
+        """Refuse to go on for longer than a sound file takes."""
+        most = FREE_SECONDS + self.file_bytes / SLOWEST_BYTES
+        if time.thread_time() - self.started > most:
+            raise FileError(f"{self.path} takes more than {most:.0f} s to unpack; it is damaged or hostile")

@@ -1,0 +1,121 @@
+"""Depth in other programs' formats: 16-bit PNG in mm, PFM, PLY point clouds, OpenEXR."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, FloatArray
+from ..base.errors import FileError, InputError, MissingDependencyError
+from ..base.pixels import as_integers
+from .budget import Budget
+from .disk import PathLike, replacing, write_image
+from .quiet import quietly
+
+__all__ = ["point_cloud", "read_pfm", "write_exr", "write_pfm", "write_ply", "write_png_mm"]
+
+
+def write_png_mm(path: PathLike, depth_m: FloatArray) -> None:
+    """Write depth as 16-bit grey PNG in millimetres, 0 = no answer.
+
+    One unit is 1 mm unless the farthest point would not fit in 65535: then 10 mm, 100 mm and so on. The file's text
+    states it (``scale_mm``).
+    """
+    mm = 1000 * depth_m
+    known = np.isfinite(mm)
+    scale = 1
+    while known.any() and float(mm[known].max()) / scale > 65535:
+        scale *= 10
+    values = np.zeros(depth_m.shape, np.uint16)
+    values[known] = np.rint(mm[known] / scale).clip(1, 65535).astype(np.uint16)
+    text = {"quantity": "depth along the optical axis in mm = scale_mm * value; 0 = none", "scale_mm": str(scale)}
+    write_image(path, values, text)
+
+
+def write_pfm(path: PathLike, image: AnyArray) -> None:
+    """Write a float32 plane as grey PFM: rows from the bottom, little-endian."""
+    height, width = image.shape
+    with replacing(path) as stream:
+        stream.write(f"Pf\n{width} {height}\n-1.0\n".encode())
+        stream.write(np.ascontiguousarray(image[::-1]).astype("<f4").tobytes())
+
+
+def read_pfm(content: bytes, name: str = "the file") -> AnyArray:
+    """Return the plane in the bytes of a grey PFM file."""
+    parts = content.split(b"\n", 3)
+    try:
+        width, height = (int(n[:20]) for n in parts[1].split())
+        if parts[0].strip() != b"Pf" or min(width, height) < 1:
+            raise ValueError
+        Budget(name, len(content)).check_pixels(height, width)
+        order = "<" if float(parts[2]) < 0 else ">"
+        values = np.frombuffer(parts[3], dtype=f"{order}f4", count=width * height)
+    except (ValueError, IndexError):
+        raise InputError(f"{name} is not a complete grey PFM") from None
+    return np.ascontiguousarray(values.reshape(height, width)[::-1]).astype(np.float32)
+
+
+def point_cloud(depth_m: FloatArray, focal_length_px: float) -> FloatArray:
+    """Return (H, W, 3) positions in m of the pixels' centres; the optical axis meets the middle of the image."""
+    if not focal_length_px > 0:
+        raise InputError(f"focal_length_px must be > 0 px, got {focal_length_px!r}")
+    height, width = depth_m.shape
+    x = (np.arange(width) + 0.5 - width / 2) / focal_length_px
+    y = (np.arange(height) + 0.5 - height / 2) / focal_length_px
+    return np.stack([x[None, :] * depth_m, y[:, None] * depth_m, depth_m], axis=2)
+
+
+def write_ply(path: PathLike, points_m: FloatArray, image: ArrayLike | None = None) -> None:
+    """Write the finite points as binary PLY, with the image's colours if there is one."""
+    known = np.isfinite(points_m).all(axis=2)
+    fields = [("x", "<f4"), ("y", "<f4"), ("z", "<f4")]
+    if image is not None:
+        fields += [("red", "u1"), ("green", "u1"), ("blue", "u1")]
+    rows = np.empty(int(known.sum()), dtype=fields)
+    for axis, name in enumerate("xyz"):
+        rows[name] = points_m[known][:, axis]
+    if image is not None:
+        for channel, name in enumerate(("red", "green", "blue")):
+            rows[name] = _as_8_bit_colour(image, known.shape)[known][:, channel]
+    kinds = {"<f4": "float", "u1": "uchar"}
+    header = ["ply", "format binary_little_endian 1.0", "comment metres; x right, y down, z away from the lens"]
+    header += [f"element vertex {len(rows)}", *(f"property {kinds[kind]} {name}" for name, kind in fields)]
+    with replacing(path) as stream:
+        stream.write("\n".join([*header, "end_header", ""]).encode())
+        stream.write(rows.tobytes())
+
+
+def write_exr(path: PathLike, channels: Mapping[str, AnyArray]) -> None:
+    """Write float32 planes as the channels of an OpenEXR file (needs the ``exr`` extra)."""
+    try:
+        import OpenEXR
+    except ImportError:
+        raise MissingDependencyError("OpenEXR files need the OpenEXR package: pip install 'relblur[exr]'") from None
+    header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
+    planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
+    try:
+        with replacing(path) as stream, tempfile.TemporaryDirectory() as folder:
+            # The library writes to names only; the bytes then go the way of all files.
+            whole = Path(folder) / "depth.exr"
+            with quietly(), OpenEXR.File(header, planes) as file:
+                file.write(str(whole))
+            stream.write(whole.read_bytes())
+    except RuntimeError as error:  # the library's word for a disk that is full
+        raise FileError(f"cannot write {path} by way of {tempfile.gettempdir()}: {error}; set TMPDIR") from None
+
+
+def _as_8_bit_colour(image: ArrayLike, shape: tuple[int, ...]) -> AnyArray:
+    """Return any image as (H, W, 3) bytes for looking at."""
+    array = np.asarray(image)
+    if array.shape[:2] != shape or array.ndim not in (2, 3):
+        raise InputError(f"image has shape {array.shape}; it must show the same {shape[0]}x{shape[1]} pixels")
+    if array.dtype == np.uint16:
+        array = array // 257
+    elif array.dtype != np.uint8:
+        values = np.nan_to_num(array.astype(np.float64))
+        array = as_integers(values / max(1.0, float(values.max())), np.uint8)
+    colour = array if array.ndim == 3 else np.repeat(array[:, :, None], 3, axis=2)
+    return colour.astype(np.uint8)

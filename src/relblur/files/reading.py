@@ -1,0 +1,97 @@
+"""Files as bytes, bounded: opened once, looked at, and read as far as is needed.
+
+What is not a file on disk (a pipe, a device, what /proc shows) is refused before it is waited for; a file is not read
+beyond the size it had when it was opened, nor beyond what its kind may have. Whatever goes wrong becomes a one-line
+:class:`~relblur.base.errors.FileError`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ..base.errors import FileError
+from .budget import MOST_WHOLE_BYTES, Budget
+from .replacing import PathLike
+
+__all__ = ["Source", "opened", "read_bytes", "starts_with"]
+
+#: Flags that not every system has.
+_WITHOUT_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+
+
+@dataclass(frozen=True)
+class Source:
+    """An open file of a known size, read from any place, and what reading it may cost."""
+
+    path: PathLike
+    stream: BinaryIO
+    size: int
+    budget: Budget
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Return ``count`` bytes, fewer only at the end of the file; none from a place outside it."""
+        if not 0 <= offset < self.size:
+            return b""
+        count = max(0, min(count, self.size - offset))
+        try:
+            self.stream.seek(offset)
+            return self.stream.read(count)
+        except OSError as error:
+            raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from None
+
+    def whole(self, most: int = MOST_WHOLE_BYTES) -> bytes:
+        """Return all of it."""
+        self.budget.check_file(most)
+        return self.read(0, self.size)
+
+
+@contextmanager
+def opened(path: PathLike) -> Iterator[Source]:
+    """Open a file on disk that has content; anything else is refused at once."""
+    source = Path(path)
+    try:
+        # Without waiting for the other end of a pipe; the descriptor is what is looked at, so nothing can be swapped.
+        descriptor = os.open(source, os.O_RDONLY | _WITHOUT_WAITING)
+    except FileNotFoundError:
+        raise FileError(f"there is no file {source}; check the path") from None
+    except PermissionError:
+        raise FileError(f"{source} may not be read by this user; check its permissions") from None
+    except (OSError, ValueError) as error:  # a loop of links, a socket, a name that is too long or holds a zero byte
+        raise FileError(f"{str(source)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    state = os.fstat(descriptor)
+    try:
+        _check_kind(source, state)
+        with open(descriptor, "rb", closefd=False) as stream:
+            yield Source(path, stream, state.st_size, Budget(path, state.st_size))
+    finally:
+        os.close(descriptor)
+
+
+def _check_kind(source: Path, state: os.stat_result) -> None:
+    if stat.S_ISDIR(state.st_mode):
+        raise FileError(f"{source} is a folder; name an image file in it")
+    if not stat.S_ISREG(state.st_mode):
+        raise FileError(f"{source} is a pipe or a device; name an image file")
+    if state.st_size == 0:
+        raise FileError(f"{source} is empty (0 bytes); it may not have been written to the end")
+
+
+def read_bytes(path: PathLike, most: int = MOST_WHOLE_BYTES) -> bytes:
+    """Return a file's content, or say in one line why it cannot be had."""
+    with opened(path) as source:
+        return source.whole(most)
+
+
+def starts_with(path: PathLike, magic: bytes) -> bool:
+    """Tell whether a file on disk begins with these bytes."""
+    try:
+        with opened(path) as source:
+            return source.read(0, len(magic)) == magic
+    except FileError:
+        return False

@@ -1,0 +1,306 @@
+"""TIFF files to pixels, piece by piece: no strip or tile unpacks to more than it may hold.
+
+Deflate and LZMA are unpacked by Python's own modules, LZW, PackBits and Zstandard by libtiff (in Pillow) as bare
+bytes; fax and JPEG by libtiff as pixels. Whatever a file means by its values becomes grey or red, green and blue,
+or is refused: a wrong guess would look like a picture.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import math
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ..base._typing import AnyArray
+from ..base.errors import FileError, RelblurError
+from .quiet import quietly
+from .tiff_tags import DECODER_TAGS, FILL_ORDER, Page, read_first_page
+
+__all__ = ["Page", "read_first_page", "tiff_pixels"]
+
+_NONE, _JPEG = 1, 7
+_FAX = (2, 3, 4)
+_DEFLATE = (8, 32946)
+_LZMA = 34925
+_BY_LIBTIFF = (5, 32773, 50000)  # LZW, PackBits, Zstandard
+
+_WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR = 0, 1, 2, 3, 5, 6
+_REFUSED = {4: "a mask", 8: "Lab", 9: "Lab", 10: "Lab", 32803: "the mosaic of a sensor", 34892: "camera raw"}
+
+#: Kinds of numbers, by (1 unsigned, 2 signed, 3 float; bits).
+_TYPES = {
+    **{(1, bits): np.uint8 for bits in (1, 2, 4, 8)},
+    **{(1, bits): np.uint16 for bits in (10, 12, 14, 16)},
+    (1, 32): np.uint32, (1, 64): np.uint64, (2, 16): np.int16, (2, 32): np.int32, (2, 64): np.int64,
+    (3, 16): np.float16, (3, 32): np.float32, (3, 64): np.float64,
+}  # fmt: skip
+
+#: Memory that LZMA may take for its dictionary; ``xz -9`` asks for 65 MB.
+_MOST_LZMA_BYTES = 100_000_000
+
+#: Packing what does not shrink makes it longer, at most by half (LZW), and JPEG pieces have a head.
+_SPARE_BYTES = 100_000
+
+#: Bytes that libtiff unpacks at a time: enough that starting it costs nothing, and the clock is looked at in between.
+_BATCH_BYTES = 8_000_000
+
+
+def tiff_pixels(page: Page) -> AnyArray:
+    """Return a page as (H, W, samples): grey or red, green, blue, and what is there beside them."""
+    try:
+        _check(page)
+        return _as_colours(page, _assembled(page))
+    except RelblurError:
+        raise
+    except Exception as error:  # decoders raise many types; all mean an unusable file
+        detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise FileError(f"{page.source.path} is not a readable TIFF: {detail}") from None
+
+
+def _refuse(page: Page, why: str) -> FileError:
+    return FileError(f"{page.source.path} cannot be used: {why}; save it as grey or RGB of 8 or 16 bits")
+
+
+def _check(page: Page) -> None:
+    """Refuse what is not understood, and what claims too much, before memory is taken for it."""
+    budget, (tall, wide) = page.source.budget, page.piece
+    if min(page.height, page.width, page.samples, tall, wide) < 1:
+        raise FileError(f"{page.source.path} is not a readable TIFF: it claims {page.width} x {page.height} pixels")
+    budget.check_pixels(page.height, page.width)
+    if page.samples > 5 or not page.is_plain_volume:
+        raise _refuse(page, f"it has {page.samples} channels, or inks or a depth of its own")
+    _check_meaning(page)
+    per_plane = math.ceil(page.height / tall) * math.ceil(page.width / wide)
+    pieces = per_plane * (page.samples if page.separate_planes else 1)
+    budget.check_segments(pieces)
+    if len(page.places) != pieces:
+        raise FileError(f"{page.source.path} is not a readable TIFF: it has {len(page.places)} of {pieces} pieces")
+    unpacked = per_plane * tall * wide * page.samples if page.tiled else page.height * page.width * page.samples
+    unpacked *= np.dtype(_TYPES[page.kind, page.bits]).itemsize
+    if page.photometric == _PALETTE:
+        unpacked *= 3
+    budget.check_expansion(unpacked, _covered(page.places, page.source.size), lossy=page.compression == _JPEG)
+
+
+def _check_meaning(page: Page) -> None:
+    """Refuse numbers and colours that relblur does not know how to take."""
+    if (page.kind, page.bits) not in _TYPES:
+        kind = {1: "unsigned", 2: "signed", 3: "floating-point"}.get(page.kind, "other")
+        raise _refuse(page, f"its values are {kind} numbers of {page.bits or 'several sizes of'} bits")
+    known = (_WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR)
+    if page.photometric not in known:
+        raise _refuse(page, f"it holds {_REFUSED.get(page.photometric, f'colours of kind {page.photometric}')}")
+    if page.photometric == _YCBCR and page.compression != _JPEG:
+        raise _refuse(page, "it holds YCbCr colours that are not JPEG")
+    if page.photometric in (_WHITE_IS_ZERO, _PALETTE, _CMYK) and page.kind != 1:
+        raise _refuse(page, "its colours are told by numbers that are not unsigned")
+    if page.photometric == _CMYK and page.bits not in (8, 16):
+        raise _refuse(page, f"its inks are told by {page.bits} bits")
+    least = {_RGB: 3, _CMYK: 4, _YCBCR: 3}.get(page.photometric, 1)
+    if page.samples < least:
+        raise _refuse(page, f"it has {page.samples} channels and its colours need {least}")
+    if page.compression in (_JPEG, *_FAX):
+        _check_picture_codec(page)
+    elif page.compression not in (_NONE, *_DEFLATE, _LZMA, *_BY_LIBTIFF):
+        raise FileError(
+            f"{page.source.path} is packed by method {page.compression}; relblur unpacks TIFF of deflate, LZW, LZMA, "
+            "PackBits, Zstandard, JPEG and fax, save it uncompressed"
+        )
+    elif page.number(FILL_ORDER, 1) != 1:
+        raise _refuse(page, "the bits of its bytes are in reverse order")
+    if page.predictor not in (1, 2, 3) or (page.predictor == 3) > (page.kind == 3):
+        raise _refuse(page, f"its values are predicted by method {page.predictor}")
+    if page.predictor != 1 and page.bits % 8:
+        raise _refuse(page, f"differences of {page.bits} bits are stored")
+
+
+def _check_picture_codec(page: Page) -> None:
+    fax = page.compression in _FAX
+    wanted = (1, 1, (1,)) if fax else (1, 8, (1, 3))
+    if (page.kind, page.bits) != wanted[:2] or page.samples not in wanted[2] or page.separate_planes:
+        raise _refuse(page, f"{page.samples} channels of {page.bits} bits as {'fax' if fax else 'JPEG'}")
+    if page.photometric in (_PALETTE, _CMYK):
+        raise _refuse(page, f"a palette or inks as {'fax' if fax else 'JPEG'}")
+
+
+def _covered(places: Sequence[tuple[int, int]], size: int) -> int:
+    """Return how many bytes of the file the pieces come from; pieces may share them."""
+    total = reached = 0
+    for offset, count in sorted(places):
+        end = min(offset + count, size)
+        total += max(0, end - max(offset, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _assembled(page: Page) -> AnyArray:
+    """Return all pieces in their places: (H, W, samples) as stored."""
+    tall, wide = page.piece
+    across = math.ceil(page.width / wide)
+    per_plane = across * math.ceil(page.height / tall)
+    pixels: AnyArray = np.zeros((page.height, page.width, page.samples), _TYPES[page.kind, page.bits])
+    for index, piece in _pieces(page, per_plane):
+        plane, rest = divmod(index, per_plane)
+        top, left = rest // across * tall, rest % across * wide
+        channels = slice(plane, plane + 1) if page.separate_planes else slice(None)
+        target = pixels[top : top + tall, left : left + wide, channels]
+        target[...] = piece[: target.shape[0], : target.shape[1]]
+    return pixels
+
+
+def _pieces(page: Page, per_plane: int) -> Iterator[tuple[int, AnyArray]]:
+    """Yield the number and the pixels of every piece that is there."""
+    tall, wide = page.piece
+    samples = 1 if page.separate_planes else page.samples
+    row_bytes = math.ceil(wide * samples * page.bits / 8)
+    at_once = 1
+    if page.compression in (*_BY_LIBTIFF, _JPEG, *_FAX):
+        at_once = max(1, _BATCH_BYTES // (tall * row_bytes))
+    for plane_start in range(0, len(page.places), per_plane):
+        for start in range(plane_start, plane_start + per_plane, at_once):
+            page.source.budget.check_time()
+            numbers = range(start, min(start + at_once, plane_start + per_plane))
+            there = [n for n in numbers if page.places[n][1]]  # one that is not there is zero
+            rows = [_rows_of(page, n % per_plane) for n in there]
+            packed = [_packed(page, n, 2 * tall * row_bytes + _SPARE_BYTES) for n in there]
+            if not there:
+                continue
+            if page.compression in (_JPEG, *_FAX):
+                found = _by_libtiff(packed, wide, tall, sum(rows), page)
+                blocks = np.split(found.reshape(sum(rows), wide, samples), np.cumsum(rows)[:-1])
+                yield from zip(there, blocks, strict=True)
+                continue
+            if page.compression in _BY_LIBTIFF:
+                found = _by_libtiff(packed, row_bytes, tall, sum(rows), None, page.compression)
+                packed = [block.tobytes() for block in np.split(found, np.cumsum(rows)[:-1])]
+            for number, count, content in zip(there, rows, packed, strict=True):
+                unpacked = _unpacked(page, content, count * row_bytes, tall * row_bytes)
+                values = np.frombuffer(unpacked, np.uint8, count * row_bytes).reshape(count, row_bytes)
+                yield number, _numbers(page, values, wide, samples)
+
+
+def _rows_of(page: Page, number: int) -> int:
+    """Return how many rows a piece has: the last strip has those that are left."""
+    tall, _ = page.piece
+    return tall if page.tiled else min(tall, page.height - number * tall)
+
+
+def _packed(page: Page, number: int, most: int) -> bytes:
+    offset, count = page.places[number]
+    if count > most:
+        raise FileError(f"{page.source.path} is not a readable TIFF: piece {number} claims {count} bytes")
+    content = page.source.read(offset, count)
+    if len(content) < count:
+        raise FileError(f"{page.source.path} is not a readable TIFF: piece {number} reaches beyond the file")
+    return content
+
+
+def _unpacked(page: Page, content: bytes, least: int, most: int) -> bytes:
+    """Return the bytes of a piece: at least what is needed, and never more than a piece may hold."""
+    if page.compression in _DEFLATE:
+        content = zlib.decompressobj().decompress(content, most + 1)
+    elif page.compression == _LZMA:
+        content = lzma.LZMADecompressor(memlimit=_MOST_LZMA_BYTES).decompress(content, most + 1)
+    if len(content) < least or (len(content) > most and page.compression != _NONE):
+        what = "too little" if len(content) < least else "more than it may hold"
+        raise FileError(f"{page.source.path} is not a readable TIFF: a piece of it unpacks to {what} ({most} bytes)")
+    return content
+
+
+def _numbers(page: Page, rows: AnyArray, wide: int, samples: int) -> AnyArray:
+    """Return rows of bytes as numbers (rows, columns, samples), with the predictor undone."""
+    kind = np.dtype(_TYPES[page.kind, page.bits])
+    if page.bits % 8:
+        bits = np.unpackbits(rows, axis=1, count=wide * samples * page.bits).reshape(
+            len(rows), wide, samples, page.bits
+        )
+        values = np.zeros(bits.shape[:3], kind)
+        for bit in range(page.bits):
+            values = (values << 1) | bits[..., bit]
+        return values
+    if page.predictor == 3:  # differences of bytes, the highest bytes of a row first (Adobe, technical note 3)
+        planes = np.cumsum(rows.reshape(len(rows), -1, samples), axis=1, dtype=np.uint8)
+        planes = planes.reshape(len(rows), kind.itemsize, wide * samples).swapaxes(1, 2)
+        values = np.ascontiguousarray(planes).view(kind.newbyteorder(">"))
+        return values.reshape(len(rows), wide, samples)
+    values = rows.view(kind.newbyteorder(page.order)).reshape(len(rows), wide, samples)
+    if page.predictor == 2:
+        whole = np.dtype(f"u{kind.itemsize}")
+        values = np.cumsum(values.astype(kind).view(whole), axis=1, dtype=whole).view(kind)
+    return values
+
+
+def _by_libtiff(
+    pieces: Sequence[bytes], wide: int, tall: int, height: int, page: Page | None, compression: int = 0
+) -> AnyArray:
+    """Unpack pieces as the strips of a TIFF made for them: of a page's pixels, or of 8-bit grey (bare bytes)."""
+    from PIL.TiffImagePlugin import TiffImageFile
+
+    long, short = 4, 3
+    tags: dict[int, tuple[int, int, bytes]] = {}
+
+    def put(tag: int, kind: int, *values: int) -> None:
+        tags[tag] = (kind, len(values), struct.pack(f"<{len(values)}{'I' if kind == long else 'H'}", *values))
+
+    samples = page.samples if page else 1
+    put(256, long, wide)
+    put(257, long, height)
+    put(258, short, *[page.bits if page else 8] * samples)
+    put(259, short, page.compression if page else compression)
+    put(262, short, page.photometric if page else _BLACK_IS_ZERO)
+    put(277, short, samples)
+    put(278, long, tall)
+    put(279, long, *(len(piece) for piece in pieces))
+    for tag in DECODER_TAGS if page else ():
+        value = page.tags.get(tag) if page else None
+        if isinstance(value, bytes):
+            tags[tag] = (7, len(value), value)
+        elif value is not None:
+            put(tag, short if tag in (FILL_ORDER, 530) else long, *(int(n) for n in value))
+    put(273, long, *[0] * len(pieces))
+    start = 8 + 2 + 12 * len(tags) + 4 + sum(len(content) for _, _, content in tags.values() if len(content) > 4)
+    offsets = start + np.cumsum([0, *(len(piece) for piece in pieces[:-1])])
+    put(273, long, *(int(n) for n in offsets))
+    with quietly(), TiffImageFile(io.BytesIO(_tiff_of(tags) + b"".join(pieces))) as picture:
+        picture.load()
+        found = np.asarray(picture)
+    return found.astype(np.uint8) * np.uint8(255) if found.dtype == bool else found
+
+
+def _tiff_of(tags: dict[int, tuple[int, int, bytes]]) -> bytes:
+    """Return a TIFF's header and tags; what they point to follows."""
+    entries, more = b"", b""
+    after = 8 + 2 + 12 * len(tags) + 4
+    for tag, (kind, count, content) in sorted(tags.items()):
+        inline = content.ljust(4, b"\0") if len(content) <= 4 else struct.pack("<I", after + len(more))
+        more += content if len(content) > 4 else b""
+        entries += struct.pack("<HHI", tag, kind, count) + inline
+    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + bytes(4) + more
+
+
+def _as_colours(page: Page, values: AnyArray) -> AnyArray:
+    """Return stored values as grey or red, green and blue."""
+    if page.compression in (_JPEG, *_FAX):  # libtiff has done it
+        return values
+    if page.photometric == _PALETTE:
+        return np.concatenate([page.colours[values[:, :, 0]], _scaled(values[:, :, 1:], page.bits)], axis=2)
+    if page.photometric == _WHITE_IS_ZERO:
+        colours = values[:, :, : page.samples - (page.samples in (2, 4))]  # all but alpha
+        np.subtract(values.dtype.type((1 << page.bits) - 1), colours, out=colours)
+    values = _scaled(values, page.bits)
+    if page.photometric == _CMYK:
+        top = np.iinfo(values.dtype).max
+        paper = (top - values[:, :, :4]).astype(np.uint32)
+        inks = (paper[:, :, :3] * paper[:, :, 3:] + top // 2) // top
+        return np.concatenate([inks.astype(values.dtype), values[:, :, 4:]], axis=2)
+    return values
+
+
+def _scaled(values: AnyArray, bits: int) -> AnyArray:
+    """Return 1, 2 and 4 bits on the scale of 8. 10 to 14 bits stay as a sensor gives them."""
+    return values * np.uint8(255 // ((1 << bits) - 1)) if bits < 8 else values

@@ -1,0 +1,12 @@
+"""Gaussians and sampling on the pixel grid.
+
+``borders``        what lies beyond the border: mirrors
+``blocks``         means over blocks of pixels
+``kernels``        sampled and band-limited Gaussians
+``level_axis``     the axis of candidate blurs, and the cubic between them
+``bank``           one image at many blurs: M(sigma) of the paper for whole images
+``sharpness``      the paper's 3 x 3 standard deviation
+``decimation``     equation 25
+``resampling``     an image at other places
+``variable_blur``  a blur that changes from pixel to pixel
+"""

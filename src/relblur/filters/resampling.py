@@ -1,0 +1,122 @@
+"""Images seen through an affine motion, without the blur that interpolation brings.
+
+The resolution is doubled in the Fourier domain and the result read by cubic splines: together nearly the ideal
+band-limited interpolation. The filter that turns values into spline coefficients is a product in the same domain.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from ..base._typing import AnyArray, FloatArray
+from ..engines.threads import count_workers
+from .borders import mirrored_at_last
+
+__all__ = ["positions", "resample", "resample_nearest"]
+
+#: Above this many pixels resampling is by quintic splines: doubling would take too much memory.
+DOUBLE_BELOW = 16_000_000
+
+#: Pixels mirrored around the image: its edges must not meet those at the other end.
+_PAD = 16
+
+#: Rows read at a time: what they need stays in the processor's cache.
+_BAND = 32
+
+
+def resample(planes: AnyArray, transform: FloatArray) -> AnyArray:
+    """Return (C, H, W) planes read where a 3 x 3 ``transform`` of (row, column, 1) says, in their own precision."""
+    shape = (planes.shape[1], planes.shape[2])
+    if shape[0] * shape[1] > DOUBLE_BELOW:
+        from scipy import ndimage
+
+        matrix, offset = transform[:2, :2], transform[:2, 2]
+        moved = [ndimage.affine_transform(plane, matrix, offset, order=5, mode="mirror") for plane in planes]
+        return np.stack(moved).astype(planes.dtype)
+    out = np.empty(planes.shape, planes.dtype)
+    with ThreadPoolExecutor(count_workers(None)) as pool:
+        coefficients = list(pool.map(_spline_of_double, planes))
+        bands = [slice(top, min(top + _BAND, shape[0])) for top in range(0, shape[0], _BAND)]
+        list(pool.map(lambda rows: _read(coefficients, transform, rows, out), bands))
+    return out
+
+
+def resample_nearest(image: AnyArray, transform: FloatArray) -> AnyArray:
+    """Return an (H, W) array read at the nearest pixel; beyond the border the last one counts."""
+    places = positions(transform, (image.shape[0], image.shape[1]))
+    row, column = (
+        np.floor(place + 0.5).clip(0, n - 1).astype(np.intp) for place, n in zip(places, image.shape, strict=True)
+    )
+    return np.asarray(image[row, column])
+
+
+def positions(
+    transform: FloatArray, shape: tuple[int, int], rows: slice = slice(None)
+) -> tuple[FloatArray, FloatArray]:
+    """Return the rows and columns to which a transform takes the pixels of a frame, or of some of its rows."""
+    row = np.arange(shape[0], dtype=np.float64)[rows, None]
+    column = np.arange(shape[1], dtype=np.float64)[None, :]
+    return (
+        transform[0, 0] * row + transform[0, 1] * column + transform[0, 2],
+        transform[1, 0] * row + transform[1, 1] * column + transform[1, 2],
+    )
+
+
+def _spline_of_double(plane: AnyArray) -> AnyArray:
+    """Return the coefficients of the cubic spline through a plane at twice its resolution, band-limited, padded."""
+    import cv2
+
+    sides = [cv2.getOptimalDFTSize(n + 2 * _PAD) for n in plane.shape]
+    around = [(_PAD, side - n - _PAD) for side, n in zip(sides, plane.shape, strict=True)]
+    padded = np.pad(plane, around, mode="symmetric")
+    rows, columns = padded.shape
+    spectrum = np.fft.rfft2(padded)
+    # The transform of a cubic B-spline at the places of the finer grid.
+    along_rows = 3 / (2 + np.cos(np.pi * np.fft.fftfreq(rows)))
+    along_columns = 3 / (2 + np.cos(np.pi * np.fft.rfftfreq(columns)))
+    spectrum *= (4 * along_rows[:, None] * along_columns).astype(plane.dtype)
+    half = (rows + 1) // 2
+    tall = np.zeros((2 * rows, spectrum.shape[1]), spectrum.dtype)
+    tall[:half], tall[half - rows :] = spectrum[:half], spectrum[half:]
+    # The highest frequency of an even side stands for itself and its negative: half of it belongs to each.
+    if rows % 2 == 0:
+        tall[-half] = tall[half] = spectrum[half] / 2
+    if columns % 2 == 0:
+        tall[:, -1] /= 2
+    return np.fft.irfft(np.fft.ifft(tall, axis=0), 2 * columns, axis=1).astype(plane.dtype, copy=False)
+
+
+def _read(coefficients: list[AnyArray], transform: FloatArray, rows: slice, out: AnyArray) -> None:
+    """Read some rows of all planes from their splines."""
+    height, width = coefficients[0].shape
+    dtype = out.dtype
+    first, weights = [], []
+    for place in positions(transform, (out.shape[1], out.shape[2]), rows):
+        fine = 2 * (place + _PAD)
+        whole = np.floor(fine)
+        t = (fine - whole).astype(dtype)
+        rest = 1 - t
+        outer = (rest**3 / 6, t**3 / 6)
+        inner = (4 - 6 * t * t + 3 * t**3) / 6
+        first.append(whole.astype(np.intp) - 1)
+        weights.append((outer[0], inner, 1 - outer[0] - inner - outer[1], outer[1]))
+    top, left = first
+    if top.min() >= 0 and left.min() >= 0 and top.max() + 3 < height and left.max() + 3 < width:
+        corner = top * width + left
+        places = [[corner + (j * width + i) for i in range(4)] for j in range(4)]
+    else:
+        down = [mirrored_at_last(top + j, height) * width for j in range(4)]
+        across = [mirrored_at_last(left + i, width) for i in range(4)]
+        places = [[down[j] + across[i] for i in range(4)] for j in range(4)]
+    for plane, coefficient in enumerate(coefficients):
+        flat = coefficient.reshape(-1)
+        total = np.zeros(top.shape, dtype)
+        for j in range(4):
+            line = weights[1][0] * flat.take(places[j][0], mode="clip")  # inside by construction: no check
+            for i in (1, 2, 3):
+                line += weights[1][i] * flat.take(places[j][i], mode="clip")
+            line *= weights[0][j]
+            total += line
+        out[plane, rows] = total

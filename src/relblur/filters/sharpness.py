@@ -1,0 +1,91 @@
+"""Which image is the sharper at each pixel: the paper's 3 x 3 standard deviation (section 6).
+
+It splits a pair into BH/FL (one image sharper), FH/BL (the other) and the points left out
+because both are equal. ``method="paper"`` and the paper's tables use it; the other methods
+decide by which direction fits better.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..base._typing import ArrayLike, FloatArray, Int8Array
+from ..base.arguments import as_odd_size
+from ..base.inputs import as_pair, check_image_with_gaps
+from ..base.pixels import unit_float
+from ..base.settings import SHARPNESS_SIZE
+from ..engines import choose_engine
+
+__all__ = ["compare_sharpness", "local_sharpness"]
+
+#: Variances closer than this (relative to the squared intensity range) are equal: it is far
+#: above float64 rounding and far below one 16-bit step.
+EQUAL = 1e-12
+
+
+def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axis: int | None = None) -> FloatArray:
+    """Return the standard deviation of the intensities in a square around each pixel.
+
+    Parameters
+    ----------
+    image : (H, W) array, or colour with ``channel_axis``
+        The channels' variances are averaged.
+    size : int
+        Side of the square, odd; 3 in the paper. A larger one is steadier in noise and
+        less local.
+
+    Returns
+    -------
+    (H, W) float64 array in the image's unit (integers: of full scale); NaN where the square
+    holds a pixel without a finite value.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> float(local_sharpness(np.eye(3))[1, 1].round(3))
+    0.471
+    """
+    stacked, good = check_image_with_gaps(image, channel_axis=channel_axis)
+    as_odd_size(size, "size", (stacked.shape[0], stacked.shape[1]))
+    found = np.sqrt(local_variance(unit_float(stacked), size))
+    if good is not None:
+        found[choose_engine("opencv").box_mean((~good).astype(np.float64), size) > 0] = np.nan
+    return found
+
+
+def compare_sharpness(
+    first: ArrayLike, second: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axis: int | None = None
+) -> Int8Array:
+    """Return +1 where ``first`` is sharper, -1 where ``second`` is, 0 where they are equal.
+
+    With ``first`` the background-focused image of the paper, +1 is its BH (and FL), -1 its
+    FH (and BL), and 0 the excluded points, those without a finite value in both among them.
+    """
+    pair = as_pair(first, second, channel_axis=channel_axis)
+    as_odd_size(size, "size", pair.shape)
+    return np.where(pair.finite, compare_arrays(pair.first, pair.second, size), 0).astype(np.int8)
+
+
+def compare_arrays(first: FloatArray, second: FloatArray, size: int = SHARPNESS_SIZE) -> Int8Array:
+    """Compare two checked (H, W, C) images; see :func:`compare_sharpness`."""
+    contrast = max(float(np.ptp(first)), float(np.ptp(second)))
+    return compare_variances(local_variance(first, size), local_variance(second, size), contrast)
+
+
+def compare_variances(first: FloatArray, second: FloatArray, contrast: float) -> Int8Array:
+    """Compare local variances of two images whose intensities span ``contrast``."""
+    difference = first - second
+    return np.where(np.abs(difference) <= EQUAL * contrast**2, 0, np.sign(difference)).astype(np.int8)
+
+
+def local_variance(image: FloatArray, size: int, centre: FloatArray | None = None) -> FloatArray:
+    """Variance over a square around each pixel of a checked (H, W, C) image, mean of the channels.
+
+    ``centre`` is the mean intensity of each channel; a tile is given that of its whole image.
+    """
+    mean = choose_engine("opencv").box_mean
+    # Centred first: the difference of two large numbers would lose what flat areas hold.
+    centred = image - (image.mean(axis=(0, 1)) if centre is None else centre)
+    planes = np.moveaxis(centred, -1, 0)
+    variances = [np.maximum(mean(plane * plane, size) - mean(plane, size) ** 2, 0) for plane in planes]
+    return np.asarray(np.mean(variances, axis=0))

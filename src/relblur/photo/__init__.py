@@ -1,0 +1,11 @@
+"""Two photographs in, one comparable pair out.
+
+``photograph``        one file as linear light
+``tone_curves``       what has to be undone for that
+``pair``              two of them, checked against each other
+``alignment``         one laid on the other
+``exposure``          brought to one exposure
+``rough_equal_blur``  what both need first: about equal blur
+``resolution``        the factor by which the pair is best decimated
+``pipeline``          all of it, in order
+"""

@@ -1,0 +1,470 @@
+"""``align``: bring one photograph onto the other, in spite of their different blur.
+
+OpenCV's ECC registration (Evangelidis and Psarakis), coarse to fine, finds an affine motion;
+it is invariant to gain and offset. Blur is symmetric and so does not move anything by
+itself, but blur that varies over the picture does pull by some hundredths of a pixel. So
+the last step compares the pair after :mod:`relblur.photo.rough_equal_blur`.
+
+The second image is resampled by :mod:`relblur.filters.resampling`, nearly ideally: common
+interpolators blur (s grows by 0.05 to 0.13 px^2 at half a pixel), and here blur is what is
+measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.arguments import as_choice
+from ..base.bad_pixels import Usual, usual_values
+from ..base.errors import AlignmentError
+from ..base.inputs import as_pair
+from ..base.pixels import without_gaps
+from ..base.settings import ALIGN_MODELS
+from ..filters.blocks import block_means
+from ..filters.resampling import positions, resample, resample_nearest
+from .at_rest import at_rest
+from .exposure import find_exposure
+from .rough_equal_blur import MOST_PIXELS, equalise, reduction_for
+
+__all__ = ["Alignment", "Motion", "align", "find_motion"]
+
+#: Motion of less than this everywhere in the frame is left alone, px.
+LEAVE_BELOW_PX = 0.05
+
+#: A simpler motion is preferred if it differs by less than this, px, on the average over the texture. A
+#: difference that grows from the middle of an evenly textured frame is then below 0.05 px in its corners.
+SIMPLER_WITHIN_PX = 0.03
+
+#: An affine motion is taken if it differs by more than this from the nearest similarity, px, on the same average:
+#: below, pairs of photographs were re-made worse by it as often as better (docs/photographs.md).
+AFFINE_FROM_PX = 0.3
+
+#: Two images of one scene correlate by at least this at low resolution once aligned.
+LEAST_CORRELATION = 0.5
+
+LEAST_OVERLAP = 0.5
+MOST_SCALE = 1.25
+
+#: Registration works on at most this many pixels, and begins at about the smaller number.
+WORKING_PIXELS = 1_000_000
+COARSE_PIXELS = 20_000
+
+_STEPS = 50
+
+#: Values this many times the range of 99 % of them away from the middle are lights (without the sun or a lamp in it no
+#: photograph of a scene holds such), and what lies so near them, px, is glare.
+MOST_RANGES, GLARE_PX = 10.0, 8
+
+#: The comparison at equal blur is made again from where it led to, if it led further than this, px on the average
+#: over the texture: blur that was measured on a badly aligned pair is wrong itself.
+SETTLED_PX = 0.1
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Where each pixel of ``first`` is found in ``second``.
+
+    Attributes
+    ----------
+    transform : (3, 3) array
+        ``(row, column, 1)`` in ``first`` to ``(row, column, 1)`` in ``second``.
+    model : str
+        ``"none"``, ``"translation"``, ``"similarity"`` or ``"affine"``.
+    largest_px : float
+        The largest displacement in the frame.
+    correlation : float
+        Of the two once aligned, without their blur difference: 1 is perfect.
+    """
+
+    transform: FloatArray
+    model: str
+    largest_px: float
+    correlation: float
+
+    @property
+    def moves(self) -> bool:
+        """False if ``second`` already lies on ``first``."""
+        return self.model != "none"
+
+    def describe(self, shape: tuple[int, int]) -> str:
+        """Return in one line what the motion is, at the middle of a frame of this shape."""
+        if not self.moves:
+            return f"already aligned (within {max(self.largest_px, 0.01):.2f} px)"
+        middle = np.array([(shape[0] - 1) / 2, (shape[1] - 1) / 2, 1.0])
+        down, right = (self.transform @ middle - middle)[:2]
+        text = f"second moved by {-down:+.2f} px down, {-right:+.2f} px right"
+        if self.model != "translation":
+            scale = np.sqrt(abs(np.linalg.det(self.transform[:2, :2])))
+            turn = np.degrees(np.arctan2(self.transform[1, 0] - self.transform[0, 1], np.trace(self.transform[:2, :2])))
+            text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
+        return f"{text} ({self.model})"
+
+    def resample(self, image: AnyArray) -> AnyArray:
+        """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken."""
+        if not self.moves:
+            return image
+        return np.ascontiguousarray(np.moveaxis(resample(np.moveaxis(image, -1, 0), self.transform), 0, -1))
+
+    def resample_map(self, bad: BoolArray) -> BoolArray:
+        """Return a map of bad pixels of ``second`` in the frame of ``first``: all that they touch."""
+        if not self.moves or not bad.any():
+            return bad
+        import cv2
+
+        wide = cv2.dilate(bad.astype(np.uint8), np.ones((3, 3), np.uint8))
+        return np.asarray(resample_nearest(wide, self.transform) > 0)
+
+    def inside(self, shape: tuple[int, int]) -> BoolArray:
+        """Return which pixels of ``first`` are in the frame of ``second``."""
+        rows, columns = positions(self.transform, shape)
+        room = 1e-6
+        return np.asarray(
+            (rows >= -room) & (rows <= shape[0] - 1 + room) & (columns >= -room) & (columns <= shape[1] - 1 + room)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """An aligned pair: what :func:`align` gives back.
+
+    Attributes
+    ----------
+    first, second : arrays of the inputs' shape, float
+        ``first`` as it was; ``second`` resampled onto it (untouched if already aligned).
+    valid : (H, W) bool
+        True where both have usable pixels: not out of the frame, not clipped, finite.
+    motion : Motion
+        ``motion.transform`` takes a (row, column, 1) of ``first`` to ``second``.
+    """
+
+    first: FloatArray
+    second: FloatArray
+    valid: BoolArray
+    motion: Motion
+
+    def describe(self) -> str:
+        """Return in one line what was changed."""
+        return self.motion.describe((self.valid.shape[0], self.valid.shape[1]))
+
+
+def align(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    model: str = "auto",
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> Alignment:
+    """Align two images of one scene that differ in blur, and possibly in exposure.
+
+    Parameters
+    ----------
+    first, second : (H, W) arrays, or colour with ``channel_axis``
+        In any order; ``second`` is brought onto ``first``.
+    model : {"auto", "translation", "similarity", "affine"}
+        How the two may differ. ``"auto"`` takes the simpler of translation and similarity
+        (focus breathing) that is right to a few hundredths of a pixel, an affine motion only
+        if that differs clearly, and changes nothing if the two are aligned already.
+    valid : (H, W) bool array, optional
+        True = use, in both images.
+    channel_axis : int, optional
+        Axis of the colour channels.
+
+    Raises
+    ------
+    AlignmentError
+        If the two are not the same scene, or overlap by less than half.
+    """
+    as_choice(model, "model", ALIGN_MODELS)
+    pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
+    motion = find_motion(pair.first, pair.second, pair.usable, model=model)
+    moved = motion.resample(pair.second)
+    inside = motion.inside(pair.shape) & ~motion.resample_map(~pair.usable) & pair.usable
+    images = [pair.first, moved] if channel_axis is not None else [pair.first[:, :, 0], moved[:, :, 0]]
+    if channel_axis is not None:
+        images = [np.moveaxis(image, -1, channel_axis) for image in images]
+    return Alignment(images[0], images[1], inside, motion)
+
+
+def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: str = "auto") -> Motion:
+    """Return where the pixels of an (H, W, C) image are in another."""
+    shape = (first.shape[0], first.shape[1])
+    factor = reduction_for(shape, WORKING_PIXELS)
+    *grey, usable = _tamed(_grey(first), _grey(second), usable)
+    one, two, good = (block_means(image, factor) for image in (*grey, usable.astype(np.float32)))
+    mask = (good > 0.999).astype(np.uint8)
+    warp = _coarse_to_fine(one, two, mask)
+    _refuse_if_wild(warp, one.shape)
+    if model == "auto" and factor * _largest(warp, one.shape) < LEAVE_BELOW_PX:
+        correlation = _correlation(_band(one), _band(two), mask, warp)
+        if correlation > LEAST_CORRELATION:
+            return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
+    for _ in range(_ROUNDS):
+        start = warp
+        warp, correlation, information = _without_blur(one, two, mask, start, translation=model == "translation")
+        chosen, warp = _simplest(warp, model, information, factor)
+        if factor * _size(warp - start, information) < SETTLED_PX:
+            break
+    if correlation < LEAST_CORRELATION:
+        raise AlignmentError(
+            f"first and second do not show the same scene (correlation {correlation:.2f} at best, "
+            f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
+        )
+    return _motion(warp, chosen, factor, shape, correlation, warp)
+
+
+def _coarse_to_fine(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
+    """Return the affine warp (OpenCV's: x, y of first to x, y of second) found on a pyramid."""
+    import cv2
+
+    steps = max(0, round(np.log2(np.sqrt(first.size / COARSE_PIXELS))))
+    warp = np.eye(2, 3, dtype=np.float32)
+    for level in range(steps, -1, -1):
+        factor = 2**level
+        one, two, here = (block_means(image, factor) for image in (first, second, mask.astype(np.float32)))
+        good = (here > 0.999).astype(np.uint8)
+        bands = _band(one), _band(two)
+        if level == steps:
+            warp = _start(bands[0], bands[1], good)
+            warp = _ecc(bands[0], bands[1], warp, good, cv2.MOTION_TRANSLATION)
+        warp = _ecc(bands[0], bands[1], warp, good, cv2.MOTION_AFFINE)
+        if level:
+            warp = _scaled(warp, 2)
+    return warp
+
+
+def _start(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
+    """Return the better of no motion and the shift that phase correlation finds."""
+    import cv2
+
+    window = cv2.createHanningWindow(first.shape[::-1], cv2.CV_32F)
+    (x, y), _ = cv2.phaseCorrelate(first, second, window)
+    still = np.eye(2, 3, dtype=np.float32)
+    shifted = np.array([[1, 0, x], [0, 1, y]], dtype=np.float32)
+    return max((still, shifted), key=lambda warp: _correlation(first, second, mask, warp))
+
+
+def _without_blur(
+    first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, translation: bool
+) -> tuple[AnyArray, float, FloatArray]:
+    """Refine a warp on the pair after it has been aligned by it and brought to equal blur.
+
+    Returns the warp, the correlation that it reaches, and what the picture says about each parameter.
+    """
+    import cv2
+
+    factor = reduction_for(first.shape, MOST_PIXELS)
+    one, two, good = (block_means(image, factor) for image in (first, second, mask.astype(np.float32)))
+    near = _scaled(warp, 1 / factor)
+    matrix = _rows_first(near)
+    moved = resample(two[None], matrix)[0]
+    inside = Motion(matrix, "affine", 0.0, 0.0).inside(one.shape) & (good > 0.999)
+    inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
+    if inside.mean() < 0.05:
+        return warp, 0.0, np.eye(6)
+    exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, rough=True)
+    equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside)
+    bands = [_band(image[:, :, 0].astype(np.float32), equal.usable) for image in (equal.first, equal.second)]
+    here = equal.usable.astype(np.uint8)
+    kind = cv2.MOTION_TRANSLATION if translation else cv2.MOTION_AFFINE
+    rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
+    for _ in range(_ROUNDS):
+        steady = at_rest(bands[0], *_moved(bands[1], rest, here))
+        if (steady == here).all():
+            break
+        here = steady
+        rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
+    correlation = _correlation(bands[0], bands[1], here, rest)
+    both = np.vstack([near, [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
+    return _scaled(both[:2], factor), correlation, _information(bands[0], here, factor)
+
+
+def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """Return a band moved by a warp, and where it is seen within a mask."""
+    import cv2
+
+    size = (band.shape[1], band.shape[0])
+    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
+    moved = cv2.warpAffine(band, warp, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    seen = cv2.warpAffine(np.ones_like(band), warp, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP) > 0.999
+    return moved, np.asarray(mask * seen, np.uint8)
+
+
+def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
+    """Return the metric of warps: the mean square of the motion along the gradient that a change of them makes.
+
+    Over (a, b, x, c, d, y) of a warp of images ``factor`` times as large. Weighted by the texture: where there
+    is none a wrong motion is neither seen nor does it harm. A shift of 1 px counts 1 if edges run in all directions.
+    """
+    import cv2
+
+    slopes = [cv2.Sobel(band, cv2.CV_64F, *order)[mask > 0] for order in ((1, 0), (0, 1))]
+    y, x = ((factor * place + (factor - 1) / 2).astype(np.float64) for place in np.nonzero(mask))
+    where = np.stack([x, y, np.ones_like(x)])
+    change = np.concatenate([slopes[0] * where, slopes[1] * where])
+    power = float((slopes[0] ** 2 + slopes[1] ** 2).sum()) / 2
+    flat = where @ where.T / where.shape[1]
+    # A trace of the same everywhere: edges of one direction alone would leave the motion along them free.
+    return change @ change.T / max(power, 1e-300) + 1e-3 * np.kron(np.eye(2), flat)
+
+
+def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind: int) -> AnyArray:
+    import cv2
+
+    try:
+        criteria = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, _STEPS, 1e-6)
+        _, found = cv2.findTransformECC(first, second, np.asarray(warp, np.float32), kind, criteria, mask, 1)
+    except cv2.error:  # it has not converged: the start may still be right, and is judged by its correlation
+        return warp
+    return found
+
+
+def _band(image: AnyArray, usable: BoolArray | None = None) -> AnyArray:
+    """Return an image without its finest detail (noise) and its slow changes (vignetting), from usable pixels alone."""
+    import cv2
+
+    widths = (1.0, 16.0)
+    if usable is None:
+        fine, coarse = (cv2.GaussianBlur(image, (0, 0), width) for width in widths)
+    else:
+        weight = usable.astype(np.float32)
+        fine, coarse = (
+            cv2.GaussianBlur(image * weight, (0, 0), width) / np.maximum(cv2.GaussianBlur(weight, (0, 0), width), 1e-6)
+            for width in widths
+        )
+    return fine - coarse
+
+
+def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray) -> float:
+    import cv2
+
+    size = (first.shape[1], first.shape[0])
+    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    moved = cv2.warpAffine(second, warp, size, flags=flags)
+    seen = cv2.warpAffine(np.ones_like(second), warp, size, flags=flags) > 0.999
+    here = seen & (mask > 0)
+    if here.sum() < 16:
+        return 0.0
+    one, two = (image[here].astype(np.float64) for image in (first, moved))
+    one, two = one - one.mean(), two - two.mean()
+    power = float(np.sqrt((one * one).sum() * (two * two).sum()))
+    return float((one * two).sum()) / power if power > 0 else 0.0
+
+
+def _simplest(warp: AnyArray, model: str, information: FloatArray, factor: int) -> tuple[str, AnyArray]:
+    """Return the simplest motion that is allowed and as good where the picture can tell."""
+    found = np.asarray(warp, np.float64).ravel()
+    still = np.eye(2, 3).ravel()
+    shift, similar = (_nearest(found, still, basis, information) for basis in (_SHIFTS, _SIMILARITIES))
+    motions = {"none": still, "translation": shift, "similarity": similar, "affine": found}
+
+    def apart_px(one: str, two: str) -> float:
+        return factor * _size(motions[one] - motions[two], information)
+
+    if model == "auto":
+        model = "affine" if apart_px("affine", "similarity") > AFFINE_FROM_PX else "similarity"
+        if model == "similarity" and apart_px("similarity", "translation") < SIMPLER_WITHIN_PX:
+            model = "translation" if apart_px("translation", "none") > SIMPLER_WITHIN_PX else "none"
+    return model, motions[model].reshape(2, 3)
+
+
+#: What may change in (a, b, x, c, d, y) of a warp.
+_SHIFTS = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]])
+_SIMILARITIES = np.vstack([_SHIFTS, np.array([[1, 0, 0, 0, 1, 0], [0, -1, 0, 1, 0, 0.0]])])
+
+
+def _size(change: AnyArray, information: FloatArray) -> float:
+    """Return how much a change of a warp moves the texture, px on the average."""
+    return float(np.sqrt(change.ravel() @ information @ change.ravel()))
+
+
+def _nearest(warp: FloatArray, still: FloatArray, basis: FloatArray, information: FloatArray) -> FloatArray:
+    """Return the warp of fewer parameters that the picture can least tell from this one: what fitting it would give."""
+    weighted = basis @ information
+    return still + np.linalg.solve(weighted @ basis.T, weighted @ (warp - still)) @ basis
+
+
+def _difference(one: AnyArray, two: AnyArray, shape: tuple[int, int]) -> float:
+    """Return how far apart two warps put any point of the frame."""
+    x, y = _grid(shape)
+    apart = (np.asarray(one, np.float64) - two) @ np.stack([x, y, np.ones_like(x)])
+    return float(np.hypot(apart[0], apart[1]).max())
+
+
+def _largest(warp: AnyArray, shape: tuple[int, int]) -> float:
+    return _difference(warp, np.eye(2, 3), shape)
+
+
+def _grid(shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    y, x = np.mgrid[0 : shape[0] - 1 : 9j, 0 : shape[1] - 1 : 9j]
+    return x.ravel(), y.ravel()
+
+
+def _refuse_if_wild(warp: AnyArray, shape: tuple[int, int]) -> None:
+    scale = float(np.sqrt(abs(np.linalg.det(warp[:, :2]))))
+    overlap = float(Motion(_rows_first(warp), "affine", 0.0, 0.0).inside(shape).mean())
+    if overlap < LEAST_OVERLAP or not 1 / MOST_SCALE < scale < MOST_SCALE:
+        raise AlignmentError(
+            f"first and second could not be brought together (best guess: overlap {overlap:.0%}, scale {scale:.2f}); "
+            "they may not show the same scene; check the pair, or align it by other means and switch alignment off"
+        )
+
+
+def _motion(
+    warp: AnyArray, model: str, factor: int, shape: tuple[int, int], correlation: float, measured: AnyArray
+) -> Motion:
+    full = _scaled(warp, factor)
+    largest = factor * _largest(measured, (shape[0] // factor, shape[1] // factor))
+    return Motion(_rows_first(full), model, largest, correlation)
+
+
+def _scaled(warp: AnyArray, factor: float) -> AnyArray:
+    """Return a warp for images ``factor`` times as large, whose pixels are the means of blocks."""
+    result = np.array(warp, dtype=np.float64)
+    half = (factor - 1) / 2  # the middle of a block, in small pixels
+    result[:, 2] = factor * result[:, 2] + half - result[:, :2] @ np.array([half, half])
+    return result
+
+
+def _rows_first(warp: AnyArray) -> FloatArray:
+    """Return OpenCV's (x, y) warp as a 3 x 3 transform of (row, column, 1)."""
+    (a, b, x), (c, d, y) = np.asarray(warp, np.float64)
+    return np.array([[d, c, y], [b, a, x], [0.0, 0.0, 1.0]])
+
+
+def _grey(image: AnyArray) -> AnyArray:
+    return np.ascontiguousarray(image.mean(axis=2) if image.shape[2] > 1 else image[:, :, 0])
+
+
+def _tamed(first: AnyArray, second: AnyArray, usable: BoolArray) -> tuple[AnyArray, AnyArray, BoolArray]:
+    """Return two images on a scale near 1 (by a power of two, which is exact), lights left out with their glare.
+
+    A correlation is a sum of squares: one pixel far beyond the others would decide it alone.
+    """
+    images = [first, second]
+    usual = [usual_values(image[:, :, None]) for image in images]
+    lights = [_lights(image, of) for image, of in zip(images, usual, strict=True)]
+    if lights[0] is not None or lights[1] is not None:
+        import cv2
+
+        both = np.logical_or.reduce([each for each in lights if each is not None])
+        glare = cv2.dilate(both.astype(np.uint8), np.ones((2 * GLARE_PX + 1, 2 * GLARE_PX + 1), np.uint8)) > 0
+        if not glare.all():
+            usable = usable & ~glare
+            images = [without_gaps(image, ~glare) for image in images]
+    largest = max(of.span for of in usual)
+    power = -round(float(np.log2(largest))) if largest > 0 else 0
+    one, two = (np.ldexp(image, power).astype(np.float32) for image in images)
+    return one, two, usable
+
+
+def _lights(image: AnyArray, usual: Usual) -> BoolArray | None:
+    """Return where an image is far beyond the range of nearly all of it; None if nowhere."""
+    low, high = usual.middle - MOST_RANGES * usual.span, usual.middle + MOST_RANGES * usual.span
+    if usual.span == 0 or (low <= image.min() and image.max() <= high):
+        return None
+    return np.asarray((image < low) | (image > high))

@@ -1,0 +1,306 @@
+"""``match_exposure``: gain and offset between two images that differ in blur.
+
+Blur lowers contrast as a gain below 1 does, but only that of fine detail. So the fit, a
+straight line per channel, ``first = gain * second + offset``, by robust least squares, is
+made on broad averages, and after the two have been brought to equal blur as far as it is
+known (:mod:`relblur.photo.rough_equal_blur`). With a field the gain is a quadratic polynomial
+of the position, for vignetting that differs. Standard errors come from leaving out one part
+of the picture at a time: whatever disturbs the fit (parallax, highlights, misfit) is alike in
+neighbouring pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.inputs import as_pair, check_pair
+from ..filters.blocks import block_means
+from .rough_equal_blur import MOST_PIXELS, EqualBlur, equalise, reduction_for
+
+__all__ = ["Exposure", "ExposureMatch", "find_exposure", "match_exposure"]
+
+#: A correction is made only if it is this many standard errors away from none.
+LEAST_SIGNIFICANCE = 3.0
+
+#: ... and moves some intensity by this share of the contrast.
+LEAST_EFFECT = 2e-3
+
+#: Rounds end when one corrects by less than this.
+SETTLED = 5e-4
+
+#: Width of the averages, px at reduced resolution: broader at first, when the blur is not known yet.
+_BROAD = (12.0, 6.0, 6.0)
+
+_REWEIGHTINGS = 8
+
+#: The picture is cut into this many parts on a side for the standard errors.
+_PARTS = 4
+
+#: A residual of this many standard deviations counts half (Cauchy).
+_OUTLIER = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """What to do to ``second`` so that it has the exposure of ``first``.
+
+    Attributes
+    ----------
+    gain, offset : (C,) arrays
+        ``first = gain * second + offset`` (before the field).
+    gain_stderr, offset_stderr : (C,) arrays
+    field : (C, 5) array or None
+        Coefficients of x, y, x^2, xy, y^2 of the relative gain; x, y run from -1 to 1.
+    changes : bool
+        False if the difference is within its error; then ``apply`` does nothing.
+    """
+
+    gain: FloatArray
+    offset: FloatArray
+    gain_stderr: FloatArray
+    offset_stderr: FloatArray
+    field: FloatArray | None
+    changes: bool
+
+    def apply(self, image: AnyArray) -> AnyArray:
+        """Return an (H, W, C) image with the exposure of the other."""
+        if not self.changes:
+            return image
+        result = image * self.gain.astype(image.dtype)
+        if self.field is not None:
+            shape = _positions((image.shape[0], image.shape[1]))
+            result *= (1 + np.tensordot(self.field, shape, axes=1)).transpose(1, 2, 0).astype(image.dtype)
+        result += self.offset.astype(image.dtype)
+        return result
+
+    def describe(self) -> str:
+        """Return in one line what was found."""
+        if not self.changes:
+            largest = float(np.abs(self.gain - 1).max())
+            return f"exposures equal (gain 1 within {max(largest, float(self.gain_stderr.max())):.2%})"
+        gains = "/".join(f"{g:.4f}" for g in self.gain)
+        offsets = "/".join(f"{o:+.4f}" for o in self.offset)
+        text = f"second multiplied by {gains}, offset {offsets}"
+        return f"{text}, with a smooth gain field" if self.field is not None else text
+
+
+@dataclass(frozen=True, eq=False)
+class ExposureMatch:
+    """A pair of equal exposure: what :func:`match_exposure` gives back."""
+
+    first: FloatArray
+    second: FloatArray
+    exposure: Exposure
+
+    def describe(self) -> str:
+        """Return in one line what was changed."""
+        return self.exposure.describe()
+
+
+def match_exposure(
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    field: bool = False,
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> ExposureMatch:
+    """Give ``second`` the exposure of ``first``: gain and offset per channel, fitted in spite of the blur.
+
+    Parameters
+    ----------
+    first, second : (H, W) arrays, or colour with ``channel_axis``
+        An aligned pair in linear light; clipped pixels of integer images are left out.
+    field : bool
+        Let the gain vary smoothly over the picture too (vignetting that differs).
+    valid : (H, W) bool array, optional
+        True = use.
+    channel_axis : int, optional
+        Axis of the colour channels.
+
+    Returns
+    -------
+    ExposureMatch
+        ``first`` as it was, ``second`` matched (untouched if the difference is within its
+        error), and ``exposure`` with the numbers. Both are NaN where either holds no light.
+    """
+    pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
+    exposure = find_exposure(pair.first, pair.second, pair.usable, field=field)
+    images = [pair.first, exposure.apply(pair.second)]
+    light = check_pair(first, second, channel_axis=channel_axis).finite
+    if light is not None:
+        for image in images:
+            image[~light] = np.nan
+    if channel_axis is None:
+        images = [image[:, :, 0] for image in images]
+    else:
+        images = [np.moveaxis(image, -1, channel_axis) for image in images]
+    return ExposureMatch(images[0], images[1], exposure)
+
+
+def find_exposure(
+    first: AnyArray, second: AnyArray, usable: BoolArray, *, field: bool = False, rough: bool = False
+) -> Exposure:
+    """Return gain and offset between two aligned (H, W, C) images; ``rough`` does not look at their blur."""
+    factor = reduction_for(first.shape, MOST_PIXELS)
+    one, two = (block_means(np.asarray(image, np.float64), factor) for image in (first, second))
+    good = block_means(usable[:, :, None].astype(np.float64), factor)[:, :, 0] > 0.999
+    channels = one.shape[2]
+    terms = 7 if field else 2
+    if good.sum() < 16 * terms:
+        return _none(channels)
+    found = np.tile(np.array([1.0, 0.0] + [0.0] * (terms - 2)), (channels, 1))
+    spread = found[:, :2] * 0
+    for round_, width in enumerate(_BROAD[:1] if rough else _BROAD):
+        corrected = _corrected(two, found)
+        equal = equalise(one, corrected, good) if round_ else EqualBlur(one, corrected, good)
+        if equal.usable.sum() < 16 * terms:
+            return _none(channels)
+        images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
+        more, spread = _fit(images[0], images[1], _every(equal.usable, round(width / 3)), terms)
+        found = _compose(found, more)
+        if round_ and _moves_little(more, float(np.ptp(one))):  # another look at the blur would show the same
+            break
+    changes = any(
+        _matters(one[:, :, c][good], found[c], spread[c], field and bool(np.abs(found[c, 2:]).max() > 1e-3))
+        for c in range(channels)
+    )
+    gain, offset = found[:, 0], found[:, 1]
+    return Exposure(gain, offset, spread[:, 0], spread[:, 1], found[:, 2:] if field else None, changes)
+
+
+def _averaged(image: FloatArray, usable: BoolArray, width: float) -> FloatArray:
+    """Return Gaussian averages over usable pixels."""
+    import cv2
+
+    weight = usable.astype(np.float32)
+    mass = cv2.GaussianBlur(weight, (0, 0), width, borderType=cv2.BORDER_REFLECT)
+    inside = image.astype(np.float32) * weight[:, :, None]
+    blurred = cv2.GaussianBlur(inside, (0, 0), width, borderType=cv2.BORDER_REFLECT)
+    blurred = blurred.reshape(image.shape)  # OpenCV drops a single channel
+    return np.asarray(blurred / np.maximum(mass, 1e-9)[:, :, None], np.float64)
+
+
+def _every(usable: BoolArray, step: int) -> BoolArray:
+    """Return the usable pixels on a coarser grid: averages repeat each other."""
+    few = np.zeros_like(usable)
+    few[::step, ::step] = usable[::step, ::step]
+    return few if few.sum() > 200 else usable
+
+
+def _moves_little(correction: FloatArray, contrast: float) -> bool:
+    """Tell whether a correction is far below what counts, for images whose intensities span ``contrast``."""
+    gain, offset, field = np.abs(correction[:, 0] - 1), np.abs(correction[:, 1]), np.abs(correction[:, 2:])
+    return bool(max(gain.max(), field.max(initial=0.0)) < SETTLED and offset.max() <= SETTLED * contrast)
+
+
+def _none(channels: int) -> Exposure:
+    one, zero = np.ones(channels), np.zeros(channels)
+    return Exposure(one, zero, zero, zero, None, False)
+
+
+def _matters(first: FloatArray, found: FloatArray, spread: FloatArray, bent: bool) -> bool:
+    """Tell whether a correction is more than its error and more than nothing."""
+    low, high = np.percentile(first, (1, 99))
+    contrast = max(float(high - low), 1e-12)
+    for level in (low, high):
+        effect = abs((found[0] - 1) * level + found[1])
+        error = float(spread[2] + (level - low) / contrast * (spread[3] - spread[2]))
+        if effect > LEAST_EFFECT * contrast and effect > LEAST_SIGNIFICANCE * error:
+            return True
+    return bent
+
+
+def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, terms: int) -> tuple[FloatArray, FloatArray]:
+    """Return per channel (gain, offset, field) and the errors of gain, offset, and the value at either end."""
+    where = _positions((first.shape[0], first.shape[1]))[:, usable] if terms > 2 else None
+    rows, columns = np.nonzero(usable)
+    part = (rows * _PARTS // first.shape[0]) * _PARTS + columns * _PARTS // first.shape[1]
+    found, spread = [], []
+    for c in range(first.shape[2]):
+        y, x = first[:, :, c][usable], second[:, :, c][usable]
+        columns_ = [x, np.ones_like(x)] + ([] if where is None else [x * shape for shape in where])
+        design = np.stack(columns_, axis=1)
+        best, weight = _robust(design, y)
+        ends = np.percentile(x, (1, 99))
+        found.append(best)
+        spread.append(_jackknife(design, y, weight, part, ends))
+    return np.array(found), np.array(spread)
+
+
+def _robust(design: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return least squares reweighted against outliers, and the weights."""
+    weight = np.ones_like(y)
+    best = _solve(design, y, weight)
+    for _ in range(_REWEIGHTINGS):
+        residual = y - design @ best
+        scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-9 * float(np.abs(y).max()), 1e-300)
+        weight = 1 / (1 + (residual / (_OUTLIER * scale)) ** 2)
+        best = _solve(design, y, weight)
+    return best, weight
+
+
+def _solve(design: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
+    weighted = (design * weight[:, None]).T
+    return _solve_normal(weighted @ design, weighted @ (y - design[:, 0]))
+
+
+def _solve_normal(normal: FloatArray, score: FloatArray) -> FloatArray:
+    """Return the solution of normal equations, ``score`` being what is left by a gain of 1."""
+    size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
+    # The ridge keeps an image without contrast from dividing by zero: it then says gain 1.
+    scaled = normal / np.outer(size, size) + 1e-9 * np.eye(len(size))
+    solution = np.linalg.solve(scaled, score / size) / size
+    solution[0] += 1.0
+    return np.asarray(solution)
+
+
+def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyArray, ends: FloatArray) -> FloatArray:
+    """Return standard errors of gain, offset and of the corrected value at two intensities."""
+    count = _PARTS * _PARTS
+    terms = design.shape[1]
+    pixels = np.bincount(part, minlength=count)
+    # The sums of each part, to be taken from those of the whole.
+    normal, score = np.empty((count, terms, terms)), np.empty((count, terms))
+    for i in range(terms):
+        column = weight * design[:, i]
+        score[:, i] = np.bincount(part, column * (y - design[:, 0]), count)
+        for j in range(i, terms):
+            normal[:, i, j] = normal[:, j, i] = np.bincount(part, column * design[:, j], count)
+    all_normal, all_score = normal.sum(axis=0), score.sum(axis=0)
+    without = []
+    for index in np.flatnonzero(pixels):
+        if pixels.sum() - pixels[index] > 4 * terms:
+            gain, offset = _solve_normal(all_normal - normal[index], all_score - score[index])[:2]
+            without.append([gain, offset, gain * ends[0] + offset, gain * ends[1] + offset])
+    if len(without) < 3:
+        return np.full(4, np.inf)
+    values = np.array(without)
+    left = len(values)
+    return np.asarray(np.sqrt((left - 1) / left * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))
+
+
+def _corrected(image: FloatArray, found: FloatArray) -> FloatArray:
+    result = image * found[:, 0]
+    if found.shape[1] > 2:
+        shape = _positions((image.shape[0], image.shape[1]))
+        result = result * (1 + np.tensordot(found[:, 2:], shape, axes=1)).transpose(1, 2, 0)
+    return result + found[:, 1]
+
+
+def _compose(before: FloatArray, more: FloatArray) -> FloatArray:
+    """Return one correction that does what two after each other do (to first order in the field)."""
+    gain = more[:, 0] * before[:, 0]
+    offset = more[:, 0] * before[:, 1] + more[:, 1]
+    field = before[:, 2:] + more[:, 2:] / more[:, :1]
+    return np.column_stack([gain, offset, field])
+
+
+def _positions(shape: tuple[int, int]) -> FloatArray:
+    """Return x, y, x^2, xy, y^2 over the picture, x and y from -1 to 1."""
+    y = np.linspace(-1, 1, shape[0])[:, None] + np.zeros((1, shape[1]))
+    x = np.linspace(-1, 1, shape[1])[None, :] + np.zeros((shape[0], 1))
+    return np.stack([x, y, x * x, x * y, y * y])

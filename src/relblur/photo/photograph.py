@@ -1,0 +1,191 @@
+"""One photograph read from a file as linear light, with a record of what was done to it.
+
+What the file itself says about its tone curve is believed, in this order: the caller's
+``gamma``, an ICC profile, PNG's sRGB and gAMA chunks, EXIF's colour space. A file that
+says nothing is taken for sRGB if it has 8 bits (cameras, phones and the web store that)
+and for light if it has 16 bits or floats (instruments and renderers store that; editors
+that write encoded 16-bit files embed a profile).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray
+from ..base.arguments import as_positive
+from ..base.errors import InputError
+from ..base.pixels import full_scale
+from ..blur.noise import NoiseModel
+from ..files.disk import PathLike
+from ..files.images import StoredImage, read_stored
+from .tone_curves import ADOBE_RGB_GAMMA, LINEAR, SRGB, Curve, curve_of_icc_profile, power_curve
+
+__all__ = ["Photograph", "check_gamma", "photograph_of", "read_photograph"]
+
+#: Sensors of fewer bits store their own full scale in 16-bit files.
+_SENSOR_TOPS = (1023, 4095, 16383)
+
+
+#: An area is crushed to black where more than this share of a window this wide is zero.
+_CRUSHED_SHARE = 0.15
+_CRUSHED_WINDOW = 7
+#: ... and its brightest channel below this share of the full scale on average.
+_CRUSHED_BELOW = 0.2
+
+
+#: Pixels looked at together: memory that is used again is much faster than fresh one.
+_BAND_PIXELS = 200_000
+
+
+@dataclass(frozen=True, eq=False)
+class Photograph:
+    """A photograph as light, and how it came to be so.
+
+    Attributes
+    ----------
+    light : (H, W) or (H, W, 3) array
+        Linear light; 0..1 for integer files, whatever was stored for float files.
+    clipped : (H, W) bool
+        Where a channel sits at the top of the file's range (the light was at least this much),
+        and dark areas that are cut off at black.
+    rounding : NoiseModel or None
+        The noise that rounding to integers left in the light; None for floats.
+    info : mapping
+        ``format``, ``bits``, ``curve`` (what was undone), ``because`` (who says so),
+        ``changes`` (rotation, white balance and the like).
+    """
+
+    light: AnyArray
+    clipped: BoolArray
+    rounding: NoiseModel | None
+    info: Mapping[str, Any]
+
+    def describe(self) -> str:
+        """Return what was done, in one line."""
+        done = "taken as linear" if self.info["curve"] == LINEAR.name else f"{self.info['curve']} undone"
+        changes = "".join(f"; {change}" for change in self.info["changes"])
+        depth = f"{self.info['bits']}-bit" if self.info["bits"] else "float"
+        return f"{depth} {self.info['format']}, {done} ({self.info['because']}){changes}"
+
+
+def read_photograph(
+    path: PathLike, *, linear: bool = True, gamma: float | None = None, dtype: type | None = None
+) -> Photograph:
+    """Read an image file as linear light.
+
+    Parameters
+    ----------
+    linear : bool
+        False leaves the tone curve as it is; integers still become 0..1.
+    gamma : float, optional
+        Undo ``stored = light ** (1 / gamma)``, whatever the file says; 1 takes it as linear.
+    dtype : numpy.float32 or numpy.float64, optional
+        Of the light; by default single precision for integer files, which is far finer than
+        their rounding and takes half the memory.
+    """
+    gamma = check_gamma(gamma, linear)
+    stored = read_stored(path)
+    if np.iscomplexobj(stored.values) or not np.issubdtype(stored.values.dtype, np.number):
+        raise InputError(f"{path} holds {stored.values.dtype}; an image is made of real numbers")
+    return photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
+
+
+def check_gamma(gamma: float | None, linear: bool) -> float | None:
+    """Check the exponent of a tone curve against the wish not to undo any."""
+    if gamma is None:
+        return None
+    if not linear:
+        raise InputError("gamma says how to linearise and linear=False not to; leave one of them out")
+    return as_positive(gamma, "gamma")
+
+
+def photograph_of(
+    stored: StoredImage, *, linear: bool = True, gamma: float | None = None, dtype: type | None = None
+) -> Photograph:
+    """Return numbers and what is said about them as light, as :func:`read_photograph` does."""
+    values = stored.values
+    curve, because = choose_curve(stored, gamma) if linear else (LINEAR, "asked for")
+    top = full_scale(values.dtype)
+    light = curve.undo(values, dtype or (np.float64 if top is None else np.float32))
+    rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
+    info = {
+        "format": stored.format,
+        "bits": stored.bits,
+        "curve": curve.name,
+        "because": because,
+        "changes": list(stored.changes),
+    }
+    return Photograph(light, _clipped(values), rounding, info)
+
+
+def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve, str]:
+    """Return the tone curve of a file's numbers and who says so."""
+    if gamma is not None:
+        return power_curve(gamma), "asked for"
+    if stored.linear:
+        return LINEAR, f"{stored.format} holds light"
+    if stored.icc_profile is not None:
+        curve = curve_of_icc_profile(stored.icc_profile)
+        if curve is not None:
+            return curve, "its ICC profile says so"
+    if stored.srgb:
+        return SRGB, "the file says so"
+    if stored.adobe_rgb:
+        return power_curve(ADOBE_RGB_GAMMA), "EXIF says Adobe RGB"
+    if stored.png_gamma:
+        return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
+    if stored.bits == 8 and stored.format != "NPY":
+        return SRGB, "usual for 8 bits"
+    return LINEAR, "usual for floats" if stored.bits is None else f"usual for {stored.format} of {stored.bits} bits"
+
+
+def _clipped(values: AnyArray) -> BoolArray:
+    top = full_scale(values.dtype)
+    if top is None:
+        return np.zeros(values.shape[:2], dtype=bool)
+    if values.dtype.itemsize == 2 and (highest := int(values.max())) in _SENSOR_TOPS:
+        top = highest
+    height, width = values.shape[:2]
+    rows, around = max(_CRUSHED_WINDOW, _BAND_PIXELS // width), _CRUSHED_WINDOW // 2
+    clipped = np.empty((height, width), dtype=bool)
+    for start in range(0, height, rows):
+        above = min(start, around)
+        band = values[start - above : start + rows + around]
+        planes = [np.ascontiguousarray(band[:, :, c]) for c in range(band.shape[2])] if band.ndim == 3 else [band]
+        brightest = reduce(np.maximum, planes)
+        found = (brightest >= top) | _crushed(planes, brightest)
+        clipped[start : start + rows] = found[above : above + rows]
+    return clipped
+
+
+def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
+    """Return dark areas that were cut off at black.
+
+    Noise around black loses its lower half there: the mean rises, by another amount than in
+    the other photograph. A lone zero in a dark texture is no such area, nor is a bright one
+    without any blue.
+    """
+    if all(plane.min() > 0 for plane in planes):
+        return np.zeros(brightest.shape, dtype=bool)
+    import cv2
+
+    def mean_around(plane: AnyArray) -> AnyArray:
+        size = (_CRUSHED_WINDOW, _CRUSHED_WINDOW)
+        plane = plane if plane.dtype.itemsize <= 2 else plane.astype(np.float32)
+        return np.asarray(cv2.boxFilter(plane, cv2.CV_32F, size, borderType=cv2.BORDER_REFLECT))
+
+    dark = mean_around(brightest) < _CRUSHED_BELOW * np.iinfo(brightest.dtype).max
+    if not dark.any():
+        return np.asarray(dark)
+    black = [mean_around((plane == 0).view(np.uint8)) for plane in planes]
+    return np.asarray(dark & (reduce(np.maximum, black) > _CRUSHED_SHARE))
+
+
+def _root(variance: tuple[float, float]) -> tuple[float, float]:
+    """Return (read, shot) of a variance ``a + b * light``."""
+    return float(np.sqrt(variance[0])), variance[1]

@@ -1,0 +1,161 @@
+"""``prepare_pair``: two photographs in, a comparable pair out.
+
+Read as linear light, aligned, of one exposure, at a resolution that suits the blur, with the
+noise: everything that has to be done before blur can be measured, in this order. Every command
+and the Python API go through here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike
+from ..base.arguments import as_choice, as_positive, as_whole
+from ..base.inputs import as_valid
+from ..base.pixels import unit_float
+from ..base.settings import ALIGN_MODELS, EXPOSURES, MAX_SIGMA
+from ..blur.comparable_pair import ComparablePair
+from ..blur.noise import NoiseModel, estimate_noise
+from .alignment import find_motion
+from .exposure import find_exposure
+from .pair import Source, read_light_pair
+from .resolution import ENOUGH_PIXELS, choose_resolution
+
+__all__ = ["match_pair", "noise_of", "prepare_pair"]
+
+
+def prepare_pair(
+    first: Source,
+    second: Source,
+    *,
+    align: str = "auto",
+    exposure: str = "auto",
+    linear: bool = True,
+    gamma: float | None = None,
+    decimate: int | str = "auto",
+    max_sigma: float = MAX_SIGMA,
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> ComparablePair:
+    """Make two photographs of one scene comparable: all that ``relblur estimate`` does before it measures.
+
+    Parameters
+    ----------
+    first, second : paths or arrays
+        Image files, or (H, W) arrays, or colour with ``channel_axis``. Arrays are taken for
+        linear light, integers over their full scale; :func:`relblur.imread` gives such.
+    align : {"auto", "translation", "similarity", "affine", "off"}
+        How ``second`` is brought onto ``first`` (:func:`relblur.align`).
+    exposure : {"auto", "field", "off"}
+        Whether ``second`` gets the exposure of ``first``; ``"field"``: vignetting may differ too
+        (:func:`relblur.match_exposure`).
+    linear : bool
+        Undo the tone curve that the files name. False keeps their values.
+    gamma : float, optional
+        The curve to undo whatever the files say: ``light = stored ** gamma``.
+    decimate : int or "auto"
+        Factor by which the resolution is reduced; ``"auto"`` chooses it by size and blur.
+    max_sigma : float
+        Largest blur that will be looked for, px: ``"auto"`` brings the pair's below it.
+    valid : (H, W) bool array, optional
+        True = use, in both images.
+    channel_axis : int, optional
+        Axis of the colour channels of arrays.
+
+    Returns
+    -------
+    ComparablePair
+        For :func:`relblur.estimate_blur` and :func:`relblur.estimate_depth` in place of two
+        images. ``notes`` says what was done.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from relblur import estimate_blur, prepare_pair, synth
+    >>> sharp = np.random.default_rng(0).random((96, 96))
+    >>> pair = prepare_pair(sharp, 0.8 * synth.blur_with_map(sharp, 1.5))
+    >>> float(np.median(estimate_blur(pair).sigma).round(2))
+    1.5
+    """
+    as_choice(align, "align", (*ALIGN_MODELS, "off"))
+    as_choice(exposure, "exposure", EXPOSURES)
+    limit = as_positive(max_sigma, "max_sigma", "px")
+    factor = _check_factor(decimate)
+    pair = read_light_pair(first, second, linear=linear, gamma=gamma, channel_axis=channel_axis)
+    if valid is not None:
+        usable = as_valid(valid, pair.shape)
+        pair = replace(pair, valid=usable if pair.valid is None else usable & pair.valid)
+    full_size = pair.size
+    # Motion and exposure look like blur. In a small picture they are removed before the blur is
+    # looked at; a large one is looked at in a copy so small that motion hardly counts.
+    at_once = factor == 1 or pair.shape[0] * pair.shape[1] <= ENOUGH_PIXELS
+    if at_once:
+        pair = match_pair(pair, align=align, exposure=exposure)
+    because = "asked for"
+    if factor is None:
+        choice = choose_resolution(pair.first, pair.second, limit, pair.usable)
+        factor, because = choice.factor, choice.describe()
+    pair = pair.decimated(factor)
+    if not at_once:
+        pair = match_pair(pair, align=align, exposure=exposure)
+    return replace(pair, noise=noise_of(pair), factor=factor, full_size=full_size, because=because)
+
+
+def match_pair(pair: ComparablePair, *, align: str = "auto", exposure: str = "auto") -> ComparablePair:
+    """Return a pair whose second image lies on the first and has its exposure; the notes say what was done."""
+    if align != "off":
+        pair = _aligned(pair, align)
+    if exposure != "off":
+        pair = _exposed(pair, field=exposure == "field")
+    return pair
+
+
+def noise_of(pair: ComparablePair) -> NoiseModel | None:
+    """Return the read and shot noise of a pair of light; None for other values, where it is another law."""
+    if not pair.is_light:
+        return None
+    floor = None
+    if pair.rounding is not None:
+        floor = NoiseModel(*(max(getattr(one, name) for one in pair.rounding) for name in ("read", "shot")))
+    usable = pair.usable
+    return estimate_noise(
+        pair.first, pair.second, valid=usable if usable.any() else None, channel_axis=pair.channel_axis, floor=floor
+    )
+
+
+def _check_factor(decimate: int | str) -> int | None:
+    if isinstance(decimate, str) and decimate == "auto":
+        return None
+    return as_whole(decimate, "decimate", '"auto"')
+
+
+def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
+    one, two = _channels_last(pair.first), _channels_last(pair.second)
+    motion = find_motion(one, two, pair.usable, model=model)
+    notes = (*pair.notes, f"alignment: {motion.describe(pair.shape)}")
+    if not motion.moves:
+        return replace(pair, notes=notes)
+    moved = motion.resample(two).reshape(pair.second.shape)
+    inside = motion.inside(pair.shape)
+    if pair.valid is not None:
+        inside &= pair.valid & ~motion.resample_map(~pair.valid)
+    lost = 1 - float(inside.mean())
+    notes = (*notes[:-1], f"{notes[-1]}, {lost:.1%} of the frame lost")
+    clipped = None if pair.clipped is None else (pair.clipped[0], motion.resample_map(pair.clipped[1]))
+    return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes)
+
+
+def _exposed(pair: ComparablePair, field: bool) -> ComparablePair:
+    one, two = _channels_last(pair.first), _channels_last(pair.second)
+    found = find_exposure(one, two, pair.usable, field=field)
+    notes = (*pair.notes, f"exposure: {found.describe()}")
+    if not found.changes:
+        return replace(pair, notes=notes)
+    return replace(pair, second=found.apply(two).reshape(pair.second.shape), notes=notes)
+
+
+def _channels_last(image: AnyArray) -> AnyArray:
+    values = image if np.issubdtype(image.dtype, np.floating) else unit_float(image)
+    return values if values.ndim == 3 else values[:, :, None]

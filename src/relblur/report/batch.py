@@ -1,0 +1,225 @@
+"""Many pairs in one run: found in two folders or by two patterns, one result folder each.
+
+A pair's folder appears under its name when everything in it is written (:mod:`relblur.files.staging`).
+A run that was killed, at any moment, leaves whole folders, old or new, and hidden remains, which
+the next run clears away; it does the pairs that are missing. A pair that cannot be done is noted,
+and the run goes on. Only one run at a time works in an output folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import FileError, InputError, OutputExistsError, RelblurError
+from ..files.images import RAW_SUFFIXES, READ_SUFFIXES
+from ..files.made_from import missing, read_signature, sign
+from ..files.replacing import HIDDEN
+from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
+
+__all__ = ["Job", "Outcome", "find_jobs", "is_batch", "run_batch"]
+
+#: In the output folder: what became of every pair.
+BATCH_FILE = "batch.json"
+
+_LONGEST_NAME = 255  # bytes, on the file systems in use
+
+
+@dataclass(frozen=True)
+class Job:
+    """One pair of files and the name of its results; ``second`` is None if there is no partner."""
+
+    name: str
+    first: Path | None
+    second: Path | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a pair: ``"done"``, ``"was done"`` in an earlier run, or ``"failed"`` and why."""
+
+    name: str
+    state: str
+    error: str = ""
+
+
+def is_batch(first: Path, second: Path) -> bool:
+    """Tell whether two arguments mean many pairs: two folders, or two patterns with a star."""
+    return any("*" in path.name and not os.path.exists(path) for path in (first, second)) or (
+        os.path.isdir(first) and os.path.isdir(second)
+    )
+
+
+def find_jobs(first: Path, second: Path) -> list[Job]:
+    """Pair up files: those of one stem in two folders, or those with the same text for the star of two patterns."""
+    if os.path.isdir(first) and os.path.isdir(second):
+        sides = [_images_in(first), _images_in(second)]
+        what = f"the folders {first} and {second}"
+    else:
+        sides = [_matching(first), _matching(second)]
+        what = f"the patterns {first} and {second}"
+    names = sorted(sides[0].keys() | sides[1].keys())
+    if not sides[0].keys() & sides[1].keys():
+        raise InputError(f"{what} have no pair of images in common ({len(names)} files); they are paired by name")
+    return [Job(name, sides[0].get(name), sides[1].get(name)) for name in names]
+
+
+def run_batch(
+    jobs: list[Job],
+    output: Path,
+    options: Mapping[str, Any],
+    work: Callable[[Path, Path, Path], None],
+    *,
+    force: bool = False,
+    tell: Callable[[int, Outcome], None] | None = None,
+) -> list[Outcome]:
+    """Do every pair that is not done yet.
+
+    Parameters
+    ----------
+    options
+        All that the results depend on beside the files: a finished pair is kept only if it
+        was made with the same.
+    work
+        Called with both files and an empty folder to fill.
+    force
+        Do finished pairs again, and replace the results of other options or files. Only what
+        relblur made is replaced.
+    tell
+        Called with the number of pairs behind, and the outcome of the last.
+    """
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {output}: {error.strerror}; choose another") from None
+    outcomes = []
+    with entered(output, wait_s=0.0):
+        _check_report(output / BATCH_FILE)
+        for behind, job in enumerate(jobs, start=1):
+            outcomes.append(_do(job, output, options, work, force))
+            if tell is not None:
+                tell(behind, outcomes[-1])
+        with staging(output) as new:
+            report = [{"name": each.name, "state": each.state, "error": each.error} for each in outcomes]
+            content = {"made_by": "relblur", "options": dict(options), "pairs": report}
+            (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
+            move_files_in(new, force=True)
+    return outcomes
+
+
+def _do(
+    job: Job, output: Path, options: Mapping[str, Any], work: Callable[[Path, Path, Path], None], force: bool
+) -> Outcome:
+    try:
+        _check_name(job.name)
+        if job.first is None or job.second is None:
+            alone = job.first or job.second
+            raise InputError(f"{alone} has no partner of the same name")
+        made_from = {"options": dict(options), "files": [_identity(job.first), _identity(job.second)]}
+        if _is_done(output / job.name, made_from, (job.first, job.second), force):
+            return Outcome(job.name, "was done")
+        with staging(output) as new:
+            results = new / job.name
+            results.mkdir()
+            work(job.first, job.second, results)
+            sign(results, made_from)
+            move_folder_in(new, job.name, force)
+    except RelblurError as error:
+        return Outcome(job.name, "failed", " ".join(str(error).split()))
+    except MemoryError:
+        return Outcome(job.name, "failed", "not enough memory for images of this size; decimate them more")
+    except Exception as error:  # whatever is wrong with one pair, the others can be done
+        return Outcome(job.name, "failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
+    return Outcome(job.name, "done")
+
+
+def _check_report(path: Path) -> None:
+    """Refuse to replace a file that only has the name of our report."""
+    if not os.path.lexists(path):
+        return
+    try:
+        ours = json.loads(path.read_bytes())["made_by"] == "relblur"
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        ours = False
+    if not ours:
+        raise OutputExistsError(f"{path} is in the way and not from relblur; choose another output folder")
+
+
+def _check_name(name: str) -> None:
+    """A pair's name becomes that of a folder in the output folder, and of nothing else."""
+    taken = name.casefold() == BATCH_FILE or name.casefold().startswith(HIDDEN)
+    try:
+        length = len(os.fsencode(name))
+    except UnicodeEncodeError:  # no file is called so
+        length = 0
+    if not is_plain(name) or taken or not 0 < length <= _LONGEST_NAME:
+        raise InputError(f"a folder of results cannot be called {name[:80]!r}; rename both files of this pair")
+
+
+def _is_done(target: Path, made_from: Mapping[str, Any], inputs: tuple[Path, Path], force: bool) -> bool:
+    """Tell whether there is nothing to do; raise if there is and it may not be done."""
+    if not os.path.lexists(target):
+        return False
+    inside = os.path.realpath(target)
+    if any(Path(os.path.realpath(path)).is_relative_to(inside) for path in inputs):
+        raise OutputExistsError(f"{target} holds an image of this pair; choose another output folder")
+    if force:
+        refuse_foreign(target)
+        return False
+    before = read_signature(target)
+    if before is None:
+        refuse_foreign(target)
+    elif {name: before.get(name) for name in made_from} != json.loads(json.dumps(made_from)):
+        refuse_foreign(target)
+        raise OutputExistsError(
+            f"{target} was made from other files or with other options; add --force or choose another folder"
+        )
+    elif gone := missing(target, before):
+        refuse_foreign(target)
+        raise OutputExistsError(f"{target} is not whole: {gone[0]} is missing or changed; add --force to do it again")
+    return True
+
+
+def _identity(path: Path) -> dict[str, Any]:
+    """What tells a file from a later one of the same name."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from None
+    return {"name": path.name, "bytes": state.st_size, "modified_ns": state.st_mtime_ns}
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise FileError(f"the folder {folder} cannot be read: {error.strerror}") from None
+
+
+def _images_in(folder: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
+    for path in _entries(folder):
+        if path.suffix.lower() in (*READ_SUFFIXES, *RAW_SUFFIXES) and not path.name.startswith("."):
+            if path.stem in found:
+                raise InputError(f"{found[path.stem]} and {path} have one name; leave one of them out")
+            found[path.stem] = path
+    return found
+
+
+def _matching(pattern: Path) -> dict[str, Path]:
+    """Files that match a pattern with one star in its last part, by the text that the star stands for."""
+    before, star, after = pattern.name.partition("*")
+    if not star or "*" in after or "*" in str(pattern.parent):
+        raise InputError(f"{pattern} must have one star, in the file's name, such as photos/*_near.png")
+    if not os.path.isdir(pattern.parent):
+        raise FileError(f"there is no folder {pattern.parent}; check the path")
+    found = {}
+    for path in _entries(pattern.parent):
+        name = path.name
+        if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after):
+            found[name[len(before) : len(name) - len(after)]] = path
+    return found

@@ -1,0 +1,1 @@
+"""Programs about the method: ``demo``, ``reproduce`` (the paper's experiments), ``bench`` (speed on this machine)."""

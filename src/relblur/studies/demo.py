@@ -1,0 +1,137 @@
+"""``relblur demo``: the whole chain on a pair with known blur, made from a bundled photograph."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import synth
+from ..base._typing import AnyArray, FloatArray, Progress
+from ..base.settings import METHODS
+from ..blur.blur_map import BlurMap
+from ..blur.comparable_pair import ComparablePair
+from ..blur.estimate import estimate_blur
+from ..blur.evaluate import resynthesize
+from ..files.disk import write_image
+from ..files.staging import filling
+from ..files.targets import refuse_to_replace
+from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+from ..report.panels import Panel, panels_picture
+from ..report.plots import lines_picture
+
+__all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
+
+DEMO_FILES = ("first.png", "second.png", "comparison.png", "profile.png")
+SIZE = (384, 512)
+
+
+@dataclass(frozen=True)
+class DemoRow:
+    """How one method did on the demonstration pair."""
+
+    method: str
+    mean_error_px: float
+    median_error_px: float
+    answered_fraction: float
+    remade_error: float
+    seconds: float
+
+
+def photograph(name: str = "coffee") -> AnyArray:
+    """Return one of the photographs that come with scikit-image, as stored."""
+    from skimage import data
+
+    image: AnyArray = getattr(data, name)()
+    return image[:, :, :3] if image.ndim == 3 else image
+
+
+def demo_field(shape: tuple[int, int]) -> FloatArray:
+    """Signed blur in px: from -2 (first is blurrier) on the left to +2 on the right, with a disc of +1.5."""
+    field = synth.ramp(shape, -2.0, 2.0, axis=1)
+    return np.where(synth.disc(shape, 1, 0) > 0, 1.5, field)
+
+
+def demo_pair(bits: int | None = 8) -> tuple[AnyArray, AnyArray, FloatArray]:
+    """Return (first, second, true sigma): a colour pair, each image sharper in part."""
+    image = photograph()[: SIZE[0], : SIZE[1]] / 255.0
+    truth = demo_field(image.shape[:2])
+    first, second = synth.pair(image, truth, channel_axis=-1)
+    return synth.degrade(first, bits=bits), synth.degrade(second, bits=bits), truth
+
+
+def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
+    """Run every method on the pair, write pictures into a folder, return the score of each."""
+    names = [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES), *(f"steps/{name}" for name in STEP_FILES)]
+    refuse_to_replace(folder, names, force)
+    first, second, truth = demo_pair()
+    pair = ComparablePair(first, second)
+    rows: list[DemoRow] = []
+    maps: dict[str, BlurMap] = {}
+    stages: dict[str, FloatArray] = {}
+    for done, method in enumerate(METHODS):
+        start = time.perf_counter()
+        wanted = stages if method == "refined" else None
+        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, steps=wanted)
+        seconds = time.perf_counter() - start
+        rows.append(_score(method, maps[method], first, second, truth, seconds))
+        if progress is not None:
+            progress((done + 1) / (len(METHODS) + 1))
+    with filling(folder, force=force) as new:
+        write_image(new / "first.png", first, light=True)  # blurred as if it were
+        write_image(new / "second.png", second, light=True)
+        for below in ("refined", "steps"):
+            (new / below).mkdir()
+        write_report(new / "refined", pair, maps["refined"])
+        write_steps(new / "steps", pair, maps["refined"], stages)
+        _pictures(new, pair, truth, maps)
+    if progress is not None:
+        progress(1.0)
+    return rows
+
+
+def rows_as_json(rows: list[DemoRow]) -> list[dict[str, Any]]:
+    """Return the rows as plain dictionaries."""
+    return [asdict(row) for row in rows]
+
+
+def _score(
+    method: str, blur_map: BlurMap, first: AnyArray, second: AnyArray, truth: FloatArray, seconds: float
+) -> DemoRow:
+    error = np.abs(blur_map.sigma - truth)
+    made = resynthesize(first, second, blur_map, channel_axis=-1)
+    known = np.isfinite(error)
+    wanted = np.where((blur_map.sigma > 0)[:, :, None], second, first) / 255.0
+    return DemoRow(
+        method=method,
+        mean_error_px=float(error[known].mean()),
+        median_error_px=float(np.median(error[known])),
+        answered_fraction=float(known.mean()),
+        remade_error=float(np.abs(made - wanted)[known].mean()),
+        seconds=seconds,
+    )
+
+
+def _pictures(folder: Path, pair: ComparablePair, truth: FloatArray, maps: dict[str, BlurMap]) -> None:
+    panels = [
+        Panel("first", pair.first),
+        Panel("second", pair.second),
+        Panel("true blur (px)", truth, "sigma", 2.2),
+    ]
+    panels += [Panel(f"{name} (px)", blur_map.sigma, "sigma", 2.2) for name, blur_map in maps.items()]
+    panels_picture(folder / "comparison.png", panels, heading="relblur demo: known blur, 8-bit colour")
+    row = int(0.06 * truth.shape[0])
+    columns = np.arange(float(truth.shape[1]))
+    styles = {"paper": "C7.", "window": "C0-", "refined": "C3-"}
+    series = [(name, columns, maps[name].sigma[row], styles[name]) for name in styles]
+    series.append(("truth", columns, truth[row], "k--"))
+    lines_picture(
+        folder / "profile.png",
+        series,
+        x_label="column",
+        y_label="relative blur (px)",
+        title=f"row {row}, all methods",
+    )

@@ -1,0 +1,342 @@
+"""Pixels that hold no light are left out and flagged, and the rest is answered as without them."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from typer.testing import CliRunner
+
+from relblur import (
+    Camera,
+    Flag,
+    InputError,
+    Stream,
+    align,
+    compare_sharpness,
+    decimate,
+    estimate_blur,
+    estimate_depth,
+    evaluate_pair,
+    local_sharpness,
+    match_exposure,
+    resynthesize,
+    synth,
+)
+from relblur.base.bad_pixels import hot_pixels, usual_values
+from relblur.cli.app import app
+from relblur.engines.threads import count_workers
+from relblur.report.colours import tick_labels
+from relblur.studies.demo import photograph
+
+PLACE = (50, 40)
+BAD = [np.nan, np.inf, -np.inf, 100.0, 1e6, 1e10, -1e10, 3.4e38]
+
+
+@pytest.fixture(scope="module")
+def pair():
+    rng = np.random.default_rng(0)
+    sharp = photograph("camera")[150:250, 150:290] / 255.0
+    blurry = synth.blur_with_map(sharp, synth.ramp(sharp.shape, 0.8, 2.0))
+    return sharp + rng.normal(0, 0.003, sharp.shape), blurry + rng.normal(0, 0.003, sharp.shape)
+
+
+def spoil(image, value, place=PLACE):
+    bad = image.copy()
+    bad[place] = value
+    return bad
+
+
+def beyond(shape, reach):
+    rows, columns = np.indices(shape)
+    return np.maximum(abs(rows - PLACE[0]), abs(columns - PLACE[1])) > reach
+
+
+def stream_map(first, second, valid=None):
+    with Stream(first.shape, valid=valid) as stream:
+        return stream.process(first, second).copy()
+
+
+#: How far from a bad pixel nothing may change. The refined method looks without limit: what it says is that of the pair
+#: whose bad pixel was declared unusable, and one pixel less shifts it by a small part of its standard error.
+RUNS = {
+    "refined": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, engine="opencv"), 20),
+    "window": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, method="window", engine="opencv"), 40),
+    "compiled": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, method="window", engine="numba"), 40),
+    "paper": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, method="paper"), 55),
+    "stream": (stream_map, 40),
+}
+
+
+@pytest.fixture(scope="module")
+def clean(pair):
+    valid = beyond(pair[0].shape, 0)
+    return {name: (call(*pair), call(*pair, valid)) for name, (call, _) in RUNS.items()}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("value", BAD)
+@pytest.mark.parametrize("where", ["first", "second", "both"])
+def test_the_rest_is_answered_as_without_a_bad_pixel(pair, clean, run, value, where):
+    if where != "first" and value not in (100.0, 1e6):
+        pytest.skip("as in the first")
+    first, second = pair
+    call, reach = RUNS[run]
+    found = call(
+        spoil(first, value) if where != "second" else first, spoil(second, value) if where != "first" else second
+    )
+    assert found.flags[PLACE] & Flag.INVALID
+    assert np.isnan(found.variance_difference[PLACE])
+    far = beyond(first.shape, reach)
+    whole, declared = clean[run]
+    assert_array_equal(np.isnan(found.variance_difference[far]), np.isnan(whole.variance_difference[far]))
+    for wanted, statistic in ((declared, np.nanmax), (whole, np.nanmedian if run == "refined" else np.nanmax)):
+        apart = np.abs(found.variance_difference - wanted.variance_difference) / wanted.variance_stderr
+        assert statistic(apart[far]) < 0.1
+
+
+@pytest.mark.parametrize("method", ["refined", "window", "paper"])
+def test_a_sun_does_not_empty_the_map(pair, method):
+    first, second = pair
+    sun = np.zeros(first.shape)
+    sun[10:12, 10:12] = 1e5
+    found = estimate_blur(first + sun, second + synth.blur_with_map(sun, 1.0), method=method, engine="opencv")
+    wanted = estimate_blur(first, second, method=method, engine="opencv")
+    share = [np.isfinite(each.variance_difference[40:, 60:]).mean() for each in (found, wanted)]
+    assert share[0] == pytest.approx(share[1], abs=0.01)
+
+
+def test_real_points_of_light_are_no_bad_pixels():
+    rng = np.random.default_rng(1)
+    sharp = rng.normal(0.2, 0.01, (90, 120))
+    sharp[rng.integers(0, 90, 8), rng.integers(0, 120, 8)] += 50.0
+    blurry = synth.blur_with_map(sharp, 4.0)
+    usual = usual_values(sharp[:, :, None]), usual_values(blurry[:, :, None])
+    one, two = hot_pixels(sharp[:, :, None], blurry[:, :, None], usual)
+    assert len(one[0]) == len(two[0]) == 0
+
+
+def test_masked_pixels_are_left_out(pair):
+    first, second = pair
+    mask = ~beyond(first.shape, 3)
+    found = estimate_blur(np.ma.masked_array(first, mask), second, method="window")
+    wanted = estimate_blur(first, second, method="window", valid=~mask)
+    assert (found.flags[mask] & Flag.INVALID).all()
+    assert_array_equal(found.variance_difference[:, 90:], wanted.variance_difference[:, 90:])
+
+
+@pytest.mark.parametrize("value", [np.nan, 1e10, 100.0])
+def test_functions_of_a_pair_take_bad_pixels(pair, value):
+    first, second = pair
+    bad = spoil(first, value)
+    assert not align(bad, second).motion.moves
+    assert not align(bad, second).valid[PLACE]
+    matched = match_exposure(bad, second)
+    assert not matched.exposure.changes
+    assert np.isnan(matched.first[PLACE])
+    assert np.isnan(matched.second[PLACE])
+    blur_map = estimate_blur(bad, second, method="window")
+    assert np.isfinite(resynthesize(bad, second, blur_map)).all()
+    scores = [evaluate_pair(image, second, blur_map) for image in (bad, first)]
+    assert scores[0].e_second == pytest.approx(scores[1].e_second, rel=1e-3)
+    assert compare_sharpness(bad, second)[PLACE] == 0
+    camera = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2)
+    for psf in ("gaussian", "disc"):
+        depth = estimate_depth(bad, second, camera, psf=psf)
+        assert depth.flags[PLACE] & Flag.INVALID
+        assert np.isfinite(depth.depth_m).mean() > 0.9
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 3.4e38])
+def test_functions_of_one_image_do_not_know_what_a_bad_pixel_reaches(pair, value):
+    image = pair[0]
+    bad = spoil(image, value)
+    assert np.isnan(local_sharpness(bad)).sum() == 9
+    reduced = decimate(bad, 2)
+    assert np.isnan(reduced).sum() == 1
+    assert np.isnan(reduced[25, 20])
+    assert np.abs(reduced - decimate(image, 2))[:, 40:].max() < 1e-12
+    blurred = synth.blur_with_map(bad, 1.0)
+    assert np.isnan(blurred).sum() == 29  # a disc of three pixels
+    assert np.abs(blurred - synth.blur_with_map(image, 1.0))[:, 60:].max() < 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e-10, 1e10, 1e30])
+def test_any_scale_will_do(pair, scale):
+    first, second = pair
+    assert not align(scale * first, scale * second).motion.moves
+    wanted = stream_map(first, second)
+    found = stream_map(scale * first, scale * second)
+    assert np.nanmax(np.abs(found.variance_difference - wanted.variance_difference)) < 0.02
+    compiled = estimate_blur(scale * first, scale * second, method="window", engine="numba")
+    assert np.isfinite(compiled.variance_difference).mean() > 0.9
+
+
+# ------------------------------------------------------------------ what moves by itself
+
+
+@pytest.mark.parametrize("moved", [(3, 6), (0, 1)])
+@pytest.mark.parametrize("name", ["camera", "brick"])
+def test_a_moving_object_does_not_pull_the_frame(name, moved):
+    light = photograph(name)[128:384, 128:384] / 255.0
+    first, second = synth.pair(light, np.full(light.shape, 1.5))
+    rows, columns = np.indices(light.shape)
+    thing = (abs(rows - 128) < 30) & (abs(columns - 128) < 30)
+    second = np.where(thing, np.roll(second, moved, (0, 1)), second)
+    rng = np.random.default_rng(0)
+    first, second = (synth.degrade(image, noise=0.003, rng=rng) for image in (first, second))
+    corners = np.array([[0, 0, 1], [0, 255, 1], [255, 0, 1], [255, 255, 1.0]]).T
+    transform = align(first, second).motion.transform
+    assert np.abs(transform @ corners - corners).max() < 0.02
+
+
+# ------------------------------------------------------------------ processes
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_stream_works_on_in_a_forked_process():
+    code = """
+import os, sys, numpy as np, relblur
+a = np.random.default_rng(0).random((64, 64))
+stream = relblur.Stream(a.shape, workers=3)
+before = stream.process(a, a).copy()
+stream._lock.acquire()  # as if another thread were in the middle of a frame
+child = os.fork()
+if child == 0:
+    after = stream.process(a, a)
+    os._exit(0 if np.array_equal(after.flags, before.flags) else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
+
+
+# ------------------------------------------------------------------ numbers
+
+
+@pytest.mark.parametrize("sharper", ["auto", "first"])
+@pytest.mark.parametrize("engine", ["opencv", "numba"])
+@pytest.mark.parametrize("largest", [0.1, 0.2])
+def test_a_very_small_largest_blur(pair, sharper, engine, largest):
+    found = estimate_blur(*pair, sigmas=[largest], engine=engine, sharper=sharper)
+    assert np.isfinite(found.variance_stderr).all()
+    assert (found.flags & Flag.AT_LIMIT).astype(bool).mean() > 0.5
+
+
+def test_one_sigma_is_not_known_exactly(pair):
+    found = estimate_blur(*pair, sigmas=[1.0], method="paper")
+    assert np.nanmin(found.variance_stderr) > 0.5
+
+
+@pytest.mark.parametrize("method", ["refined", "window", "paper"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"noise": 1e300}, "noise must be below 1e\\+36"),
+        ({"channel_axis": "x"}, "channel_axis must be a whole number"),
+        ({"channel_axis": 1.5}, "channel_axis must be a whole number"),
+    ],
+)
+def test_strange_numbers_are_refused(pair, method, options, message):
+    images = pair if "noise" in options else [np.stack([image] * 3, axis=2) for image in pair]
+    with pytest.raises(InputError, match=message):
+        estimate_blur(*images, method=method, **options)
+
+
+@pytest.mark.parametrize("shape", [(2**31, 2**31), (20_000, 20_000), (16, 16, 10**6)])
+def test_an_impossible_stream_is_refused_before_memory_is_taken(shape):
+    with pytest.raises(InputError, match="a stream takes"):
+        Stream(shape)
+
+
+def test_values_that_no_number_holds_are_refused(pair):
+    for call in (lambda a, b: estimate_blur(a, b, method="window", engine="numba"), stream_map):
+        with pytest.raises(InputError, match="no finite pixel"):
+            call(1e39 * pair[0] + 1e38, 1e39 * pair[1] + 1e38)
+
+
+def test_nobody_gets_a_thousand_threads():
+    assert count_workers(1000) <= max(16, 2 * (os.cpu_count() or 1))
+    assert count_workers(3) == 3
+
+
+@pytest.mark.parametrize("ends", [(0, 1e-20), (0, 5e-324), (0, 0), (1e10, 1e10 + 1e-5), (0, np.inf), (-1e308, 1e308)])
+def test_ticks_of_any_scale(ends):
+    labels = [label for _, label in tick_labels(*ends, 5)]
+    assert len(labels) == len(set(labels)) <= 7
+
+
+# ------------------------------------------------------------------ commands
+
+
+@pytest.fixture
+def folder(pair, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first, second = pair
+    np.save("nan.npy", spoil(first, np.nan))
+    np.save("far.npy", spoil(first, 1e10))
+    np.save("second.npy", second)
+    np.save("flat.npy", np.full(first.shape, 0.5))
+    np.save("row.npy", first[:1])
+    np.save("column.npy", first[:, :1])
+    Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2).save("camera.toml")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+COMMANDS = {
+    "estimate": ["-o", "out", "-m", "window"],
+    "estimate --decimate": ["-o", "out", "--decimate", "2"],
+    "depth": ["-c", "camera.toml", "-o", "out"],
+    "calibrate": ["-c", "camera.toml", "--distance", "1.2"],
+    "evaluate": ["--decimate", "1,2"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_leave_bad_pixels_out(folder, command):
+    name = "far.npy" if command == "depth" else "nan.npy"
+    result = run(command.split()[0], name, "second.npy", *COMMANDS[command])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("name", ["row.npy", "column.npy"])
+def test_commands_refuse_a_line_of_pixels(folder, command, name):
+    result = run(command.split()[0], name, name, *COMMANDS[command])
+    assert result.exit_code == 3
+    assert "at least 2x2 pixels" in result.output
+
+
+def test_making_commands_leave_bad_pixels_out(folder):
+    assert run("decimate", "nan.npy", 2, "-o", "half.npy").exit_code == 0
+    assert np.isnan(np.load("half.npy")).sum() == 1
+    result = run("synth", "nan.npy", "-o", "made")
+    assert result.exit_code == 0
+    assert "counts as clipped" in result.output
+    assert run("synth", "nan.npy", "-o", "floats", "--bits", 0).exit_code == 0
+
+
+@pytest.mark.parametrize("option", [("--noise", "inf"), ("--start", "nan"), ("--stop", "inf"), ("--start", "1e9")])
+def test_synth_refuses_strange_numbers(folder, option):
+    result = run("synth", "second.npy", "-o", "made", *option)
+    assert result.exit_code in (2, 3)
+    assert "unexpected" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["estimate", "flat.npy", "flat.npy", "-m", "window", "--align", "off", "-o", "out"], "too little texture"),
+        (["estimate", "second.npy", "second.npy", "-m", "paper", "-o", "out"], "neither image is the sharper"),
+        (["evaluate", "second.npy", "second.npy"], "neither image is the sharper"),
+    ],
+)
+def test_no_answer_anywhere_is_an_error_that_says_why(folder, arguments, why):
+    result = run(*arguments)
+    assert result.exit_code == 3
+    assert why in " ".join(result.output.split())
+    assert not os.path.exists("out/blur_map.npz")

@@ -1,0 +1,142 @@
+"""Streams that are closed, full or narrow, and names that look like markup: the work is done, and told if it can be."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+from relblur import synth
+from relblur.cli import console
+
+CAMERA = "focus_first_m = 1\nfocus_second_m = 2\ncoc_constant_px_m = 20\n"
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    (tmp_path / "cam.toml").write_text(CAMERA)
+    np.save(tmp_path / "image.npy", np.random.default_rng(0).random((16, 20)))
+    return tmp_path
+
+
+def relblur(folder: Path, words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run the program through a shell, which can close streams."""
+    command = f'"{sys.executable}" -m relblur {words}'
+    env = {**os.environ, "COLUMNS": "200", **environment}
+    return subprocess.run(
+        command, shell=True, cwd=folder, env=env, capture_output=True, text=True, errors="surrogateescape", check=False
+    )
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="a POSIX shell")
+
+
+@posix
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("camera cam.toml -o made.json >&-", "the result cannot be printed: the stream is closed"),
+        ("decimate image.npy 2 -o made.json.npy >/dev/full", "the result cannot be printed: No space left on device"),
+        ("--help >/dev/full", "the output cannot be printed: No space left on device"),
+        ("--version >&-", "the output cannot be printed: the stream is closed"),
+    ],
+)
+def test_a_result_that_cannot_be_printed_is_one_line_and_exit_code_3(folder, words, reason):
+    done = relblur(folder, words)
+    assert done.returncode == 3
+    told = [line for line in done.stderr.splitlines() if line.startswith("relblur: ")]
+    assert len(told) == 1
+    assert reason in told[0]
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    if "-o" in words:
+        assert list(folder.glob("made.json*"))  # the work is done
+
+
+@posix
+def test_without_stderr_and_stdin_the_work_is_done_all_the_same(folder):
+    done = relblur(folder, "camera cam.toml -o made.json <&- 2>&-")
+    assert done.returncode == 0
+    assert "distance, m" in done.stdout
+    assert "camera file" not in done.stdout  # what belongs to stderr does not go there instead
+    assert (folder / "made.json").read_text().startswith("{")
+    assert relblur(folder, "camera --nonsense 2>&-").returncode == 2
+    assert relblur(folder, "camera missing.toml 2>/dev/full").returncode == 3
+
+
+@posix
+def test_a_file_never_gets_the_number_of_a_closed_stream(folder):
+    """What a library writes to stdout would go into the result."""
+    done = relblur(folder, "decimate image.npy 2 -o made.npy <&- >&- 2>&-")
+    assert done.returncode == 3
+    assert np.load(folder / "made.npy").shape == (8, 10)
+
+
+@posix
+def test_a_reader_that_leaves_is_no_error_to_speak_of(folder):
+    done = relblur(folder, "camera cam.toml | true")
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names of any bytes")
+@pytest.mark.parametrize(
+    ("command", "environment"),
+    [
+        ("evaluate NAME other.npy -m window --decimate 1", {"PYTHONIOENCODING": "ascii:strict"}),
+        ("decimate NAME 2 -o NAME.npy", {"LC_ALL": "C", "PYTHONUTF8": "0"}),
+        ("decimate NAME 2 -o NAME.npy", {"PYTHONIOENCODING": "utf-8:strict"}),
+    ],
+    ids=["ascii", "C", "utf-8"],
+)
+def test_names_that_cannot_be_encoded_are_written_out(folder, command, environment):
+    name = os.fsdecode(b"n\xff[bold]\xc3\xbc.npy")
+    (folder / "image.npy").rename(folder / name)
+    np.save(folder / "other.npy", synth.blur_with_map(np.load(folder / name), 1.5))
+    done = relblur(folder, command.replace("NAME", f"'{name}'"), **environment)
+    assert done.returncode == 0, done.stderr
+    assert "n\\udcff[bold]" in done.stdout
+
+
+def test_brackets_and_control_characters_in_a_table_are_shown(capsys):
+    console.print_table("a[/b] [bold]c :smile:", ("[red]x", ""), [("[/]", "\x1b[2J\udcff")])
+    told = capsys.readouterr().out
+    for each in ("a[/b] [bold]c :smile:", "[red]x", "[/]", "\\x1b[2J\\udcff"):
+        assert each in told
+
+
+def test_what_is_said_does_not_steer_the_terminal(capsys):
+    console.say("a\x1b[31mb\x07 ü \u202e")
+    assert capsys.readouterr().err == "a\\x1b[31mb\\x07 ü \\u202e\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        PermissionError(errno.EACCES, "Permission denied", "out"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.ENAMETOOLONG, "File name too long", "x" * 300),
+    ],
+)
+def test_an_error_of_the_system_is_bad_data_not_unexpected(error, capsys):
+    @console.one_line_errors
+    def command() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as caught:
+        command()
+    assert caught.value.exit_code == 3
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert error.strerror in told
+    assert "unexpected" not in told
+
+
+def test_a_width_of_no_pixels_is_refused(folder):
+    done = relblur(folder, "camera -f 35 -N 2 --focus 1,2 --sensor-width 36 --image-width 0")
+    assert (done.returncode, done.stderr) == (3, "relblur: --image-width must be finite and > 0 px, got 0\n")

@@ -1,0 +1,358 @@
+"""Files and folders appear whole or not at all: killed anywhere, by threads, by two runs, under hostile names."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from relblur import BlurMap, load
+from relblur.base.errors import FileError, OutputExistsError
+from relblur.files.locking import holding, mark
+from relblur.files.made_from import read_signature, sign
+from relblur.files.replacing import HIDDEN, replacing
+from relblur.files.staging import WORK, entered, filling, move_folder_in, placing, staging
+from relblur.files.targets import refuse_inputs, refuse_to_replace
+from relblur.report.batch import Job, run_batch
+
+#: A disk takes ten times as long.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+STAGE = f"{HIDDEN}-0123456789abcdef"
+
+
+def _hidden(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+def _map(value: float) -> BlurMap:
+    ones = np.ones((24, 30))
+    return BlurMap(ones * value, ones, np.zeros((24, 30), np.uint8), np.ones((24, 30), np.int8))
+
+
+@pytest.mark.parametrize("force", ["fresh", "force"])
+@pytest.mark.parametrize(("scenario", "moments"), [("file", 5), ("files", 39), ("batch", 65)])
+def test_killed_before_any_change_to_the_disk(scenario, moments, force):
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        program = Path(__file__).with_name("kill_points.py")
+        command = [sys.executable, str(program), scenario, force, folder]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    count, *wrong = done.stdout.split("\n")
+    assert int(count.split()[0]) >= moments
+    assert not [line for line in wrong if line]
+
+
+def test_threads_that_save_to_one_name_never_leave_half_a_file(tmp_path):
+    path = tmp_path / "same.npz"
+    maps = [_map(value) for value in range(4)]
+    failed = []
+
+    def save(blur_map):
+        for _ in range(25):
+            try:
+                blur_map.save(path)
+                assert load(path).variance_difference[0, 0] in range(4)
+            except Exception as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=save, args=(each,)) for each in maps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert os.listdir(tmp_path) == ["same.npz"]
+
+
+def test_a_file_has_the_permissions_that_the_user_asked_for(tmp_path):
+    before = os.umask(0o027)
+    try:
+        _map(1).save(tmp_path / "a.npz")
+        with filling(tmp_path / "out") as new:
+            _map(1).save(new / "b.npz")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.npz").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "out" / "b.npz").stat().st_mode) == 0o640
+
+
+def test_a_link_is_replaced_and_not_written_through(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "x.npz").symlink_to("precious")
+    _map(1).save(tmp_path / "x.npz")
+    assert not (tmp_path / "x.npz").is_symlink()
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize("bytes_", [244, 255])
+def test_names_as_long_as_the_system_allows(tmp_path, bytes_):
+    path = tmp_path / ("x" * (bytes_ - 4) + ".npz")
+    _map(2).save(path)
+    with placing(path, force=True) as file:
+        _map(3).save(file)
+    assert load(path).variance_difference[0, 0] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("x" * 256, "too long"),
+        ("a\0b", "null"),
+        ("pipe.npz", "pipe or a dev"),
+        ("none/x.npz", "no folder"),
+        (".", "folder"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line_and_stays_as_it_is(tmp_path, name, why):
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(FileError, match=why), replacing(f"{tmp_path}/{name}"):
+        pass
+    with pytest.raises(FileError, match=why), placing(Path(f"{tmp_path}/{name}"), force=True):
+        pass
+    assert stat.S_ISFIFO((tmp_path / "pipe.npz").stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe.npz"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143), OSError(28, "No space left on device")])
+def test_an_error_while_files_are_made_leaves_nothing_not_even_the_folder(tmp_path, error):
+    def fill():
+        with filling(tmp_path / "a" / "b") as new:
+            (new / "x").write_text("half")
+            raise error
+
+    with pytest.raises((type(error), FileError)):
+        fill()
+    assert not os.listdir(tmp_path)
+
+
+def test_force_is_looked_at_when_the_files_move_in(tmp_path):
+    def fill():
+        with filling(tmp_path) as new:
+            (new / "x").write_text("ours")
+            (tmp_path / "x").write_text("theirs")  # another run was quicker
+
+    with pytest.raises(OutputExistsError, match="x would be replaced"):
+        fill()
+    assert (tmp_path / "x").read_text() == "theirs"
+    with filling(tmp_path, force=True) as new:
+        (new / "x").write_text("ours")
+    assert (tmp_path / "x").read_text() == "ours"
+    assert not _hidden(tmp_path)
+
+
+def test_only_one_run_at_a_time(tmp_path):
+    with (
+        entered(tmp_path),
+        pytest.raises(FileError, match=rf"another relblur \(process {os.getpid()} on "),
+        entered(tmp_path, wait_s=0.05),
+    ):
+        pass
+    assert not _hidden(tmp_path)
+    held, enough = threading.Event(), threading.Event()
+
+    def hold():
+        with holding(tmp_path, 0):
+            held.set()
+            enough.wait(0.3)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    with entered(tmp_path, wait_s=20):  # waits
+        assert not enough.is_set()
+    thread.join()
+
+
+def test_a_lock_that_is_not_ours_is_not_touched(tmp_path):
+    (tmp_path / ".relblur.lock").write_text("my diary")
+    with pytest.raises(FileError, match="not from relblur"), entered(tmp_path):
+        pass
+    assert (tmp_path / ".relblur.lock").read_text() == "my diary"
+
+
+def _stage(folder: Path, owner: bytes | None, content: str = "x") -> Path:
+    home = folder / STAGE
+    (home / "new").mkdir(parents=True)
+    (home / "new" / "thing").write_text(content)
+    if owner is not None:
+        (home / "owner.json").write_bytes(owner)
+    return home
+
+
+def _elsewhere() -> bytes:
+    return json.dumps({**json.loads(mark(WORK)), "host": "another", "boot": "another"}).encode()
+
+
+@pytest.mark.parametrize("owner", [None, b"", b"[]", b"not ours", mark("lock"), _elsewhere()])
+def test_what_does_not_carry_our_mark_or_is_from_another_machine_is_left_alone(tmp_path, owner):
+    home = _stage(tmp_path, owner)
+    with entered(tmp_path):
+        pass
+    assert (home / "new" / "thing").read_text() == "x"
+
+
+def test_remains_of_the_dead_are_cleared_and_work_of_the_living_is_not(tmp_path):
+    _stage(tmp_path, mark(WORK))
+    (tmp_path / ".photos.2019.part").mkdir()
+    with staging(tmp_path) as new:
+        (new / "x").write_text("x")
+        with entered(tmp_path):
+            pass
+        assert (new / "x").exists()
+        assert not (tmp_path / STAGE).exists()
+    assert _hidden(tmp_path) == [".photos.2019.part"]
+
+
+@pytest.mark.parametrize(
+    "plan", ['{"files": {"../victim": null}}', '{"folder": "..", "before": null}', "[]", '{"files": 1}']
+)
+def test_a_forged_journal_leads_nowhere(tmp_path, plan):
+    out = tmp_path / "out"
+    home = _stage(out, mark(WORK))
+    (home / "journal.json").write_text(plan)
+    (tmp_path / "victim").write_text("mine")
+    with entered(out):
+        pass
+    assert (tmp_path / "victim").read_text() == "mine"
+    assert os.listdir(tmp_path) == ["out", "victim"] or os.listdir(tmp_path) == ["victim", "out"]
+
+
+def _signed(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "result").write_text("old")
+    sign(folder, {})
+    return folder
+
+
+def _replace_folder(folder: Path) -> None:
+    with staging(folder) as new:
+        _signed(new / "p")
+        move_folder_in(new, "p", force=True)
+
+
+def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, monkeypatch):
+    """A file that somebody puts in at the last moment is put back with its folder."""
+    target = _signed(tmp_path / "p")
+    real = os.rename
+
+    def rename(source, destination, **kwargs):
+        if Path(source) == target:
+            (target / "thesis.txt").write_text("mine")
+        return real(source, destination, **kwargs)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(OutputExistsError, match=r"thesis\.txt, not made by relblur"):
+        _replace_folder(tmp_path)
+    assert sorted(os.listdir(target)) == ["made_from.json", "result", "thesis.txt"]
+    assert os.listdir(tmp_path) == ["p"]
+
+
+def test_a_move_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
+    target = _signed(tmp_path / "p")
+    real = os.rename
+
+    def rename(source, destination, **kwargs):
+        if "new" in Path(source).parts:
+            raise OSError(28, "No space left on device")
+        return real(source, destination, **kwargs)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(FileError, match="No space left"):
+        _replace_folder(tmp_path)
+    assert read_signature(target) is not None
+    assert os.listdir(tmp_path) == ["p"]
+
+
+def test_an_output_is_never_an_input_nor_another_output(tmp_path):
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "link").symlink_to("a")
+    refuse_inputs((tmp_path / "b", None), (tmp_path / "a", None))
+    for one, two in (("a", "a"), ("link", "a"), ("x/../a", "a"), ("b", "b")):
+        with pytest.raises(OutputExistsError, match="read by this command and would be replaced"):
+            refuse_inputs((tmp_path / one,), (tmp_path / two,))
+    with pytest.raises(OutputExistsError, match="already an output"):
+        refuse_inputs((tmp_path / "c", tmp_path / "." / "c"), ())
+
+
+def test_a_dangling_link_counts_as_something_that_is_there(tmp_path):
+    (tmp_path / "x").symlink_to("nowhere")
+    with pytest.raises(OutputExistsError, match="x would be replaced"):
+        refuse_to_replace(tmp_path, ("x",), force=False)
+
+
+HOSTILE = st.one_of(
+    st.text(
+        st.sampled_from(["/", "\\", ".", "\0", "~", "a", "-", " ", "\n", "é", "\udc80", "*", "[", "$"]),
+        max_size=8,
+    ),
+    st.sampled_from(["batch.json", "BATCH.JSON", ".relblur.lock", STAGE, "precious", "../precious", "/", "x" * 256]),
+    st.text(max_size=12),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(name=HOSTILE, force=st.booleans())
+@example(name="..", force=True)
+@example(name=".", force=True)
+@example(name="precious", force=True)
+@example(name="link", force=True)
+def test_no_name_of_a_pair_reaches_what_relblur_did_not_make(name, force):
+    top = Path(tempfile.mkdtemp(dir=MEMORY))
+    try:
+        out = top / "out"
+        for folder in (top / "precious", out / "precious"):
+            folder.mkdir(parents=True)
+            (folder / "thesis.txt").write_text("mine")
+        (out / "link").symlink_to(top / "precious")
+        (top / "image").write_text("x")
+
+        def work(_first, _second, folder):
+            (folder / "result").write_text("x")
+
+        try:
+            usable = len(os.fsencode(name)) <= 255
+        except UnicodeEncodeError:
+            usable = False
+        (outcome,) = run_batch([Job(name, top / "image", top / "image")], out, {}, work, force=force)
+        assert sorted(os.listdir(top)) == ["image", "out", "precious"]
+        assert all((folder / "thesis.txt").read_text() == "mine" for folder in (top / "precious", out / "precious"))
+        there = set(os.listdir(out)) - {"batch.json", "precious", "link"}
+        if outcome.state == "done":
+            assert usable
+            assert there == {name}
+            assert sorted(os.listdir(out / name)) == ["made_from.json", "result"]
+        else:
+            assert not there
+            assert "--force" not in outcome.error
+            assert "unexpected" not in outcome.error
+            assert "\n" not in outcome.error
+    finally:
+        shutil.rmtree(top)
+
+
+def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, monkeypatch):
+    seen = []
+    for name in ("fsync", "replace", "rename", "link"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, real=real, name=name, **k: (seen.append(name), real(*a, **k))[1])
+    with replacing(tmp_path / "x") as stream:
+        stream.write(b"x")
+    assert seen == ["fsync", "replace", "fsync"]
+    seen.clear()
+    with filling(tmp_path / "out") as new:
+        for name in ("x", "y"):
+            (new / name).write_text("x")
+    first = seen.index("link")
+    assert seen[:first].count("fsync") >= 5  # two files, their folder, the journal, its folder
+    assert "fsync" in seen[first:]
