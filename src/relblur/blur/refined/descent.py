@@ -69,7 +69,7 @@ def descend(likelihood: Likelihood, coordinate: Coordinate, progress: Callable[[
     log_mu = strength.initial(shape, coordinate.first_stiffness)
     for iteration in range(ITERATIONS):
         s, scale = loops.place(z, coordinate.is_sigma, axis)
-        likelihood.weigh_reach(s)
+        likelihood.weigh(s)
         evidence = likelihood.evidence(s, inflate=iteration > 0)
         w, g = coordinate.carry(evidence.w, evidence.g, z, loops)
         if iteration >= _FIRST_TEST:

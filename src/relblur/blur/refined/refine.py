@@ -24,6 +24,7 @@ from . import uncertainty
 from .descent import descend
 from .discrete import jumps
 from .engine import open_loops
+from .likelihood.coherence import SharedTexture
 from .likelihood.family import compare, is_better, other_family, usual_family
 from .likelihood.likelihood import Likelihood, best_fit, reach_of_blur
 from .likelihood.noise import GivenNoise, PairNoise, dithered_share, estimate_noise
@@ -247,4 +248,6 @@ def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loop
     if signed:  # either may be the blurrier one, the one that rounding flattens
         trust = np.minimum(trust, dithered_share(pair.first))
     residual_noise = noise.on(stack, task.relative_variance)
-    return Likelihood(stack, residual_noise, best, bounds, trust, reach_of_blur(pair.distance), loops), family
+    shared = None if noise.is_arithmetic else SharedTexture(*images, loops.team)
+    reach = reach_of_blur(pair.distance)
+    return Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared), family

@@ -8,8 +8,8 @@ along rows and columns through every pixel, the sequence of levels that minimise
 with the saturating cost ``C = x / (1 + x / 8)``, ``x = e^2 / 2v``.  The sign of ``s`` is one of the things it decides.
 
 Noise changes from level to level too.  So the costs are put together again from their steps ``C_k+1 - C_k``, each times
-the share of the change ``e_k+1 - e_k`` around that is texture: where the sharper image shows noise only, levels differ,
-but the difference says nothing about blur.  Fine levels tell noise, coarse ones what is under it.
+the share of the change ``e_k+1 - e_k`` around that both images show (:mod:`..likelihood.coherence`): where the sharper
+image shows noise only, levels differ, but the difference says nothing about blur.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ..averages import block_means, box_any
 from ..likelihood.likelihood import Likelihood
 from ..loops import Loops
 from ..team import ThreadTeam
+from .silent import certainty, fill_smoothly
 
 Array = NDArray[np.float32]
 
@@ -41,16 +42,20 @@ COARSE = 1 / 255
 
 
 def label(likelihood: Likelihood) -> Array:
-    """Return a first map ``s``: at each pixel the level of least aggregated cost, and a share of the next."""
-    loops = likelihood.loops
-    total = _aggregate(data_cost(likelihood), loops, DEARER if likelihood.noise.noisy else 1.0)
+    """Return a first map ``s``: at each pixel the level of least aggregated cost, and a share of the next.
+
+    Where the data say nothing, paths would carry what is beyond them straight across: there it is filled smoothly.
+    """
+    loops, stack = likelihood.loops, likelihood.stack
+    cost = data_cost(likelihood)
+    told = certainty(cost)
+    total = _aggregate(cost, loops, DEARER if likelihood.noise.noisy else 1.0)
     # Ties, as in a pair without texture, go to the smallest blur.
-    s_levels = likelihood.stack.s_levels
-    distance = np.abs(np.arange(len(s_levels)) - np.abs(s_levels).argmin())
+    distance = np.abs(np.arange(len(stack.s_levels)) - np.abs(stack.s_levels).argmin())
     level = loops.sublevel(total, np.float32(1e-4) * distance.astype(np.float32))
-    level = level.repeat(CELL, axis=0).repeat(CELL, axis=1)
+    level = fill_smoothly(level, told).repeat(CELL, axis=0).repeat(CELL, axis=1)
     height, width = likelihood.weight.shape
-    return likelihood.stack.axis.s_of(np.ascontiguousarray(level[:height, :width]))
+    return stack.axis.s_of(np.ascontiguousarray(level[:height, :width]))
 
 
 def _aggregate(cost: Array, loops: Loops, dearer: float, price: float = 1.0) -> Array:
@@ -97,14 +102,26 @@ def data_cost(likelihood: Likelihood) -> Array:
     base = np.maximum(likelihood.misfit, np.float32(floor**2))
     weight = likelihood.weight * np.float32(stack.gain.independent)
     cost = likelihood.loops.label_cost(stack, weight, base, likelihood.noise.ratio)
-    noise = likelihood.noise_between_levels(CELL)
-    if noise is not None:
-        _count_texture_only(cost, likelihood, *noise)
+    shares = _shares(likelihood)
+    if shares is not None:
+        _count_shares(cost, shares, likelihood.loops.team)
     return cost
 
 
-def _count_texture_only(cost: Array, likelihood: Likelihood, between: NDArray[np.float64], relative: Array) -> None:
-    """Put the costs together again from their steps, each times the share of texture in it.
+def _shares(likelihood: Likelihood) -> Array | None:
+    """Return the shares of the steps between levels that count, (levels - 1, rows, cols); None if all count whole.
+
+    Where it is known what both images show, that decides; else the share that is not noise, if there is any.
+    """
+    shared, noise = likelihood.shared, likelihood.noise_between_levels(CELL)
+    if shared is not None:
+        s = likelihood.stack.s_levels
+        return np.stack([shared.of_step(low, high) for low, high in zip(s, s[1:], strict=False)])
+    return None if noise is None else _texture_shares(likelihood, *noise)
+
+
+def _texture_shares(likelihood: Likelihood, between: NDArray[np.float64], relative: Array) -> Array:
+    """Return the shares of texture in the steps.
 
     ``between`` is the variance that noise gives to ``e_k+1 - e_k``, on average, ``relative`` that of a cell over it.
     """
@@ -117,14 +134,19 @@ def _count_texture_only(cost: Array, likelihood: Likelihood, between: NDArray[np
         noise = relative * np.float32(between[k])
         share[k] = np.maximum(1 - noise / (mean + np.float32(1e-30)), 0)
 
-    share = np.empty((levels - 1, *cost.shape[1:]), np.float32)
+    share = np.empty((levels - 1, *relative.shape), np.float32)
     loops.team.each(weigh, range(levels - 1))
+    return share
+
+
+def _count_shares(cost: Array, share: Array, team: ThreadTeam) -> None:
+    """Put the costs together again from their steps, each times its share."""
 
     def join(rows: slice) -> None:
         before = cost[0, rows].copy()
-        for k in range(1, levels):
+        for k in range(1, len(cost)):
             here = cost[k, rows].copy()
             cost[k, rows] = cost[k - 1, rows] + share[k - 1, rows] * (here - before)
             before = here
 
-    loops.team.share_rows(join, cost.shape[1], cost.size)
+    team.share_rows(join, cost.shape[1], cost.size)

@@ -5,13 +5,14 @@ pixel is a robust function of ``y = e^2 / v``.  Its Gauss-Newton expansion is
 
     information  w = rho D^2 / v            score  g = rho e D / v            rho = 1 / (1 + y / 25)
 
-(``rho`` is Cauchy's weight at five standard deviations: a dead pixel is an outlier, not evidence).  Three corrections:
+(``rho`` is Cauchy's weight at five standard deviations: a dead pixel is an outlier, not evidence).  Four corrections:
 
 * *errors in variables*: the noise of the sharper image is in ``e`` and in ``D``, and ``e D`` would favour blur because
   blur averages noise.  ``D - e mean(e D) / v``, with the mean that noise alone gives, is independent of ``e``: it takes
   the place of ``D``.  Part of its square is noise too, hence it is shrunk by ``alpha = 1 - noise / mean(D^2)``.
 * *misfit*: ``v`` is the larger of the sensor's variance and the local mean of ``e^2``.  Real residuals are mostly the
   model's error (lens, occlusion), which varies over the image.
+* *shared texture*: only detail that both images show is evidence (:mod:`coherence`).
 * *inflation*: model error is correlated, so neighbouring pixels repeat each other.  The sandwich ratio
   ``mean (sum g)^2 / mean sum w`` over small windows is 1 for independent residuals; ``w`` and ``g`` are divided by it.
 """
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 
 from ..averages import box
 from ..loops import Loops
+from .coherence import SharedTexture
 from .noise import ResidualNoise
 from .stack import ResidualStack
 
@@ -64,6 +66,8 @@ class Likelihood:
     weight_at : callable, optional
         Returns for a map ``s`` the weight of every pixel, less than 1 where what its blur reaches must not be used.
     loops : Loops
+    shared : SharedTexture, optional
+        What both images show; all of it counts without.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class Likelihood:
         trust: Array,
         weight_at: Callable[[Array], Array] | None,
         loops: Loops,
+        shared: SharedTexture | None = None,
     ) -> None:
         self.stack = stack
         self.noise = noise
@@ -89,13 +94,17 @@ class Likelihood:
         self._inflation = np.ones_like(best)
         self._trust = trust
         self._weight_at = weight_at
+        self.shared = shared
         self.weight: Array = np.ones_like(best)
-        self.weigh_reach(np.zeros_like(best))
+        self._share: Array = np.ones_like(best)
+        self.weigh(np.zeros_like(best))
 
-    def weigh_reach(self, s: Array) -> None:
-        """Set the weight of every pixel to that of what its blur reaches."""
+    def weigh(self, s: Array) -> None:
+        """Set the weight of every pixel at a map ``s``: what its blur reaches, and what both images show of it."""
         if self._weight_at is not None:
             self.weight = self._weight_at(s)
+        if self.shared is not None:
+            self._share = self.shared.at(s)
 
     def clip(self, s: Array) -> Array:
         """Keep ``s`` inside the levels (and where a sampled kernel is one, off the delta)."""
@@ -118,7 +127,9 @@ class Likelihood:
 
     def evidence(self, s: Array, inflate: bool) -> Evidence:
         """Return information and score at a map ``s``."""
-        w, g, power = self.loops.evidence(self.stack, self.noise, s, self.misfit, self.weight, self._trust)
+        w, g, power = self.loops.evidence(
+            self.stack, self.noise, s, self.misfit, self.weight, self._trust * self._share
+        )
         if inflate:
             self._inflation = self._deflate(w, g)
         return Evidence(w, g, power)
@@ -139,7 +150,7 @@ class Likelihood:
 
     def cost(self, s: Array, variance: Array) -> Array:
         """Return the robust negative log-likelihood of each pixel at ``s``, saturating at 20."""
-        return self.loops.cost(self.stack, s, self.weight, variance, self._inflation)
+        return self.loops.cost(self.stack, s, self.weight * self._share, variance, self._inflation)
 
     def refit_misfit(self, s: Array, evidence: Evidence, w: Array, variance: Array) -> None:
         """Set the misfit to the local mean of ``e^2``, leave-one-out.

@@ -69,6 +69,11 @@ class PairNoise:
     sensor: tuple[float, float]
     rounding: tuple[float, float]
 
+    @property
+    def is_arithmetic(self) -> bool:
+        """Whether there is no more than computing leaves: then every difference between the images tells of blur."""
+        return max(self.sensor) == 0 and max(self.rounding) <= ROUNDING
+
     def tables(self, stack: ResidualStack) -> NoiseTables:
         """Return what the noise does to the residuals of a stack."""
         gain, positive = stack.gain, stack.s_levels >= 0

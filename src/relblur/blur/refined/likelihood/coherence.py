@@ -1,0 +1,122 @@
+"""How much of their texture the two images share, band by band: only that is evidence of blur.
+
+In a plain area the two images hold noise of their own, compression residue, slow shading.  Residuals change from one
+candidate blur to the next there too, by chance or by an error in the assumed noise, and summed over a wall any small
+preference becomes a certainty.  What tells texture from all this, whatever the level and the spectrum of the noise of
+either image, is that both images show it.  In a band of frequencies, over a window of ``n`` independent samples, with
+the energies ``S11``, ``S22`` and the common energy ``S12``,
+
+    coherence  r = S12 / sqrt(S11 S22)          share  = (r - r0) / (1 - r0), 0 to 1          r0 = 3 / sqrt(n)
+
+``r`` is 1 for one texture seen through two blurs and scatters by ``1 / sqrt(n)`` around 0 for independent noise.  The
+share does not ask for a noise level, nor for the order or the scale of the images.
+
+Residuals at ``s`` and at ``s + ds`` differ by the sharper image's detail around the frequency ``sqrt(2 / s)``, the
+difference of Gaussians of these variances: so the bands are differences of Gaussians, and a step from level to level
+counts as much as its band is shared.  Detail that only the sharper image has, because blur has removed it from the other,
+is not shared: it cannot be told from noise.  Coarser bands speak for such places.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ..averages import block_means
+from ..team import SERIAL, ThreadTeam
+from .stack import blur
+
+__all__ = ["CELL", "SharedTexture"]
+
+Array = NDArray[np.float32]
+
+#: Side of the cells on which shares are kept, px: that of the cells that are labelled.
+CELL = 2
+#: Variances in px^2 between which the bands lie: octaves of ``s``, from the finest detail to the largest usual blur.
+_VARIANCES = (0.0, 0.35, 0.7, 1.4, 2.8, 5.6, 11.2, 25.0)
+#: Deviation of the Gaussian window in px: at least, and in deviations of the band's narrower Gaussian.
+_LEAST_WINDOW, _WINDOW = 4.0, 3.0
+#: Independent samples per squared deviation of the window: at most, and for a band from the variance 1 on
+#: (counted on white noise; they fall as one over the variance).
+_MOST_SAMPLES, _SAMPLES = 9.0, 4.0
+#: Coherence of noise that is taken for chance, in standard deviations.
+_CHANCE = 3.0
+#: The window's share counts where at least this part of its mean common energy is, in a window of a third of its width:
+#: beside an outline it is the texture's, not the wall's.
+_ENERGY_HERE, _HERE = 0.25, 1 / 3
+#: Both signs of ``s`` share a band around zero; its centre is the middle of the finest.
+_CENTRES = np.array([_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in zip(_VARIANCES[1:], _VARIANCES[2:], strict=False))])
+
+
+class SharedTexture:
+    """Shares of the texture of two (channels, H, W) images that both show, on cells of 2 x 2 pixels."""
+
+    def __init__(self, first: Array, second: Array, team: ThreadTeam = SERIAL) -> None:
+        self._shape = (first.shape[1], first.shape[2])
+        bands: list[list[Array]] = [[], []]
+
+        def split(side: int) -> None:
+            bands[side] = [np.stack(planes) for planes in zip(*map(_bands, (first, second)[side]), strict=True)]
+
+        team.each(split, range(2))
+        #: (bands, rows, cols)
+        self.shares: Array = np.empty((len(_CENTRES), *(-(-n // CELL) for n in self._shape)), np.float32)
+
+        def compare(band: int) -> None:
+            self.shares[band] = _share(bands[0][band], bands[1][band], _VARIANCES[band])
+
+        team.each(compare, range(len(_CENTRES)))
+
+    def of_step(self, low: float, high: float) -> Array:
+        """Return on the cells the share of what changes from a level ``s`` to the next."""
+        band = float(_band_of(np.float64(low + high) / 2))
+        base = min(int(band), len(_CENTRES) - 2)
+        return np.asarray(self.shares[base] + np.float32(band - base) * (self.shares[base + 1] - self.shares[base]))
+
+    def at(self, s: Array) -> Array:
+        """Return at every pixel the share of what tells a map ``s`` from maps like it."""
+        band = _band_of(block_means(s, CELL)).astype(np.float32)
+        base = np.minimum(band.astype(np.intp), len(_CENTRES) - 2)[None]
+        below = np.take_along_axis(self.shares, base, 0)[0]
+        above = np.take_along_axis(self.shares, base + 1, 0)[0]
+        return self._on_pixels(below + (band - base[0]) * (above - below))
+
+    def _on_pixels(self, cells: Array) -> Array:
+        rows, cols = cells.shape
+        fine = cv2.resize(cells, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)
+        return np.ascontiguousarray(fine[: self._shape[0], : self._shape[1]], np.float32)
+
+
+def _band_of(s: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Return the fractional band that changes most with ``s``."""
+    return np.interp(np.log(np.maximum(np.abs(s), 1e-6)), np.log(_CENTRES), np.arange(len(_CENTRES)))
+
+
+def _bands(plane: Array) -> list[Array]:
+    """Return the differences of Gaussians of an image.
+
+    It is continued beyond its border as a slope goes on: a mirrored slope would have a kink there, in both images.
+    """
+    margin = int(np.ceil(5 * np.sqrt(_VARIANCES[-1])))
+    wide = np.pad(plane, margin, mode="reflect", reflect_type="odd") if min(plane.shape) > 1 else np.pad(plane, margin, "edge")
+    inner = slice(margin, -margin), slice(margin, -margin)
+    levels = [wide[inner]] + [blur(wide, variance, "band_limited")[inner] for variance in _VARIANCES[1:]]
+    return [fine - coarse for fine, coarse in zip(levels, levels[1:], strict=False)]
+
+
+def _share(one: Array, two: Array, variance: float) -> Array:
+    """Return the share of (channels, H, W) bands from a variance on that both show."""
+    width = max(_LEAST_WINDOW, _WINDOW * float(np.sqrt(variance)))
+    samples = width**2 * min(_MOST_SAMPLES, _SAMPLES / max(variance, 1e-6))
+    chance = np.float32(_CHANCE / np.sqrt(samples))
+    energies = [block_means(np.einsum("chw,chw->hw", a, b), CELL) for a, b in ((one, one), (two, two), (one, two))]
+    first, second, common = (_around(energy, width) for energy in energies)
+    tiny = np.float32(1e-30)
+    coherence = common / np.sqrt(np.maximum(first, tiny) * np.maximum(second, tiny))
+    here = _around(energies[2], _HERE * width) / np.maximum(np.float32(_ENERGY_HERE) * common, tiny)
+    return np.asarray(np.clip((coherence - chance) / (1 - chance), 0, 1) * np.clip(here, 0, 1), np.float32)
+
+
+def _around(energy: Array, width: float) -> Array:
+    return np.asarray(cv2.GaussianBlur(energy, (0, 0), width / CELL, borderType=cv2.BORDER_REFLECT))
