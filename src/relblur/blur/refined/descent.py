@@ -17,7 +17,7 @@ from . import uncertainty
 from .discrete import labels
 from .discrete.propagate import follow_majority, propagate
 from .likelihood.likelihood import Evidence, Likelihood
-from .prior import prior, strength
+from .prior import strength
 from .prior.coordinate import Coordinate
 from .prior.slope import SlopeField
 
@@ -98,8 +98,7 @@ def descend(likelihood: Likelihood, coordinate: Coordinate, progress: Callable[[
     s, scale = loops.place(z, coordinate.is_sigma, axis)
     evidence = likelihood.evidence(s, inflate=True)
     w, _ = coordinate.carry(evidence.w, evidence.g, z, loops)
-    variance = loops.posterior_variance(w, mu, prior.count_lines(edges))
-    stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, scale, w, variance, mu, edges)
+    stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, scale, w, mu, edges, limits)
     steps = {"start": start, "mu": mu, "information": evidence.w, "misfit": likelihood.misfit}
     return Descent(s, stderr, evidence, iteration + 1, steps)
 

@@ -2,25 +2,31 @@
 
     stderr^2 = 1.2 / (w + 1 / variance)              what the pixel and the best window around it leave open
              + 1.5 mean_31 (s - s_before)^2          what the solver still moved since the prior's stiffness settled
-             + J d                                   what a jump unseen in a flat area may hide
-             + (d^2 / 8)^2 / mu                      what a curvature unseen there may add up to
+             + V(d)                                  how much the map changes over the distance to what is known
+             + J / 4                                 a jump is there, its place is known to some pixels
              + (2e-5)^2 (s^2 + C^2)                  the interpolation between levels
 
-``variance`` is the posterior variance of the prior on the pixel's side of jumps (``Loops.posterior_variance``).
-``l`` is the side of the smallest window that knows the blur at all (to 100 %), ``d = max(l - 32, 0)``, ``J`` the mean
-squared jump per pixel of the map itself, and ``1 / mu`` the variance of its curvature: a scene without jumps and bends
-is continued through its flat parts with confidence, another is not.
+Evidence counts for a pixel if it lies around it: of the four halves of a window the one with the least counts, twice.
+What an outline tells is about the outline: the wall beside it has nothing on its other side.
+``variance`` is ``min over l of 1 / (information of the window l) + l^2 / (256 mu)`` as in :mod:`.prior.prior`.
+``d`` is half the side of the smallest window that knows the blur at all (to 100 %), beyond the least, and
+``V(d) = mean (s(x + d) - s(x))^2`` over the pixels of the map that are known: the structure function.  A scene of one
+plane is continued through its plain parts with confidence, another is not; far from all evidence the standard error is
+the spread of the whole map.  ``J`` is the squared jump on a jump and falls off over 3 px beside it.
 """
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from ...filters.level_axis import relative_scale
 from .averages import box, box_any
 from .likelihood.likelihood import Evidence
-from .prior.prior import JUMP, WINDOWS, Edges
+from .prior.prior import JUMP, WINDOWS, Edges, window_sizes
+
+__all__ = ["filled", "local_texture", "standard_error"]
 
 Array = NDArray[np.float32]
 
@@ -28,9 +34,19 @@ Array = NDArray[np.float32]
 _OPEN = np.float32(1.2)
 _MOVED = np.float32(1.5)
 _INTERPOLATION = np.float32(2e-5**2)
+#: Side of a window in px that leaves nothing to be continued: it is the usual one of the local methods.
+_NEAR = 9.0
+#: Distances in px over which the change of the map is measured, as far as the image reaches.
+_LAGS = (4, 8, 16, 32, 64, 128)
+#: Pairs of pixels below which it cannot be measured.
+_ENOUGH = 100
+#: How far from its place a jump may be, px: a deviation; and how likely a pixel at a jump is on the other side of it.
+_JUMP_PLACE, _OTHER_SIDE = 3.0, 0.25
 
 
-def standard_error(z: Array, before: Array, scale: Array, w: Array, variance: Array, mu: Array, edges: Edges) -> Array:
+def standard_error(
+    z: Array, before: Array, scale: Array, w: Array, mu: Array, edges: Edges, limits: tuple[float, float]
+) -> Array:
     """Return the standard error of a map ``z``, in its unit.
 
     Parameters
@@ -41,13 +57,18 @@ def standard_error(z: Array, before: Array, scale: Array, w: Array, variance: Ar
         The change of ``z`` that goes with a relative change of blur by 1.
     w, mu : (H, W)
         Information of each pixel, and the prior's strength there.
+    limits : (float, float)
+        Range of ``z``.
     """
     scale2 = scale**2
+    around = {size: information_around(w, size) for size in window_sizes(w.shape)}
     moved = np.minimum(np.square(z - before), scale2 * np.float32(0.25))
-    beyond = np.maximum(knowing_window(w, scale2) - 32, 0)
-    hidden = np.float32(jump_power(edges)) * beyond
-    bent = np.minimum(np.square(beyond**2 / 8) / mu, scale2)
-    total = _OPEN / (w + 1 / variance) + _MOVED * box(moved, 31) + box(hidden + bent, 9)
+    side = knowing_window(around, scale2)
+    change = structure(z, side <= 2 * _NEAR, (limits[1] - limits[0]) ** 2 / 12)
+    distance = box(np.maximum(side - np.float32(_NEAR), 0) / 2, 9)
+    hidden = np.interp(distance, change[0], change[1]).astype(np.float32)
+    open_ = _OPEN / (w + 1 / best_window(around, mu))
+    total = open_ + _MOVED * box(moved, 31) + box(hidden, 9) + near_jumps(edges)
     # Running sums may leave a negative trace of a zero.
     return np.asarray(np.sqrt(np.maximum(total, 0) + _INTERPOLATION * scale2))
 
@@ -58,7 +79,7 @@ def filled(s: Array, evidence: Evidence, texture: tuple[Array, Array], window: i
     Either it leaves more than 100 % open, or no blur explains even half of what the blurrier image shows there (the two
     have nothing in common: noise, or another scene). ``texture`` is the local variance of the first and second image.
     """
-    open_ = box_any(evidence.w, window) * np.float32(window**2) * relative_scale(s) ** 2 < 1
+    open_ = information_around(evidence.w, window) * relative_scale(s) ** 2 < 1
     blurrier = np.where(s >= 0, texture[1], texture[0])
     return np.asarray(open_ | (box_any(evidence.power, window) > np.float32(0.5) * blurrier))
 
@@ -69,18 +90,77 @@ def local_texture(image: Array, window: int) -> Array:
     return np.asarray(np.mean(planes, axis=0))
 
 
-def knowing_window(w: Array, scale2: Array) -> Array:
-    """Return the side of the smallest window whose information determines the blur to 100 %."""
-    side = np.full_like(w, 2 * WINDOWS[-1])
-    for size in reversed(WINDOWS):
-        side = np.where(box_any(w, size) * np.float32(size * size) * scale2 >= 1, np.float32(size), side)
-    return np.asarray(side)
+def information_around(w: Array, size: int) -> Array:
+    """Return the information of a window, as if all of it had as much as the poorest of its four halves."""
+    height, width = w.shape
+    rows, cols = min(size, 2 * height - 1), min(size, 2 * width - 1)
+    half_rows, half_cols = (rows + 1) // 2, (cols + 1) // 2
+    least: Array | None = None
+    # Each half has the pixel itself on its inner border, where the anchor is.
+    halves = (
+        ((cols, half_rows), (cols // 2, 0)),
+        ((cols, half_rows), (cols // 2, half_rows - 1)),
+        ((half_cols, rows), (0, rows // 2)),
+        ((half_cols, rows), (half_cols - 1, rows // 2)),
+    )
+    for shape, anchor in halves:
+        mean = cv2.blur(w, shape, anchor=anchor, borderType=cv2.BORDER_REFLECT)
+        least = mean if least is None else np.minimum(least, mean, out=least)
+    return np.asarray(np.maximum(least, 0) * np.float32(size * size))
 
 
-def jump_power(edges: Edges) -> float:
-    """Return the mean over the edges of the squared step where it was judged a jump, px^4 per px."""
-    total = count = 0.0
-    for cut, step in ((edges.cut_right, edges.step_right), (edges.cut_down, edges.step_down)):
-        total += float(np.sum(np.square(step), where=cut < JUMP, dtype=np.float64))
-        count += step.size
-    return total / max(count, 1.0)
+def best_window(around: dict[int, Array], mu: Array) -> Array:
+    """Return the variance of what the best window says, in which the map wanders as the prior lets it."""
+    best = np.full_like(mu, np.inf)
+    for size, information in around.items():
+        variance = 1 / (information + np.float32(1e-6)) + np.float32(size * size / 256) / mu
+        np.minimum(best, variance, out=best)
+    return best
+
+
+def knowing_window(around: dict[int, Array], scale2: Array) -> Array:
+    """Return the side of the smallest window that determines the blur to 100 %, between sizes by its information."""
+    side = np.full_like(scale2, 2 * WINDOWS[-1])
+    larger, beyond = 2 * WINDOWS[-1], np.full_like(scale2, 4)
+    for size in sorted(around, reverse=True):
+        known = np.minimum(around[size] * scale2, np.float32(1e6))
+        # Information grows as some power of the side: where it passes 1 lies between the two sizes.
+        part = np.log(np.maximum(beyond, 1)) / np.maximum(np.log(np.maximum(beyond, 1) / np.maximum(known, 1e-6)), 1e-6)
+        between = larger * (size / larger) ** np.clip(part, 0, 1)
+        side = np.where(known >= 1, np.float32(size), np.where(beyond >= 1, between, side))
+        larger, beyond = size, known
+    return np.asarray(side, np.float32)
+
+
+def structure(z: Array, known: NDArray[np.bool_], unknown: float) -> tuple[list[float], list[float]]:
+    """Return distances, and the mean squared change of the map over them where it is known.
+
+    Beyond the last distance it is that between any two known places; if nothing is known, ``unknown``.
+    """
+    distances, changes = [0.0], [0.0]
+    for lag in _LAGS:
+        total = count = 0.0
+        for one, two in (((slice(lag, None),), (slice(-lag),)), ((slice(None), slice(lag, None)), (slice(None), slice(-lag)))):
+            both = known[one] & known[two]
+            total += float(np.sum(np.square(z[one] - z[two]), where=both, dtype=np.float64))
+            count += float(both.sum())
+        if count >= _ENOUGH:
+            distances.append(float(lag))
+            changes.append(max(total / count, changes[-1]))
+    spread = 2 * float(np.var(z[known], dtype=np.float64)) if known.sum() >= _ENOUGH else unknown
+    distances.append(2.0 * _LAGS[-1])
+    changes.append(max(spread, changes[-1]))
+    return distances, changes
+
+
+def near_jumps(edges: Edges) -> Array:
+    """Return the variance of pixels that may be on the other side of a jump."""
+    shape = (edges.cut_right.shape[0], edges.cut_down.shape[1])
+    jumps = np.zeros(shape, np.float32)
+    right = np.where(edges.cut_right < JUMP, np.square(edges.step_right), 0)
+    down = np.where(edges.cut_down < JUMP, np.square(edges.step_down), 0)
+    np.maximum(jumps[:, :-1], right, out=jumps[:, :-1])
+    np.maximum(jumps[:-1], down, out=jumps[:-1])
+    # A line of ones blurred by a Gaussian is 1 / (sqrt(2 pi) sigma) high.
+    gain = np.float32(_OTHER_SIDE * np.sqrt(2 * np.pi) * _JUMP_PLACE)
+    return np.asarray(cv2.GaussianBlur(jumps, (0, 0), _JUMP_PLACE, borderType=cv2.BORDER_REFLECT) * gain)
