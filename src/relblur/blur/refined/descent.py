@@ -8,7 +8,7 @@ between (``propagate``) change the basin.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,8 +97,9 @@ def descend(likelihood: Likelihood, coordinate: Coordinate, progress: Callable[[
             break
     s, scale = loops.place(z, coordinate.is_sigma, axis)
     evidence = likelihood.evidence(s, inflate=True)
-    w, _ = coordinate.carry(evidence.w, evidence.g, z, loops)
-    stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, scale, w, mu, edges, limits)
+    evidence = replace(evidence, w=likelihood.located(s, evidence.w))
+    own, _ = coordinate.carry(evidence.w, evidence.g, z, loops)
+    stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, scale, own, mu, edges, limits)
     steps = {"start": start, "mu": mu, "information": evidence.w, "misfit": likelihood.misfit}
     return Descent(s, stderr, evidence, iteration + 1, steps)
 

@@ -2,17 +2,16 @@
 
     stderr^2 = 1.2 / (w + 1 / variance)              what the pixel and the best window around it leave open
              + 1.5 mean_31 (s - s_before)^2          what the solver still moved since the prior's stiffness settled
-             + V(d)                                  how much the map changes over the distance to what is known
+             + V (1 - exp(-(d / 24)^2))              what a plain area may be that nothing is known of
              + J / 4                                 a jump is there, its place is known to some pixels
              + (2e-5)^2 (s^2 + C^2)                  the interpolation between levels
 
 Evidence counts for a pixel if it lies around it: of the four halves of a window the one with the least counts, twice.
 What an outline tells is about the outline: the wall beside it has nothing on its other side.
 ``variance`` is ``min over l of 1 / (information of the window l) + l^2 / (256 mu)`` as in :mod:`.prior.prior`.
-``d`` is half the side of the smallest window that knows the blur at all (to 100 %), beyond the least, and
-``V(d) = mean (s(x + d) - s(x))^2`` over the pixels of the map that are known: the structure function.  A scene of one
-plane is continued through its plain parts with confidence, another is not; far from all evidence the standard error is
-the spread of the whole map.  ``J`` is the squared jump on a jump and falls off over 3 px beside it.
+``d`` is half the side of the smallest window that knows the blur at all (to 100 %), beyond the least, and ``V`` the
+variance of a value of which nothing but the search limits is known: that is what is left far from all evidence.  ``J`` is
+the squared jump on a jump and falls off over 3 px beside it.
 """
 
 from __future__ import annotations
@@ -36,10 +35,11 @@ _MOVED = np.float32(1.5)
 _INTERPOLATION = np.float32(2e-5**2)
 #: Side of a window in px that leaves nothing to be continued: it is the usual one of the local methods.
 _NEAR = 9.0
-#: Distances in px over which the change of the map is measured, as far as the image reaches.
-_LAGS = (4, 8, 16, 32, 64, 128)
-#: Pairs of pixels below which it cannot be measured.
-_ENOUGH = 100
+#: Width in px of a plain area from which on it is likely to be something else than what is beside it: outlines belong
+#: to what is in front.
+_ANOTHER = 24.0
+#: Side of the square that makes a plain area, and twice the width of its rim, px.
+_RIM = 9
 #: How far from its place a jump may be, px: a deviation; and how likely a pixel at a jump is on the other side of it.
 _JUMP_PLACE, _OTHER_SIDE = 3.0, 0.25
 
@@ -63,11 +63,11 @@ def standard_error(
     scale2 = scale**2
     around = {size: information_around(w, size) for size in window_sizes(w.shape)}
     moved = np.minimum(np.square(z - before), scale2 * np.float32(0.25))
-    side = knowing_window(around, scale2)
-    change = structure(z, side <= 2 * _NEAR, (limits[1] - limits[0]) ** 2 / 12)
-    distance = box(np.maximum(side - np.float32(_NEAR), 0) / 2, 9)
-    hidden = np.interp(distance, change[0], change[1]).astype(np.float32)
-    open_ = _OPEN / (w + 1 / best_window(around, mu))
+    # The variance of a value between the limits of which nothing is known.
+    unknown = np.float32((limits[1] - limits[0]) ** 2 / 12)
+    distance = np.maximum(knowing_window(around, scale2) - np.float32(_NEAR), 0) / 2
+    hidden = unknown * (1 - np.exp(-np.square(distance / np.float32(_ANOTHER))))
+    open_ = np.minimum(_OPEN / (w + 1 / best_window(around, mu)), unknown)
     total = open_ + _MOVED * box(moved, 31) + box(hidden, 9) + near_jumps(edges)
     # Running sums may leave a negative trace of a zero.
     return np.asarray(np.sqrt(np.maximum(total, 0) + _INTERPOLATION * scale2))
@@ -81,7 +81,15 @@ def filled(s: Array, evidence: Evidence, texture: tuple[Array, Array], window: i
     """
     open_ = information_around(evidence.w, window) * relative_scale(s) ** 2 < 1
     blurrier = np.where(s >= 0, texture[1], texture[0])
-    return np.asarray(open_ | (box_any(evidence.power, window) > np.float32(0.5) * blurrier))
+    silent = open_ | (box_any(evidence.power, window) > np.float32(0.5) * blurrier)
+    return np.asarray(silent | _beside(silent))
+
+
+def _beside(silent: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the rims of plain areas: they may be seen through the blur of what is in front of them."""
+    square = np.ones((_RIM, _RIM), np.uint8)
+    areas = cv2.morphologyEx(silent.astype(np.uint8), cv2.MORPH_OPEN, square, borderType=cv2.BORDER_REFLECT)
+    return np.asarray(cv2.dilate(areas, square, borderType=cv2.BORDER_REFLECT) > 0)
 
 
 def local_texture(image: Array, window: int) -> Array:
@@ -130,27 +138,6 @@ def knowing_window(around: dict[int, Array], scale2: Array) -> Array:
         side = np.where(known >= 1, np.float32(size), np.where(beyond >= 1, between, side))
         larger, beyond = size, known
     return np.asarray(side, np.float32)
-
-
-def structure(z: Array, known: NDArray[np.bool_], unknown: float) -> tuple[list[float], list[float]]:
-    """Return distances, and the mean squared change of the map over them where it is known.
-
-    Beyond the last distance it is that between any two known places; if nothing is known, ``unknown``.
-    """
-    distances, changes = [0.0], [0.0]
-    for lag in _LAGS:
-        total = count = 0.0
-        for one, two in (((slice(lag, None),), (slice(-lag),)), ((slice(None), slice(lag, None)), (slice(None), slice(-lag)))):
-            both = known[one] & known[two]
-            total += float(np.sum(np.square(z[one] - z[two]), where=both, dtype=np.float64))
-            count += float(both.sum())
-        if count >= _ENOUGH:
-            distances.append(float(lag))
-            changes.append(max(total / count, changes[-1]))
-    spread = 2 * float(np.var(z[known], dtype=np.float64)) if known.sum() >= _ENOUGH else unknown
-    distances.append(2.0 * _LAGS[-1])
-    changes.append(max(spread, changes[-1]))
-    return distances, changes
 
 
 def near_jumps(edges: Edges) -> Array:

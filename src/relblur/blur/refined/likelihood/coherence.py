@@ -45,6 +45,9 @@ _CHANCE = 3.0
 #: The window's share counts where at least this part of its mean common energy is, in a window of a third of its width:
 #: beside an outline it is the texture's, not the wall's.
 _ENERGY_HERE, _HERE = 0.25, 1 / 3
+#: Sides in px of the squares in which an image's own detail is looked for and compared with the most around, and the part
+#: of that energy below which there is none.
+_DETAIL, _OUTLINE, _FAINT = 5, 19, 0.02
 #: Both signs of ``s`` share a band around zero; its centre is the middle of the finest.
 _CENTRES = np.array([_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in zip(_VARIANCES[1:], _VARIANCES[2:], strict=False))])
 
@@ -67,6 +70,7 @@ class SharedTexture:
             self.shares[band] = _share(bands[0][band], bands[1][band], _VARIANCES[band])
 
         team.each(compare, range(len(_CENTRES)))
+        self._detail = (_detail(first), _detail(second))
 
     def of_step(self, low: float, high: float) -> Array:
         """Return on the cells the share of what changes from a level ``s`` to the next."""
@@ -81,6 +85,13 @@ class SharedTexture:
         below = np.take_along_axis(self.shares, base, 0)[0]
         above = np.take_along_axis(self.shares, base + 1, 0)[0]
         return self._on_pixels(below + (band - base[0]) * (above - below))
+
+    def located(self, s: Array) -> Array:
+        """Return, 0 to 1, whether what is known of a map ``s`` is known of the pixel, not of an outline nearby.
+
+        The blur of an outline reaches beyond it, and with it the evidence: the sharper image tells where it belongs.
+        """
+        return np.asarray(np.where(s >= 0, *self._detail))
 
     def _on_pixels(self, cells: Array) -> Array:
         rows, cols = cells.shape
@@ -103,6 +114,17 @@ def _bands(plane: Array) -> list[Array]:
     inner = slice(margin, -margin), slice(margin, -margin)
     levels = [wide[inner]] + [blur(wide, variance, "band_limited")[inner] for variance in _VARIANCES[1:]]
     return [fine - coarse for fine, coarse in zip(levels, levels[1:], strict=False)]
+
+
+def _detail(image: Array) -> Array:
+    """Return where a (channels, H, W) image has detail of its own, 0 to 1, next to that of what is around."""
+    energy = np.zeros(image.shape[1:], np.float32)
+    for plane in image:
+        for dx, dy in ((1, 0), (0, 1)):
+            energy += np.square(cv2.Sobel(plane, cv2.CV_32F, dx, dy, borderType=cv2.BORDER_REFLECT))
+    here = cv2.blur(energy, (_DETAIL, _DETAIL), borderType=cv2.BORDER_REFLECT)
+    around = cv2.dilate(here, np.ones((_OUTLINE, _OUTLINE), np.uint8), borderType=cv2.BORDER_REFLECT)
+    return np.asarray(np.clip(here / np.maximum(np.float32(_FAINT) * around, np.float32(1e-30)), 0, 1), np.float32)
 
 
 def _share(one: Array, two: Array, variance: float) -> Array:

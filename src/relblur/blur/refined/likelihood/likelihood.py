@@ -106,6 +106,10 @@ class Likelihood:
         if self.shared is not None:
             self._share = self.shared.at(s)
 
+    def located(self, s: Array, w: Array) -> Array:
+        """Return the part of the information at a map ``s`` that is about the pixel itself."""
+        return w if self.shared is None else w * self.shared.located(s)
+
     def clip(self, s: Array) -> Array:
         """Keep ``s`` inside the levels (and where a sampled kernel is one, off the delta)."""
         return np.asarray(np.clip(s, np.float32(self.bounds[0]), np.float32(self.bounds[1])))
