@@ -97,9 +97,11 @@ def descend(likelihood: Likelihood, coordinate: Coordinate, progress: Callable[[
             break
     s, scale = loops.place(z, coordinate.is_sigma, axis)
     evidence = likelihood.evidence(s, inflate=True)
+    model_error = likelihood.model_error(s, evidence, axis.scale(s))
     evidence = replace(evidence, w=likelihood.located(s, evidence.w))
     own, _ = coordinate.carry(evidence.w, evidence.g, z, loops)
-    stderr = coordinate.gain(z) * uncertainty.standard_error(z, before, scale, own, mu, edges, limits)
+    own_error = uncertainty.standard_error(z, before, scale, own, mu, edges, limits)
+    stderr = np.hypot(coordinate.gain(z) * own_error, np.float32(model_error) * axis.scale(s))
     steps = {"start": start, "mu": mu, "information": evidence.w, "misfit": likelihood.misfit}
     return Descent(s, stderr, evidence, iteration + 1, steps)
 

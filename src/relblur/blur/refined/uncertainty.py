@@ -2,7 +2,7 @@
 
     stderr^2 = 1.2 / (w + 1 / variance)              what the pixel and the best window around it leave open
              + 1.5 mean_31 (s - s_before)^2          what the solver still moved since the prior's stiffness settled
-             + V (1 - exp(-(d / 24)^2))              what a plain area may be that nothing is known of
+             + V (1 - exp(-(d / 32)^2))              what a plain area may be that nothing is known of
              + J / 4                                 a jump is there, its place is known to some pixels
              + (2e-5)^2 (s^2 + C^2)                  the interpolation between levels
 
@@ -37,7 +37,7 @@ _INTERPOLATION = np.float32(2e-5**2)
 _NEAR = 9.0
 #: Width in px of a plain area from which on it is likely to be something else than what is beside it: outlines belong
 #: to what is in front.
-_ANOTHER = 24.0
+_ANOTHER = 32.0
 #: Side of the square that makes a plain area, and twice the width of its rim, px.
 _RIM = 9
 #: How far from its place a jump may be, px: a deviation; and how likely a pixel at a jump is on the other side of it.

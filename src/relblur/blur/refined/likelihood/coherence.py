@@ -49,7 +49,9 @@ _ENERGY_HERE, _HERE = 0.25, 1 / 3
 #: of that energy below which there is none.
 _DETAIL, _OUTLINE, _FAINT = 5, 19, 0.02
 #: Both signs of ``s`` share a band around zero; its centre is the middle of the finest.
-_CENTRES = np.array([_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in zip(_VARIANCES[1:], _VARIANCES[2:], strict=False))])
+_CENTRES = np.array(
+    [_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in zip(_VARIANCES[1:], _VARIANCES[2:], strict=False))]
+)
 
 
 class SharedTexture:
@@ -110,7 +112,11 @@ def _bands(plane: Array) -> list[Array]:
     It is continued beyond its border as a slope goes on: a mirrored slope would have a kink there, in both images.
     """
     margin = int(np.ceil(5 * np.sqrt(_VARIANCES[-1])))
-    wide = np.pad(plane, margin, mode="reflect", reflect_type="odd") if min(plane.shape) > 1 else np.pad(plane, margin, "edge")
+    wide = (
+        np.pad(plane, margin, mode="reflect", reflect_type="odd")
+        if min(plane.shape) > 1
+        else np.pad(plane, margin, "edge")
+    )
     inner = slice(margin, -margin), slice(margin, -margin)
     levels = [wide[inner]] + [blur(wide, variance, "band_limited")[inner] for variance in _VARIANCES[1:]]
     return [fine - coarse for fine, coarse in zip(levels, levels[1:], strict=False)]

@@ -39,6 +39,13 @@ ALPHA = 7
 #: One over the ``y`` at which evidence counts half, and over the most a pixel may cost.
 OUTLIER, SATURATION = np.float32(1 / 25), np.float32(1 / 20)
 
+#: Pixels are clear of which so many together know the blur.
+_CLEAR = 25
+#: Noise may be this many times what it is said to be before residuals are the model's error.
+_SURE_NOISE = 1.2
+#: Share of the model's error that looks like blur, in amplitude.  Chosen on the rendered scenes `street` and `leaves`.
+_LIKE_BLUR = 0.08
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -137,6 +144,21 @@ class Likelihood:
         if inflate:
             self._inflation = self._deflate(w, g)
         return Evidence(w, g, power)
+
+    def model_error(self, s: Array, evidence: Evidence, scale: Array) -> float:
+        """Return what the model's error leaves open of the blur everywhere, relative to its ``scale``.
+
+        Residuals beyond noise are the lens's own shape, compression, misalignment: they repeat from pixel to pixel, and a
+        share of them looks like blur.  They are measured where the data are clear, in units of the change that
+        a relative change of blur by 1 would make.
+        """
+        known = evidence.w * np.square(scale) * np.float32(_CLEAR) > 1
+        use = self._trust * self._share * self.weight
+        noise = self.loops.variance(self.stack, self.noise, s, np.zeros_like(s))
+        beyond = len(self.stack.residuals) * use * (evidence.power - np.float32(_SURE_NOISE) * noise)
+        change = evidence.w * self._inflation * self.variance(s) * np.square(scale)
+        total, unit = (float(np.sum(a, where=known, dtype=np.float64)) for a in (beyond, change))
+        return _LIKE_BLUR * float(np.sqrt(max(total, 0.0) / unit)) if unit > 0 else 0.0
 
     def _deflate(self, w: Array, g: Array) -> Array:
         """Divide both by ``mean (sum g)^2 / mean sum w`` over small windows, 1 to 50, which is returned."""
