@@ -10,8 +10,8 @@ Evidence counts for a pixel if it lies around it: of the four halves of a window
 What an outline tells is about the outline: the wall beside it has nothing on its other side.
 ``variance`` is ``min over l of 1 / (information of the window l) + l^2 / (256 mu)`` as in :mod:`.prior.prior`.
 ``d`` is half the side of the smallest window that knows the blur at all (to 100 %), beyond the least, and ``V`` the
-variance of a value of which nothing but the search limits is known: that is what is left far from all evidence.  ``J`` is
-the squared jump on a jump and falls off over 3 px beside it.
+variance of a value of which nothing but the search limits is known: that is what is left far from all evidence.
+``J`` is the squared jump on a jump and falls off over 3 px beside it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,6 @@ def information_around(w: Array, size: int) -> Array:
     height, width = w.shape
     rows, cols = min(size, 2 * height - 1), min(size, 2 * width - 1)
     half_rows, half_cols = (rows + 1) // 2, (cols + 1) // 2
-    least: Array | None = None
     # Each half has the pixel itself on its inner border, where the anchor is.
     halves = (
         ((cols, half_rows), (cols // 2, 0)),
@@ -111,10 +110,8 @@ def information_around(w: Array, size: int) -> Array:
         ((half_cols, rows), (0, rows // 2)),
         ((half_cols, rows), (half_cols - 1, rows // 2)),
     )
-    for shape, anchor in halves:
-        mean = cv2.blur(w, shape, anchor=anchor, borderType=cv2.BORDER_REFLECT)
-        least = mean if least is None else np.minimum(least, mean, out=least)
-    return np.asarray(np.maximum(least, 0) * np.float32(size * size))
+    means = [cv2.blur(w, shape, anchor=anchor, borderType=cv2.BORDER_REFLECT) for shape, anchor in halves]
+    return np.asarray(np.maximum(np.minimum.reduce(means), 0) * np.float32(size * size))
 
 
 def best_window(around: dict[int, Array], mu: Array) -> Array:

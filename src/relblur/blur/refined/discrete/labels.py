@@ -14,6 +14,8 @@ image shows noise only, levels differ, but the difference says nothing about blu
 
 from __future__ import annotations
 
+import itertools
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +57,7 @@ def label(likelihood: Likelihood) -> Array:
     level = loops.sublevel(total, np.float32(1e-4) * distance.astype(np.float32))
     level = fill_smoothly(level, told).repeat(CELL, axis=0).repeat(CELL, axis=1)
     height, width = likelihood.weight.shape
-    return stack.axis.s_of(np.ascontiguousarray(level[:height, :width]))
+    return likelihood.clip(stack.axis.s_of(np.ascontiguousarray(level[:height, :width])))
 
 
 def _aggregate(cost: Array, loops: Loops, dearer: float, price: float = 1.0) -> Array:
@@ -116,7 +118,7 @@ def _shares(likelihood: Likelihood) -> Array | None:
     shared, noise = likelihood.shared, likelihood.noise_between_levels(CELL)
     if shared is not None:
         s = likelihood.stack.s_levels
-        return np.stack([shared.of_step(low, high) for low, high in zip(s, s[1:], strict=False)])
+        return np.stack([shared.of_step(low, high) for low, high in itertools.pairwise(s)])
     return None if noise is None else _texture_shares(likelihood, *noise)
 
 

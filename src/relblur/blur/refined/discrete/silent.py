@@ -1,8 +1,8 @@
 """Where the data say nothing, the start takes one smooth value from what lies around.
 
-Paths through an area without evidence carry the level at which they enter it straight across, each row its own.  Instead the
-labels are averaged over ever larger cells, weighted by how sure they are, and what is unsure takes the average of the
-finest cell that is not.
+Paths through an area without evidence carry the level at which they enter it straight across, each row its own.
+Instead the labels are averaged over ever larger cells, weighted by how sure they are, and what is unsure takes the
+average of the finest cell that is not.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def certainty(cost: Array) -> Array:
 
 def fill_smoothly(value: Array, sure: Array) -> Array:
     """Return values that are as they were where sure, and otherwise the mean of what is sure around."""
-    # A doubtful label among sure ones hardly counts.
-    weight = np.square(sure)
+    # A doubtful label among sure ones hardly counts; where all are, they are all there is.
+    weight = np.square(sure) + np.float32(1e-6)
     return np.asarray(sure * value + (1 - sure) * _mean_around(value * weight, weight), np.float32)
 
 

@@ -13,11 +13,13 @@ share does not ask for a noise level, nor for the order or the scale of the imag
 
 Residuals at ``s`` and at ``s + ds`` differ by the sharper image's detail around the frequency ``sqrt(2 / s)``, the
 difference of Gaussians of these variances: so the bands are differences of Gaussians, and a step from level to level
-counts as much as its band is shared.  Detail that only the sharper image has, because blur has removed it from the other,
-is not shared: it cannot be told from noise.  Coarser bands speak for such places.
+counts as much as its band is shared.  Detail that only the sharper image has, because blur has removed it from the
+other, is not shared: it cannot be told from noise.  Coarser bands speak for such places.
 """
 
 from __future__ import annotations
+
+import itertools
 
 import cv2
 import numpy as np
@@ -45,13 +47,13 @@ _CHANCE = 3.0
 #: The window's share counts where at least this part of its mean common energy is, in a window of a third of its width:
 #: beside an outline it is the texture's, not the wall's.
 _ENERGY_HERE, _HERE = 0.25, 1 / 3
-#: Sides in px of the squares in which an image's own detail is looked for and compared with the most around, and the part
-#: of that energy below which there is none.
+#: Sides in px of the squares in which an image's own detail is looked for and compared with the most around, and the
+#: part of that energy below which there is none.
 _DETAIL, _OUTLINE, _FAINT = 5, 19, 0.02
+#: Energy that float32 arithmetic leaves of a plain area, on images of contrast 1.
+_ARITHMETIC = np.float32(1e-13)
 #: Both signs of ``s`` share a band around zero; its centre is the middle of the finest.
-_CENTRES = np.array(
-    [_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in zip(_VARIANCES[1:], _VARIANCES[2:], strict=False))]
-)
+_CENTRES = np.array([_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in itertools.pairwise(_VARIANCES[1:]))])
 
 
 class SharedTexture:
@@ -76,7 +78,7 @@ class SharedTexture:
 
     def of_step(self, low: float, high: float) -> Array:
         """Return on the cells the share of what changes from a level ``s`` to the next."""
-        band = float(_band_of(np.float64(low + high) / 2))
+        band = float(_band_of(np.array((low + high) / 2)))
         base = min(int(band), len(_CENTRES) - 2)
         return np.asarray(self.shares[base] + np.float32(band - base) * (self.shares[base + 1] - self.shares[base]))
 
@@ -119,7 +121,7 @@ def _bands(plane: Array) -> list[Array]:
     )
     inner = slice(margin, -margin), slice(margin, -margin)
     levels = [wide[inner]] + [blur(wide, variance, "band_limited")[inner] for variance in _VARIANCES[1:]]
-    return [fine - coarse for fine, coarse in zip(levels, levels[1:], strict=False)]
+    return [fine - coarse for fine, coarse in itertools.pairwise(levels)]
 
 
 def _detail(image: Array) -> Array:
@@ -140,9 +142,8 @@ def _share(one: Array, two: Array, variance: float) -> Array:
     chance = np.float32(_CHANCE / np.sqrt(samples))
     energies = [block_means(np.einsum("chw,chw->hw", a, b), CELL) for a, b in ((one, one), (two, two), (one, two))]
     first, second, common = (_around(energy, width) for energy in energies)
-    tiny = np.float32(1e-30)
-    coherence = common / np.sqrt(np.maximum(first, tiny) * np.maximum(second, tiny))
-    here = _around(energies[2], _HERE * width) / np.maximum(np.float32(_ENERGY_HERE) * common, tiny)
+    coherence = common / (np.sqrt(first + _ARITHMETIC) * np.sqrt(second + _ARITHMETIC))
+    here = _around(energies[2], _HERE * width) / np.maximum(np.float32(_ENERGY_HERE) * common, _ARITHMETIC)
     return np.asarray(np.clip((coherence - chance) / (1 - chance), 0, 1) * np.clip(here, 0, 1), np.float32)
 
 

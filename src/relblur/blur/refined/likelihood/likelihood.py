@@ -148,9 +148,9 @@ class Likelihood:
     def model_error(self, s: Array, evidence: Evidence, scale: Array) -> float:
         """Return what the model's error leaves open of the blur everywhere, relative to its ``scale``.
 
-        Residuals beyond noise are the lens's own shape, compression, misalignment: they repeat from pixel to pixel, and a
-        share of them looks like blur.  They are measured where the data are clear, in units of the change that
-        a relative change of blur by 1 would make.
+        Residuals beyond noise are the lens's own shape, compression, misalignment: they repeat from pixel to pixel,
+        and a share of them looks like blur.  They are measured where the data are clear, in units of the change
+        that a relative change of blur by 1 would make.
         """
         known = evidence.w * np.square(scale) * np.float32(_CLEAR) > 1
         use = self._trust * self._share * self.weight
