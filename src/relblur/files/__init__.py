@@ -5,6 +5,7 @@
 ``reading``        files as bytes, looked at before they are read
 ``replacing``      a file or folder appears whole or not at all
 ``images``         image files to arrays, with what they say about their numbers
+``compression``    what JPEG has done to the pixels
 ``raw``            camera raw
 ``depth_formats``  depth for other programs: PNG in mm, PFM, EXR, PLY
 """

@@ -22,6 +22,7 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .budget import Budget
+from .compression import JpegTable
 from .containers import PNG_MAGIC, jpeg_content, png_content, webp_parts
 from .exr import EXR_MAGIC, exr_pixels
 from .quiet import quietly
@@ -67,6 +68,7 @@ class StoredImage:
     adobe_rgb: bool = False  #: EXIF says Adobe RGB
     linear: bool = False  #: the format holds light by definition
     changes: tuple[str, ...] = field(default=())  #: what was done to the pixels
+    jpeg: JpegTable | None = None  #: how coarsely it was compressed
 
     @property
     def bits(self) -> int | None:
@@ -184,7 +186,9 @@ def _decode_with_pillow(source: Source, kind: str) -> StoredImage:
     with _damage_told(source):
         content, picture = _open_picture(source, kind)
         picture.load()  # raises if the file is truncated
-        return _described(_pillow_pixels(picture, content), kind, picture.getexif(), picture.info)
+        table = JpegTable.of(getattr(picture, "quantization", None))  # gone once the pixels are converted
+        described = _described(_pillow_pixels(picture, content), kind, picture.getexif(), picture.info)
+        return replace(described, jpeg=table if kind == "JPEG" else None)
 
 
 @contextmanager

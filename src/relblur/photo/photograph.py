@@ -9,6 +9,7 @@ that write encoded 16-bit files embed a profile).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -54,10 +55,10 @@ class Photograph:
         Where a channel sits at the top of the file's range (the light was at least this much),
         and dark areas that are cut off at black.
     rounding : NoiseModel or None
-        The noise that rounding to integers left in the light; None for floats.
+        The noise that rounding to integers, and JPEG, left in the light; None for floats.
     info : mapping
         ``format``, ``bits``, ``curve`` (what was undone), ``because`` (who says so),
-        ``changes`` (rotation, white balance and the like).
+        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none).
     """
 
     light: AnyArray
@@ -70,7 +71,10 @@ class Photograph:
         done = "taken as linear" if self.info["curve"] == LINEAR.name else f"{self.info['curve']} undone"
         changes = "".join(f"; {change}" for change in self.info["changes"])
         depth = f"{self.info['bits']}-bit" if self.info["bits"] else "float"
-        return f"{depth} {self.info['format']}, {done} ({self.info['because']}){changes}"
+        kind = self.info["format"]
+        if self.info["jpeg_quality"] is not None:
+            kind += f" of quality {self.info['jpeg_quality']}"
+        return f"{depth} {kind}, {done} ({self.info['because']}){changes}"
 
 
 def read_photograph(
@@ -113,12 +117,17 @@ def photograph_of(
     top = full_scale(values.dtype)
     light = curve.undo(values, dtype or (np.float64 if top is None else np.float32))
     rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
+    if rounding is not None and stored.jpeg is not None:
+        # Rounding has a variance of 1/12 of a squared level.
+        more = 1 + 12 * stored.jpeg.noise**2
+        rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more)
     info = {
         "format": stored.format,
         "bits": stored.bits,
         "curve": curve.name,
         "because": because,
         "changes": list(stored.changes),
+        "jpeg_quality": None if stored.jpeg is None else stored.jpeg.quality,
     }
     return Photograph(light, _clipped(values), rounding, info)
 

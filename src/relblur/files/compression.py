@@ -1,0 +1,47 @@
+"""What JPEG has done to the pixels, from the quantisation table that the file carries.
+
+JPEG rounds the cosine coefficients of blocks of 8 x 8 pixels to multiples of the table's entries.  The transform keeps
+energy, so the mean of ``q^2 / 12`` over the table is the variance of what rounding adds, as long as coefficients are large
+against ``q``.  Those that are not become 0, and the error is the coefficient itself: it is bounded by what photographs
+have at such frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["JpegTable"]
+
+#: The table that quality 50 stands for (ITU-T T.81, annex K), its sum.
+_SUM_AT_50 = 3684
+#: Coefficients that coarser steps remove are about as large as a step of this many levels would leave, and the errors so
+#: counted too large by this factor.  Both were chosen on the real errors of five photographs at qualities 50 to 95.
+_MOST, _SHARE = 16, 0.8
+
+
+@dataclass(frozen=True)
+class JpegTable:
+    """The 64 divisors of the brightness."""
+
+    divisors: tuple[int, ...]
+
+    @classmethod
+    def of(cls, tables: object) -> JpegTable | None:
+        """Return the first of a file's tables, None if it has none that is one."""
+        first = tables.get(0) if isinstance(tables, dict) else None
+        if not isinstance(first, Sequence) or len(first) != 64 or min(first) < 1:
+            return None
+        return cls(tuple(int(q) for q in first))
+
+    @property
+    def quality(self) -> int:
+        """The setting, 1 to 100, at which usual programs write such a table."""
+        ratio = sum(self.divisors) / _SUM_AT_50
+        return max(1, min(100, round(100 - 50 * ratio if ratio <= 1 else 50 / ratio)))
+
+    @property
+    def noise(self) -> float:
+        """Standard deviation of what compression has changed in textured places, in levels of 255."""
+        return _SHARE * math.sqrt(sum(min(q, _MOST) ** 2 for q in self.divisors) / (64 * 12))
