@@ -1,9 +1,9 @@
 """What JPEG has done to the pixels, from the quantisation table that the file carries.
 
 JPEG rounds the cosine coefficients of blocks of 8 x 8 pixels to multiples of the table's entries.  The transform keeps
-energy, so the mean of ``q^2 / 12`` over the table is the variance of what rounding adds, as long as coefficients are large
-against ``q``.  Those that are not become 0, and the error is the coefficient itself: it is bounded by what photographs
-have at such frequencies.
+energy, so the mean of ``q^2 / 12`` over the table is the variance of what rounding adds, as long as coefficients are
+large against ``q``.  Those that are not become 0, and the error is the coefficient itself: it is bounded by what
+photographs have at such frequencies.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["JpegTable"]
 
 #: The table that quality 50 stands for (ITU-T T.81, annex K), its sum.
 _SUM_AT_50 = 3684
-#: Coefficients that coarser steps remove are about as large as a step of this many levels would leave, and the errors so
-#: counted too large by this factor.  Both were chosen on the real errors of five photographs at qualities 50 to 95.
+#: Coefficients that coarser steps remove are about as large as a step of this many levels would leave, and the errors
+#: so counted too large by this factor.  Both were chosen on the real errors of five photographs, qualities 50 to 95.
 _MOST, _SHARE = 16, 0.8
 
 

@@ -20,6 +20,7 @@ from ..flags import flag_pixels
 from ..request import Answer, Request, part_of, side_of
 from ..tiles import Tile, blend_weights, cut_into_tiles
 from ..whole_image import Lights, find_lights
+from .orientation import orientation_of
 
 if TYPE_CHECKING:
     from . import Refined
@@ -44,7 +45,13 @@ ROWS = 512
 
 
 def run_refined(raw: RawPair, request: Request, progress: Progress) -> Answer:
-    """Run the refined estimator, in tiles if the image is large."""
+    """Run the refined estimator, in the order and orientation that the pair itself tells."""
+    orientation = orientation_of(raw, request)
+    return orientation.undo(_run(*orientation.apply(raw, request), progress), request.steps)
+
+
+def _run(raw: RawPair, request: Request, progress: Progress) -> Answer:
+    """Run the refined estimator on a pair as it is, in tiles if the image is large."""
     side = math.isqrt(int(TILE_BYTES / BYTES_PER_PIXEL))
     tiles = cut_into_tiles(raw.shape, side - 2 * MARGIN, MARGIN)
     lights = find_lights(raw)

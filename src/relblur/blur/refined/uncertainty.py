@@ -34,7 +34,7 @@ _OPEN = np.float32(1.2)
 _MOVED = np.float32(1.5)
 _INTERPOLATION = np.float32(2e-5**2)
 #: Side of a window in px that leaves nothing to be continued: it is the usual one of the local methods.
-_NEAR = 9.0
+_NEAR = 11.0
 #: Width in px of a plain area from which on it is likely to be something else than what is beside it: outlines belong
 #: to what is in front.
 _ANOTHER = 32.0

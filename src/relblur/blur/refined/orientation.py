@@ -1,0 +1,105 @@
+"""The order and the orientation in which a pair is worked on, so that neither shows in the answer.
+
+Grids begin in a corner, sums are made in an order, decisions are taken one after the other: an estimate of the same
+pair with its images exchanged, or of its mirror image, would differ.  So the work is done as the pair itself tells: the
+image with more detail first (if it is not stated which is the sharper), more change along rows than along columns, the
+half with more detail on top and to the left.  Exchanging the images then exchanges the sign of the answer, mirroring or
+turning them mirrors or turns it, and that is all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...base._typing import AnyArray, FloatArray
+from ...base.inputs import RawPair
+from ..request import Answer, Request
+
+__all__ = ["Orientation", "orientation_of"]
+
+
+@dataclass(frozen=True)
+class Orientation:
+    """Whether a pair is worked on with its images exchanged, with columns as rows, upside down, left on the right."""
+
+    exchanged: bool
+    transposed: bool
+    rows: slice
+    columns: slice
+
+    def _turned(self, plane: AnyArray) -> AnyArray:
+        return (plane.swapaxes(0, 1) if self.transposed else plane)[self.rows, self.columns]
+
+    def _turned_back(self, plane: AnyArray) -> AnyArray:
+        plane = plane[self.rows, self.columns]
+        return np.ascontiguousarray(plane.swapaxes(0, 1) if self.transposed else plane)
+
+    def _turned_if_any(self, plane: AnyArray | None) -> AnyArray | None:
+        return None if plane is None else self._turned(plane)
+
+    def apply(self, raw: RawPair, request: Request) -> tuple[RawPair, Request]:
+        """Return the pair, and what is asked of it, as they are worked on."""
+        first, second = (raw.second, raw.first) if self.exchanged else (raw.first, raw.second)
+        noise = request.given_noise
+        turned = replace(
+            raw,
+            first=self._turned(first),
+            second=self._turned(second),
+            finite=self._turned_if_any(raw.finite),
+            clipped=self._turned_if_any(raw.clipped),
+        )
+        asked = replace(
+            request,
+            given_noise=noise[::-1] if self.exchanged and noise is not None else noise,
+            relative_variance=self._turned_if_any(request.relative_variance),
+        )
+        return turned, asked
+
+    def undo(self, answer: Answer, steps: dict[str, FloatArray] | None) -> Answer:
+        """Return the answer for the pair as it came; so are the steps on the way to it."""
+        sign = -1 if self.exchanged else 1
+        if steps is not None:
+            for name, values in steps.items():
+                steps[name] = (sign if name == "start" else 1) * self._turned_back(values)
+        planes = (answer.s, answer.stderr, answer.flags, answer.sharper)
+        s, stderr, flags, sharper = (self._turned_back(plane) for plane in planes)
+        notes = {**answer.notes, "noise": answer.notes["noise"][::sign]}
+        side = np.asarray(sign * sharper, np.int8)
+        return replace(answer, s=sign * s, stderr=stderr, flags=flags, sharper=side, notes=notes)
+
+
+def orientation_of(raw: RawPair, request: Request) -> Orientation:
+    """Return how a pair is to be worked on."""
+    images = [_sample(image) for image in (raw.first, raw.second)]
+    along, across = (sum(float(_detail(image, axis).sum()) for image in images) for axis in (1, 0))
+    transposed = across > along
+    first, second = (_detail(image.swapaxes(0, 1) if transposed else image, 1) for image in images)
+    rows, columns = ((first + second).sum(axis=axis) for axis in (1, 0))
+    exchanged = request.sharper == "auto" and _is_less(float(first.sum()), float(second.sum()), raw)
+    return Orientation(exchanged, transposed, _more_first(rows), _more_first(columns))
+
+
+def _sample(image: AnyArray) -> FloatArray:
+    """Return enough pixels of an image to tell."""
+    few = image.shape[0] * image.shape[1] < 1_000_000
+    return np.asarray(image if few else image[: image.shape[0] // 2 * 2 : 2, : image.shape[1] // 2 * 2 : 2], np.float64)
+
+
+def _detail(image: FloatArray, axis: int) -> FloatArray:
+    """Return the power of the steps between neighbours along an axis."""
+    with np.errstate(all="ignore"):  # of pixels that are not numbers nothing is asked
+        return np.asarray(np.nansum(np.square(np.diff(image, axis=axis)), axis=2))
+
+
+def _more_first(power: FloatArray) -> slice:
+    half = len(power) // 2
+    return slice(None, None, -1) if power[:half].sum() < power[len(power) - half :].sum() else slice(None)
+
+
+def _is_less(one: float, two: float, raw: RawPair) -> bool:
+    if one != two:
+        return bool(one < two)
+    differ = np.flatnonzero(raw.first != raw.second)
+    return bool(differ.size and raw.first.flat[differ[0]] < raw.second.flat[differ[0]])

@@ -1,0 +1,73 @@
+"""JPEG's table: quality and noise, and what a photograph and its blur map make of it."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from relblur import estimate_blur, prepare_pair, synth
+from relblur.files.compression import JpegTable
+from relblur.photo.photograph import read_photograph
+
+Image = pytest.importorskip("PIL.Image")
+
+
+@pytest.fixture(scope="module")
+def photograph():
+    from skimage import data
+
+    return data.astronaut()[:256, :256]
+
+
+def stored(image, quality):
+    file = io.BytesIO()
+    Image.fromarray(image).save(file, "JPEG", quality=quality)
+    return Image.open(file)
+
+
+@pytest.mark.parametrize("quality", [30, 50, 75, 85, 95, 100])
+def test_the_quality_is_that_of_the_program_that_wrote_it(photograph, quality):
+    assert JpegTable.of(stored(photograph, quality).quantization).quality == pytest.approx(quality, abs=2)
+
+
+@pytest.mark.parametrize("quality", [75, 85, 95])
+def test_the_noise_is_about_what_compression_changed(photograph, quality):
+    grey = np.asarray(Image.fromarray(photograph).convert("L"))
+    picture = stored(grey, quality)
+    changed = np.sqrt(np.mean((np.asarray(picture, float) - grey) ** 2))
+    assert JpegTable.of(picture.quantization).noise == pytest.approx(changed, rel=0.4)
+
+
+@pytest.mark.parametrize("tables", [None, {}, {0: [1, 2]}, {0: [0] * 64}, {1: [1] * 64}, {0: "x" * 3}])
+def test_what_is_no_table_is_none(tables):
+    assert JpegTable.of(tables) is None
+
+
+def test_a_photograph_knows_its_quality_and_has_the_noise(photograph, tmp_path):
+    for quality in (95, 75):
+        Image.fromarray(photograph).save(tmp_path / f"{quality}.jpg", quality=quality)
+    Image.fromarray(photograph).save(tmp_path / "plain.png")
+    high, low, none = (read_photograph(tmp_path / name) for name in ("95.jpg", "75.jpg", "plain.png"))
+    assert none.info["jpeg_quality"] is None
+    assert abs(low.info["jpeg_quality"] - 75) <= 2
+    assert "JPEG of quality 9" in high.describe()
+    assert none.rounding.read < high.rounding.read < low.rounding.read
+    assert none.rounding.shot < high.rounding.shot < low.rounding.shot
+
+
+def test_compressed_pairs_have_wider_error_bars_and_small_errors(photograph, tmp_path):
+    light = (photograph / 255.0) ** 2.2
+    truth = synth.ramp(light.shape[:2], 1, 2)
+    rng = np.random.default_rng(0)
+    found = {}
+    for name in ("png", "jpg"):
+        for side, image in (("a", light), ("b", synth.blur_with_map(light, truth, channel_axis=-1))):
+            noisy = np.clip(image + rng.normal(0, 0.003, image.shape), 0, 1) ** (1 / 2.2)
+            Image.fromarray(np.round(255 * noisy).astype(np.uint8)).save(tmp_path / f"{side}.{name}", quality=85)
+        pair = prepare_pair(tmp_path / f"a.{name}", tmp_path / f"b.{name}", gamma=2.2, align="off")
+        found[name] = estimate_blur(pair)
+    assert np.median(found["jpg"].sigma_stderr) > 1.5 * np.median(found["png"].sigma_stderr)
+    error = np.abs(found["jpg"].sigma - truth) / truth
+    assert np.mean(error) < 0.03

@@ -1,0 +1,135 @@
+"""Evidence only from what both images show: shares, what is filled without any, and a wall beside a texture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from relblur import estimate_blur, synth
+from relblur.blur.refined.discrete.silent import certainty, fill_smoothly
+from relblur.blur.refined.likelihood.coherence import SharedTexture
+from relblur.blur.refined.prepare import prepare
+
+
+def planes(*images):
+    """Images as the estimator sees them."""
+    pair = prepare(*images, None)
+    return pair.first, pair.second
+
+
+def noise(shape, level=1.0, seed=0, blur=0.0):
+    found = np.random.default_rng(seed).normal(0, level, shape)
+    return synth.blur_with_map(found, blur) if blur else found
+
+
+@pytest.fixture(scope="module")
+def brick():
+    from skimage import data
+
+    return data.brick()[:192, :288] / 255.0
+
+
+@pytest.mark.parametrize("blur", [0.0, 0.7, 1.0])
+@pytest.mark.parametrize("times", [1.0, 3.0])
+def test_independent_noise_shares_nothing_whatever_its_spectrum_and_level(blur, times):
+    one, two = noise((120, 160), 1.0, 0, blur), times * noise((120, 160), 1.0, 1, blur)
+    shares = SharedTexture(*planes(one, two)).shares
+    assert shares.mean() < 0.004
+    assert (shares > 0.3).mean() < 0.003
+
+
+def test_one_texture_is_shared_up_to_the_blur_that_removed_it(brick):
+    shared = SharedTexture(*planes(brick, synth.blur_with_map(brick, 1.5)))
+    assert np.median(shared.at(np.full(brick.shape, 2.25, np.float32))) > 0.8
+    same = SharedTexture(*planes(brick, brick)).shares
+    assert np.median(same) > 0.99
+
+
+def test_shares_do_not_depend_on_order_scale_or_offset(brick):
+    one, two = brick + noise(brick.shape, 0.02, 0), synth.blur_with_map(brick, 1.5) + noise(brick.shape, 0.02, 1)
+    found = SharedTexture(*planes(one, two)).shares
+    assert_allclose(SharedTexture(*planes(two, one)).shares, found, atol=1e-5)
+    assert_allclose(SharedTexture(*planes(7 * one + 3, 7 * two + 3)).shares, found, atol=2e-3)
+
+
+def test_a_slope_is_no_texture_at_the_border_either():
+    slope = np.linspace(0, 1, 160)[None] + np.linspace(0, 0.5, 120)[:, None]
+    one, two = slope + noise((120, 160), 0.003, 0), slope + noise((120, 160), 0.003, 1)
+    assert SharedTexture(*planes(one, two)).shares.mean() < 0.004
+
+
+def test_what_an_outline_tells_is_located_on_it():
+    step = np.zeros((80, 120))
+    step[:, 60:] = 1
+    shared = SharedTexture(*planes(step, synth.blur_with_map(step, 3.0)))
+    located = shared.located(np.full(step.shape, 9.0, np.float32))
+    assert located[40, 60] == 1
+    assert located[40, 66] < 0.01
+    assert located[40, 52] < 0.01
+
+
+def test_labels_that_say_nothing_take_the_mean_of_those_that_do():
+    value, sure = np.full((40, 60), 9.0, np.float32), np.zeros((40, 60), np.float32)
+    value[:, :20], sure[:, :20] = 2.0, 1.0
+    found = fill_smoothly(value, sure)
+    assert_allclose(found[:, :20], 2)
+    assert_allclose(found, 2, atol=0.05)
+    assert_allclose(fill_smoothly(value, 0 * sure), value.mean(), atol=4)  # none is better than another
+
+
+def test_weak_evidence_adds_up_over_a_block_if_it_speaks_for_one_level():
+    rng = np.random.default_rng(0)
+    weak = np.zeros((9, 64, 64), np.float32)
+    weak[5] = -0.3
+    assert certainty(weak).min() > 0.9
+    chance = rng.normal(0, 0.3, (9, 64, 64)).astype(np.float32)
+    assert certainty(chance).max() < certainty(weak).min()
+    assert (certainty(0 * weak) == 0).all()
+
+
+KINDS = {
+    "white": (0.005, 0.005, 0.0, 1.0),
+    "correlated": (0.005, 0.005, 0.7, 1.0),
+    "second noisier": (0.005, 0.0065, 0.0, 1.0),
+    "first noisier": (0.0065, 0.005, 0.0, 1.0),
+    "gain": (0.005, 0.005, 0.0, 1.01),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wall_beside_a_texture_claims_nothing_that_it_does_not_know(brick, kind):
+    first_level, second_level, blur, gain = KINDS[kind]
+    scene = brick.copy()
+    scene[:, 120:] = 0.5
+    first = scene + noise(scene.shape, first_level, 0, blur)
+    second = (synth.blur_with_map(scene, 2.0) + noise(scene.shape, second_level, 1, blur)) * gain
+    found = estimate_blur(first, second)
+    wall = (slice(20, -20), slice(160, 270))
+    sigma, stderr = found.sigma[wall], found.sigma_stderr[wall]
+    assert (np.abs(sigma - 2) <= 2 * stderr).mean() >= 0.95
+    assert np.median(stderr) > 1  # nothing is known, and the error bar says so
+    assert np.abs(np.diff(sigma, axis=1)).mean() < 0.05
+    assert (found.flags[wall] != 0).mean() > 0.98
+    assert np.median(found.sigma[:, 20:100]) == pytest.approx(2, rel=0.01)
+
+
+def test_exchanging_mirroring_and_turning_change_nothing_else(brick):
+    sharp = brick[:90, :120]
+    truth = 2 * np.sin(np.arange(90) / 25)[:, None] * np.ones((1, 120))
+    pair = [
+        synth.blur_with_map(sharp, np.maximum(side * truth, 0), kernel="band_limited") + noise(sharp.shape, 0.005, seed)
+        for seed, side in enumerate((-1, 1))
+    ]
+    found = estimate_blur(*pair)
+    assert np.abs(found.variance_difference).max() > 1
+    other = estimate_blur(*pair[::-1])
+    assert (other.variance_difference == -found.variance_difference).all()
+    assert (other.variance_stderr == found.variance_stderr).all()
+    assert (other.sharper == -found.sharper).all()
+    assert other.settings["noise"] == found.settings["noise"][::-1]
+    for turn in (np.flipud, np.fliplr, np.transpose, np.rot90):
+        turned = estimate_blur(*(np.ascontiguousarray(turn(image)) for image in pair))
+        assert_allclose(turned.variance_difference, turn(found.variance_difference), rtol=1e-12)
+        assert_allclose(turned.variance_stderr, turn(found.variance_stderr), rtol=1e-12)
+        assert (turned.flags == turn(found.flags)).all()
