@@ -53,6 +53,7 @@ MOTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blur", [(0.8, 2.0), (-2.0, 2.0), (3.0, 0.5)], ids=str)
 @pytest.mark.parametrize(("model", "how"), MOTIONS, ids=str)
 def test_motion_is_found_to_a_twentieth_of_a_pixel_whatever_the_blur(scene, model, how, blur):
@@ -79,6 +80,7 @@ def test_a_clear_affine_motion_is_found_without_being_asked_for(scene):
     assert worst_px(result.motion.transform, np.linalg.inv(moving)) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [(1.3, -0.7), (-9.6, 12.2)])
 def test_texture_at_the_border_does_not_pull(scene, shift):
     """As on a night photograph: dark above, all there is to see runs out of the frame below."""
@@ -160,6 +162,7 @@ def test_clipped_pixels_are_found_before_resampling(scene):
     assert result.valid[60:90, 30:200].mean() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_another_scene_is_refused(scene, seed):
     from scipy import ndimage

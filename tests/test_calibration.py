@@ -82,6 +82,7 @@ def test_blur_that_is_there_in_focus_too_is_found_beside_the_rest():
     assert found.camera.decimated(2).variance_offset_px2 == found.camera.variance_offset_px2 / 4
 
 
+@pytest.mark.slow
 def test_the_standard_error_is_the_scatter_of_repeated_calibrations():
     many = [calibrate(measured(PLANE, seed=seed), SHEET, depth_m=PLANE) for seed in range(24)]
     scatter = np.std([c.values["blur_constant"] for c in many])

@@ -69,6 +69,7 @@ def helpers(monkeypatch):
     assert all(helper.poll() is not None for helper in started)
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_into_the_cache_meanwhile(helpers, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     here = []

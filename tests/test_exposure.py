@@ -31,6 +31,7 @@ def pair_of(scene, blur, gain=1.0, offset=0.0, noise=0.003, seed=0):
     return first + rng.normal(0, noise, first.shape), second + rng.normal(0, noise, first.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blur", [(1, 2), (-2, 2), (3, 1)], ids=str)
 @pytest.mark.parametrize(("gain", "offset"), [(1.1, 0.0), (0.9, 0.01), (1.02, -0.005)])
 def test_gain_and_offset_are_found_in_spite_of_blur(scene, blur, gain, offset):
@@ -52,6 +53,7 @@ def test_noise_in_flat_areas_does_not_count_for_no_blur():
     assert match_exposure(first, second).exposure.gain[0] == pytest.approx(1 / 1.08, rel=0.001)
 
 
+@pytest.mark.slow
 def test_ten_percent_of_gain_do_not_become_blur(scene):
     first, second = pair_of(scene, (1, 2), 1.1)
     truth = synth.ramp(SHAPE, 1, 2)
@@ -63,6 +65,7 @@ def test_ten_percent_of_gain_do_not_become_blur(scene):
     assert error["raw"] > 5 * error["matched"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("blur", [(1, 2), (-2, 2)], ids=str)
 def test_equal_exposures_are_left_alone(scene, blur, seed):

@@ -31,6 +31,7 @@ def _error(found, truth):
     return float(np.nanmean(np.abs(found.variance_difference - s)) / np.mean(np.abs(s)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["opencv", "numba"])
 @pytest.mark.parametrize("bits", [None, 8])
 @pytest.mark.parametrize("kernel", ["sampled", "band_limited"])

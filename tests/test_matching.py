@@ -58,6 +58,7 @@ def test_a_gaussian_lens(texture, slope):
     assert error(found, slope).mean() < 0.005
 
 
+@pytest.mark.slow
 def test_an_asymmetric_aperture_is_mirrored_in_front_of_focus(texture):
     # A half-closed aperture: its blur behind and in front of focus are mirror images.
     half = np.tri(15)
@@ -95,6 +96,7 @@ def test_two_apertures(texture, side, z):
         assert_allclose(np.median(found.depth_m), z, rtol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["exact", "noise", "apertures", "invalid"])
 def test_the_engines_agree(texture, slope, case):
     """They differ in the last digit, and the descent passes that on: see test_refined_compiled."""
@@ -126,6 +128,7 @@ def test_swapping_the_images_with_the_camera_changes_nothing(disc_pair):
     assert_allclose(one.depth_m, two.depth_m, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_error_bars_cover_about_two_thirds_in_noise(texture, slope, disc_pair):
     # The error of a plane has three degrees of freedom: one draw says little.
     shares = []

@@ -34,6 +34,7 @@ def files(tmp_path_factory, colour):
     return folder / "near.png", folder / "far.png"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--decimate", "2"], ["--no-linear", "--align", "off", "--exposure", "off"]])
 def test_the_command_line_and_the_readmes_lines_give_the_same_map(tmp_path, files, options):
     done = CliRunner().invoke(app, ["estimate", *map(str, files), "-o", str(tmp_path / "out"), *options])
@@ -47,6 +48,7 @@ def test_the_command_line_and_the_readmes_lines_give_the_same_map(tmp_path, file
     assert found.settings == wanted.settings
 
 
+@pytest.mark.slow
 def test_the_command_line_and_python_give_the_same_depth(tmp_path, files):
     CAMERA.save(tmp_path / "cam.toml")
     arguments = ["depth", *map(str, files), "-c", str(tmp_path / "cam.toml"), "-o", str(tmp_path / "out")]

@@ -289,6 +289,7 @@ def test_depth_to_blur(image):
         _answer(relblur.depth_to_blur, array, LENS)
 
 
+@pytest.mark.slow
 @fewer
 @given(images(count=2))
 def test_stream(pair):

@@ -28,6 +28,7 @@ def test_small_pictures_with_small_blur_stay_as_they_are(photograph):
     assert "kept at full resolution: largest blur about 1." in choice.describe()
 
 
+@pytest.mark.slow
 def test_blur_beyond_the_limit_is_brought_below_it(photograph):
     pair = _pair(photograph, 7.0)
     choice = choose_resolution(*pair, 5.0)
@@ -37,6 +38,7 @@ def test_blur_beyond_the_limit_is_brought_below_it(photograph):
     assert choose_resolution(*pair, 10.0).factor == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("blur_px", "factor"), [(3.5, 3), (1.6, 1), (4.6, 4)])
 def test_large_pictures_are_reduced_but_not_their_blur_below_one_pixel(photograph, blur_px, factor, monkeypatch):
     monkeypatch.setattr(resolution, "ENOUGH_PIXELS", photograph.size / 16)
