@@ -93,6 +93,7 @@ def test_noise_and_flat_pictures_decide_nothing():
         assert estimate_blur(*pair).settings["kernel"] == "band_limited"
 
 
+@pytest.mark.slow
 def test_all_tiles_use_the_kernel_of_the_whole(sharp, monkeypatch):
     """Blur is small in one corner only: the other tiles could not tell."""
     truth = np.full(SHAPE, 2.0)

@@ -38,6 +38,7 @@ def test_a_slope_seen_through_a_disc(disc_pair, slope):
     assert found.settings["psf"] == "disc"
 
 
+@pytest.mark.slow
 def test_the_wrong_shape_is_worse(disc_pair, slope):
     right = estimate_depth(*disc_pair, CAMERA, psf="disc", depth_range_m=RANGE)
     square = estimate_depth(*disc_pair, CAMERA, psf=np.ones((9, 9)), depth_range_m=RANGE)

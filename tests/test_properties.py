@@ -224,6 +224,7 @@ def test_prepare_pair(pair):
     _prepare(pair)
 
 
+@pytest.mark.slow
 def test_prepare_pair_of_photographs():
     with least_answers(prepare_pair=10):
         fewer(given(photographs())(_prepare))()

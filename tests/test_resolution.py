@@ -57,6 +57,7 @@ def test_colour_clipped_and_invalid_pixels_do_not_mislead(photograph):
     assert choice.largest_blur_px == pytest.approx(2.0, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_gross_difference_in_exposure_is_not_taken_for_blur(photograph):
     first, second = (image / 255 for image in _pair(photograph, 4.0))
     equal, unequal = (choose_resolution(first, gain * second, 5.0) for gain in (1.0, 2.2))
@@ -64,6 +65,7 @@ def test_a_gross_difference_in_exposure_is_not_taken_for_blur(photograph):
     assert unequal.largest_blur_px == pytest.approx(equal.largest_blur_px, rel=0.15)
 
 
+@pytest.mark.slow
 def test_single_precision_light_gives_the_same_choice(photograph):
     pair = _pair(photograph, 4.0)
     light = [(image / 255).astype(np.float32) for image in pair]

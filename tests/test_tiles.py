@@ -182,6 +182,7 @@ def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
     assert (cut.sharper == whole.sharper).mean() > 0.97
 
 
+@pytest.mark.slow
 def test_no_seam_shows(refined_both_ways):
     """Differences to the whole are no larger across the borders of tiles than elsewhere."""
     whole, cut, _ = refined_both_ways
