@@ -12,7 +12,14 @@ from conftest import ROOT
 TABLE = ROOT / "benchmarks" / "constants.md"
 ROWS = re.findall(r"^\| `([\w.]+)` \| (.+?) \| (.+?) \|$", TABLE.read_text(), re.MULTILINE)
 #: Packages all of whose constants in capitals are in the table, unless they are named here.
-WHOLE = ("photo/alignment", "photo/at_rest", "photo/resolution", "photo/rough_equal_blur", "depth/equal_blur/edges")
+WHOLE = (
+    "photo/alignment",
+    "photo/warps",
+    "photo/at_rest",
+    "photo/resolution",
+    "photo/rough_equal_blur",
+    "depth/equal_blur/edges",
+)
 ONLY_COST = {"WORKING_PIXELS", "COARSE_PIXELS"}
 
 
