@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import AlignmentError, InputError, align, estimate_blur, synth
+from relblur.photo import alignment
 from relblur.photo.alignment import Motion
 
 SHAPE = (180, 220)
@@ -197,3 +198,19 @@ def test_inputs_are_not_written_to(scene):
     for image in (first, second):
         image.setflags(write=False)
     align(first, second)
+
+
+@pytest.mark.parametrize("left", [np.s_[:0, :], np.s_[10:11, 4:5], np.s_[10, :]], ids=["nothing", "a pixel", "a row"])
+def test_what_cannot_tell_a_motion_is_refused(left, monkeypatch):
+    """Where all but a few pixels are left out as moving, no motion can be read from the rest."""
+    first = np.random.default_rng(3).random((24, 30, 1))
+    second = np.roll(first, 2, axis=1)
+
+    def hardly_any(one, two, seen):
+        few = np.zeros_like(seen)
+        few[left] = 1
+        return few
+
+    monkeypatch.setattr(alignment, "at_rest", hardly_any)
+    with pytest.raises(AlignmentError, match="do not show the same scene"):
+        alignment.find_motion(first, second, np.ones((24, 30), bool))

@@ -271,9 +271,12 @@ def _without_blur(
             break
         here = steady
         rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
+    information = _information(bands[0], here, factor)
+    if np.linalg.matrix_rank(information) < len(information):  # a few pixels, or a line of them
+        return warp, 0.0, np.eye(6)
     correlation = _correlation(bands[0], bands[1], here, rest)
     both = np.vstack([near, [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
-    return scaled(both[:2], factor), correlation, _information(bands[0], here, factor)
+    return scaled(both[:2], factor), correlation, information
 
 
 def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -300,7 +303,7 @@ def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
     where = np.stack([x, y, np.ones_like(x)])
     change = np.concatenate([slopes[0] * where, slopes[1] * where])
     power = float((slopes[0] ** 2 + slopes[1] ** 2).sum()) / 2
-    flat = where @ where.T / where.shape[1]
+    flat = where @ where.T / max(where.shape[1], 1)
     # A trace of the same everywhere: edges of one direction alone would leave the motion along them free.
     return change @ change.T / max(power, 1e-300) + 1e-3 * np.kron(np.eye(2), flat)
 
