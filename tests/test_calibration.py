@@ -102,6 +102,17 @@ def test_wild_and_flagged_pixels_do_not_pull():
     assert_allclose(calibrate(spoilt, SHEET, depth_m=PLANE, valid=valid).values["blur_constant"], 0.273, rtol=2e-3)
 
 
+def test_a_pixel_counts_as_much_as_its_standard_error_allows():
+    clean = measured(PLANE)
+    s, stderr = np.array(clean.variance_difference), np.array(clean.variance_stderr)
+    s[:, ::3] += 2.0
+    stderr[:, ::3] = 5.0
+    spoilt = BlurMap(s, stderr, clean.flags, clean.sharper)
+    for fit in (("blur_constant",), ("blur_constant", "focus_second_m")):
+        found = calibrate(spoilt, SHEET, depth_m=PLANE, fit=fit)
+        assert_allclose(found.values["blur_constant"], 0.273, rtol=0.01)
+
+
 def test_from_images_to_a_camera(texture):
     x = np.indices(texture.shape)[1]
     depth = 1 / (0.55 + 0.004 * x)
