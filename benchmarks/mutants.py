@@ -46,7 +46,8 @@ TESTS = {
     "blur/refined/uncertainty": "uncertainty refined",
     "studies/reproduce": "reproduce pairs",
     "photo/": "light pairs warps alignment at_rest exposure resolution prepare_pair",
-    "depth/": "camera camera_files depth depth_files psf matching candidates edges calibration focusing optics cli_depth",
+    "depth/": "camera camera_files depth depth_files psf matching calibration focusing optics cli_depth",
+    "depth/equal_blur/": "psf matching candidates edges",
 }
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
 LIBRARIES = (

@@ -98,7 +98,8 @@ def faults(case: Case, result: dict[str, Any]) -> list[str]:
         found.append("an unexpected error")
     lines = [line for line in stderr.splitlines() if not line.startswith("relblur: note: ")]
     batch = any(name.endswith("batch.json") for name in result["new"])  # tells of every pair
-    if len(lines) > (25 if batch else MOST_LINES.get(code, 25)):
+    pairs = len(re.findall(r"^\d+/\d+ ", stderr, re.MULTILINE))
+    if len(lines) > (9 + 4 * pairs if batch else MOST_LINES.get(code, 25)):
         found.append(f"{len(lines)} lines of error")
     if code not in (0, 2) and not lines:
         found.append("an error without a word")
