@@ -92,7 +92,7 @@ class Aperture:
 
     def __init__(self, shape: AnyArray) -> None:
         picture = np.asarray(shape)
-        if picture.ndim != 2 or picture.size == 0 or (picture.dtype == bool and not picture.any()):
+        if picture.ndim != 2 or picture.size == 0:
             raise InputError(f"psf must be a two-dimensional picture of the aperture, got shape {picture.shape}")
         weights = picture.astype(np.float64)
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
