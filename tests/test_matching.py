@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Camera, Flag, InputError, estimate_depth, synth
+from relblur.depth import estimate as estimate_module
 from relblur.depth.defocus import defocused_pair
 from relblur.depth.equal_blur.candidates import depth_axis, noise_power, residual_volume
 from relblur.depth.equal_blur.edges import settle_edges
@@ -36,6 +37,18 @@ def test_a_slope_seen_through_a_disc(disc_pair, slope):
     found = estimate_depth(*disc_pair, CAMERA, psf="disc", depth_range_m=RANGE)
     assert error(found, slope).mean() < 0.001
     assert found.settings["psf"] == "disc"
+
+
+def test_who_will_need_much_memory_is_told(disc_pair, monkeypatch):
+    first, second = (image[:24, :30] for image in disc_pair)
+    options = {"psf": "disc", "depth_range_m": RANGE}
+    levels = estimate_depth(first, second, CAMERA, **options).settings["candidates"]
+    needed = (250 + 20 * levels) * 24 * 30
+    monkeypatch.setattr(estimate_module, "_BYTES_TO_WARN", needed)
+    estimate_depth(first, second, CAMERA, **options)  # a warning would be an error
+    monkeypatch.setattr(estimate_module, "_BYTES_TO_WARN", needed - 1)
+    with pytest.warns(UserWarning, match=f"30x24 pixels and {levels} candidate depths"):
+        estimate_depth(first, second, CAMERA, **options)
 
 
 @pytest.mark.slow
