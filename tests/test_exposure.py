@@ -295,3 +295,17 @@ def test_a_field_has_five_coefficients_a_channel(scene):
     assert_allclose(found.gain, 1.1, rtol=0.02)
     assert_allclose(found.field, [[0.08, -0.05, 0, 0, 0]] * 2, atol=0.01)
     assert_allclose(found.apply(second), first, rtol=0.02)
+
+
+def test_an_exposure_in_words():
+    zero = np.zeros(2)
+    found = exposure.Exposure(np.array([1.25, 0.5]), np.array([0.01, -0.002]), zero, zero, None, True)
+    assert found.describe() == "second multiplied by 1.2500/0.5000, offset +0.0100/-0.0020"
+    vignetting = exposure.Exposure(np.ones(2), zero, zero, zero, np.zeros((2, 5)), True)
+    assert vignetting.describe() == (
+        "second multiplied by 1.0000/1.0000, offset +0.0000/+0.0000, with a smooth gain field"
+    )
+    for gain, error, said in ((0.97, 0.01, "3.00%"), (1.001, 0.02, "2.00%"), (1.04, 0.02, "4.00%")):
+        equal = exposure.Exposure(np.array([1.0, gain]), zero, np.array([0.0, error]), zero, None, False)
+        assert equal.describe() == f"exposures equal (gain 1 within {said})"
+        assert exposure.ExposureMatch(zero, zero, equal).describe() == equal.describe()
