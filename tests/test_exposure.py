@@ -239,6 +239,12 @@ def test_a_correction_matters_beyond_its_error_at_either_end(gain, offset, error
     assert exposure._matters(first, found, spread, True)
 
 
+@pytest.mark.parametrize(("low", "high", "answer"), [(0.02, 0.009, True), (0.009, 0.02, True), (0.02, 0.011, False)])
+def test_the_error_of_a_correction_is_that_of_the_end_where_it_is_looked_at(low, high, answer):
+    first = np.linspace(0.1 - 0.8 / 98, 0.9 + 0.8 / 98, 10_001)
+    assert exposure._matters(first, np.array([1.0, 0.03]), np.array([0, 0, low, high]), False) == answer
+
+
 def test_a_correction_is_little_below_the_limit_at_which_rounds_end():
     for change, answer in (([0, 0, 0], True), ([4e-4, 0, 0], True), ([6e-4, 0, 0], False), ([0, 9e-4, 0], True),
                            ([0, 11e-4, 0], False), ([0, 0, -4e-4], True), ([0, 0, -6e-4], False)):  # fmt: skip
