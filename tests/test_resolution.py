@@ -120,3 +120,24 @@ def test_the_largest_blur_is_that_of_one_pixel_in_twenty(photograph):
         field[:, -columns:] = 3.0
         pair = [photograph[:256, :256], synth.blur_with_map(photograph[:256, :256], field)]
         assert (resolution._largest_blur(*pair, None) > 2) == large
+
+
+@pytest.mark.parametrize(("shape", "step"), [((128, 128), 2), ((127, 300), 1), ((256, 256), 4), ((30, 33), 1)])
+def test_the_copy_that_is_looked_at_keeps_64_pixels_a_side(shape, step, monkeypatch):
+    seen = []
+    reduce = resolution.grey_block_means
+    monkeypatch.setattr(resolution, "LOOK_PIXELS", 990)
+    monkeypatch.setattr(resolution, "grey_block_means", lambda image, by: seen.append(by) or reduce(image, by))
+    image = np.random.default_rng(0).random(shape)
+    resolution._largest_blur(image, image, None)
+    assert seen == [step, step]
+
+
+def test_pixels_without_a_number_in_any_channel_are_left_out():
+    image = np.ones((4, 5, 3))
+    assert resolution._unclipped(image).all()
+    image[1, 2, 0], image[3, 4, 2] = np.nan, np.inf
+    wanted = np.ones((4, 5), bool)
+    wanted[1, 2] = wanted[3, 4] = False
+    np.testing.assert_array_equal(resolution._unclipped(image), wanted)
+    np.testing.assert_array_equal(resolution._unclipped(image[:, :, 0]), np.isfinite(image[:, :, 0]))
