@@ -4,6 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
+# Tests run in so many processes, each taking whole files: what a file prepares is prepared once.
+JOBS   ?= 2
+PYTEST  = -m pytest -n $(JOBS) --dist loadfile
+
 # The floors of pyproject.toml have an environment of their own, with the oldest Python that it allows.
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
@@ -14,16 +18,16 @@ demo: $(STAMP)
 	$(BIN)/relblur demo --output relblur_demo --force
 
 test: $(STAMP)
-	$(BIN)/python -m pytest tests src/relblur
+	$(BIN)/python $(PYTEST) tests src/relblur
 
 # The everyday run: every module, without the tests that take long.
 quick: $(STAMP)
-	$(BIN)/python -m pytest -m 'not slow' tests src/relblur
+	$(BIN)/python $(PYTEST) -m 'not slow' tests src/relblur
 
 # The same with the oldest versions that pyproject.toml allows. Those warn of one another's deprecated names.
 # Compiled code is kept beside them: the everyday environment keeps its own.
 oldest: $(OLDEST)/.installed
-	NUMBA_CACHE_DIR=$(abspath $(OLDEST)) $(OLDEST)/bin/python -m pytest -m 'not slow' \
+	NUMBA_CACHE_DIR=$(abspath $(OLDEST)) $(OLDEST)/bin/python $(PYTEST) -m 'not slow' \
 		-W ignore::DeprecationWarning tests src/relblur
 
 lint: $(STAMP)

@@ -45,8 +45,9 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = {
     "blur/refined/uncertainty": "uncertainty refined",
     "studies/reproduce": "reproduce pairs",
-    "photo/": "light pairs alignment at_rest exposure resolution prepare_pair",
+    "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair",
     "depth/": "camera camera_files depth depth_files psf matching calibration focusing optics cli_depth",
+    "depth/equal_blur/": "psf matching candidates edges",
 }
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
 LIBRARIES = (

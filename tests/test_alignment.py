@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import AlignmentError, InputError, align, estimate_blur, synth
+from relblur.photo import alignment
 from relblur.photo.alignment import Motion
 
 SHAPE = (180, 220)
@@ -53,6 +54,7 @@ MOTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blur", [(0.8, 2.0), (-2.0, 2.0), (3.0, 0.5)], ids=str)
 @pytest.mark.parametrize(("model", "how"), MOTIONS, ids=str)
 def test_motion_is_found_to_a_twentieth_of_a_pixel_whatever_the_blur(scene, model, how, blur):
@@ -79,6 +81,7 @@ def test_a_clear_affine_motion_is_found_without_being_asked_for(scene):
     assert worst_px(result.motion.transform, np.linalg.inv(moving)) < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [(1.3, -0.7), (-9.6, 12.2)])
 def test_texture_at_the_border_does_not_pull(scene, shift):
     """As on a night photograph: dark above, all there is to see runs out of the frame below."""
@@ -160,6 +163,7 @@ def test_clipped_pixels_are_found_before_resampling(scene):
     assert result.valid[60:90, 30:200].mean() > 0.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_another_scene_is_refused(scene, seed):
     from scipy import ndimage
@@ -194,3 +198,19 @@ def test_inputs_are_not_written_to(scene):
     for image in (first, second):
         image.setflags(write=False)
     align(first, second)
+
+
+@pytest.mark.parametrize("left", [np.s_[:0, :], np.s_[10:11, 4:5], np.s_[10, :]], ids=["nothing", "a pixel", "a row"])
+def test_what_cannot_tell_a_motion_is_refused(left, monkeypatch):
+    """Where all but a few pixels are left out as moving, no motion can be read from the rest."""
+    first = np.random.default_rng(3).random((24, 30, 1))
+    second = np.roll(first, 2, axis=1)
+
+    def hardly_any(one, two, seen):
+        few = np.zeros_like(seen)
+        few[left] = 1
+        return few
+
+    monkeypatch.setattr(alignment, "at_rest", hardly_any)
+    with pytest.raises(AlignmentError, match="do not show the same scene"):
+        alignment.find_motion(first, second, np.ones((24, 30), bool))

@@ -80,6 +80,7 @@ def test_a_second_run_does_only_what_is_missing(folders, tmp_path):
     assert "broken/blur_map.npz" in after
 
 
+@pytest.mark.slow
 def test_other_options_or_files_are_not_taken_for_done(folders, tmp_path):
     out = tmp_path / "out"
     _run("estimate", *folders, "-o", out, *QUICK)
@@ -157,6 +158,7 @@ run_batch(find_jobs(near, far), out, {}, work)
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_half_done(tmp_path):
     near, far, out = (tmp_path / name for name in ("near", "far", "out"))
     for folder in (near, far):
@@ -237,6 +239,7 @@ def test_a_folder_that_relblur_did_not_make_is_never_replaced(tmp_path, texture,
     assert (tmp_path / "link").is_symlink()
 
 
+@pytest.mark.slow
 def test_a_users_file_among_the_results_is_kept(folders, tmp_path):
     out = tmp_path / "out"
     _run("estimate", *folders, "-o", out, *QUICK)

@@ -82,6 +82,7 @@ def test_blur_that_is_there_in_focus_too_is_found_beside_the_rest():
     assert found.camera.decimated(2).variance_offset_px2 == found.camera.variance_offset_px2 / 4
 
 
+@pytest.mark.slow
 def test_the_standard_error_is_the_scatter_of_repeated_calibrations():
     many = [calibrate(measured(PLANE, seed=seed), SHEET, depth_m=PLANE) for seed in range(24)]
     scatter = np.std([c.values["blur_constant"] for c in many])
@@ -99,6 +100,17 @@ def test_wild_and_flagged_pixels_do_not_pull():
     valid = np.ones(SHAPE, bool)
     valid[20:30, 20:40] = False
     assert_allclose(calibrate(spoilt, SHEET, depth_m=PLANE, valid=valid).values["blur_constant"], 0.273, rtol=2e-3)
+
+
+def test_a_pixel_counts_as_much_as_its_standard_error_allows():
+    clean = measured(PLANE)
+    s, stderr = np.array(clean.variance_difference), np.array(clean.variance_stderr)
+    s[:, ::3] += 2.0
+    stderr[:, ::3] = 5.0
+    spoilt = BlurMap(s, stderr, clean.flags, clean.sharper)
+    for fit in (("blur_constant",), ("blur_constant", "focus_second_m")):
+        found = calibrate(spoilt, SHEET, depth_m=PLANE, fit=fit)
+        assert_allclose(found.values["blur_constant"], 0.273, rtol=0.01)
 
 
 def test_from_images_to_a_camera(texture):

@@ -37,6 +37,20 @@ def test_decimation_shrinks_circles_and_focal_length():
     assert half.decimated(3).decimation == 6
 
 
+def test_the_focal_length_in_pixels_is_the_distance_of_the_sensor():
+    assert_allclose(Camera(**LENS).focal_length_px, 1000 * float(optics.image_distance_mm(50.0, 1000.0)) / 5.0)
+    assert_allclose(Camera(**{**LENS, "focus_first_m": math.inf}).focal_length_px, 10_000)
+    assert Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2).focal_length_px is None
+
+
+@pytest.mark.parametrize(("field", "most"), [("decimation", 100_000), ("image_width_px", 10_000_000)])
+def test_whole_numbers_have_a_most(field, most):
+    assert getattr(Camera(**LENS, **{field: most}), field) == most
+    for value in (most + 1, 0, 1.5, True):
+        with pytest.raises(InputError, match=f"{field} must be a whole number from 1 to {most}"):
+            Camera(**LENS, **{field: value})
+
+
 def test_kinds_of_pairs():
     assert Camera(**LENS).kind == "focus"
     assert Camera(**{**LENS, "f_number": (2.0, 8.0), "focus_second_m": 1.0}).kind == "aperture"

@@ -222,3 +222,20 @@ def test_flags_that_are_no_whole_numbers_are_refused(tmp_path):
 def test_a_camera_that_can_measure_no_distance_says_so():
     with pytest.raises(InputError, match="more than 5 px of relative blur at every distance"):
         working_range_m(Camera(focus_first_m=1, focus_second_m=2, coc_constant_px_m=1, variance_offset_px2=99))
+
+
+@pytest.mark.parametrize(
+    "name", ["focus_first_m", "focus_second_m", "blur_constant", "variance_offset_px2", "decimation"]
+)
+def test_null_is_no_value_of_a_field_that_is_needed(name, tmp_path):
+    """Only JSON has it."""
+    fields = {"focus_first_m": 1.0, "focus_second_m": 2.0, "coc_constant_px_m": 4.0, name: None}
+    (tmp_path / "cam.json").write_text(json.dumps(fields))
+    with pytest.raises(RelblurError, match=f"{name} must be a .*number.*None"):
+        Camera.load(tmp_path / "cam.json")
+
+
+def test_null_leaves_out_what_may_be_left_out(tmp_path):
+    fields = {"focus_first_m": 1.0, "focus_second_m": 2.0, "coc_constant_px_m": 4.0, "f_number": None}
+    (tmp_path / "cam.json").write_text(json.dumps(fields))
+    assert Camera.load(tmp_path / "cam.json").f_number is None

@@ -70,6 +70,7 @@ def test_no_arguments_give_help_and_exit_cleanly():
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 @pytest.mark.parametrize("command", [None, *COMMANDS])
 def test_help_on_everything(command, flag):
@@ -347,6 +348,7 @@ def test_optics_gives_the_focal_length_for_a_circle():
 # demo and reproduce
 
 
+@pytest.mark.slow
 def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch):
     # A smaller picture than the real one: the chain is the same.
     monkeypatch.setattr("relblur.studies.demo.SIZE", (128, 160))
@@ -437,6 +439,7 @@ def camera_pair(tmp_path, colour):
     return paths
 
 
+@pytest.mark.slow
 def test_estimate_undoes_curve_motion_and_exposure_and_says_so(tmp_path, camera_pair):
     done = run("estimate", *camera_pair, "-o", tmp_path / "out", "--json", "--sharper", "first", "--decimate", 1)
     assert done.exit_code == 0, done.output
@@ -454,6 +457,7 @@ def test_estimate_undoes_curve_motion_and_exposure_and_says_so(tmp_path, camera_
     assert stored["notes"] == summary["notes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "notes"),
     [
@@ -490,6 +494,7 @@ def test_gamma_and_no_linear_contradict_each_other(tmp_path, camera_pair):
     assert "leave one of them out" in said
 
 
+@pytest.mark.slow
 def test_estimate_loads_neither_scipy_nor_matplotlib(tmp_path):
     """On a fresh install they take longer to load than the pair takes to estimate."""
     sharp = np.random.default_rng(0).random((64, 80, 3))

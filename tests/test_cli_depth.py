@@ -29,6 +29,7 @@ def scene(tmp_path_factory, texture):
     return folder, depth
 
 
+@pytest.mark.slow
 def test_depth_writes_every_file_and_the_right_numbers(scene, tmp_path):
     folder, depth = scene
     out = tmp_path / "out"
@@ -91,6 +92,7 @@ def test_a_missing_camera_file_is_one_line(scene, tmp_path):
     assert "no.toml" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [["--depth", "depth.png"], ["--depth", "depth.npy"], ["--plane"], ["--point"]])
 def test_calibrate_finds_the_constant_and_writes_a_camera(scene, tmp_path, known):
     folder, depth = scene

@@ -29,6 +29,7 @@ def _content(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -105,6 +106,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["full", signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_stopped_while_it_writes_leaves_nothing_and_the_next_needs_no_force(pair, tmp_path, how):
     out = tmp_path / "out"
@@ -129,6 +131,7 @@ def test_a_run_that_is_stopped_while_it_writes_leaves_nothing_and_the_next_needs
     assert not [name for name in os.listdir(out) if name.startswith(".")]
 
 
+@pytest.mark.slow
 def test_two_single_runs_into_one_folder_do_not_mix(pair, tmp_path):
     """Without force one of them is told; the files are all of one run."""
     out = tmp_path / "out"

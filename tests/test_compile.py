@@ -69,6 +69,7 @@ def helpers(monkeypatch):
     assert all(helper.poll() is not None for helper in started)
 
 
+@pytest.mark.slow
 def test_a_second_process_compiles_into_the_cache_meanwhile(helpers, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     here = []
@@ -81,7 +82,7 @@ def test_a_second_process_compiles_into_the_cache_meanwhile(helpers, tmp_path, m
 
     compile_helper.compile_in_two_processes(CALLS, compile_slowly, compile_cache._HELP_OUT)
     assert here == CALLS[:1]
-    assert sorted(path.name.split("-")[0] for path in tmp_path.rglob("*.nbi")) == [
+    assert sorted(path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")) == [
         "coordinate.carry",
         "coordinate.move",
     ]

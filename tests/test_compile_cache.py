@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ import pytest
 from relblur.engines import compile_cache as compiled
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and permissions of POSIX")
+
+numba = pytest.importorskip("numba")
 
 STRANGER = 1
 
@@ -91,22 +95,93 @@ def test_the_directory_is_looked_at_again_before_every_use(candidates, home):
     assert compiled.cache_directory() is None
 
 
-def test_nothing_is_read_when_the_directory_has_been_exchanged(candidates, home, monkeypatch):
-    import numba
+def kept(function):
+    """Return the cache of a function that numba has not compiled yet."""
+    cache = compiled._attach_cache(function)
+    assert cache is not None
+    return cache
 
+
+def test_nothing_is_read_when_the_directory_has_been_exchanged(candidates, home, monkeypatch):
     path = candidates(home)
     twice = numba.njit(lambda x: 2 * x)
-    cache = compiled._attach_cache(twice)
-    assert cache is not None
-    read: list[object] = []
-    monkeypatch.setattr(cache._cache_file, "_load_index", lambda: read.append(1) or {})
-    types = (numba.float64,)
-    assert not cache.holds(types, twice.targetctx)
-    assert read == [1]
+    cache, types = kept(twice), (numba.float64,)
+    compiled.prepare([(twice, types)])
+    assert cache.holds(types, twice.targetctx)
+    assert cache.load_overload(types, twice.targetctx) is not None
     path.chmod(0o777)
+    monkeypatch.setattr(compiled.pickle, "loads", lambda data: pytest.fail("read"))
     assert not cache.holds(types, twice.targetctx)
     assert cache.load_overload(types, twice.targetctx) is None
-    assert read == [1]
+    cache.save_overload(types, twice.overloads[types])
+    assert [file.suffix for file in path.iterdir()] == [".nbc"]
+
+
+def test_what_was_compiled_as_a_part_of_something_else_is_kept_when_it_is_asked_for(candidates, home):
+    path = candidates(home)
+    half = numba.njit(lambda x: x / 2)
+    quarter = numba.njit(lambda x: half(half(x)))
+    types = (numba.float64,)
+    compiled.prepare([(quarter, types)])
+    assert types in half.overloads
+    assert len(list(path.iterdir())) == 1
+    compiled.prepare([(half, types)])
+    assert len(list(path.iterdir())) == 2
+    assert kept(half).holds(types, half.targetctx)
+
+
+def test_two_versions_of_the_package_keep_their_code_side_by_side(candidates, home, monkeypatch):
+    candidates(home)
+    for version in ("one", "other"):
+        monkeypatch.setattr(compiled, "_digest_of_sources", lambda version=version: version)
+        thrice = numba.njit(lambda x: 3 * x)
+        assert not compiled.is_ready([(thrice, (numba.int64,))])
+        compiled.prepare([(thrice, (numba.int64,))])
+    for version in ("one", "other"):
+        monkeypatch.setattr(compiled, "_digest_of_sources", lambda version=version: version)
+        assert compiled.is_ready([(numba.njit(thrice.py_func), (numba.int64,))])
+
+
+def test_many_who_save_at_the_same_time_lose_nothing(candidates, home):
+    candidates(home)
+
+    def save(number):
+        files = compiled._Files("function")
+        files.save(("types", number), [number] * 1000)
+        files.save("types of all", [number])
+        return files.load("types of all")
+
+    with ThreadPoolExecutor(8) as pool:
+        seen = list(pool.map(save, range(200)))
+    files = compiled._Files("function")
+    assert all(files.load(("types", number)) == [number] * 1000 for number in range(200))
+    assert all(isinstance(each, list) and len(each) == 1 for each in seen)
+    assert len(list((home / "relblur-compiled").iterdir())) == 201
+
+
+def test_a_file_is_used_for_its_own_key_only(candidates, home):
+    candidates(home)
+    files = compiled._Files("function")
+    files.save("one", 1)
+    files.path("one").rename(files.path("other"))
+    assert files.load("one") is None
+    assert files.load("other") is None
+
+
+def test_code_that_nobody_has_loaded_for_long_is_deleted_and_nothing_else(candidates, home):
+    path = candidates(home)
+    files = compiled._Files("function")
+    long_ago = time.time() - (compiled.DAYS_KEPT + 1) * 86400
+    for key in ("loaded", "forgotten"):
+        files.save(key, key)
+        os.utime(files.path(key), (long_ago, long_ago))
+    for name in ("half.tmp", "list.nbi", "mine.txt"):
+        (path / name).write_text("")
+        os.utime(path / name, (long_ago, long_ago))
+    (path / "young.tmp").write_text("")
+    assert files.load("loaded") == "loaded"
+    compiled._clear_out()
+    assert {file.name for file in path.iterdir()} == {files.path("loaded").name, "mine.txt", "young.tmp"}
 
 
 @pytest.fixture

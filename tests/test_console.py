@@ -37,6 +37,7 @@ def relblur(folder: Path, words: str, **environment: str) -> subprocess.Complete
 posix = pytest.mark.skipif(os.name != "posix", reason="a POSIX shell")
 
 
+@pytest.mark.slow
 @posix
 @pytest.mark.parametrize(
     ("words", "reason"),
@@ -59,6 +60,7 @@ def test_a_result_that_cannot_be_printed_is_one_line_and_exit_code_3(folder, wor
         assert list(folder.glob("made.json*"))  # the work is done
 
 
+@pytest.mark.slow
 @posix
 def test_without_stderr_and_stdin_the_work_is_done_all_the_same(folder):
     done = relblur(folder, "camera cam.toml -o made.json <&- 2>&-")
@@ -84,6 +86,7 @@ def test_a_reader_that_leaves_is_no_error_to_speak_of(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="names of any bytes")
 @pytest.mark.parametrize(
     ("command", "environment"),

@@ -122,6 +122,8 @@ def test_points_between_the_focal_planes_with_their_probability():
     assert_allclose(edge.probability, 0.5, atol=1e-6)
     one_sigma_in = in_depth_range(blur_map(depth_to_blur(1.0, CAMERA) - 0.3, 0.3), CAMERA)
     assert_allclose(one_sigma_in.probability, 0.8413, atol=1e-3)
+    for shift, between in ((-0.03, True), (0.03, False)):  # 54 % and 46 %
+        assert bool(in_depth_range(blur_map(depth_to_blur(1.0, CAMERA) + shift, 0.3), CAMERA).between[0, 0]) == between
     unknown = in_depth_range(blur_map([[np.nan]]), CAMERA)
     assert np.isnan(unknown.probability[0, 0])
     assert not unknown.between[0, 0]

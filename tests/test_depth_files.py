@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import numpy as np
@@ -62,6 +63,10 @@ def test_tiff_has_depth_and_error_as_pages(tmp_path, depth_map):
     pages = tifffile.imread(tmp_path / "d.tif")
     assert_array_equal(pages[0], depth_map.depth_m.astype(np.float32))
     assert_array_equal(pages[1], depth_map.depth_stderr_m.astype(np.float32))
+    with tifffile.TiffFile(tmp_path / "d.tif") as file:
+        about = json.loads(file.pages[0].description, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert about["camera"]["focus_first_m"] == 1
+    assert about["camera"]["focus_second_m"] == "inf"
 
 
 def test_npy_and_pfm(tmp_path, depth_map):

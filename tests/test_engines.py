@@ -133,6 +133,7 @@ def ran(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "engine", "wanted"),
     [

@@ -78,6 +78,7 @@ def test_identical_images_have_no_sharper_one_for_the_paper(texture):
     assert np.isnan(found.variance_difference).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "tolerance"), [("paper", 1e-9), ("window", 1e-9), ("refined", 0.01)])
 @pytest.mark.parametrize(
     "turn",
@@ -96,6 +97,7 @@ def test_turning_both_images_turns_the_map(both_ways, method, tolerance, turn):
     assert np.nanpercentile(difference, 99) <= (0.25 if method == "refined" else tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "tolerance"), [("paper", 0.0), ("window", 1e-6), ("refined", 1e-3)])
 @pytest.mark.parametrize("scale", [1e-8, 1e-3, 7.0, 4000.0])
 def test_intensity_scale_does_not_matter(both_ways, method, tolerance, scale):
@@ -167,6 +169,7 @@ def test_two_different_constants_are_flagged_too(method):
 # Kinds of input
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("bits", [8, 16])
 def test_integers_give_what_their_floats_give(texture, method, bits):
@@ -186,6 +189,7 @@ def test_stored_bits_still_give_the_blur(texture, method, bits, tolerance):
     assert_allclose(np.nanmedian(found.sigma), 1.5, atol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_memory_layout_and_byte_order_do_not_matter(both_ways, method):
     first, second, _ = both_ways
@@ -226,6 +230,7 @@ def test_float32_gives_nearly_the_same(both_ways, method):
     assert np.nanpercentile(difference, 99) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
 def test_colour_channels_may_lie_on_any_axis(colour, method, axis):
@@ -249,6 +254,7 @@ def test_images_as_small_as_the_window_work(texture, method, shape):
 # Pixels that cannot be used
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("which", [0, 1])
@@ -299,6 +305,7 @@ def test_values_outside_valid_do_not_enter_the_sums(both_ways, method):
     assert np.median(difference[known[near]]) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_clipped_pixels_are_flagged(texture, method, dtype):

@@ -31,6 +31,7 @@ def pair_of(scene, blur, gain=1.0, offset=0.0, noise=0.003, seed=0):
     return first + rng.normal(0, noise, first.shape), second + rng.normal(0, noise, first.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blur", [(1, 2), (-2, 2), (3, 1)], ids=str)
 @pytest.mark.parametrize(("gain", "offset"), [(1.1, 0.0), (0.9, 0.01), (1.02, -0.005)])
 def test_gain_and_offset_are_found_in_spite_of_blur(scene, blur, gain, offset):
@@ -52,6 +53,7 @@ def test_noise_in_flat_areas_does_not_count_for_no_blur():
     assert match_exposure(first, second).exposure.gain[0] == pytest.approx(1 / 1.08, rel=0.001)
 
 
+@pytest.mark.slow
 def test_ten_percent_of_gain_do_not_become_blur(scene):
     first, second = pair_of(scene, (1, 2), 1.1)
     truth = synth.ramp(SHAPE, 1, 2)
@@ -63,6 +65,7 @@ def test_ten_percent_of_gain_do_not_become_blur(scene):
     assert error["raw"] > 5 * error["matched"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("blur", [(1, 2), (-2, 2)], ids=str)
 def test_equal_exposures_are_left_alone(scene, blur, seed):
@@ -236,6 +239,12 @@ def test_a_correction_matters_beyond_its_error_at_either_end(gain, offset, error
     assert exposure._matters(first, found, spread, True)
 
 
+@pytest.mark.parametrize(("low", "high", "answer"), [(0.02, 0.009, True), (0.009, 0.02, True), (0.02, 0.011, False)])
+def test_the_error_of_a_correction_is_that_of_the_end_where_it_is_looked_at(low, high, answer):
+    first = np.linspace(0.1 - 0.8 / 98, 0.9 + 0.8 / 98, 10_001)
+    assert exposure._matters(first, np.array([1.0, 0.03]), np.array([0, 0, low, high]), False) == answer
+
+
 def test_a_correction_is_little_below_the_limit_at_which_rounds_end():
     for change, answer in (([0, 0, 0], True), ([4e-4, 0, 0], True), ([6e-4, 0, 0], False), ([0, 9e-4, 0], True),
                            ([0, 11e-4, 0], False), ([0, 0, -4e-4], True), ([0, 0, -6e-4], False)):  # fmt: skip
@@ -292,3 +301,17 @@ def test_a_field_has_five_coefficients_a_channel(scene):
     assert_allclose(found.gain, 1.1, rtol=0.02)
     assert_allclose(found.field, [[0.08, -0.05, 0, 0, 0]] * 2, atol=0.01)
     assert_allclose(found.apply(second), first, rtol=0.02)
+
+
+def test_an_exposure_in_words():
+    zero = np.zeros(2)
+    found = exposure.Exposure(np.array([1.25, 0.5]), np.array([0.01, -0.002]), zero, zero, None, True)
+    assert found.describe() == "second multiplied by 1.2500/0.5000, offset +0.0100/-0.0020"
+    vignetting = exposure.Exposure(np.ones(2), zero, zero, zero, np.zeros((2, 5)), True)
+    assert vignetting.describe() == (
+        "second multiplied by 1.0000/1.0000, offset +0.0000/+0.0000, with a smooth gain field"
+    )
+    for gain, error, said in ((0.97, 0.01, "3.00%"), (1.001, 0.02, "2.00%"), (1.04, 0.02, "4.00%")):
+        equal = exposure.Exposure(np.array([1.0, gain]), zero, np.array([0.0, error]), zero, None, False)
+        assert equal.describe() == f"exposures equal (gain 1 within {said})"
+        assert exposure.ExposureMatch(zero, zero, equal).describe() == equal.describe()

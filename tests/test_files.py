@@ -319,6 +319,7 @@ def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
     [
         (np.ones(5), "holds an array of shape \\(5,\\)"),
         (np.ones((2, 3, 4, 5)), "holds an array of shape"),
+        (np.ones((0, 20), np.int32), "holds an array of shape"),
         (np.ones((4, 4, 7)), "has 7 channels; relblur takes 1 \\(grey\\) or 3"),
         (np.ones((4, 4), complex), "holds complex128; an image is made of real numbers"),
         (np.array([[None]]), "is not a usable NPY file"),

@@ -124,6 +124,14 @@ def test_unknown_pixels_are_chosen_by_contrast_and_known_ones_by_blur(texture):
     assert_allclose(found[:, 70:], texture[:, 70:], atol=1e-3)
 
 
+def test_unknown_pixels_are_mixed_by_their_shares_of_the_contrast(texture):
+    unknown = np.full(texture.shape, np.nan)
+    lost = BlurMap(unknown, unknown, np.ones(texture.shape), np.zeros(texture.shape, np.int8))
+    other = 0.5 * texture + 0.3  # a quarter of the variance
+    assert_allclose(all_in_focus(texture, other, lost), 0.8 * texture + 0.2 * other, atol=1e-6)
+    assert_allclose(all_in_focus(other, texture, lost), 0.8 * texture + 0.2 * other, atol=1e-6)
+
+
 def test_far_out_of_focus_the_blur_that_is_there_is_not_added_again(texture):
     near = np.full(texture.shape, 0.5)  # 4 px in the first image
     assert_allclose(refocus(texture, 0 * texture, maps(near)[1], 1.0), texture, atol=1e-9)

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_spoilt_files_and_random_options_end_in_a_result_or_a_short_error():
     command = [sys.executable, str(FUZZER), "--files", "120", "--options", "60", "--seed", "0", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

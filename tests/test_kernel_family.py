@@ -31,6 +31,7 @@ def _error(found, truth):
     return float(np.nanmean(np.abs(found.variance_difference - s)) / np.mean(np.abs(s)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["opencv", "numba"])
 @pytest.mark.parametrize("bits", [None, 8])
 @pytest.mark.parametrize("kernel", ["sampled", "band_limited"])
@@ -92,6 +93,7 @@ def test_noise_and_flat_pictures_decide_nothing():
         assert estimate_blur(*pair).settings["kernel"] == "band_limited"
 
 
+@pytest.mark.slow
 def test_all_tiles_use_the_kernel_of_the_whole(sharp, monkeypatch):
     """Blur is small in one corner only: the other tiles could not tell."""
     truth = np.full(SHAPE, 2.0)

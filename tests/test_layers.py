@@ -89,6 +89,7 @@ def test_imports_point_downwards(path):
     assert not wrong, f"{path.relative_to(SOURCE)} imports {wrong}, which do not lie below it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_the_parts_of_a_package_form_no_knot(package):
     try:

@@ -428,3 +428,15 @@ def test_the_table_for_8_bits_gives_the_curve_itself(tmp_path, dtype):
         light = SRGB.undo(stored, dtype)
         assert light.dtype == dtype
         assert_allclose(light, srgb_light(stored), rtol=1e-6 if dtype == np.float32 else 1e-14, atol=0)
+
+
+def test_rounding_in_linear_light_is_the_same_everywhere():
+    """A twelfth of a squared step, whatever the light."""
+    assert_allclose(LINEAR.rounding_variance(255), (1 / (12 * 255**2), 0.0))
+
+
+def test_rounding_by_a_square_root_grows_with_the_light():
+    """``light = stored^2`` has the squared slope ``4 light``; what a straight line cannot be at 0 stays small."""
+    a, b = np.array(power_curve(2.0).rounding_variance(100)) * 12 * 100**2
+    assert_allclose(b, 4.0, rtol=1e-3)
+    assert_allclose(a, 1e-3)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # the corpus is run once for all
+
 TESTS = Path(__file__).parent
 
 DRIVER = """

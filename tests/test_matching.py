@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Camera, Flag, InputError, estimate_depth, synth
+from relblur.depth import estimate as estimate_module
 from relblur.depth.defocus import defocused_pair
 from relblur.depth.equal_blur.candidates import depth_axis, noise_power, residual_volume
 from relblur.depth.equal_blur.edges import settle_edges
@@ -38,6 +39,19 @@ def test_a_slope_seen_through_a_disc(disc_pair, slope):
     assert found.settings["psf"] == "disc"
 
 
+def test_who_will_need_much_memory_is_told(disc_pair, monkeypatch):
+    first, second = (image[:24, :30] for image in disc_pair)
+    options = {"psf": "disc", "depth_range_m": RANGE}
+    levels = estimate_depth(first, second, CAMERA, **options).settings["candidates"]
+    needed = (250 + 20 * levels) * 24 * 30
+    monkeypatch.setattr(estimate_module, "_BYTES_TO_WARN", needed)
+    estimate_depth(first, second, CAMERA, **options)  # a warning would be an error
+    monkeypatch.setattr(estimate_module, "_BYTES_TO_WARN", needed - 1)
+    with pytest.warns(UserWarning, match=f"30x24 pixels and {levels} candidate depths"):
+        estimate_depth(first, second, CAMERA, **options)
+
+
+@pytest.mark.slow
 def test_the_wrong_shape_is_worse(disc_pair, slope):
     right = estimate_depth(*disc_pair, CAMERA, psf="disc", depth_range_m=RANGE)
     square = estimate_depth(*disc_pair, CAMERA, psf=np.ones((9, 9)), depth_range_m=RANGE)
@@ -58,6 +72,7 @@ def test_a_gaussian_lens(texture, slope):
     assert error(found, slope).mean() < 0.005
 
 
+@pytest.mark.slow
 def test_an_asymmetric_aperture_is_mirrored_in_front_of_focus(texture):
     # A half-closed aperture: its blur behind and in front of focus are mirror images.
     half = np.tri(15)
@@ -95,6 +110,7 @@ def test_two_apertures(texture, side, z):
         assert_allclose(np.median(found.depth_m), z, rtol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["exact", "noise", "apertures", "invalid"])
 def test_the_engines_agree(texture, slope, case):
     """They differ in the last digit, and the descent passes that on: see test_refined_compiled."""
@@ -126,6 +142,7 @@ def test_swapping_the_images_with_the_camera_changes_nothing(disc_pair):
     assert_allclose(one.depth_m, two.depth_m, rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_error_bars_cover_about_two_thirds_in_noise(texture, slope, disc_pair):
     # The error of a plane has three degrees of freedom: one draw says little.
     shares = []

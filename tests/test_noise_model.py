@@ -57,6 +57,7 @@ def test_variance_grows_with_light_and_sources_add():
     assert both.shot == pytest.approx(3e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["refined", "window", "paper"])
 def test_every_method_takes_a_model(light, method):
     first, second = synth.pair(light, 1.5 * np.ones(SHAPE))

@@ -121,14 +121,15 @@ def test_files_are_read_side_by_side_without_leaving_anything_set(tmp_path, monk
     colour = rng.integers(0, 65536, (16, 16, 3), dtype=np.uint16)
     cv2.imwrite(str(tmp_path / "deep.png"), colour)  # by OpenCV
     cv2.imwrite(str(tmp_path / "plain.png"), (colour >> 8).astype(np.uint8))  # by Pillow
-    before, level = list(warnings.filters), cv2.utils.logging.getLogLevel()
+    log_level = getattr(cv2.utils, "logging", cv2).getLogLevel  # moved in OpenCV 4.13
+    before, level = list(warnings.filters), log_level()
     names = ["deep.png", "plain.png"] * 20
     monkeypatch.setattr(cv2, "imdecode", slowly(cv2.imdecode))
     monkeypatch.setattr(Image, "open", slowly(Image.open))
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda name: read_image(tmp_path / name), names))
     assert warnings.filters == before
-    assert cv2.utils.logging.getLogLevel() == level
+    assert log_level() == level
     assert all(np.array_equal(image, found[i % 2]) for i, image in enumerate(found))
 
 

@@ -59,7 +59,7 @@ def test_the_narrow_one_is_used_at_jumps():
     assert (share[:, 52:] == 1).all()
     assert (np.diff(share[:, 40:], axis=1) >= 0).all()
     down = jumps.share_of_wide(step.T.copy(), flat.T.copy(), 2.0)
-    np.testing.assert_array_equal(down, share.T)
+    np.testing.assert_allclose(down, share.T, rtol=1e-6)  # OpenCV may sum along rows in another order
 
 
 def test_a_jump_of_the_narrow_one_counts_only_beside_one_of_the_wide():

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from typer.testing import CliRunner
 
 import relblur
 from relblur import ComparablePair, InputError, estimate_blur, estimate_depth, imread, prepare_pair, save, synth
 from relblur.cli.app import app
+from relblur.photo import pipeline
+from relblur.photo.alignment import Motion
+from relblur.photo.pair import read_light_pair
 
 CAMERA = relblur.Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, blur_constant=0.25)
 
@@ -34,6 +39,7 @@ def files(tmp_path_factory, colour):
     return folder / "near.png", folder / "far.png"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--decimate", "2"], ["--no-linear", "--align", "off", "--exposure", "off"]])
 def test_the_command_line_and_the_readmes_lines_give_the_same_map(tmp_path, files, options):
     done = CliRunner().invoke(app, ["estimate", *map(str, files), "-o", str(tmp_path / "out"), *options])
@@ -47,6 +53,7 @@ def test_the_command_line_and_the_readmes_lines_give_the_same_map(tmp_path, file
     assert found.settings == wanted.settings
 
 
+@pytest.mark.slow
 def test_the_command_line_and_python_give_the_same_depth(tmp_path, files):
     CAMERA.save(tmp_path / "cam.toml")
     arguments = ["depth", *map(str, files), "-c", str(tmp_path / "cam.toml"), "-o", str(tmp_path / "out")]
@@ -142,3 +149,64 @@ def test_a_pair_stands_for_both_images_and_brings_its_own_maps():
         estimate_depth(pair, image, CAMERA)
     with pytest.raises(InputError, match="second must be an image"):
         estimate_depth(image, CAMERA, CAMERA)
+
+
+@pytest.mark.parametrize(
+    ("shape", "decimate", "matched_at"),
+    [((24, 30), 2, (24, 30)), ((24, 31), 2, (12, 16)), ((24, 31), 1, (24, 31)), ((30, 25), 2, (15, 13))],
+)
+def test_large_pictures_are_matched_after_they_have_been_decimated(shape, decimate, matched_at, monkeypatch):
+    seen = []
+    monkeypatch.setattr(pipeline, "ENOUGH_PIXELS", 24 * 30)
+    monkeypatch.setattr(pipeline, "match_pair", lambda pair, **options: seen.append(pair.shape) or pair)
+    image = np.random.default_rng(0).random(shape)
+    pair = prepare_pair(image, image, decimate=decimate)
+    assert seen == [matched_at]
+    assert pair.factor == decimate
+    assert pair.full_size == f"{shape[1]}x{shape[0]}"
+
+
+def test_images_that_do_not_go_together_are_named(tmp_path):
+    np.save(tmp_path / "small.npy", np.random.default_rng(0).random((20, 30)))
+    with pytest.raises(InputError, match=r"small.npy is 30x20, second is 32x21; crop or resize"):
+        prepare_pair(tmp_path / "small.npy", np.ones((21, 32)))
+    with pytest.raises(InputError, match=r"first is 32x21, .*small.npy is 30x20; crop or resize"):
+        prepare_pair(np.ones((21, 32)), tmp_path / "small.npy")
+    with pytest.raises(InputError, match=r"small.npy is grey and the other image is colour"):
+        read_light_pair(tmp_path / "small.npy", save_colour(tmp_path))
+    with pytest.raises(InputError, match=r"small.npy is grey and the other image is colour"):
+        read_light_pair(save_colour(tmp_path), tmp_path / "small.npy")
+
+
+def save_colour(folder):
+    np.save(folder / "colour.npy", np.random.default_rng(1).random((20, 30, 3)))
+    return folder / "colour.npy"
+
+
+def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
+    """Row r, column c of the first image is row r + 2, column c - 3 of the second."""
+    shape = (40, 50)
+    transform = np.array([[1.0, 0, 2], [0, 1, -3], [0, 0, 1]])
+    motion = Motion(transform, "translation", 3.6, 0.9)
+    monkeypatch.setattr(pipeline, "find_motion", lambda *images, model: motion)
+    rng = np.random.default_rng(0)
+    valid, clipped = np.ones(shape, bool), np.zeros((2, *shape), bool)
+    valid[30, 40] = False
+    clipped[:, 10, 20] = True
+    image = rng.random(shape)
+    pair = ComparablePair(image, np.roll(image, (2, -3), (0, 1)), valid=valid, clipped=(clipped[0], clipped[1]))
+    found = pipeline.match_pair(pair, exposure="off")
+    wanted = np.zeros(shape, bool)
+    wanted[:38, 3:] = True  # the rest is out of the frame
+    wanted[30, 40] = False  # in the first
+    wanted[27:30, 42:45] = False  # in the second, with all that it touches
+    assert_array_equal(found.valid, wanted)
+    assert_array_equal(found.clipped[0], clipped[0])
+    touched = np.zeros(shape, bool)
+    touched[7:10, 22:25] = True
+    assert_array_equal(found.clipped[1], touched)
+    assert_allclose(found.second[5:30, 10:40], image[5:30, 10:40], atol=1e-3)
+    assert found.notes[-1] == f"alignment: {motion.describe(shape)}, {1 - wanted.mean():.1%} of the frame lost"
+    everything = pipeline.match_pair(replace(pair, valid=None, clipped=None), exposure="off")
+    assert_array_equal(everything.valid, motion.inside(shape))
+    assert everything.clipped is None

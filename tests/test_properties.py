@@ -224,6 +224,7 @@ def test_prepare_pair(pair):
     _prepare(pair)
 
 
+@pytest.mark.slow
 def test_prepare_pair_of_photographs():
     with least_answers(prepare_pair=10):
         fewer(given(photographs())(_prepare))()
@@ -289,6 +290,7 @@ def test_depth_to_blur(image):
         _answer(relblur.depth_to_blur, array, LENS)
 
 
+@pytest.mark.slow
 @fewer
 @given(images(count=2))
 def test_stream(pair):

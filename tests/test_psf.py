@@ -47,6 +47,13 @@ def test_a_picture_of_the_aperture_spans_the_circle(picture, circle):
     assert_allclose(found, wanted / cells.sum(), atol=1e-3)
 
 
+def test_a_picture_of_yes_and_no_is_one_of_ones_and_zeros():
+    picture = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 1]])
+    rows, columns = np.fft.fftfreq(12), np.fft.rfftfreq(14)
+    wanted, got = (as_psf(kind, 0.3).transfer_on(rows, columns)(3.3) for kind in (picture.astype(float), picture > 0))
+    assert_allclose(got, wanted)
+
+
 def test_a_kernel_is_centred_and_normalised():
     kernel = np.arange(15.0).reshape(3, 5)
     canvas = np.zeros((32, 40))

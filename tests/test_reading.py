@@ -24,6 +24,7 @@ from relblur.files.quiet import quietly
 from relblur.files.reading import opened, read_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".npz", ".png", ".tif", ".exr", ".npy", ".dng"])
 def test_a_pipe_is_refused_at_once(tmp_path, suffix):
     path = tmp_path / f"pipe{suffix}"

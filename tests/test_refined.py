@@ -199,6 +199,7 @@ def test_the_paper_has_no_prefilter(brick):
         estimate_blur(brick, brick, method="paper", prefilter=1.0)
 
 
+@pytest.mark.slow
 def test_threads_and_repetition_change_nothing(stepped):
     first, second, _ = stepped
     one, two, again = (estimate_blur(first, second, workers=n) for n in (1, 2, 2))
@@ -206,6 +207,7 @@ def test_threads_and_repetition_change_nothing(stepped):
     assert_array_equal(two.variance_stderr, again.variance_stderr)
 
 
+@pytest.mark.slow
 def test_float32_gives_what_float64_gives(stepped):
     first, second, _ = stepped
     double = estimate_blur(first, second)

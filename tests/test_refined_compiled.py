@@ -53,6 +53,7 @@ def _difference_in_standard_errors(found, wanted):
     return np.abs(found.variance_difference - wanted.variance_difference) / wanted.variance_stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 @pytest.mark.parametrize("sharper", ["first", "auto"])
 @pytest.mark.parametrize("rows", [96, 83])

@@ -40,6 +40,7 @@ def _map(value: float) -> BlurMap:
     return BlurMap(ones * value, ones, np.zeros((24, 30), np.uint8), np.ones((24, 30), np.int8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("force", ["fresh", "force"])
 @pytest.mark.parametrize(("scenario", "moments"), [("file", 5), ("files", 39), ("batch", 65)])
 def test_killed_before_any_change_to_the_disk(scenario, moments, force):
@@ -194,7 +195,17 @@ def _elsewhere() -> bytes:
     return json.dumps({**json.loads(mark(WORK)), "host": "another", "boot": "another"}).encode()
 
 
-@pytest.mark.parametrize("owner", [None, b"", b"[]", b"not ours", mark("lock"), _elsewhere()])
+STRANGERS = {
+    "none": None,
+    "empty": b"",
+    "another format": b"[]",
+    "not ours": b"not ours",
+    "a lock": mark("lock"),
+    "elsewhere": _elsewhere(),
+}
+
+
+@pytest.mark.parametrize("owner", STRANGERS.values(), ids=STRANGERS)
 def test_what_does_not_carry_our_mark_or_is_from_another_machine_is_left_alone(tmp_path, owner):
     home = _stage(tmp_path, owner)
     with entered(tmp_path):

@@ -83,6 +83,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_pair_is_scored_at_the_resolutions_of_its_data_set(made):
     rows = [(row.pair, row.data_set, row.resolution) for row in made[0]]
     assert rows == [(f"{number:03}", data_set, size) for number, data_set, _, size in PLACES]
@@ -90,6 +91,7 @@ def test_every_pair_is_scored_at_the_resolutions_of_its_data_set(made):
     assert all(0 < row.seconds < 60 for row in made[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(len(PLACES)))
 def test_b_is_the_far_image_and_f_the_near_one(made, place):
     number, _, factor, _ = PLACES[place]

@@ -28,6 +28,7 @@ def test_small_pictures_with_small_blur_stay_as_they_are(photograph):
     assert "kept at full resolution: largest blur about 1." in choice.describe()
 
 
+@pytest.mark.slow
 def test_blur_beyond_the_limit_is_brought_below_it(photograph):
     pair = _pair(photograph, 7.0)
     choice = choose_resolution(*pair, 5.0)
@@ -37,6 +38,7 @@ def test_blur_beyond_the_limit_is_brought_below_it(photograph):
     assert choose_resolution(*pair, 10.0).factor == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("blur_px", "factor"), [(3.5, 3), (1.6, 1), (4.6, 4)])
 def test_large_pictures_are_reduced_but_not_their_blur_below_one_pixel(photograph, blur_px, factor, monkeypatch):
     monkeypatch.setattr(resolution, "ENOUGH_PIXELS", photograph.size / 16)
@@ -55,6 +57,7 @@ def test_colour_clipped_and_invalid_pixels_do_not_mislead(photograph):
     assert choice.largest_blur_px == pytest.approx(2.0, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_gross_difference_in_exposure_is_not_taken_for_blur(photograph):
     first, second = (image / 255 for image in _pair(photograph, 4.0))
     equal, unequal = (choose_resolution(first, gain * second, 5.0) for gain in (1.0, 2.2))
@@ -62,6 +65,7 @@ def test_a_gross_difference_in_exposure_is_not_taken_for_blur(photograph):
     assert unequal.largest_blur_px == pytest.approx(equal.largest_blur_px, rel=0.15)
 
 
+@pytest.mark.slow
 def test_single_precision_light_gives_the_same_choice(photograph):
     pair = _pair(photograph, 4.0)
     light = [(image / 255).astype(np.float32) for image in pair]
@@ -116,3 +120,24 @@ def test_the_largest_blur_is_that_of_one_pixel_in_twenty(photograph):
         field[:, -columns:] = 3.0
         pair = [photograph[:256, :256], synth.blur_with_map(photograph[:256, :256], field)]
         assert (resolution._largest_blur(*pair, None) > 2) == large
+
+
+@pytest.mark.parametrize(("shape", "step"), [((128, 128), 2), ((127, 300), 1), ((256, 256), 4), ((30, 33), 1)])
+def test_the_copy_that_is_looked_at_keeps_64_pixels_a_side(shape, step, monkeypatch):
+    seen = []
+    reduce = resolution.grey_block_means
+    monkeypatch.setattr(resolution, "LOOK_PIXELS", 990)
+    monkeypatch.setattr(resolution, "grey_block_means", lambda image, by: seen.append(by) or reduce(image, by))
+    image = np.random.default_rng(0).random(shape)
+    resolution._largest_blur(image, image, None)
+    assert seen == [step, step]
+
+
+def test_pixels_without_a_number_in_any_channel_are_left_out():
+    image = np.ones((4, 5, 3))
+    assert resolution._unclipped(image).all()
+    image[1, 2, 0], image[3, 4, 2] = np.nan, np.inf
+    wanted = np.ones((4, 5), bool)
+    wanted[1, 2] = wanted[3, 4] = False
+    np.testing.assert_array_equal(resolution._unclipped(image), wanted)
+    np.testing.assert_array_equal(resolution._unclipped(image[:, :, 0]), np.isfinite(image[:, :, 0]))

@@ -29,6 +29,7 @@ def _noisy(images, noise, seed=0):
     return [synth.degrade(image, noise=n, rng=rng) for image, n in zip(images, noise, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [(0.002, 0.01), (0.01, 0.002)])
 @pytest.mark.parametrize("sharper", ["first", "auto"])
 def test_either_image_may_be_the_noisier(brick, noise, sharper):
@@ -54,6 +55,7 @@ def _estimated_noise(first, second, signed):
     return np.array(found.sensor) * pair.unit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [(0.01, 0.002), (0.002, 0.01)])
 def test_one_model_is_that_of_the_less_noisy_image(brick, noise):
     """What `relblur estimate` does: it finds the noise of one camera, and one image may have more all the same."""

@@ -94,6 +94,7 @@ def test_second_is_sharper():
     assert (got.sharper == -1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [3, 5, 7, 9, 11, 21])
 def test_windows_on_a_field_through_zero(window):
     image = cloud((110, 257))
@@ -140,6 +141,7 @@ def test_odd_and_small_sizes(shape):
     compare(image, synth.blur_with_map(image, 1.3), outliers=5e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
 def test_types(dtype):
     sharp = 0.9 * SMALL
@@ -364,6 +366,7 @@ def run_child(**env):
     return done.stdout.split("\n")
 
 
+@pytest.mark.slow
 def test_compiled_code_is_kept_on_disk_and_a_broken_file_is_as_good_as_none(tmp_path):
     Stream((20, 30), workers=1).process(SMALL[:20, :30], SMALL[:20, :30])  # fills the cache
     from relblur.engines.compile_cache import cache_directory

@@ -56,7 +56,11 @@ def test_numbers_of_every_kind_come_back(tmp_path, kind, order, options):
 def test_packed_pictures_come_back(tmp_path, compression, predictor):
     for values in (_picture((70, 33), "u1"), _picture((70, 33, 3), "u1"), _picture((70, 33), "u2")):
         info = {} if compression == "packbits" else {317: predictor}
-        content = _saved(Image.fromarray(values), compression=compression, tiffinfo=info)
+        try:
+            content = _saved(Image.fromarray(values), compression=compression, tiffinfo=info)
+        except OSError:
+            assert compression == "zstd"
+            pytest.skip("the libtiff in this Pillow was built without Zstandard")
         assert_array_equal(_read(tmp_path, content), values)
 
 

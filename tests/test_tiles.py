@@ -72,6 +72,7 @@ def _case(photograph, case):
     return first, second, options
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "case"), [*(("window", case) for case in CASES), ("paper", "colour"), ("paper", "turned")]
 )
@@ -163,6 +164,7 @@ def refined_both_ways(request):
     return whole, cut, truth
 
 
+@pytest.mark.slow
 def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
     """The tolerance that docs/big_images.md states."""
     whole, cut, truth = refined_both_ways
@@ -180,6 +182,7 @@ def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
     assert (cut.sharper == whole.sharper).mean() > 0.97
 
 
+@pytest.mark.slow
 def test_no_seam_shows(refined_both_ways):
     """Differences to the whole are no larger across the borders of tiles than elsewhere."""
     whole, cut, _ = refined_both_ways
@@ -188,6 +191,7 @@ def test_no_seam_shows(refined_both_ways):
     assert at_borders < 3 * step.mean()
 
 
+@pytest.mark.slow
 def test_refined_tiles_take_every_option(photograph):
     """Colour, a stated side, given noise, valid and prefilter reach the tiles: a swap flips the sign and no more."""
     first, second, _ = photograph

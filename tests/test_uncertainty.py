@@ -171,6 +171,7 @@ def test_texture_is_the_variance_over_a_window_in_the_mean_of_the_channels():
 SHARES = {("brick", "ramp"): 0.84, ("brick", "jump"): 0.87, ("gravel", "jump"): 0.45}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "scene"), SHARES)
 def test_errors_are_within_the_standard_error_as_often_as_before(name, scene):
     from skimage import data

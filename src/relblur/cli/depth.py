@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..base.settings import DEPTH_PREFILTER, SideOfFocus
+from ..depth.psf import NAMES
 from .console import UsageError, load_in_background, one_line_errors, print_json, print_table, progress_bar, say
 from .options import (
     AlignOption,
@@ -36,7 +37,7 @@ def depth(
     camera: CameraFile,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)],
     psf: Annotated[
-        str, typer.Option(help="Shape of the blur: gaussian, disc, or an image file of the aperture.")
+        str, typer.Option(help=f"Shape of the blur: {', '.join(NAMES)}, or an image file of the aperture.")
     ] = "gaussian",
     depth_range: Annotated[
         str | None, typer.Option("--range", help="Nearest and farthest distance, m, such as 0.8,3.", show_default="all")
@@ -82,9 +83,9 @@ def depth(
         ends = numbers(depth_range, "--range", 2)
         span = (ends[0], ends[1])
     shape: Any = psf
-    if psf not in ("gaussian", "disc"):
+    if psf not in NAMES:
         if not Path(psf).exists():
-            raise UsageError(f"--psf must be gaussian, disc or an image file; there is no file {psf}")
+            raise UsageError(f"--psf must be {', '.join(NAMES)} or an image file; there is no file {psf}")
         picture = read_image(psf)
         shape = picture.mean(axis=2) if picture.ndim == 3 else picture
     pair = prepare_pair(

@@ -97,9 +97,10 @@ class Camera:
     image_width_px: int | None = None
 
     def __post_init__(self) -> None:
+        may_be_left_out = {field.name for field in fields(self) if field.default is None}
         for name in _PLAUSIBLE:
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name not in may_be_left_out:
                 object.__setattr__(self, name, _checked(name, value))
         offset = _number("variance_offset_px2", self.variance_offset_px2, "px^2")
         object.__setattr__(self, "variance_offset_px2", offset)
@@ -107,7 +108,7 @@ class Camera:
             raise InputError(f"variance_offset_px2 = {self.variance_offset_px2:g} px^2 is not plausible (-100 to 100)")
         for name in _MOST_WHOLE:
             value = getattr(self, name)
-            if value is not None:
+            if value is not None or name not in may_be_left_out:
                 object.__setattr__(self, name, _whole(name, value))
         self._check_lens()
         f = self.focal_length_mm

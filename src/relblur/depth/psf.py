@@ -15,9 +15,8 @@ from ..base._typing import AnyArray, FloatArray
 from ..base.arguments import as_choice
 from ..base.errors import InputError
 
-__all__ = ["Psf", "PsfLike", "Transfer", "as_psf"]
+__all__ = ["NAMES", "Psf", "PsfLike", "Transfer", "as_psf"]
 
-NAMES = ("gaussian", "disc")
 
 #: A kernel as an array (the shape of the aperture), or a function of the circle's signed diameter in px.
 PsfLike = str | AnyArray | Callable[[float], AnyArray]
@@ -93,7 +92,7 @@ class Aperture:
 
     def __init__(self, shape: AnyArray) -> None:
         picture = np.asarray(shape)
-        if picture.ndim != 2 or picture.size == 0 or (picture.dtype == bool and not picture.any()):
+        if picture.ndim != 2 or picture.size == 0:
             raise InputError(f"psf must be a two-dimensional picture of the aperture, got shape {picture.shape}")
         weights = picture.astype(np.float64)
         if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
@@ -146,11 +145,15 @@ class FromFunction:
         return transfer
 
 
+#: The shapes that have a name, made from a camera's ``blur_constant``.
+_NAMED: dict[str, Callable[[float], Psf]] = {"gaussian": Gaussian, "disc": lambda _: Disc()}
+NAMES = tuple(_NAMED)
+
+
 def as_psf(psf: PsfLike, blur_constant: float) -> Psf:
     """Return the blur that a user named, drew or programmed."""
     if isinstance(psf, str):
-        as_choice(psf, "psf", NAMES)
-        return Gaussian(blur_constant) if psf == "gaussian" else Disc()
+        return _NAMED[as_choice(psf, "psf", NAMES)](blur_constant)
     if callable(psf):
         return FromFunction(psf)
     try:

@@ -26,7 +26,7 @@ __all__ = ["ENGINES", "Engine", "choose_engine", "require_numba", "resolve_engin
 ENGINES = ("auto", "reference", "opencv", "numba")
 
 #: Processor seconds that work must take without compiled code before ``"auto"`` asks for it. Compiled code is loaded
-#: in about 1.2 s, is compiled once an installation in tens of seconds, and saves half to nine tenths of the work: below
+#: in about 1.2 s, is compiled once an installation in about twelve, and saves half to nine tenths of the work: below
 #: five seconds nobody would notice, or would only notice the compiler.
 WORTH_COMPILING_SECONDS = 5.0
 

@@ -8,9 +8,13 @@ code is kept on disk in the first of these directories that can be used:
 3. a private directory for temporary files.
 
 If none can, everything works and is compiled once a process. numba's own cache would look
-at the time stamp of one source file only; a function is compiled from functions and constants
-of many, so the stamp here is a digest of every package that a compiled function may take
-something from. A cache file that cannot be read is as good as none.
+at one source file only; a function is compiled from functions and constants of many, so what
+counts here is a digest of every package that a compiled function may take something from.
+numba would also keep a list of what it holds for each function, which two processes that
+write at the same time spoil for each other, and two versions of this package all the time.
+Here every function has one file for each version and types, named by a digest of all that
+decides what is in it, and there is no list. A file that cannot be read is as good as none;
+one that no version has asked for in a while is deleted.
 
 Cache files are pickles: whoever can write one can have a command run. So a directory is used
 only if nobody but this user and root can change it or put another in its place: it belongs to
@@ -24,9 +28,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import stat
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -35,6 +41,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.serialize import dumps
 
 from . import tell_terminal
 from .compile_helper import Call, compile_in_two_processes, serve
@@ -45,6 +52,10 @@ __all__ = ["Call", "cache_directory", "is_ready", "prepare"]
 SOURCES = ("base", "engines", "filters", "blur")
 
 _ROOT = Path(__file__).parents[1]
+
+#: Days after which compiled code that nobody has loaded is deleted: long enough for a program that is used once a
+#: month, short enough that the versions of a year do not pile up (3 MB each).
+DAYS_KEPT = 60
 
 #: What a second process runs that compiles for this one.
 _HELP_OUT = f"import {__name__} as cache; cache.help_out()"
@@ -134,13 +145,54 @@ class _CacheImpl(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = (_Locator,)
 
 
+class _Files:
+    """Where one function's code is, by what numba calls its key: types, processor, bytecode."""
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+
+    def path(self, key: object) -> Path:
+        """Return the file for a key, whether it exists or not."""
+        directory = cache_directory()
+        if directory is None:
+            raise FileNotFoundError("no directory for compiled code that is this user's alone")
+        digest = hashlib.sha256(f"{_digest_of_sources()} {key!r}".encode()).hexdigest()
+        return directory / f"{self._function}-{digest[:32]}.nbc"
+
+    def load(self, key: object) -> object:
+        """Return what was saved, None if nothing was; and remember that it was asked for."""
+        try:
+            path = self.path(key)
+            saved = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        known, data = pickle.loads(saved)
+        return data if known == key else None
+
+    def save(self, key: object, data: object) -> None:
+        """Save, so that whoever reads finds all of it or nothing."""
+        path = self.path(key)
+        handle, temporary = tempfile.mkstemp(prefix=f"{path.stem}.", suffix=".tmp", dir=path.parent)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(dumps((key, data)))
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     _impl_class = _CacheImpl
 
+    def __init__(self, function: Any) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(self._impl.filename_base)
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load compiled code, or None: a broken file is as good as none."""
-        if cache_directory() is None:
-            return None
         try:
             return super().load_overload(sig, target_context)
         except Exception:
@@ -148,17 +200,14 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save compiled code if it can be saved."""
-        if cache_directory() is not None:
-            with suppress(Exception):
-                super().save_overload(sig, data)
+        with suppress(Exception):
+            super().save_overload(sig, data)
 
     def holds(self, sig: Any, target_context: Any) -> bool:
         """Whether code for these types is on disk (it is not loaded)."""
-        if cache_directory() is None:
-            return False
         try:
             target_context.refresh()
-            return self._index_key(sig, target_context.codegen()) in self._cache_file._load_index()
+            return self._cache_file.path(self._index_key(sig, target_context.codegen())).exists()
         except Exception:
             return False
 
@@ -203,6 +252,7 @@ def prepare(calls: Sequence[Call], tell: Callable[[str], None] = tell_terminal) 
             missing = [call for call in calls if not _is_there(call)]
             if len(missing) > 1 and cache_directory() is not None:
                 compile_in_two_processes(missing, _load_or_compile, _HELP_OUT)
+            _clear_out()
         for call in calls:
             _load_or_compile(call)
 
@@ -214,6 +264,19 @@ def help_out() -> None:
 
 def _load_or_compile(call: Call) -> None:
     function, types = call
+    known = isinstance(function._cache, _Cache)
+    cache = _attach_cache(function)
     if types not in function.overloads:
-        _attach_cache(function)
         function.compile(types)
+    elif cache is not None and not known:  # compiled as a part of another function, before there was a cache
+        cache.save_overload(types, function.overloads[types])
+
+
+def _clear_out() -> None:
+    """Delete what nobody has asked for in a while, and what was never finished."""
+    directory = cache_directory()
+    if directory is not None:
+        for path in directory.iterdir():
+            with suppress(OSError):
+                if path.suffix in {".nbc", ".nbi", ".tmp"} and path.stat().st_mtime < time.time() - DAYS_KEPT * 86400:
+                    path.unlink()

@@ -61,11 +61,12 @@ else:
     class _PartApart(_Part):
         """The code of a function that stays one."""
 
-        def _optimize_functions(self, module: Any) -> None:
-            super()._optimize_functions(module)
-            for function in module.functions:
+        def add_ir_module(self, ir_module: Any) -> None:
+            """Mark the function before LLVM sees it; llvmlite 0.44 would mark what it returns afterwards."""
+            for function in ir_module.functions:
                 if not function.is_declaration:
-                    function.add_function_attribute("noinline")
+                    function.attributes.add("noinline")
+            super().add_ir_module(ir_module)
 
     class _InnerCompiler(Compiler):  # type: ignore[misc]
         part = _Part

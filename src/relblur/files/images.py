@@ -314,14 +314,14 @@ def _decode_with_opencv(content: bytes) -> AnyArray | None:
 
 
 def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
+    if array.ndim not in (2, 3) or array.size == 0:
+        raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
     if array.dtype == np.int32 and array.min() >= 0 and array.max() <= 65535:
         array = array.astype(np.uint16)  # Pillow's way of giving 16-bit grey
     if array.dtype == np.int8:
         raise FileError(f"{path} holds signed numbers of 8 bits; save it with unsigned ones or 16 bits")
     if array.dtype == bool:
         array = array.astype(np.uint8) * np.uint8(255)
-    if array.ndim not in (2, 3) or array.size == 0:
-        raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
     if array.ndim == 3:
         channels = array.shape[2]
         if channels in (2, 4):

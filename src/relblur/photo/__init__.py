@@ -4,6 +4,8 @@
 ``tone_curves``       what has to be undone for that
 ``pair``              two of them, checked against each other
 ``alignment``         one laid on the other
+``warps``             motions as matrices, and the simplest that will do
+``at_rest``           what moves by itself is left out of it
 ``exposure``          brought to one exposure
 ``rough_equal_blur``  what both need first: about equal blur
 ``resolution``        the factor by which the pair is best decimated

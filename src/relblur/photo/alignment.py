@@ -28,19 +28,12 @@ from ..filters.resampling import positions, resample, resample_nearest
 from .at_rest import at_rest
 from .exposure import find_exposure
 from .rough_equal_blur import MOST_PIXELS, equalise, reduction_for
+from .warps import largest, rows_first, scaled, simplest, size
 
 __all__ = ["Alignment", "Motion", "align", "find_motion"]
 
 #: Motion of less than this everywhere in the frame is left alone, px.
 LEAVE_BELOW_PX = 0.05
-
-#: A simpler motion is preferred if it differs by less than this, px, on the average over the texture. A
-#: difference that grows from the middle of an evenly textured frame is then below 0.05 px in its corners.
-SIMPLER_WITHIN_PX = 0.03
-
-#: An affine motion is taken if it differs by more than this from the nearest similarity, px, on the same average:
-#: below, pairs of photographs were re-made worse by it as often as better (docs/photographs.md).
-AFFINE_FROM_PX = 0.3
 
 #: Two images of one scene correlate by at least this at low resolution once aligned.
 LEAST_CORRELATION = 0.5
@@ -199,15 +192,15 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
     mask = (good > 0.999).astype(np.uint8)
     warp = _coarse_to_fine(one, two, mask)
     _refuse_if_wild(warp, one.shape)
-    if model == "auto" and factor * _largest(warp, one.shape) < LEAVE_BELOW_PX:
+    if model == "auto" and factor * largest(warp, one.shape) < LEAVE_BELOW_PX:
         correlation = _correlation(_band(one), _band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
     for _ in range(_ROUNDS):
         start = warp
         warp, correlation, information = _without_blur(one, two, mask, start, translation=model == "translation")
-        chosen, warp = _simplest(warp, model, information, factor)
-        if factor * _size(warp - start, information) < SETTLED_PX:
+        chosen, warp = simplest(warp, model, information, factor)
+        if factor * size(warp - start, information) < SETTLED_PX:
             break
     if correlation < LEAST_CORRELATION:
         raise AlignmentError(
@@ -233,7 +226,7 @@ def _coarse_to_fine(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArr
             warp = _ecc(bands[0], bands[1], warp, good, cv2.MOTION_TRANSLATION)
         warp = _ecc(bands[0], bands[1], warp, good, cv2.MOTION_AFFINE)
         if level:
-            warp = _scaled(warp, 2)
+            warp = scaled(warp, 2)
     return warp
 
 
@@ -259,8 +252,8 @@ def _without_blur(
 
     factor = reduction_for(first.shape, MOST_PIXELS)
     one, two, good = (block_means(image, factor) for image in (first, second, mask.astype(np.float32)))
-    near = _scaled(warp, 1 / factor)
-    matrix = _rows_first(near)
+    near = scaled(warp, 1 / factor)
+    matrix = rows_first(near)
     moved = resample(two[None], matrix)[0]
     inside = Motion(matrix, "affine", 0.0, 0.0).inside(one.shape) & (good > 0.999)
     inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
@@ -278,9 +271,12 @@ def _without_blur(
             break
         here = steady
         rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
+    information = _information(bands[0], here, factor)
+    if np.linalg.matrix_rank(information) < len(information):  # a few pixels, or a line of them
+        return warp, 0.0, np.eye(6)
     correlation = _correlation(bands[0], bands[1], here, rest)
     both = np.vstack([near, [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
-    return _scaled(both[:2], factor), correlation, _information(bands[0], here, factor)
+    return scaled(both[:2], factor), correlation, information
 
 
 def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -307,7 +303,7 @@ def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
     where = np.stack([x, y, np.ones_like(x)])
     change = np.concatenate([slopes[0] * where, slopes[1] * where])
     power = float((slopes[0] ** 2 + slopes[1] ** 2).sum()) / 2
-    flat = where @ where.T / where.shape[1]
+    flat = where @ where.T / max(where.shape[1], 1)
     # A trace of the same everywhere: edges of one direction alone would leave the motion along them free.
     return change @ change.T / max(power, 1e-300) + 1e-3 * np.kron(np.eye(2), flat)
 
@@ -355,58 +351,9 @@ def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArr
     return float((one * two).sum()) / power if power > 0 else 0.0
 
 
-def _simplest(warp: AnyArray, model: str, information: FloatArray, factor: int) -> tuple[str, AnyArray]:
-    """Return the simplest motion that is allowed and as good where the picture can tell."""
-    found = np.asarray(warp, np.float64).ravel()
-    still = np.eye(2, 3).ravel()
-    shift, similar = (_nearest(found, still, basis, information) for basis in (_SHIFTS, _SIMILARITIES))
-    motions = {"none": still, "translation": shift, "similarity": similar, "affine": found}
-
-    def apart_px(one: str, two: str) -> float:
-        return factor * _size(motions[one] - motions[two], information)
-
-    if model == "auto":
-        model = "affine" if apart_px("affine", "similarity") > AFFINE_FROM_PX else "similarity"
-        if model == "similarity" and apart_px("similarity", "translation") < SIMPLER_WITHIN_PX:
-            model = "translation" if apart_px("translation", "none") > SIMPLER_WITHIN_PX else "none"
-    return model, motions[model].reshape(2, 3)
-
-
-#: What may change in (a, b, x, c, d, y) of a warp.
-_SHIFTS = np.array([[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1.0]])
-_SIMILARITIES = np.vstack([_SHIFTS, np.array([[1, 0, 0, 0, 1, 0], [0, -1, 0, 1, 0, 0.0]])])
-
-
-def _size(change: AnyArray, information: FloatArray) -> float:
-    """Return how much a change of a warp moves the texture, px on the average."""
-    return float(np.sqrt(change.ravel() @ information @ change.ravel()))
-
-
-def _nearest(warp: FloatArray, still: FloatArray, basis: FloatArray, information: FloatArray) -> FloatArray:
-    """Return the warp of fewer parameters that the picture can least tell from this one: what fitting it would give."""
-    weighted = basis @ information
-    return still + np.linalg.solve(weighted @ basis.T, weighted @ (warp - still)) @ basis
-
-
-def _difference(one: AnyArray, two: AnyArray, shape: tuple[int, int]) -> float:
-    """Return how far apart two warps put any point of the frame."""
-    x, y = _grid(shape)
-    apart = (np.asarray(one, np.float64) - two) @ np.stack([x, y, np.ones_like(x)])
-    return float(np.hypot(apart[0], apart[1]).max())
-
-
-def _largest(warp: AnyArray, shape: tuple[int, int]) -> float:
-    return _difference(warp, np.eye(2, 3), shape)
-
-
-def _grid(shape: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
-    y, x = np.mgrid[0 : shape[0] - 1 : 9j, 0 : shape[1] - 1 : 9j]
-    return x.ravel(), y.ravel()
-
-
 def _refuse_if_wild(warp: AnyArray, shape: tuple[int, int]) -> None:
     scale = float(np.sqrt(abs(np.linalg.det(warp[:, :2]))))
-    overlap = float(Motion(_rows_first(warp), "affine", 0.0, 0.0).inside(shape).mean())
+    overlap = float(Motion(rows_first(warp), "affine", 0.0, 0.0).inside(shape).mean())
     if overlap < LEAST_OVERLAP or not 1 / MOST_SCALE < scale < MOST_SCALE:
         raise AlignmentError(
             f"first and second could not be brought together (best guess: overlap {overlap:.0%}, scale {scale:.2f}); "
@@ -417,23 +364,8 @@ def _refuse_if_wild(warp: AnyArray, shape: tuple[int, int]) -> None:
 def _motion(
     warp: AnyArray, model: str, factor: int, shape: tuple[int, int], correlation: float, measured: AnyArray
 ) -> Motion:
-    full = _scaled(warp, factor)
-    largest = factor * _largest(measured, (shape[0] // factor, shape[1] // factor))
-    return Motion(_rows_first(full), model, largest, correlation)
-
-
-def _scaled(warp: AnyArray, factor: float) -> AnyArray:
-    """Return a warp for images ``factor`` times as large, whose pixels are the means of blocks."""
-    result = np.array(warp, dtype=np.float64)
-    half = (factor - 1) / 2  # the middle of a block, in small pixels
-    result[:, 2] = factor * result[:, 2] + half - result[:, :2] @ np.array([half, half])
-    return result
-
-
-def _rows_first(warp: AnyArray) -> FloatArray:
-    """Return OpenCV's (x, y) warp as a 3 x 3 transform of (row, column, 1)."""
-    (a, b, x), (c, d, y) = np.asarray(warp, np.float64)
-    return np.array([[d, c, y], [b, a, x], [0.0, 0.0, 1.0]])
+    farthest = factor * largest(measured, (shape[0] // factor, shape[1] // factor))
+    return Motion(rows_first(scaled(warp, factor)), model, farthest, correlation)
 
 
 def _grey(image: AnyArray) -> AnyArray:

@@ -1,0 +1,78 @@
+"""The axis of candidate depths, and the residuals on it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from relblur import Camera
+from relblur.depth.equal_blur.candidates import (
+    CIRCLE_STEP_PX,
+    LEAST_LEVELS,
+    MOST_LEVELS,
+    depth_axis,
+    reach_px,
+)
+from relblur.depth.equal_blur.match import _Circles
+
+FOCUS = Camera(coc_constant_px_m=22, focus_first_m=1.0, focus_second_m=2.0)
+APERTURES = Camera(coc_constant_px_m=(30, 10), focus_first_m=1.25, focus_second_m=1.25)
+
+
+@pytest.mark.parametrize("side", ["behind", "front"])
+@pytest.mark.parametrize("camera", [FOCUS, APERTURES], ids=["focus", "apertures"])
+def test_levels_cover_the_range_in_steps_of_a_circle(camera, side):
+    low, high = (0.82, 1.3) if side == "front" else (0.3, 0.78)
+    axis = depth_axis(camera, (low, high), side)
+    ends = sorted([axis.u(axis.levels[0]), axis.u(axis.levels[-1])])
+    assert_allclose(ends, [low, high])
+    assert (np.diff(axis.levels) > 0).all()
+    assert_allclose(np.diff(axis.levels), axis.step)
+    steps = abs(np.diff(camera.circle_px(1 / axis.u(axis.levels)))).max()
+    assert 0.9 * CIRCLE_STEP_PX < steps <= CIRCLE_STEP_PX * (1 + 1e-9)
+    assert axis.is_sigma == (camera is APERTURES)
+
+
+def test_there_are_never_too_few_levels_nor_too_many():
+    assert len(depth_axis(FOCUS, (0.5, 0.5001), "both").levels) == LEAST_LEVELS + 1
+    assert len(depth_axis(FOCUS, (0.01, 9.0), "both").levels) == MOST_LEVELS + 1
+
+
+@pytest.mark.parametrize(("side", "range_"), [("behind", (0.1, 0.8)), ("front", (0.8, 2.0))])
+def test_an_aperture_pair_runs_along_the_axis_as_its_relative_blur_does(side, range_):
+    """From focus outwards: x is the signed root of the difference of the variances."""
+    axis = depth_axis(APERTURES, range_, side)
+    u = axis.u(axis.levels)
+    one, two = APERTURES.sigma_px(1 / u)
+    assert_allclose(np.abs(axis.levels), np.sqrt(one**2 - two**2), atol=1e-9)
+    assert (axis.levels >= -1e-9).all()
+
+
+@pytest.mark.parametrize("u_range", [(0.2, 0.6), (0.6, 1.8), (0.4, 3.0)])
+@pytest.mark.parametrize("camera", [FOCUS, APERTURES], ids=["focus", "apertures"])
+def test_the_reach_is_that_of_the_largest_circle_on_the_axis(camera, u_range):
+    axis = depth_axis(camera, u_range, "both")
+    largest = np.abs(camera.circle_px(1 / axis.u(axis.levels))).max()
+    assert reach_px(camera, axis) == math.ceil(largest) + 4
+
+
+def test_pixels_count_less_where_their_circle_reaches_the_border_and_not_where_it_reaches_a_gap():
+    axis = depth_axis(FOCUS, (0.4, 1.2), "both")
+    x = np.full((21, 33), axis.levels[0])
+    distance = np.hypot(*(np.indices(x.shape) - np.array([10, 25])[:, None, None])).astype(np.float32)
+    radius = np.abs(FOCUS.circle_px(1 / axis.u(axis.levels[0]))).max() / 2
+    assert 4 < radius < 9
+    circles = _Circles(FOCUS, axis, None)
+    assert_allclose(circles.radius(x), radius, rtol=1e-5)
+    rows, columns = np.indices(x.shape)
+    inside = np.minimum.reduce([rows, columns, 20 - rows, 32 - columns]) + 0.5
+    wanted = np.clip(inside / (radius + 1), 0.1, 1) ** 2
+    assert_allclose(circles.weight(x), wanted, rtol=1e-5)
+    spoilt = _Circles(FOCUS, axis, distance).weight(x)
+    assert_allclose(spoilt, np.where(distance > radius + 1, wanted, 0), rtol=1e-5)
+    tiny = np.full((21, 3), axis.levels[0])
+    wide = _Circles(Camera(coc_constant_px_m=22, focus_first_m=0.2, focus_second_m=0.25), axis, None).weight(tiny)
+    assert_allclose(wide.min(), 0.01, rtol=1e-5)  # what reaches the border keeps a hundredth

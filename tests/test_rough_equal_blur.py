@@ -1,0 +1,88 @@
+"""Two images brought to about equal blur, and what of them can then be compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from relblur import synth
+from relblur.photo.rough_equal_blur import _without_reach, equalise, reduction_for
+
+ALL = np.ones((96, 112), bool)
+
+
+@pytest.mark.parametrize(
+    ("shape", "most", "factor"),
+    [
+        ((10, 10), 60_000, 1),
+        ((300, 200), 60_000, 1),
+        ((600, 400), 60_000, 2),
+        ((500, 480), 60_000, 2),
+        ((3, 300), 1, 30),
+    ],
+)
+def test_a_picture_is_reduced_to_about_as_many_pixels(shape, most, factor):
+    assert reduction_for(shape, most) == factor
+
+
+def difference(one, two, where):
+    return np.sqrt(np.mean((one - two)[where] ** 2))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_whichever_is_the_sharper_is_blurred(texture, swapped):
+    blurry = synth.blur_with_map(texture, synth.ramp(texture.shape, 1.0, 2.0))
+    pair = [texture, blurry][:: -1 if swapped else 1]
+    found = equalise(*(image[:, :, None] for image in pair), ALL)
+    one, two = found.first[:, :, 0], found.second[:, :, 0]
+    assert difference(one, two, found.usable) < 0.05 * difference(texture, blurry, found.usable)
+    # The blurrier one is left as it is.
+    assert difference([one, two][not swapped], blurry, found.usable) < 0.1 * difference(one, texture, found.usable)
+    assert found.usable.mean() > 0.5
+
+
+def test_each_is_blurred_where_the_other_is_the_blurrier(texture):
+    field = np.where(np.arange(texture.shape[1]) < 56, 1.5, 0.0) * np.ones(texture.shape)
+    first, second = synth.blur_with_map(texture, field), synth.blur_with_map(texture, 1.5 - field)
+    found = equalise(first[:, :, None], second[:, :, None], ALL)
+    left, right = np.zeros_like(ALL), np.zeros_like(ALL)
+    left[20:-20, 15:40], right[20:-20, 72:-15] = True, True
+    for where, kept, made in ((left, found.first, found.second), (right, found.second, found.first)):
+        assert difference(made[:, :, 0], kept[:, :, 0], where) < 0.15 * difference(first, second, where)
+
+
+def test_colours_are_blurred_alike(texture):
+    blurry = synth.blur_with_map(texture, 1.5)
+    three = [np.stack([image, 0.5 * image, 1 - image], axis=2) for image in (texture, blurry)]
+    found = equalise(*three, ALL)
+    assert found.first.shape == three[0].shape
+    for channel in range(3):
+        rest = difference(found.first[:, :, channel], found.second[:, :, channel], found.usable)
+        assert rest < 0.1 * difference(three[0][:, :, channel], three[1][:, :, channel], found.usable)
+
+
+def test_what_must_not_be_used_does_not_count(texture):
+    blurry = synth.blur_with_map(texture, 1.5)
+    spoilt = blurry.copy()
+    usable = ALL.copy()
+    usable[30:50, 40:60] = False
+    spoilt[30:50, 40:60] = 0.5
+    found = equalise(texture[:, :, None], spoilt[:, :, None], usable)
+    assert not found.usable[30:50, 40:60].any()
+    assert difference(found.first[:, :, 0], found.second[:, :, 0], found.usable) < 0.1 * difference(
+        texture, blurry, found.usable
+    )
+
+
+@pytest.mark.parametrize(("sigma", "reach"), [(0.0, 2), (1.0, 5), (2.0, 8), (9.0, 12)])
+def test_pixels_that_see_a_gap_or_beyond_the_border_are_not_compared(sigma, reach):
+    """Two pixels and three times the blur away, but never more than an eighth of the picture (96 / 8)."""
+    usable = ALL.copy()
+    usable[50, 60] = False
+    found = _without_reach(usable, np.full(ALL.shape, sigma))
+    rows, columns = np.indices(ALL.shape)
+    from_border = np.minimum.reduce([rows, columns, 95 - rows, 111 - columns]) + 1
+    straight = np.where(columns == 60, abs(rows - 50), np.where(rows == 50, abs(columns - 60), np.inf))
+    line = (columns == 60) | (rows == 50)  # along which distances are exact
+    assert_array_equal(found[line], ((from_border > reach) & (straight > reach))[line])
