@@ -11,13 +11,17 @@ from ...base.settings import FLAT_ABOVE, SHARPNESS_SIZE
 from ...filters.sharpness import compare_variances, local_variance
 from ..blur_map import Flag, mark
 from ..request import Answer, Request, part_of
-from .method import GridRoots, estimate_on_grid
+from .method import GridRoots, Levels, estimate_on_grid, filter_bank
 
 __all__ = ["answer_on_grid"]
 
 
-def answer_on_grid(pair: Pair, request: Request, progress: Progress) -> Answer:
-    """Estimate by the paper, each pixel from the side of the sharper image."""
+def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Levels | None = None) -> Answer:
+    """Estimate by the paper, each pixel from the side of the sharper image.
+
+    ``levels`` are filters on the request's grid unless they are given.
+    """
+    levels = filter_bank(request.sigmas, request.engine) if levels is None else levels
     first, second = grey(pair.first), grey(pair.second)
     sharper = _which_is_sharper(first, second, request)
     s = np.full(pair.shape, np.nan)
@@ -30,7 +34,7 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress) -> Answer:
         images = (first, second) if side == 1 else (second, first)
         roots = estimate_on_grid(
             images,
-            request.sigmas,
+            levels,
             request.window,
             request.noise,
             request.engine,
