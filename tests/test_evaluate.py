@@ -140,7 +140,7 @@ def test_errors_are_those_of_grey_values_and_of_channels_that_were_not_seen(colo
     first, second = (image.mean(axis=2) for image in pair)
     assert_allclose(score.e_first, np.abs(resynthesize(first, second, found) - first)[found.sharper == -1].mean())
     assert_allclose(score.e_second, np.abs(resynthesize(first, second, found) - second)[found.sharper == 1].mean())
-    green = estimate_blur(pair[0][:, :, 1], pair[1][:, :, 1], method="paper")
+    green = estimate_blur(pair[0][:, :, 1], pair[1][:, :, 1], method="paper", everywhere=True)
     unseen = [image[:, :, [0, 2]] for image in pair]
     made = resynthesize(*unseen, green, channel_axis=-1)
     assert_allclose(score.held_out_e_first, np.abs(made - unseen[0])[green.sharper == -1].mean())
@@ -150,6 +150,18 @@ def test_errors_are_those_of_grey_values_and_of_channels_that_were_not_seen(colo
     assert_allclose(score.held_out_unblurred_e_second, before[green.sharper == 1].mean())
     # A root fits the pixel it was taken from; noise that it has not seen it cannot fit.
     assert score.held_out_e_first > 1.5 * score.e_first
+
+
+def test_flat_places_count_though_a_map_leaves_them_open(texture):
+    sharp = np.array(texture)
+    sharp[20:60, 20:60] = 0.5
+    first, second = (synth.degrade(image, bits=8) for image in synth.pair(sharp, 1.5))
+    score = evaluate_pair(first, second, method="paper", sharper="first")
+    assert score.scored_fraction == 1
+    assert score.answered_fraction < 0.95
+    by_map = evaluate_pair(first, second, estimate_blur(first, second, method="paper", sharper="first"))
+    assert by_map.answered_e_second == pytest.approx(score.answered_e_second)
+    assert by_map.unblurred_e_second == pytest.approx(score.unblurred_e_second)
 
 
 def test_explained_is_low_where_the_unseen_channels_hold_something_else(colour):

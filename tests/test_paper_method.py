@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import Flag, compare_sharpness, estimate_blur, gaussian_bank, synth
+from relblur import Flag, InputError, compare_sharpness, estimate_blur, gaussian_bank, synth
 
 GRID = np.arange(1, 51) / 10
 
@@ -127,6 +127,27 @@ def test_flat_areas_are_flagged_and_left_without_a_number(texture, bits):
     assert flat[80:].mean() < 0.2
     wrong = np.abs(found.variance_difference - 1.0)[inside] > 3 * found.variance_stderr[inside]
     assert not wrong.any()
+
+
+@pytest.mark.parametrize("method", ["paper", "window"])
+def test_everywhere_keeps_what_was_found_in_flat_and_clipped_places(texture, method):
+    sharp = np.array(texture)
+    sharp[20:60, 20:60], sharp[70:80, 70:80] = 0.5, 1.0
+    first, second = (synth.degrade(image, bits=8) for image in (sharp, gaussian_bank(sharp, [1.0])[0]))
+    some = estimate_blur(first, second, method=method, sharper="first")
+    every = estimate_blur(first, second, method=method, sharper="first", everywhere=True)
+    assert_array_equal(some.flags, every.flags)
+    assert np.isnan(some.sigma[_has(some, Flag.FLAT)]).all()
+    assert np.isnan(some.sigma[_has(some, Flag.CLIPPED)]).all()
+    assert _has(some, Flag.CLIPPED).any()
+    assert np.isfinite(every.sigma).all()
+    known = np.isfinite(some.sigma)
+    assert_array_equal(every.sigma[known], some.sigma[known])
+
+
+def test_refined_has_no_everywhere(texture):
+    with pytest.raises(InputError, match='everywhere is not part of method="refined"'):
+        estimate_blur(texture, texture, everywhere=True)
 
 
 def test_error_bar_holds_the_rounding_to_the_grid(texture):

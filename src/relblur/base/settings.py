@@ -57,7 +57,7 @@ DEPTH_PREFILTER: Final = 1.6
 #: Standard error of s that the resolution of a camera is told for, px^2: an 8-bit photograph with texture.
 ASSUMED_STDERR_PX2: Final = 0.05
 
-#: Blur range the paper recommends for real-time work, px (end of its section 3).
+#: Largest circle of confusion that the paper recommends for real-time work: a diameter, px (end of its section 3).
 RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
 
 

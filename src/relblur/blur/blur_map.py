@@ -218,11 +218,9 @@ class PairScore:
     scored_fraction : float
         Share of all pixels that entered e_first or e_second.
     answered_fraction : float
-        Share of all pixels that did so with an answer; where there is none the sharper image
-        was taken as it is.
+        Share of all pixels that did so and are neither flat nor clipped.
     answered_e_first, answered_e_second : float
-        The same errors over the points with an answer alone: smaller, since flat and clipped
-        areas are left out.
+        The same errors over those points alone: mostly smaller.
     held_out_e_first, held_out_e_second : float
         The same errors in red and blue, of a map estimated from green; NaN for grey images.
     held_out_unblurred_e_first, held_out_unblurred_e_second : float

@@ -44,6 +44,7 @@ def estimate_blur(
     channel_axis: int | None = None,
     engine: str = "auto",
     workers: int | None = None,
+    everywhere: bool = False,
     progress: Progress | None = None,
     steps: dict[str, FloatArray] | None = None,
 ) -> BlurMap:
@@ -101,6 +102,9 @@ def estimate_blur(
         ``settings["engine"]`` says who it was.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
+    everywhere : bool
+        ``"paper"`` and ``"window"``: keep what was found in flat and clipped places too, as the
+        paper does. The flags still say where that is; such values mean little.
     progress : callable, optional
         Called with the share of the work done, 0 to 1.
     steps : dict, optional
@@ -149,6 +153,8 @@ def estimate_blur(
     if prefilter and not known.takes_prefilter:
         others = " or ".join(f'"{name}"' for name, entry in METHOD_TABLE.items() if entry.takes_prefilter)
         raise InputError(f'prefilter is not part of method="{method}"; leave it out or use {others}')
+    if everywhere and not known.may_answer_everywhere:
+        raise InputError(f'everywhere is not part of method="{method}", which fills flat places itself; leave it out')
     given, relative_variance = _check_noise(noise, raw)
     request = Request(
         method=kind,
@@ -162,6 +168,7 @@ def estimate_blur(
         engine=engine_for(engine, kind, raw, window, prefilter),
         workers=count_workers(workers),
         overall=(survey(raw.first), survey(raw.second)) if known.surveys else None,
+        everywhere=everywhere,
         steps=steps,
     )
     if steps is not None:

@@ -14,6 +14,7 @@ from ..base.pixels import grey
 from ..filters.variable_blur import blur_by_levels, blur_planes
 from .blur_map import BlurMap, Flag, PairScore, has_flag
 from .estimate import estimate_blur
+from .methods import METHOD_TABLE
 
 __all__ = ["evaluate_pair", "resynthesize"]
 
@@ -89,20 +90,20 @@ def evaluate_pair(
     The paper's definition: errors are those of grey values (the mean of the channels), over
     all points but those of equal sharpness. The set "first is sharper" is
     ``blur_map.sharper == 1``: by the 3 x 3 standard deviation for ``method="paper"``, by the
-    better fit otherwise. Where the map has no answer (flat or clipped areas) the sharper image
-    is taken as it is: what nobody measured nobody can blur. Leaving such points out flatters,
-    see ``answered_e_first``.
+    better fit otherwise. Flat and clipped areas count (a map that is made here is made with
+    ``everywhere=True``); where a map that is given has no answer the sharper image is taken as it
+    is. Leaving such points out flatters, see ``answered_e_first``.
     """
-    pair = as_pair(first, second, valid=options.get("valid"), channel_axis=channel_axis)
+    pair = as_pair(first, second, valid=options.get("valid"), clipped=options.get("clipped"), channel_axis=channel_axis)
     if blur_map is None:
-        blur_map = estimate_blur(first, second, channel_axis=channel_axis, **options)
+        blur_map = estimate_blur(first, second, channel_axis=channel_axis, **_everywhere(options))
     elif options:
         raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
     _check_shape(pair, blur_map)
 
     grey_pair = replace(pair, first=grey(pair.first)[:, :, None], second=grey(pair.second)[:, :, None])
     errors = _errors(grey_pair, blur_map)
-    known = np.isfinite(blur_map.variance_difference)
+    known = np.isfinite(blur_map.variance_difference) & ~has_flag(blur_map.flags, Flag.FLAT | Flag.CLIPPED)
     unseen, explained = _NOTHING, float("nan")
     if held_out and channel_axis is not None and pair.first.shape[2] == 3:
         unseen, explained = _held_out(pair, blur_map, options)
@@ -153,16 +154,24 @@ def _errors(pair: Pair, blur_map: BlurMap) -> _Errors:
     )
 
 
+def _everywhere(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an estimate that is to be scored: nothing is left out that the method knows."""
+    whole = METHOD_TABLE.get(options.get("method", "refined"))
+    return {"everywhere": whole is not None and whole.may_answer_everywhere, **options}
+
+
 def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> tuple[_Errors, float]:
     """Return the errors in red and blue of a map estimated from green, and the share of the differences explained."""
     settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
     green = estimate_blur(
-        pair.first[:, :, GREEN], pair.second[:, :, GREEN], **{**settings, **options, "valid": pair.usable}
+        pair.first[:, :, GREEN],
+        pair.second[:, :, GREEN],
+        **_everywhere({**settings, **options, "valid": pair.finite, "clipped": ~pair.unclipped}),
     )
     others = [0, 2]
     unseen = Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped)
     errors = _errors(unseen, green)
-    here = np.isfinite(green.variance_difference)
+    here = np.isfinite(green.variance_difference) & ~has_flag(green.flags, Flag.FLAT | Flag.CLIPPED)
     left = np.where((green.variance_difference > 0)[:, :, None], errors.second, errors.first)[here].sum()
     before = errors.unblurred[here].sum()
     return errors, float(1 - left / before) if before > 0 else float("nan")

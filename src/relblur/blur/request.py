@@ -31,6 +31,7 @@ class Request:
     engine: Engine
     workers: int
     overall: tuple[Intensities, Intensities] | None  #: of the whole images; None for ``"refined"``
+    everywhere: bool = False  #: keep values of flat and clipped places
     steps: dict[str, FloatArray] | None = None  #: to be filled with what ``"refined"`` makes on its way
 
     @property
