@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from typer.testing import CliRunner
 import relblur
 from relblur import estimate_blur, evaluate_pair, imread, load, save, synth
 from relblur.cli.app import app
+from relblur.studies.paper.stand_ins import make_data_set
 
 COMMANDS = ["demo", "estimate", "evaluate", "depth", "range", "calibrate", "camera"]
 COMMANDS += ["synth", "decimate", "optics", "reproduce"]
@@ -403,35 +403,30 @@ def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch)
     assert "would be replaced" in failed(run("demo", "-o", tmp_path / "demo"), 2)
 
 
-def test_reproduce_without_data_makes_the_ramps(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "relblur.studies.reproduce.photograph",
-        lambda name: import_module("relblur.studies.demo").photograph(name)[:96, :112],
-    )
-    result = run("reproduce", "-o", tmp_path / "out", "--json")
+def test_reproduce_prints_what_it_found(tmp_path):
+    make_data_set(tmp_path / "data", "list", shape=(64, 80))
+    command = ("reproduce", "--data", tmp_path / "data", "--only", "table1, fig2", "-o", tmp_path / "out")
+    result = run(*command, "--json")
     assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)
-    assert rows["table1"] == []
-    assert [(row["image"], row["method"]) for row in rows["fig1"]] == [
-        ("brick", "paper"),
-        ("brick", "refined"),
-        ("rocket", "paper"),
-        ("rocket", "refined"),
-    ]
-    assert rows["fig1"][0]["mean_relative_error"] < 0.018
-    assert rows["fig1"][1]["mean_relative_error"] < rows["fig1"][0]["mean_relative_error"]
-    assert "add --data DIR" in result.stderr
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"fig1_brick.png", "fig1_rocket.png", "table.md"}
-    table = (tmp_path / "out" / "table.md").read_text()
-    assert "| brick | top to bottom | paper |" in table
-    assert "1.4 %" in table  # the paper's own figure beside ours
+    assert "Real MFF: 1 pairs in" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["fig1"] == []
+    assert [row["resolution"] for row in found["table1"]] == 2 * ["80x64", "40x32", "20x16"]
+    assert {"fig2.png", "paper.html", "paper.md", "table1.csv"} < {path.name for path in (tmp_path / "out").iterdir()}
+    table = run(*command, "--force").stdout
+    for text in ("held-out e_B", "20x16", "0.025", "32.1 px", "Do errors fall with the resolution?"):
+        assert text in table
+    assert "paper.html and 3 more would be replaced" in failed(run(*command), 2)
 
 
 def test_reproduce_refuses_folders_without_pairs(tmp_path):
     (tmp_path / "empty").mkdir()
     out = tmp_path / "out"
     assert "no pairs in" in failed(run("reproduce", "-o", out, "--data", tmp_path / "empty"), 3)
-    assert "is not a folder" in failed(run("reproduce", "-o", out, "--data", tmp_path / "nowhere"), 3)
+    assert "is neither a folder nor a list" in failed(run("reproduce", "-o", out, "--data", tmp_path / "nowhere"), 3)
+    assert "--only takes fig1" in failed(run("reproduce", "-o", out, "--only", "fig9"), 3)
+    assert "no pair has this name" in failed(run("reproduce", "-o", out, "--pair", "7"), 3)
+    assert not out.exists()
     assert not out.exists()
 
 
