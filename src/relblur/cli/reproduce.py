@@ -47,6 +47,7 @@ def reproduce(
     the figures and two CSV files. Without --data small stand-ins take the place of the
     data sets.
     """
+    from ..studies.paper.pairs import means, short_table, trend_table
     from ..studies.paper.ramps import ramp_table
     from ..studies.paper.run import PARTS
     from ..studies.paper.run import reproduce as run
@@ -73,10 +74,8 @@ def reproduce(
             table = ramp_table(done.ramps)
             print_table("Fig. 1: sigma from 1 to 2 px", table.columns, table.rows)
         if done.table:
-            section = next(each for each in done.sections if each.key == "table1")
-            count = len(section.tables[0].rows) - len(done.table)
-            print_table(f"Table I, method {method}", section.tables[0].columns, section.tables[0].rows[:count])
-            print_table(section.tables[1].heading, section.tables[1].columns, section.tables[1].rows)
+            for table in (short_table(f"Table I, method {method}", means(done.table)), trend_table(done.table)):
+                print_table(table.heading, table.columns, table.rows)
         claims = [(each.what, each.paper, each.ours) for section in done.sections for each in section.claims]
         if claims:
             print_table("the paper's numbers and ours", ("number", "the paper", "here"), claims)

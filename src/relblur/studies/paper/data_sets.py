@@ -62,7 +62,8 @@ class FoundSet:
 
     def describe(self) -> str:
         """Return what was found in one line."""
-        return f"{DATA_SETS[self.data_set]}: {len(self.pairs)} pairs in {self.folder} ({self.layout})"
+        count = "1 pair" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
+        return f"{DATA_SETS[self.data_set]}: {count} in {self.folder} ({self.layout})"
 
 
 def factors(data_set: str, width: int) -> tuple[int, ...]:

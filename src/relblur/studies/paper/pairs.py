@@ -25,7 +25,17 @@ from .claims import PAPER_TABLE, PaperRow
 from .data_sets import DATA_SETS, STAND_IN, PairFiles, factors
 from .sections import Claim, Picture, Section, Table
 
-__all__ = ["ShownPair", "TableRow", "means", "rows_of", "show_pair", "show_table", "shown_pair"]
+__all__ = [
+    "ShownPair",
+    "TableRow",
+    "means",
+    "rows_of",
+    "short_table",
+    "show_pair",
+    "show_table",
+    "shown_pair",
+    "trend_table",
+]
 
 FIGURES = {"realmff": "fig6", "dpdd": "fig7"}
 
@@ -148,8 +158,8 @@ def show_table(rows: Sequence[TableRow], method: str) -> Section:
     if any(STAND_IN in row.data_set for row in rows):
         note += " A stand-in is a photograph with blur of our own, not the data set."
     average = means(rows)
-    columns = ("data set", "pair", "resolution", *score_columns("B", "F"))
-    paper = tuple(_paper_cells(row) for row in PAPER_TABLE)
+    listed = rows if len(average) == len(rows) else [*average, *rows]
+    table = short_table(f"Table I, method '{method}', values as stored", listed, note)
     return Section(
         key="table1",
         title="Table I: errors of re-making photographed pairs",
@@ -157,15 +167,17 @@ def show_table(rows: Sequence[TableRow], method: str) -> Section:
         "fall with the resolution in Real-MFF; from this the paper chooses 157x109 and 210x140 as proper resolutions.",
         finding=_table_finding(rows),
         tables=(
-            Table(
-                f"Table I, method '{method}', values as stored",
-                columns,
-                (*paper, *(_cells(row) for row in (average if len(average) < len(rows) else [])), *map(_cells, rows)),
-                note,
-            ),
+            table,
             trend_table(rows),
         ),
     )
+
+
+def short_table(heading: str, rows: Sequence[TableRow], note: str = "") -> Table:
+    """Return the paper's rows and some of ours under them."""
+    columns = ("data set", "pair", "resolution", *score_columns("B", "F"))
+    cells = (*(_paper_cells(row) for row in PAPER_TABLE), *(_cells(row) for row in rows))
+    return Table(heading, columns, cells, note)
 
 
 def _table_finding(rows: Sequence[TableRow]) -> str:
