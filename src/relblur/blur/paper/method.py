@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -62,6 +62,7 @@ class GridRoots:
     window_stderr: FloatArray  #: standard error of the neighbours' common sigma, px
     has_root: BoolArray  #: False where only the nearest value could be taken
     roots: AnyArray  #: number of candidates, uint8
+    energy: FloatArray  #: mean square that the neighbours' best sigma leaves in the window
 
 
 def estimate_on_grid(
@@ -87,6 +88,7 @@ def estimate_on_grid(
         np.full(shape, np.nan),
         np.zeros(shape, dtype=bool),
         np.zeros(shape, dtype=np.uint8),
+        np.full(shape, np.nan),
     )
     reach = levels.reach + window // 2
     threads = count_workers(workers)
@@ -95,8 +97,8 @@ def estimate_on_grid(
         here = wanted[place]
         misfit, energy = _misfit_and_energy((sharp_part, blurry_part), levels, window, engine, here, threads)
         part = _solve_in_blocks(misfit, energy, sigmas, window, noise, threads)
-        for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
-            getattr(result, name)[place][here] = getattr(part, name)
+        for each in fields(GridRoots):
+            getattr(result, each.name)[place][here] = getattr(part, each.name)
         done += here.size
         if progress is not None:
             progress(done / wanted.size)
@@ -137,9 +139,10 @@ def _solve_in_blocks(
     blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, misfit.shape[1], PIXELS_AT_ONCE)]
     with ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(lambda b: _solve(misfit[:, b], energy[:, b], sigmas, window, noise), blocks))
-    names = ("sigma", "stderr", "window_stderr", "has_root", "roots")
     empty = np.empty(0)
-    return GridRoots(*(np.concatenate([getattr(part, name) for part in parts] or [empty]) for name in names))
+    return GridRoots(
+        *(np.concatenate([getattr(part, each.name) for part in parts] or [empty]) for each in fields(GridRoots))
+    )
 
 
 def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float) -> GridRoots:
@@ -153,7 +156,7 @@ def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: i
     # A root cannot be wrong by more than the grid is wide; rounding adds step^2 / 12.
     span = float(sigmas[-1] - sigmas[0]) if sigmas.size > 1 else float(sigmas[0])
     stderr = np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12)
-    return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots)
+    return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots, energy.min(axis=0))
 
 
 def _ask_the_neighbours(
