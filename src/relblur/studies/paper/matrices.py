@@ -88,16 +88,14 @@ def _identity(ramp: Ramp, framework: Framework) -> Claim:
 
 
 def _telling_pixel(ramp: Ramp, framework: Framework) -> tuple[int, int]:
-    """Return the pixel near the middle with the most candidates, of several the one with the most contrast."""
-    from scipy import ndimage
-
+    """Return the pixel near the middle at which M(sigma) crosses the R-Image's intensity twice most clearly."""
     half = framework.window_size // 2
     middle = [slice(max(0, n // 2 - SEARCHED), n // 2 + SEARCHED) for n in ramp.sharp.shape]
     sharp, blurred = ramp.sharp[tuple(middle)], ramp.blurred[tuple(middle)]
     misfit = gaussian_bank(sharp, framework.sigmas) - blurred
-    crossings = (misfit[:-1] * misfit[1:] < 0).sum(axis=0)
-    contrast = ndimage.uniform_filter(sharp**2, 9) - ndimage.uniform_filter(sharp, 9) ** 2
-    merit = (crossings + contrast / contrast.max())[half:-half, half:-half]
+    twice = (misfit[:-1] * misfit[1:] < 0).sum(axis=0) == 2
+    clear = np.median(np.abs(misfit), axis=0)
+    merit = (clear * np.where(twice, 1.0, 1e-3))[half:-half, half:-half]
     row, column = np.unravel_index(int(merit.argmax()), merit.shape)
     return int(row) + half + middle[0].start, int(column) + half + middle[1].start
 
@@ -126,9 +124,10 @@ def _figure(framework: Framework, patch: FloatArray, response: FloatArray, obser
     out = Place(9.1, 2.65, 2.35, 1.9)
     axis = diagram.curve(out, framework.sigmas, response, "$\\mathcal{M}(\\sigma)$, 50 x 1", "sigma (px)")
     axis.axhline(observed, color="#c02020", linewidth=1)
-    for root in _crossings(framework.sigmas, response - observed):
+    for place, root in enumerate(_crossings(framework.sigmas, response - observed)):
         axis.plot([root], [observed], "o", color="#c02020", markersize=4)
-        axis.annotate(f"{root:.2f} px", (root, observed), (4, 5), textcoords="offset points", fontsize=7)
+        above = (4, 5 if place % 2 == 0 else -10)  # neighbours do not cover each other
+        axis.annotate(f"{root:.2f} px", (root, observed), above, textcoords="offset points", fontsize=7)
     diagram.text(9.1, 1.05, "red: the R-Image's intensity; dots: candidates", 7.5, "#c02020")
     chain = (local, vector, times, folded, again)
     for one, two in pairwise(chain):
