@@ -195,8 +195,10 @@ def _table_finding(rows: Sequence[TableRow]) -> str:
         f"clipped points would make it {answered:.4f}."
     )
     if math.isfinite(unseen):
-        text += f" On channels that the estimate has not seen it is {unseen:.4f}: most of the small figure is fit, "
-        "not blur."
+        text += (
+            f" On channels that the estimate has not seen it is {unseen:.4f}: much of the small figure is a fit to the "
+            "pixel itself, not blur."
+        )
     return text + (
         " A lower resolution has less contrast between pixels, so not blurring gets better too: that an error falls "
         "with the resolution says little about which resolution is proper."
