@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -57,6 +58,8 @@ def test_the_page_needs_no_other_file_and_says_everything(tmp_path):
     assert re.search(r'<tr class="stated"><td class="whole">1</td>', text)
     assert '<tr class="mean">' in text
     assert "http" not in text
+    long = replace(SECTION, tables=(replace(SECTION.tables[0], is_long=True),))
+    assert "<details><summary>Numbers</summary>" in page(tmp_path, [long], [])
 
 
 def test_markdown_has_the_same_in_tables():

@@ -15,7 +15,7 @@ __all__ = ["page"]
 STYLE = """
 :root { color-scheme: light; --ink: #1c1c1c; --soft: #5c5c5c; --line: #dcdcdc; --paper: #f6f3ea; --here: #eef4f8; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 70rem; padding: 1.5rem; color: var(--ink); background: white;
+body { margin: 0 auto; max-width: 76rem; padding: 1.5rem; color: var(--ink); background: white;
   font: 16px/1.5 Georgia, "Times New Roman", serif; }
 h1, h2, h3, nav, th, table, figcaption, .tag { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 h1 { font-size: 1.8rem; margin: 0 0 .4rem; }
@@ -33,12 +33,13 @@ figure { margin: 1rem 0; text-align: center; }
 figure img { max-width: 100%; height: auto; border: 1px solid var(--line); }
 figcaption { color: var(--soft); font-size: .85rem; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .82rem; margin: .8rem 0; width: 100%; }
-th, td { text-align: left; padding: .28rem .6rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+table { border-collapse: collapse; font-size: .76rem; margin: .8rem 0; width: 100%; }
+th, td { text-align: left; padding: .28rem .4rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { border-bottom: 2px solid var(--soft); }
 td.whole { font-variant-numeric: tabular-nums; white-space: nowrap; }
 tr.stated td { background: var(--paper); }
 tr.mean td { background: var(--here); font-weight: 600; }
+summary { font: 600 1rem system-ui, sans-serif; cursor: pointer; margin: 1.2rem 0 .4rem; }
 footer { margin: 3rem 0 1rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line); }
 @media (max-width: 46rem) { .sides { grid-template-columns: 1fr; } }
 @media print { h2 { break-after: avoid; } figure, tr { break-inside: avoid; } }
@@ -95,9 +96,10 @@ def _table(table: Table) -> str:
     head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
     body = "".join(f"<tr{_row_class(row)}>{''.join(_cell(text) for text in row)}</tr>\n" for row in table.rows)
     note = f"<p><small>{escape(table.note)}</small></p>" if table.note else ""
-    return (
-        f'{heading}<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{note}\n'
-    )
+    rows = f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    if table.is_long:
+        return f"<details><summary>{escape(table.heading)}</summary>{rows}{note}</details>\n"
+    return f"{heading}{rows}{note}\n"
 
 
 def _row_class(row: tuple[str, ...]) -> str:

@@ -34,6 +34,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    is_long: bool = False  #: shown on the page when it is asked for
 
 
 @dataclass(frozen=True)
