@@ -83,22 +83,10 @@ class Diagram:
         self._title(place, title)
         return axis
 
-    def arrow(self, start: tuple[float, float], stop: tuple[float, float], bend: str = "") -> None:
-        """Draw an arrow, straight, or with one corner: first "across" or first "up"."""
-        styles = {"": "arc3", "across": "angle,angleA=0,angleB=90,rad=0", "up": "angle,angleA=90,angleB=0,rad=0"}
-        self._sheet.annotate(
-            "",
-            stop,
-            start,
-            arrowprops={
-                "arrowstyle": "-|>",
-                "color": "#606060",
-                "linewidth": 1.2,
-                "shrinkA": 2,
-                "shrinkB": 2,
-                "connectionstyle": styles[bend],
-            },
-        )
+    def arrow(self, start: tuple[float, float], stop: tuple[float, float]) -> None:
+        """Draw a straight arrow."""
+        look = {"arrowstyle": "-|>", "color": "#606060", "linewidth": 1.2, "shrinkA": 2, "shrinkB": 2}
+        self._sheet.annotate("", stop, start, arrowprops=look)
 
     def _axis(self, place: Place) -> Any:
         left, bottom = place.x - place.width / 2, place.y - place.height / 2

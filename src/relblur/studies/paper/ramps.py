@@ -27,7 +27,7 @@ from ..demo import photograph
 from .claims import PAPER_FIG1, REMADE_CLAIM
 from .sections import Claim, Picture, Section, Table
 
-__all__ = ["FILES", "Ramp", "RampRow", "load_ramps", "make_ramps", "show_ramps"]
+__all__ = ["FILES", "Ramp", "RampRow", "load_ramps", "make_ramps", "ramp_table", "show_ramps"]
 
 FILES = ("fig1.png", "fig1_maps.png", "fig1.csv")
 

@@ -22,6 +22,7 @@ from .lens import show_lens
 from .matrices import show_framework
 from .page import page
 from .pairs import ShownPair, TableRow, means, rows_of, show_pair, show_table, shown_pair
+from .ramps import FILES as FIG1_FILES
 from .ramps import RampRow, load_ramps, make_ramps, show_ramps
 from .sections import Section, as_markdown
 from .slips import show_slips
@@ -231,8 +232,7 @@ def _describe(found: FoundSet) -> str:
 def _file_names(parts: Sequence[str]) -> list[str]:
     names = ["paper.html", "paper.md"]
     for part in parts:
-        more = {"fig1": ["fig1.png", "fig1_maps.png", "fig1.csv"], "table1": ["table1.csv"]}
-        names += more.get(part, [f"{part}.png"])
+        names += {"fig1": FIG1_FILES, "table1": ("table1.csv",)}.get(part, (f"{part}.png",))
     return names
 
 
