@@ -76,7 +76,11 @@ def reproduce(
         if done.table:
             for table in (short_table(f"Table I, method {method}", means(done.table)), trend_table(done.table)):
                 print_table(table.heading, table.columns, table.rows)
-        claims = [(each.what, each.paper, each.ours) for section in done.sections for each in section.claims]
+        claims = [
+            (section.title.split(":")[0], each.what, each.paper, each.ours)
+            for section in done.sections
+            for each in section.claims
+        ]
         if claims:
-            print_table("the paper's numbers and ours", ("number", "the paper", "here"), claims)
+            print_table("the paper's numbers and ours", ("", "number", "the paper", "here"), claims)
     say(f"look at {output / 'paper.html'}")

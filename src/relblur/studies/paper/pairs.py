@@ -37,6 +37,9 @@ __all__ = [
     "trend_table",
 ]
 
+#: Smaller pictures are left out of Table I, px.
+LEAST_SIDE = 16
+
 FIGURES = {"realmff": "fig6", "dpdd": "fig7"}
 
 #: What stands in each figure, upper left to lower right: I_F is left in Fig. 6, the f/22 image in Fig. 7.
@@ -83,6 +86,8 @@ def rows_of(files: PairFiles, method: str) -> list[TableRow]:
     pair = read_pair(files.background, files.foreground)
     rows = []
     for factor in factors(files.data_set, pair.shape[1]):
+        if factor > 1 and min(pair.shape) < LEAST_SIDE * factor:
+            continue
         reduced = pair.decimated(factor)
         start = time.perf_counter()
         score = evaluate_pair(
