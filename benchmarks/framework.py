@@ -21,7 +21,9 @@ import machine
 from photographs import RAMP_IMAGES, grey
 from relblur import Flag, estimate_blur, resynthesize, synth
 from relblur.files.disk import write_image
-from relblur.studies.reproduce import means, reproduce
+from relblur.report.score_table import score_cells, score_columns
+from relblur.studies.paper.pairs import means
+from relblur.studies.paper.run import reproduce
 
 TARGETS = {"paper": (0.018, 1e-3), "refined": (0.002, 1e-4)}
 
@@ -58,15 +60,13 @@ def ramps(images: list[str]) -> list[dict[str, object]]:
 
 def real_pairs(data: Path) -> list[dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
-        _, table = reproduce(Path(folder), data)
-    print("\n| data set | pairs | resolution | e_B | e_F | unblurred e_B | unblurred e_F | scored | time (s) |")
-    print("|---|---|---|---|---|---|---|---|---|")
+        table = reproduce(Path(folder), data, only=("table1",)).table
+    columns = ("data set", "pairs", "resolution", *score_columns("B", "F"), "time (s)")
+    print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for row in means(table):
-        print(
-            f"| {row.data_set} | {row.pair} | {row.resolution} | {row.e_b:.4f} | {row.e_f:.4f} "
-            f"| {row.unblurred_e_b:.4f} | {row.unblurred_e_f:.4f} | {row.scored_fraction:.0%} | {row.seconds:.2f} |"
-        )
-    return [vars(row) for row in table]
+        cells = (row.data_set, row.pair, row.resolution, *score_cells(row.score), f"{row.seconds:.2f}")
+        print(f"| {' | '.join(cells)} |")
+    return [row.as_dict() for row in table]
 
 
 def start_up() -> list[dict[str, object]]:

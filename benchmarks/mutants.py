@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The tests of a package or module, by the start of its path below src/relblur; the longest start counts.
 TESTS = {
     "blur/refined/uncertainty": "uncertainty refined",
-    "studies/reproduce": "reproduce pairs",
+    "studies/paper": "reproduce paper_data_sets paper_page",
     "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair",
     "depth/": "camera camera_files depth depth_files psf matching calibration focusing optics cli_depth",
     "depth/equal_blur/": "psf matching candidates edges",

@@ -26,7 +26,7 @@ from relblur.base.settings import DEPTH_PREFILTER
 from relblur.blur.blur_map import BlurMap
 from relblur.blur.evaluate import observed_blurrier
 from relblur.report.panels import Panel, panels_picture
-from relblur.studies.data_sets import find_pairs
+from relblur.studies.paper.data_sets import find_data_sets
 
 SCENES = ("plane", "stairs", "poles")
 Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -81,8 +81,8 @@ def renders(data: Path, estimators: dict[str, Estimator]) -> list[dict[str, Any]
 def real_mff(data: Path, options: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     print("\n| pair | " + " | ".join(options) + " |\n|---|" + "---|" * len(options))
     rows = []
-    for name, near, far in find_pairs(data / "realmff", "realmff"):
-        first, second = imread(near), imread(far)
+    for pair in find_data_sets(data / "realmff")[0].pairs:
+        name, first, second = pair.name, imread(pair.foreground), imread(pair.background)
         row: dict[str, Any] = {"pair": name}
         for method, choice in options.items():
             green = estimate_blur(first[:, :, 1], second[:, :, 1], **choice)
@@ -106,7 +106,8 @@ def explained(green: BlurMap, first: np.ndarray, second: np.ndarray) -> float:
 def contact_sheets(data: Path, folder: Path, options: dict[str, dict[str, Any]]) -> None:
     """Write the first image and the maps of every photographed pair side by side."""
     folder.mkdir(parents=True, exist_ok=True)
-    pairs = [(f"realmff {n}", a, b) for n, a, b in find_pairs(data / "realmff", "realmff")]
+    found = find_data_sets(data / "realmff")[0].pairs
+    pairs = [(f"realmff {pair.name}", pair.foreground, pair.background) for pair in found]
     pairs += [
         (f"lytro {a.name[:2]}", a, a.with_name(a.name.replace("_a", "_b")))
         for a in sorted((data / "lytro").glob("*_a.png"))

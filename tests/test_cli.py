@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib import import_module
 
 import numpy as np
 import pytest
 import tifffile  # noqa: TID253
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
 from typer.testing import CliRunner
 
 import relblur
-from relblur import imread, load, save, synth
+from relblur import estimate_blur, evaluate_pair, imread, load, save, synth
 from relblur.cli.app import app
+from relblur.studies.paper.stand_ins import make_data_set
 
-COMMANDS = ["demo", "estimate", "evaluate", "depth", "calibrate", "camera", "synth", "decimate", "optics", "reproduce"]
+COMMANDS = ["demo", "estimate", "evaluate", "depth", "range", "calibrate", "camera"]
+COMMANDS += ["synth", "decimate", "optics", "reproduce"]
 
 
 def run(*arguments):
@@ -269,11 +270,32 @@ def test_evaluate_gives_one_row_for_each_decimation(request, kind):
     assert (rows[0]["explained"] is None) == (kind == "grey")
 
 
-def test_evaluate_prints_a_table(grey_pair):
-    result = run("evaluate", *grey_pair, "--decimate", "2", "--method", "window")
+def test_evaluate_prints_shares_and_errors_with_their_baselines(colour_pair):
+    command = ("evaluate", *colour_pair, "--decimate", "2", "--method", "window")
+    result = run(*command)
     assert result.exit_code == 0
-    assert "56x48" in result.stdout
-    assert "e_second" in result.stdout
+    row = json.loads(run(*command, "--json").stdout)[0]
+    names = [("e_second", "unblurred_e_second"), ("held_out_e_second", "held_out_unblurred_e_second")]
+    errors = [f"{row[error]:.4f} ({row[before]:.4f})" for error, before in names]
+    for text in ("44x36", "equal", "scored", "held-out e_second", f"{row['scored_fraction']:.0%}", *errors):
+        assert text in result.stdout
+
+
+def test_as_stored_is_the_papers_setting(grey_pair, tmp_path):
+    first, second = (imread(path, linear=False) for path in grey_pair)
+    wanted = evaluate_pair(first, second, method="paper")
+    rows = json.loads(run("evaluate", *grey_pair, "--as-stored", "--decimate", "1", "--json").stdout)
+    assert rows[0]["e_second"] == pytest.approx(wanted.e_second)
+    result = run("estimate", *grey_pair, "--method", "paper", "--as-stored", "-o", tmp_path / "out", "--json")
+    assert result.exit_code == 0, result.output
+    assert "alignment" not in result.stderr
+    assert_array_equal(
+        load(tmp_path / "out" / "blur_map.npz").sigma, estimate_blur(first, second, method="paper").sigma
+    )
+    for option in (("--align", "translation"), ("--exposure", "field"), ("--gamma", 2.2)):
+        line = failed(run("estimate", *grey_pair, "--as-stored", *option, "-o", tmp_path / "no"), 2)
+        assert f"leave {option[0]} out" in line
+    assert "leave --linear out" in failed(run("evaluate", *grey_pair, "--as-stored", "--linear"), 2)
 
 
 # synth, decimate, optics
@@ -292,6 +314,19 @@ def test_synth_makes_the_pair_it_says(tmp_path, grey_pair, bits, suffix, toleran
     for name, image in zip(("first", "second"), wanted, strict=True):
         assert_allclose(imread(out / f"{name}{suffix}"), image, atol=tolerance)
     assert "would be replaced" in failed(run("synth", grey_pair[0], "-o", out, *arguments), 2)
+
+
+@pytest.mark.parametrize("bits", [8, 0])
+def test_synth_makes_the_pair_of_fig_1(tmp_path, bits):
+    stored = np.random.default_rng(0).integers(0, 256, (40, 48), dtype=np.uint8)
+    Image.fromarray(stored).save(tmp_path / "sharp.png")
+    out = tmp_path / "out"
+    result = run("synth", tmp_path / "sharp.png", "-o", out, "--as-stored", "--kernel", "sampled", "--bits", bits)
+    assert result.exit_code == 0, result.output
+    suffix = ".png" if bits else ".tif"
+    wanted = synth.blur_with_map(stored, synth.ramp(stored.shape, 1, 2))
+    assert_allclose(imread(out / f"second{suffix}", linear=False), wanted, atol=0.502 / 255 if bits else 1e-7)
+    assert_allclose(imread(out / f"first{suffix}", linear=False), stored / 255, atol=1e-7)
 
 
 @pytest.mark.parametrize("field", ["steps", "disc", "sinusoid"])
@@ -313,6 +348,11 @@ def test_decimate_writes_the_smaller_image(tmp_path, grey_pair):
     assert result.stdout.strip() == str(path)
     assert "112x96 -> 38x32" in result.stderr
     assert_allclose(imread(path), relblur.decimate(imread(grey_pair[0]), 3).clip(0, 1), atol=1e-4)
+    softer = tmp_path / "softer.png"
+    assert run("decimate", grey_pair[0], 3, "-o", softer, "-L", 6, "--beta", 4).exit_code == 0
+    wanted = relblur.decimate(imread(grey_pair[0]), 3, half_width=6, beta=4).clip(0, 1)
+    assert_allclose(imread(softer), wanted, atol=1e-4)
+    assert np.abs(imread(softer) - imread(path)).max() > 1e-3
     assert "small.png would be replaced; add --force" in failed(run("decimate", grey_pair[0], 3, "-o", path), 2)
     assert run("decimate", grey_pair[0], 2, "-o", path, "--force").exit_code == 0
     assert imread(path).shape == (48, 56)
@@ -365,35 +405,30 @@ def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch)
     assert "would be replaced" in failed(run("demo", "-o", tmp_path / "demo"), 2)
 
 
-def test_reproduce_without_data_makes_the_ramps(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "relblur.studies.reproduce.photograph",
-        lambda name: import_module("relblur.studies.demo").photograph(name)[:96, :112],
-    )
-    result = run("reproduce", "-o", tmp_path / "out", "--json")
+def test_reproduce_prints_what_it_found(tmp_path):
+    make_data_set(tmp_path / "data", "list", shape=(64, 80))
+    command = ("reproduce", "--data", tmp_path / "data", "--only", "table1, fig2", "-o", tmp_path / "out")
+    result = run(*command, "--json")
     assert result.exit_code == 0, result.output
-    rows = json.loads(result.stdout)
-    assert rows["table1"] == []
-    assert [(row["image"], row["method"]) for row in rows["fig1"]] == [
-        ("brick", "paper"),
-        ("brick", "refined"),
-        ("rocket", "paper"),
-        ("rocket", "refined"),
-    ]
-    assert rows["fig1"][0]["mean_relative_error"] < 0.018
-    assert rows["fig1"][1]["mean_relative_error"] < rows["fig1"][0]["mean_relative_error"]
-    assert "add --data DIR" in result.stderr
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"fig1_brick.png", "fig1_rocket.png", "table.md"}
-    table = (tmp_path / "out" / "table.md").read_text()
-    assert "| brick | top to bottom | paper |" in table
-    assert "1.4 %" in table  # the paper's own figure beside ours
+    assert "Real MFF: 1 pair in" in result.stderr
+    found = json.loads(result.stdout)
+    assert found["fig1"] == []
+    assert [row["resolution"] for row in found["table1"]] == 2 * ["80x64", "40x32", "20x16"]
+    assert {"fig2.png", "paper.html", "paper.md", "table1.csv"} == {path.name for path in (tmp_path / "out").iterdir()}
+    table = run(*command, "--force").stdout
+    for text in ("held-out e_B", "20x16", "0.025", "32.1 px", "Do errors fall with the resolution?"):
+        assert text in table
+    assert "paper.html and 3 more would be replaced" in failed(run(*command), 2)
 
 
 def test_reproduce_refuses_folders_without_pairs(tmp_path):
     (tmp_path / "empty").mkdir()
     out = tmp_path / "out"
     assert "no pairs in" in failed(run("reproduce", "-o", out, "--data", tmp_path / "empty"), 3)
-    assert "is not a folder" in failed(run("reproduce", "-o", out, "--data", tmp_path / "nowhere"), 3)
+    assert "is neither a folder nor a list" in failed(run("reproduce", "-o", out, "--data", tmp_path / "nowhere"), 3)
+    assert "--only takes fig1" in failed(run("reproduce", "-o", out, "--only", "fig9"), 3)
+    assert "no pair has this name" in failed(run("reproduce", "-o", out, "--pair", "7"), 3)
+    assert not out.exists()
     assert not out.exists()
 
 

@@ -124,6 +124,11 @@ def test_points_between_the_focal_planes_with_their_probability():
     assert_allclose(one_sigma_in.probability, 0.8413, atol=1e-3)
     for shift, between in ((-0.03, True), (0.03, False)):  # 54 % and 46 %
         assert bool(in_depth_range(blur_map(depth_to_blur(1.0, CAMERA) + shift, 0.3), CAMERA).between[0, 0]) == between
+    planes = in_depth_range(blur_map(depth_to_blur([[1.0, 2.0]], CAMERA), 0.3), CAMERA)
+    assert planes.between.all()  # the ends belong to the range
+    exact = in_depth_range(blur_map(depth_to_blur([[0.99, 1.0, 1.5, 2.0, 2.01]], CAMERA), 0.0), CAMERA)
+    assert exact.between[0].tolist() == [False, True, True, True, False]
+    assert exact.probability[0].tolist() == [0, 1, 1, 1, 0]
     unknown = in_depth_range(blur_map([[np.nan]]), CAMERA)
     assert np.isnan(unknown.probability[0, 0])
     assert not unknown.between[0, 0]

@@ -84,16 +84,22 @@ def test_scores_are_what_they_are_defined_to_be(both_ways):
 
     made = resynthesize(first, second, blur_map)
     known = np.isfinite(field)
-    first_sharper, second_sharper = known & (sharper == 1), known & (sharper == -1)
+    first_sharper, second_sharper = sharper == 1, sharper == -1
+    # Where nothing is known the sharper image stands as it is, and counts.
+    assert_array_equal(made[:10], np.where(first_sharper, first, second)[:10])
     assert_allclose(score.e_second, np.abs(made - second)[first_sharper].mean())
     assert_allclose(score.e_first, np.abs(made - first)[second_sharper].mean())
+    assert_allclose(score.answered_e_second, np.abs(made - second)[first_sharper & known].mean())
+    assert_allclose(score.answered_e_first, np.abs(made - first)[second_sharper & known].mean())
+    assert score.answered_e_first < 0.9 * score.e_first
     assert_allclose(score.unblurred_e_second, np.abs(first - second)[first_sharper].mean())
     assert_allclose(score.unblurred_e_first, np.abs(first - second)[second_sharper].mean())
     assert_allclose(score.first_sharper_fraction, (sharper == 1).mean())
     assert_allclose(score.second_sharper_fraction, (sharper == -1).mean())
     assert_allclose(score.equal_fraction, (sharper == 0).mean())
     assert_allclose(score.scored_fraction, (first_sharper | second_sharper).mean())
-    assert np.isnan(score.explained)
+    assert_allclose(score.answered_fraction, (known & (first_sharper | second_sharper)).mean())
+    assert np.isnan([score.explained, score.held_out_e_first, score.held_out_unblurred_e_second]).all()
     assert score.as_dict()["e_first"] == score.e_first
 
 
@@ -123,6 +129,39 @@ def test_most_of_the_unseen_channels_difference_is_explained(colour, method):
     first, second = synth.pair(colour, truth, channel_axis=-1)
     score = evaluate_pair(first, second, channel_axis=-1, method=method)
     assert 0.5 < score.explained <= 1
+
+
+def test_errors_are_those_of_grey_values_and_of_channels_that_were_not_seen(colour):
+    truth = synth.ramp(colour.shape[:2], -2.0, 2.0, axis=1)
+    rng = np.random.default_rng(0)
+    pair = [synth.degrade(image, noise=0.01, rng=rng) for image in synth.pair(colour, truth, channel_axis=-1)]
+    found = estimate_blur(*pair, channel_axis=-1, method="paper")
+    score = evaluate_pair(*pair, found, channel_axis=-1)
+    first, second = (image.mean(axis=2) for image in pair)
+    assert_allclose(score.e_first, np.abs(resynthesize(first, second, found) - first)[found.sharper == -1].mean())
+    assert_allclose(score.e_second, np.abs(resynthesize(first, second, found) - second)[found.sharper == 1].mean())
+    green = estimate_blur(pair[0][:, :, 1], pair[1][:, :, 1], method="paper", everywhere=True)
+    unseen = [image[:, :, [0, 2]] for image in pair]
+    made = resynthesize(*unseen, green, channel_axis=-1)
+    assert_allclose(score.held_out_e_first, np.abs(made - unseen[0])[green.sharper == -1].mean())
+    assert_allclose(score.held_out_e_second, np.abs(made - unseen[1])[green.sharper == 1].mean())
+    before = np.abs(unseen[0] - unseen[1])
+    assert_allclose(score.held_out_unblurred_e_first, before[green.sharper == -1].mean())
+    assert_allclose(score.held_out_unblurred_e_second, before[green.sharper == 1].mean())
+    # A root fits the pixel it was taken from; noise that it has not seen it cannot fit.
+    assert score.held_out_e_first > 1.5 * score.e_first
+
+
+def test_flat_places_count_though_a_map_leaves_them_open(texture):
+    sharp = np.array(texture)
+    sharp[20:60, 20:60] = 0.5
+    first, second = (synth.degrade(image, bits=8) for image in synth.pair(sharp, 1.5))
+    score = evaluate_pair(first, second, method="paper", sharper="first")
+    assert score.scored_fraction == 1
+    assert score.answered_fraction < 0.95
+    by_map = evaluate_pair(first, second, estimate_blur(first, second, method="paper", sharper="first"))
+    assert by_map.answered_e_second == pytest.approx(score.answered_e_second)
+    assert by_map.unblurred_e_second == pytest.approx(score.unblurred_e_second)
 
 
 def test_explained_is_low_where_the_unseen_channels_hold_something_else(colour):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 from relblur import InputError, decimate, save
 from relblur.base.errors import FileError
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.files.images import read_image
 from relblur.photo.pair import read_light_pair, read_pair
-from relblur.studies.data_sets import find_pairs
-from relblur.studies.reproduce import grey_pair
 
 WHITE = 255
 
@@ -70,25 +68,6 @@ def test_a_pixel_that_is_not_valid_is_lost_with_all_it_went_into():
 
 def test_white_floats_are_not_clipped():
     assert not ComparablePair(np.ones((8, 8)), np.ones((8, 8))).decimated(2).clipped_in_either.any()
-
-
-def test_grey_pairs_have_the_usual_weights_and_a_scale_of_one():
-    colour = np.zeros((4, 4, 3), np.uint8)
-    colour[:, :] = (255, 0, 51)
-    grey = grey_pair(ComparablePair(colour, colour // 2))
-    assert_allclose(grey.first, 0.2989 + 0.1140 * 0.2, atol=1e-12)
-    assert grey.channel_axis is None
-    assert grey_pair(grey) is grey
-
-
-def test_pairs_are_found_by_their_suffixes_and_half_pairs_left_out(tmp_path):
-    for name in ("002_a.png", "002_b.png", "001_a.png", "001_b.png", "003_a.png", "004_b.png", "001_gt.png"):
-        (tmp_path / name).touch()
-    found = [(name, near.name, far.name) for name, near, far in find_pairs(tmp_path, "realmff")]
-    assert found == [("001", "001_a.png", "001_b.png"), ("002", "002_a.png", "002_b.png")]
-    (tmp_path / "07_f4.png").touch()
-    (tmp_path / "07_f22.png").touch()
-    assert [near.name for _, near, _ in find_pairs(tmp_path, "dpdd")] == ["07_f4.png"]
 
 
 def test_pairs_that_do_not_fit_are_refused_with_both_names(tmp_path):

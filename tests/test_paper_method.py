@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import Flag, compare_sharpness, estimate_blur, gaussian_bank, synth
+from relblur import Flag, InputError, compare_sharpness, estimate_blur, gaussian_bank, synth
 
 GRID = np.arange(1, 51) / 10
 
@@ -59,6 +59,32 @@ def test_direction_is_that_of_the_3x3_standard_deviation(texture):
     assert_array_equal(np.sign(found.sigma[known]), compare_sharpness(first, second)[known])
     assert (found.sigma[:, :40][known[:, :40]] < 0).mean() > 0.85
     assert (found.sigma[:, 72:][known[:, 72:]] > 0).mean() > 0.85
+
+
+def test_direction_by_the_fit_is_right_more_often(texture):
+    truth = synth.ramp(texture.shape, -2, 2, axis=1)
+    rng = np.random.default_rng(0)
+    pair = [synth.degrade(image, noise=0.005, rng=rng) for image in synth.pair(texture, truth)]
+    clear = np.abs(truth) > 0.5
+    right = {}
+    for direction in ("deviation", "fit"):
+        found = estimate_blur(*pair, method="paper", direction=direction)
+        right[direction] = (found.sharper == np.sign(truth))[clear].mean()
+        assert found.settings["direction"] == direction
+    assert right["fit"] > 0.97
+    assert right["fit"] > right["deviation"] + 0.05
+    turned = estimate_blur(*pair[::-1], method="paper", direction="fit")
+    assert_array_equal(turned.sigma, -found.sigma)
+    assert (estimate_blur(pair[0], pair[0], method="paper", direction="fit").sharper == 0).all()
+    stated = estimate_blur(*pair, method="paper", direction="fit", sharper="first")
+    assert (stated.sharper == 1).all()
+
+
+def test_direction_is_the_papers_alone(texture):
+    with pytest.raises(InputError, match='direction is part of method="paper" only'):
+        estimate_blur(texture, texture, method="window", direction="fit")
+    with pytest.raises(InputError, match="direction must be one of"):
+        estimate_blur(texture, texture, method="paper", direction="up")
 
 
 def test_points_of_equal_sharpness_are_excluded(texture):
@@ -127,6 +153,27 @@ def test_flat_areas_are_flagged_and_left_without_a_number(texture, bits):
     assert flat[80:].mean() < 0.2
     wrong = np.abs(found.variance_difference - 1.0)[inside] > 3 * found.variance_stderr[inside]
     assert not wrong.any()
+
+
+@pytest.mark.parametrize("method", ["paper", "window"])
+def test_everywhere_keeps_what_was_found_in_flat_and_clipped_places(texture, method):
+    sharp = np.array(texture)
+    sharp[20:60, 20:60], sharp[70:80, 70:80] = 0.5, 1.0
+    first, second = (synth.degrade(image, bits=8) for image in (sharp, gaussian_bank(sharp, [1.0])[0]))
+    some = estimate_blur(first, second, method=method, sharper="first")
+    every = estimate_blur(first, second, method=method, sharper="first", everywhere=True)
+    assert_array_equal(some.flags, every.flags)
+    assert np.isnan(some.sigma[_has(some, Flag.FLAT)]).all()
+    assert np.isnan(some.sigma[_has(some, Flag.CLIPPED)]).all()
+    assert _has(some, Flag.CLIPPED).any()
+    assert np.isfinite(every.sigma).all()
+    known = np.isfinite(some.sigma)
+    assert_array_equal(every.sigma[known], some.sigma[known])
+
+
+def test_refined_has_no_everywhere(texture):
+    with pytest.raises(InputError, match='everywhere is not part of method="refined"'):
+        estimate_blur(texture, texture, everywhere=True)
 
 
 def test_error_bar_holds_the_rounding_to_the_grid(texture):

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
 from relblur.blur.blur_map import Flag
 from relblur.report.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
 from relblur.report.panels import Panel, panels_picture
@@ -105,3 +106,19 @@ def test_panels_need_neither_matplotlib_nor_scipy(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"matplotlib", "scipy"} & set(done.stdout.split())
     assert (tmp_path / "a.png").exists()
+
+
+def test_candidates_are_taken_from_the_sharper_image_of_each_pixel(texture, tmp_path, monkeypatch):
+    from relblur.report import blur_report
+
+    drawn = {}
+    monkeypatch.setattr(blur_report, "panels_picture", lambda path, panels, **_: drawn.update({path.name: panels}))
+    field = synth.ramp(texture.shape, -2.0, 2.0, axis=1)
+    first, second = synth.pair(texture, field)
+    pair = ComparablePair(first, second)
+    blur_report.write_steps(tmp_path, pair, estimate_blur(pair, method="window"))
+    count, sigma = (panel.image for panel in drawn["4_candidates.png"])
+    assert np.nanmedian(sigma[:, :20]) < -1.3
+    assert np.nanmedian(sigma[:, -20:]) > 1.3
+    sharper = compare_sharpness(first, second)
+    assert (np.isfinite(count) == (sharper != 0)).mean() > 0.999

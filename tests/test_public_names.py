@@ -145,8 +145,8 @@ def test_sharpness_looks_at_3x3_by_default():
 
 def test_framework_has_the_papers_dimensions_by_default():
     parameters = inspect.signature(relblur.Framework).parameters
-    assert list(parameters) == ["sigmas", "n_radii", "radius_limit", "weights"]
-    assert [p.default for p in parameters.values()] == [None, 100, 5.0, "gaussian"]
+    assert list(parameters) == ["sigmas", "n_radii", "radius_limit", "weights", "normalise"]
+    assert [p.default for p in parameters.values()] == [None, 100, 5.0, "gaussian", True]
     assert relblur.Framework().window_size == 51
 
 

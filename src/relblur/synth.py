@@ -140,18 +140,22 @@ def blur_with_map(
 
 
 def pair(
-    image: ArrayLike, signed_sigma: ArrayLike, *, channel_axis: int | None = None
+    image: ArrayLike,
+    signed_sigma: ArrayLike,
+    *,
+    kernel: str = "band_limited",
+    channel_axis: int | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return (first, second) with a known signed relative blur.
 
     Where ``signed_sigma > 0`` the second image is the blurrier by that much, where it is
     negative the first is: the two are partial blurred versions of each other (Fig. 5). The
-    kernels are band-limited, so that small blur on either side of zero is there too.
+    kernels are band-limited, so that small blur on either side of zero is there too;
+    ``kernel="sampled"`` takes the paper's.
     """
     field = np.asarray(signed_sigma, dtype=np.float64)
     first, second = (
-        blur_with_map(image, np.maximum(side * field, 0), kernel="band_limited", channel_axis=channel_axis)
-        for side in (-1, 1)
+        blur_with_map(image, np.maximum(side * field, 0), kernel=kernel, channel_axis=channel_axis) for side in (-1, 1)
     )
     return first, second
 

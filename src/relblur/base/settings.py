@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
-__all__ = ["METHODS", "SIDES", "Align", "Exposure", "Method", "Sharper", "SideOfFocus", "paper_sigmas"]
+__all__ = ["METHODS", "SIDES", "Align", "Direction", "Exposure", "Method", "Sharper", "SideOfFocus", "paper_sigmas"]
 
 Method = Literal["paper", "window", "refined"]
 Sharper = Literal["auto", "first", "second"]
+
+#: How ``method="paper"`` tells the sharper image: by its 3 x 3 standard deviation, or by the better fit.
+Direction = Literal["deviation", "fit"]
 
 #: How the second image may be displaced against the first; "off": it is not looked for.
 Align = Literal["auto", "translation", "similarity", "affine", "off"]
@@ -16,6 +19,7 @@ Exposure = Literal["auto", "field", "off"]
 #: Two apertures, one focus: on which side of it the scene lies.
 SideOfFocus = Literal["behind", "front"]
 
+DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 SIDES: Final[tuple[Sharper, ...]] = get_args(Sharper)
 ALIGN_MODELS: Final[tuple[Align, ...]] = tuple(model for model in get_args(Align) if model != "off")
@@ -57,7 +61,7 @@ DEPTH_PREFILTER: Final = 1.6
 #: Standard error of s that the resolution of a camera is told for, px^2: an 8-bit photograph with texture.
 ASSUMED_STDERR_PX2: Final = 0.05
 
-#: Blur range the paper recommends for real-time work, px (end of its section 3).
+#: Largest circle of confusion that the paper recommends for real-time work: a diameter, px (end of its section 3).
 RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
 
 

@@ -199,7 +199,8 @@ def read_blur_map(path: PathLike) -> BlurMap:
 class PairScore:
     """How well each image of a pair is re-made from the other (Fig. 5, Table I).
 
-    Errors are mean absolute differences on the images' own scale (0..1 for integers). Where
+    Errors are mean absolute differences of grey values, the mean of the channels, on the
+    images' own scale (0..1 for integers), over all points but those of equal sharpness. Where
     a set of pixels is empty its error is NaN.
 
     Attributes
@@ -216,6 +217,14 @@ class PairScore:
         negative is worse than not blurring. NaN for grey images.
     scored_fraction : float
         Share of all pixels that entered e_first or e_second.
+    answered_fraction : float
+        Share of all pixels that did so and are neither flat nor clipped.
+    answered_e_first, answered_e_second : float
+        The same errors over those points alone: mostly smaller.
+    held_out_e_first, held_out_e_second : float
+        The same errors in red and blue, of a map estimated from green; NaN for grey images.
+    held_out_unblurred_e_first, held_out_unblurred_e_second : float
+        Their baseline.
     """
 
     e_first: float
@@ -227,6 +236,13 @@ class PairScore:
     unblurred_e_second: float
     explained: float
     scored_fraction: float
+    answered_fraction: float
+    answered_e_first: float
+    answered_e_second: float
+    held_out_e_first: float
+    held_out_e_second: float
+    held_out_unblurred_e_first: float
+    held_out_unblurred_e_second: float
 
     def as_dict(self) -> dict[str, float]:
         """Return the figures as a plain dictionary."""

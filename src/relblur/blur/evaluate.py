@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
+from ..base.pixels import grey
 from ..filters.variable_blur import blur_by_levels, blur_planes
-from .blur_map import BlurMap, PairScore
+from .blur_map import BlurMap, Flag, PairScore, has_flag
 from .estimate import estimate_blur
+from .methods import METHOD_TABLE
 
 __all__ = ["evaluate_pair", "resynthesize"]
 
@@ -28,8 +31,8 @@ def resynthesize(
 ) -> AnyArray:
     """Re-make, at each pixel, the blurrier of the two images from the sharper one (Fig. 4).
 
-    Where the map has no answer or neither image is blurrier, the mean of the two stands,
-    as in Figs. 6 and 7.
+    Where the map has no answer the sharper image stands as it is, and where neither is the
+    sharper the mean of the two, as in Figs. 6 and 7.
 
     Parameters
     ----------
@@ -77,59 +80,101 @@ def evaluate_pair(
         The map to judge; estimated with ``options`` if left out.
     held_out : bool
         For colour pairs, also estimate from the green channel alone and score on red and
-        blue, which that estimate has not seen (``explained``). A root taken at a pixel
-        fits that pixel by construction; this figure does not profit from that.
+        blue, which that estimate has not seen. A root taken at a pixel fits that pixel by
+        construction; these figures do not profit from that.
     **options
         Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ...
 
     Notes
     -----
-    The set "first is sharper" is ``blur_map.sharper == 1``: by the 3 x 3 standard deviation
-    for ``method="paper"``, by the better fit otherwise.
+    The paper's definition: errors are those of grey values (the mean of the channels), over
+    all points but those of equal sharpness. The set "first is sharper" is
+    ``blur_map.sharper == 1``: by the 3 x 3 standard deviation for ``method="paper"``, by the
+    better fit otherwise. Flat and clipped areas count (a map that is made here is made with
+    ``everywhere=True``); where a map that is given has no answer the sharper image is taken as it
+    is. Leaving such points out flatters, see ``answered_e_first``.
     """
-    pair = as_pair(first, second, valid=options.get("valid"), channel_axis=channel_axis)
+    pair = as_pair(first, second, valid=options.get("valid"), clipped=options.get("clipped"), channel_axis=channel_axis)
     if blur_map is None:
-        blur_map = estimate_blur(first, second, channel_axis=channel_axis, **options)
+        blur_map = estimate_blur(first, second, channel_axis=channel_axis, **_everywhere(options))
     elif options:
         raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
     _check_shape(pair, blur_map)
 
-    made = _remake(pair, blur_map)
-    known = np.isfinite(blur_map.variance_difference)
-    first_sharper, second_sharper = (known & (blur_map.sharper == side) for side in (1, -1))
-    error = {
-        "second": np.abs(made - pair.second),
-        "first": np.abs(made - pair.first),
-        "unblurred": np.abs(pair.first - pair.second),
-    }
-    explained = float("nan")
+    grey_pair = replace(pair, first=grey(pair.first)[:, :, None], second=grey(pair.second)[:, :, None])
+    errors = _errors(grey_pair, blur_map)
+    known = np.isfinite(blur_map.variance_difference) & ~has_flag(blur_map.flags, Flag.FLAT | Flag.CLIPPED)
+    unseen, explained = _NOTHING, float("nan")
     if held_out and channel_axis is not None and pair.first.shape[2] == 3:
-        explained = _explained(pair, blur_map, options)
+        unseen, explained = _held_out(pair, blur_map, options)
     return PairScore(
-        e_first=_mean(error["first"], second_sharper),
-        e_second=_mean(error["second"], first_sharper),
+        e_first=_mean(errors.first, errors.second_sharper),
+        e_second=_mean(errors.second, errors.first_sharper),
         first_sharper_fraction=float((blur_map.sharper == 1).mean()),
         second_sharper_fraction=float((blur_map.sharper == -1).mean()),
         equal_fraction=float((blur_map.sharper == 0).mean()),
-        unblurred_e_first=_mean(error["unblurred"], second_sharper),
-        unblurred_e_second=_mean(error["unblurred"], first_sharper),
+        unblurred_e_first=_mean(errors.unblurred, errors.second_sharper),
+        unblurred_e_second=_mean(errors.unblurred, errors.first_sharper),
         explained=explained,
-        scored_fraction=float((first_sharper | second_sharper).mean()),
+        scored_fraction=float((errors.first_sharper | errors.second_sharper).mean()),
+        answered_fraction=float((known & (errors.first_sharper | errors.second_sharper)).mean()),
+        answered_e_first=_mean(errors.first, errors.second_sharper & known),
+        answered_e_second=_mean(errors.second, errors.first_sharper & known),
+        held_out_e_first=_mean(unseen.first, unseen.second_sharper),
+        held_out_e_second=_mean(unseen.second, unseen.first_sharper),
+        held_out_unblurred_e_first=_mean(unseen.unblurred, unseen.second_sharper),
+        held_out_unblurred_e_second=_mean(unseen.unblurred, unseen.first_sharper),
     )
 
 
-def _explained(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> float:
-    """Share of the red and blue differences explained by a map estimated from green."""
+@dataclass(frozen=True)
+class _Errors:
+    """Absolute errors, (H, W, C), and the two sets of pixels (H, W) over which they count."""
+
+    first: FloatArray  #: of re-making the first image
+    second: FloatArray
+    unblurred: FloatArray  #: of taking one for the other
+    first_sharper: BoolArray
+    second_sharper: BoolArray
+
+
+_NO_ERROR, _NO_PIXEL = np.empty((0, 0, 1)), np.empty((0, 0), dtype=bool)
+_NOTHING = _Errors(_NO_ERROR, _NO_ERROR, _NO_ERROR, _NO_PIXEL, _NO_PIXEL)
+
+
+def _errors(pair: Pair, blur_map: BlurMap) -> _Errors:
+    made = _remake(pair, blur_map)
+    there = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)  # bad pixels, and what they reach, are no image
+    return _Errors(
+        first=np.abs(made - pair.first),
+        second=np.abs(made - pair.second),
+        unblurred=np.abs(pair.first - pair.second),
+        first_sharper=there & (blur_map.sharper == 1),
+        second_sharper=there & (blur_map.sharper == -1),
+    )
+
+
+def _everywhere(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an estimate that is to be scored: nothing is left out that the method knows."""
+    whole = METHOD_TABLE.get(options.get("method", "refined"))
+    return {"everywhere": whole is not None and whole.may_answer_everywhere, **options}
+
+
+def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> tuple[_Errors, float]:
+    """Return the errors in red and blue of a map estimated from green, and the share of the differences explained."""
     settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
     green = estimate_blur(
-        pair.first[:, :, GREEN], pair.second[:, :, GREEN], **{**settings, **options, "valid": pair.usable}
+        pair.first[:, :, GREEN],
+        pair.second[:, :, GREEN],
+        **_everywhere({**settings, **options, "valid": pair.finite, "clipped": ~pair.unclipped}),
     )
     others = [0, 2]
     unseen = Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped)
-    here = np.isfinite(green.variance_difference)
-    left = np.abs(_remake(unseen, green) - _choose(green, unseen.second, unseen.first))[here].sum()
-    before = np.abs(unseen.first - unseen.second)[here].sum()
-    return float(1 - left / before) if before > 0 else float("nan")
+    errors = _errors(unseen, green)
+    here = np.isfinite(green.variance_difference) & ~has_flag(green.flags, Flag.FLAT | Flag.CLIPPED)
+    left = np.where((green.variance_difference > 0)[:, :, None], errors.second, errors.first)[here].sum()
+    before = errors.unblurred[here].sum()
+    return errors, float(1 - left / before) if before > 0 else float("nan")
 
 
 def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
@@ -144,10 +189,11 @@ def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.fl
 
 
 def _choose(blur_map: BlurMap, where_positive: AnyArray, where_negative: AnyArray) -> AnyArray:
-    """Pick by the sign of s; the mean of both where it is zero or unknown."""
-    s = np.nan_to_num(blur_map.variance_difference)[:, :, None]
+    """Pick by the sign of s, where it is unknown by which image is the sharper; the mean of both if neither is."""
+    s = blur_map.variance_difference
+    side = np.where(np.isfinite(s), np.sign(s), blur_map.sharper)[:, :, None]
     between = (where_positive + where_negative) / 2
-    return np.where(s > 0, where_positive, np.where(s < 0, where_negative, between))
+    return np.where(side > 0, where_positive, np.where(side < 0, where_negative, between))
 
 
 def _mean(error: FloatArray, where: BoolArray) -> float:

@@ -22,8 +22,9 @@ __all__ = ["run_in_tiles"]
 #: Side of the tiles, px.
 SIDE = 2016
 
-#: With these there is no value.
-NO_VALUE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL
+#: With these there is no value, but for the second kind if values are wanted everywhere.
+NO_VALUE = Flag.INVALID | Flag.EQUAL
+DOUBTFUL = Flag.CLIPPED | Flag.FLAT
 
 
 def run_in_tiles(
@@ -34,11 +35,12 @@ def run_in_tiles(
     s, stderr = np.empty(raw.shape), np.empty(raw.shape)
     flags, sharper = np.empty(raw.shape, np.uint8), np.empty(raw.shape, np.int8)
     notes: dict[str, Any] = {}
+    without = NO_VALUE if request.everywhere else NO_VALUE | DOUBTFUL
     for done, tile in enumerate(tiles):
         pair = raw.part(*tile.outer)
         found = answer(pair, request, part_of(progress, done, len(tiles)))
         marked = flag_pixels(pair, request, found.s, found.flags)
-        unknown = has_flag(marked, NO_VALUE)
+        unknown = has_flag(marked, without)
         here = tile.inside
         s[tile.core] = np.where(unknown, np.nan, found.s)[here]
         stderr[tile.core] = np.where(unknown, np.nan, found.stderr)[here]

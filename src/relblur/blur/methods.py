@@ -33,6 +33,7 @@ class MethodEntry:
     window: int = WINDOW_WINDOW  #: side of the square of neighbours by default, px
     least_compiled_window: int = 1  #: compiled loops begin at this side, px
     takes_prefilter: bool = True
+    may_answer_everywhere: bool = True  #: knows values that it leaves out by default
     surveys: bool = True  #: needs figures of the whole images; False if it looks at the pair itself
     seconds_per_sample: float = 0.0  #: processor time with OpenCV, a sample being one channel of a pixel
     seconds_per_pixel: float = 0.0  #: the same whatever the channels, for each estimate: a prefilter means two
@@ -60,7 +61,9 @@ METHOD_TABLE: Mapping[Method, MethodEntry] = {
         least_compiled_window=3,
         seconds_per_sample=2.6e-6,
     ),
-    "refined": MethodEntry(run_refined, ("opencv", "numba"), surveys=False, seconds_per_pixel=7e-6),
+    "refined": MethodEntry(
+        run_refined, ("opencv", "numba"), may_answer_everywhere=False, surveys=False, seconds_per_pixel=7e-6
+    ),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import FloatArray, Int8Array, Progress, UInt8Array
-from ..base.settings import Method, Sharper
+from ..base.settings import Direction, Method, Sharper
 from ..engines import Engine
 from ..filters.kernels import BAND_LIMITED_RADIUS, kernel_radius
 from .whole_image import Intensities
@@ -31,6 +31,8 @@ class Request:
     engine: Engine
     workers: int
     overall: tuple[Intensities, Intensities] | None  #: of the whole images; None for ``"refined"``
+    direction: Direction = "deviation"  #: how ``"paper"`` tells which image is the sharper
+    everywhere: bool = False  #: keep values of flat and clipped places
     steps: dict[str, FloatArray] | None = None  #: to be filled with what ``"refined"`` makes on its way
 
     @property

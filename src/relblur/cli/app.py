@@ -20,6 +20,7 @@ from .estimate import estimate
 from .evaluate import evaluate
 from .memory import keep_freed_memory
 from .optics import optics
+from .range import find_range
 from .reproduce import reproduce
 from .synth import synth
 
@@ -59,22 +60,23 @@ def options(
         print(context.get_help())
 
 
-_NEED_ARGUMENTS: tuple[Callable[..., None], ...] = (
-    estimate,
-    evaluate,
-    depth,
-    calibrate,
-    camera,
-    synth,
-    decimate,
-    optics,
-)
-_RUN_ALONE: tuple[Callable[..., None], ...] = (demo, reproduce, bench)
+_NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
+    "estimate": estimate,
+    "evaluate": evaluate,
+    "depth": depth,
+    "range": find_range,
+    "calibrate": calibrate,
+    "camera": camera,
+    "synth": synth,
+    "decimate": decimate,
+    "optics": optics,
+}
+_RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "reproduce": reproduce, "bench": bench}
 
-for command in _NEED_ARGUMENTS:
-    app.command(no_args_is_help=True)(command)
-for command in _RUN_ALONE:
-    app.command()(command)
+for name, command in _NEED_ARGUMENTS.items():
+    app.command(name, no_args_is_help=True)(command)
+for name, command in _RUN_ALONE.items():
+    app.command(name)(command)
 
 
 def _end(number: int, _frame: object) -> None:

@@ -22,6 +22,7 @@ from .console import (
 )
 from .options import (
     AlignOption,
+    AsStoredOption,
     DecimateOption,
     ExposureOption,
     First,
@@ -33,6 +34,7 @@ from .options import (
     Second,
     SideOption,
     as_factor,
+    stored_values,
 )
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def estimate(
     exposure: ExposureOption = "auto",
     linear: LinearOption = True,
     gamma: GammaOption = None,
+    as_stored: AsStoredOption = False,
     save_steps: Annotated[
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
@@ -89,15 +92,16 @@ def estimate(
     from ..report.batch import is_batch
     from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
 
+    preparing = {
+        "align": align,
+        "exposure": exposure,
+        "linear": linear,
+        "gamma": gamma,
+        "decimate": as_factor(decimate),
+        "max_sigma": max_sigma,
+    }
     asked = _Asked(
-        preparing={
-            "align": align,
-            "exposure": exposure,
-            "linear": linear,
-            "gamma": gamma,
-            "decimate": as_factor(decimate),
-            "max_sigma": max_sigma,
-        },
+        preparing=stored_values(preparing) if as_stored else preparing,
         estimating={
             "method": method,
             "sharper": sharper,

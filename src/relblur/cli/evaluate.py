@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import one_line_errors, print_json, print_table, progress_bar, say
+from .console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
 from .options import (
     AlignOption,
+    AsStoredOption,
     ExposureOption,
     First,
     GammaOption,
@@ -17,8 +18,12 @@ from .options import (
     MethodOption,
     Second,
     SideOption,
+    stored_values,
     whole_numbers,
 )
+
+if TYPE_CHECKING:
+    from ..blur.blur_map import PairScore
 
 __all__ = ["evaluate"]
 
@@ -34,24 +39,29 @@ def evaluate(
     exposure: ExposureOption = "auto",
     linear: LinearOption = False,
     gamma: GammaOption = None,
+    as_stored: AsStoredOption = False,
     as_json: Json = False,
 ) -> None:
     """Score a pair by re-making each image from the other (the rows of the paper's Table I).
 
-    e_first is the error of re-making the first image where it is the less sharp one, on a
-    0..1 scale; 'unblurred' is the same error if nothing is blurred; 'explained' is the
-    share of the difference explained on colour channels that the estimate has not seen. The
-    paper scores values as they are stored; --linear scores light.
+    e_first is the error of re-making the first image where it is the less sharp one: the mean
+    absolute error of grey values on a 0..1 scale, over all points but those of equal sharpness
+    ('scored'). 'unblurred' is the same error if nothing is blurred; 'held-out' is the error in
+    red and blue of a blur estimated from green alone; 'explained' is the share of their
+    difference that it explains. --as-stored is the paper's setting; --linear scores light.
     """
     from ..base.errors import InputError
     from ..blur.evaluate import evaluate_pair
     from ..photo.pipeline import prepare_pair
+    from ..report.score_table import score_cells, score_columns
 
     factors = whole_numbers(decimate, "--decimate")
-    pair = prepare_pair(
-        first, second, align=align, exposure=exposure, linear=linear or gamma is not None, gamma=gamma, decimate=1
-    )
-    results: list[dict[str, Any]] = []
+    preparing: dict[str, Any] = {"align": align, "exposure": exposure, "gamma": gamma, "decimate": 1}
+    if as_stored and linear:
+        raise UsageError("--as-stored takes the values in the files as they are; leave --linear out")
+    preparing = stored_values(preparing) if as_stored else {**preparing, "linear": linear or gamma is not None}
+    pair = prepare_pair(first, second, **preparing)
+    results: list[tuple[int, str, PairScore]] = []
     with progress_bar("evaluating") as report:
         for done, factor in enumerate(factors):
             reduced = pair.decimated(factor)
@@ -64,28 +74,18 @@ def evaluate(
                 valid=reduced.valid,
                 clipped=reduced.clipped_in_either,
             )
-            results.append({"decimate": factor, "resolution": reduced.size, **score.as_dict()})
+            results.append((factor, reduced.size, score))
             report((done + 1) / len(factors))
-    if not any(row["scored_fraction"] for row in results):
+    if not any(score.answered_fraction for _, _, score in results):
         raise InputError(
             "no pixel of the pair could be scored: neither image is the sharper anywhere, or nothing is known of it; "
             "check that the two are not the same, and look at 'relblur estimate'"
         )
     if as_json:
-        print_json(results)
+        print_json([{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in results])
         return
-    columns = ["resolution", "first sharper", "second sharper", "e_first", "e_second"]
-    columns += ["unblurred e_first", "unblurred e_second", "explained"]
-    rows = [
-        (
-            row["resolution"],
-            f"{row['first_sharper_fraction']:.0%}",
-            f"{row['second_sharper_fraction']:.0%}",
-            *(f"{row[name]:.4f}" for name in ("e_first", "e_second", "unblurred_e_first", "unblurred_e_second")),
-            f"{row['explained']:.3f}",
-        )
-        for row in results
-    ]
+    columns = ("resolution", *score_columns("first", "second"), "explained")
+    rows = [(size, *score_cells(score), f"{score.explained:.3f}") for _, size, score in results]
     for note in pair.notes:
         say(note)
     print_table(f"{first.name} and {second.name}, method {method}", columns, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,7 @@ from .console import UsageError
 
 __all__ = [
     "AlignOption",
+    "AsStoredOption",
     "CameraFile",
     "DecimateOption",
     "ExposureOption",
@@ -26,6 +27,7 @@ __all__ = [
     "SideOption",
     "as_factor",
     "numbers",
+    "stored_values",
     "whole_numbers",
 ]
 
@@ -70,6 +72,13 @@ GammaOption = Annotated[
         show_default="as the file says",
     ),
 ]
+AsStoredOption = Annotated[
+    bool,
+    typer.Option(
+        "--as-stored",
+        help="The paper's setting: values as the files hold them; no tone curve, alignment, exposure, decimation.",
+    ),
+]
 DecimateOption = Annotated[
     str,
     typer.Option(
@@ -91,6 +100,16 @@ def as_factor(text: str) -> int | str:
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:20]) < 10**9:
         raise UsageError(f"--decimate must be a whole number >= 1, or auto; got {text!r}")
     return int(text)
+
+
+def stored_values(preparing: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``prepare_pair`` that leave the files' values alone; refuse those that would not."""
+    told = [f"--{name}" for name in ("align", "exposure") if preparing[name] not in ("auto", "off")]
+    told += ["--gamma"] if preparing["gamma"] is not None else []
+    if told:
+        raise UsageError(f"--as-stored takes the values in the files as they are; leave {' and '.join(told)} out")
+    factor = 1 if preparing["decimate"] == "auto" else preparing["decimate"]
+    return {**preparing, "align": "off", "exposure": "off", "linear": False, "decimate": factor}
 
 
 def whole_numbers(text: str, name: str) -> list[int]:

@@ -1,8 +1,7 @@
-"""``relblur reproduce``: the paper's experiments."""
+"""``relblur reproduce``: the paper, figure by figure."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -21,56 +20,67 @@ def reproduce(
     ),
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with realmff/NNN_a.png + _b.png, dpdd*/NN_f4.png + _f22.png.", show_default=False),
+        typer.Option(help="Folder with Real-MFF and DPDD as they unpack, or a list pairs.csv.", show_default=False),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(help="Parts, separated by commas: fig1 to fig7, table1.", show_default="all"),
+    ] = None,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(help="Photograph for Fig. 1; twice: upper and lower pair.", show_default="scikit-image's"),
+    ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a pair to show in Figs. 5 to 7; may be repeated.", show_default="first"),
     ] = None,
     method: MethodOption = "paper",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="At most this many pairs of each set.", show_default="all")
+        int | None, typer.Option(min=1, help="At most this many pairs of each set in Table I.", show_default="all")
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run the paper's experiments: Fig. 1, and with --data Figs. 6 and 7 and Table I.
+    """Make every figure and table of the paper, each beside what the paper shows or states.
 
-    The paper's own figures stand beside ours in table.md.
+    Writes paper.html, a page that leads through all of it and needs no other file, paper.md,
+    the figures and two CSV files. Without --data small stand-ins take the place of the
+    data sets.
     """
-    from ..studies.reproduce import means
-    from ..studies.reproduce import reproduce as run
+    from ..studies.paper.pairs import means, short_table, trend_table
+    from ..studies.paper.ramps import ramp_table
+    from ..studies.paper.run import PARTS
+    from ..studies.paper.run import reproduce as run
 
+    parts = PARTS if only is None else [part.strip() for part in only.split(",")]
     with progress_bar("the paper's experiments") as report:
-        ramps, table = run(output, data, method=method, limit=limit, force=force, progress=report)
-    if as_json:
-        print_json({"fig1": [asdict(row) for row in ramps], "table1": [asdict(row) for row in table]})
-    else:
-        print_table(
-            "Fig. 1: sigma from 1 to 2 px",
-            ("image", "direction", "method", "mean relative error", "re-made error", "no answer"),
-            [
-                (
-                    row.image,
-                    row.direction,
-                    row.method,
-                    f"{row.mean_relative_error:.3%}",
-                    f"{row.remade_error:.6f}",
-                    f"{row.flat_fraction:.2%}",
-                )
-                for row in ramps
-            ],
+        done = run(
+            output,
+            data,
+            only=parts,
+            images=image or (),
+            pairs=pair or (),
+            method=method,
+            limit=limit,
+            force=force,
+            progress=report,
         )
-        if table:
-            print_table(
-                f"Table I, method {method}",
-                ("data set", "pairs", "resolution", "e_B", "e_F", "unblurred e_B", "unblurred e_F"),
-                [
-                    (
-                        row.data_set,
-                        row.pair,
-                        row.resolution,
-                        *(f"{x:.4f}" for x in (row.e_b, row.e_f, row.unblurred_e_b, row.unblurred_e_f)),
-                    )
-                    for row in means(table)
-                ],
-            )
-    if data is None:
-        say("Table I needs photographs: add --data DIR")
-    say(f"figures and tables: {output}/")
+    for line in done.made_from:
+        say(line)
+    if as_json:
+        print_json(done.as_dict())
+    else:
+        if done.ramps:
+            table = ramp_table(done.ramps)
+            print_table("Fig. 1: sigma from 1 to 2 px", table.columns, table.rows)
+        if done.table:
+            for table in (short_table(f"Table I, method {method}", means(done.table)), trend_table(done.table)):
+                print_table(table.heading, table.columns, table.rows)
+        claims = [
+            (section.title.split(":")[0], each.what, each.paper, each.ours)
+            for section in done.sections
+            for each in section.claims
+        ]
+        if claims:
+            print_table("the paper's numbers and ours", ("", "number", "the paper", "here"), claims)
+    say(f"look at {output / 'paper.html'}")

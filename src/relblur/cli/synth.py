@@ -24,6 +24,13 @@ class FieldName(str, Enum):
     sinusoid = "sinusoid"
 
 
+class KernelName(str, Enum):
+    """Families of Gaussians, as choices."""
+
+    band_limited = "band_limited"
+    sampled = "sampled"
+
+
 @one_line_errors
 def synth(
     image: Annotated[Path, typer.Argument(help="The sharp image.", show_default=False)],
@@ -38,12 +45,19 @@ def synth(
     noise: Annotated[float, typer.Option(min=0, help="Noise added to both, 0..1 scale.")] = 0.0,
     bits: Annotated[int, typer.Option(help="8 (sRGB) or 16 (linear) for PNG, 0 for float TIFF.")] = 16,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the noise.")] = 0,
+    kernel: Annotated[
+        KernelName, typer.Option(help="sampled: the paper's Gaussian; band_limited: also right below 0.8 px.")
+    ] = KernelName.band_limited,
+    as_stored: Annotated[
+        bool, typer.Option("--as-stored", help="Blur the values in the file as they are, not the light they stand for.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Make a pair with known relative blur from one sharp image.
 
     Writes first, second and truth.tif (signed sigma in px, positive where second is the
-    blurrier).
+    blurrier). The paper's Fig. 1: --as-stored --kernel sampled, with --axis 0 and 1; estimate it
+    with 'relblur estimate --method paper --sharper first --as-stored'.
     """
     import numpy as np
 
@@ -63,7 +77,7 @@ def synth(
     names = (f"first{suffix}", f"second{suffix}", "truth.tif")
     refuse_inputs((output / name for name in names), (image,))
     refuse_to_replace(output, names, force)
-    sharp = imread(image)
+    sharp = imread(image, linear=not as_stored)
     shape = (sharp.shape[0], sharp.shape[1])
     truth = {
         FieldName.ramp: lambda: fields.ramp(shape, start, stop, axis),
@@ -71,7 +85,7 @@ def synth(
         FieldName.disc: lambda: fields.disc(shape, start, stop),
         FieldName.sinusoid: lambda: fields.sinusoid(shape, (start + stop) / 2, (stop - start) / 2, period),
     }[field]()
-    pair = fields.pair(sharp, truth, channel_axis=-1 if sharp.ndim == 3 else None)
+    pair = fields.pair(sharp, truth, kernel=kernel.value, channel_axis=-1 if sharp.ndim == 3 else None)
     rng = np.random.default_rng(seed)
     with filling(output, force=force) as new:
         for name, blurred in zip(names, pair, strict=False):
@@ -80,8 +94,9 @@ def synth(
             if bits and gaps.any():  # integers hold no NaN; what is at their top is left out when it is read
                 light[gaps] = 1.0
                 say(f"{name}: {int(gaps.sum())} values are unknown and written as full scale, which counts as clipped")
-            # 8 bits are read as sRGB, so they are written so; 16 bits and floats hold light itself.
-            stored = fields.degrade(encode_srgb(light) if bits == 8 else light, bits=bits or None)
+            # 8 bits are read as sRGB, so light is written so; 16 bits and floats hold light itself.
+            encoded = encode_srgb(light) if bits == 8 and not as_stored else light
+            stored = fields.degrade(encoded, bits=bits or None)
             write_image(new / name, stored.astype(np.float32) if bits == 0 else stored)
         description = {"quantity": "signed relative blur in px, positive: second is blurrier"}
         write_tiff(new / "truth.tif", truth.astype(np.float32), description)

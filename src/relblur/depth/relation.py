@@ -25,13 +25,16 @@ from ..blur.blur_map import BlurMap, Flag, mark
 from .camera import Camera
 from .depth_map import DepthMap
 
-__all__ = ["DepthRange", "blur_to_depth", "depth_to_blur", "in_depth_range"]
+__all__ = ["DepthRange", "blur_to_depth", "check_two_planes", "depth_to_blur", "in_depth_range"]
 
 Side = Literal["behind", "front"]
 SIDES = ("behind", "front", "both")
 
 #: Blur of the wrong sign is still the focal plane if the standard error excuses it this many times.
 _EXCUSED = 2.0
+
+#: Blur this little beyond that of a focal plane, as a share of the range's, is the plane's own: arithmetic.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -160,9 +163,10 @@ class DepthRange:
     Attributes
     ----------
     between : (H, W) bool
-        The probability is at least one half.
+        The blur measured is that of a point between the planes, the planes themselves included.
     probability : (H, W) float64
-        That the point lies between the planes, given the standard error of the blur; NaN where it is unknown.
+        That the point lies between the planes, given the standard error of the blur: one half on a plane, 0 or 1
+        where the blur is known exactly; NaN where it is unknown.
     nearest_m, farthest_m : float
         The two focal planes.
     """
@@ -179,8 +183,7 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
     Focus the pair on the two ends of the range that matters: points in it have
     ``|s| <= k^2 (u_1 - u_2)^2``, and no depth needs to be computed.
     """
-    if camera.focus_first_m == camera.focus_second_m:
-        raise InputError("in_depth_range needs two focus distances, the ends of the range; this camera has one")
+    check_two_planes(camera)
     relation = Relation.of(camera)
     u_1, u_2 = camera.focus_per_m
     # With two apertures as well: the vertex divides the two planes externally, so s is monotonic between them.
@@ -188,8 +191,18 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
 
     low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))
     camera.check_width(blur_map.shape[1])
-    s, stderr = blur_map.variance_difference, np.maximum(blur_map.variance_stderr, 1e-12)
-    probability = np.asarray(ndtr((high - s) / stderr) - ndtr((low - s) / stderr))
+    s, stderr = blur_map.variance_difference, blur_map.variance_stderr
+    slack = _ROUNDING * (high - low)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        between = np.asarray((s >= low - slack) & (s <= high + slack))
+        spread = ndtr((high - s) / stderr) - ndtr((low - s) / stderr)
+    certain = np.where(np.isfinite(s), between, np.nan)
+    probability = np.where(stderr > 0, spread, np.where(stderr == 0, certain, np.nan))
     near, far = sorted((camera.focus_first_m, camera.focus_second_m))
-    with np.errstate(invalid="ignore"):
-        return DepthRange(probability >= 0.5, probability, near, far)
+    return DepthRange(between, probability, near, far)
+
+
+def check_two_planes(camera: Camera) -> None:
+    """Refuse a camera whose two images are in focus at one distance: there is nothing between."""
+    if camera.focus_first_m == camera.focus_second_m:
+        raise InputError("in_depth_range needs two focus distances, the ends of the range; this camera has one")

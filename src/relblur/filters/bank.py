@@ -1,8 +1,9 @@
 """Whole images blurred with many Gaussians: M(x, sigma) of equation 16 by separable filters.
 
-The paper's framework repeats each of its M filters N times and averages the copies
-(:mod:`relblur.blur.paper.framework` proves it), so the bank below gives the same numbers at a cost of
-about 20 sigma additions a pixel and level instead of 5000 x 2601 multiplications.
+The paper's framework repeats each of its M filters N times and sums the copies with weights F
+(:mod:`relblur.blur.paper.framework`), so the bank below gives the same numbers, but for what kernels
+have beyond 5 sigma (4e-6) and for the sum of F (0.99979 as printed, where it should be 1), at a cost of about 20 sigma
+additions a pixel and level instead of 5000 x 2601 multiplications.
 """
 
 from __future__ import annotations

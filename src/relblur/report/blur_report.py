@@ -18,7 +18,7 @@ from ..blur.blur_map import BlurMap, Flag, has_flag, signed_sigma, write_16_bit
 from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import observed_blurrier, resynthesize
 from ..blur.noise import rounding_noise
-from ..blur.paper.method import estimate_on_grid
+from ..blur.paper.method import estimate_on_grid, filter_bank
 from ..blur.window.method import estimate_in_windows, signed_nodes
 from ..engines import choose_engine
 from ..files.disk import replacing, write_image
@@ -181,21 +181,29 @@ def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray]
     grid = np.array([sigma for sigma in paper_sigmas() if sigma <= min(first.shape) / 2])
     window = min(PAPER_WINDOW, min(first.shape) - 1 + min(first.shape) % 2)
     engine = choose_engine()
-    roots = estimate_on_grid((first, second), grid, window, noise, engine)
-    panels_picture(
-        folder / "4_candidates.png",
-        [
-            Panel("candidate roots, first as the sharper", roots.roots.astype(float), "count"),
-            Panel("the root that the neighbours support (px)", roots.sigma, "sigma"),
-        ],
-        columns=2,
-    )
+    panels_picture(folder / "4_candidates.png", _candidates((first, second), decided, grid, window, noise), columns=2)
     if steps:
         panels_picture(folder / "5_inside.png", _inside(steps), columns=2)
     else:
         fit = estimate_in_windows((pair.first, pair.second), signed_nodes(float(grid[-1])), window, noise, engine)
         local = Panel(f"{window}x{window} window, signed (px)", signed_sigma(fit.s), "sigma")
         panels_picture(folder / "5_inside.png", [local])
+
+
+def _candidates(
+    images: tuple[FloatArray, FloatArray], sharper: FloatArray, grid: FloatArray, window: int, noise: float
+) -> list[Panel]:
+    """Return how many roots each pixel has from the side of its sharper image, and the one that is kept, signed."""
+    engine = choose_engine()
+    count, sigma = np.full(sharper.shape, np.nan), np.full(sharper.shape, np.nan)
+    for side, both in ((1, images), (-1, images[::-1])):
+        here = sharper == side
+        roots = estimate_on_grid((both[0], both[1]), filter_bank(grid, engine), window, noise, engine, here)
+        count[here], sigma[here] = roots.roots[here], side * roots.sigma[here]
+    return [
+        Panel("candidate roots, from the sharper image of each pixel", count, "count"),
+        Panel("the root that the neighbours support (px)", sigma, "sigma"),
+    ]
 
 
 def _inside(steps: Mapping[str, FloatArray]) -> list[Panel]:

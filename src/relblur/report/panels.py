@@ -7,7 +7,6 @@ Matplotlib would take longer to load than all of them take to draw; it draws lin
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,6 +31,9 @@ PANEL_WIDTH = 3.9
 BAR_ROOM = 0.74
 TITLE_ROOM = 0.34
 MARGIN = 0.12
+
+#: Kinds of panels that have no colour bar beside them.
+WITHOUT_BAR = ("photo", "flags", "points")
 
 #: Letters, points.
 HEADING_SIZE, TITLE_SIZE, LEAST_TITLE_SIZE, TICK_SIZE, LEGEND_SIZE = 12.0, 10.0, 6.0, 8.0, 7.0
@@ -84,19 +86,17 @@ def panels_picture(
     """Write a figure of several panels to a PNG file; ``panel_width`` is a picture's width in inches."""
     from PIL import Image, ImageDraw
 
-    height, width = panels[0].image.shape[:2]
-    panel_height = min(max(panel_width * height / width, 0.3 * panel_width), 2.0 * panel_width)
     columns = min(columns, len(panels))
-    rows = math.ceil(len(panels) / columns)
-    top = 0.45 if heading else 0.1
-    cell_width, cell_height = panel_width + BAR_ROOM, panel_height + TITLE_ROOM
-    size = (_px(columns * cell_width + MARGIN), _px(rows * cell_height + top + MARGIN))
+    heights = [_row_height(panels[start], panel_width) for start in range(0, len(panels), columns)]
+    tops = np.cumsum([0.45 if heading else 0.1, *(height + TITLE_ROOM for height in heights)])
+    cell_width = panel_width + (BAR_ROOM if any(panel.kind not in WITHOUT_BAR for panel in panels) else MARGIN)
+    size = (_px(columns * cell_width + MARGIN), _px(float(tops[-1]) + MARGIN))
     sheet = Image.new("RGB", size, "white")
     draw = ImageDraw.Draw(sheet)
     for index, panel in enumerate(panels):
         row, column = divmod(index, columns)
-        corner = _px(MARGIN + column * cell_width), _px(top + row * cell_height + TITLE_ROOM)
-        place = _Place(*corner, _px(panel_width), _px(panel_height))
+        corner = _px(MARGIN + column * cell_width), _px(float(tops[row]) + TITLE_ROOM)
+        place = _Place(*corner, _px(panel_width), _px(heights[row]))
         # A title may stand over its neighbour's room, but not over its title.
         widest = _px(cell_width) - 6
         if column == 0:
@@ -109,6 +109,12 @@ def panels_picture(
     sheet.save(stream, "PNG", compress_level=3)
     with replacing(path) as target:
         target.write(stream.getvalue())
+
+
+def _row_height(panel: Panel, width: float) -> float:
+    """Return the height of a row of panels, inches, from the image that it begins with."""
+    rows, columns = panel.image.shape[:2]
+    return min(max(width * rows / columns, 0.3 * width), 2.0 * width)
 
 
 def colour_map_picture(path: PathLike, blur_map: BlurMap) -> None:

@@ -1,1 +1,1 @@
-"""Programs about the method: ``demo``, ``reproduce`` (the paper's experiments), ``bench`` (speed on this machine)."""
+"""Programs about the method: ``demo``, ``paper`` (its figures and tables), ``bench`` (speed on this machine)."""

@@ -13,8 +13,9 @@ and of a pixel's own roots the one nearest to that sigma is kept and rounded to 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ...engines.threads import count_workers
 from ...filters.kernels import kernel_radius, sampled_kernel
 from ..tiles import padded_tiles
 
-__all__ = ["GridRoots", "estimate_on_grid"]
+__all__ = ["GridRoots", "Levels", "estimate_on_grid", "filter_bank"]
 
 #: Two roots inside one grid interval show no change of sign. A minimum of |M - R| counts as
 #: such a double root if the parabola through it comes this close to zero, relative to its
@@ -32,6 +33,24 @@ __all__ = ["GridRoots", "estimate_on_grid"]
 TOUCHING = 0.3
 
 PIXELS_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The grid of blurs, and who blurs an image by one of them."""
+
+    sigmas: FloatArray  #: px, increasing
+    respond: Callable[[FloatArray], Callable[[int], FloatArray]]  #: image in; M(sigma_m) for every m out
+    reach: int  #: how far from a pixel the largest of them looks, px
+
+
+def filter_bank(sigmas: FloatArray, engine: Engine) -> Levels:
+    """Return levels that are separable filters."""
+
+    def respond(image: FloatArray) -> Callable[[int], FloatArray]:
+        return lambda m: engine.filter_separable(image, sampled_kernel(float(sigmas[m])), "nearest")
+
+    return Levels(sigmas, respond, kernel_radius(float(sigmas[-1])))
 
 
 @dataclass(frozen=True)
@@ -43,11 +62,12 @@ class GridRoots:
     window_stderr: FloatArray  #: standard error of the neighbours' common sigma, px
     has_root: BoolArray  #: False where only the nearest value could be taken
     roots: AnyArray  #: number of candidates, uint8
+    energy: FloatArray  #: mean square that the neighbours' best sigma leaves in the window
 
 
 def estimate_on_grid(
     images: tuple[FloatArray, FloatArray],
-    sigmas: FloatArray,
+    levels: Levels,
     window: int,
     noise: float,
     engine: Engine,
@@ -60,7 +80,7 @@ def estimate_on_grid(
     Both are (H, W). ``noise`` is the least standard deviation of the noise. Pixels
     that are not in ``where`` serve as neighbours but get no result (NaN).
     """
-    shape = images[0].shape
+    shape, sigmas = images[0].shape, levels.sigmas
     wanted = np.ones(shape, dtype=bool) if where is None else where
     result = GridRoots(
         np.full(shape, np.nan),
@@ -68,16 +88,17 @@ def estimate_on_grid(
         np.full(shape, np.nan),
         np.zeros(shape, dtype=bool),
         np.zeros(shape, dtype=np.uint8),
+        np.full(shape, np.nan),
     )
-    reach = kernel_radius(float(sigmas[-1])) + window // 2
+    reach = levels.reach + window // 2
     threads = count_workers(workers)
     done = 0
     for place, (sharp_part, blurry_part) in padded_tiles(images, reach, 4 * sigmas.size):
         here = wanted[place]
-        misfit, energy = _misfit_and_energy(sharp_part, blurry_part, sigmas, window, engine, reach, here, threads)
+        misfit, energy = _misfit_and_energy((sharp_part, blurry_part), levels, window, engine, here, threads)
         part = _solve_in_blocks(misfit, energy, sigmas, window, noise, threads)
-        for name in ("sigma", "stderr", "window_stderr", "has_root", "roots"):
-            getattr(result, name)[place][here] = getattr(part, name)
+        for each in fields(GridRoots):
+            getattr(result, each.name)[place][here] = getattr(part, each.name)
         done += here.size
         if progress is not None:
             progress(done / wanted.size)
@@ -85,28 +106,29 @@ def estimate_on_grid(
 
 
 def _misfit_and_energy(
-    sharp: FloatArray,
-    blurry: FloatArray,
-    sigmas: FloatArray,
+    padded: tuple[FloatArray, FloatArray],
+    levels: Levels,
     window: int,
     engine: Engine,
-    reach: int,
     where: BoolArray,
     workers: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return M(sigma) - R and its mean square over the window, (M, pixels) each, for the wanted pixels."""
-    misfit = np.empty((sigmas.size, int(where.sum())))
+    sharp, blurry = padded
+    misfit = np.empty((levels.sigmas.size, int(where.sum())))
     energy = np.empty_like(misfit)
+    reach = levels.reach + window // 2
     inner = (slice(reach, sharp.shape[0] - reach), slice(reach, sharp.shape[1] - reach))
+    blurred_by = levels.respond(sharp)
 
     def level(m: int) -> None:
-        difference = engine.filter_separable(sharp, sampled_kernel(float(sigmas[m])), "nearest") - blurry
+        difference = blurred_by(m) - blurry
         misfit[m] = difference[inner][where]
         energy[m] = engine.box_mean(difference**2, window)[inner][where]
 
     with ThreadPoolExecutor(workers) as pool:
         # Longest kernels first, so that no thread is left alone with the largest at the end.
-        list(pool.map(level, range(sigmas.size - 1, -1, -1)))
+        list(pool.map(level, range(levels.sigmas.size - 1, -1, -1)))
     return misfit, energy
 
 
@@ -117,9 +139,10 @@ def _solve_in_blocks(
     blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, misfit.shape[1], PIXELS_AT_ONCE)]
     with ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(lambda b: _solve(misfit[:, b], energy[:, b], sigmas, window, noise), blocks))
-    names = ("sigma", "stderr", "window_stderr", "has_root", "roots")
     empty = np.empty(0)
-    return GridRoots(*(np.concatenate([getattr(part, name) for part in parts] or [empty]) for name in names))
+    return GridRoots(
+        *(np.concatenate([getattr(part, each.name) for part in parts] or [empty]) for each in fields(GridRoots))
+    )
 
 
 def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float) -> GridRoots:
@@ -133,7 +156,7 @@ def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: i
     # A root cannot be wrong by more than the grid is wide; rounding adds step^2 / 12.
     span = float(sigmas[-1] - sigmas[0]) if sigmas.size > 1 else float(sigmas[0])
     stderr = np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12)
-    return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots)
+    return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots, energy.min(axis=0))
 
 
 def _ask_the_neighbours(

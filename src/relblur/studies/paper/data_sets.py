@@ -1,0 +1,172 @@
+"""How the paper's two data sets lie on a disk: as they unpack, flat, or listed in a file.
+
+A pair is (I_F, I_B): Real-MFF's image focused on the foreground and the one on the background;
+DPDD's at f/4 and the all-in-focus one at f/22.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...base.errors import FileError, InputError
+
+__all__ = ["DATA_SETS", "STAND_IN", "FoundSet", "PairFiles", "factors", "find_data_sets"]
+
+#: What the paper calls them.
+DATA_SETS = {"realmff": "Real MFF", "dpdd": "DPDD"}
+
+#: Follows the name of a data set where another pair takes its place.
+STAND_IN = " stand-in"
+
+#: Width of the largest DPDD image in Table I; the next two are a half and a quarter of it.
+DPDD_WIDTH = 420
+
+CSV_COLUMNS = ("data_set", "name", "foreground", "background")
+
+LAYOUTS = """known layouts:
+  Real-MFF as it unpacks  imageA/001_A.png (foreground) + imageB/001_B.png (background)
+  Real-MFF flat           realmff*/001_a.png + 001_b.png
+  DPDD as it unpacks      test_c/source/NAME.png (f/4) + test_c/target/NAME.png (f/22)
+  DPDD flat               dpdd*/00_f4.png + 00_f22.png
+  a list                  pairs.csv with the columns data_set (realmff or dpdd),name,foreground,background"""
+
+
+@dataclass(frozen=True)
+class PairFiles:
+    """The two files of a pair."""
+
+    data_set: str  #: a key of DATA_SETS
+    name: str
+    foreground: Path  #: I_F
+    background: Path  #: I_B
+    is_stand_in: bool = False  #: made by us
+
+    @property
+    def title(self) -> str:
+        """What the paper calls the data set."""
+        return f"{DATA_SETS[self.data_set]}{STAND_IN if self.is_stand_in else ''}"
+
+
+@dataclass(frozen=True)
+class FoundSet:
+    """Pairs found in one place."""
+
+    data_set: str
+    layout: str
+    folder: Path
+    pairs: tuple[PairFiles, ...]
+
+    def describe(self) -> str:
+        """Return what was found in one line."""
+        count = "1 pair" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
+        return f"{DATA_SETS[self.data_set]}: {count} in {self.folder} ({self.layout})"
+
+
+def factors(data_set: str, width: int) -> tuple[int, ...]:
+    """Return the factors by which a data set's images are decimated for Table I.
+
+    Real-MFF at full size, a half and a quarter. DPDD as it is, and so that 420, 210 and 105 px are
+    left of its width: by 4, 8 and 16 as published (1680 px).
+    """
+    if data_set == "realmff":
+        return 1, 2, 4
+    base = max(1, round(width / DPDD_WIDTH))
+    return tuple(sorted({1, base, 2 * base, 4 * base}))
+
+
+def find_data_sets(data: Path) -> list[FoundSet]:
+    """Find pairs in a folder, in those below it, or in a list; an error names the layouts that are known."""
+    if data.is_file():
+        found = _from_list(data)
+    elif data.is_dir():
+        found = [each for folder in _folders(data) for each in _in_folder(folder, is_root=folder == data)]
+    else:
+        raise InputError(f"--data {data} is neither a folder nor a list of pairs; {_on_one_line(LAYOUTS)}")
+    if not found:
+        raise InputError(f"no pairs in {data}; {_on_one_line(LAYOUTS)}")
+    return found
+
+
+def _folders(data: Path) -> Iterator[Path]:
+    """The folder, those in it and those in them; an archive often unpacks into a folder of its own."""
+    yield data
+    for depth in ("*", "*/*"):
+        yield from sorted(path for path in data.glob(depth) if path.is_dir())
+
+
+def _in_folder(folder: Path, is_root: bool) -> Iterator[FoundSet]:
+    listed = folder / "pairs.csv"
+    if listed.is_file():
+        yield from _from_list(listed)
+        return
+    for data_set, layout, find in _FINDERS:
+        # Names that end in _a and _b are common: another folder must be called after the data set.
+        named = folder.name.lower().replace("-", "").replace("_", "").startswith(data_set)
+        if layout == "flat" and not (is_root or named):
+            continue
+        pairs = tuple(PairFiles(data_set, *each) for each in find(folder))
+        if pairs:
+            yield FoundSet(data_set, layout, folder, pairs)
+
+
+def _real_mff(folder: Path) -> Iterator[tuple[str, Path, Path]]:
+    for near in sorted((folder / "imageA").glob("*_A.*")):
+        name = near.stem.removesuffix("_A")
+        far = folder / "imageB" / f"{name}_B{near.suffix}"
+        if far.is_file():
+            yield name, near, far
+
+
+def _dpdd(folder: Path) -> Iterator[tuple[str, Path, Path]]:
+    for blurry in sorted((folder / "test_c" / "source").glob("*.png")):
+        sharp = folder / "test_c" / "target" / blurry.name
+        if sharp.is_file():
+            yield blurry.stem, blurry, sharp
+
+
+def _flat(near_end: str, far_end: str) -> Callable[[Path], Iterator[tuple[str, Path, Path]]]:
+    def find(folder: Path) -> Iterator[tuple[str, Path, Path]]:
+        for near in sorted(folder.glob(f"*{near_end}")):
+            name = near.name.removesuffix(near_end)
+            far = near.with_name(name + far_end)
+            if far.is_file():
+                yield name, near, far
+
+    return find
+
+
+_FINDERS: tuple[tuple[str, str, Callable[[Path], Iterator[tuple[str, Path, Path]]]], ...] = (
+    ("realmff", "as it unpacks", _real_mff),
+    ("realmff", "flat", _flat("_a.png", "_b.png")),
+    ("dpdd", "as it unpacks", _dpdd),
+    ("dpdd", "flat", _flat("_f4.png", "_f22.png")),
+)
+
+
+def _from_list(path: Path) -> list[FoundSet]:
+    """Read a list of pairs; its paths count from where it lies."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"))))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FileError(f"{path} cannot be read as a list of pairs: {error}; {_on_one_line(LAYOUTS)}") from None
+    if not rows or not set(CSV_COLUMNS) <= set(rows[0]):
+        raise InputError(f"{path} must have the columns {','.join(CSV_COLUMNS)} and at least one row")
+    pairs: dict[str, list[PairFiles]] = {}
+    for number, row in enumerate(rows, start=2):
+        data_set = (row["data_set"] or "").lower().replace("-", "").replace(" ", "")
+        if data_set not in DATA_SETS:
+            raise InputError(f"{path}, line {number}: data_set must be realmff or dpdd, got {row['data_set']!r}")
+        near, far = (path.parent / (row[column] or "") for column in ("foreground", "background"))
+        for file in (near, far):
+            if not file.is_file():
+                raise FileError(f"{path}, line {number}: there is no file {file}")
+        pairs.setdefault(data_set, []).append(PairFiles(data_set, row["name"] or near.stem, near, far))
+    return [FoundSet(data_set, "a list", path, tuple(listed)) for data_set, listed in pairs.items()]
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(text.replace("\n", ";").replace(":;", ":").split())
