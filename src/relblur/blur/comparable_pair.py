@@ -16,6 +16,7 @@ from ..base._typing import AnyArray, BoolArray
 from ..base.errors import InputError
 from ..base.inputs import check_pair
 from ..base.pixels import clipped_pixels
+from ..base.settings import Sharper
 from ..filters.decimation import decimate, keeps_light
 from .noise import NoiseModel
 
@@ -47,6 +48,8 @@ class ComparablePair:
         The noise that the files' integers left.
     notes : tuple of str
         What was done to the pair, a line each.
+    sharper : {"auto", "first", "second"}
+        Which image is the sharper everywhere, if the files say that only their apertures differ.
     """
 
     first: AnyArray
@@ -60,6 +63,7 @@ class ComparablePair:
     is_light: bool = False
     rounding: tuple[NoiseModel, NoiseModel] | None = None
     notes: tuple[str, ...] = ()
+    sharper: Sharper = "auto"
 
     @property
     def channel_axis(self) -> int | None:

@@ -61,8 +61,9 @@ def estimate_blur(
         :func:`relblur.prepare_pair`, which brings ``valid``, ``clipped``, ``channel_axis`` and
         ``noise`` with it.
     sharper : {"auto", "first", "second"}
-        Which image is the sharper one. ``"auto"`` decides at every pixel. State it if you
-        know it: the answer gets more certain, and faster.
+        Which image is the sharper one. ``"auto"`` decides at every pixel, unless the files of a
+        ComparablePair say that only their apertures differ. State it if you know it: the answer
+        gets more certain, and faster.
     method : {"refined", "window", "paper"}
         ``"refined"``: dense, continuous, regularised. ``"window"``: continuous, from a
         small window alone. ``"paper"``: the paper's estimator on its 0.1 px grid, grey
@@ -150,6 +151,7 @@ def estimate_blur(
         first, second = pair.first, pair.second
         valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered = pair.settings
+        sharper = pair.sharper if sharper == "auto" else sharper
     if second is None:
         raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives")
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)

@@ -6,6 +6,7 @@
 ``replacing``      a file or folder appears whole or not at all
 ``images``         image files to arrays, with what they say about their numbers
 ``compression``    what JPEG has done to the pixels
+``shot``           how a photograph was taken: aperture and focus
 ``raw``            camera raw
 ``depth_formats``  depth for other programs: PNG in mm, PFM, EXR, PLY
 """

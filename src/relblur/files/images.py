@@ -28,6 +28,7 @@ from .exr import EXR_MAGIC, exr_pixels
 from .quiet import quietly
 from .reading import Source, opened
 from .replacing import PathLike
+from .shot import Shot
 from .tiff import read_first_page, tiff_pixels
 from .tiff_tags import TIFF_MAGIC
 
@@ -69,6 +70,7 @@ class StoredImage:
     linear: bool = False  #: the format holds light by definition
     changes: tuple[str, ...] = field(default=())  #: what was done to the pixels
     jpeg: JpegTable | None = None  #: how coarsely it was compressed
+    shot: Shot | None = None  #: how it was taken
 
     @property
     def bits(self) -> int | None:
@@ -217,6 +219,7 @@ def _described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any]) -
         srgb="srgb" in info or colour_space == 1,
         adobe_rgb=colour_space == 2 or (colour_space == 0xFFFF and interoperability == "R03"),
         changes=_said(orientation),
+        shot=Shot.of(exif.get_ifd(_EXIF_IFD)),
     )
 
 

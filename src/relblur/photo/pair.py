@@ -16,6 +16,7 @@ from ..blur.comparable_pair import ComparablePair
 from ..engines.threads import count_workers
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_image
+from ..files.shot import smaller_aperture
 from .photograph import Photograph, check_gamma, photograph_of, read_photograph
 
 __all__ = ["Source", "read_light_pair", "read_pair"]
@@ -60,6 +61,7 @@ def read_light_pair(
     one, two = (photograph.light for photograph in photographs)
     names = [str(s) if isinstance(s, (str, os.PathLike)) else n for n, s in (("first", first), ("second", second))]
     _check_alike(one, two, (names[0], names[1]))
+    sharper = smaller_aperture(photographs[0].info["shot"], photographs[1].info["shot"])
     roundings = [photograph.rounding for photograph in photographs]
     return ComparablePair(
         one,
@@ -67,13 +69,18 @@ def read_light_pair(
         clipped=(photographs[0].clipped, photographs[1].clipped),
         rounding=None if roundings[0] is None or roundings[1] is None else (roundings[0], roundings[1]),
         is_light=linear,
-        notes=_reading_notes(photographs[0], photographs[1]),
+        notes=_reading_notes(photographs[0], photographs[1], sharper),
+        sharper=sharper or "auto",
     ).without_bad_pixels()
 
 
-def _reading_notes(first: Photograph, second: Photograph) -> tuple[str, ...]:
+def _reading_notes(first: Photograph, second: Photograph, sharper: str | None) -> tuple[str, ...]:
     one, two = first.describe(), second.describe()
-    return (f"light: {one}",) if one == two else (f"light, first: {one}", f"light, second: {two}")
+    notes = (f"light: {one}",) if one == two else (f"light, first: {one}", f"light, second: {two}")
+    if sharper is None:
+        return notes
+    f_numbers = " and ".join(f"f/{photograph.info['shot'].f_number:g}" for photograph in (first, second))
+    return (*notes, f"apertures: {f_numbers}, one focus: {sharper} is taken for the sharper everywhere")
 
 
 def _check_alike(one: AnyArray, two: AnyArray, names: tuple[str, str]) -> None:

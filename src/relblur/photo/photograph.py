@@ -58,7 +58,8 @@ class Photograph:
         The noise that rounding to integers, and JPEG, left in the light; None for floats.
     info : mapping
         ``format``, ``bits``, ``curve`` (what was undone), ``because`` (who says so),
-        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none).
+        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none),
+        ``shot`` (aperture and focus, if EXIF has both).
     """
 
     light: AnyArray
@@ -127,6 +128,7 @@ def photograph_of(
         "curve": curve.name,
         "because": because,
         "changes": list(stored.changes),
+        "shot": stored.shot,
         "jpeg_quality": None if stored.jpeg is None else stored.jpeg.quality,
     }
     return Photograph(light, _clipped(values), rounding, info)

@@ -49,8 +49,9 @@ def prepare_pair(
     align : {"auto", "translation", "similarity", "affine", "off"}
         How ``second`` is brought onto ``first`` (:func:`relblur.align`).
     exposure : {"auto", "field", "off"}
-        Whether ``second`` gets the exposure of ``first``; ``"field"``: vignetting may differ too
-        (:func:`relblur.match_exposure`).
+        Whether ``second`` gets the exposure of ``first`` (:func:`relblur.match_exposure`);
+        ``"auto"`` lets the gain vary smoothly over the picture if the data clearly ask for it
+        (vignetting that differs), ``"field"`` in any case.
     linear : bool
         Undo the tone curve that the files name. False keeps their values.
     gamma : float, optional
@@ -108,7 +109,7 @@ def match_pair(pair: ComparablePair, *, align: str = "auto", exposure: str = "au
     if align != "off":
         pair = _aligned(pair, align)
     if exposure != "off":
-        pair = _exposed(pair, field=exposure == "field")
+        pair = _exposed(pair, field=True if exposure == "field" else None)
     return pair
 
 
@@ -147,7 +148,7 @@ def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes)
 
 
-def _exposed(pair: ComparablePair, field: bool) -> ComparablePair:
+def _exposed(pair: ComparablePair, field: bool | None) -> ComparablePair:
     one, two = _channels_last(pair.first), _channels_last(pair.second)
     found = find_exposure(one, two, pair.usable, field=field)
     notes = (*pair.notes, f"exposure: {found.describe()}")
