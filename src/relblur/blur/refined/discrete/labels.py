@@ -50,12 +50,15 @@ def label(likelihood: Likelihood) -> Array:
     """
     loops, stack = likelihood.loops, likelihood.stack
     cost = data_cost(likelihood)
-    told = certainty(cost)
+    # Without noise there is no area that says nothing.
+    sure = None if likelihood.shared is None else certainty(cost)
     total = _aggregate(cost, loops, DEARER if likelihood.noise.noisy else 1.0)
     # Ties, as in a pair without texture, go to the smallest blur.
     distance = np.abs(np.arange(len(stack.s_levels)) - np.abs(stack.s_levels).argmin())
     level = loops.sublevel(total, np.float32(1e-4) * distance.astype(np.float32))
-    level = fill_smoothly(level, told).repeat(CELL, axis=0).repeat(CELL, axis=1)
+    if sure is not None:
+        level = fill_smoothly(level, sure)
+    level = level.repeat(CELL, axis=0).repeat(CELL, axis=1)
     height, width = likelihood.weight.shape
     return likelihood.clip(stack.axis.s_of(np.ascontiguousarray(level[:height, :width])))
 

@@ -71,8 +71,11 @@ class PairNoise:
 
     @property
     def is_arithmetic(self) -> bool:
-        """Whether there is no more than computing leaves: then every difference between the images tells of blur."""
-        return max(self.sensor) == 0 and max(self.rounding) <= ROUNDING
+        """Whether one image was computed from the other: then every difference between them tells of blur.
+
+        Rounding is part of an image from which the other was made; the other has the noise of arithmetic only.
+        """
+        return max(self.sensor) == 0 and min(self.rounding) <= ROUNDING
 
     def tables(self, stack: ResidualStack) -> NoiseTables:
         """Return what the noise does to the residuals of a stack."""
