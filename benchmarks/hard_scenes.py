@@ -116,6 +116,7 @@ def row(scored: Scored, place: str) -> dict[str, Any]:
         "in_reach": (scored.in_reach & where).sum() / frame,
         "coverage_in_reach": list(coverage(scored.s_error_in_bars[reached], (1, 2, 3))),
         "error_in_reach": float(scored.error[reached].mean()),
+        "coverage_unflagged": list(coverage(scored.s_error_in_bars[answered & scored.unflagged], (1, 2, 3))),
         "coverage_nothing_allowed": list(coverage(scored.bare_error_in_bars[answered], (1, 2, 3))),
         "rough": float(np.nanmean(scored.step[where])),
         "ause": curve.ause,
