@@ -176,10 +176,8 @@ def walls() -> list[dict[str, Any]]:
 
 
 def jpeg() -> list[dict[str, Any]]:
-    from PIL import Image
-
     kinds = {"PNG": None, "JPEG 95": 95, "JPEG 85": 85, "JPEG 75": 75}
-    head("photograph", *(f"{kind}: mean error; within 1, 2; unflagged" for kind in kinds))
+    head("photograph", "pixels", *(f"{kind}: mean error, within 1, 2" for kind in kinds))
     rows = []
     for index, name in enumerate(COLOURED):
         light = np.asarray(SRGB.undo(photograph(name)[:512, :512], np.float64))
@@ -187,33 +185,47 @@ def jpeg() -> list[dict[str, Any]]:
         rng = np.random.default_rng(index)
         pair = synth.pair(light, truth, channel_axis=-1 if light.ndim == 3 else None)
         stored = [synth.degrade(encode_srgb(synth.degrade(one, noise=0.003, rng=rng)), bits=8) for one in pair]
-        cells = []
-        for kind, quality in kinds.items():
-            with tempfile.TemporaryDirectory() as folder:
-                paths = [Path(folder, f"{side}.{'png' if quality is None else 'jpg'}") for side in ("first", "second")]
-                for path, image in zip(paths, stored, strict=True):
-                    Image.fromarray(image).save(path, **({} if quality is None else {"quality": quality}))
-                comparable = prepare_pair(*paths)
-                found = estimate_blur(comparable)
-            factor = comparable.factor
-            ramp = truth[factor // 2 :: factor, factor // 2 :: factor][: found.shape[0], : found.shape[1]] / factor
-            error, known = np.abs(found.sigma - ramp), np.isfinite(found.sigma)
-            in_bars = error / found.sigma_stderr
-            within = coverage(in_bars[known], (1, 2))
-            unflagged = coverage(in_bars[known & (found.flags == 0)], (1, 2))
-            row = {"photograph": name, "kind": kind, "error": 100 * float((error / ramp)[known].mean())}
-            shares = {"within": list(within), "within_unflagged": list(unflagged)}
-            rows.append(row | shares | {"unflagged": float(np.mean(found.flags == 0)), "decimated_by": factor})
-            cells.append(f"{row['error']:.2f} %; {percent(within)}; {percent(unflagged)}")
-        line(name, *cells)
-    means = {kind: [r for r in rows if r["kind"] == kind] for kind in kinds}
-    cells = [
-        f"{np.mean([r['error'] for r in of]):.2f} %; {percent(np.mean([r['within'] for r in of], axis=0))}; "
-        f"{percent(np.mean([r['within_unflagged'] for r in of], axis=0))}"
-        for of in means.values()
-    ]
-    line("**mean**", *(f"**{cell}**" for cell in cells))
+        of_photograph = [
+            {"photograph": name, "kind": kind, **row}
+            for kind, quality in kinds.items()
+            for row in score_stored(stored, quality, truth)
+        ]
+        rows += of_photograph
+        for pixels in ("all", "unflagged"):
+            line(name, pixels, *(jpeg_cell([r]) for r in of_photograph if r["pixels"] == pixels))
+    for pixels in ("all", "unflagged"):
+        of_kind = [[r for r in rows if (r["kind"], r["pixels"]) == (kind, pixels)] for kind in kinds]
+        line("**mean**", pixels, *(f"**{jpeg_cell(of)}**" for of in of_kind))
     return rows
+
+
+def score_stored(stored: list[np.ndarray], quality: int | None, truth: np.ndarray) -> Iterator[dict[str, Any]]:
+    """Yield the errors of a pair of 8-bit images stored at a quality (None: as PNG): all pixels, and unflagged ones."""
+    from PIL import Image
+
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{side}.{'png' if quality is None else 'jpg'}") for side in ("first", "second")]
+        for path, image in zip(paths, stored, strict=True):
+            Image.fromarray(image).save(path, **({} if quality is None else {"quality": quality}))
+        pair = prepare_pair(*paths)
+        found = estimate_blur(pair)
+    middles = slice(pair.factor // 2, None, pair.factor)
+    ramp = truth[middles, middles][: found.shape[0], : found.shape[1]] / pair.factor
+    error, known = np.abs(found.sigma - ramp), np.isfinite(found.sigma)
+    for pixels, where in (("all", known), ("unflagged", known & (found.flags == 0))):
+        yield {
+            "pixels": pixels,
+            "share": float(where.mean()),
+            "error": 100 * float((error / ramp)[where].mean()),
+            "within": list(coverage((error / found.sigma_stderr)[where], (1, 2))),
+            "decimated_by": pair.factor,
+        }
+
+
+def jpeg_cell(rows: list[dict[str, Any]]) -> str:
+    """Return the mean of some rows' figures."""
+    within = np.mean([r["within"] for r in rows], axis=0)
+    return f"{np.mean([r['error'] for r in rows]):.2f} %; {percent(within)}"
 
 
 def signs(data: Path) -> list[dict[str, Any]]:
