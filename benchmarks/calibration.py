@@ -54,18 +54,24 @@ def coverage(in_bars: np.ndarray, bars: Sequence[float] | np.ndarray) -> np.ndar
     return np.searchsorted(np.sort(in_bars), bars, side="right") / len(in_bars)
 
 
-def draw_reliability(path: Path, errors_in_bars: Mapping[str, np.ndarray]) -> None:
-    """Draw the share of errors within q standard errors against q, a line each, beside the ideal."""
-    figure = _figure(6.4, 4.2)
-    axis = figure.add_subplot()
+def draw_reliability(path: Path, panels: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    """Draw the share of errors within q standard errors against q, beside the ideal.
+
+    ``panels`` holds for each panel, by its title, the errors of each line in standard errors.
+    """
+    figure = _figure(4.4 * len(panels), 4.0)
     ideal = [math.erf(q / math.sqrt(2)) for q in BARS]
-    axis.plot(BARS, ideal, "k--", linewidth=1.2, label="ideal (normal errors)")
-    for name, errors in errors_in_bars.items():
-        axis.plot(BARS, coverage(errors, BARS), linewidth=1.5, label=name)
-    axis.set(xlim=(0, BARS[-1]), ylim=(0, 1.01), xlabel="q", ylabel="share of errors within q standard errors")
-    axis.set_title("Above the dashed line: error bars too long; below: too short", fontsize=10)
-    axis.grid(alpha=0.3)
-    axis.legend(frameon=False, loc="lower right")
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axis, (title, errors_in_bars) in zip(axes, panels.items(), strict=True):
+        axis.plot(BARS, ideal, "k--", linewidth=1.2, label="ideal (normal errors)")
+        for name, errors in errors_in_bars.items():
+            axis.plot(BARS, coverage(errors, BARS), linewidth=1.5, label=name)
+        axis.set(xlim=(0, BARS[-1]), ylim=(0, 1.01), xlabel="q")
+        axis.set_title(title, fontsize=10)
+        axis.grid(alpha=0.3)
+        axis.legend(frameon=False, loc="lower right", fontsize=9)
+    axes[0].set_ylabel("share of errors within q standard errors")
+    figure.suptitle("Above the dashed line error bars are too long, below too short", fontsize=10)
     figure.savefig(path)
 
 

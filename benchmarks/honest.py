@@ -38,7 +38,8 @@ SCENE_COLUMNS = (
     "answered, unflagged",
     "claim <= 0.25 px: share, mean error",
     "unflagged and wrong",
-    "within 1, 2, 3",
+    "unflagged within 1, 2, 3",
+    "all within 1, 2, 3",
     "in reach",
     "of these within 1, 2, 3",
     "roughness",
@@ -57,8 +58,6 @@ TURNS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "transposed": lambda image: image.swapaxes(0, 1),
 }
 MAY_MOVE = 0.3
-#: A scene of which less is in reach gets a second curve, without the rest.
-FEW_IN_REACH = 0.9
 
 
 def head(*columns: str) -> None:
@@ -78,6 +77,14 @@ def scenes(data: Path, figures: Path | None) -> list[dict[str, Any]]:
     rows = [
         {"scene": name, **hard_scenes.row(one, place)} for place in ("off edges", "all") for name, one in scored.items()
     ]
+    scenes_table(rows)
+    if figures is not None:
+        figures.mkdir(parents=True, exist_ok=True)
+        draw(figures, scored)
+    return rows
+
+
+def scenes_table(rows: list[dict[str, Any]]) -> None:
     head(*SCENE_COLUMNS)
     for r in rows:
         line(
@@ -86,6 +93,7 @@ def scenes(data: Path, figures: Path | None) -> list[dict[str, Any]]:
             f"{100 * r['answered']:.0f} %, {100 * r['unflagged']:.0f} %",
             f"{100 * r['claims']:.0f} %, {r['claims_error']:.3f} px",
             f"{100 * r['wrong']:.2f} %",
+            percent(r["coverage_unflagged"]),
             percent(r["coverage"]),
             f"{100 * r['in_reach']:.0f} %",
             percent(r["coverage_in_reach"]),
@@ -93,21 +101,16 @@ def scenes(data: Path, figures: Path | None) -> list[dict[str, Any]]:
             f"{r['ause']:.3f}, {r['aurg']:.3f} px",
             f"{r['error']:.2f} ({r['error_in_reach']:.2f}) px",
         )
-    if figures is not None:
-        figures.mkdir(parents=True, exist_ok=True)
-        draw(figures, scored)
-    return rows
 
 
 def draw(figures: Path, scored: dict[str, hard_scenes.Scored]) -> None:
-    in_bars, curves = {}, {}
+    unflagged, every, curves = {}, {}, {}
     for name, one in scored.items():
         seen = one.answered("off edges")
-        in_bars[name] = one.s_error_in_bars[seen]
-        if np.mean(one.in_reach[seen]) < FEW_IN_REACH:
-            in_bars[f"{name}, blur in reach"] = one.s_error_in_bars[seen & one.in_reach]
+        unflagged[name] = one.s_error_in_bars[seen & one.unflagged]
+        every[name] = one.s_error_in_bars[seen]
         curves[name] = Sparsification.of(one.error[seen], one.stderr[seen])
-    draw_reliability(figures / "reliability.png", in_bars)
+    draw_reliability(figures / "reliability.png", {"unflagged": unflagged, "all, filled ones included": every})
     draw_sparsification(figures / "sparsification.png", curves)
 
 
