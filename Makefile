@@ -39,6 +39,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/framework.py
 	$(BIN)/python benchmarks/accuracy.py --quick
 	$(BIN)/python benchmarks/real.py
+	$(BIN)/python benchmarks/honest.py
 	$(BIN)/python benchmarks/chain.py --quick
 	$(BIN)/python benchmarks/sets.py --quick
 	$(BIN)/python benchmarks/depth.py
