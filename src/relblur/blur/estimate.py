@@ -172,6 +172,7 @@ def estimate_blur(
         sigmas=_check_sigmas(sigmas, raw.shape, known.sigmas),
         window=as_odd_size(window, "window", raw.shape),
         given_noise=given,
+        noise_repeats=_repeats(noise),
         noise_may_differ=isinstance(noise, NoiseModel),
         relative_variance=relative_variance,
         prefilter=_check_prefilter(prefilter, raw.shape),
@@ -238,6 +239,11 @@ def _check_noise(
         raise InputError(f"noise must be one number or two (first, second), got {noise!r}")
     models = [one if isinstance(one, NoiseModel) else NoiseModel(as_positive(one, "noise")) for one in both]
     return noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
+
+
+def _repeats(noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None) -> bool:
+    both = noise if isinstance(noise, (tuple, list)) else (noise,)
+    return any(isinstance(one, NoiseModel) and one.compressed for one in both)
 
 
 def _check_prefilter(prefilter: float, shape: tuple[int, int]) -> float:

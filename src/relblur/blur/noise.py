@@ -55,10 +55,13 @@ class NoiseModel:
         Standard deviation in the dark, on the images' scale.
     shot : float
         Variance per unit of light (photons arrive at random; 1 / full-well electrons).
+    compressed : bool
+        JPEG has added to it: such errors repeat from pixel to pixel, and averaging does not remove them.
     """
 
     read: float
     shot: float = 0.0
+    compressed: bool = False
 
     def variance(self, light: FloatArray) -> FloatArray:
         """Return the variance at each pixel of an image, or of light values."""
@@ -66,7 +69,8 @@ class NoiseModel:
 
     def __add__(self, other: NoiseModel) -> NoiseModel:
         """Return the noise of two independent sources together."""
-        return NoiseModel(math.hypot(self.read, other.read), self.shot + other.shot)
+        compressed = self.compressed or other.compressed
+        return NoiseModel(math.hypot(self.read, other.read), self.shot + other.shot, compressed)
 
 
 def rounding_noise(image: FloatArray) -> float:
@@ -147,7 +151,8 @@ def estimate_noise(
     read2, shot = _line(np.array(levels), np.array(variances)) if levels else (0.0, 0.0)
     if floor is not None:
         read2, shot = max(read2, floor.read**2), max(shot, floor.shot)
-    return NoiseModel(math.sqrt(max(read2, np.finfo(np.float64).tiny)), shot)
+    compressed = floor is not None and floor.compressed
+    return NoiseModel(math.sqrt(max(read2, np.finfo(np.float64).tiny)), shot, compressed)
 
 
 def noise_of_pair(

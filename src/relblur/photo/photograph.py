@@ -121,7 +121,7 @@ def photograph_of(
     if rounding is not None and stored.jpeg is not None:
         # Rounding has a variance of 1/12 of a squared level.
         more = 1 + 12 * stored.jpeg.noise**2
-        rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more)
+        rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more, compressed=True)
     info = {
         "format": stored.format,
         "bits": stored.bits,

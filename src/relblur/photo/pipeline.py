@@ -119,7 +119,9 @@ def noise_of(pair: ComparablePair) -> NoiseModel | None:
         return None
     floor = None
     if pair.rounding is not None:
-        floor = NoiseModel(*(max(getattr(one, name) for one in pair.rounding) for name in ("read", "shot")))
+        floor = NoiseModel(
+            *(max(getattr(one, name) for one in pair.rounding) for name in ("read", "shot", "compressed"))
+        )
     usable = pair.usable
     return estimate_noise(
         pair.first, pair.second, valid=usable if usable.any() else None, channel_axis=pair.channel_axis, floor=floor

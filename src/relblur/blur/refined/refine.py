@@ -77,6 +77,7 @@ def refine(
     sharper: Literal["auto", "first", "second"] = "auto",
     noise: float | tuple[float, float] | None = None,
     noise_may_differ: bool = False,
+    noise_repeats: bool = False,
     relative_variance: NDArray[Any] | None = None,
     valid: NDArray[np.bool_] | None = None,
     prefilter: float = 0.0,
@@ -101,6 +102,8 @@ def refine(
         given.
     noise_may_differ : bool
         The noise given is that of the less noisy image: the other's is raised if the pair clearly shows more.
+    noise_repeats : bool
+        Part of it repeats from pixel to pixel (compression): it is counted to the model's error.
     relative_variance : (H, W), optional
         Variance of the noise at each pixel over its mean, if it is not the same everywhere.
     valid : (H, W) bool, optional
@@ -136,7 +139,8 @@ def refine(
     >>> bool(abs(np.sqrt(np.median(result.s)) - 1.5) < 0.01)
     True
     """
-    given = GivenNoise(noise if noise is None or isinstance(noise, tuple) else (noise, noise), noise_may_differ)
+    both = noise if noise is None or isinstance(noise, tuple) else (noise, noise)
+    given = GivenNoise(both, noise_may_differ, noise_repeats)
     relative = None if relative_variance is None else np.asarray(relative_variance, np.float32)
     tell = progress or (lambda share: None)
     swapped = sharper == "second"
@@ -247,7 +251,7 @@ def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loop
     trust = dithered_share(pair.second)
     if signed:  # either may be the blurrier one, the one that rounding flattens
         trust = np.minimum(trust, dithered_share(pair.first))
-    residual_noise = noise.on(stack, task.relative_variance)
+    residual_noise = replace(noise.on(stack, task.relative_variance), repeats=task.given.repeats)
     shared = None if noise.is_arithmetic else SharedTexture(*images, loops.team)
     reach = reach_of_blur(pair.distance)
     return Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared), family

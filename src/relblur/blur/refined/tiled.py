@@ -91,6 +91,7 @@ def _refine(
         sharper=request.sharper,
         noise=request.given_noise,
         noise_may_differ=request.noise_may_differ,
+        noise_repeats=request.noise_repeats,
         relative_variance=relative_variance,
         valid=usable,
         prefilter=request.prefilter,

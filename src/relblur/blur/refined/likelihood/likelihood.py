@@ -154,8 +154,10 @@ class Likelihood:
         """
         known = evidence.w * np.square(scale) * np.float32(_CLEAR) > 1
         use = self._trust * self._share * self.weight
-        noise = self.loops.variance(self.stack, self.noise, s, np.zeros_like(s))
-        beyond = len(self.stack.residuals) * use * (evidence.power - np.float32(_SURE_NOISE) * noise)
+        power = evidence.power
+        if not self.noise.repeats:
+            power = power - np.float32(_SURE_NOISE) * self.loops.variance(self.stack, self.noise, s, np.zeros_like(s))
+        beyond = len(self.stack.residuals) * use * power
         change = evidence.w * self._inflation * self.variance(s) * np.square(scale)
         total, unit = (float(np.sum(a, where=known, dtype=np.float64)) for a in (beyond, change))
         return _LIKE_BLUR * float(np.sqrt(max(total, 0.0) / unit)) if unit > 0 else 0.0

@@ -41,11 +41,13 @@ class GivenNoise:
     """Noise as the caller states it.
 
     ``deviations`` are standard deviations of (first, second), None to estimate them.  If they ``may_differ``, they are
-    the noise of the less noisy image, and of the other too unless it shows more.
+    the noise of the less noisy image, and of the other too unless it shows more.  If it ``repeats`` from pixel to
+    pixel, averaging does not remove it.
     """
 
     deviations: tuple[float, float] | None = None
     may_differ: bool = False
+    repeats: bool = False
 
     def swapped(self) -> GivenNoise:
         """Return what is given for the images in the other order."""
@@ -128,6 +130,8 @@ class ResidualNoise:
         Variance of the noise at each pixel over its mean.
     varies : bool
         Whether that is not 1 everywhere.
+    repeats : bool
+        Whether it repeats from pixel to pixel.
     """
 
     sensor: tuple[float, float]
@@ -135,6 +139,7 @@ class ResidualNoise:
     ratio: NDArray[np.float64]
     relative: Array
     varies: bool
+    repeats: bool = False
 
     @property
     def noisy(self) -> bool:
