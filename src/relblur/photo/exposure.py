@@ -4,8 +4,7 @@ Blur lowers contrast as a gain below 1 does, but only that of fine detail. So th
 straight line per channel, ``first = gain * second + offset``, by robust least squares, is
 made on broad averages, and after the two have been brought to equal blur as far as it is
 known (:mod:`relblur.photo.rough_equal_blur`). With a field the gain is a quadratic polynomial
-of the position, for vignetting that differs; it is used if told so, or if the data ask for it: a coefficient
-clearly larger than its error, and large enough to matter. Standard errors come from leaving out one part
+of the position, for vignetting that differs. Standard errors come from leaving out one part
 of the picture at a time: whatever disturbs the fit (parallax, highlights, misfit) is alike in
 neighbouring pixels.
 """
@@ -28,10 +27,6 @@ LEAST_SIGNIFICANCE = 3.0
 
 #: ... and moves some intensity by this share of the contrast.
 LEAST_EFFECT = 2e-3
-
-#: A gain field is asked for by a coefficient of this many standard errors and at least this size, in every channel. By
-#: judgement: aperture pairs of one lens ask for it, light-field pairs do not.
-FIELD_SIGNIFICANCE, LEAST_FIELD = 6.0, 0.01
 
 #: Rounds end when one corrects by less than this.
 SETTLED = 5e-4
@@ -147,34 +142,23 @@ def match_exposure(
 
 
 def find_exposure(
-    first: AnyArray, second: AnyArray, usable: BoolArray, *, field: bool | None = False, rough: bool = False
+    first: AnyArray, second: AnyArray, usable: BoolArray, *, field: bool = False, rough: bool = False
 ) -> Exposure:
-    """Return gain and offset between two aligned (H, W, C) images; ``rough`` does not look at their blur.
-
-    With ``field`` the gain may vary over the picture; None lets the data decide.
-    """
-    if field is None:
-        varying, clear = _find(first, second, usable, True, rough)
-        return varying if clear else _find(first, second, usable, False, rough)[0]
-    return _find(first, second, usable, field, rough)[0]
-
-
-def _find(first: AnyArray, second: AnyArray, usable: BoolArray, field: bool, rough: bool) -> tuple[Exposure, bool]:
-    """Return the exposure, and whether its field is clear."""
+    """Return gain and offset between two aligned (H, W, C) images; ``rough`` does not look at their blur."""
     factor = reduction_for(first.shape, MOST_PIXELS)
     one, two = (block_means(np.asarray(image, np.float64), factor) for image in (first, second))
     good = block_means(usable[:, :, None].astype(np.float64), factor)[:, :, 0] > 0.999
     channels = one.shape[2]
     terms = 7 if field else 2
     if good.sum() < 16 * terms:
-        return _none(channels), False
+        return _none(channels)
     found = np.tile(np.array([1.0, 0.0] + [0.0] * (terms - 2)), (channels, 1))
     spread = found[:, :2] * 0
     for round_, width in enumerate(_BROAD[:1] if rough else _BROAD):
         corrected = _corrected(two, found)
         equal = equalise(one, corrected, good) if round_ else EqualBlur(one, corrected, good)
         if equal.usable.sum() < 16 * terms:
-            return _none(channels), False
+            return _none(channels)
         images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
         more, spread = _fit(images[0], images[1], _every(equal.usable, round(width / 3)), terms)
         found = _compose(found, more)
@@ -185,10 +169,7 @@ def _find(first: AnyArray, second: AnyArray, usable: BoolArray, field: bool, rou
         for c in range(channels)
     )
     gain, offset = found[:, 0], found[:, 1]
-    exposure = Exposure(gain, offset, spread[:, 0], spread[:, 1], found[:, 2:] if field else None, changes)
-    coefficients, errors = np.abs(found[:, 2:]), spread[:, 4:]
-    clear = (coefficients > LEAST_FIELD) & (coefficients > FIELD_SIGNIFICANCE * errors)
-    return exposure, bool(clear.all(axis=0).any())
+    return Exposure(gain, offset, spread[:, 0], spread[:, 1], found[:, 2:] if field else None, changes)
 
 
 def _averaged(image: FloatArray, usable: BoolArray, width: float) -> FloatArray:
@@ -234,7 +215,7 @@ def _matters(first: FloatArray, found: FloatArray, spread: FloatArray, bent: boo
 
 
 def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, terms: int) -> tuple[FloatArray, FloatArray]:
-    """Return per channel (gain, offset, field), and the errors of gain, offset, the value at either end, the field."""
+    """Return per channel (gain, offset, field) and the errors of gain, offset, and the value at either end."""
     where = _positions((first.shape[0], first.shape[1]))[:, usable] if terms > 2 else None
     rows, columns = np.nonzero(usable)
     part = (rows * _PARTS // first.shape[0]) * _PARTS + columns * _PARTS // first.shape[1]
@@ -278,7 +259,7 @@ def _solve_normal(normal: FloatArray, score: FloatArray) -> FloatArray:
 
 
 def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyArray, ends: FloatArray) -> FloatArray:
-    """Return standard errors of gain, offset, of the corrected value at two intensities, and of the field."""
+    """Return standard errors of gain, offset and of the corrected value at two intensities."""
     count = _PARTS * _PARTS
     terms = design.shape[1]
     pixels = np.bincount(part, minlength=count)
@@ -293,10 +274,10 @@ def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyA
     without = []
     for index in np.flatnonzero(pixels):
         if pixels.sum() - pixels[index] > 4 * terms:
-            gain, offset, *field = _solve_normal(all_normal - normal[index], all_score - score[index])
-            without.append([gain, offset, gain * ends[0] + offset, gain * ends[1] + offset, *field])
+            gain, offset = _solve_normal(all_normal - normal[index], all_score - score[index])[:2]
+            without.append([gain, offset, gain * ends[0] + offset, gain * ends[1] + offset])
     if len(without) < 3:
-        return np.full(2 + terms, np.inf)
+        return np.full(4, np.inf)
     values = np.array(without)
     left = len(values)
     return np.asarray(np.sqrt((left - 1) / left * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))

@@ -49,9 +49,8 @@ def prepare_pair(
     align : {"auto", "translation", "similarity", "affine", "off"}
         How ``second`` is brought onto ``first`` (:func:`relblur.align`).
     exposure : {"auto", "field", "off"}
-        Whether ``second`` gets the exposure of ``first`` (:func:`relblur.match_exposure`);
-        ``"auto"`` lets the gain vary smoothly over the picture if the data clearly ask for it
-        (vignetting that differs), ``"field"`` in any case.
+        Whether ``second`` gets the exposure of ``first``; ``"field"``: vignetting may differ too
+        (:func:`relblur.match_exposure`).
     linear : bool
         Undo the tone curve that the files name. False keeps their values.
     gamma : float, optional
@@ -109,7 +108,7 @@ def match_pair(pair: ComparablePair, *, align: str = "auto", exposure: str = "au
     if align != "off":
         pair = _aligned(pair, align)
     if exposure != "off":
-        pair = _exposed(pair, field=True if exposure == "field" else None)
+        pair = _exposed(pair, field=exposure == "field")
     return pair
 
 
@@ -150,7 +149,7 @@ def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes)
 
 
-def _exposed(pair: ComparablePair, field: bool | None) -> ComparablePair:
+def _exposed(pair: ComparablePair, field: bool) -> ComparablePair:
     one, two = _channels_last(pair.first), _channels_last(pair.second)
     found = find_exposure(one, two, pair.usable, field=field)
     notes = (*pair.notes, f"exposure: {found.describe()}")
