@@ -17,6 +17,7 @@ import argparse
 import io
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +238,8 @@ def signs(data: Path) -> list[dict[str, Any]]:
     for name, (wide, narrow) in APERTURES.items():
         of_set = []
         for path in sorted((data / name).glob(f"*_{wide}")):
-            found = estimate_blur(prepare_pair(path.with_name(path.name.replace(wide, narrow)), path))
+            pair = prepare_pair(path.with_name(path.name.replace(wide, narrow)), path)
+            found = estimate_blur(replace(pair, sharper="auto"))  # what the files may say of it is not used
             unflagged = found.flags == 0
             impossible = unflagged & (found.variance_difference < -3 * found.variance_stderr)
             shares = {"impossible": float(impossible.mean()), "unflagged": float(unflagged.mean())}
