@@ -281,6 +281,7 @@ def test_evaluate_prints_shares_and_errors_with_their_baselines(colour_pair):
         assert text in result.stdout
 
 
+@pytest.mark.slow
 def test_as_stored_is_the_papers_setting(grey_pair, tmp_path):
     first, second = (imread(path, linear=False) for path in grey_pair)
     wanted = evaluate_pair(first, second, method="paper")
@@ -405,6 +406,7 @@ def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch)
     assert "would be replaced" in failed(run("demo", "-o", tmp_path / "demo"), 2)
 
 
+@pytest.mark.slow
 def test_reproduce_prints_what_it_found(tmp_path):
     make_data_set(tmp_path / "data", "list", shape=(64, 80))
     command = ("reproduce", "--data", tmp_path / "data", "--only", "table1, fig2", "-o", tmp_path / "out")

@@ -57,6 +57,7 @@ def test_a_photograph_knows_its_quality_and_has_the_noise(photograph, tmp_path):
     assert none.rounding.shot < high.rounding.shot < low.rounding.shot
 
 
+@pytest.mark.slow
 def test_compressed_pairs_have_wider_error_bars_and_small_errors(photograph, tmp_path):
     light = (photograph / 255.0) ** 2.2
     truth = synth.ramp(light.shape[:2], 1, 2)

@@ -42,6 +42,7 @@ def test_f_sums_to_the_integral_of_eq_15_within_the_tail():
     assert_allclose(Framework(sigmas=[1.0], n_radii=20000, normalise=False).F.sum(), 1 - np.exp(-12.5), atol=2e-8)
 
 
+@pytest.mark.slow
 def test_the_sum_of_f_as_printed_is_not_one_and_normalised_it_is(texture):
     printed, right = Framework(normalise=False), Framework()
     assert_allclose(printed.F.sum(), 1 - 2.1e-4, atol=1e-5)
@@ -231,6 +232,7 @@ def test_circle_weights_estimate_the_same_blur(small_pair):
     assert (circles.sigma == filters.sigma)[both].mean() > 0.9
 
 
+@pytest.mark.slow
 def test_as_printed_the_framework_is_off_by_its_gain(texture):
     from relblur import synth
 

@@ -109,6 +109,7 @@ def test_nonsense_is_refused(light):
 # Clipped pixels of floats
 
 
+@pytest.mark.slow
 def test_clipped_is_flagged_as_clipped_and_reached_pixels_too(light):
     first, second = synth.pair(light, 1.5 * np.ones(SHAPE))
     clipped = np.zeros(SHAPE, bool)

@@ -17,6 +17,9 @@ from relblur.studies.paper import lens, matrices, pairs, ramps, run
 from relblur.studies.paper.claims import CAMERAS
 from relblur.studies.paper.data_sets import find_data_sets
 
+# Most of these tests run the whole study on small pairs.
+pytestmark = pytest.mark.slow
+
 SHAPE = (32, 40)
 #: Columns in which the near image is sharp; the far one is in the others.
 NEAR = 14

@@ -97,6 +97,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wall_beside_a_texture_claims_nothing_that_it_does_not_know(brick, kind):
     first_level, second_level, blur, gain = KINDS[kind]
