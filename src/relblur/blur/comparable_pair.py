@@ -22,6 +22,9 @@ from .noise import NoiseModel
 
 __all__ = ["ComparablePair"]
 
+#: Luminance of linear red, green and blue (ITU-R BT.709, whose primaries sRGB has).
+_LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
+
 
 @dataclass(frozen=True, eq=False)
 class ComparablePair:
@@ -86,6 +89,19 @@ class ComparablePair:
         return None if self.clipped is None else self.clipped[0] | self.clipped[1]
 
     @property
+    def measured(self) -> tuple[AnyArray, AnyArray]:
+        """The two images that blur is measured on: of compressed light the brightness alone.
+
+        JPEG keeps colour at half the resolution and rounds it more coarsely than brightness: what it shows of
+        colour detail is not the scene's.
+        """
+        compressed = self.rounding is not None and any(one.compressed for one in self.rounding)
+        if not (compressed and self.is_light and self.first.ndim == 3):
+            return self.first, self.second
+        weights = _LUMINANCE.astype(self.first.dtype)
+        return self.first @ weights, self.second @ weights
+
+    @property
     def usable(self) -> BoolArray:
         """Where the values of both can be believed."""
         usable = np.ones(self.shape, dtype=bool) if self.valid is None else self.valid.copy()
@@ -102,13 +118,15 @@ class ComparablePair:
 
     def inputs(
         self, valid: Any, clipped: Any, channel_axis: int | None, noise: Any
-    ) -> tuple[BoolArray | None, BoolArray | None, int | None, Any]:
-        """Return these arguments of an estimator as the pair brings them; refuse to be told them twice."""
+    ) -> tuple[tuple[AnyArray, AnyArray], BoolArray | None, BoolArray | None, int | None, Any]:
+        """Return the images and these arguments of an estimator as the pair brings them; refuse to be told them twice."""
         given = {"valid": valid, "clipped": clipped, "channel_axis": channel_axis}
         told = [name for name, value in given.items() if value is not None]
         if told:
             raise InputError(f"{', '.join(told)} came with the pair that is given; leave it out")
-        return self.valid, self.clipped_in_either, self.channel_axis, self.noise if noise is None else noise
+        images = self.measured
+        axis = -1 if images[0].ndim == 3 else None
+        return images, self.valid, self.clipped_in_either, axis, self.noise if noise is None else noise
 
     def without_bad_pixels(self) -> ComparablePair:
         """Return the pair with finite values everywhere; pixels that were not, or were hot, are no longer valid."""

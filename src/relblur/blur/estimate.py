@@ -148,8 +148,7 @@ def estimate_blur(
         if second is not None:
             raise InputError("a comparable pair holds both images; leave second out")
         pair = first
-        first, second = pair.first, pair.second
-        valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
+        (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered = pair.settings
         sharper = pair.sharper if sharper == "auto" else sharper
     if second is None:

@@ -117,8 +117,7 @@ def estimate_depth(
     if isinstance(first, ComparablePair):
         pair = first
         camera = _only_camera(second, camera).decimated(pair.factor)
-        first, second = pair.first, pair.second
-        valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
+        (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered = pair.settings
     if not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")

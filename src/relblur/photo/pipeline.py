@@ -121,10 +121,9 @@ def noise_of(pair: ComparablePair) -> NoiseModel | None:
         floor = NoiseModel(
             *(max(getattr(one, name) for one in pair.rounding) for name in ("read", "shot", "compressed"))
         )
-    usable = pair.usable
-    return estimate_noise(
-        pair.first, pair.second, valid=usable if usable.any() else None, channel_axis=pair.channel_axis, floor=floor
-    )
+    usable, (first, second) = pair.usable, pair.measured
+    axis = -1 if first.ndim == 3 else None
+    return estimate_noise(first, second, valid=usable if usable.any() else None, channel_axis=axis, floor=floor)
 
 
 def _check_factor(decimate: int | str) -> int | None:

@@ -101,7 +101,7 @@ def descend(likelihood: Likelihood, coordinate: Coordinate, progress: Callable[[
     evidence = replace(evidence, w=likelihood.located(s, evidence.w))
     own, _ = coordinate.carry(evidence.w, evidence.g, z, loops)
     own_error = uncertainty.standard_error(z, before, scale, own, mu, edges, limits)
-    stderr = np.hypot(coordinate.gain(z) * own_error, np.float32(model_error) * axis.scale(s))
+    stderr = np.hypot(coordinate.gain(z) * own_error, model_error)
     steps = {"start": start, "mu": mu, "information": evidence.w, "misfit": likelihood.misfit}
     return Descent(s, stderr, evidence, iteration + 1, steps)
 

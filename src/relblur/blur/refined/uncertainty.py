@@ -67,10 +67,10 @@ def standard_error(
     unknown = np.float32((limits[1] - limits[0]) ** 2 / 12)
     distance = np.maximum(knowing_window(around, scale2) - np.float32(_NEAR), 0) / 2
     hidden = unknown * (1 - np.exp(-np.square(distance / np.float32(_ANOTHER))))
-    open_ = np.minimum(_OPEN / (w + 1 / best_window(around, mu)), unknown)
+    open_ = _OPEN / (w + 1 / best_window(around, mu))
     total = open_ + _MOVED * box(moved, 31) + box(hidden, 9) + near_jumps(edges)
-    # Running sums may leave a negative trace of a zero.
-    return np.asarray(np.sqrt(np.maximum(total, 0) + _INTERPOLATION * scale2))
+    # Running sums may leave a negative trace of a zero; and no more is unknown than everything.
+    return np.asarray(np.sqrt(np.clip(total, 0, unknown) + _INTERPOLATION * scale2))
 
 
 def filled(s: Array, evidence: Evidence, texture: tuple[Array, Array], window: int) -> NDArray[np.bool_]:
