@@ -252,6 +252,7 @@ def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loop
     if signed:  # either may be the blurrier one, the one that rounding flattens
         trust = np.minimum(trust, dithered_share(pair.first))
     residual_noise = replace(noise.on(stack, task.relative_variance), repeats=task.given.repeats)
-    shared = None if noise.is_arithmetic else SharedTexture(*images, loops.team)
+    alike = residual_noise.relative * np.float32(max(noise.sensor) ** 2) if task.given.repeats else None
+    shared = None if noise.is_arithmetic else SharedTexture(*images, loops.team, alike)
     reach = reach_of_blur(pair.distance)
     return Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared), family

@@ -11,6 +11,10 @@ the energies ``S11``, ``S22`` and the common energy ``S12``,
 ``r`` is 1 for one texture seen through two blurs and scatters by ``1 / sqrt(n)`` around 0 for independent noise.  The
 share does not ask for a noise level, nor for the order or the scale of the images.
 
+Compression is another matter: both images of a pair are cut into the same blocks, and what it makes of a plain area is
+alike in both.  Its noise is known from the file; that energy is added to ``S11`` and ``S22``, so that nothing fainter
+is taken for texture.
+
 Residuals at ``s`` and at ``s + ds`` differ by the sharper image's detail around the frequency ``sqrt(2 / s)``, the
 difference of Gaussians of these variances: so the bands are differences of Gaussians, and a step from level to level
 counts as much as its band is shared.  Detail that only the sharper image has, because blur has removed it from the
@@ -19,6 +23,7 @@ other, is not shared: it cannot be told from noise.  Coarser bands speak for suc
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import cv2
@@ -57,9 +62,12 @@ _CENTRES = np.array([_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in itertools.p
 
 
 class SharedTexture:
-    """Shares of the texture of two (channels, H, W) images that both show, on cells of 2 x 2 pixels."""
+    """Shares of the texture of two (channels, H, W) images that both show, on cells of 2 x 2 pixels.
 
-    def __init__(self, first: Array, second: Array, team: ThreadTeam = SERIAL) -> None:
+    ``alike`` is the variance at each pixel, (H, W), of noise that may be alike in both; None if there is none.
+    """
+
+    def __init__(self, first: Array, second: Array, team: ThreadTeam = SERIAL, alike: Array | None = None) -> None:
         self._shape = (first.shape[1], first.shape[2])
         bands: list[list[Array]] = [[], []]
 
@@ -70,8 +78,11 @@ class SharedTexture:
         #: (bands, rows, cols)
         self.shares: Array = np.empty((len(_CENTRES), *(-(-n // CELL) for n in self._shape)), np.float32)
 
+        faint = _ARITHMETIC if alike is None else block_means(alike, CELL) * np.float32(len(first)) + _ARITHMETIC
+
         def compare(band: int) -> None:
-            self.shares[band] = _share(bands[0][band], bands[1][band], _VARIANCES[band])
+            least = faint if alike is None else faint * np.float32(_noise_gains()[band])
+            self.shares[band] = _share(bands[0][band], bands[1][band], _VARIANCES[band], least)
 
         team.each(compare, range(len(_CENTRES)))
         self._detail = (_detail(first), _detail(second))
@@ -135,14 +146,22 @@ def _detail(image: Array) -> Array:
     return np.asarray(np.clip(here / np.maximum(np.float32(_FAINT) * around, np.float32(1e-30)), 0, 1), np.float32)
 
 
-def _share(one: Array, two: Array, variance: float) -> Array:
-    """Return the share of (channels, H, W) bands from a variance on that both show."""
+@functools.cache
+def _noise_gains() -> tuple[float, ...]:
+    """Return the variance of white noise of variance 1 in each band."""
+    impulse = np.zeros((127, 127), np.float32)
+    impulse[63, 63] = 1
+    return tuple(float(np.square(band, dtype=np.float64).sum()) for band in _bands(impulse))
+
+
+def _share(one: Array, two: Array, variance: float, least: Array | np.float32) -> Array:
+    """Return the share of (channels, H, W) bands from a variance on that both show beyond the ``least`` energy."""
     width = max(_LEAST_WINDOW, _WINDOW * float(np.sqrt(variance)))
     samples = width**2 * min(_MOST_SAMPLES, _SAMPLES / max(variance, 1e-6))
     chance = np.float32(_CHANCE / np.sqrt(samples))
     energies = [block_means(np.einsum("chw,chw->hw", a, b), CELL) for a, b in ((one, one), (two, two), (one, two))]
     first, second, common = (_around(energy, width) for energy in energies)
-    coherence = common / (np.sqrt(first + _ARITHMETIC) * np.sqrt(second + _ARITHMETIC))
+    coherence = common / (np.sqrt(first + least) * np.sqrt(second + least))
     here = _around(energies[2], _HERE * width) / np.maximum(np.float32(_ENERGY_HERE) * common, _ARITHMETIC)
     return np.asarray(np.clip((coherence - chance) / (1 - chance), 0, 1) * np.clip(here, 0, 1), np.float32)
 
