@@ -94,11 +94,11 @@ def test_information_falls_where_light_is_noisier(light):
 
 
 def test_the_map_of_relative_variance_follows_the_light(light):
-    from relblur.blur.noise import noise_of_pair
+    from relblur.blur.noise import noise_at_light, smooth_light
 
     model = NoiseModel(0.001, 1e-4)
     image = np.repeat(light[:, :, None], 3, axis=2)
-    (one, two), relative = noise_of_pair(model, model, image, image, np.ones(SHAPE, bool))
+    (one, two), relative = noise_at_light(model, model, smooth_light(image, image), np.ones(SHAPE, bool))
     assert one == two == pytest.approx(np.sqrt(model.variance(light).mean()), rel=1e-2)
     assert relative.mean() == pytest.approx(1.0, rel=1e-6)
     assert np.corrcoef(relative.ravel(), light.ravel())[0, 1] > 0.8
