@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -76,24 +78,27 @@ def test_a_model_without_shot_noise_is_the_number(light):
 
 def test_information_falls_where_light_is_noisier(light):
     """The same texture twice, dark and bright: shot noise makes the bright one tell less."""
-    from relblur.blur.refined.refine import refine
+    from relblur.blur.refined import refine
+    from relblur.blur.request import Request
+    from relblur.engines import choose_engine
 
+    request = Request("refined", "first", np.array([5.0]), 9, choose_engine("opencv"), given_noise=(0.01, 0.01))
     half = 0.5 * (light[:, :130] - light[:, :130].mean())
     scene = np.hstack([half + 0.2, half[:, ::-1] + 2.0])
     first, second = synth.pair(scene, 1.5 * np.ones(scene.shape))
     relative = np.where(scene > 1, 1.8, 0.2)
     for variance, ratio in ((None, 1.0), (relative, 9.0)):
-        found = refine(first, second, sharper="first", noise=0.01, relative_variance=variance)
+        found = refine(first, second, replace(request, relative_variance=variance))
         dark, bright = (found.steps["information"][:, part].mean() for part in (slice(20, 110), slice(150, 240)))
         assert dark / bright == pytest.approx(ratio, rel=0.35)
 
 
 def test_the_map_of_relative_variance_follows_the_light(light):
-    from relblur.blur.noise import noise_of_pair
+    from relblur.blur.noise import noise_at_light, smooth_light
 
     model = NoiseModel(0.001, 1e-4)
     image = np.repeat(light[:, :, None], 3, axis=2)
-    (one, two), relative = noise_of_pair(model, model, image, image, np.ones(SHAPE, bool))
+    (one, two), relative = noise_at_light(model, model, smooth_light(image, image), np.ones(SHAPE, bool))
     assert one == two == pytest.approx(np.sqrt(model.variance(light).mean()), rel=1e-2)
     assert relative.mean() == pytest.approx(1.0, rel=1e-6)
     assert np.corrcoef(relative.ravel(), light.ravel())[0, 1] > 0.8

@@ -72,7 +72,7 @@ def made(data, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "panels_picture", draw)
         folder = tmp_path_factory.mktemp("made") / "out"
-        done = run.reproduce(folder, data, only=("table1", "fig6", "fig7"), progress=shares.append)
+        done = run.reproduce(folder, data, run.Wanted(("table1", "fig6", "fig7")), progress=shares.append)
     return done, figures, shares, folder
 
 
@@ -203,14 +203,14 @@ def test_falling_errors_are_counted_pair_by_pair(made):
 
 
 def test_a_limit_counts_for_each_data_set_and_a_pair_can_be_named(data, tmp_path):
-    done = run.reproduce(tmp_path / "out", data, only=("table1", "fig6"), limit=1, pairs=("002",))
+    done = run.reproduce(tmp_path / "out", data, run.Wanted(("table1", "fig6"), pairs=("002",), limit=1))
     assert {(row.data_set, row.pair) for row in done.table} == {("Real MFF", "001"), ("DPDD", "003")}
     assert next(each for each in done.sections if each.key == "fig6").pictures[0].caption == "Real MFF 002, 160x128"
 
 
 def test_what_is_missing_is_replaced_by_stand_ins_that_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr("relblur.studies.paper.stand_ins.photograph", lambda name: photographs(1)[0])
-    done = run.reproduce(tmp_path / "out", only=("fig5", "fig7"))
+    done = run.reproduce(tmp_path / "out", wanted=run.Wanted(("fig5", "fig7")))
     assert [line.split("(")[0] for line in done.made_from] == [
         "Real MFF: a stand-in of relblur's own ",
         "DPDD: a stand-in of relblur's own ",
@@ -300,7 +300,7 @@ def test_fig_1_takes_photographs_of_the_user(tmp_path):
     assert_allclose(lower.sharp, images[1].mean(axis=2) / 255)
     assert [ramp.name for ramp in ramps.load_ramps([tmp_path / "a.png"])] == ["a", "a"]
     with pytest.raises(relblur.InputError, match="one or two photographs"):
-        run.reproduce(tmp_path / "out", images=3 * [tmp_path / "a.png"])
+        run.reproduce(tmp_path / "out", wanted=run.Wanted(images=3 * [tmp_path / "a.png"]))
     Image.fromarray(images[0, :40]).save(tmp_path / "small.png")
     with pytest.raises(relblur.InputError, match=r"small is 70x40; .* at least 64x64 px"):
         ramps.load_ramps([tmp_path / "small.png"])

@@ -17,8 +17,8 @@ __all__ = [
     "estimate_noise",
     "fine_power",
     "noise_at_light",
-    "noise_of_pair",
     "rounding_noise",
+    "smooth_light",
 ]
 
 #: Floats are not exact either: kernels cut at 5 sigma leave out 4e-6 of the intensity range.
@@ -153,13 +153,6 @@ def estimate_noise(
         read2, shot = max(read2, floor.read**2), max(shot, floor.shot)
     compressed = floor is not None and floor.compressed
     return NoiseModel(math.sqrt(max(read2, np.finfo(np.float64).tiny)), shot, compressed)
-
-
-def noise_of_pair(
-    first: NoiseModel, second: NoiseModel, one: FloatArray, two: FloatArray, usable: BoolArray
-) -> tuple[tuple[float, float], FloatArray]:
-    """Return the mean noise of two (H, W, C) images and, at each pixel, its variance relative to that."""
-    return noise_at_light(first, second, smooth_light(one, two), usable)
 
 
 def smooth_light(one: FloatArray, two: FloatArray) -> FloatArray:

@@ -24,13 +24,13 @@ class Request:
     sharper: Sharper
     sigmas: FloatArray
     window: int
-    given_noise: tuple[float, float] | None
-    noise_may_differ: bool  #: it is that of the less noisy image (``"refined"`` looks how much the other has)
-    relative_variance: FloatArray | None  #: of the noise at each pixel of the whole, if it depends on the light
-    prefilter: float
     engine: Engine
-    workers: int
-    overall: tuple[Intensities, Intensities] | None  #: of the whole images; None for ``"refined"``
+    workers: int = 1
+    given_noise: tuple[float, float] | None = None
+    noise_may_differ: bool = False  #: it is that of the less noisy image (``"refined"`` looks how much the other has)
+    relative_variance: FloatArray | None = None  #: of the noise at each pixel, if it depends on the light
+    prefilter: float = 0.0
+    overall: tuple[Intensities, Intensities] | None = None  #: of the whole images; None for ``"refined"``
     direction: Direction = "deviation"  #: how ``"paper"`` tells which image is the sharper
     everywhere: bool = False  #: keep values of flat and clipped places
     noise_repeats: bool = False  #: from pixel to pixel: compression made a part of it

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..base.settings import ASSUMED_STDERR_PX2
 from .console import UsageError, one_line_errors, print_json, print_table, say
 from .options import Json, numbers
+
+if TYPE_CHECKING:
+    from ..depth.working_range import Resolution
 
 __all__ = ["camera"]
 
@@ -93,21 +96,21 @@ def camera(
         about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
         print_json({**about, "table": [vars(row) for row in table]})
         return
-    rows = [
-        (
-            f"{row.depth_m:.3f}",
-            f"{row.circle_first_px:.2f}",
-            f"{row.circle_second_px:.2f}",
-            f"{row.variance_difference_px2:+.2f}",
-            f"{row.resolution_mm:.2g}",
-            f"{row.resolution_mm / row.depth_m / 10:.2g} %",
-        )
-        for row in table
-    ]
     farthest = "infinity" if math.isinf(far) else f"{far:.3g} m"
     title = f"{model.kind} pair, measures {near:.3g} m to {farthest}; resolution if s is known to {stderr:g} px^2"
     columns = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
-    print_table(title, columns, rows)
+    print_table(title, columns, [_cells(row) for row in table])
+
+
+def _cells(row: Resolution) -> tuple[str, ...]:
+    return (
+        f"{row.depth_m:.3f}",
+        f"{row.circle_first_px:.2f}",
+        f"{row.circle_second_px:.2f}",
+        f"{row.variance_difference_px2:+.2f}",
+        f"{row.resolution_mm:.2g}",
+        f"{row.resolution_mm / row.depth_m / 10:.2g} %",
+    )
 
 
 def _one_or_two(text: str | None, name: str) -> float | tuple[float, float] | None:

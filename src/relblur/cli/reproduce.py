@@ -49,22 +49,13 @@ def reproduce(
     """
     from ..studies.paper.pairs import means, short_table, trend_table
     from ..studies.paper.ramps import ramp_table
-    from ..studies.paper.run import PARTS
+    from ..studies.paper.run import PARTS, Wanted
     from ..studies.paper.run import reproduce as run
 
     parts = PARTS if only is None else [part.strip() for part in only.split(",")]
     with progress_bar("the paper's experiments") as report:
-        done = run(
-            output,
-            data,
-            only=parts,
-            images=image or (),
-            pairs=pair or (),
-            method=method,
-            limit=limit,
-            force=force,
-            progress=report,
-        )
+        wanted = Wanted(parts, image or (), pair or (), limit)
+        done = run(output, data, wanted, method=method, force=force, progress=report)
     for line in done.made_from:
         say(line)
     if as_json:

@@ -61,7 +61,6 @@ LANES: int = _count_lanes()
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
 _INT32 = ir.IntType(32)
-_INT64 = ir.IntType(64)
 #: Multiply and add may fuse; nothing else may change, so NaN and infinity keep their meaning.
 _FUSE = ("contract",)
 

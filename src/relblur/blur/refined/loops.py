@@ -104,11 +104,8 @@ class Loops(Protocol):
 
     # -- the prior ----------------------------------------------------------------------------------------------------
 
-    def posterior_variance(self, w: Array, mu: Array, lines: Array | None = None) -> Array:
-        """Return ``min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``: the error of the best window.
-
-        ``lines`` counts the edges of each pixel that are cut.
-        """
+    def posterior_variance(self, w: Array, mu: Array) -> Array:
+        """Return ``min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``: the error of the best window."""
 
     def link(self, z: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
         """Return the weights of the edges of the pixel grid; they are lent."""

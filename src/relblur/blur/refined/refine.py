@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.settings import MAX_SIGMA, WINDOW_WINDOW
 from ...filters.kernels import Family
+from ..request import Request
 from . import uncertainty
 from .descent import descend
 from .discrete import jumps
@@ -73,20 +73,11 @@ class Refined:
 def refine(
     first: NDArray[Any],
     second: NDArray[Any],
+    request: Request,
     *,
-    sharper: Literal["auto", "first", "second"] = "auto",
-    noise: float | tuple[float, float] | None = None,
-    noise_may_differ: bool = False,
-    noise_repeats: bool = False,
-    relative_variance: NDArray[Any] | None = None,
     valid: NDArray[np.bool_] | None = None,
-    prefilter: float = 0.0,
-    max_sigma: float = MAX_SIGMA,
-    window: int = WINDOW_WINDOW,
-    engine: str = "opencv",
-    workers: int = 1,
-    progress: Callable[[float], None] | None = None,
     whole: Whole | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> Refined:
     """Estimate how much blurrier ``second`` is than ``first`` at every pixel.
 
@@ -94,66 +85,30 @@ def refine(
     ----------
     first, second : (H, W) or (H, W, C) array
         The pair, in linear light, on any intensity scale.  Channels are used together and give one map.
-    sharper : {"auto", "first", "second"}
-        ``"first"`` states that ``first`` is the sharper everywhere (``s >= 0``), which is more accurate where true;
-        ``"auto"`` decides per pixel.
-    noise : float or (float, float), optional
-        Standard deviation of the sensor noise (of each image), on the intensity scale of the input.  Estimated if not
-        given.
-    noise_may_differ : bool
-        The noise given is that of the less noisy image: the other's is raised if the pair clearly shows more.
-    noise_repeats : bool
-        Part of it repeats from pixel to pixel (compression): it is counted to the model's error.
-    relative_variance : (H, W), optional
-        Variance of the noise at each pixel over its mean, if it is not the same everywhere.
+    request : Request
+        What is asked; the noise is on the intensity scale of the images, ``relative_variance`` of their size.
     valid : (H, W) bool, optional
         False where the images must not be used (clipped, dead); pixels their blur reaches are excluded too.
-    prefilter : float
-        Blur *both* images by this sigma (px) first.  0 finds the best Gaussian re-blur.  1.5 to 2 makes ``s`` follow
-        second moments rather than the shape of the blur: better for depth from a real lens.  It takes twice as long:
-        at jumps a narrower one is used (``jumps``).
-    max_sigma : float
-        Largest relative blur looked for, px.
-    window : int
-        Side of the square within which a pixel's own surroundings must determine its blur, else it counts as filled.
-    engine : {"opencv", "numba"}
-        The loops in NumPy and OpenCV, or compiled ones: the same to rounding, and three times as fast once compiled.
-    workers : int
-        Threads; the result does not depend on it.
-    progress : callable, optional
-        Called with the share done, 0 to 1.
     whole : Whole, optional
         What a tile shares with the other tiles of its image, measured on (first, second) in the order of ``sharper``:
         the sharper first where one is given.  Scale, colours and noise are then not looked for here.
-
-    Returns
-    -------
-    Refined
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy.ndimage import gaussian_filter
-    >>> sharp = np.random.default_rng(0).random((64, 64))
-    >>> result = refine(sharp, gaussian_filter(sharp, 1.5), sharper="first")
-    >>> bool(abs(np.sqrt(np.median(result.s)) - 1.5) < 0.01)
-    True
+    progress : callable, optional
+        Called with the share done, 0 to 1.
     """
-    both = noise if noise is None or isinstance(noise, tuple) else (noise, noise)
-    given = GivenNoise(both, noise_may_differ, noise_repeats)
-    relative = None if relative_variance is None else np.asarray(relative_variance, np.float32)
     tell = progress or (lambda share: None)
-    swapped = sharper == "second"
+    given = GivenNoise(request.given_noise, request.noise_may_differ, request.noise_repeats)
+    swapped = request.sharper == "second"
     if swapped:
         first, second, given = second, first, given.swapped()
     pair = prepare(first, second, valid, whole.limits if whole else None)
-    task = _Task(pair, sharper == "auto", given.on_scale(pair.unit), relative, max_sigma, window, whole)
+    task = _Task(pair, request, given.on_scale(pair.unit), whole)
 
     def estimate(prefilter: float, tell: Callable[[float], None]) -> Refined:
-        with open_loops(engine, workers) as loops:
+        with open_loops(request.engine.name, request.workers) as loops:
             return _estimate(task, prefilter, loops, tell)
 
-    if prefilter > 0:
+    prefilter = request.prefilter
+    if prefilter > 0:  # which blurs jumps too: there a narrower one tells more
         wide = estimate(prefilter, lambda share: tell(share / 2))
         narrow = estimate(jumps.NARROWER * prefilter, lambda share: tell(0.5 + share / 2))
         found = _blend(wide, narrow, jumps.share_of_wide(wide.s, narrow.s, prefilter))
@@ -184,12 +139,20 @@ class _Task:
     """A prepared pair, whose first image is the sharper one unless ``signed``, and what is asked of it."""
 
     pair: Pair
-    signed: bool
+    request: Request
     given: GivenNoise
-    relative_variance: Array | None
-    max_sigma: float
-    window: int
     whole: Whole | None
+
+    @property
+    def signed(self) -> bool:
+        """Whether either image may be the sharper at any pixel."""
+        return self.request.sharper == "auto"
+
+    @property
+    def relative_variance(self) -> Array | None:
+        """Variance of the noise at each pixel over its mean; None if it is the same everywhere."""
+        relative = self.request.relative_variance
+        return None if relative is None else np.asarray(relative, np.float32)
 
 
 def _estimate(task: _Task, prefilter: float, loops: Loops, progress: Callable[[float], None]) -> Refined:
@@ -197,13 +160,14 @@ def _estimate(task: _Task, prefilter: float, loops: Loops, progress: Callable[[f
     if prefilter > 0:
         images = blurred(images, prefilter)
     likelihood, family = _likelihood(task, images, prefilter, loops)
-    texture = (uncertainty.local_texture(images[0], task.window), uncertainty.local_texture(images[1], task.window))
+    window = task.request.window
+    texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     found = descend(likelihood, VARIANCE if task.signed else SIGMA, progress)
     sensor, unit = likelihood.noise.sensor, task.pair.unit
     return Refined(
         found.s,
         found.s_stderr,
-        uncertainty.filled(found.s, found.evidence, texture, task.window),
+        uncertainty.filled(found.s, found.evidence, texture, window),
         (sensor[0] * unit, sensor[1] * unit),
         found.iterations,
         found.steps,
@@ -217,14 +181,15 @@ def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loop
     Also returns the family of Gaussians that was found to suit the pair.
     """
     pair, signed, whole = task.pair, task.signed, task.whole
+    most = task.request.max_sigma**2
     family = usual_family(signed) if whole is None else whole.family
 
     def look(family: Family) -> tuple[ResidualStack, Array, PairNoise]:
         stack = build_stack(
             images[0],
             images[1],
-            lowest=-(task.max_sigma**2) if signed else 0.0,
-            highest=task.max_sigma**2,
+            lowest=-most if signed else 0.0,
+            highest=most,
             family=family,
             prefilter=prefilter**2,
             team=loops.team,

@@ -9,6 +9,7 @@ passage from one tile to the next. Where two tiles disagree on a pixel the stand
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def _run(raw: RawPair, request: Request, progress: Progress) -> Answer:
     lights = find_lights(raw)
     if len(tiles) == 1:
         pair = raw.part()
-        found = _refine(pair, lights.usable(pair), request, request.relative_variance, progress, None)
+        found = _refine(pair, lights.usable(pair), request, progress, None)
         s, stderr, filled = found.s.astype(np.float64), found.s_stderr.astype(np.float64), found.filled
         notes = _notes(found)
         if request.steps is not None:
@@ -75,33 +76,10 @@ def _notes(found: Refined) -> dict[str, Any]:
     return {"kernel": found.family, "noise": list(found.noise)}
 
 
-def _refine(
-    pair: Pair,
-    usable: BoolArray,
-    request: Request,
-    relative_variance: FloatArray | None,
-    progress: Progress,
-    whole: Whole | None,
-) -> Refined:
+def _refine(pair: Pair, usable: BoolArray, request: Request, progress: Progress, whole: Whole | None) -> Refined:
     from . import refine  # brings OpenCV with it
 
-    return refine(
-        pair.first,
-        pair.second,
-        sharper=request.sharper,
-        noise=request.given_noise,
-        noise_may_differ=request.noise_may_differ,
-        noise_repeats=request.noise_repeats,
-        relative_variance=relative_variance,
-        valid=usable,
-        prefilter=request.prefilter,
-        max_sigma=request.max_sigma,
-        window=request.window,
-        engine=request.engine.name,
-        workers=request.workers,
-        progress=progress,
-        whole=whole,
-    )
+    return refine(pair.first, pair.second, request, valid=usable, whole=whole, progress=progress)
 
 
 def _blend(
@@ -114,9 +92,9 @@ def _blend(
     filled = np.zeros(raw.shape, dtype=bool)
     for done, tile in enumerate(tiles):
         relative = None if request.relative_variance is None else request.relative_variance[tile.outer]
+        asked = replace(request, relative_variance=relative)
         pair = raw.part(*tile.outer)
-        report = part_of(progress, done, len(tiles))
-        found = _refine(pair, lights.usable(pair), request, relative, report, whole)
+        found = _refine(pair, lights.usable(pair), asked, part_of(progress, done, len(tiles)), whole)
         del pair
         share = blend_weights(tile, raw.shape, PASSAGE).astype(np.float32)
         so_far, mean_here = weight[tile.outer], mean[tile.outer]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,46 @@ from .sections import Section, as_markdown
 from .slips import show_slips
 from .stand_ins import make_data_set
 
-__all__ = ["PARTS", "Reproduced", "reproduce"]
+__all__ = ["PARTS", "Reproduced", "Wanted", "reproduce"]
 
 #: What can be asked for, in the order of the page.
 PARTS = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "fig6", "fig7")
 
 #: Where stand-ins are kept in the output folder; they can be given as --data.
 STAND_INS = "stand_ins"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which parts of the paper, and from which images.
+
+    Attributes
+    ----------
+    only : sequence of PARTS
+        Figures and tables to make.
+    images : one or two paths
+        Photographs for Fig. 1 (and 3 and 4); scikit-image's by default.
+    pairs : sequence of str
+        Names of the pairs to show in Figs. 5 to 7; the first of each data set by default.
+    limit : int, optional
+        At most this many pairs of each data set in Table I.
+    """
+
+    only: Sequence[str] = PARTS
+    images: Sequence[Path] = ()
+    pairs: Sequence[str] = ()
+    limit: int | None = None
+
+    def parts(self) -> list[str]:
+        """Return the parts in the order of the page, checked."""
+        unknown = [part for part in self.only if part not in PARTS]
+        if unknown or not self.only:
+            got = ", ".join(unknown) or "nothing"
+            raise InputError(f"--only takes {', '.join(PARTS)}, separated by commas; got {got}")
+        if len(self.images) > 2:
+            got = str(len(self.images))
+            raise InputError(f"--image is for one or two photographs (the upper and the lower pair), got {got}")
+        return [part for part in PARTS if part in self.only]
 
 
 @dataclass(frozen=True)
@@ -63,10 +96,9 @@ class _Study:
 
     folder: Path
     method: str
-    images: Sequence[Path]
+    wanted: Wanted
     sets: Mapping[str, FoundSet]
     shown: Mapping[str, PairFiles]
-    limit: int | None
     ramp_rows: list[RampRow] = field(default_factory=list)
     table: list[TableRow] = field(default_factory=list)
 
@@ -82,7 +114,7 @@ class _Study:
         if part == "fig5":
             shown = self._shown("realmff")
             return show_architecture(self.folder, shown.title, shown.pair, shown.blur_map, shown.score)
-        ramps = load_ramps(self.images)
+        ramps = load_ramps(self.wanted.images)
         if part == "fig3":
             return show_framework(self.folder, ramps[0])
         if part == "fig4":
@@ -98,7 +130,7 @@ class _Study:
         return shown_pair(self.shown[data_set], self.method)
 
     def _table(self, progress: Progress) -> Section:
-        work = [files for found in self.sets.values() for files in found.pairs[: self.limit]]
+        work = [files for found in self.sets.values() for files in found.pairs[: self.wanted.limit]]
         for done, files in enumerate(work):
             self.table += rows_of(files, self.method)
             progress((done + 1) / len(work))
@@ -108,12 +140,9 @@ class _Study:
 def reproduce(
     folder: Path,
     data: Path | None = None,
+    wanted: Wanted = Wanted(),
     *,
-    only: Sequence[str] = PARTS,
-    images: Sequence[Path] = (),
-    pairs: Sequence[str] = (),
     method: str = "paper",
-    limit: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Reproduced:
@@ -124,32 +153,24 @@ def reproduce(
     data : path, optional
         The data sets (:mod:`relblur.studies.paper.data_sets` knows the layouts). What is missing is
         replaced by stand-ins, which are written to ``stand_ins`` in the folder.
-    only : sequence of PARTS
-        Figures and tables to make.
-    images : one or two paths
-        Photographs for Fig. 1 (and 3 and 4).
-    pairs : sequence of str
-        Names of the pairs to show in Figs. 5 to 7; the first of each data set by default.
-    limit : int, optional
-        At most this many pairs of each data set in Table I.
+    wanted : Wanted
+        The whole paper by default.
     """
     as_choice(method, "method", METHODS)
-    parts = _check_parts(only)
-    if len(images) > 2:
-        raise InputError(f"--image is for one or two photographs (the upper and the lower pair), got {len(images)}")
+    parts = wanted.parts()
     given = {} if data is None else _by_data_set(find_data_sets(data))
     needed = _needed_sets(parts)
     missing = tuple(name for name in needed if name not in given)
-    if pairs:
-        _choose_pairs(given, pairs)  # before the work: a name that is not there
+    if wanted.pairs:
+        _choose_pairs(given, wanted.pairs)  # before the work: a name that is not there
     inputs = [path for found in given.values() for each in found.pairs for path in (each.foreground, each.background)]
     names = _file_names(parts)
-    refuse_inputs((folder / name for name in names), [*inputs, *images])
+    refuse_inputs((folder / name for name in names), [*inputs, *wanted.images])
     refuse_to_replace(folder, [*names, *([STAND_INS] if missing else [])], force)
     with filling(folder, force=force) as new:
         sets = {**given, **_make_stand_ins(new, missing)}
         chosen = {name: sets[name] for name in needed}
-        study = _Study(new, method, images, chosen, _choose_pairs(chosen, pairs, strict=False), limit)
+        study = _Study(new, method, wanted, chosen, _choose_pairs(chosen, wanted.pairs, strict=False))
         return _write(new, parts, study, [_describe(found) for found in chosen.values()], progress)
 
 
@@ -172,14 +193,6 @@ def _write(
 
 def _share_of(progress: Progress | None, index: int, parts: int) -> Callable[[float], None]:
     return lambda share: progress((index + share) / parts) if progress is not None else None
-
-
-def _check_parts(only: Iterable[str]) -> list[str]:
-    wanted = list(only)
-    unknown = [part for part in wanted if part not in PARTS]
-    if unknown or not wanted:
-        raise InputError(f"--only takes {', '.join(PARTS)}, separated by commas; got {', '.join(unknown) or 'nothing'}")
-    return [part for part in PARTS if part in wanted]
 
 
 def _needed_sets(parts: Sequence[str]) -> tuple[str, ...]:

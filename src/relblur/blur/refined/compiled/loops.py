@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ....engines import compile_cache
 from ....filters.level_axis import STEP
-from ..averages import box
+from ..averages import box, box_any
 from ..likelihood.likelihood import ALPHA
 from ..prior.coordinate import TRUST
-from ..prior.prior import CUT, Edges, Pull, window_mean, window_sizes
+from ..prior.prior import CUT, Edges, Pull, window_sizes
 from ..prior.slope import CELL
 from . import coordinate, evidence, labels, prior
 from . import vcycle as multigrid
@@ -79,11 +79,11 @@ class CompiledLoops:
         self.team = team
         self._kept: dict[Any, Any] = {}
 
-    def _keep(self, name: str, *shape: int, kind: Any = np.float32) -> NDArray[Any]:
+    def _keep(self, name: str, *shape: int) -> Array:
         """Return an array that is this one's next time, too: for what does not leave this class."""
         key = (name, shape)
         if key not in self._kept:
-            self._kept[key] = np.empty(shape, kind)
+            self._kept[key] = np.empty(shape, np.float32)
         return self._kept[key]
 
     # -- the stack ----------------------------------------------------------------------------------------------------
@@ -365,13 +365,13 @@ class CompiledLoops:
             self._kept[shape] = Grid(shape, self.team)
         return self._kept[shape]
 
-    def posterior_variance(self, w: Array, mu: Array, lines: Array | None = None) -> Array:
+    def posterior_variance(self, w: Array, mu: Array) -> Array:
         """Return the error of the best window."""
         sizes = window_sizes(w.shape)
         means, out = self._keep("means", len(sizes), *w.shape), np.empty_like(w)
 
         def average(i: int) -> None:
-            window_mean(w, sizes[i], lines, means[i])
+            box_any(w, sizes[i], means[i])
 
         self.team.each(average, range(len(sizes)))
         areas = np.square(np.array(sizes, np.float32))

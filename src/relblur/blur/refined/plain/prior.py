@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..prior.prior import CUT, Edges, Pull, stiffness, window_mean, window_sizes
+from ..averages import box_any
+from ..prior.prior import CUT, Edges, Pull, stiffness, window_sizes
 from ..team import ThreadTeam
 from .bands import in_bands
 from .solver import Multigrid
@@ -36,13 +37,13 @@ class PriorLoops:
 
     team: ThreadTeam
 
-    def posterior_variance(self, w: Array, mu: Array, lines: Array | None = None) -> Array:
+    def posterior_variance(self, w: Array, mu: Array) -> Array:
         """Return ``min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``."""
         sizes = window_sizes(w.shape)
         means: dict[int, Array] = {}
 
         def average(size: int) -> None:
-            means[size] = window_mean(w, size, lines)
+            means[size] = box_any(w, size)
 
         best = np.full_like(w, np.inf)
 

@@ -23,8 +23,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..averages import box_any
-
 Array = NDArray[np.float32]
 
 WINDOWS = (5, 9, 17, 33, 65, 129, 257)
@@ -40,18 +38,6 @@ JUMP = 0.1
 def window_sizes(shape: tuple[int, ...]) -> list[int]:
     """Return the sides of the windows that an image has room for."""
     return [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(shape)]
-
-
-def window_mean(w: Array, size: int, lines: Array | None, out: Array | None = None) -> Array:
-    """Return the mean information of the pixels around that count.
-
-    A straight jump cuts about ``l`` edges in a window and leaves half of it on the pixel's own side, two leave a third:
-    only so much of the information counts then.
-    """
-    found = box_any(w, size, out)
-    if lines is not None:
-        found /= 1 + np.float32(size) * np.maximum(box_any(lines, size), 0)
-    return found
 
 
 def leverage(w: Array, variance: Array) -> Array:
@@ -73,14 +59,6 @@ class Edges:
     step_down: Array
     cut_right: Array
     cut_down: Array
-
-
-def count_lines(edges: Edges) -> Array:
-    """Return how many of the edges to the right of and below each pixel are cut."""
-    lines = np.zeros((edges.cut_right.shape[0], edges.cut_down.shape[1]), np.float32)
-    lines[:, :-1] += edges.cut_right < JUMP
-    lines[:-1] += edges.cut_down < JUMP
-    return lines
 
 
 class Pull(NamedTuple):

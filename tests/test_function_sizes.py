@@ -1,0 +1,90 @@
+"""Functions stay short, and take few parameters.
+
+Three kinds are measured otherwise. Compiled loops are as long as the machine code needs, and take arrays one by
+one. Public functions and commands take what a user may say, and document it: only what comes after counts.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import relblur
+
+MOST_LINES, MOST_PARAMETERS = 60, 8
+
+SOURCE = Path(relblur.__file__).parent
+#: Modules all of whose names are public.
+PUBLIC_MODULES = [SOURCE / f"{name}.py" for name in relblur._MODULES]
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def _is_compiled(function: ast.FunctionDef) -> bool:
+    return any("njit(" in ast.unparse(decorator) for decorator in function.decorator_list)
+
+
+def _is_for_users(function: ast.FunctionDef, path: Path) -> bool:
+    home = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    is_public = relblur._HOME.get(function.name) == home or (path in PUBLIC_MODULES and function.name[0] != "_")
+    is_command = any(ast.unparse(decorator) == "one_line_errors" for decorator in function.decorator_list)
+    return is_public or is_command
+
+
+def _parameters(function: ast.FunctionDef) -> int:
+    """How many a caller may give: without ``self``, ``*args`` counting one."""
+    given = function.args
+    named = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    stars = [each for each in (given.vararg, given.kwarg) if each is not None]
+    return len(named) + len(stars) - (named[:1] in (["self"], ["cls"]))
+
+
+def _lines(function: ast.FunctionDef, of_body: bool = False) -> int:
+    """Lines from ``def`` to the end, or those after the docstring."""
+    last = function.end_lineno or 0
+    if not of_body:
+        return last - function.lineno + 1
+    start = function.body[0]
+    return last - ((start.end_lineno or 0) if ast.get_docstring(function) else start.lineno - 1)
+
+
+def _too_big(text: str, path: Path) -> list[str]:
+    """Functions beyond a limit, with their lines and parameters."""
+    found = []
+    for function in ast.walk(ast.parse(text)):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)) or _is_compiled(function):
+            continue
+        for_users = _is_for_users(function, path)
+        lines, parameters = _lines(function, of_body=for_users), _parameters(function)
+        if lines > MOST_LINES or (parameters > MOST_PARAMETERS and not for_users):
+            found.append(f"{function.name}: {lines} lines, {parameters} parameters")
+    return found
+
+
+def test_functions_are_short_and_take_few_parameters():
+    big = {str(path.relative_to(SOURCE)): _too_big(path.read_text(), path) for path in FILES}
+    assert {path: names for path, names in big.items() if names} == {}
+
+
+LONG = 'def f():\n    """Say."""\n' + 60 * "    x = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "wrong"),
+    [
+        (LONG, "blur/flags.py", True),
+        (LONG, "optics.py", False),  # 60 lines and a docstring
+        (LONG + "    x = 1\n", "optics.py", True),
+        ("@njit(nogil=True)\n" + LONG, "blur/flags.py", False),
+        ("def f(a, b, c, d, /, e, f, *, g, h): ...", "blur/flags.py", False),
+        ("def f(a, b, c, d, /, e, f, *g, h, **i): ...", "blur/flags.py", True),
+        ("class C:\n    def f(self, a, b, c, d, e, f, g, h): ...", "blur/flags.py", False),
+        ("def align(a, b, c, d, e, f, g, h, i): ...", "photo/alignment.py", False),
+        ("def align(a, b, c, d, e, f, g, h, i): ...", "photo/warps.py", True),
+        ("@one_line_errors\ndef f(a, b, c, d, e, f, g, h, i): ...", "cli/depth.py", False),
+        ("def f(a, b, c, d, e, f, g, h, i): ...", "cli/depth.py", True),
+    ],
+)
+def test_the_measure_sees(text, place, wrong):
+    assert bool(_too_big(text, SOURCE / place)) == wrong
