@@ -53,6 +53,20 @@ def test_shares_do_not_depend_on_order_scale_or_offset(brick):
     assert_allclose(SharedTexture(*planes(7 * one + 3, 7 * two + 3)).shares, found, atol=2e-3)
 
 
+def test_what_compression_leaves_alike_in_both_is_no_texture(brick):
+    """Blocks of 8 x 8 pixels in both images, fainter than the noise that compression is known to add."""
+    shape = (128, 160)
+    blocks = np.kron(noise((16, 20), 0.004), np.ones((8, 8)))
+    alike = (0.5 + blocks + noise(shape, 1e-4, 1), 0.5 + blocks + noise(shape, 1e-4, 2))
+    images = [np.asarray(image[None], np.float32) for image in alike]
+    assert np.median(SharedTexture(*images).shares) > 0.8
+    known = np.full(shape, 0.01**2, np.float32)
+    assert np.median(SharedTexture(*images, alike=known).shares) < 0.2
+    texture = [np.asarray(image[None], np.float32) for image in (brick, synth.blur_with_map(brick, 1.0))]
+    kept = SharedTexture(*texture, alike=np.full(brick.shape, 0.01**2, np.float32)).shares[2:]
+    assert np.median(kept) > 0.8
+
+
 def test_a_slope_is_no_texture_at_the_border_either():
     slope = np.linspace(0, 1, 160)[None] + np.linspace(0, 0.5, 120)[:, None]
     one, two = slope + noise((120, 160), 0.003, 0), slope + noise((120, 160), 0.003, 1)

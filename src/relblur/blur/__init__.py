@@ -8,6 +8,7 @@
 ``window``        the local, continuous one, and ``Stream``
 ``refined``       the dense, regularised one
 ``blur_map``      what comes out: BlurMap, Flag, PairScore
+``doubts``        does a pair differ by something else than defocus? in words
 ``evaluate``      how well a map re-makes the blurrier image
 ``noise``         noise models and how noise is found
 ``flags``         which pixels a bad one reaches

@@ -119,7 +119,7 @@ class ComparablePair:
     def inputs(
         self, valid: Any, clipped: Any, channel_axis: int | None, noise: Any
     ) -> tuple[tuple[AnyArray, AnyArray], BoolArray | None, BoolArray | None, int | None, Any]:
-        """Return the images and these arguments of an estimator as the pair brings them; refuse to be told them twice."""
+        """Return the images and these arguments of an estimator as the pair brings them; refuse to be told twice."""
         given = {"valid": valid, "clipped": clipped, "channel_axis": channel_axis}
         told = [name for name, value in given.items() if value is not None]
         if told:

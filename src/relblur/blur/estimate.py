@@ -21,6 +21,7 @@ from ..engines import ENGINES
 from ..engines.threads import count_workers
 from .blur_map import BlurMap
 from .comparable_pair import ComparablePair
+from .doubts import find_doubts
 from .methods import METHOD_TABLE, engine_for
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request
@@ -184,7 +185,9 @@ def estimate_blur(
     )
     if steps is not None:
         steps.clear()
-    return _blur_map(request, known.run(raw, request, progress or _tell_nobody), remembered)
+    answer = known.run(raw, request, progress or _tell_nobody)
+    doubts = find_doubts(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
+    return _blur_map(request, answer, {**remembered, "doubts": doubts} if doubts else remembered)
 
 
 def _tell_nobody(_share: float) -> None:

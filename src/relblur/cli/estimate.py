@@ -129,8 +129,7 @@ def estimate(
         if save_steps is not None:
             with filling(save_steps, force=force) as steps:
                 write_steps(steps, pair, blur_map, stages)
-    for note in pair.notes:
-        say(note)
+    _say_notes(pair, blur_map)
     if save_steps is not None:
         say(f"steps: {save_steps}")
     if as_json:
@@ -188,8 +187,7 @@ def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force
     def work(one: Path, two: Path, folder: Path) -> None:
         pair, blur_map, _ = _measure(one, two, asked)
         write_report(folder, pair, blur_map)
-        for note in pair.notes:
-            say(note)
+        _say_notes(pair, blur_map)
 
     outcomes = run_batch(jobs, output, {**asked.preparing, **asked.estimating}, work, force=force, tell=tell)
     failed = [each for each in outcomes if each.state == "failed"]
@@ -203,6 +201,14 @@ def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force
             print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
     if failed:
         raise typer.Exit(EXIT_DATA)
+
+
+def _say_notes(pair: ComparablePair, blur_map: BlurMap) -> None:
+    """Say what was done to the pair, and what makes one doubt that it differs by defocus only."""
+    for note in pair.notes:
+        say(note)
+    for doubt in blur_map.settings.get("doubts", ()):
+        say(f"careful: {doubt}")
 
 
 def _resolution(settings: dict[str, Any]) -> str:

@@ -36,6 +36,9 @@ from .whole import Whole
 
 Array = NDArray[np.float32]
 
+#: Noise of compression that may be alike in both images, as part of its variance in textured places: what is left of
+#: it in plain ones.  Chosen on `camera` at quality 75, whose sky has none of the scene's texture.
+_ALIKE = 0.1
 #: Smallest sigma of the one-sided map: below it the sampled Gaussian is a delta and has no slope.
 _SMALLEST_SIGMA = 0.15
 
@@ -217,7 +220,7 @@ def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loop
     if signed:  # either may be the blurrier one, the one that rounding flattens
         trust = np.minimum(trust, dithered_share(pair.first))
     residual_noise = replace(noise.on(stack, task.relative_variance), repeats=task.given.repeats)
-    alike = residual_noise.relative * np.float32(max(noise.sensor) ** 2) if task.given.repeats else None
+    alike = residual_noise.relative * np.float32(_ALIKE * max(noise.sensor) ** 2) if task.given.repeats else None
     shared = None if noise.is_arithmetic else SharedTexture(*images, loops.team, alike)
     reach = reach_of_blur(pair.distance)
     return Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared), family

@@ -10,7 +10,8 @@ Evidence counts for a pixel if it lies around it: of the four halves of a window
 What an outline tells is about the outline: the wall beside it has nothing on its other side.
 ``variance`` is ``min over l of 1 / (information of the window l) + l^2 / (256 mu)`` as in :mod:`.prior.prior`.
 ``d`` is half the side of the smallest window that knows the blur at all (to 100 %), beyond the least, and ``V`` the
-variance of a value of which nothing but the search limits is known: that is what is left far from all evidence.
+variance of a value of which nothing but the search limits is known: that is what is left far from all evidence, and
+the most that is left anywhere.
 ``J`` is the squared jump on a jump and falls off over 3 px beside it.
 """
 

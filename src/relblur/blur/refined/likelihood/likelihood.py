@@ -46,8 +46,8 @@ _SURE_NOISE = 1.2
 #: Share of the model's error that looks like blur, in amplitude.  Chosen on the rendered scenes `street`, `table` and
 #: `room`, whose discs no Gaussian fits: it makes 63 to 71 % of the unflagged errors smaller than their bar.
 _LIKE_BLUR = 0.12
-#: Blur that both images have where they are equally sharp, over the usual difference of their blurs (variances).  Halfway
-#: between two focal planes it is a quarter of the difference at either plane; chosen on `street`.
+#: Blur that both images have where they are equally sharp, over the usual difference of their blurs (variances).
+#: Halfway between two focal planes it is a quarter of the difference at either plane; chosen on `street`.
 _OF_BOTH = 0.3
 
 
