@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The tests of a package or module, by the start of its path below src/relblur; the longest start counts.
 TESTS = {
     "blur/refined/uncertainty": "uncertainty refined",
-    "studies/paper": "reproduce paper_data_sets paper_page",
+    "studies/paper": "reproduce paper_data_sets paper_figures paper_page",
     "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair",
     "depth/": "camera camera_files depth depth_files psf matching calibration focusing optics cli_depth",
     "depth/equal_blur/": "psf matching candidates edges",
@@ -296,6 +296,8 @@ class Trial:
             for test, places in self.lines.items()
             if (wanted & places if wanted else any(name == module for name, _ in places))
         }
+        if not wanted and who <= {""}:  # a module of data: nobody runs a line of it
+            who = set(self.seconds)
         chosen, total = [], 0.0
         for test in sorted((t for t in self.seconds if {t, t.split("::")[0]} & who), key=lambda t: self.seconds[t]):
             total += self.seconds[test]

@@ -41,7 +41,7 @@ def engines(request):
     """The plain loops and the compiled ones, serial and in three threads that share everything there is."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(team, "WORTH_SHARING", 1)
-        patch.setattr(compiled_grid, "WORTH_MEETING", 1)
+        patch.setattr(compiled_grid, "SHARED_FROM", 1)
         with engine.open_loops("opencv", 1) as plain, engine.open_loops("numba", request.param) as fast:
             assert type(plain) is not type(fast)
             yield plain, fast
@@ -88,7 +88,7 @@ def test_colour_steps_rounding_and_invalid_pixels_agree(colour):
 
 def test_threads_and_repetition_change_nothing(texture, monkeypatch):
     monkeypatch.setattr(team, "WORTH_SHARING", 1)
-    monkeypatch.setattr(compiled_grid, "WORTH_MEETING", 1)
+    monkeypatch.setattr(compiled_grid, "SHARED_FROM", 1)
     second = synth.blur_with_map(texture, synth.ramp(texture.shape, 1, 2))
     maps = [estimate_blur(texture, second, engine="numba", workers=n) for n in (1, 2, 3, 3)]
     for other in maps[1:]:

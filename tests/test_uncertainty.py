@@ -100,6 +100,42 @@ def test_a_jump_is_known_to_some_pixels_only():
     assert_allclose(near_jumps(edges_with()), 0)
 
 
+def test_a_jump_downwards_counts_as_one_to_the_right():
+    """Also beside the last row, and alike in all directions from a single cut edge."""
+    across = edges_with(0.7, slice(49, 50))
+    height, width = SHAPE
+    turned = Edges(
+        np.zeros((width, height - 1), np.float32), across.step_right.T, across.cut_down.T, across.cut_right.T
+    )
+    assert_allclose(near_jumps(turned), near_jumps(across).T, rtol=1e-5)
+    last = edges_with()
+    last.step_down[-1], last.cut_down[-1] = 0.7, 0.0
+    # It is mirrored at the border, three pixels away.
+    assert_allclose(near_jumps(last)[-2, 20:80], 0.7**2 / 4 * (1 + np.exp(-0.5)), rtol=0.02)
+    one = edges_with()
+    one.step_down[MIDDLE], one.cut_down[MIDDLE] = 0.7, 0.0
+    found = near_jumps(one)
+    assert_allclose(found[MIDDLE[0] + 4, MIDDLE[1]], found[MIDDLE[0], MIDDLE[1] + 4], rtol=1e-4)
+    assert found[MIDDLE[0] + 4, MIDDLE[1]] > 0.3 * found[MIDDLE] > 0
+
+
+def test_evidence_of_the_four_halves():
+    """Each half has the pixel's own row or column on its inner border and is centred along it."""
+    w = np.random.default_rng(0).random((15, 17), dtype=np.float32)
+    y, x = 7, 8
+    halves = (w[y - 3 : y + 1, x - 3 : x + 4], w[y : y + 4, x - 3 : x + 4])
+    halves += (w[y - 3 : y + 4, x - 3 : x + 1], w[y - 3 : y + 4, x : x + 4])
+    assert_allclose(information_around(w, 7)[y, x], 49 * min(half.mean() for half in halves), rtol=1e-5)
+
+
+def test_a_window_larger_than_the_image_sees_all_of_it():
+    w = np.random.default_rng(1).random((3, 4), dtype=np.float32)
+    for size in (9, 33):
+        found = information_around(w, size)
+        assert (found <= size**2 * w.max()).all()
+        assert (found >= size**2 * w.min()).all()
+
+
 def test_evidence_counts_if_it_lies_around():
     w = plain(0.0)
     w[:, 50:] = 1.0
@@ -131,6 +167,18 @@ def test_the_smallest_window_that_knows_the_blur(number):
     if number < len(WINDOWS) - 1:
         assert_allclose(knowing_window(windows_of(1 / between**2), plain(1.0)), between, rtol=1e-3)
     assert (knowing_window(windows_of(0.0), plain(2.0)) > 1.8 * WINDOWS[-1]).all()
+
+
+def test_the_largest_window_of_a_small_image_may_know_too_little():
+    """Then the side lies between it and twice the largest of all, where four times the least would be known."""
+    around = {5: plain(0.1), 9: plain(0.5)}
+    part = np.log(4) / np.log(4 / 0.5)
+    wanted = 2 * WINDOWS[-1] * (9 / (2 * WINDOWS[-1])) ** part
+    assert_allclose(knowing_window(around, plain(1.0)), wanted, rtol=1e-4)
+    assert_allclose(
+        knowing_window({5: plain(0.5), 9: plain(1.5)}, plain(1.0)), 9 * (5 / 9) ** (np.log(1.5) / np.log(3))
+    )
+    assert_array_equal(knowing_window({5: plain(1.0), 9: plain(1.5)}, plain(1.0)), 5)
 
 
 def test_a_pixel_is_filled_where_its_window_leaves_more_than_100_percent_open():

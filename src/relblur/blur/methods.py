@@ -16,6 +16,7 @@ from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, Method, pape
 from ..engines import Engine, choose_engine, resolve_engine
 from .local import run_in_tiles
 from .paper.answer import answer_on_grid
+from .refined.loops import ENGINES as REFINED_ENGINES
 from .refined.tiled import run_refined
 from .request import Answer, Request
 from .window.answer import answer_in_windows
@@ -62,7 +63,7 @@ METHOD_TABLE: Mapping[Method, MethodEntry] = {
         seconds_per_sample=2.6e-6,
     ),
     "refined": MethodEntry(
-        run_refined, ("opencv", "numba"), may_answer_everywhere=False, surveys=False, seconds_per_pixel=7e-6
+        run_refined, tuple(REFINED_ENGINES), may_answer_everywhere=False, surveys=False, seconds_per_pixel=7e-6
     ),
 }
 

@@ -19,7 +19,8 @@ from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel
-from ..engines import ENGINES, resolve_engine
+from ..blur.refined.loops import ENGINES
+from ..engines import resolve_engine
 from ..engines.threads import count_workers
 from .camera import Camera
 from .depth_map import DepthMap
@@ -124,7 +125,7 @@ def estimate_depth(
     if second is None or isinstance(second, Camera):
         raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
     as_choice(side, "side", SIDES)
-    as_choice(engine, "engine", [name for name in ENGINES if name != "reference"])
+    as_choice(engine, "engine", ("auto", *ENGINES))
     shape = as_psf(psf, camera.blur_constant)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
     camera.check_width(raw.shape[1])
@@ -181,7 +182,7 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
             stacklevel=3,
         )
     seconds = _SECONDS_PER_PIXEL_AND_LEVEL * pair.shape[0] * pair.shape[1] * levels
-    engine = resolve_engine(engine, "depth by equal blur", ("opencv", "numba"), seconds)
+    engine = resolve_engine(engine, "depth by equal blur", tuple(ENGINES), seconds)
     found = match(
         pair.first, pair.second, pair.usable, task, engine, count_workers(workers), progress or (lambda share: None)
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
-from .loops import Loops
-from .plain.loops import PlainLoops
+from .loops import ENGINES, Loops
 from .team import ThreadTeam
 
 __all__ = ["open_loops"]
@@ -14,18 +14,10 @@ __all__ = ["open_loops"]
 
 @contextmanager
 def open_loops(engine: str, workers: int) -> Iterator[Loops]:
-    """Lend the loops of an engine, "opencv" or "numba"; threads and work arrays end with the block."""
+    """Lend the loops of an engine; threads and work arrays end with the block."""
+    offered = import_module(f".{ENGINES[engine]}", __package__)  # compiled ones bring numba with them
     team = ThreadTeam(workers)
     try:
-        yield _loops(engine, team)
+        yield offered.make_loops(team)
     finally:
         team.close()
-
-
-def _loops(engine: str, team: ThreadTeam) -> Loops:
-    if engine != "numba":
-        return PlainLoops(team)
-    from .compiled.loops import CompiledLoops, load  # brings numba with it
-
-    load()
-    return CompiledLoops(team)

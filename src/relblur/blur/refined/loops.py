@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from .prior.prior import Edges, Pull
     from .team import ThreadTeam
 
-__all__ = ["Loops"]
+__all__ = ["ENGINES", "Loops"]
 
 Array = NDArray[np.float32]
+
+#: Engines that offer them, and the module of this package whose ``make_loops`` gives them to a team of threads.
+ENGINES = {"opencv": "plain.loops", "numba": "compiled.loops"}
 
 
 class Loops(Protocol):

@@ -2,7 +2,7 @@
 
 Grids begin in a corner, sums are made in an order, decisions are taken one after the other: an estimate of the same
 pair with its images exchanged, or of its mirror image, would differ.  So the work is done as the pair itself tells: the
-image with more detail first (if it is not stated which is the sharper), more change along rows than along columns, the
+image with more detail first (if it is not given which is the sharper), more change along rows than along columns, the
 half with more detail on top and to the left.  Exchanging the images then exchanges the sign of the answer, mirroring or
 turning them mirrors or turns it, and that is all.
 """
@@ -29,42 +29,42 @@ class Orientation:
     rows: slice
     columns: slice
 
-    def _turned(self, plane: AnyArray) -> AnyArray:
+    def _oriented(self, plane: AnyArray) -> AnyArray:
         return (plane.swapaxes(0, 1) if self.transposed else plane)[self.rows, self.columns]
 
-    def _turned_back(self, plane: AnyArray) -> AnyArray:
+    def _undone(self, plane: AnyArray) -> AnyArray:
         plane = plane[self.rows, self.columns]
         return np.ascontiguousarray(plane.swapaxes(0, 1) if self.transposed else plane)
 
-    def _turned_if_any(self, plane: AnyArray | None) -> AnyArray | None:
-        return None if plane is None else self._turned(plane)
+    def _oriented_if_any(self, plane: AnyArray | None) -> AnyArray | None:
+        return None if plane is None else self._oriented(plane)
 
     def apply(self, raw: RawPair, request: Request) -> tuple[RawPair, Request]:
         """Return the pair, and what is asked of it, as they are worked on."""
         first, second = (raw.second, raw.first) if self.exchanged else (raw.first, raw.second)
         noise = request.given_noise
-        turned = replace(
+        oriented = replace(
             raw,
-            first=self._turned(first),
-            second=self._turned(second),
-            finite=self._turned_if_any(raw.finite),
-            clipped=self._turned_if_any(raw.clipped),
+            first=self._oriented(first),
+            second=self._oriented(second),
+            finite=self._oriented_if_any(raw.finite),
+            clipped=self._oriented_if_any(raw.clipped),
         )
         asked = replace(
             request,
             given_noise=noise[::-1] if self.exchanged and noise is not None else noise,
-            relative_variance=self._turned_if_any(request.relative_variance),
+            relative_variance=self._oriented_if_any(request.relative_variance),
         )
-        return turned, asked
+        return oriented, asked
 
     def undo(self, answer: Answer, steps: dict[str, FloatArray] | None) -> Answer:
         """Return the answer for the pair as it came; so are the steps on the way to it."""
         sign = -1 if self.exchanged else 1
         if steps is not None:
             for name, values in steps.items():
-                steps[name] = (sign if name == "start" else 1) * self._turned_back(values)
+                steps[name] = (sign if name == "start" else 1) * self._undone(values)
         planes = (answer.s, answer.stderr, answer.flags, answer.sharper)
-        s, stderr, flags, sharper = (self._turned_back(plane) for plane in planes)
+        s, stderr, flags, sharper = (self._undone(plane) for plane in planes)
         notes = {**answer.notes, "noise": answer.notes["noise"][::sign]}
         side = np.asarray(sign * sharper, np.int8)
         return replace(answer, s=sign * s, stderr=stderr, flags=flags, sharper=side, notes=notes)

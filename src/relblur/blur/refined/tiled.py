@@ -123,7 +123,7 @@ def _measure(raw: RawPair, lights: Lights, request: Request) -> Whole:
         for columns in _places(raw.shape[1]):
             pair = raw.part(rows, columns)
             images = (pair.first, pair.second)
-            # Where one image is stated to be the sharper, the estimator takes it as the first.
+            # Where one image is given as the sharper, the estimator takes it as the first.
             images = images[::-1] if request.sharper == "second" else images
             patches.append((*images, lights.usable(pair)))
     given = GivenNoise(request.given_noise, request.noise_may_differ)

@@ -17,7 +17,7 @@ __all__ = ["Grid", "scratch"]
 Array = NDArray[np.float32]
 
 #: Elements of a grid from which on threads gain more by sharing it than they lose by waiting.
-WORTH_MEETING = 4096
+SHARED_FROM = 4096
 
 
 def scratch(a: Array, border: int = 0) -> Array:
@@ -42,7 +42,7 @@ class Grid:
         coarsest = n * height * width
         flat = [np.zeros(places[-1][0] + coarsest, np.float32) for _ in range(7)]
         # One alone works on the last.
-        shared = min(sum(n * h * w >= WORTH_MEETING for _, h, w, n in places), len(places) - 1)
+        shared = min(sum(n * h * w >= SHARED_FROM for _, h, w, n in places), len(places) - 1)
         self._workers = team.workers if shared > 1 else 1
         weight, right, down, diagonal, inverse, b, answer = flat
         self._grids = solver.Grids(

@@ -31,18 +31,13 @@ if TYPE_CHECKING:
     from ..likelihood.stack import ResidualStack
     from ..team import ThreadTeam
 
-__all__ = ["CALLS", "CompiledLoops", "load"]
+__all__ = ["CALLS", "CompiledLoops", "make_loops"]
 
 Array = NDArray[np.float32]
 
 _MODULES = (multigrid, coordinate, evidence, labels, prior)
 #: Every function that is compiled, with the types it is called with.
 CALLS = [(function, signature.args) for module in _MODULES for function, signature in module.SIGNATURES]
-
-
-def load() -> None:
-    """Load all compiled code from the disk, or compile it."""
-    compile_cache.prepare(CALLS)
 
 
 def _span(rows: slice) -> tuple[int, int]:
@@ -387,3 +382,9 @@ class CompiledLoops:
             lambda rows: prior.block_sums(w, g, scale, side, rows.start, rows.stop, out), out.shape[1], w.size
         )
         return out
+
+
+def make_loops(team: ThreadTeam) -> CompiledLoops:
+    """Return the loops of one estimate; load all compiled code from the disk, or compile it."""
+    compile_cache.prepare(CALLS)
+    return CompiledLoops(team)

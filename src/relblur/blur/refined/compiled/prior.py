@@ -77,7 +77,7 @@ def _take_product(weight, a, out):
 
 
 @numba.njit(**INNER)
-def _draw(z, level, pulled, weight, b):
+def _add_pull(z, level, pulled, weight, b):
     for x in range(z.size):
         weight[x] += pulled[x]
         b[x] += pulled[x] * (level - z[x])
@@ -85,7 +85,7 @@ def _draw(z, level, pulled, weight, b):
 
 @numba.njit(**CALLED)
 def pull(
-    z, slope, w, g, pulled, level, drawn, variance, cut_right, cut_down, first, last, rows, weight, right, down, b
+    z, slope, w, g, pulled, level, has_pull, variance, cut_right, cut_down, first, last, rows, weight, right, down, b
 ):
     """Write the operator and the right side of the step, twin of ``PriorLoops.solve_step``."""
     height, width = g.shape
@@ -103,8 +103,8 @@ def pull(
         given = g[y]
         for x in range(width):
             out[x] = given[x]
-        if drawn:
-            _draw(z[y], level, pulled[y], total, out)
+        if has_pull:
+            _add_pull(z[y], level, pulled[y], total, out)
         if y > 0:
             _take_product(edge, step, out)
         _edge(here, here[1:], cut_right[y], right[y])

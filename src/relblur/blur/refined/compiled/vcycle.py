@@ -53,7 +53,7 @@ class Ties(NamedTuple):
 
 
 class Member(NamedTuple):
-    """One of the threads that work together, where it meets the others, and its scratch."""
+    """One of the threads that work together, the barrier they wait at, and its scratch."""
 
     rank: Any
     workers: Any

@@ -30,7 +30,7 @@ ROUNDING = 2e-6
 #: Noise is not taken for more than this, times the contrast: nothing is seen through it, and its square is a number.
 MOST_NOISE = 1e6
 #: A presumed noise is doubted from this ratio of one image's noise to the other's on (fine texture may look like 2),
-#: or if the residuals are less surprising by so much.
+#: or if the negative log-likelihood of a residual falls by so much (nats, mean).
 CLEARLY_MORE, CLEARLY_BETTER = 2.5, 1.0
 #: Entries of the finer tables per level.
 _FINER = 8
@@ -38,7 +38,7 @@ _FINER = 8
 
 @dataclass(frozen=True)
 class GivenNoise:
-    """Noise as the caller states it.
+    """Noise that the caller gives.
 
     ``deviations`` are standard deviations of (first, second), None to estimate them.  If they ``may_differ``, they are
     the noise of the less noisy image, and of the other too unless it shows more.  If it ``repeats`` from pixel to

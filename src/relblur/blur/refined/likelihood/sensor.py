@@ -12,7 +12,7 @@ Two things are looked at, on cells of 2 x 2 pixels:
 The lesser noise is that of the flatter of the two images at each place, in the flattest places.  If the lower bound of
 the other image is larger, that image has more noise, or it shows grain of the scene, which is as white as noise but
 shared by both.  Which of the two is asked of the textured half of the pair: with the right noise its residuals are
-least surprising.
+of the greatest likelihood.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def build_stack(
     Parameters
     ----------
     lowest, highest : float
-        Range of ``s`` in px^2; ``lowest`` is 0 when ``first`` is stated to be the sharper.
+        Range of ``s`` in px^2; ``lowest`` is 0 when ``first`` is given as the sharper.
     prefilter : float
         Variance in px^2 already applied to both images; enters the noise gains only.
     team : ThreadTeam

@@ -9,7 +9,7 @@ from .labels import LabelLoops
 from .prior import PriorLoops
 from .slopes import SlopeLoops
 
-__all__ = ["PlainLoops"]
+__all__ = ["PlainLoops", "make_loops"]
 
 
 class PlainLoops(EvidenceLoops, CoordinateLoops, LabelLoops, PriorLoops, SlopeLoops):
@@ -17,3 +17,8 @@ class PlainLoops(EvidenceLoops, CoordinateLoops, LabelLoops, PriorLoops, SlopeLo
 
     def __init__(self, team: ThreadTeam) -> None:
         self.team = team
+
+
+def make_loops(team: ThreadTeam) -> PlainLoops:
+    """Return the loops of one estimate."""
+    return PlainLoops(team)

@@ -4,7 +4,7 @@ With u = 1 / z affine over a plane, and blur ``sigma_i = k |u - u_i|`` for focus
 
 * two focus settings: ``s = sigma_2^2 - sigma_1^2`` is affine in ``u``. Either image may be the sharper, and ``s``
   passes through zero: the coordinate is ``s`` itself.
-* one image stated to be the sharper everywhere (all in focus, a small aperture: the paper's L-Image): its own blur is
+* one image given as the sharper everywhere (all in focus, a small aperture: the paper's L-Image): its own blur is
   negligible, and ``sigma = k |u - u_2|`` is affine, not its square: the coordinate is ``sigma``.
 
 Information and score follow by the chain rule: ``w_z = w (ds/dz)^2``, ``g_z = g ds/dz``.

@@ -318,7 +318,7 @@ def solve_chunk(
                 * (one + y2 * splat(np.float32(1 / 30)) * (one + y2 * splat(np.float32(1 / 56))))
             )
             s = s_k * cosh + width_k * sinh
-            # Rounding must not carry a stated direction across zero.
+            # Rounding must not carry a given direction across zero.
             if not lay.limit_low:
                 s = maximum(s, zero)
             if not lay.limit_high:
