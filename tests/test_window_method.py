@@ -146,3 +146,14 @@ def test_noise_alone_does_not_make_confident_numbers():
     known = np.isfinite(found.sigma)
     confident = known & (np.abs(found.variance_difference) > 3 * found.variance_stderr)
     assert confident.mean() < 0.1
+
+
+@pytest.mark.parametrize("scale", [2.0, 0.1, 1e4 / 3])
+def test_window_does_not_depend_on_the_scale_of_rounded_floats(scale):
+    """Values of 8 bits are rounded by as much, relative to their range, whatever they are multiplied by."""
+    rng = np.random.default_rng(5)
+    sharp = 0.5 + 0.12 * rng.normal(size=(64, 80))
+    pair = [np.round(255 * image.clip(0, 1)) / 255 for image in (sharp, synth.blur_with_map(sharp, 1.3))]
+    usual, scaled = (estimate_blur(*(times * image for image in pair), method="window") for times in (1.0, scale))
+    assert_allclose(scaled.variance_difference, usual.variance_difference, rtol=1e-6, atol=1e-9)
+    assert_allclose(scaled.variance_stderr, usual.variance_stderr, rtol=1e-6)

@@ -17,6 +17,7 @@ __all__ = [
     "estimate_noise",
     "fine_power",
     "noise_at_light",
+    "quantisation_step",
     "rounding_noise",
     "smooth_light",
 ]
@@ -28,9 +29,10 @@ FLOAT_NOISE = 2e-6
 ARITHMETIC_NOISE = 1e-9
 
 #: Grids on which rounded values sit: the step, and the contrast, in steps, from which on it is one. Whole numbers
-#: (floats that hold 0..255) only count from 16 steps on: a drawing of 0 and 1 is not rounded. Within less than half
-#: a step every value is "on the grid"; that is no grid.
-GRIDS: tuple[tuple[float, float], ...] = ((1.0, 16.0), (1 / 255, 0.5), (1 / 65535, 0.5))
+#: (floats that hold 0..255), and grids of any other step, only count from 16 steps on: a drawing of 0 and 1 is not
+#: rounded. Within less than half a step every value is "on the grid"; that is no grid.
+LEAST_STEPS = 16.0
+GRIDS: tuple[tuple[float, float], ...] = ((1.0, LEAST_STEPS), (1 / 255, 0.5), (1 / 65535, 0.5))
 
 #: Intensities are sorted into this many bins, of at least so many pixels.
 _BINS = 16
@@ -76,20 +78,43 @@ class NoiseModel:
 def rounding_noise(image: FloatArray) -> float:
     """Standard deviation of the rounding error in an image.
 
-    ``step / sqrt(12)`` if every value sits on a grid of 8 or 16 bits, or of whole numbers, else a small share of
-    the intensity range. It is the least noise that any estimate may assume.
+    ``step / sqrt(12)`` if every value sits on a grid, of 8 or 16 bits or of any other step, else a small share of the
+    intensity range. It is the least noise that any estimate may assume.
     """
-    found = Rounding()
+    found = Rounding(quantisation_step(image))
     found.look_at(image)
     return found.noise()
 
 
-class Rounding:
-    """The grid that an image's values sit on, found part by part."""
+def quantisation_step(image: AnyArray) -> float:
+    """Return the spacing of an image's values if they lie on a grid of at most 65536 values, else 0."""
+    some = np.unique(image.ravel()[:4096]).astype(np.float64)
+    if len(some) > 1 and not np.diff(some).min() > (some[-1] - some[0]) * 1e-5:
+        return 0.0  # a few rows are enough to see that there is no grid; sorting all values is slow
+    values = np.unique(image).astype(np.float64)
+    if len(values) < 3:
+        return 0.0
+    span = values[-1] - values[0]
+    gap = float(np.diff(values).min())
+    count = round(span / gap) if gap > span * 1e-5 else 0
+    if not 0 < count <= 65535:
+        return 0.0
+    step = span / count
+    place = (values - values[0]) / step
+    # float32 values of a 16-bit grid are off by up to 0.01 of a step.
+    return float(step) if np.abs(place - np.round(place)).max() < 0.02 else 0.0
 
-    def __init__(self) -> None:
+
+class Rounding:
+    """The grid that an image's values sit on, found part by part.
+
+    ``own_step`` is that of a grid of the image's own, 0 if it has none: numbers of 8 bits on another scale.
+    """
+
+    def __init__(self, own_step: float = 0.0) -> None:
         self.low, self.high = math.inf, -math.inf
         self._possible = [step for step, _ in GRIDS]
+        self._own_step = own_step
 
     def look_at(self, part: FloatArray) -> None:
         """Take in a further part of the image."""
@@ -100,8 +125,8 @@ class Rounding:
         """Return the standard deviation of the rounding error; values beyond the limits do not count."""
         low, high = max(self.low, limits[0]), min(self.high, limits[1])
         contrast, largest = high - low, max(abs(low), abs(high))
-        for step, least_steps in GRIDS:
-            if step in self._possible and contrast > least_steps * step:
+        for step, least_steps in ((self._own_step, LEAST_STEPS), *GRIDS):
+            if step in (self._own_step, *self._possible) and contrast > least_steps * step > 0:
                 return step / math.sqrt(12)
         return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * largest, np.finfo(np.float64).tiny)
 

@@ -12,7 +12,7 @@ from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.bad_pixels import Usual, usual_values
 from ..base.inputs import Pair, RawPair
 from ..base.pixels import grey, unit_float
-from .noise import LIGHT_REACH, Rounding, smooth_light
+from .noise import LIGHT_REACH, Rounding, quantisation_step, smooth_light
 
 __all__ = ["Intensities", "Lights", "find_lights", "smoothed_light", "survey"]
 
@@ -39,7 +39,8 @@ class Intensities:
 
 def survey(image: AnyArray) -> Intensities:
     """Look through a checked (H, W, C) image of any type, some rows at a time."""
-    rounding, greys = Rounding(), Rounding()
+    own_step = quantisation_step(image) if np.issubdtype(image.dtype, np.floating) else 0.0
+    rounding, greys = Rounding(own_step), Rounding()
     total = np.zeros(image.shape[2])
     for top in range(0, image.shape[0], ROWS):
         part = unit_float(image[top : top + ROWS])

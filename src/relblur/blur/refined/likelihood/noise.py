@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....filters.level_axis import LevelAxis
+from ...noise import quantisation_step
 from ..averages import box
 from .sensor import CellPowers, measure_powers, negative_log_likelihood, noise_candidates, prefer_second
 from .stack import ResidualStack
@@ -193,25 +194,6 @@ def cubic_weights(level: NDArray[np.float64], levels: int) -> tuple[NDArray[np.f
         out[0, rows, base - 1 + offset] = value[offset]
         out[1, rows, base - 1 + offset] = slope[offset]
     return out[0], out[1]
-
-
-def quantisation_step(image: Array) -> float:
-    """Return the spacing of an image's values if they lie on a grid of at most 65536 values, else 0."""
-    some = np.unique(image.ravel()[:4096]).astype(np.float64)
-    if len(some) > 1 and not np.diff(some).min() > (some[-1] - some[0]) * 1e-5:
-        return 0.0  # a few rows are enough to see that there is no grid; sorting all values is slow
-    values = np.unique(image).astype(np.float64)
-    if len(values) < 3:
-        return 0.0
-    span = values[-1] - values[0]
-    gap = float(np.diff(values).min())
-    count = round(span / gap) if gap > span * 1e-5 else 0
-    if not 0 < count <= 65535:
-        return 0.0
-    step = span / count
-    place = (values - values[0]) / step
-    # float32 values of a 16-bit grid are off by up to 0.01 of a step.
-    return float(step) if np.abs(place - np.round(place)).max() < 0.02 else 0.0
 
 
 def dithered_share(image: Array) -> Array:
