@@ -85,6 +85,12 @@ def test_a_flat_pixel_has_one_root_and_no_slope():
     assert curve.cost == pytest.approx(0.0, abs=1e-20)
 
 
+def test_blurring_noise_away_is_no_fit():
+    one, two = np.random.default_rng(0).normal(size=(2, 120, 120))
+    curve = pixel_curve(one, two, 60, 60, window=31)
+    assert curve.cost[-1] == pytest.approx(curve.cost[curve.sigma == 0][0], rel=0.2)
+
+
 def test_bad_pixels_are_no_evidence(noise_pair):
     first, second = (image.copy() for image in noise_pair)
     first[40, 45] = np.nan
