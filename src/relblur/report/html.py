@@ -85,13 +85,19 @@ def colour_bar(scale: ColourScale, unit: str) -> str:
     stops = scale.colours[np.linspace(0, 255, 17).astype(int)]
     colours = ",".join(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in stops)
     ticks = "".join(
-        f'<span style="left:{100 * (value - scale.low) / (scale.high - scale.low):.2f}%">{escape(text)}</span>'
+        _tick(100 * (value - scale.low) / (scale.high - scale.low), text)
         for value, text in tick_labels(scale.low, scale.high, 5)
     )
     return (
         f'<div class="rb-bar"><div style="background:linear-gradient(to right,{colours})"></div>'
         f'<div class="rb-ticks">{ticks}</div><div class="rb-unit">{escape(unit)}</div></div>'
     )
+
+
+def _tick(percent: float, text: str) -> str:
+    """Return a number below its place; near an end it stays within the bar."""
+    shift = ";transform:none" if percent < 5 else ";transform:translateX(-100%)" if percent > 95 else ""
+    return f'<span style="left:{percent:.2f}%{shift}">{escape(text)}</span>'
 
 
 def histogram(values: AnyArray, scale: ColourScale, what: str) -> str:

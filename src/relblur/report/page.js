@@ -62,6 +62,7 @@ async function listen(section, about) {
     place.row = Math.min(Math.max(row, 0), about.height - 1);
     place.column = Math.min(Math.max(column, 0), about.width - 1);
     output.textContent = described(about, columns, place.row, place.column);
+    for (const other of document.querySelectorAll(".readout")) other.classList.toggle("on", other === output);
     for (const pane of panes) {
       const mark = pane.lastElementChild;
       mark.style.display = "block";

@@ -65,7 +65,7 @@ def blur_page(
         tables, remade = _judged(pair, blur_map, about)
     elif found.get("remade_mean_absolute_error") is not None:
         error = f"{found['remade_mean_absolute_error']:.5f}"
-        note = "The pair is not part of a saved result: for the error without blurring make the page with --report."
+        note = "The photographs are not part of a saved result, so the error without blurring is not known here."
         tables = [Table("How well it explains the pair", ("", "mean error"), [("blurrier image re-made", error)], note)]
     figures = [
         *_pair_figures(pair, about),
