@@ -78,11 +78,6 @@ def test_a_limit_and_the_other_quantity(signed, ax):
     assert image.get_array()[0, 0] == -1.0
 
 
-def test_a_map_of_one_sign_runs_from_zero(ax):
-    image = plot.blur(_blur_map(np.linspace(1, 4, 100).reshape(10, 10)), ax=ax)
-    assert image.get_clim()[0] == 0
-
-
 def test_depth_stderr_and_flags(depth_map, signed, ax):
     assert depth_map.plot(ax=ax).colorbar.ax.get_ylabel() == "distance (m)"
     assert plot.depth(depth_map, ax=Figure().add_subplot(), limit=5).get_clim()[1] == 5

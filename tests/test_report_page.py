@@ -167,7 +167,7 @@ def test_what_should_be_doubted_is_said_first():
     s = np.full((20, 20), 25.0)
     flags = np.full(s.shape, Flag.AT_LIMIT | Flag.CLIPPED, np.uint8)
     page = make_page([blur_page(BlurMap(s, s, flags, np.ones(s.shape)), About("x"))])
-    assert "100.0 % of the pixels are at the largest blur" in page
+    assert "100.0 % of the pixels are at the end of what was looked for" in page
     assert "expose less" in page
     assert page.index("Look at this first") < page.index("<figure>")
     assert "Look at this first" not in make_page([blur_page(_blur_map(), About("x"))])

@@ -31,8 +31,8 @@ def blur(
 ) -> Any:
     """Draw relative blur; return the image.
 
-    Signed maps diverge from white at zero: red where second is the blurrier, blue where first is. A map of one
-    sign runs from zero. Both scales can be told apart with any kind of colour blindness.
+    Signed maps diverge from white at zero: red where second is the blurrier, blue where first is. The colours can be
+    told apart with any kind of colour blindness.
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray
-from ..blur.blur_map import BlurMap, Flag, PairScore
+from ..base._typing import AnyArray, UInt8Array
+from ..blur.blur_map import BlurMap, Flag, PairScore, has_flag
 from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
 from ..depth.depth_map import DepthMap
@@ -90,7 +90,7 @@ def blur_page(
         key_figures=key,
         figures=figures,
         tables=tables,
-        warnings=[*about.warnings, *_doubts(found)],
+        warnings=[*about.warnings, *_doubts(blur_map.flags, found["answered_fraction"])],
         notes=about.notes or found.get("notes", ()),
         settings=settings_rows(blur_map.settings),
         provenance=about.provenance,
@@ -131,7 +131,11 @@ def depth_page(
             _flag_figure(depth_map.flags, about),
         ],
         tables=[Table("Camera", ("field", "value"), settings_rows(depth_map.camera.as_dict()))],
-        warnings=[*about.warnings, *(f"left out: {text}" for text in found.get("left_out", ())), *_doubts(found)],
+        warnings=[
+            *about.warnings,
+            *(f"left out: {text}" for text in found.get("left_out", ())),
+            *_doubts(depth_map.flags, found["answered_fraction"]),
+        ],
         notes=about.notes or found.get("notes", ()),
         settings=settings_rows(depth_map.settings),
         provenance=about.provenance,
@@ -271,18 +275,19 @@ def _sigma_unit(sigma: AnyArray) -> str:
     return "px, positive: second is blurrier" if scale_for(sigma, "sigma").low < 0 else "px"
 
 
-def _doubts(summary: Mapping[str, Any]) -> list[str]:
+def _doubts(flags: UInt8Array, answered: float) -> list[str]:
     """Return what a person should know before trusting the map, and what to do about it."""
-    flagged, doubts = summary["flagged_fraction"], []
-    if summary["answered_fraction"] < 1 - MANY_UNANSWERED:
-        doubts.append(f"{_percent(1 - summary['answered_fraction'])} of the pixels have no answer: see the flags.")
-    if flagged["at_limit"] > MANY_AT_LIMIT:
+    at_limit, clipped = (float(has_flag(flags, flag).mean()) for flag in (Flag.AT_LIMIT, Flag.CLIPPED))
+    doubts = []
+    if answered < 1 - MANY_UNANSWERED:
+        doubts.append(f"{_percent(1 - answered)} of the pixels have no answer: see the flags.")
+    if at_limit > MANY_AT_LIMIT:
         doubts.append(
-            f"{_percent(flagged['at_limit'])} of the pixels are at the largest blur that was looked for: "
-            "raise --max-sigma, or decimate."
+            f"{_percent(at_limit)} of the pixels are at the end of what was looked for, the largest blur or the "
+            "range of distances: look further (--max-sigma, --range), or decimate."
         )
-    if flagged["clipped"] > MANY_CLIPPED:
-        doubts.append(f"{_percent(flagged['clipped'])} of the pixels are clipped or near it: expose less.")
+    if clipped > MANY_CLIPPED:
+        doubts.append(f"{_percent(clipped)} of the pixels are clipped or near it: expose less.")
     return doubts
 
 
