@@ -17,7 +17,7 @@ from test_cli import failed, run
 import relblur
 from relblur import BlurMap, Camera, ComparablePair, DepthMap, Flag, PairScore, save, synth
 from relblur.depth.defocus import defocused_pair
-from relblur.report.page import MOST_BYTES, PAGE_FILE, make_page
+from relblur.report.page import MOST_BYTES, PAGE_FILE, make_page, write_page
 from relblur.report.provenance import provenance
 from relblur.report.read_out import Layer, ReadOut, pack
 from relblur.report.result_pages import About, blur_page, depth_page, score_page
@@ -133,7 +133,7 @@ def test_a_large_map_of_noise_stays_below_five_megabytes():
     assert _unpacked(page)[0]["every"] > 1
 
 
-def test_text_cannot_become_part_of_the_page():
+def test_text_cannot_become_part_of_the_page(tmp_path):
     blur = _blur_map(**{HOSTILE: HOSTILE})
     plain = _Elements(make_page([blur_page(_blur_map(x="y"), About("a", ("b",), ("c",), [("d", "e")]))])).found
     about = About(HOSTILE, (HOSTILE,), (HOSTILE,), [(HOSTILE, HOSTILE)])
@@ -143,6 +143,8 @@ def test_text_cannot_become_part_of_the_page():
     _check_alone(page)
     layer = Layer(HOSTILE, HOSTILE, np.zeros((3, 3)))
     many = make_page([blur_page(blur, about)] * 2, failures=[(HOSTILE, HOSTILE)])
+    write_page(tmp_path / "page.html", [blur_page(blur, About("no text: \udcff"))])
+    assert "no text: \\udcff" in (tmp_path / "page.html").read_text()
     _check_alone(many)
     assert pack(ReadOut([layer]), 10_000)["layers"][0]["name"] == HOSTILE
 

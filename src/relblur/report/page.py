@@ -78,7 +78,7 @@ def write_page(
     """Write results to one page."""
     text = make_page(results, title, failures)
     with replacing(path) as stream:
-        stream.write(text.encode("utf-8"))
+        stream.write(_encoded(text))
 
 
 def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence[tuple[str, str]] = ()) -> str:
@@ -91,7 +91,7 @@ def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence
         overview += _table(Table("Without a result", ("pair", "why"), failures))
     here = files(__package__)
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    used = sum(len(text.encode("utf-8")) for text in (*bodies, overview, style, script))
+    used = sum(len(_encoded(text)) for text in (*bodies, overview, style, script))
     data = []
     for number, packed in enumerate(_packed(results, MOST_BYTES - used - _AROUND)):
         if packed:
@@ -107,6 +107,11 @@ def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence
         f"<footer>Made by relblur {escape(__version__)}. This page is one file and asks for no other.</footer>\n"
         f"{''.join(data)}<script>{script}</script>\n</body></html>\n"
     )
+
+
+def _encoded(text: str) -> bytes:
+    """Return UTF-8; names of files may hold what is no text, and are then written out."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _packed(results: Sequence[ResultPage], room: int) -> list[str]:
