@@ -62,7 +62,7 @@ def profile(
             raise InputError(f"truth is {known.shape}, the map {result.shape}; pass the truth of the whole map")
         here.plot(along, known[places], color="0.15", linestyle="--", linewidth=1.2, label="truth")
     ends = [f"({row:g}, {column:g})" for row, column in (start, stop)]
-    here.set_xlabel(f"distance along the line (px), from (row, column) {ends[0]} to {ends[1]}")
+    here.set_xlabel(f"px along the line {ends[0]} to {ends[1]}")
     here.set_ylabel(name)
     return line
 

@@ -14,6 +14,9 @@ from .axes import axes_or_current
 
 __all__ = ["pixel_cost", "pixel_curve"]
 
+#: Room for the legend above the curves, of their height: any place among them may be where they cross.
+LEGEND_ROOM = 0.4
+
 #: Okabe and Ito's palette, made for every kind of colour vision.
 FIRST, SECOND, CHOSEN = "#0072b2", "#d55e00", "#000000"
 
@@ -57,7 +60,9 @@ def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, *
     here.set_xlabel("σ (px)    ← first is blurrier   |   second is blurrier →")
     here.set_ylabel("value of the pixel")
     here.set_title(_title(curve), fontsize="medium")
-    here.legend(fontsize="small", frameon=True, framealpha=0.85)
+    low, high = here.get_ylim()
+    here.set_ylim(low, high + LEGEND_ROOM * (high - low))
+    here.legend(fontsize="x-small", ncols=2, loc="upper center", frameon=False, columnspacing=1.0)
     return here
 
 
@@ -91,11 +96,11 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     here.set_xticks(np.sign(ticks) * ticks**2)
     here.set_xticklabels([f"{value:.3g}" for value in np.sign(ticks) * ticks**2])
     here.minorticks_off()
-    here.set_ylim(bottom=0)
+    here.set_ylim(0, (1 + LEGEND_ROOM) * here.get_ylim()[1])
     here.set_xlabel("s (px²), positive: second is blurrier")
-    here.set_ylabel("residual, root mean square, per unit of noise")
+    here.set_ylabel("residual (rms) per unit of noise")
     here.set_title(_title(curve), fontsize="medium")
-    here.legend(fontsize="small")
+    here.legend(fontsize="x-small", loc="upper center", frameon=False)
     return here
 
 

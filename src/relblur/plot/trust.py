@@ -50,7 +50,7 @@ def reliability(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None,
     here.set_aspect("equal")
     here.set_xlabel("share of pixels that should lie within")
     here.set_ylabel("share of pixels that do")
-    here.legend(fontsize="small", loc="upper left")
+    here.legend(fontsize="small", loc="lower right")
     return line
 
 
