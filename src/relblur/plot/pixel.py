@@ -100,7 +100,8 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     here.set_xlabel("s (px²), positive: second is blurrier")
     here.set_ylabel("residual (rms) per unit of noise")
     here.set_title(_title(curve), fontsize="medium")
-    here.legend(fontsize="x-small", loc="upper center", frameon=False)
+    answer = curve.chosen if np.isfinite(curve.chosen) else best
+    here.legend(fontsize="small", loc="upper right" if answer < 0 else "upper left", frameon=False)
     return here
 
 
