@@ -89,7 +89,7 @@ def test_any_shape_and_no_answer_at_all(shape):
     nothing = BlurMap(s, s, np.full(shape, 4), 0 * np.nan_to_num(s))
     html = nothing._repr_html_()
     assert "flat 100.0 %" in html
-    assert "0.0 % of pixels" in html
+    assert "<td>0.0 %</td>" in html
     depth = DepthMap(s, s, np.zeros(shape), replace(CAMERA, focus_second_m=np.inf))
     assert "answered" in depth._repr_html_()
 

@@ -8,6 +8,7 @@
 ``depth_report``  what ``relblur depth`` leaves
 ``range_report``  what ``relblur range`` leaves
 ``batch``         many pairs, a folder each
+``key_figures``   what matters most of a map, in words
 ``html``          pieces of HTML: pictures as data, colour bars, tables
 ``notebook``      what a notebook shows of a result
 ``page``          one page that needs no other file (``page.css``, ``page.js``)

@@ -19,10 +19,9 @@ from ..depth.camera import Camera
 from ..depth.depth_map import DepthMap
 from ..depth.working_range import working_range_m
 from ..photo.alignment import Alignment
-from .blur_report import summarise
 from .colours import Kind, photo, scale_for
-from .depth_report import summarise_depth
 from .html import colour_bar, data_address, flag_legend, histogram, map_png, photo_jpeg, settings_rows, table
+from .key_figures import blur_figures, depth_figures, percent
 
 __all__ = ["to_html"]
 
@@ -69,41 +68,21 @@ def _map_pictures(values: AnyArray, kind: Kind, unit: str, name: str) -> str:
 
 def _blur(blur_map: BlurMap) -> tuple[str, str, str]:
     height, width = blur_map.shape
-    summary = summarise(blur_map)
-    rows = [
-        ("answered", f"{100 * summary['answered_fraction']:.1f} % of pixels"),
-        ("first sharper", f"{100 * summary['first_sharper_fraction']:.1f} %"),
-        ("second sharper", f"{100 * summary['second_sharper_fraction']:.1f} %"),
-    ]
-    percentiles = summary["sigma_px_percentiles"]
-    if percentiles is not None:
-        rows.append(("σ, 5 / 50 / 95 %", " / ".join(f"{percentiles[p]:+.2f}" for p in ("5", "50", "95")) + " px"))
-        rows.append(("median standard error", f"{summary['median_stderr_px']:.3g} px"))
     signed = scale_for(blur_map.sigma, "sigma").low < 0
     unit = "σ (px), positive: second is blurrier" if signed else "σ (px)"
     return (
         f"BlurMap, {width} x {height} px, {blur_map.settings.get('method', 'method unknown')}",
         _map_pictures(blur_map.sigma, "sigma", unit, "relative blur"),
-        table(rows) + flag_legend(blur_map.flags) + _settings(settings_rows(blur_map.settings)),
+        table(blur_figures(blur_map)) + flag_legend(blur_map.flags) + _settings(settings_rows(blur_map.settings)),
     )
 
 
 def _depth(depth_map: DepthMap) -> tuple[str, str, str]:
     height, width = depth_map.shape
-    summary = summarise_depth(depth_map)
-    rows = [
-        ("answered", f"{100 * summary['answered_fraction']:.1f} % of pixels"),
-        ("without any flag", f"{100 * summary['unflagged_fraction']:.1f} %"),
-    ]
-    percentiles = summary["depth_m_percentiles"]
-    if percentiles is not None:
-        spread = " / ".join(f"{percentiles[p]:.4g}" for p in ("5", "50", "95"))
-        rows.append(("distance, 5 / 50 / 95 %", f"{spread} m"))
-        rows.append(("median standard error", f"{1000 * summary['median_stderr_m']:.3g} mm"))
     return (
         f"DepthMap, {width} x {height} px",
         _map_pictures(depth_map.depth_m, "depth", "distance (m)", "distance"),
-        table(rows)
+        table(depth_figures(depth_map))
         + flag_legend(depth_map.flags)
         + _settings([*settings_rows(depth_map.camera.as_dict()), *settings_rows(depth_map.settings)]),
     )
@@ -121,10 +100,10 @@ def _score(score: PairScore) -> str:
     columns = ("re-made", "error", "without blurring", "unseen channels", "without blurring")
     rows = [(name, *(_or_dash(cell) for cell in errors(name))) for name in ("first", "second")]
     shares = [
-        ("first sharper", f"{100 * score.first_sharper_fraction:.1f} % of pixels"),
-        ("second sharper", f"{100 * score.second_sharper_fraction:.1f} %"),
-        ("equal", f"{100 * score.equal_fraction:.1f} %"),
-        ("scored", f"{100 * score.scored_fraction:.1f} %"),
+        ("first sharper", percent(score.first_sharper_fraction)),
+        ("second sharper", percent(score.second_sharper_fraction)),
+        ("equal", percent(score.equal_fraction)),
+        ("scored", percent(score.scored_fraction)),
         ("explained, unseen channels", _or_dash(f"{score.explained:.3f}")),
     ]
     return table(rows, columns, "rb-grid") + table(shares)
@@ -143,7 +122,7 @@ def _alignment(found: Alignment) -> tuple[str, str, str]:
         ("what was done", found.motion.describe((height, width))),
         ("largest displacement", f"{found.motion.largest_px:.3f} px"),
         ("correlation", f"{found.motion.correlation:.5f}"),
-        ("usable in both", f"{100 * float(found.valid.mean()):.1f} % of pixels"),
+        ("usable in both", percent(float(found.valid.mean()))),
     ]
     matrix = [tuple(f"{value:.6g}" for value in row) for row in found.motion.transform]
     return (

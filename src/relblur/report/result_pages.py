@@ -19,10 +19,9 @@ from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
-from .blur_report import summarise
 from .colours import Kind, scale_for, to_look_at
-from .depth_report import summarise_depth
 from .html import colour_bar, flag_legend, flag_png, histogram, map_png, photo_jpeg, settings_rows
+from .key_figures import blur_figures, depth_figures, percent
 from .page import Figure, ResultPage, Table
 from .range_report import summarise_range
 from .read_out import Layer, ReadOut
@@ -57,7 +56,7 @@ def blur_page(
     blur_map: BlurMap, about: About, pair: ComparablePair | None = None, summary: Mapping[str, Any] | None = None
 ) -> ResultPage:
     """Return the page of a blur map; ``summary`` is what was written beside one that was saved."""
-    found = {**(summary or {}), **summarise(blur_map)}
+    found = summary or {}
     sigma = blur_map.sigma
     tables: list[Table] = []
     remade: list[Figure] = []
@@ -74,24 +73,15 @@ def blur_page(
         _flag_figure(blur_map.flags, about),
         *remade,
     ]
-    key = [
-        ("pixels answered", _percent(found["answered_fraction"])),
-        ("first sharper", _percent(found["first_sharper_fraction"])),
-        ("second sharper", _percent(found["second_sharper_fraction"])),
-    ]
-    spread = found["sigma_px_percentiles"]
-    if spread is not None:
-        key.append(("blur, 5 / 50 / 95 %", " / ".join(f"{spread[p]:+.2f}" for p in ("5", "50", "95")) + " px"))
-        key.append(("median standard error", f"{found['median_stderr_px']:.3g} px"))
     return ResultPage(
         title=about.title,
         subtitle=f"Relative blur, {_size(blur_map.shape)}, method {blur_map.settings.get('method', 'unknown')}. "
         "Positive: the second image is the blurrier.",
-        key_figures=key,
+        key_figures=blur_figures(blur_map),
         figures=figures,
         tables=tables,
-        warnings=[*about.warnings, *_doubts(blur_map.flags, found["answered_fraction"])],
-        notes=about.notes or found.get("notes", ()),
+        warnings=[*about.warnings, *_doubts(sigma, blur_map.flags)],
+        notes=about.notes,
         settings=settings_rows(blur_map.settings),
         provenance=about.provenance,
         read_out=ReadOut(
@@ -110,20 +100,12 @@ def depth_page(
     depth_map: DepthMap, about: About, pair: ComparablePair | None = None, summary: Mapping[str, Any] | None = None
 ) -> ResultPage:
     """Return the page of a depth map."""
-    found = {**(summary or {}), **summarise_depth(depth_map)}
+    found = summary or {}
     depth = depth_map.depth_m
-    key = [
-        ("pixels answered", _percent(found["answered_fraction"])),
-        ("without any flag", _percent(found["unflagged_fraction"])),
-    ]
-    spread = found["depth_m_percentiles"]
-    if spread is not None:
-        key.append(("distance, 5 / 50 / 95 %", " / ".join(f"{spread[p]:.3f}" for p in ("5", "50", "95")) + " m"))
-        key.append(("median standard error", f"{1000 * found['median_stderr_m']:.3g} mm"))
     return ResultPage(
         title=about.title,
         subtitle=f"Distance along the optical axis, {_size(depth_map.shape)}.",
-        key_figures=key,
+        key_figures=depth_figures(depth_map),
         figures=[
             *_pair_figures(pair, about),
             _map_figure("distance", depth, "depth", "m", about, with_histogram=True),
@@ -134,9 +116,9 @@ def depth_page(
         warnings=[
             *about.warnings,
             *(f"left out: {text}" for text in found.get("left_out", ())),
-            *_doubts(depth_map.flags, found["answered_fraction"]),
+            *_doubts(depth, depth_map.flags),
         ],
-        notes=about.notes or found.get("notes", ()),
+        notes=about.notes,
         settings=settings_rows(depth_map.settings),
         provenance=about.provenance,
         read_out=ReadOut(
@@ -161,9 +143,9 @@ def range_page(found: DepthRange, about: About, pair: ComparablePair | None = No
         subtitle=f"Which points lie at {span}, {_size(probability.shape)}.",
         key_figures=[
             ("range", span),
-            ("pixels in it", _percent(summary["between_fraction"])),
-            ("surer than 95 %, either way", _percent(summary["sure_fraction"])),
-            ("unknown", _percent(summary["unknown_fraction"])),
+            ("pixels in it", percent(summary["between_fraction"])),
+            ("surer than 95 %, either way", percent(summary["sure_fraction"])),
+            ("unknown", percent(summary["unknown_fraction"])),
         ],
         figures=[
             *_pair_figures(pair, about),
@@ -222,7 +204,7 @@ def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list
     axis = pair.channel_axis
     score = evaluate_pair(pair.first, pair.second, blur_map, channel_axis=axis, held_out=False)
     rows = [
-        (name, _number(error, ".5f"), _number(base, ".5f"), _ratio(error, base), _percent(share))
+        (name, _number(error, ".5f"), _number(base, ".5f"), _ratio(error, base), percent(share))
         for name, error, base, share in (
             ("first", score.e_first, score.unblurred_e_first, score.second_sharper_fraction),
             ("second", score.e_second, score.unblurred_e_second, score.first_sharper_fraction),
@@ -275,19 +257,19 @@ def _sigma_unit(sigma: AnyArray) -> str:
     return "px, positive: second is blurrier" if scale_for(sigma, "sigma").low < 0 else "px"
 
 
-def _doubts(flags: UInt8Array, answered: float) -> list[str]:
+def _doubts(values: AnyArray, flags: UInt8Array) -> list[str]:
     """Return what a person should know before trusting the map, and what to do about it."""
     at_limit, clipped = (float(has_flag(flags, flag).mean()) for flag in (Flag.AT_LIMIT, Flag.CLIPPED))
-    doubts = []
+    answered, doubts = float(np.isfinite(values).mean()), []
     if answered < 1 - MANY_UNANSWERED:
-        doubts.append(f"{_percent(1 - answered)} of the pixels have no answer: see the flags.")
+        doubts.append(f"{percent(1 - answered)} of the pixels have no answer: see the flags.")
     if at_limit > MANY_AT_LIMIT:
         doubts.append(
-            f"{_percent(at_limit)} of the pixels are at the end of what was looked for, the largest blur or the "
+            f"{percent(at_limit)} of the pixels are at the end of what was looked for, the largest blur or the "
             "range of distances: look further (--max-sigma, --range), or decimate."
         )
     if clipped > MANY_CLIPPED:
-        doubts.append(f"{_percent(clipped)} of the pixels are clipped or near it: expose less.")
+        doubts.append(f"{percent(clipped)} of the pixels are clipped or near it: expose less.")
     return doubts
 
 
@@ -305,13 +287,9 @@ def _size(shape: tuple[int, ...]) -> str:
     return f"{shape[1]} x {shape[0]} px"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
 def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 
 def _ratio(error: float, base: float) -> str:
-    return "-" if math.isnan(error) or not base > 0 else _percent(error / base)
+    return "-" if math.isnan(error) or not base > 0 else percent(error / base)
