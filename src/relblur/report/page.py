@@ -88,7 +88,7 @@ def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence
     bodies = [_result(each, f"r{number}", not is_one) for number, each in enumerate(results)]
     overview = "" if is_one else _overview(results)
     if failures:
-        overview += _table(Table("Without a result", ("pair", "why"), failures))
+        overview += f'<div class="wrap">{_table(Table("Without a result", ("pair", "why"), failures))}</div>'
     here = files(__package__)
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     used = sum(len(_encoded(text)) for text in (*bodies, overview, style, script))
