@@ -7,13 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from relblur import Camera, estimate_blur, estimate_depth, synth
+from relblur import Camera, estimate_blur, estimate_depth, plot, synth
 from relblur.blur.comparable_pair import ComparablePair
+from relblur.blur.pixel_curve import pixel_curve
 from relblur.depth.defocus import defocused_pair
 from relblur.report.blur_report import STEP_FILES
 from relblur.report.depth_report import depth_picture
 from relblur.report.panels import Panel, panels_picture
-from relblur.studies.demo import photograph, run_demo
+from relblur.studies.demo import demo_pair, photograph, run_demo
 
 IMAGES = Path(__file__).parent / "images"
 
@@ -60,6 +61,25 @@ def depth_case(path: Path) -> None:
     depth_picture(path, ComparablePair(first, second), found, heading=heading)
 
 
+def plots_case(path: Path) -> None:
+    """Draw six figures of ``relblur.plot`` for the demonstration's pair."""
+    from matplotlib.figure import Figure
+
+    first, second, truth = demo_pair()
+    found = estimate_blur(first, second, channel_axis=-1)
+    figure = Figure(figsize=(13, 7.6), layout="constrained")
+    axes = figure.subplots(2, 3)
+    found.plot(ax=axes[0, 0])
+    curve = pixel_curve(first, second, 60, 120, blur_map=found, channel_axis=-1)
+    plot.pixel_curve(curve, ax=axes[0, 1])
+    plot.pixel_cost(curve, ax=axes[0, 2])
+    plot.profile(found, (30, 0), (300, 511), truth=truth, label="refined", ax=axes[1, 0])
+    axes[1, 0].legend(fontsize="small")
+    plot.reliability(found, truth, ax=axes[1, 1])
+    plot.sparsification(found, truth, ax=axes[1, 2])
+    figure.savefig(path, dpi=80)
+
+
 def main() -> None:
     """Draw everything."""
     IMAGES.mkdir(exist_ok=True)
@@ -82,7 +102,8 @@ def main() -> None:
             "The worst case: rocket, a sinusoid, noise 0.01, 8 bits: the sky says nothing about blur",
         )
         depth_case(folder / "depth.png")
-        for picture in (*drawn, "good.png", "worst.png", "depth.png"):
+        plots_case(folder / "plots.png")
+        for picture in (*drawn, "good.png", "worst.png", "depth.png", "plots.png"):
             _shrink(folder / picture, IMAGES / Path(picture).name)
     print(*sorted(IMAGES.glob("*.png")), sep="\n")
 

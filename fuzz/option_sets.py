@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 #: Names of arguments that stand for something to be written.
-OUTPUTS = ("output", "plot", "save_steps")
+OUTPUTS = ("output", "plot", "report", "save_steps")
 #: Commands whose work has one size whatever is asked: seldom run, and allowed more time.
 LONG = ("demo", "reproduce", "bench")
 
@@ -124,5 +124,6 @@ def _input(name: str, rng: random.Random, pair: str) -> str:
         "exif": ("first.jpg", "second.jpg"),
         "depth_file": ("depth.npy",),
         "data": (".", "near"),
+        "results": ("depth.npz", "depth.npz", "near", "."),
     }
     return rng.choice(suiting.get(name, INPUTS))

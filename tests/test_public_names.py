@@ -41,6 +41,7 @@ NAMES = [
     "local_sharpness",
     "match_exposure",
     "optics",
+    "plot",
     "prepare_pair",
     "refocus",
     "resynthesize",

@@ -48,7 +48,7 @@ _HOME = {
     "resynthesize": "blur.evaluate",
     "save": "io",
 }
-_MODULES = ("optics", "synth")
+_MODULES = ("optics", "plot", "synth")
 
 # Programs write ``from relblur.errors import FileError``.
 sys.modules[f"{__name__}.errors"] = errors
@@ -57,6 +57,7 @@ __all__ = [*_HOME, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import optics as optics
+    from . import plot as plot
     from . import synth as synth
     from .base.errors import AlignmentError as AlignmentError
     from .base.errors import InputError as InputError

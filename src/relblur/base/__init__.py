@@ -6,5 +6,6 @@
 ``arguments``   numbers and words that users pass, checked
 ``pixels``      what the numbers in an image mean: full scale, clipped, missing
 ``bad_pixels``  values that are no light
+``shown``       results that show themselves
 ``inputs``      images that users pass become plain arrays, checked once
 """

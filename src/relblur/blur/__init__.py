@@ -9,6 +9,7 @@
 ``refined``       the dense, regularised one
 ``blur_map``      what comes out: BlurMap, Flag, PairScore
 ``doubts``        does a pair differ by something else than defocus? in words
+``pixel_curve``   what one pixel says: M(sigma), its roots, the cost of its window
 ``evaluate``      how well a map re-makes the blurrier image
 ``noise``         noise models and how noise is found
 ``flags``         which pixels a bad one reaches

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Array
 from ..base.errors import FileError, InputError
+from ..base.shown import Shown, figure
 from ..files.archives import check_format, read_npz
 from ..files.disk import PathLike, write_image, write_npz, write_tiff
 
@@ -54,7 +55,7 @@ def signed_sigma(s: AnyArray) -> AnyArray:
 
 
 @dataclass(frozen=True, eq=False)
-class BlurMap:
+class BlurMap(Shown):
     """Relative blur at every pixel, with its uncertainty.
 
     Attributes
@@ -157,6 +158,10 @@ class BlurMap:
             arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
             write_npz(path, arrays, metadata)
 
+    def plot(self, *, ax: Any = None, **options: Any) -> Any:
+        """Draw the map into axes of matplotlib, the current ones by default: :func:`relblur.plot.blur`."""
+        return figure("blur")(self, ax=ax, **options)
+
     def __repr__(self) -> str:
         sigma = self.sigma
         known = np.isfinite(sigma)
@@ -196,7 +201,7 @@ def read_blur_map(path: PathLike) -> BlurMap:
 
 
 @dataclass(frozen=True)
-class PairScore:
+class PairScore(Shown):
     """How well each image of a pair is re-made from the other (Fig. 5, Table I).
 
     Errors are mean absolute differences of grey values, the mean of the channels, on the

@@ -21,6 +21,7 @@ from .evaluate import evaluate
 from .memory import keep_freed_memory
 from .optics import optics
 from .range import find_range
+from .report import report
 from .reproduce import reproduce
 from .synth import synth
 
@@ -65,6 +66,7 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "depth": depth,
     "range": find_range,
+    "report": report,
     "calibrate": calibrate,
     "camera": camera,
     "synth": synth,

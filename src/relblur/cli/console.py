@@ -35,6 +35,7 @@ __all__ = [
     "print_table",
     "progress_bar",
     "run_program",
+    "said_warnings",
     "say",
 ]
 
@@ -49,6 +50,9 @@ class UsageError(RelblurError):
 
 
 _debug = False
+
+#: Warnings that this command has said.
+_said: list[str] = []
 
 
 def set_debug(debug: bool) -> None:
@@ -200,6 +204,7 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        _said.clear()
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
@@ -241,8 +246,15 @@ def _exit_code(error: RelblurError) -> int:
     return EXIT_DATA if isinstance(error, (InputError, FileError)) else EXIT_BUG
 
 
+def said_warnings() -> tuple[str, ...]:
+    """Return the warnings that this command has said so far."""
+    return tuple(_said)
+
+
 def _show_warning(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
-    say(f"relblur: note: {' '.join(str(message).split())}")
+    text = " ".join(str(message).split())
+    _said.append(text)
+    say(f"relblur: note: {text}")
 
 
 def _without_nan(value: Any) -> Any:

@@ -22,10 +22,12 @@ from .options import (
     Json,
     LinearOption,
     PrefilterOption,
+    ReportOption,
     Second,
     as_factor,
     numbers,
 )
+from .report import write_result_page
 
 __all__ = ["depth"]
 
@@ -57,6 +59,7 @@ def depth(
     focal_px: Annotated[
         float | None, typer.Option(help="Sensor distance in px, for the point cloud.", show_default="from the camera")
     ] = None,
+    report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -73,9 +76,11 @@ def depth(
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..photo.pipeline import prepare_pair
     from ..report.depth_report import DEPTH_FILES, write_depth_report
+    from ..report.page import PAGE_FILE
 
-    refuse_inputs((output / name for name in DEPTH_FILES), (first, second, camera, Path(psf)))
-    refuse_to_replace(output, DEPTH_FILES, force)  # before the work, not after it
+    names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES
+    refuse_inputs((output / name for name in names), (first, second, camera, Path(psf)))
+    refuse_to_replace(output, names, force)  # before the work, not after it
     load_in_background("matplotlib.backends.backend_agg", "mpl_toolkits.mplot3d")
     model = Camera.load(camera)
     span = None
@@ -92,7 +97,7 @@ def depth(
         first, second, align=align, exposure=exposure, linear=linear, gamma=gamma, decimate=as_factor(decimate)
     )
     start = time.perf_counter()
-    with progress_bar(f"measuring depth, {pair.size}") as report:
+    with progress_bar(f"measuring depth, {pair.size}") as tell:
         found = estimate_depth(
             pair,
             model,
@@ -100,12 +105,14 @@ def depth(
             depth_range_m=span,
             side=side,
             prefilter=prefilter,
-            progress=report,
+            progress=tell,
         )
     seconds = time.perf_counter() - start
     refuse_if_unanswered(found.depth_m, found.flags)
     with filling(output, force=force) as results:
         summary = write_depth_report(results, pair, found, focal_length_px=focal_px)
+        if report:
+            write_result_page(results / PAGE_FILE, found, (first, second, camera), pair, summary)
     for note in pair.notes:
         say(note)
     summary["seconds"] = seconds
@@ -115,7 +122,7 @@ def depth(
         print_json(summary)
     else:
         print_table(f"{first.name} and {second.name}, {pair.size}", ("", ""), _depth_rows(summary))
-    say(f"look at {output / 'overview.png'}")
+    say(f"look at {output / (PAGE_FILE if report else 'overview.png')}")
 
 
 def _depth_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

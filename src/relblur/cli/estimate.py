@@ -31,11 +31,13 @@ from .options import (
     Json,
     LinearOption,
     MethodOption,
+    ReportOption,
     Second,
     SideOption,
     as_factor,
     stored_values,
 )
+from .report import refuse_foreign_page, write_folder_page, write_result_page
 
 if TYPE_CHECKING:
     from ..base._typing import FloatArray
@@ -73,6 +75,7 @@ def estimate(
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
     ] = None,
+    report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -91,6 +94,7 @@ def estimate(
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..report.batch import is_batch
     from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+    from ..report.page import PAGE_FILE
 
     preparing = {
         "align": align,
@@ -114,10 +118,11 @@ def estimate(
     if is_batch(first, second):
         if save_steps is not None:
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
-        _estimate_many(first, second, output, asked, force, as_json)
+        _estimate_many(first, second, output, asked, report, force, as_json)
         return
-    wanted = [output / name for name in REPORT_FILES]
-    refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
+    names = (*REPORT_FILES, PAGE_FILE) if report else REPORT_FILES
+    wanted = [output / name for name in names]
+    refuse_to_replace(output, names, force)  # before the work, not after it
     if save_steps is not None:
         wanted += [save_steps / name for name in STEP_FILES]
         refuse_to_replace(save_steps, STEP_FILES, force)
@@ -126,6 +131,8 @@ def estimate(
     pair, blur_map, seconds = _measure(first, second, asked, stages)
     with filling(output, force=force) as results:
         summary = {**write_report(results, pair, blur_map), "seconds": seconds}
+        if report:
+            write_result_page(results / PAGE_FILE, blur_map, (first, second), pair)
         if save_steps is not None:
             with filling(save_steps, force=force) as steps:
                 write_steps(steps, pair, blur_map, stages)
@@ -137,7 +144,7 @@ def estimate(
     else:
         size = f"{summary['width']}x{summary['height']}"
         print_table(f"{first.name} and {second.name}, {size}", ("", ""), _summary_rows(summary))
-    say(f"look at {output / 'overview.png'}")
+    say(f"look at {output / (PAGE_FILE if report else 'overview.png')}")
 
 
 @dataclass(frozen=True)
@@ -174,12 +181,17 @@ def _measure(
     return pair, blur_map, time.perf_counter() - start
 
 
-def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force: bool, as_json: bool) -> None:
+def _estimate_many(
+    first: Path, second: Path, output: Path, asked: _Asked, report: bool, force: bool, as_json: bool
+) -> None:
     """Estimate all pairs of two folders or patterns; exit code 3 if some failed."""
     from ..report.batch import Outcome, find_jobs, run_batch
     from ..report.blur_report import write_report
+    from ..report.page import PAGE_FILE
 
     jobs = find_jobs(first, second)
+    if report:
+        refuse_foreign_page(output / PAGE_FILE)
 
     def tell(behind: int, outcome: Outcome) -> None:
         say(f"{behind}/{len(jobs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
@@ -190,6 +202,9 @@ def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force
         _say_notes(pair, blur_map)
 
     outcomes = run_batch(jobs, output, {**asked.preparing, **asked.estimating}, work, force=force, tell=tell)
+    if report:
+        write_folder_page(output / PAGE_FILE, output)
+        say(f"look at {output / PAGE_FILE}")
     failed = [each for each in outcomes if each.state == "failed"]
     counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
     if as_json:

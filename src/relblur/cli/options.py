@@ -23,6 +23,7 @@ __all__ = [
     "LinearOption",
     "MethodOption",
     "PrefilterOption",
+    "ReportOption",
     "Second",
     "SideOption",
     "as_factor",
@@ -91,6 +92,11 @@ CameraFile = Annotated[
 PrefilterOption = Annotated[float, typer.Option(help="Gaussian only: blur both images by this many px first.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]
+
+
+ReportOption = Annotated[
+    bool, typer.Option("--report", help="Also write report.html: one page with everything, for any browser.")
+]
 
 
 def as_factor(text: str) -> int | str:

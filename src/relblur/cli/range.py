@@ -20,8 +20,10 @@ from .options import (
     Json,
     LinearOption,
     PrefilterOption,
+    ReportOption,
     as_factor,
 )
+from .report import write_result_page
 
 __all__ = ["find_range"]
 
@@ -38,6 +40,7 @@ def find_range(
     gamma: GammaOption = None,
     decimate: DecimateOption = "auto",
     prefilter: PrefilterOption = DEPTH_PREFILTER,
+    report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -54,23 +57,27 @@ def find_range(
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..photo.pipeline import prepare_pair
+    from ..report.page import PAGE_FILE
     from ..report.range_report import RANGE_FILES, write_range_report
 
-    refuse_inputs((output / name for name in RANGE_FILES), (near, far, camera))
-    refuse_to_replace(output, RANGE_FILES, force)  # before the work, not after it
+    names = (*RANGE_FILES, PAGE_FILE) if report else RANGE_FILES
+    refuse_inputs((output / name for name in names), (near, far, camera))
+    refuse_to_replace(output, names, force)  # before the work, not after it
     model = Camera.load(camera)
     check_two_planes(model)
     pair = prepare_pair(
         near, far, align=align, exposure=exposure, linear=linear, gamma=gamma, decimate=as_factor(decimate)
     )
     start = time.perf_counter()
-    with progress_bar(f"estimating, {pair.size}") as report:
-        blur_map = estimate_blur(pair, prefilter=prefilter, progress=report)
+    with progress_bar(f"estimating, {pair.size}") as tell:
+        blur_map = estimate_blur(pair, prefilter=prefilter, progress=tell)
     refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
     found = in_depth_range(blur_map, model.decimated(pair.factor))
     seconds = time.perf_counter() - start
     with filling(output, force=force) as results:
         summary = {**write_range_report(results, pair, found), "seconds": seconds}
+        if report:
+            write_result_page(results / PAGE_FILE, found, (near, far, camera), pair)
     for note in pair.notes:
         say(note)
     if as_json:
@@ -84,4 +91,4 @@ def find_range(
             ("time", f"{seconds:.2f} s"),
         ]
         print_table(f"{near.name} and {far.name}, {pair.size}", ("", ""), rows)
-    say(f"look at {output / 'overview.png'}")
+    say(f"look at {output / (PAGE_FILE if report else 'overview.png')}")

@@ -23,6 +23,7 @@ import numpy as np
 from ..base._typing import ArrayLike, FloatArray
 from ..base.errors import InputError
 from ..base.settings import DISC_BLUR_CONSTANT
+from ..base.shown import Shown
 from ..files.disk import PathLike
 from ..optics import aperture_mm, image_distance_mm
 
@@ -47,7 +48,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Camera:
+class Camera(Shown):
     """A lens and a sensor, focused or stopped down in two ways.
 
     Describe the lens by ``focal_length_mm``, ``f_number`` and ``pixel_pitch_um``, or by ``coc_constant_px_m`` alone.

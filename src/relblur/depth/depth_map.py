@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
+from ..base.shown import Shown, figure
 from ..files.archives import check_format, read_npz
 from ..files.depth_formats import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
 from ..files.disk import PathLike, write_image, write_npz, write_tiff
@@ -24,7 +25,7 @@ SUFFIXES = (".npz", ".png", ".tif", ".tiff", ".pfm", ".npy", ".ply", ".exr")
 
 
 @dataclass(frozen=True, eq=False)
-class DepthMap:
+class DepthMap(Shown):
     """Distance at every pixel.
 
     Attributes
@@ -120,6 +121,10 @@ class DepthMap:
             write_ply(path, self.points_m(focal_length_px), image)
         else:
             raise InputError(f"path ends in {suffix or 'nothing'!r}; a DepthMap goes to {', '.join(SUFFIXES)}")
+
+    def plot(self, *, ax: Any = None, **options: Any) -> Any:
+        """Draw the map into axes of matplotlib, the current ones by default: :func:`relblur.plot.depth`."""
+        return figure("depth")(self, ax=ax, **options)
 
     def _focal_length_px(self, given: float | None) -> float:
         found = given if given is not None else self.camera.focal_length_px

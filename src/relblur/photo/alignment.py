@@ -23,6 +23,7 @@ from ..base.errors import AlignmentError
 from ..base.inputs import as_pair
 from ..base.pixels import without_gaps
 from ..base.settings import ALIGN_MODELS
+from ..base.shown import Shown
 from ..filters.blocks import block_means
 from ..filters.resampling import positions, resample, resample_nearest
 from .at_rest import at_rest
@@ -121,7 +122,7 @@ class Motion:
 
 
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class Alignment(Shown):
     """An aligned pair: what :func:`align` gives back.
 
     Attributes

@@ -8,4 +8,12 @@
 ``depth_report``  what ``relblur depth`` leaves
 ``range_report``  what ``relblur range`` leaves
 ``batch``         many pairs, a folder each
+``key_figures``   what matters most of a map, in words
+``html``          pieces of HTML: pictures as data, colour bars, tables
+``notebook``      what a notebook shows of a result
+``page``          one page that needs no other file (``page.css``, ``page.js``)
+``result_pages``  what a page says of blur, depth, range, scores
+``result_folder`` folders of results, read back for a page
+``read_out``      the numbers behind a picture, packed into a page
+``provenance``    where a result comes from
 """

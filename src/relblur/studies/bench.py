@@ -28,6 +28,7 @@ from ..blur.blur_map import signed_sigma
 from ..blur.window.stream import Stream
 from ..engines.threads import count_workers
 from ..synth import blur_with_map, ramp
+from .demo import photograph
 
 __all__ = ["Timing", "TunedBank", "bench", "interleave", "opencv_bank", "s_transform", "scene"]
 
@@ -55,10 +56,8 @@ def scene(shape: tuple[int, int], names: tuple[str, ...] = TEXTURES) -> tuple[An
 
 
 def _texture(name: str, shape: tuple[int, int]) -> FloatArray:
-    """A texture of scikit-image, mirrored on to fill a shape."""
-    import skimage.data
-
-    image: FloatArray = getattr(skimage.data, name)().astype(np.float64) / 255
+    """A photographed texture, mirrored on to fill a shape."""
+    image: FloatArray = photograph(name).astype(np.float64) / 255
     index = [np.arange(n) % (2 * m) for n, m in zip(shape, image.shape, strict=True)]
     rows, columns = (np.minimum(i, 2 * m - 1 - i) for i, m in zip(index, image.shape, strict=True))
     return image[np.ix_(rows, columns)]

@@ -22,6 +22,7 @@ from ..files.targets import refuse_to_replace
 from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
 from ..report.panels import Panel, panels_picture
 from ..report.plots import lines_picture
+from .made_photograph import made_photograph
 
 __all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
 
@@ -42,9 +43,11 @@ class DemoRow:
 
 
 def photograph(name: str = "coffee") -> AnyArray:
-    """Return one of the photographs that come with scikit-image, as stored."""
-    from skimage import data
-
+    """Return one of the photographs that come with scikit-image, as stored; a made picture without that package."""
+    try:
+        from skimage import data
+    except ImportError:
+        return made_photograph(name)
     image: AnyArray = getattr(data, name)()
     return image[:, :, :3] if image.ndim == 3 else image
 

@@ -1,0 +1,341 @@
+"""What one pixel says about its blur: the curve M(sigma), the values it crosses, and what the window around it prefers.
+
+The paper's picture of the problem. Blur the one image by sigma and look at a single pixel: its value M(sigma)
+wanders, and wherever it crosses the value R seen in the other image there is a candidate solution. Here sigma is
+signed, so that both directions lie on one axis:
+
+    sigma >= 0:  M = (G_sigma * first)(x),   R = second(x)      second is the blurrier
+    sigma <  0:  M = (G_|sigma| * second)(x), R = first(x)      first is the blurrier
+
+Their difference, R - M on the right and M - R on the left, is the signed residual of ``method="window"``: continuous
+through zero. Its mean square over the window, per unit of noise, is what that method minimises.
+
+Only the pixels that the largest kernel reaches are looked at, so the cost does not depend on the image's size:
+some milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.arguments import as_odd_size, as_positive, is_whole, times
+from ..base.errors import InputError
+from ..base.inputs import as_valid, check_form
+from ..base.pixels import clipped_pixels, unit_float, without_gaps
+from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
+from ..filters.borders import mirrored
+from ..filters.kernels import (
+    BAND_LIMITED_RADIUS,
+    Family,
+    band_limited_kernel,
+    band_limited_weights,
+    kernel_radius,
+    sampled_weights,
+)
+from .blur_map import BlurMap, Flag
+from .comparable_pair import ComparablePair
+
+__all__ = ["PixelCurve", "pixel_curve"]
+
+#: Blurs looked at on either side of zero: 0.02 px apart up to 5 px, so that roots are read to about 0.001 px.
+LEVELS = 250
+
+
+@dataclass(frozen=True, eq=False)
+class PixelCurve:
+    """The curve of a pixel; all arrays run along :attr:`sigma`.
+
+    Attributes
+    ----------
+    row, column : int
+    sigma : (N,) float64
+        Signed blur in px, ascending, with zero in the middle; positive: second is the blurrier.
+    blurred : (N,) float64
+        M(sigma): for sigma >= 0 the value of ``first`` blurred by sigma, for sigma < 0 that of ``second`` blurred by
+        ``|sigma|``; grey, on the images' scale.
+    observed : (N,) float64
+        R, what M is compared with: ``second`` for sigma >= 0, ``first`` for sigma < 0.
+    cost : (N,) float64
+        Mean square of the residual over the window, per unit of noise variance; NaN if no pixel of it is usable.
+    roots : (K,) float64
+        Signed sigmas at which M crosses R, ascending: the candidate solutions.
+    window : int
+        Side of the window behind ``cost``, px.
+    chosen, chosen_stderr : float
+        Sigma of the map at this pixel and its standard error, px; NaN without a map, or where it has no answer.
+    flags : int
+        The map's flags here; 0 without a map.
+    """
+
+    row: int
+    column: int
+    sigma: FloatArray
+    blurred: FloatArray
+    observed: FloatArray
+    cost: FloatArray
+    roots: FloatArray
+    window: int
+    chosen: float = float("nan")
+    chosen_stderr: float = float("nan")
+    flags: int = 0
+
+    @property
+    def variance_difference(self) -> FloatArray:
+        """``s = sign(sigma) sigma^2`` in px^2."""
+        return np.sign(self.sigma) * self.sigma**2
+
+    @property
+    def first_value(self) -> float:
+        """The pixel of ``first``, grey."""
+        return float(self.observed[0])
+
+    @property
+    def second_value(self) -> float:
+        """The pixel of ``second``, grey."""
+        return float(self.observed[-1])
+
+    @property
+    def chosen_root(self) -> float:
+        """The root nearest to the map's sigma, of the same direction; NaN if there is none."""
+        same = self.roots[self.roots * self.chosen >= 0]
+        return float(same[np.abs(same - self.chosen).argmin()]) if same.size else float("nan")
+
+    @property
+    def window_sigma(self) -> float:
+        """Signed blur that the window around the pixel fits best, px: where ``cost`` is least."""
+        if not np.isfinite(self.cost).all():
+            return float("nan")
+        k = int(self.cost.argmin().clip(1, self.cost.size - 2))
+        s, c = self.variance_difference[k - 1 : k + 2], self.cost[k - 1 : k + 2]
+        # The parabola in s through the least three, since cost is smooth in s and not in sigma.
+        left, right = (c[1] - c[0]) / (s[1] - s[0]), (c[2] - c[1]) / (s[2] - s[1])
+        bend = (right - left) / (s[2] - s[0])
+        best = s[1] if bend <= 0 else (s[0] + s[1] - left / bend) / 2
+        best = float(np.clip(best, s[0], s[2]))
+        return float(np.sign(best) * np.sqrt(abs(best)))
+
+    @property
+    def flag_names(self) -> tuple[str, ...]:
+        """The flags in words."""
+        return tuple(str(flag.name).lower().replace("_", " ") for flag in Flag if self.flags & flag)
+
+
+def pixel_curve(
+    first: ArrayLike | ComparablePair,
+    second: ArrayLike | None,
+    row: int,
+    column: int,
+    *,
+    blur_map: BlurMap | None = None,
+    max_sigma: float | None = None,
+    window: int | None = None,
+    valid: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> PixelCurve:
+    """Compute the curve M(sigma) of one pixel, its roots, and the cost of the window around it.
+
+    Parameters
+    ----------
+    first, second : arrays, or a ComparablePair and None
+        The pair as it was given to :func:`relblur.estimate_blur`.
+    row, column : int
+        The pixel, counted from 0.
+    blur_map : BlurMap, optional
+        What was estimated: gives ``chosen``, and the kernel, prefilter, window and largest blur that it was made with.
+    max_sigma : float, optional
+        Largest blur to look at, px; the map's, or 5.
+    window : int, optional
+        Side of the square behind ``cost``, odd; the map's, or 9.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from relblur import synth
+    >>> sharp = np.random.default_rng(0).random((64, 64))
+    >>> curve = pixel_curve(sharp, synth.blur_with_map(sharp, 1.5), 30, 30)
+    >>> bool(np.abs(curve.roots - 1.5).min() < 0.01), round(curve.window_sigma, 2)
+    (True, 1.5)
+    """
+    clipped: BoolArray | None = None
+    if isinstance(first, ComparablePair):
+        if second is not None:
+            raise InputError("a comparable pair holds both images; pass None for second")
+        pair = first
+        valid, clipped, channel_axis, _ = pair.inputs(valid, None, channel_axis, None)
+        first, second = pair.first, pair.second
+    if second is None:
+        raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives and None")
+    images = tuple(
+        check_form(image, name, channel_axis=channel_axis) for image, name in ((first, "first"), (second, "second"))
+    )
+    shape = images[0].shape[:2]
+    if images[0].shape != images[1].shape:
+        raise InputError(f"first and second differ in shape: {times(images[0].shape)} and {times(images[1].shape)}")
+    _check_place(row, column, shape)
+    if blur_map is not None and blur_map.shape != shape:
+        raise InputError(f"blur_map is {blur_map.shape}, the images {shape}; it belongs to another pair")
+    asked = _Asked.of(blur_map, max_sigma, window)
+    usable = None if valid is None else as_valid(valid, shape)
+    if clipped is not None:
+        usable = ~clipped if usable is None else usable & ~clipped
+    patch = _cut(images[0], images[1], usable, int(row), int(column), asked)
+    return _curve(patch, asked, int(row), int(column), blur_map)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """How the pixel is looked at."""
+
+    max_sigma: float
+    window: int
+    family: Family
+    prefilter: float
+
+    @classmethod
+    def of(cls, blur_map: BlurMap | None, max_sigma: float | None, window: int | None) -> _Asked:
+        made_with = {} if blur_map is None else blur_map.settings
+        if max_sigma is None:
+            grid = made_with.get("sigmas")
+            max_sigma = grid[-1] if grid else made_with.get("max_sigma", MAX_SIGMA)
+        if window is None:
+            window = int(made_with.get("window", WINDOW_WINDOW))
+        return cls(
+            as_positive(max_sigma, "max_sigma", "px"),
+            as_odd_size(window, "window"),
+            "sampled" if made_with.get("kernel") == "sampled" else "band_limited",
+            float(made_with.get("prefilter", 0.0)),
+        )
+
+    @property
+    def radius(self) -> int:
+        """Of the widest kernel, px."""
+        return max(kernel_radius(self.max_sigma), BAND_LIMITED_RADIUS)
+
+    @property
+    def prefilter_taps(self) -> FloatArray:
+        return band_limited_kernel(self.prefilter**2)
+
+
+@dataclass(frozen=True)
+class _Patch:
+    """The window and what the widest kernel sees around it, (P, P, C); the window's own pixels in (W, W)."""
+
+    first: FloatArray
+    second: FloatArray
+    usable: BoolArray
+    centre_is_finite: bool
+
+
+def _check_place(row: int, column: int, shape: tuple[int, ...]) -> None:
+    for value, name, count in ((row, "row", shape[0]), (column, "column", shape[1])):
+        if not is_whole(value) or not 0 <= value < count:
+            raise InputError(f"{name} must be a whole number from 0 to {count - 1}, got {value!r}")
+
+
+def _cut(first: AnyArray, second: AnyArray, usable: BoolArray | None, row: int, column: int, asked: _Asked) -> _Patch:
+    """Cut out what is looked at, mirrored at the image's border as the estimators do."""
+    half = asked.window // 2
+    reach = half + asked.radius + len(asked.prefilter_taps) // 2
+    around = np.arange(-reach, reach + 1)
+    places = np.ix_(mirrored(row + around, first.shape[0]), mirrored(column + around, first.shape[1]))
+    good = np.ones((around.size, around.size), dtype=bool) if usable is None else usable[places]
+    cuts, finite = [], np.ones_like(good)
+    for image in (first, second):
+        cut = np.ma.getdata(image)[places]
+        here = np.isfinite(cut).all(axis=2)
+        if np.ma.is_masked(image):
+            here &= ~np.ma.getmaskarray(image)[places].any(axis=2)
+        at_top = clipped_pixels(cut)
+        if at_top is not None:
+            good = good & ~at_top
+        finite &= here
+        whole = cut if here.all() else without_gaps(cut, here) if here.any() else np.zeros_like(cut)
+        cuts.append(_convolved(unit_float(whole), asked.prefilter_taps))
+    middle = slice(reach - half, reach + half + 1)
+    return _Patch(cuts[0], cuts[1], (good & finite)[middle, middle], bool(finite[reach, reach]))
+
+
+def _convolved(patch: FloatArray, taps: FloatArray) -> FloatArray:
+    """Filter a patch separably, where the kernel lies wholly inside."""
+    if taps.size == 1:
+        return patch
+    for axis in (0, 1):
+        patch = np.lib.stride_tricks.sliding_window_view(patch, taps.size, axis=axis) @ taps
+    return patch
+
+
+def _curve(patch: _Patch, asked: _Asked, row: int, column: int, blur_map: BlurMap | None) -> PixelCurve:
+    levels = np.linspace(0.0, asked.max_sigma, LEVELS + 1)
+    taps = _kernels(levels, asked)
+    inner = slice(asked.radius, asked.radius + asked.window)
+    first, second = patch.first[inner, inner], patch.second[inner, inner]
+    from_first, from_second = (_blurred(image, taps, asked.window) for image in (patch.first, patch.second))
+    # Negative sigma first, the larger before the smaller; zero belongs to the right half.
+    residual = np.concatenate([(from_second - first)[:0:-1], second - from_first])
+    half = asked.window // 2
+    middle = (slice(None), half, half)
+    blurred = np.concatenate([from_second[middle][:0:-1], from_first[middle]]).mean(axis=1)
+    seen = [float(image[half, half].mean()) for image in (first, second)]
+    sigma = np.concatenate([-levels[:0:-1], levels])
+    observed = np.where(sigma < 0, seen[0], seen[1])
+    misfit = residual[middle].mean(axis=1)
+    if not patch.centre_is_finite:
+        observed, misfit = np.full_like(observed, np.nan), np.full_like(misfit, np.nan)
+    gain = 1 + (taps**2).sum(axis=1) ** 2
+    cost = _cost(residual, patch.usable, np.concatenate([gain[:0:-1], gain]))
+    roots = _zeros(sigma, misfit, 1e-12 * max(map(abs, seen)))
+    return PixelCurve(row, column, sigma, blurred, observed, cost, roots, asked.window, *_map_at(blur_map, row, column))
+
+
+def _map_at(blur_map: BlurMap | None, row: int, column: int) -> tuple[float, float, int]:
+    """Return sigma, its standard error and the flags of one pixel, without those of all others."""
+    if blur_map is None:
+        return float("nan"), float("nan"), 0
+    here = (slice(row, row + 1), slice(column, column + 1))
+    one = BlurMap.of_views(
+        blur_map.variance_difference[here],
+        blur_map.variance_stderr[here],
+        blur_map.flags[here],
+        blur_map.sharper[here],
+        {},
+    )
+    return float(one.sigma[0, 0]), float(one.sigma_stderr[0, 0]), int(one.flags[0, 0])
+
+
+def _kernels(levels: FloatArray, asked: _Asked) -> FloatArray:
+    """Return the normalised taps of every level, (N, 2 radius + 1)."""
+    weights = sampled_weights if asked.family == "sampled" else band_limited_weights
+    half = weights(levels[None, :], asked.radius)[:, 0].T
+    taps = np.concatenate([half[:, :0:-1], half], axis=1)
+    return np.asarray(taps / taps.sum(axis=1, keepdims=True))
+
+
+def _blurred(patch: FloatArray, taps: FloatArray, window: int) -> FloatArray:
+    """Return the window of a patch blurred by every kernel, (N, window, window, C)."""
+    count, length = taps.shape
+    size, channels = window + length - 1, patch.shape[2]
+    rows = np.zeros((count, window, size))
+    for i in range(window):
+        rows[:, i, i : i + length] = taps
+    down = (rows.reshape(-1, size) @ patch.reshape(size, -1)).reshape(count, window, size, channels)
+    return np.asarray(np.einsum("niqc,njq->nijc", down, rows, optimize=True))
+
+
+def _cost(residual: FloatArray, usable: BoolArray, gain: FloatArray) -> FloatArray:
+    if not usable.any():
+        return np.full(len(residual), np.nan)
+    return np.asarray((residual[:, usable] ** 2).mean(axis=(1, 2)) / gain)
+
+
+def _zeros(sigma: FloatArray, misfit: FloatArray, rounding: float) -> FloatArray:
+    """Return where a curve crosses zero, by straight lines; a stretch of zeros counts once, in its middle."""
+    side = np.where(np.abs(misfit) <= rounding, 0.0, np.sign(misfit))
+    here = np.flatnonzero(side[:-1] * side[1:] < 0)
+    share = misfit[here] / (misfit[here] - misfit[here + 1])
+    found = list(sigma[here] + share * (sigma[here + 1] - sigma[here]))
+    on = np.flatnonzero(side == 0)
+    found += [float(sigma[run].mean()) for run in np.split(on, np.flatnonzero(np.diff(on) > 1) + 1) if run.size]
+    return np.sort(np.array(found, dtype=np.float64))

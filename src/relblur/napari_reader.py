@@ -1,0 +1,166 @@
+"""Results of relblur as layers of napari: drop a ``.npz``, or a folder of results, into its window.
+
+A blur map becomes an image whose limits are symmetric about zero, a depth map an image and a surface, flags become
+labels. Nothing of napari is imported: layers are tuples (data, keywords, kind), as its plugins' contract has it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .base._typing import AnyArray, FloatArray
+from .base.errors import RelblurError
+from .blur.blur_map import BlurMap, Flag
+from .depth.depth_map import DepthMap
+from .files.archives import is_npz, read_npz
+from .io import load
+from .report.colours import ColourScale, Kind, scale_for
+
+__all__ = ["get_reader"]
+
+Layer = tuple[Any, dict[str, Any], str]
+
+#: In a folder of results, the files that hold them.
+RESULT_FILES = ("blur_map.npz", "depth.npz")
+
+#: Corners of a surface: enough for any screen, few enough to turn it smoothly.
+MOST_CORNERS = 300_000
+
+
+def get_reader(path: str | Sequence[str]) -> Callable[[Any], list[Layer]] | None:
+    """Return a function that reads this path, or None if it is not a result of relblur."""
+    if not isinstance(path, str):
+        if len(path) != 1:
+            return None
+        path = path[0]
+    return read_layers if _result_files(path) else None
+
+
+def read_layers(path: str | Sequence[str]) -> list[Layer]:
+    """Read a result as layers."""
+    layers: list[Layer] = []
+    for file in _result_files(path if isinstance(path, str) else path[0]):
+        result = load(file)
+        if isinstance(result, BlurMap):
+            layers += _blur_layers(result, _name(file))
+        elif isinstance(result, DepthMap):
+            layers += _depth_layers(result, _name(file))
+    return layers
+
+
+def _result_files(path: str) -> list[Path]:
+    """Return the files at a path that hold a blur map or depth map."""
+    found = Path(os.fspath(path))
+    files = [found / name for name in RESULT_FILES] if found.is_dir() else [found]
+    return [file for file in files if _is_result(file)]
+
+
+def _is_result(file: Path) -> bool:
+    try:
+        return file.is_file() and is_npz(file) and _format(file).startswith("relblur.")
+    except (RelblurError, OSError, ValueError):
+        return False
+
+
+def _format(file: Path) -> str:
+    _, description = read_npz(file, names=())
+    return str(description.get("format"))
+
+
+def _name(file: Path) -> str:
+    return file.parent.name if file.name in RESULT_FILES else file.stem
+
+
+def _blur_layers(blur_map: BlurMap, name: str) -> list[Layer]:
+    about = {"settings": dict(blur_map.settings), "unit": "px", "sign": "positive: second is blurrier"}
+    sigma = blur_map.sigma
+    scale = scale_for(sigma, "sigma")
+    limit = max(abs(scale.low), abs(scale.high))
+    signed = ColourScale(-limit, limit, "blue_red")  # symmetric, also where all of it has one sign
+    return [
+        _image(sigma, signed, f"{name}: relative blur (px)", about),
+        _quiet_image(blur_map.sigma_stderr, "stderr", f"{name}: standard error (px)"),
+        _labels(blur_map.flags, f"{name}: flags"),
+    ]
+
+
+def _depth_layers(depth_map: DepthMap, name: str) -> list[Layer]:
+    about = {"settings": dict(depth_map.settings), "camera": depth_map.camera.as_dict(), "unit": "m"}
+    scale = scale_for(depth_map.depth_m, "depth")
+    layers = [
+        _image(depth_map.depth_m, scale, f"{name}: distance (m)", about),
+        _quiet_image(depth_map.depth_stderr_m, "stderr", f"{name}: standard error (m)"),
+        _labels(depth_map.flags, f"{name}: flags"),
+    ]
+    surface = _surface(depth_map)
+    if surface is not None:
+        keywords = {
+            "name": f"{name}: surface",
+            "colormap": _colormap(scale),
+            "contrast_limits": (scale.low, scale.high),
+            "visible": False,
+        }
+        layers.append((surface, keywords, "surface"))
+    return layers
+
+
+def _image(values: FloatArray, scale: ColourScale, name: str, about: dict[str, Any]) -> Layer:
+    keywords = {
+        "name": name,
+        "colormap": _colormap(scale),
+        "contrast_limits": (scale.low, scale.high),
+        "metadata": about,
+    }
+    return np.asarray(values, dtype=np.float32), keywords, "image"
+
+
+def _quiet_image(values: FloatArray, kind: Kind, name: str) -> Layer:
+    """Return an image that is there but not seen at first."""
+    data, keywords, layer = _image(values, scale_for(values, kind), name, {})
+    return data, {**keywords, "visible": False}, layer
+
+
+def _labels(flags: AnyArray, name: str) -> Layer:
+    present = [int(value) for value in np.unique(flags) if value]
+    words = [", ".join(str(flag.name).lower().replace("_", " ") for flag in Flag if value & flag) for value in present]
+    keywords = {"name": name, "opacity": 0.6, "visible": False, "features": {"index": present, "flags": words}}
+    return flags.astype(np.int32), keywords, "labels"
+
+
+def _colormap(scale: ColourScale) -> dict[str, Any]:
+    colours = np.concatenate([scale.colours / 255.0, np.ones((256, 1))], axis=1)
+    return {"colors": colours, "name": f"relblur {scale.name}"}
+
+
+def _surface(depth_map: DepthMap) -> tuple[FloatArray, AnyArray, FloatArray] | None:
+    """Return corners (depth, row, column), triangles and values; None if nothing is known.
+
+    Depth is in pixels at the median distance, so that the shape is true there. A camera that does not know
+    its angle of view is taken for one of about 45 degrees.
+    """
+    known = depth_map.known
+    if not known.any() or min(depth_map.shape) < 2:
+        return None
+    every = max(1, math.ceil(math.sqrt(known.size / MOST_CORNERS)))
+    depth = depth_map.depth_m[::every, ::every]
+    here = np.isfinite(depth)
+    middle = float(np.median(depth_map.depth_m[known]))
+    focal_px = depth_map.camera.focal_length_px or 1.2 * depth_map.shape[1]
+    low, high = np.percentile(depth_map.depth_m[known], (0.5, 99.5))
+    rows, columns = np.mgrid[: depth_map.shape[0] : every, : depth_map.shape[1] : every]
+    away = (depth.clip(low, high) - middle) * focal_px / middle
+    index = np.full(depth.shape, -1)
+    index[here] = np.arange(int(here.sum()))
+    a, b, c, d = index[:-1, :-1], index[:-1, 1:], index[1:, :-1], index[1:, 1:]
+    triangles = np.concatenate([np.stack(corners, axis=-1).reshape(-1, 3) for corners in ((a, c, b), (b, c, d))])
+    whole = triangles[(triangles >= 0).all(axis=1)]
+    if not len(whole):
+        return None
+    corners = np.stack([away[here], rows[here], columns[here]], axis=1)
+    return corners.astype(np.float32), whole, depth[here].astype(np.float32)

@@ -1,0 +1,69 @@
+"""Where figures are drawn: axes, and images in them with a colour bar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray
+from ..base.errors import InputError, MissingDependencyError
+from ..report.colours import NO_ANSWER, ColourScale
+
+__all__ = ["axes_in_space", "axes_or_current", "check_kind", "draw_map", "label_pixels"]
+
+
+def axes_or_current(ax: Any = None) -> Any:
+    """Return the axes given, or pyplot's current ones."""
+    if ax is None:
+        return _pyplot().gca()
+    if not hasattr(ax, "imshow"):
+        raise InputError(f"ax must be axes of matplotlib, got {type(ax).__name__}; pass ax=figure.add_subplot()")
+    return ax
+
+
+def axes_in_space(ax: Any = None) -> Any:
+    """Return the 3-D axes given, or those of a new figure."""
+    if ax is None:
+        return _pyplot().figure().add_subplot(projection="3d")
+    if not hasattr(ax, "plot_surface"):
+        raise InputError("ax must have three dimensions; pass ax=figure.add_subplot(projection='3d')")
+    return ax
+
+
+def check_kind(result: Any, *kinds: type) -> None:
+    """Refuse anything but results of these kinds."""
+    if not isinstance(result, kinds):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"a {wanted} is needed for this figure, got {type(result).__name__}")
+
+
+def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "") -> Any:
+    """Draw a map in the colours of a scale, grey where it has no answer, with a colour bar if there is a label."""
+    from matplotlib.colors import ListedColormap
+
+    colours = ListedColormap(scale.colours / 255.0, name=scale.name).with_extremes(bad=NO_ANSWER)
+    image = ax.imshow(
+        np.ma.masked_invalid(values), cmap=colours, vmin=scale.low, vmax=scale.high, interpolation="nearest"
+    )
+    label_pixels(ax)
+    if label:
+        known = values[np.isfinite(values)]
+        beyond = (bool((known < scale.low).any()), bool((known > scale.high).any()))
+        extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
+        ax.figure.colorbar(image, ax=ax, label=label, extend=extend, fraction=0.046, pad=0.03)
+    return image
+
+
+def label_pixels(ax: Any) -> None:
+    """Name the axes of an image, rows and columns counted from 0."""
+    ax.set_xlabel("column (px)")
+    ax.set_ylabel("row (px)")
+
+
+def _pyplot() -> Any:
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise MissingDependencyError("figures need matplotlib: pip install 'relblur[plot]'") from None
+    return pyplot

@@ -1,0 +1,154 @@
+"""What one pixel says: the curve M(sigma) with its candidate roots, and the cost of its window."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..blur.blur_map import signed_sigma
+from ..blur.pixel_curve import PixelCurve
+from ..blur.pixel_curve import pixel_curve as compute_curve
+from .axes import axes_or_current
+
+__all__ = ["pixel_cost", "pixel_curve"]
+
+#: Room for the legend above the curves, of their height: any place among them may be where they cross.
+LEGEND_ROOM = 0.4
+
+#: Okabe and Ito's palette, made for every kind of colour vision.
+FIRST, SECOND, CHOSEN = "#0072b2", "#d55e00", "#000000"
+
+
+def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **options: Any) -> Any:
+    """Draw M(sigma) of one pixel, the values it is compared with, its roots and the chosen sigma; return the axes.
+
+    On the right of zero ``first`` is blurred and compared with ``second`` (second is the blurrier), on the left the
+    other way round.
+
+    Parameters
+    ----------
+    curve : PixelCurve, or first, second, row, column
+        What :func:`relblur.blur.pixel_curve.pixel_curve` gave, or its arguments, such as ``blur_map=``.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from relblur import plot, synth
+    >>> sharp = np.random.default_rng(0).random((48, 48))
+    >>> axes = plot.pixel_curve(sharp, synth.blur_with_map(sharp, 1.5), 20, 20)
+    >>> axes.get_xlabel()
+    'σ (px)    ← first is blurrier   |   second is blurrier →'
+    """
+    curve = _curve(curve, pair_and_place, options)
+    here = axes_or_current(ax)
+    left, right = curve.sigma <= 0, curve.sigma >= 0
+    m_left = np.where(curve.sigma == 0, curve.second_value, curve.blurred)[left]
+    for side, values, seen, colour, names in (
+        (right, curve.blurred[right], curve.second_value, FIRST, ("first blurred: M(σ)", "second, as seen: R")),
+        (left, m_left, curve.first_value, SECOND, ("second blurred: M(σ)", "first, as seen: R")),
+    ):
+        here.plot(curve.sigma[side], values, color=colour, linewidth=1.6, label=names[0])
+        ends = curve.sigma[side][[0, -1]]
+        here.plot(ends, [seen, seen], color=colour, linestyle="--", linewidth=1.1, label=names[1])
+    _mark_roots(here, curve)
+    _mark_chosen(here, curve)
+    here.axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
+    here.set_xlabel("σ (px)    ← first is blurrier   |   second is blurrier →")
+    here.set_ylabel("value of the pixel")
+    here.set_title(_title(curve), fontsize="medium")
+    low, high = here.get_ylim()
+    here.set_ylim(low, high + LEGEND_ROOM * (high - low))
+    here.legend(fontsize="x-small", ncols=2, loc="upper center", frameon=False, columnspacing=1.0)
+    return here
+
+
+def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **options: Any) -> Any:
+    """Draw how badly each s fits the window around a pixel, its least, and the map's answer; return the axes.
+
+    Arguments as for :func:`pixel_curve`. The axis of s is that of sigma, stretched: sign(s) sqrt(abs(s)), so that
+    small and large blur can both be seen.
+    """
+    curve = _curve(curve, pair_and_place, options)
+    here = axes_or_current(ax)
+    root = np.sqrt(np.maximum(curve.cost, 0))
+    here.set_xscale("function", functions=(signed_sigma, lambda x: np.sign(x) * x**2))
+    s = curve.variance_difference
+    here.plot(s, root, color=FIRST, linewidth=1.6, label=f"{curve.window} x {curve.window} window")
+    best = curve.window_sigma
+    if np.isfinite(best):
+        low = float(np.interp(best, curve.sigma, root))
+        here.plot(
+            [np.sign(best) * best**2], [low], "v", color=FIRST, label=f"its least: s = {best * abs(best):+.3g} px²"
+        )
+    if np.isfinite(curve.chosen):
+        low, middle, high = (
+            float(np.sign(x) * x**2) for x in (curve.chosen + k * curve.chosen_stderr for k in (-1, 0, 1))
+        )
+        here.axvspan(low, high, color=CHOSEN, alpha=0.15, linewidth=0)
+        here.axvline(middle, color=CHOSEN, linewidth=1.2, label=f"the map: s = {middle:+.3g} px²")
+    top = float(np.abs(s).max())
+    here.set_xlim(-top, top)
+    ticks = np.sqrt(top) * np.array([-1, -0.6, -0.2, 0, 0.2, 0.6, 1])
+    here.set_xticks(np.sign(ticks) * ticks**2)
+    here.set_xticklabels([f"{value:.3g}" for value in np.sign(ticks) * ticks**2])
+    here.minorticks_off()
+    here.set_ylim(0, (1 + LEGEND_ROOM) * here.get_ylim()[1])
+    here.set_xlabel("s (px²), positive: second is blurrier")
+    here.set_ylabel("residual (rms) per unit of noise")
+    here.set_title(_title(curve), fontsize="medium")
+    answer = curve.chosen if np.isfinite(curve.chosen) else best
+    here.legend(fontsize="small", loc="upper right" if answer < 0 else "upper left", frameon=False)
+    return here
+
+
+def _curve(curve: Any, rest: tuple[Any, ...], options: dict[str, Any]) -> PixelCurve:
+    if isinstance(curve, PixelCurve):
+        if rest or options:
+            raise InputError("a curve that is computed already needs no further arguments; leave them out")
+        return curve
+    if len(rest) != 3:
+        raise InputError("pass a PixelCurve, or first, second, row and column")
+    second, row, column = rest
+    return compute_curve(curve, second, row, column, **options)
+
+
+def _title(curve: PixelCurve) -> str:
+    flags = f" ({', '.join(curve.flag_names)})" if curve.flags else ""
+    return f"pixel at row {curve.row}, column {curve.column}{flags}"
+
+
+def _mark_roots(ax: Any, curve: PixelCurve) -> None:
+    if curve.roots.size:
+        seen = np.where(curve.roots < 0, curve.first_value, curve.second_value)
+        ax.plot(
+            curve.roots,
+            seen,
+            "o",
+            markerfacecolor="white",
+            markeredgecolor=CHOSEN,
+            markersize=6,
+            linestyle="none",
+            label=f"candidate root{'s' if curve.roots.size > 1 else ''} ({curve.roots.size})",
+            zorder=4,
+        )
+
+
+def _mark_chosen(ax: Any, curve: PixelCurve) -> None:
+    if not np.isfinite(curve.chosen):
+        return
+    seen = curve.first_value if curve.chosen < 0 else curve.second_value
+    ax.errorbar(
+        [curve.chosen],
+        [seen],
+        xerr=[curve.chosen_stderr],
+        fmt="D",
+        color=CHOSEN,
+        markersize=4.5,
+        capsize=4,
+        label=f"chosen: {curve.chosen:+.3f} ± {curve.chosen_stderr:.2g} px",
+        zorder=5,
+    )

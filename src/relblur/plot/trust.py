@@ -1,0 +1,116 @@
+"""Error bars against the truth.
+
+*Reliability* (a calibration curve): of all pixels, how many have their true value within k standard errors, against
+how many should for a Gaussian. On the diagonal error bars mean what they say; below it they are too small.
+
+*Sparsification*: leave out the pixels with the largest standard errors first and see how the mean error of the rest
+falls, beside the best possible order (by the true error) and none at all. The nearer to the best, the better error
+bars tell good pixels from bad ones.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import ArrayLike, FloatArray
+from ..base.errors import InputError
+from ..blur.blur_map import BlurMap
+from ..depth.depth_map import DepthMap
+from .axes import axes_or_current, check_kind
+
+__all__ = ["reliability", "sparsification"]
+
+#: Shares of pixels at which curves are drawn.
+STEPS = 100
+
+
+def reliability(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None, label: str = "") -> Any:
+    """Draw how many pixels have the truth within their error bar, against how many should; return the line.
+
+    Parameters
+    ----------
+    truth : (H, W) array
+        Signed sigma in px for a blur map, metres for a depth map; NaN where it is unknown.
+    label : str
+        For a legend; by default it says what one standard error holds.
+    """
+    error, stderr, _ = _errors(result, truth, linear=True)
+    here = axes_or_current(ax)
+    nominal, observed = coverage(error, stderr)
+    at_one = float((error <= stderr).mean())
+    (line,) = here.plot(
+        nominal, observed, linewidth=1.6, label=label or f"1 standard error holds {100 * at_one:.0f} %, should 68 %"
+    )
+    here.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1, label="as a Gaussian's", zorder=0)
+    here.set_xlim(0, 1)
+    here.set_ylim(0, 1)
+    here.set_aspect("equal")
+    here.set_xlabel("share of pixels that should lie within")
+    here.set_ylabel("share of pixels that do")
+    here.legend(fontsize="small", loc="lower right")
+    return line
+
+
+def sparsification(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None, label: str = "") -> Any:
+    """Draw the mean error of what is left when the most uncertain pixels are removed; return the line.
+
+    ``truth`` and ``label`` as for :func:`reliability`.
+    """
+    error, stderr, unit = _errors(result, truth, linear=False)
+    here = axes_or_current(ax)
+    removed, by_stderr = remaining_error(error, stderr)
+    _, by_error = remaining_error(error, error)
+    (line,) = here.plot(removed, by_stderr, linewidth=1.6, label=label or "largest standard errors first")
+    here.plot(removed, by_error, color="0.35", linestyle="--", linewidth=1.1, label="best order (true error)", zorder=0)
+    here.axhline(float(error.mean()), color="0.6", linestyle=":", linewidth=1.1, label="any order", zorder=0)
+    here.set_xlim(0, 1)
+    here.set_ylim(bottom=0)
+    here.set_xlabel("share of pixels removed")
+    here.set_ylabel(f"mean error of the others ({unit})")
+    here.legend(fontsize="small")
+    return line
+
+
+def coverage(error: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return shares of pixels that should lie within an error bar of growing length, and those that do."""
+    nominal = np.linspace(0.0, 1.0, STEPS + 1)[:-1]
+    factors = np.array([NormalDist().inv_cdf((1 + share) / 2) for share in nominal])
+    # An error of zero lies within any bar, also one of length zero.
+    ratio = np.sort(np.divide(error, stderr, out=np.where(error > 0, np.inf, 0.0), where=stderr > 0))
+    observed = np.searchsorted(ratio, factors, side="right") / ratio.size
+    return nominal, np.asarray(observed, dtype=np.float64)
+
+
+def remaining_error(error: FloatArray, by: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return shares of pixels removed, the largest of ``by`` first, and the mean error of the others."""
+    ordered = error[np.argsort(by, kind="stable")]
+    mean = np.cumsum(ordered) / np.arange(1, ordered.size + 1)
+    removed = np.linspace(0.0, 1.0, STEPS + 1)[:-1]
+    left = np.maximum(np.ceil((1 - removed) * ordered.size).astype(int), 1)
+    return removed, mean[left - 1]
+
+
+def _errors(result: BlurMap | DepthMap, truth: ArrayLike, linear: bool) -> tuple[FloatArray, FloatArray, str]:
+    """Return absolute errors and standard errors of all pixels where both are known.
+
+    Error bars of blur are judged in s, where they are symmetric (``linear``), else in px.
+    """
+    check_kind(result, BlurMap, DepthMap)
+    known = np.asarray(truth, dtype=np.float64)
+    if known.shape != result.shape:
+        raise InputError(f"truth is {known.shape}, the map {result.shape}; pass the truth of the whole map")
+    if isinstance(result, DepthMap):
+        values, stderr, unit = result.depth_m, result.depth_stderr_m, "m"
+    elif linear:
+        values, stderr, unit = result.variance_difference, result.variance_stderr, "px²"
+        known = np.sign(known) * known**2
+    else:
+        values, stderr, unit = result.sigma, result.sigma_stderr, "px"
+    error = np.abs(values.astype(np.float64) - known)
+    there = np.isfinite(error) & np.isfinite(stderr)
+    if not there.any():
+        raise InputError("no pixel has both a value and a truth; check that they belong together")
+    return error[there], stderr[there].astype(np.float64), unit

@@ -1,0 +1,112 @@
+"""What napari gets of a result, without napari."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import relblur
+from relblur import BlurMap, Camera, DepthMap, Flag
+from relblur.napari_reader import get_reader
+
+CAMERA = Camera(focal_length_mm=35, f_number=2.8, pixel_pitch_um=6, focus_first_m=1, focus_second_m=2)
+
+
+@pytest.fixture
+def blur_file(tmp_path):
+    s = np.linspace(0.5, 4, 300).reshape(15, 20)
+    s[2, 3] = np.nan
+    flags = np.zeros(s.shape, np.uint8)
+    flags[2, 3] = Flag.FLAT | Flag.CLIPPED
+    BlurMap(s, 0 * s + 0.1, flags, np.ones(s.shape), {"method": "window"}).save(tmp_path / "one.npz")
+    return tmp_path / "one.npz"
+
+
+@pytest.fixture
+def depth_file(tmp_path):
+    depth = np.tile(np.linspace(1, 2, 40), (30, 1))
+    depth[4, 5] = np.nan
+    (tmp_path / "result").mkdir()
+    DepthMap(depth, 0.01 * depth, np.zeros(depth.shape), CAMERA).save(tmp_path / "result" / "depth.npz")
+    return tmp_path / "result" / "depth.npz"
+
+
+def _layers(path):
+    reader = get_reader(str(path))
+    assert reader is not None
+    return reader(str(path))
+
+
+def test_a_blur_map_is_an_image_with_symmetric_limits_and_labels(blur_file):
+    image, stderr, labels = _layers(blur_file)
+    assert [layer[2] for layer in (image, stderr, labels)] == ["image", "image", "labels"]
+    np.testing.assert_allclose(image[0], relblur.load(blur_file).sigma.astype(np.float32))
+    low, high = image[1]["contrast_limits"]
+    assert low == -high < 0
+    assert image[1]["metadata"]["settings"]["method"] == "window"
+    assert image[1]["colormap"]["colors"].shape == (256, 4)
+    assert labels[0].dtype.kind == "i"
+    assert labels[0][2, 3] == Flag.FLAT | Flag.CLIPPED
+    assert labels[1]["features"] == {"index": [6], "flags": ["clipped, flat"]}
+
+
+def test_a_folder_with_a_depth_map_is_an_image_and_a_surface(depth_file):
+    layers = _layers(depth_file.parent)
+    assert [kind for _, _, kind in layers] == ["image", "image", "labels", "surface"]
+    assert layers[0][1]["name"] == "result: distance (m)"
+    corners, triangles, values = layers[3][0]
+    assert corners.shape == (30 * 40 - 1, 3)
+    assert len(triangles) == 2 * 29 * 39 - 6  # six touch the pixel that is not known
+    assert 0 <= triangles.min() < triangles.max() == len(corners) - 1
+    middle = np.abs(values - 1.5).argmin()
+    beside = np.flatnonzero((corners[:, 1] == corners[middle, 1]) & (corners[:, 2] == corners[middle, 2] + 1))[0]
+    step_m = values[beside] - values[middle]
+    # One pixel across is depth / focal length wide: a step in depth is as long as it would be across.
+    assert corners[beside, 0] - corners[middle, 0] == pytest.approx(step_m * CAMERA.focal_length_px / 1.5, rel=0.02)
+
+
+def test_what_is_not_ours_is_left_to_others(tmp_path, blur_file):
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    (tmp_path / "text.npz").write_text("no")
+    (tmp_path / "empty").mkdir()
+    for path in ("other.npz", "text.npz", "empty", "missing.npz"):
+        assert get_reader(str(tmp_path / path)) is None
+    assert get_reader([str(blur_file)] * 2) is None
+    assert get_reader([str(blur_file)]) is not None
+
+
+def test_a_map_without_answer_has_no_surface(tmp_path):
+    nothing = np.full((5, 6), np.nan)
+    DepthMap(nothing, nothing, np.full((5, 6), 4), CAMERA).save(tmp_path / "nothing.npz")
+    assert [kind for _, _, kind in _layers(tmp_path / "nothing.npz")] == ["image", "image", "labels"]
+
+
+def test_the_reader_imports_neither_napari_nor_matplotlib(blur_file):
+    code = (
+        f"from relblur.napari_reader import get_reader; get_reader({str(blur_file)!r})({str(blur_file)!r})\n"
+        "import sys; print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"napari", "matplotlib", "npe2"} & set(done.stdout.split())
+
+
+@pytest.mark.slow
+def test_npe2_finds_the_manifest_valid_and_reads_by_it(blur_file):
+    pytest.importorskip("npe2")
+    manifest = Path(relblur.__file__).with_name("napari.yaml")
+    done = subprocess.run(
+        [sys.executable, "-m", "npe2", "validate", str(manifest)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    code = (
+        "import npe2\n"
+        f"npe2.PluginManager.instance().register(npe2.PluginManifest.from_file({str(manifest)!r}))\n"
+        f"layers = npe2.read([{str(blur_file)!r}], stack=False)\n"
+        "print(*[kind for _, _, kind in layers])"
+    )
+    read = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert read.stdout.split() == ["image", "image", "labels"], read.stderr

@@ -1,0 +1,224 @@
+"""Figures: what is drawn, in which units, and that nothing else happens."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pytest
+from matplotlib import pyplot
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+import relblur
+from relblur import BlurMap, Camera, DepthMap, Flag, plot, synth
+from relblur.blur.pixel_curve import pixel_curve
+from relblur.plot.trust import coverage, remaining_error
+from relblur.report.colours import NO_ANSWER
+
+
+@pytest.fixture(autouse=True)
+def _close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture
+def ax():
+    return Figure().add_subplot()
+
+
+def _blur_map(s, stderr=0.1, flags=0, dtype=np.float64):
+    s = np.asarray(s, dtype=dtype)
+    return BlurMap(s, np.full_like(s, stderr), np.full(s.shape, flags, np.uint8), np.sign(np.nan_to_num(s)))
+
+
+@pytest.fixture
+def signed():
+    s = np.linspace(-1, 9, 600).reshape(20, 30)
+    s[3, 4] = np.nan
+    return _blur_map(s)
+
+
+@pytest.fixture
+def depth_map():
+    depth = np.linspace(1, 2, 600).reshape(20, 30)
+    camera = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2)
+    return DepthMap(depth, 0 * depth + 0.01, np.full(depth.shape, Flag.FILLED), camera)
+
+
+def test_a_signed_map_has_white_zero_at_the_centre_and_says_its_unit(signed, ax):
+    image = signed.plot(ax=ax)
+    low, high = image.get_clim()
+    assert low == -high < 0
+    assert image.cmap(image.norm(0.0))[:3] == pytest.approx((0.97, 0.97, 0.97), abs=0.02)
+    red, _, blue, _ = image.cmap(image.norm(high))
+    assert red > blue  # second is blurrier
+    assert image.colorbar.ax.get_ylabel().startswith("relative blur σ (px)")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("column (px)", "row (px)")
+    np.testing.assert_array_equal(np.ma.getdata(image.get_array())[0], signed.sigma[0])
+
+
+def test_no_answer_is_grey(signed, ax):
+    image = plot.blur(signed, ax=ax)
+    assert image.get_array().mask[3, 4]
+    assert image.get_array().mask.sum() == 1
+    assert image.cmap.get_bad()[:3] == pytest.approx(to_rgb(NO_ANSWER))
+
+
+def test_a_limit_and_the_other_quantity(signed, ax):
+    image = plot.blur(signed, ax=ax, quantity="variance_difference", limit=4, colour_bar=False)
+    assert image.get_clim() == (-4, 4)
+    assert image.colorbar is None
+    assert image.get_array()[0, 0] == -1.0
+
+
+def test_depth_stderr_and_flags(depth_map, signed, ax):
+    assert depth_map.plot(ax=ax).colorbar.ax.get_ylabel() == "distance (m)"
+    assert plot.depth(depth_map, ax=Figure().add_subplot(), limit=5).get_clim()[1] == 5
+    assert plot.stderr(depth_map, ax=Figure().add_subplot()).colorbar.ax.get_ylabel() == "standard error (m)"
+    assert plot.stderr(signed, ax=Figure().add_subplot()).colorbar.ax.get_ylabel() == "standard error (px)"
+    other = Figure().add_subplot()
+    plot.flags(depth_map, ax=other)
+    assert [text.get_text() for text in other.get_legend().get_texts()] == ["filled 100.0%"]
+
+
+def test_without_axes_the_current_ones_are_taken_and_nothing_is_shown(signed, monkeypatch):
+    monkeypatch.setattr(pyplot, "show", lambda *_a, **_k: pytest.fail("shown"))
+    figure, axes = pyplot.subplots()
+    image = plot.blur(signed)
+    assert image.axes is axes
+    assert pyplot.get_fignums() == [figure.number]
+
+
+def test_with_axes_pyplot_is_left_alone(signed, depth_map, ax):
+    plot.blur(signed, ax=ax)
+    plot.profile(depth_map, (0, 0), (19, 29), ax=Figure().add_subplot())
+    plot.surface(signed, ax=Figure().add_subplot(projection="3d"))
+    assert pyplot.get_fignums() == []
+
+
+def test_a_profile_reads_the_pixels_of_its_line(signed, ax):
+    line = plot.profile(signed, (3, 0), (3, 29), ax=ax, truth=signed.sigma)
+    np.testing.assert_array_equal(line.get_ydata(), signed.sigma[3])
+    np.testing.assert_allclose(line.get_xdata(), np.arange(30))
+    band = ax.collections[0].get_paths()
+    assert len(band) == 2  # it ends where there is no answer, and begins again
+    assert ax.get_ylabel() == "relative blur σ (px)"
+    slanted = plot.profile(signed, (0, 0), (19, 29), ax=ax)
+    assert slanted.get_xdata()[-1] == pytest.approx(np.hypot(19, 29))
+    assert slanted.get_ydata()[-1] == signed.sigma[19, 29]
+    assert len(plot.profile(signed, (2, 2), (2, 2), ax=ax).get_xdata()) == 2
+
+
+def test_the_curve_of_a_pixel_shows_roots_choice_and_error_bar(texture, ax):
+    first, second = synth.pair(texture, np.full(texture.shape, -1.3))
+    blur = relblur.estimate_blur(first, second, method="window")
+    curve = pixel_curve(first, second, 40, 50, blur_map=blur)
+    assert plot.pixel_curve(curve, ax=ax) is ax
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert f"chosen: {curve.chosen:+.3f} ± {curve.chosen_stderr:.2g} px" in labels
+    roots = next(line for line in ax.lines if line.get_label().startswith("candidate root"))
+    np.testing.assert_array_equal(roots.get_xdata(), curve.roots)
+    assert set(roots.get_ydata()[curve.roots < 0]) == {first[40, 50]}  # what second blurred is compared with
+    bar = ax.containers[0]
+    assert bar.lines[0].get_ydata()[0] == first[40, 50]
+    left = next(line for line in ax.lines if line.get_label().startswith("second blurred"))
+    assert (left.get_xdata() <= 0).all()
+    assert left.get_ydata()[-1] == second[40, 50]
+    direct = Figure().add_subplot()
+    plot.pixel_curve(first, second, 40, 50, blur_map=blur, ax=direct)
+    assert [text.get_text() for text in direct.get_legend().get_texts()] == labels
+
+
+def test_the_cost_has_its_least_where_the_window_says(texture, ax):
+    first, second = synth.pair(texture, np.full(texture.shape, 1.3))
+    curve = pixel_curve(first, second, 40, 50)
+    assert plot.pixel_cost(curve, ax=ax) is ax
+    least = next(line for line in ax.lines if line.get_label().startswith("its least"))
+    assert least.get_xdata()[0] == pytest.approx(1.69, abs=0.02)
+    assert least.get_ydata()[0] == pytest.approx(np.sqrt(curve.cost.min()), abs=1e-4)
+
+
+def test_honest_error_bars_lie_on_the_diagonal(ax):
+    rng = np.random.default_rng(0)
+    truth = np.full((200, 200), 2.0)
+    stderr = rng.uniform(0.05, 0.4, truth.shape)
+    s = truth**2 + stderr * rng.normal(size=truth.shape)
+    honest = BlurMap(s, stderr, 0 * s, np.sign(s))
+    line = plot.reliability(honest, truth, ax=ax)
+    np.testing.assert_allclose(line.get_ydata(), line.get_xdata(), atol=0.02)
+    small = plot.reliability(BlurMap(s, stderr / 2, 0 * s, np.sign(s)), truth, ax=ax)
+    assert (small.get_ydata()[20:80] < small.get_xdata()[20:80] - 0.05).all()
+    assert "holds 38 %, should 68 %" in small.get_label()
+    kept = plot.sparsification(honest, truth, ax=Figure().add_subplot())
+    assert kept.get_ydata()[0] == pytest.approx(np.abs(honest.sigma - truth).mean())
+    assert kept.get_ydata()[90] < 0.4 * kept.get_ydata()[0]
+
+
+def test_curves_of_trust_by_hand():
+    error, stderr = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 1.0, 1.0, 1.0])
+    nominal, observed = coverage(error, stderr)
+    assert observed[0] == 0.25  # the exact one
+    assert observed[np.searchsorted(nominal, 0.69)] == 0.5
+    removed, left = remaining_error(error, error)
+    assert left[0] == 1.5
+    assert left[removed == 0.5] == 0.5
+
+
+@pytest.mark.parametrize("shape", [(2, 300), (300, 2), (1, 1), (250, 260)])
+def test_any_shape_has_a_figure(shape):
+    blur = _blur_map(np.random.default_rng(0).normal(size=shape), dtype=np.float32)
+    figure = Figure()
+    plot.blur(blur, ax=figure.add_subplot(1, 2, 1))
+    if min(shape) > 1:
+        plot.surface(blur, ax=figure.add_subplot(1, 2, 2, projection="3d"), image=np.zeros(shape))
+    figure.canvas.draw()
+
+
+def test_a_map_without_any_answer_is_grey(ax):
+    nothing = _blur_map(np.full((5, 6), np.nan))
+    for draw in (plot.blur, plot.stderr, plot.flags):
+        draw(nothing, ax=Figure().add_subplot())
+    plot.profile(nothing, (0, 0), (4, 5), ax=ax)
+    plot.surface(nothing, ax=Figure().add_subplot(projection="3d"))
+    ax.figure.canvas.draw()
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda blur, ax: plot.depth(blur, ax=ax), "a DepthMap is needed for this figure, got BlurMap"),
+        (lambda blur, ax: plot.blur(blur.sigma, ax=ax), "a BlurMap is needed for this figure, got ndarray"),
+        (lambda blur, ax: plot.blur(blur, ax=3), "ax must be axes of matplotlib, got int"),
+        (lambda blur, ax: plot.blur(blur, ax=ax, quantity="s"), "quantity must be one of"),
+        (lambda blur, ax: plot.blur(blur, ax=ax, limit=-1), "limit must be finite and > 0"),
+        (lambda blur, ax: plot.surface(blur, ax=ax), "three dimensions"),
+        (lambda blur, ax: plot.profile(blur, (0, 0), (0, 30), ax=ax), "stop = .* lies outside the map"),
+        (lambda blur, ax: plot.profile(blur, 3, (0, 3), ax=ax), r"start must be \(row, column\)"),
+        (lambda blur, ax: plot.reliability(blur, np.zeros((2, 2)), ax=ax), "pass the truth of the whole map"),
+        (lambda blur, ax: plot.sparsification(blur, np.full((20, 30), np.nan), ax=ax), "no pixel has both"),
+        (lambda blur, ax: plot.pixel_curve(blur, ax=ax), "pass a PixelCurve, or first, second, row and column"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(signed, ax, draw, message):
+    with pytest.raises(relblur.InputError, match=message):
+        draw(signed, ax)
+
+
+def test_without_matplotlib_one_line_names_the_extra():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "import numpy as np, relblur\n"
+        "from relblur.errors import MissingDependencyError\n"
+        "s = np.ones((3, 3))\n"
+        "try: relblur.BlurMap(s, s, s, s).plot()\n"
+        "except MissingDependencyError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "figures need matplotlib: pip install 'relblur[plot]'"
