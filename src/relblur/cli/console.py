@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -28,6 +28,7 @@ from ..base.errors import FileError, InputError, MissingDependencyError, OutputE
 
 __all__ = [
     "UsageError",
+    "flags_in_words",
     "load_in_background",
     "one_line_errors",
     "print_json",
@@ -36,6 +37,7 @@ __all__ = [
     "progress_bar",
     "run_program",
     "say",
+    "shares_in_words",
 ]
 
 EXIT_USAGE, EXIT_DATA, EXIT_MISSING, EXIT_BUG = 2, 3, 4, 1
@@ -74,6 +76,19 @@ def print_lines(*lines: object) -> None:
     """Print results as they are, a line each."""
     with _printing():
         print(*lines, sep="\n")
+
+
+def flags_in_words(shares: Mapping[str, float]) -> str:
+    """Write what share of the pixels has which flag, so that the shares add up."""
+    told = zip(shares, shares_in_words(list(shares.values())), strict=True)
+    return ", ".join(f"{name} {share}" for name, share in told)
+
+
+def shares_in_words(shares: Sequence[float]) -> list[str]:
+    """Write shares of one whole as percentages that add up."""
+    from ..report.colours import percentages
+
+    return percentages(shares)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

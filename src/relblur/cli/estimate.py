@@ -13,12 +13,14 @@ from ..base.settings import MAX_SIGMA, PAPER_SIGMA_STEP
 from .console import (
     EXIT_DATA,
     UsageError,
+    flags_in_words,
     load_in_background,
     one_line_errors,
     print_json,
     print_table,
     progress_bar,
     say,
+    shares_in_words,
 )
 from .options import (
     AlignOption,
@@ -214,9 +216,10 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("resolution", _resolution(summary["settings"])),
         ("pixels answered", f"{summary['answered_fraction']:.1%}"),
-        ("first sharper", f"{summary['first_sharper_fraction']:.1%}"),
-        ("second sharper", f"{summary['second_sharper_fraction']:.1%}"),
     ]
+    sides = ("first", "second", "neither")
+    shares = shares_in_words([summary[f"{side}_sharper_fraction"] for side in sides])
+    rows += [(f"{side} sharper", share) for side, share in zip(sides, shares, strict=True)]
     percentiles = summary["sigma_px_percentiles"]
     if percentiles is not None:
         rows.append(
@@ -228,7 +231,6 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("median standard error", f"{summary['median_stderr_px']:.3f} px"))
     if summary["remade_mean_absolute_error"] is not None:
         rows.append(("re-made image, mean error", f"{summary['remade_mean_absolute_error']:.5f}"))
-    flagged = {name: share for name, share in summary["flagged_fraction"].items() if share > 0}
-    rows.append(("flagged", ", ".join(f"{name} {share:.1%}" for name, share in flagged.items()) or "none"))
+    rows.append(("flags, each pixel once", flags_in_words(summary["flag_shares"])))
     rows.append(("time", f"{summary['seconds']:.2f} s ({summary['settings']['engine']} engine)"))
     return rows

@@ -46,7 +46,7 @@ def lines_picture(
         target.write(stream.getvalue())
 
 
-def view_of_points(image: AnyArray, width: int, height: int, dpi: int) -> UInt8Array:
+def view_of_points(image: AnyArray, width: int, height: int, dpi: float) -> UInt8Array:
     """Draw an (H, W, 6) array of positions x, y, z and colours as a cloud seen from above right of the camera."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -80,7 +80,7 @@ def _draw_points(axis: Any, image: AnyArray) -> None:
     axis.yaxis.get_major_locator().set_params(nbins=4)
 
 
-def _figure(width: float, height: float, dpi: int) -> Any:
+def _figure(width: float, height: float, dpi: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=dpi)
