@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...blur.refined.averages import box_any
 from ...blur.refined.descent import Descent, descend
 from ...blur.refined.engine import open_loops
+from ...blur.refined.likelihood.coherence import SharedTexture
 from ...blur.refined.likelihood.likelihood import Likelihood
 from ...blur.refined.likelihood.noise import (
     GivenNoise,
@@ -29,7 +30,7 @@ from ...filters.level_axis import LevelAxis
 from ..camera import Camera
 from .candidates import DepthAxis, NoisePower, depth_axis, noise_power, residual_volume
 from .edges import settle_edges
-from .task import MatchTask
+from .task import MatchTask, TaskNoise
 
 Array = NDArray[np.float32]
 
@@ -83,7 +84,9 @@ class _Circles:
         return np.asarray(weight, np.float32)
 
 
-def _noise_of(noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack) -> ResidualNoise:
+def _noise_of(
+    noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack, known: TaskNoise
+) -> ResidualNoise:
     """Return the noise of the residuals: both images' enters, filtered."""
     covariance = power.covariance(noise.sensor)
     tables = noise_tables(
@@ -92,7 +95,9 @@ def _noise_of(noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], s
         passed=np.diagonal(covariance),
         axis=stack.axis,
     )
-    return residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:])
+    varying = None if known.relative_variance is None else np.asarray(known.relative_variance, np.float32)
+    found = residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:], varying)
+    return replace(found, repeats=known.repeats)
 
 
 def match(
@@ -119,13 +124,15 @@ def match(
         best = loops.best_fit(stack, 1 / ratio)
         residual = 2 * float(np.median(best)) / reference
         model = estimate_noise(
-            pair.first, pair.second, pair.usable, residual, GivenNoise(task.noise).on_scale(pair.unit)
+            pair.first, pair.second, pair.usable, residual, GivenNoise(task.noise.deviations).on_scale(pair.unit)
         )
         trust = np.minimum(dithered_share(pair.first), dithered_share(pair.second))
         bounds = (stack.lowest, stack.highest)
-        likelihood = Likelihood(
-            stack, _noise_of(model, power, ratio, stack), best, bounds, trust, circles.weight, loops
-        )
+        noise = _noise_of(model, power, ratio, stack, task.noise)
+        # Only texture that both images show is evidence. Its bands go by relative variance: the axis of a focus pair.
+        told_apart = model.is_arithmetic or axis.is_sigma
+        shared = None if told_apart else SharedTexture(*images, loops.team)
+        likelihood = Likelihood(stack, noise, best, bounds, trust, circles.weight, loops, shared)
         found = descend(likelihood, _coordinate(axis), lambda share: progress(0.3 + 0.7 * share))
     u, u_stderr = axis.u(found.s).astype(np.float32), found.s_stderr / np.float32(abs(axis.gain))
     reach = 2 * circles.radius(found.s).max() + 1
