@@ -176,12 +176,12 @@ def _mend_streams() -> None:
 
 
 @contextmanager
-def progress_bar(text: str) -> Iterator[Report]:
-    """Give a function to report progress to; a bar is drawn only on a terminal."""
+def progress_bar(text: str, shown: bool = True) -> Iterator[Report]:
+    """Give a function to report progress to; a bar is drawn only on a terminal, and one at a time."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not (shown and console.is_terminal):
         yield lambda _share: None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

@@ -11,7 +11,6 @@ import typer
 
 from ..base.settings import MAX_SIGMA, PAPER_SIGMA_STEP
 from .console import (
-    EXIT_DATA,
     UsageError,
     flags_in_words,
     load_in_background,
@@ -22,6 +21,7 @@ from .console import (
     say,
     shares_in_words,
 )
+from .many import do_many
 from .options import (
     AlignOption,
     AsStoredOption,
@@ -30,6 +30,7 @@ from .options import (
     First,
     Force,
     GammaOption,
+    JobsOption,
     Json,
     LinearOption,
     MethodOption,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from ..base._typing import FloatArray
     from ..blur.blur_map import BlurMap
     from ..blur.comparable_pair import ComparablePair
+    from ..report.contact_sheet import SheetEntry
 
 __all__ = ["estimate"]
 
@@ -75,6 +77,7 @@ def estimate(
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
     ] = None,
+    jobs: JobsOption = 1,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -87,12 +90,14 @@ def estimate(
 
     FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted
     patterns with a star, 'dir/*_near.png' 'dir/*_far.png'. Each pair then gets a folder of
-    its own in the output; pairs that are done are not done again.
+    its own in the output; pairs that are done are not done again. summary.csv has a row for
+    each, contact_sheet.png a picture.
     """
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..report.batch import is_batch
     from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+    from ..report.contact_sheet import write_thumbnails
 
     preparing = {
         "align": align,
@@ -116,7 +121,26 @@ def estimate(
     if is_batch(first, second):
         if save_steps is not None:
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
-        _estimate_many(first, second, output, asked, force, as_json)
+
+        def work(one: Path, two: Path, folder: Path) -> None:
+            pair, blur_map, _ = _measure(one, two, asked, watched=jobs == 1)
+            write_report(folder, pair, blur_map)
+            write_thumbnails(folder, pair)
+            for note in pair.notes:
+                say(note if jobs == 1 else f"{one.name}: {note}")
+
+        heading = f"relative blur, method {method}: positive where the second is blurrier"
+        made_with = {**asked.preparing, **asked.estimating}
+        do_many(
+            (first, second),
+            output,
+            made_with,
+            work,
+            sheet=(_sheet_entry, "sigma", heading),
+            jobs=jobs,
+            force=force,
+            as_json=as_json,
+        )
         return
     wanted = [output / name for name in REPORT_FILES]
     refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
@@ -160,7 +184,7 @@ def _sigmas(max_sigma: float) -> list[float] | None:
 
 
 def _measure(
-    first: Path, second: Path, asked: _Asked, stages: dict[str, FloatArray] | None = None
+    first: Path, second: Path, asked: _Asked, stages: dict[str, FloatArray] | None = None, *, watched: bool = True
 ) -> tuple[ComparablePair, BlurMap, float]:
     """Return the pair as it was compared, the map, and the seconds it took; stages in between go to ``stages``."""
     from ..blur.estimate import estimate_blur
@@ -171,40 +195,18 @@ def _measure(
     # For later: what estimates, writes and tells.
     load_in_background("relblur.blur.refined", "PIL.ImageDraw", "PIL.ImageFont", "tifffile", "rich.table")
     pair = prepare_pair(first, second, **asked.preparing)
-    with progress_bar(f"estimating, {pair.size}") as report:
+    with progress_bar(f"estimating, {pair.size}", watched) as report:
         blur_map = estimate_blur(pair, progress=report, steps=stages, **asked.estimating)
     refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
     return pair, blur_map, time.perf_counter() - start
 
 
-def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force: bool, as_json: bool) -> None:
-    """Estimate all pairs of two folders or patterns; exit code 3 if some failed."""
-    from ..report.batch import Outcome, find_jobs, run_batch
-    from ..report.blur_report import write_report
+def _sheet_entry(name: str, folder: Path) -> SheetEntry:
+    from ..blur.blur_map import read_blur_map
+    from ..report.contact_sheet import SheetEntry, read_thumbnail, thinned
 
-    jobs = find_jobs(first, second)
-
-    def tell(behind: int, outcome: Outcome) -> None:
-        say(f"{behind}/{len(jobs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
-
-    def work(one: Path, two: Path, folder: Path) -> None:
-        pair, blur_map, _ = _measure(one, two, asked)
-        write_report(folder, pair, blur_map)
-        for note in pair.notes:
-            say(note)
-
-    outcomes = run_batch(jobs, output, {**asked.preparing, **asked.estimating}, work, force=force, tell=tell)
-    failed = [each for each in outcomes if each.state == "failed"]
-    counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
-    if as_json:
-        print_json({**counts, "failures": {each.name: each.error for each in failed}})
-    else:
-        rows = [(state, str(count)) for state, count in counts.items()]
-        print_table(f"{len(outcomes)} pairs, results in {output}", ("", "pairs"), rows)
-        if failed:
-            print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
-    if failed:
-        raise typer.Exit(EXIT_DATA)
+    blur_map = read_blur_map(folder / "blur_map.npz")
+    return SheetEntry(name, read_thumbnail(folder), "relative blur (px)", thinned(blur_map.sigma))
 
 
 def _resolution(settings: dict[str, Any]) -> str:

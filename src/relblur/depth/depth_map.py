@@ -119,7 +119,7 @@ class DepthMap:
         elif suffix == ".exr":
             write_exr(path, {"Z": depth, "stderr.Z": self.depth_stderr_m.astype(np.float32)})
         elif suffix == ".ply":
-            scalars = {"depth_stderr_m": self.depth_stderr_m, "flags": self.flags}
+            scalars: dict[str, Any] = {"depth_stderr_m": self.depth_stderr_m, "flags": self.flags}
             write_ply(path, self.points_m(focal_length_px), image, scalars)
         else:
             raise InputError(f"path ends in {suffix or 'nothing'!r}; a DepthMap goes to {', '.join(SUFFIXES)}")

@@ -29,7 +29,7 @@ from .psf import PsfLike, as_psf
 from .relation import Relation, depth_from_inverse, depth_on_side
 from .working_range import inverse_range
 
-__all__ = ["estimate_depth"]
+__all__ = ["check_depth_range", "estimate_depth"]
 
 SIDES = ("behind", "front")
 
@@ -157,7 +157,8 @@ def estimate_depth(
     if depth_range_m is not None:  # the nearest that may be: as the matching has it
         depth = np.where(found.known, depth.clip(1 / high, 1 / low if low > 0 else None), depth)
         mark(flags, outside, Flag.AT_LIMIT)
-    settings = {**blur_map.settings, "psf": "gaussian", "side": side, **remembered}
+    looked_at = [1 / high, 1 / low if low > 0 else "inf"]
+    settings = {**blur_map.settings, "psf": "gaussian", "side": side, "depth_range_m": looked_at, **remembered}
     return DepthMap(depth, stderr, flags, camera, settings)
 
 
@@ -216,6 +217,11 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
         "depth_range_m": [1 / high, 1 / low if low > 0 else "inf"],
     }
     return DepthMap(depth, stderr, flags, task.camera, settings)
+
+
+def check_depth_range(depth_range_m: tuple[float, float], camera: Camera, side: str) -> None:
+    """Refuse a range in which there is nothing to look at: before the work."""
+    _inverse_range(depth_range_m, camera, side, shorter_px=1_000_000)
 
 
 def _inverse_range(

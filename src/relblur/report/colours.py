@@ -92,7 +92,7 @@ class ColourScale:
         if not self.logarithmic or self.high < 3 * self.low:
             return tick_labels(self.low, self.high, most)
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        for digits in ((1, 2, 5), (1, 3), (1,)):
+        for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
             values = [digit * 10.0**decade for decade in decades for digit in digits]
             values = [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
             if len(values) <= most:
