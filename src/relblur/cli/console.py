@@ -34,6 +34,7 @@ __all__ = [
     "print_json",
     "print_lines",
     "print_table",
+    "program_name",
     "progress_bar",
     "run_program",
     "say",
@@ -140,6 +141,16 @@ def _reason(error: OSError | ValueError) -> str:
 def _visible(text: str) -> str:
     """Write out characters that would steer a terminal or that no encoding has; names may hold any."""
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+
+
+def program_name() -> str:
+    """Return what to type for this program here: its name if the shell finds it, else where it is."""
+    import shutil
+
+    called = sys.argv[0] if sys.argv else "relblur"
+    if os.path.basename(called) != "relblur" or shutil.which("relblur"):
+        return "relblur"
+    return os.path.abspath(called)
 
 
 def run_program(program: Callable[[], object]) -> None:
