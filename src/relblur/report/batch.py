@@ -117,7 +117,7 @@ def run_batch(
         raise FileError(f"cannot make the folder {output}: {error.strerror}; choose another") from None
     found: dict[str, Outcome] = {}
     with entered(output, wait_s=0.0):
-        _check_report(output)
+        ours = _check_report(output)
 
         def do(job: Job) -> Outcome:
             return _do(job, output, options, work, force)
@@ -133,7 +133,7 @@ def run_batch(
             if draw is not None and there:
                 draw(new / SHEET_FILE, there)
             report = [{"name": each.name, "state": each.state, "error": each.error} for each in outcomes]
-            files = sorted(path.name for path in new.iterdir())
+            files = sorted({*ours, *(path.name for path in new.iterdir())})  # an older sheet stays ours
             content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": report}
             (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
             move_files_in(new, force=True)
@@ -215,19 +215,21 @@ def _do(
     return outcome("done")
 
 
-def _check_report(output: Path) -> None:
-    """Refuse to replace files that only have the names of ours."""
+def _check_report(output: Path) -> list[str]:
+    """Return which of the reports an earlier run left; refuse to replace files that only have their names."""
     path = output / BATCH_FILE
     ours: list[str] = []
     if os.path.lexists(path):
         try:
             content = json.loads(path.read_bytes())
-            ours = [BATCH_FILE, *content.get("files", ())] if content["made_by"] == "relblur" else []
+            ours = [BATCH_FILE, *map(str, content.get("files", ()))] if content["made_by"] == "relblur" else []
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             ours = []
-    for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE):
-        if os.path.lexists(output / name) and name not in ours:
+    there = [name for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE) if os.path.lexists(output / name)]
+    for name in there:
+        if name not in ours:
             raise OutputExistsError(f"{output / name} is in the way and not from relblur; choose another output folder")
+    return there
 
 
 def _check_name(name: str) -> None:
