@@ -29,9 +29,9 @@ __all__ = ["doubts_about_depth", "doubts_about_files", "doubts_about_images"]
 _NEAR = re.compile(r"(?<![a-z])(near|close|front|foreground|fg)(?![a-z])")
 _FAR = re.compile(r"(?<![a-z])(far|back|distant|background|bg)(?![a-z])")
 
-#: Share of the pixels with texture that may lie beyond infinity before the order is doubted: noise puts half of a
-#: distant view there, but that is seldom this much of a picture.
-_MOST_BEYOND = 0.25
+#: Share of the pixels that may lie beyond infinity before the order is doubted: noise puts half of a distant view
+#: there, but that is seldom this much of a picture.
+_MOST_BEYOND = 0.3
 #: At the end of the range and farther than this, m: as good as infinity for any lens that measures distance by blur.
 _ENDLESS_M = 1000.0
 #: Share of the pixels that must contradict the apertures, of those that say something.
@@ -78,7 +78,8 @@ def doubts_about_images(pair: ComparablePair, camera: Camera) -> list[str]:
 
 def doubts_about_depth(found: DepthMap) -> list[str]:
     """Return in words if much of a map would lie where nothing can be."""
-    telling = ~has_flag(found.flags, Flag.FILLED | Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
+    # Pixels at the end of the range count as filled too: nothing there tells one distance from the next.
+    telling = ~has_flag(found.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
     with np.errstate(invalid="ignore"):
         endless = has_flag(found.flags, Flag.AT_LIMIT) & (found.depth_m > _ENDLESS_M)
     impossible = has_flag(found.flags, Flag.OUT_OF_RANGE) | endless
@@ -92,7 +93,7 @@ def doubts_about_depth(found: DepthMap) -> list[str]:
         else "FIRST and SECOND in the order of the camera file's two f-numbers"
     )
     return [
-        f"{share:.0%} of the pixels with texture have blur that this camera makes at no distance, as if they lay "
+        f"{share:.0%} of the pixels have blur that this camera makes at no distance, as if they lay "
         f"beyond infinity: are the two files swapped? ({planes})"
     ]
 
