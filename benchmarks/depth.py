@@ -8,8 +8,8 @@ than 8 px from depth edges; every method may use that the scene lies within 0.9 
 whose error is below one `depth_stderr_m`. The rivals' rows are earlier measurements of their
 programs on the same files.
 
-Hard scenes (noise, plain walls, sky, gloss; JPEG and float TIFF), through `prepare_pair` as by `relblur depth`: share of the
-pixels without a flag, mean and median |1/z error| of those in 1/m, and the share of them within one and three
+Hard scenes (noise, plain walls, sky, gloss; JPEG and float TIFF), through `prepare_pair` as by `relblur depth`: share
+of the pixels without a flag, mean and median |1/z error| of those in 1/m, and the share of them within one and three
 standard errors.
 
 Real aperture pairs (f/2.8 and f/8, one focus, depth camera as truth): kappa from the rendered plane, focus distance and
