@@ -141,7 +141,7 @@ def write_steps(
         Panel(titles[1], to_look_at(pair.second, pair.is_light)),
     ]
     panels_picture(folder / "1_pair.png", both, columns=2, heading=heading)
-    _write_local_steps(folder, as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis), steps)
+    _write_local_steps(folder, as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis), steps, heading)
     panels_picture(
         folder / "6_result.png",
         [
@@ -165,7 +165,7 @@ def write_steps(
     )
 
 
-def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray] | None) -> None:
+def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray] | None, heading: str) -> None:
     """Write sharpness, the filter bank, the paper's roots, and what the estimator made on its way."""
     first, second = grey(pair.first), grey(pair.second)
     noise = max(rounding_noise(pair.first), rounding_noise(pair.second))
@@ -179,6 +179,7 @@ def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray]
             Panel("3x3 standard deviation, second", sharp_second, "grey", limit),
             Panel("which is the sharper", decided, "side"),
         ],
+        heading=heading,
     )
     levels = [0.5, 1.0, 1.5, 2.0, 3.0, 5.0]
     levels = [level for level in levels if level <= min(first.shape) / 2]
@@ -186,17 +187,19 @@ def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray]
     panels_picture(
         folder / "3_bank.png",
         [Panel(f"first blurred by {level:g} px", image) for level, image in zip(levels, bank, strict=True)],
+        heading=heading,
     )
     grid = np.array([sigma for sigma in paper_sigmas() if sigma <= min(first.shape) / 2])
     window = min(PAPER_WINDOW, min(first.shape) - 1 + min(first.shape) % 2)
     engine = choose_engine()
-    panels_picture(folder / "4_candidates.png", _candidates((first, second), decided, grid, window, noise), columns=2)
+    candidates = _candidates((first, second), decided, grid, window, noise)
+    panels_picture(folder / "4_candidates.png", candidates, columns=2, heading=heading)
     if steps:
-        panels_picture(folder / "5_inside.png", _inside(steps), columns=2)
+        panels_picture(folder / "5_inside.png", _inside(steps), columns=2, heading=heading)
     else:
         fit = estimate_in_windows((pair.first, pair.second), signed_nodes(float(grid[-1])), window, noise, engine)
         local = Panel(f"{window}x{window} window, signed (px)", signed_sigma(fit.s), "sigma")
-        panels_picture(folder / "5_inside.png", [local])
+        panels_picture(folder / "5_inside.png", [local], heading=heading)
 
 
 def _candidates(

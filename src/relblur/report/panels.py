@@ -34,7 +34,7 @@ MOST_PX = 840
 
 #: Inches: a picture's width, the room beside it for a colour bar or a list of flags, above it for a title, around all.
 PANEL_WIDTH = 3.9
-BAR_ROOM, LIST_ROOM, NO_ROOM = 0.86, 1.06, 0.16
+BAR_ROOM, LIST_ROOM, NO_ROOM = 0.96, 1.06, 0.16
 TITLE_ROOM = 0.34
 MARGIN = 0.12
 
