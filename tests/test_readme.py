@@ -72,7 +72,7 @@ def test_every_extra_that_is_named_exists_and_all_has_each_of_them():
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_the_lines_run_as_written_in_their_order(tmp_path, monkeypatch):
     """The same folder and the same names for all of them, as for a reader who types them one by one."""
     monkeypatch.chdir(tmp_path)

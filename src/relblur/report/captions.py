@@ -13,7 +13,6 @@ __all__ = ["caption", "photo_titles"]
 _TOLD = {
     "window": "window {} px",
     "prefilter": "prefilter {:g} px",
-    "noise_told": "noise {:.2g}",
     "engine": "engine {}",
 }
 
