@@ -31,8 +31,8 @@ def accuracy_case(path: Path, name: str, truth_of: object, noise: float, heading
     panels = [
         Panel("first", pair[0]),
         Panel("second", pair[1]),
-        Panel("true sigma (px)", truth, "sigma", 3.0),
-        Panel(f"refined (px): {100 * (error / truth).mean():.2g} % mean error", found.sigma, "sigma", 3.0),
+        Panel("true sigma (px)", truth, "blur", 3.0),
+        Panel(f"refined (px): {100 * (error / truth).mean():.2g} % mean error", found.sigma, "blur", 3.0),
         Panel("|error| (px)", error, "error", 0.5),
         Panel("standard error (px)", found.sigma_stderr, "stderr", 0.5),
     ]

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from relblur import load, save, synth
+from relblur import Camera, load, save, synth
 from relblur.base.errors import FileError, InputError
 from relblur.cli.app import app
+from relblur.depth.defocus import defocused_pair
 from relblur.report.batch import Job, find_jobs, is_batch, run_batch
 
+#: What stands beside the folders of the pairs.
+REPORTS = ("batch.json", "contact_sheet.png", "summary.csv")
 QUICK = ("--method", "window", "--no-linear", "--align", "off")
 
 
@@ -53,7 +58,7 @@ def test_a_bad_pair_does_not_stop_the_others_and_is_named_at_the_end(folders, tm
     assert (summary["done"], summary["was done"], summary["failed"]) == (3, 0, 2)
     assert "damaged or incomplete" in summary["failures"]["broken"]
     assert "alone.png has no partner of the same name" in summary["failures"]["alone"]
-    assert sorted(p.name for p in out.iterdir()) == ["batch.json", "scene0", "scene1", "scene2"]
+    assert sorted(p.name for p in out.iterdir()) == sorted([*REPORTS, "scene0", "scene1", "scene2"])
     for number, blur_px in enumerate((0.8, 1.2, 1.6)):
         found = load(out / f"scene{number}" / "blur_map.npz")
         assert np.nanmedian(found.sigma) == pytest.approx(blur_px, rel=0.05)
@@ -74,8 +79,8 @@ def test_a_second_run_does_only_what_is_missing(folders, tmp_path):
     assert "broken: done" in result.stderr
     assert "scene1: was done" in result.stderr
     after = _tree(out)
-    assert {name: when for name, when in after.items() if name in before and name != "batch.json"} == {
-        name: when for name, when in before.items() if name != "batch.json"
+    assert {name: when for name, when in after.items() if name in before and name not in REPORTS} == {
+        name: when for name, when in before.items() if name not in REPORTS
     }
     assert "broken/blur_map.npz" in after
 
@@ -142,7 +147,7 @@ def test_an_unexpected_error_is_a_failure_of_its_pair_only(folders, tmp_path):
     assert outcomes["scene1"].error == "unexpected ZeroDivisionError: by zero"
     assert "not enough memory" in outcomes["scene2"].error
     assert outcomes["scene0"].state == "done"
-    assert sorted(p.name for p in out.iterdir()) == ["batch.json", "broken", "scene0"]
+    assert sorted(p.name for p in out.iterdir()) == ["batch.json", "broken", "scene0", "summary.csv"]
 
 
 KILLED = """
@@ -189,7 +194,9 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_is_half_done(tmp_path)
             break
     assert len(finished) == 8
     subprocess.run(command, check=True)
-    assert sorted(p.name for p in out.iterdir()) == sorted([*map(str, range(8)), "batch.json"])  # no remains
+    assert sorted(p.name for p in out.iterdir()) == sorted(
+        [*map(str, range(8)), "batch.json", "summary.csv"]
+    )  # no remains
 
 
 def _visible(folder):
@@ -209,19 +216,19 @@ def _pictures(home, texture, *names):
 
 def test_a_pair_called_like_a_way_out_of_the_folder_is_refused_and_the_others_are_done(tmp_path, texture, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    patterns = _pictures(tmp_path, texture, "..", ".", "batch.json", "good")
+    patterns = _pictures(tmp_path, texture, "..", ".", "batch.json", "Summary.csv", "good")
     before = _tree(tmp_path)
     result = _run("estimate", *patterns, "-o", "out", *QUICK, "--force", "--json")
     assert result.exit_code == 3
     summary = json.loads(result.stdout)
-    assert (summary["done"], summary["failed"]) == (1, 3)
-    for name in ("..", ".", "batch.json"):
+    assert (summary["done"], summary["failed"]) == (1, 4)
+    for name in ("..", ".", "batch.json", "Summary.csv"):
         assert summary["failures"][name] == (
             f"a folder of results cannot be called {name!r}; rename both files of this pair"
         )
     after = _tree(tmp_path)
     assert before.items() <= after.items()
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["batch.json", "good"]
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == sorted([*REPORTS, "good"])
 
 
 @pytest.mark.parametrize("force", [True, False])
@@ -328,3 +335,102 @@ def test_a_folder_that_may_not_be_looked_into_is_no_batch(tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "stat", refuse)
     assert not is_batch(tmp_path / "closed" / "a.png", tmp_path / "closed" / "b.png")
+
+
+def _rows(path):
+    with path.open(newline="") as file:
+        return {row["pair"]: row for row in csv.DictReader(file)}
+
+
+def test_the_table_has_a_row_for_every_pair_and_its_figures(folders, tmp_path):
+    out = tmp_path / "out"
+    _run("estimate", *folders, "-o", out, *QUICK)
+    again = _run("estimate", *folders, "-o", out, *QUICK)  # most were done before: they are in the table all the same
+    assert again.exit_code == 3
+    rows = _rows(out / "summary.csv")
+    assert sorted(rows) == ["alone", "broken", "scene0", "scene1", "scene2"]
+    assert rows["scene1"]["state"] == "was done"
+    assert float(rows["scene1"]["sigma_px_percentiles.50"]) == pytest.approx(1.2, rel=0.05)
+    assert rows["scene1"]["settings.method"] == "window"
+    assert rows["scene1"]["second"].endswith("scene1.png")
+    assert "no partner" in rows["alone"]["error"]
+    shares = [float(value) for name, value in rows["scene1"].items() if name.startswith("flag_shares.") and value]
+    assert sum(shares) == pytest.approx(1)
+
+
+def test_the_contact_sheet_shows_all_pairs_in_the_same_colours(folders, tmp_path, monkeypatch):
+    from relblur.report import contact_sheet
+
+    drawn = []
+    monkeypatch.setattr(contact_sheet, "panels_picture", lambda path, panels, **_: (path.touch(), drawn.extend(panels)))
+    _run("estimate", *folders, "-o", tmp_path / "out", *QUICK)
+    maps = [panel for panel in drawn if panel.kind == "sigma"]
+    assert [panel.title for panel in drawn[::2]] == ["scene0", "scene1", "scene2"]
+    assert [float(np.nanmedian(panel.image)) for panel in maps] == pytest.approx([0.8, 1.2, 1.6], rel=0.05)
+    assert len({panel.scale for panel in maps}) == 1
+    assert maps[0].scale.high > 1.5
+    assert all(panel.image.shape[0] > 50 for panel in drawn[::2])  # the photographs
+
+
+def test_several_pairs_at_a_time_give_the_same_results(folders, tmp_path):
+    _run("estimate", *folders, "-o", tmp_path / "one", *QUICK)
+    result = _run("estimate", *folders, "-o", tmp_path / "three", *QUICK, "--jobs", 3, "--json")
+    assert json.loads(result.stdout)["done"] == 3
+    for name in ("scene0", "scene1", "scene2"):
+        one, three = (load(tmp_path / run / name / "blur_map.npz") for run in ("one", "three"))
+        assert np.array_equal(one.variance_difference, three.variance_difference, equal_nan=True)
+    assert list(_rows(tmp_path / "three" / "summary.csv")) == list(_rows(tmp_path / "one" / "summary.csv"))
+    assert "--jobs" in _run("estimate", *folders, "-o", tmp_path / "x", "--jobs", 0).stderr
+
+
+def test_workers_work_at_the_same_time(tmp_path):
+    """Each of two pairs waits for the other to have begun."""
+    meeting = threading.Barrier(2, timeout=20)
+    for name in ("a.png", "b.png"):
+        save(tmp_path / name, np.zeros((4, 4), np.uint8))
+    jobs = [Job(name, tmp_path / "a.png", tmp_path / "b.png") for name in ("one", "two")]
+    outcomes = run_batch(jobs, tmp_path / "out", {}, lambda _first, _second, _folder: meeting.wait(), workers=2)
+    assert [each.state for each in outcomes] == ["done", "done"]
+
+
+@pytest.mark.parametrize("name", ["summary.csv", "contact_sheet.png"])
+def test_a_table_of_somebody_else_is_not_replaced(folders, tmp_path, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / name).write_text("mine")
+    result = _run("estimate", *folders, "-o", out, *QUICK, "--force")
+    assert result.exit_code == 2
+    assert f"{name} is in the way and not from relblur" in result.stderr
+    assert (out / name).read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_folders_for_evaluate(folders, tmp_path):
+    common = ("evaluate", *folders, "--decimate", "1", "-m", "window", "--align", "off")
+    assert "--output" in _run(*common).stderr
+    result = _run(*common, "-o", tmp_path / "out", "--jobs", 2, "--json")
+    assert json.loads(result.stdout)["done"] == 3
+    rows = _rows(tmp_path / "out" / "summary.csv")
+    alone = _run("evaluate", *(folder / "scene2.png" for folder in folders), "-m", "window", "--align", "off", "--json")
+    score = json.loads(alone.stdout)[0]
+    assert float(rows["scene2"]["decimate_1.e_second"]) == pytest.approx(score["e_second"], rel=1e-9)
+    assert (tmp_path / "out" / "contact_sheet.png").exists()
+
+
+@pytest.mark.slow
+def test_folders_for_depth(tmp_path, texture):
+    camera = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
+    camera.save(tmp_path / "cam.toml")
+    for name, z in (("a", 1.2), ("b", 1.6)):
+        for end, image in zip(("near", "far"), defocused_pair(texture, z, camera), strict=True):
+            save(tmp_path / f"{name}_{end}.png", synth.degrade(image, bits=16))
+    patterns = (tmp_path / "*_near.png", tmp_path / "*_far.png")
+    arguments = ("depth", *patterns, "-c", tmp_path / "cam.toml", "-o", tmp_path / "out")
+    result = _run(*arguments, "--jobs", 2)
+    assert result.exit_code == 0, result.output
+    rows = _rows(tmp_path / "out" / "summary.csv")
+    assert float(rows["a"]["depth_m_percentiles.50"]) == pytest.approx(1.2, rel=0.01)
+    assert float(rows["b"]["depth_m_percentiles.50"]) == pytest.approx(1.6, rel=0.01)
+    assert "a: was done" in _run(*arguments).stderr
+    camera.with_circles(1.1).save(tmp_path / "cam.toml")
+    assert "with other options" in _run(*arguments).stderr

@@ -178,8 +178,28 @@ def test_blur_constants_beyond_their_limits_are_not(constant):
     s = (constant / TRUE.blur_constant) ** 2 * depth_to_blur(PLANE, TRUE)
     zero = np.zeros(SHAPE, np.uint8)
     blur = BlurMap(s, np.full(SHAPE, 0.01), zero, zero.astype(np.int8))
-    found = calibrate(blur, SHEET, depth_m=PLANE)
-    assert_allclose(found.values["blur_constant"], 0.0501 if constant < 1 else 1.499, rtol=1e-3)
+    with pytest.raises(InputError, match=r"blur_constant ends at the limit of what it may be \(0.0501 to 1.5\)"):
+        calibrate(blur, SHEET, depth_m=PLANE)
+
+
+def test_values_that_make_up_for_one_another_are_refused_by_name():
+    """Over a few centimetres s is as good as proportional to k^2, and to the distance from the plane of equal blur."""
+    shallow = 1 / (0.60 + 0.00005 * X)
+    with pytest.raises(InputError, match="cannot tell blur_constant from focus_second_m"):
+        calibrate(measured(shallow, noise=1e-5), SHEET, depth_m=shallow, fit=("blur_constant", "focus_second_m"))
+
+
+def test_three_values_that_explain_less_than_two_are_refused():
+    """Half of the pixels say something else: with a third value the fit follows them and loses the depth of most."""
+    true = Camera(coc_constant_px_m=(8, 24), focus_first_m=1.6, focus_second_m=1.6, blur_constant=0.27)
+    blur = measured(PLANE, true, noise=0.01)
+    s = np.array(blur.variance_difference)
+    far = np.quantile(PLANE, 0.6) < PLANE
+    s[far] += 1.5
+    spoilt = BlurMap(s, blur.variance_stderr, blur.flags, blur.sharper)
+    fit = ("blur_constant", "focus_first_m", "variance_offset_px2")
+    with pytest.raises(InputError, match=r"worse depth .* alone"):
+        calibrate(spoilt, true, depth_m=PLANE, fit=fit)
 
 
 def test_the_standard_error_is_the_scatter_between_blocks():

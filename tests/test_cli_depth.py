@@ -77,9 +77,14 @@ def test_depth_with_a_disc_and_without_a_focal_length_says_what_it_leaves_out(sc
         (["--psf", "nowhere.png"], 2, "nowhere.png"),
         (["--range", "1"], 2, "--range"),
         (["--range", "2,1"], 3, "nearest"),
+        (["--focal-px", "-3"], 3, "--focal-px"),
+        (["--prefilter", "-1"], 3, "--prefilter"),
     ],
 )
-def test_depth_refuses_bad_options_in_one_line(scene, tmp_path, options, code, words):
+def test_depth_refuses_bad_options_in_one_line_before_the_work(scene, tmp_path, monkeypatch, options, code, words):
+    from relblur.photo import pipeline
+
+    monkeypatch.setattr(pipeline, "prepare_pair", lambda *_, **__: pytest.fail("work has begun"))
     folder, _ = scene
     common = ["depth", folder / "a.png", folder / "b.png", "-c", folder / "cam.toml", "-o", tmp_path / "o"]
     assert words in failed(run(*common, *options), code)
@@ -102,6 +107,7 @@ def test_calibrate_finds_the_constant_and_writes_a_camera(scene, tmp_path, known
     else:
         known = [part for y, x in ((5, 5), (90, 20), (40, 100)) for part in (known[0], f"{y},{x},{depth[y, x]}")]
     arguments = ["calibrate", folder / "a.png", folder / "b.png", "-c", tmp_path / "sheet.toml", *known]
+    arguments += ["--psf", "gaussian"]
     result = run(*arguments, "-o", tmp_path / "cal.toml")
     assert result.exit_code == 0, result.output
     assert Camera.load(tmp_path / "cal.toml").blur_constant == pytest.approx(0.27, rel=0.02)
@@ -147,3 +153,32 @@ def test_camera_takes_two_apertures_and_says_what_is_wrong():
     assert "name a camera file" in failed(run("camera", "--force"), 2)
     assert "--image-width" in failed(run("camera", "--sensor-width", 20, "--focus", "1,2"), 2)
     assert "--f-number" in failed(run("camera", "-f", 35, "-N", "1,2,3"), 2)
+
+
+def test_depth_says_in_words_what_gives_reason_to_doubt(scene, tmp_path):
+    """Exchanged, a scene at 1.2 to 1.8 m is a scene at 1.2 to 1.8 m; by name it is known. A narrow range ends at it."""
+    folder, _ = scene
+    for old, new in (("a", "near"), ("b", "far")):
+        (tmp_path / f"{new}.png").write_bytes((folder / f"{old}.png").read_bytes())
+    common = ["-c", folder / "cam.toml", "--psf", "disc", "--decimate", 2]
+    told = run(
+        "depth", tmp_path / "far.png", tmp_path / "near.png", *common, "-o", tmp_path / "x", "--range", "1.4,1.5"
+    )
+    assert told.exit_code == 0, told.output
+    assert "are the two files swapped?" in told.stderr
+    assert "lie at the ends of what was looked at (1.4 m to 1.5 m)" in told.stderr
+    assert "a wider --range" in told.stderr
+
+
+def test_camera_says_which_decimation_opens_the_range():
+    lens = ["camera", "-f", 50, "-N", "2.8", "--sensor-width", 23.6, "--focus", "1,2"]
+    told = json.loads(run(*lens, "--image-width", 4000, "--json").stdout)
+    assert told["farthest_m"] < 1.4
+    assert [each["factor"] for each in told["openings"]] == [4, 7]
+    for each in told["openings"]:
+        opened = json.loads(run(*lens, "--image-width", 4000, "--decimation", each["factor"], "--json").stdout)
+        assert opened["nearest_m"] == pytest.approx(each["nearest_m"])
+        assert opened["nearest_m"] <= 1
+        assert opened["farthest_m"] is None or opened["farthest_m"] >= 2
+    assert "--decimate 4" in run(*lens, "--image-width", 4000).stdout
+    assert "--decimate" not in run(*lens, "--image-width", 512).stdout

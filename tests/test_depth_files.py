@@ -89,11 +89,19 @@ def test_ply_holds_the_known_points_in_colour(tmp_path, depth_map, dtype):
     depth_map.save(tmp_path / "d.ply", image=image)
     header, data = (tmp_path / "d.ply").read_bytes().split(b"end_header\n", 1)
     assert b"element vertex 34\n" in header
+    assert b"y up, z towards the lens" in header
     kinds = [("x", "<f4"), ("y", "<f4"), ("z", "<f4"), ("red", "u1"), ("green", "u1"), ("blue", "u1")]
+    kinds += [("scalar_depth_stderr_m", "<f4"), ("scalar_flags", "<f4")]
+    for name, kind in kinds:
+        assert f"property {'uchar' if kind == 'u1' else 'float'} {name}\n".encode() in header
     rows = np.frombuffer(data, dtype=kinds)
     z = depth_map.depth_m[0, 6]
     focal = LENS.focal_length_px
-    assert_allclose([rows["x"][6], rows["y"][6], rows["z"][6]], [3 * z / focal, -2 * z / focal, z], rtol=1e-6)
+    # The upper right pixel: right of the middle and above it, before the viewer.
+    assert_allclose([rows["x"][6], rows["y"][6], rows["z"][6]], [3 * z / focal, 2 * z / focal, -z], rtol=1e-6)
+    known = depth_map.known
+    assert_allclose(rows["scalar_depth_stderr_m"], depth_map.depth_stderr_m[known], rtol=1e-6)
+    assert_array_equal(rows["scalar_flags"], depth_map.flags[known])
     assert_allclose(rows["blue"][-1], 255)
     assert_allclose(rows["red"][6], 255 * float(image[0, 6, 0]) / full, atol=1)
 
@@ -106,7 +114,7 @@ def test_ply_without_colours_and_with_a_given_focal_length(tmp_path, depth_map):
     other.save(tmp_path / "d.ply", focal_length_px=100)
     header, data = (tmp_path / "d.ply").read_bytes().split(b"end_header\n", 1)
     assert b"red" not in header
-    assert len(data) == 34 * 12
+    assert len(data) == 34 * 20
     with pytest.raises(InputError, match="same 5x7 pixels"):
         other.save(tmp_path / "e.ply", focal_length_px=100, image=np.zeros((4, 4)))
     assert not (tmp_path / "e.ply").exists()

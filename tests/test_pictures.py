@@ -10,7 +10,7 @@ import pytest
 
 from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
 from relblur.blur.blur_map import Flag
-from relblur.report.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
+from relblur.report.colours import ColourScale, flag_colours, flag_shares, percentages, rgb, scale_for, tick_labels
 from relblur.report.panels import Panel, panels_picture
 
 
@@ -46,7 +46,8 @@ def test_values_beyond_the_ends_take_the_colours_of_the_ends_and_nan_is_grey():
 def test_a_map_of_both_signs_gets_a_scale_with_zero_in_the_middle():
     both, one = np.linspace(-2, 1, 1000)[None], np.linspace(0, 2, 1000)[None]
     assert scale_for(both, "sigma").low == -scale_for(both, "sigma").high
-    assert scale_for(one, "sigma").low == 0
+    assert scale_for(one, "sigma").low == -scale_for(one, "sigma").high  # of one kind with those beside it
+    assert scale_for(one, "blur").low == 0
     assert scale_for(np.full((3, 3), np.nan), "stderr").high == 1
     assert scale_for(np.zeros((3, 3)), "error").high > 0
 
@@ -68,14 +69,44 @@ def test_ticks_are_round_numbers(low, high, most, texts):
     assert [value for value, _ in ticks] == pytest.approx([float(text) for text in texts])
 
 
-def test_the_later_of_two_flags_shows_and_both_are_counted():
+def test_the_later_of_two_flags_shows_and_is_counted():
     flags = np.array([[0, int(Flag.CLIPPED), int(Flag.CLIPPED | Flag.FILLED), 0]], np.uint8)
     picture = flag_colours(flags)
     assert (picture[0, 0] == rgb("#f2f2f2")).all()
     assert (picture[0, 1] == rgb("#e7298a")).all()
     assert (picture[0, 2] == rgb("#74c476")).all()
     shares = {name: share for name, _, share in flag_shares(flags)}
-    assert shares == {"no flag": 0.5, "clipped": 0.5, "filled": 0.25}
+    assert shares == {"no flag": 0.5, "clipped": 0.25, "filled": 0.25}
+
+
+def test_written_shares_add_up_and_hide_nothing():
+    assert percentages([1 / 3, 1 / 3, 1 / 3]) == ["33.4 %", "33.3 %", "33.3 %"]
+    assert percentages([0.12937, 0.37733, 0.4933]) == ["13.0 %", "37.7 %", "49.3 %"]  # rounded one by one: 99.9
+    assert percentages([0.9999, 0.0001, 0.0]) == ["100.0 %", "< 0.1 %", "0.0 %"]
+
+
+def test_a_logarithmic_scale_is_even_in_ratios_and_says_so_in_its_ticks():
+    scale = scale_for(np.geomspace(0.02, 4.0, 2001)[None], "stderr")
+    assert scale.place(np.array([scale.low, np.sqrt(scale.low * scale.high), scale.high])) == pytest.approx([0, 0.5, 1])
+    assert [text for _, text in scale.ticks(9)] == ["0.05", "0.1", "0.2", "0.5", "1", "2"]
+    assert [text for _, text in scale.ticks(3)] == ["0.1", "1"]
+    narrow = scale_for(np.linspace(1.2, 1.3, 1001)[None], "depth")
+    assert narrow.ticks(6) == tick_labels(narrow.low, narrow.high, 6)
+    assert scale.apply(np.array([[0.0, 1e9]])).tolist() == [[scale.colours[0].tolist(), scale.colours[255].tolist()]]
+
+
+def test_a_wide_map_gets_a_panel_of_at_least_700_px_and_its_key_beside_it(tmp_path):
+    from PIL import Image
+
+    flags = np.full((300, 900), int(Flag.FILLED), np.uint8)
+    panels_picture(tmp_path / "sheet.png", [Panel("flags", flags, "flags")], heading="two\nlines")
+    sheet = np.asarray(Image.open(tmp_path / "sheet.png")).astype(int)
+    covered = (np.abs(sheet - rgb("#74c476")) < 3).all(axis=2)
+    rows = covered.sum(axis=1)
+    assert rows.max() >= 700
+    inside = covered[rows > 600]
+    whole = inside[:, np.flatnonzero(inside[0])[0] :][:, :700]
+    assert whole.all()  # nothing is drawn over the map
 
 
 @pytest.mark.parametrize("shape", [(60, 90), (1, 200), (200, 1), (7, 7)])

@@ -53,6 +53,8 @@ class ComparablePair:
         What was done to the pair, a line each.
     sharper : {"auto", "first", "second"}
         Which image is the sharper everywhere, if the files say that only their apertures differ.
+    names : (first, second)
+        What the images are called in reports: the names of their files.
     """
 
     first: AnyArray
@@ -67,6 +69,7 @@ class ComparablePair:
     rounding: tuple[NoiseModel, NoiseModel] | None = None
     notes: tuple[str, ...] = ()
     sharper: Sharper = "auto"
+    names: tuple[str, str] = ("first", "second")
 
     @property
     def channel_axis(self) -> int | None:

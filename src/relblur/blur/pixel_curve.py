@@ -164,8 +164,7 @@ def pixel_curve(
         if second is not None:
             raise InputError("a comparable pair holds both images; pass None for second")
         pair = first
-        valid, clipped, channel_axis, _ = pair.inputs(valid, None, channel_axis, None)
-        first, second = pair.first, pair.second
+        (first, second), valid, clipped, channel_axis, _ = pair.inputs(valid, None, channel_axis, None)
     if second is None:
         raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives and None")
     images = tuple(

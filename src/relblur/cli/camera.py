@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.settings import ASSUMED_STDERR_PX2
-from .console import UsageError, one_line_errors, print_json, print_table, say
+from .console import UsageError, one_line_errors, print_json, print_lines, print_table, say
 from .options import Json, numbers
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def camera(
     """
     from ..base.arguments import as_positive
     from ..depth.camera import Camera
-    from ..depth.working_range import resolution_table, working_range_m
+    from ..depth.working_range import openings, resolution_table, working_range_m
     from ..files.staging import placing
     from ..files.targets import refuse_inputs, refuse_to_replace_file
 
@@ -94,12 +94,18 @@ def camera(
         say(f"plot: {plot}")
     if as_json:
         about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
-        print_json({**about, "table": [vars(row) for row in table]})
+        print_json(
+            {**about, "table": [vars(row) for row in table], "openings": [vars(each) for each in openings(model)]}
+        )
         return
-    farthest = "infinity" if math.isinf(far) else f"{far:.3g} m"
-    title = f"{model.kind} pair, measures {near:.3g} m to {farthest}; resolution if s is known to {stderr:g} px^2"
+    title = f"{model.kind} pair, measures {_span(near, far)}; resolution if s is known to {stderr:g} px^2"
     columns = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
     print_table(title, columns, [_cells(row) for row in table])
+    for each in openings(model):
+        print_lines(
+            f"--decimate {each.factor} in 'relblur depth' and 'calibrate' opens it to "
+            f"{_span(each.nearest_m, each.farthest_m)}: {each.why}"
+        )
 
 
 def _cells(row: Resolution) -> tuple[str, ...]:
@@ -111,6 +117,10 @@ def _cells(row: Resolution) -> tuple[str, ...]:
         f"{row.resolution_mm:.2g}",
         f"{row.resolution_mm / row.depth_m / 10:.2g} %",
     )
+
+
+def _span(near: float, far: float) -> str:
+    return f"{near:.3g} m to infinity" if math.isinf(far) else f"{near:.3g} m to {far:.3g} m"
 
 
 def _one_or_two(text: str | None, name: str) -> float | tuple[float, float] | None:

@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
@@ -28,15 +28,18 @@ from ..base.errors import FileError, InputError, MissingDependencyError, OutputE
 
 __all__ = [
     "UsageError",
+    "flags_in_words",
     "load_in_background",
     "one_line_errors",
     "print_json",
     "print_lines",
     "print_table",
+    "program_name",
     "progress_bar",
     "run_program",
     "said_warnings",
     "say",
+    "shares_in_words",
 ]
 
 EXIT_USAGE, EXIT_DATA, EXIT_MISSING, EXIT_BUG = 2, 3, 4, 1
@@ -78,6 +81,19 @@ def print_lines(*lines: object) -> None:
     """Print results as they are, a line each."""
     with _printing():
         print(*lines, sep="\n")
+
+
+def flags_in_words(shares: Mapping[str, float]) -> str:
+    """Write what share of the pixels has which flag, so that the shares add up."""
+    told = zip(shares, shares_in_words(list(shares.values())), strict=True)
+    return ", ".join(f"{name} {share}" for name, share in told)
+
+
+def shares_in_words(shares: Sequence[float]) -> list[str]:
+    """Write shares of one whole as percentages that add up."""
+    from ..report.colours import percentages
+
+    return percentages(shares)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -131,6 +147,16 @@ def _visible(text: str) -> str:
     return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
 
 
+def program_name() -> str:
+    """Return what to type for this program here: its name if the shell finds it, else where it is."""
+    import shutil
+
+    called = sys.argv[0] if sys.argv else "relblur"
+    if os.path.basename(called) != "relblur" or shutil.which("relblur"):
+        return "relblur"
+    return os.path.abspath(called)
+
+
 def run_program(program: Callable[[], object]) -> None:
     """Run the program with streams that can be written to, and say in one line if its output could not be."""
     _mend_streams()
@@ -165,12 +191,12 @@ def _mend_streams() -> None:
 
 
 @contextmanager
-def progress_bar(text: str) -> Iterator[Report]:
-    """Give a function to report progress to; a bar is drawn only on a terminal."""
+def progress_bar(text: str, shown: bool = True) -> Iterator[Report]:
+    """Give a function to report progress to; a bar is drawn only on a terminal, and one at a time."""
     from rich.console import Console
 
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if not (shown and console.is_terminal):
         yield lambda _share: None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

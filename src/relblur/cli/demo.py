@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .console import one_line_errors, print_json, print_table, progress_bar, say
+from .console import one_line_errors, print_json, print_table, program_name, progress_bar, say
 from .options import Force, Json
 
 __all__ = ["demo"]
@@ -22,9 +22,10 @@ def demo(
     """Run the whole chain on a photograph with known blur and write pictures.
 
     The blur runs from -2 px (the first image is blurrier) to +2 px (the second is), with a
-    disc in the middle; both images are stored with 8 bits.
+    disc in the middle; both images are stored with 8 bits. Also leaves a focus pair of a known
+    camera and a flat target, on which the commands in the README can be tried.
     """
-    from ..studies.demo import DEMO_FILES, rows_as_json, run_demo
+    from ..studies.demo import rows_as_json, run_demo
 
     with progress_bar("demo") as report:
         rows = run_demo(output, force=force, progress=report)
@@ -47,5 +48,9 @@ def demo(
             ],
         )
     say("pictures:")
-    for path in (*DEMO_FILES, "refined/overview.png", "steps/"):
+    for path in ("comparison.png", "profile.png", "refined/overview.png", "steps/"):
         say(f"  {output / path}")
+    say(
+        f"pairs to try the commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),"
+    )
+    say(f"first.png second.png; such as: cd {output} && {program_name()} estimate near.png far.png -o result")

@@ -11,15 +11,17 @@ import typer
 
 from ..base.settings import MAX_SIGMA, PAPER_SIGMA_STEP
 from .console import (
-    EXIT_DATA,
     UsageError,
+    flags_in_words,
     load_in_background,
     one_line_errors,
     print_json,
     print_table,
     progress_bar,
     say,
+    shares_in_words,
 )
+from .many import do_many
 from .options import (
     AlignOption,
     AsStoredOption,
@@ -28,6 +30,7 @@ from .options import (
     First,
     Force,
     GammaOption,
+    JobsOption,
     Json,
     LinearOption,
     MethodOption,
@@ -37,12 +40,13 @@ from .options import (
     as_factor,
     stored_values,
 )
-from .report import refuse_foreign_page, write_folder_page, write_result_page
+from .report import write_result_page
 
 if TYPE_CHECKING:
     from ..base._typing import FloatArray
     from ..blur.blur_map import BlurMap
     from ..blur.comparable_pair import ComparablePair
+    from ..report.contact_sheet import SheetEntry
 
 __all__ = ["estimate"]
 
@@ -75,6 +79,7 @@ def estimate(
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
     ] = None,
+    jobs: JobsOption = 1,
     report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
@@ -88,12 +93,14 @@ def estimate(
 
     FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted
     patterns with a star, 'dir/*_near.png' 'dir/*_far.png'. Each pair then gets a folder of
-    its own in the output; pairs that are done are not done again.
+    its own in the output; pairs that are done are not done again. summary.csv has a row for
+    each, contact_sheet.png a picture.
     """
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..report.batch import is_batch
     from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+    from ..report.contact_sheet import write_thumbnails
     from ..report.page import PAGE_FILE
 
     preparing = {
@@ -118,7 +125,27 @@ def estimate(
     if is_batch(first, second):
         if save_steps is not None:
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
-        _estimate_many(first, second, output, asked, report, force, as_json)
+
+        def work(one: Path, two: Path, folder: Path) -> None:
+            pair, blur_map, _ = _measure(one, two, asked, watched=jobs == 1)
+            write_report(folder, pair, blur_map)
+            write_thumbnails(folder, pair)
+            for note in _notes(pair, blur_map):
+                say(note if jobs == 1 else f"{one.name}: {note}")
+
+        heading = f"relative blur, method {method}: positive where the second is blurrier"
+        made_with = {**asked.preparing, **asked.estimating}
+        do_many(
+            (first, second),
+            output,
+            made_with,
+            work,
+            sheet=(_sheet_entry, "sigma", heading),
+            jobs=jobs,
+            report=report,
+            force=force,
+            as_json=as_json,
+        )
         return
     names = (*REPORT_FILES, PAGE_FILE) if report else REPORT_FILES
     wanted = [output / name for name in names]
@@ -136,7 +163,8 @@ def estimate(
         if save_steps is not None:
             with filling(save_steps, force=force) as steps:
                 write_steps(steps, pair, blur_map, stages)
-    _say_notes(pair, blur_map)
+    for note in _notes(pair, blur_map):
+        say(note)
     if save_steps is not None:
         say(f"steps: {save_steps}")
     if as_json:
@@ -164,7 +192,7 @@ def _sigmas(max_sigma: float) -> list[float] | None:
 
 
 def _measure(
-    first: Path, second: Path, asked: _Asked, stages: dict[str, FloatArray] | None = None
+    first: Path, second: Path, asked: _Asked, stages: dict[str, FloatArray] | None = None, *, watched: bool = True
 ) -> tuple[ComparablePair, BlurMap, float]:
     """Return the pair as it was compared, the map, and the seconds it took; stages in between go to ``stages``."""
     from ..blur.estimate import estimate_blur
@@ -175,55 +203,23 @@ def _measure(
     # For later: what estimates, writes and tells.
     load_in_background("relblur.blur.refined", "PIL.ImageDraw", "PIL.ImageFont", "tifffile", "rich.table")
     pair = prepare_pair(first, second, **asked.preparing)
-    with progress_bar(f"estimating, {pair.size}") as report:
+    with progress_bar(f"estimating, {pair.size}", watched) as report:
         blur_map = estimate_blur(pair, progress=report, steps=stages, **asked.estimating)
     refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
     return pair, blur_map, time.perf_counter() - start
 
 
-def _estimate_many(
-    first: Path, second: Path, output: Path, asked: _Asked, report: bool, force: bool, as_json: bool
-) -> None:
-    """Estimate all pairs of two folders or patterns; exit code 3 if some failed."""
-    from ..report.batch import Outcome, find_jobs, run_batch
-    from ..report.blur_report import write_report
-    from ..report.page import PAGE_FILE
-
-    jobs = find_jobs(first, second)
-    if report:
-        refuse_foreign_page(output / PAGE_FILE)
-
-    def tell(behind: int, outcome: Outcome) -> None:
-        say(f"{behind}/{len(jobs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
-
-    def work(one: Path, two: Path, folder: Path) -> None:
-        pair, blur_map, _ = _measure(one, two, asked)
-        write_report(folder, pair, blur_map)
-        _say_notes(pair, blur_map)
-
-    outcomes = run_batch(jobs, output, {**asked.preparing, **asked.estimating}, work, force=force, tell=tell)
-    if report:
-        write_folder_page(output / PAGE_FILE, output)
-        say(f"look at {output / PAGE_FILE}")
-    failed = [each for each in outcomes if each.state == "failed"]
-    counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
-    if as_json:
-        print_json({**counts, "failures": {each.name: each.error for each in failed}})
-    else:
-        rows = [(state, str(count)) for state, count in counts.items()]
-        print_table(f"{len(outcomes)} pairs, results in {output}", ("", "pairs"), rows)
-        if failed:
-            print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
-    if failed:
-        raise typer.Exit(EXIT_DATA)
+def _notes(pair: ComparablePair, blur_map: BlurMap) -> list[str]:
+    """Return what was done to the pair, and what makes one doubt that it differs by defocus only."""
+    return [*pair.notes, *(f"careful: {doubt}" for doubt in blur_map.settings.get("doubts", ()))]
 
 
-def _say_notes(pair: ComparablePair, blur_map: BlurMap) -> None:
-    """Say what was done to the pair, and what makes one doubt that it differs by defocus only."""
-    for note in pair.notes:
-        say(note)
-    for doubt in blur_map.settings.get("doubts", ()):
-        say(f"careful: {doubt}")
+def _sheet_entry(name: str, folder: Path) -> SheetEntry:
+    from ..blur.blur_map import read_blur_map
+    from ..report.contact_sheet import SheetEntry, read_thumbnail, thinned
+
+    blur_map = read_blur_map(folder / "blur_map.npz")
+    return SheetEntry(name, read_thumbnail(folder), "relative blur (px)", thinned(blur_map.sigma))
 
 
 def _resolution(settings: dict[str, Any]) -> str:
@@ -235,9 +231,10 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("resolution", _resolution(summary["settings"])),
         ("pixels answered", f"{summary['answered_fraction']:.1%}"),
-        ("first sharper", f"{summary['first_sharper_fraction']:.1%}"),
-        ("second sharper", f"{summary['second_sharper_fraction']:.1%}"),
     ]
+    sides = ("first", "second", "neither")
+    shares = shares_in_words([summary[f"{side}_sharper_fraction"] for side in sides])
+    rows += [(f"{side} sharper", share) for side, share in zip(sides, shares, strict=True)]
     percentiles = summary["sigma_px_percentiles"]
     if percentiles is not None:
         rows.append(
@@ -249,7 +246,6 @@ def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("median standard error", f"{summary['median_stderr_px']:.3f} px"))
     if summary["remade_mean_absolute_error"] is not None:
         rows.append(("re-made image, mean error", f"{summary['remade_mean_absolute_error']:.5f}"))
-    flagged = {name: share for name, share in summary["flagged_fraction"].items() if share > 0}
-    rows.append(("flagged", ", ".join(f"{name} {share:.1%}" for name, share in flagged.items()) or "none"))
+    rows.append(("flags, each pixel once", flags_in_words(summary["flag_shares"])))
     rows.append(("time", f"{summary['seconds']:.2f} s ({summary['settings']['engine']} engine)"))
     return rows

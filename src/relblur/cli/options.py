@@ -19,6 +19,7 @@ __all__ = [
     "First",
     "Force",
     "GammaOption",
+    "JobsOption",
     "Json",
     "LinearOption",
     "MethodOption",
@@ -90,6 +91,7 @@ CameraFile = Annotated[
     Path, typer.Option("--camera", "-c", help="Camera file, TOML or JSON ('relblur camera' makes one).")
 ]
 PrefilterOption = Annotated[float, typer.Option(help="Gaussian only: blur both images by this many px first.")]
+JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Folders and patterns: so many pairs at a time.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]
 

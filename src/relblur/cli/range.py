@@ -48,11 +48,15 @@ def find_range(
 
     Focus a pair on the ends of the range that matters; NEAR is the camera file's first
     distance, FAR its second. Writes probability.tif, between.png (255 in the range, 0 outside,
-    128 unknown) and overview.png.
+    128 unknown) and overview.png. The blur is taken for a disc, or for a Gaussian if the camera was
+    calibrated for it.
     """
     from ..blur.estimate import estimate_blur
     from ..blur.unanswered import refuse_if_unanswered
     from ..depth.camera import Camera
+    from ..depth.disc_calibration import relative_blur
+    from ..depth.estimate import estimate_depth
+    from ..depth.psf import usual_psf
     from ..depth.relation import check_two_planes, in_depth_range
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
@@ -70,7 +74,10 @@ def find_range(
     )
     start = time.perf_counter()
     with progress_bar(f"estimating, {pair.size}") as tell:
-        blur_map = estimate_blur(pair, prefilter=prefilter, progress=tell)
+        if usual_psf(model) == "gaussian":
+            blur_map = estimate_blur(pair, prefilter=prefilter, progress=tell)
+        else:
+            blur_map = relative_blur(estimate_depth(pair, model, psf=usual_psf(model), progress=tell))
     refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
     found = in_depth_range(blur_map, model.decimated(pair.factor))
     seconds = time.perf_counter() - start

@@ -6,7 +6,8 @@
 ``camera``         a camera, and ``camera_file`` its files
 ``psf``            shapes of blur, and ``defocus`` pictures made with them
 ``equal_blur``     matching with a known shape of blur
-``calibration``    what the data sheet does not say
+``calibration``    what the data sheet does not say, and ``disc_calibration`` the same for a known shape of blur
+``order``          signs that the two images are swapped
 ``working_range``  what a camera can measure
 ``refocus``        all-in-focus and refocused pictures
 """

@@ -21,7 +21,7 @@ from ..blur.blur_map import BlurMap, Flag, has_flag
 from .camera import Camera
 from .relation import Relation
 
-__all__ = ["Calibration", "calibrate"]
+__all__ = ["FIELDS", "Calibration", "calibrate", "check_fit"]
 
 FIELDS = ("blur_constant", "focus_first_m", "focus_second_m", "variance_offset_px2")
 
@@ -31,6 +31,14 @@ _ENOUGH = 60_000
 _BLOCK = 48
 #: A value known no better than this share of itself is not known.
 _HOPELESS = 0.3
+#: A fitted value this near to an end of its range, as a share of the range, is at the end.
+_AT_BOUND = 1e-3
+#: Values whose errors are correlated more than this are not told apart: beyond it their standard errors are more than
+#: 20 times those that each would have alone, and small errors of the model go the same way.
+_ALIKE = 0.999
+#: A simpler fit is clearly better if its median depth error is below this share of the other's.
+_CLEARLY = 0.9
+_FOCUS = ("focus_first_m", "focus_second_m")
 _UNUSABLE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.AT_LIMIT | Flag.FILLED | Flag.EQUAL
 
 Known = Sequence[tuple[float, float, float]]
@@ -105,15 +113,24 @@ def calibrate(
     Raises
     ------
     InputError
-        If the known depths do not determine what is to be fitted.
+        If the known depths do not determine what is to be fitted or cannot tell two values apart, if a value ends at
+        the limit of what it may be, and if three values explain the depths worse than two of them.
     """
-    names = _check_fit(fit, camera)
+    names = check_fit(fit, camera)
     samples = _collect(blur_map, depth_m, plane, points, valid)
     if len(samples.s) < len(names) + 1:
         raise InputError(
             f"only {len(samples.s)} usable pixels have a known depth; {len(names)} values need more, "
             "in textured parts of the image"
         )
+    found = _found(camera, names, samples)
+    if len(names) > 2:
+        _refuse_if_less_is_more(camera, names, samples, found)
+    return found
+
+
+def _found(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibration:
+    """Fit, and refuse what the data do not determine."""
     start = _scaled_to(camera, samples, "blur_constant" in names)
     values, covariance = _fit(start, names, samples)
     fitted = _with(start, names, values)
@@ -131,7 +148,59 @@ def calibrate(
     return Calibration(fitted, known, stderr, len(samples.s), residual, _depth_error(fitted, samples))
 
 
-def _check_fit(fit: Sequence[str], camera: Camera) -> tuple[str, ...]:
+def _refuse_if_less_is_more(camera: Camera, names: tuple[str, ...], samples: _Samples, found: Calibration) -> None:
+    """Refuse a fit if one with a value less gives clearly better depth: the values then make up for one another."""
+    for left_out in names:
+        fewer = tuple(name for name in names if name != left_out)
+        try:
+            simpler = _found(camera, fewer, samples)
+        except InputError:
+            continue
+        if simpler.depth_error < _CLEARLY * found.depth_error:
+            raise InputError(
+                f"fitting {_listed(names)} gives worse depth (median error {found.depth_error:.2%}) than "
+                f"{_listed(fewer)} alone ({simpler.depth_error:.2%}); fit those, and leave {left_out} as it is"
+            )
+
+
+def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatArray) -> None:
+    """Refuse a fit that ran into the end of what a field may be: the best value lies beyond."""
+    for name, value, low, high in zip(names, values, *bounds, strict=True):
+        margin = _AT_BOUND * (high - low) if name not in _FOCUS else _AT_BOUND * abs(value)
+        if low + margin < value < high - margin:
+            continue
+        ends = sorted(_natural((name, name), np.array([low, high])))
+        span = "any distance" if name in _FOCUS else f"{ends[0]:.3g} to {ends[1]:.3g}"
+        raise InputError(
+            f"the fit of {name} ends at the limit of what it may be ({span}): no plausible value explains the "
+            "measured blur; check the known depths, the camera's other fields and the order of the images"
+        )
+
+
+def _refuse_alike(names: tuple[str, ...], jacobian: FloatArray) -> None:
+    """Refuse values that change the prediction in the same way: only their combination is determined."""
+    size = np.linalg.norm(jacobian, axis=0)
+    if np.linalg.matrix_rank(jacobian / (size + 1e-300), tol=1e-6) < len(names):
+        raise InputError(
+            f"the known depths do not determine {_listed(names)} together; use depths that differ more, or fit less"
+        )
+    inverse = np.linalg.inv((jacobian / size).T @ (jacobian / size))
+    deviation = np.sqrt(np.diag(inverse))
+    correlation = np.abs(inverse / np.outer(deviation, deviation)) - np.eye(len(names))
+    one, two = np.unravel_index(int(correlation.argmax()), correlation.shape)
+    if correlation[one, two] > _ALIKE:
+        raise InputError(
+            f"the known depths cannot tell {names[min(one, two)]} from {names[max(one, two)]} (correlation "
+            f"{correlation[one, two]:.4f}): each makes up for the other; fit one of them"
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def check_fit(fit: Sequence[str], camera: Camera) -> tuple[str, ...]:
+    """Return the names of the fields to fit, if a pair of this kind can determine them."""
     names = tuple(dict.fromkeys([fit] if isinstance(fit, str) else fit))
     unknown = [name for name in names if name not in FIELDS]
     if unknown or not names:
@@ -140,7 +209,7 @@ def _check_fit(fit: Sequence[str], camera: Camera) -> tuple[str, ...]:
         names = tuple(name for name in names if name != "focus_second_m")
     if camera.kind == "focus" and len(names) > 2:
         raise InputError(
-            f"a focus pair does not determine {' and '.join(names)}: "
+            f"a focus pair does not determine {_listed(names)}: "
             "blur is affine in 1/depth, which has two constants; fit two of them"
         )
     return names
@@ -258,11 +327,9 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
     except InputError as error:
         raise InputError(f"the fit left what a camera can be ({error}); check the known depths and units") from None
     jacobian = np.asarray(found.jac)  # times (1 + y)^(-3/4), so that its square is the loss's second derivative
+    _refuse_at_bound(names, found.x, bounds)
+    _refuse_alike(names, jacobian)
     bread = np.linalg.pinv(jacobian.T @ jacobian, rcond=1e-12)
-    if np.linalg.matrix_rank(jacobian / (np.linalg.norm(jacobian, axis=0) + 1e-300), tol=1e-6) < len(names):
-        raise InputError(
-            f"the known depths do not determine {' and '.join(names)} together; use depths that differ more"
-        )
     left = misfit(found.x)
     scores = jacobian * (left * (1 + (left / spread) ** 2) ** 0.25)[:, None]  # which leaves the loss's (1 + y)^(-1/2)
     _, block = np.unique(samples.block, return_inverse=True)

@@ -206,6 +206,28 @@ class Camera(Shown):
         offset = self.variance_offset_px2 * factor**2
         return replace(self, decimation=max(1, self.decimation // factor), variance_offset_px2=offset)
 
+    def with_circles(self, factor: float) -> Camera:
+        """Return a camera whose circles of confusion are larger by a factor: another f-number or circle constant."""
+
+        def scaled(value: float | tuple[float, float] | None, by: float) -> float | tuple[float, float] | None:
+            if isinstance(value, tuple):
+                return value[0] * by, value[1] * by
+            return None if value is None else value * by
+
+        return replace(
+            self, f_number=scaled(self.f_number, 1 / factor), coc_constant_px_m=scaled(self.coc_constant_px_m, factor)
+        )
+
+    def describe(self) -> str:
+        """Return lens and focus in one line."""
+        if self.focal_length_mm is not None:
+            numbers = self.f_number if isinstance(self.f_number, tuple) else (self.f_number,)
+            lens = f"{self.focal_length_mm:g} mm " + " and ".join(f"f/{number:.4g}" for number in numbers)
+        else:
+            lens = "c = " + " and ".join(f"{c:.4g}" for c in _both(self.coc_constant_px_m or 0.0)[:1]) + " px m"
+        planes = dict.fromkeys((self.focus_first_m, self.focus_second_m))
+        return f"{lens}, focus {' and '.join(f'{z:.4g}' for z in planes)} m"
+
     def check_width(self, width_px: int, stacklevel: int = 3) -> None:
         """Warn if images of this width cannot be what the camera describes."""
         if self.image_width_px is None:

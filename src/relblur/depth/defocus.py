@@ -18,12 +18,18 @@ from .psf import Psf, PsfLike, as_psf
 
 __all__ = ["defocused_pair"]
 
-#: Blurred versions are made at circles this far apart (px) and mixed linearly in between.
-_STEP_PX = 0.05
+#: Distance of the circles at which blurred versions are made, px: exact to a few millionths of the contrast.
+STEP_PX = 0.05
 
 
 def defocused_pair(
-    image: ArrayLike, depth_m: ArrayLike, camera: Camera, *, psf: PsfLike = "disc", channel_axis: int | None = None
+    image: ArrayLike,
+    depth_m: ArrayLike,
+    camera: Camera,
+    *,
+    psf: PsfLike = "disc",
+    channel_axis: int | None = None,
+    step_px: float = STEP_PX,
 ) -> tuple[FloatArray, FloatArray]:
     """Return (first, second) as the camera sees a sharp image that lies at ``depth_m``.
 
@@ -35,6 +41,8 @@ def defocused_pair(
         Finite and > 0.
     psf
         As for :func:`relblur.estimate_depth`.
+    step_px : float
+        Blurred versions are made at circles this far apart and mixed linearly in between.
 
     Examples
     --------
@@ -57,26 +65,26 @@ def defocused_pair(
         raise InputError("depth_m must be finite and > 0 m everywhere")
     shape = as_psf(psf, camera.blur_constant)
     planes = array[None] if array.ndim == 2 else np.moveaxis(array, -1, 0)
-    first, second = (_blur_by_circle(planes, circle, shape) for circle in camera.circle_px(depth))
+    first, second = (_blur_by_circle(planes, circle, shape, step_px) for circle in camera.circle_px(depth))
     if array.ndim == 2:
         return first[0], second[0]
     return np.ascontiguousarray(np.moveaxis(first, 0, -1)), np.ascontiguousarray(np.moveaxis(second, 0, -1))
 
 
-def _blur_by_circle(planes: FloatArray, circle: FloatArray, psf: Psf) -> FloatArray:
+def _blur_by_circle(planes: FloatArray, circle: FloatArray, psf: Psf, step_px: float) -> FloatArray:
     """Blur (C, H, W) planes with a map of signed diameters."""
     height, width = circle.shape
     reach = min(math.ceil(float(np.abs(circle).max())) + 8, height, width)
     padded = np.pad(planes, ((0, 0), (reach, reach), (reach, reach)), mode="symmetric")
     spectrum = np.fft.rfft2(padded)
     transfer = psf.transfer_on(np.fft.fftfreq(padded.shape[1]), np.fft.rfftfreq(padded.shape[2]))
-    place = circle / _STEP_PX
+    place = circle / step_px
     out = np.zeros_like(planes)
     lowest = math.floor(float(place.min()))
     for level in range(lowest, math.ceil(float(place.max())) + 1):
         share = np.maximum(1 - np.abs(place - level), 0)
         if not share.any():
             continue
-        blurred = np.fft.irfft2(spectrum * transfer(level * _STEP_PX), s=padded.shape[1:])
+        blurred = np.fft.irfft2(spectrum * transfer(level * step_px), s=padded.shape[1:])
         out += share * blurred[:, reach : reach + height, reach : reach + width]
     return out

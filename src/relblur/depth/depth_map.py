@@ -97,7 +97,9 @@ class DepthMap(Shown):
         * ``.png``: 16 bits, millimetres (0 = no answer); the file's text states the scale.
         * ``.tif``: depth and standard error in m, two float32 pages.
         * ``.npy``, ``.pfm``, ``.exr``: depth in m, float32.
-        * ``.ply``: the known points, coloured by ``image``; ``focal_length_px`` as for :meth:`points_m`.
+        * ``.ply``: the known points, coloured by ``image``, with ``scalar_depth_stderr_m`` and ``scalar_flags``;
+          y is up and z towards the lens, so that viewers show them upright. ``focal_length_px`` as for
+          :meth:`points_m`.
         """
         suffix = Path(path).suffix.lower()
         depth = self.depth_m.astype(np.float32)
@@ -118,7 +120,8 @@ class DepthMap(Shown):
         elif suffix == ".exr":
             write_exr(path, {"Z": depth, "stderr.Z": self.depth_stderr_m.astype(np.float32)})
         elif suffix == ".ply":
-            write_ply(path, self.points_m(focal_length_px), image)
+            scalars: dict[str, Any] = {"depth_stderr_m": self.depth_stderr_m, "flags": self.flags}
+            write_ply(path, self.points_m(focal_length_px), image, scalars)
         else:
             raise InputError(f"path ends in {suffix or 'nothing'!r}; a DepthMap goes to {', '.join(SUFFIXES)}")
 

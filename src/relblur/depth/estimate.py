@@ -13,23 +13,24 @@ from .. import __version__
 from ..base._typing import ArrayLike, BoolArray, Progress
 from ..base.arguments import as_choice, as_noise, as_odd_size
 from ..base.errors import InputError
-from ..base.inputs import Pair, check_pair
+from ..base.inputs import Pair, RawPair, check_pair
 from ..base.settings import DEPTH_PREFILTER, MAX_SIGMA, WINDOW_WINDOW
 from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
-from ..blur.noise import NoiseModel
+from ..blur.noise import NoiseModel, noise_at_light
 from ..blur.refined.loops import ENGINES
+from ..blur.whole_image import smoothed_light
 from ..engines import resolve_engine
 from ..engines.threads import count_workers
 from .camera import Camera
 from .depth_map import DepthMap
-from .equal_blur.task import MatchTask
+from .equal_blur.task import MatchTask, TaskNoise
 from .psf import PsfLike, as_psf
 from .relation import Relation, depth_from_inverse, depth_on_side
 from .working_range import inverse_range
 
-__all__ = ["estimate_depth"]
+__all__ = ["check_depth_range", "estimate_depth"]
 
 SIDES = ("behind", "front")
 
@@ -132,9 +133,8 @@ def estimate_depth(
     low, high = u_range = _inverse_range(depth_range_m, camera, side, min(raw.shape))
     if shape.name != "gaussian":
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
-        # The matching has a noise of its own; a model of sensor noise is for the Gaussian.
-        given = as_noise(None if isinstance(noise, NoiseModel) else noise)
-        found = _match(raw.part(), MatchTask(camera, shape, u_range, side, given, window), engine, workers, progress)
+        task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
+        found = _match(raw.part(), task, engine, workers, progress)
         return replace(found, settings={**found.settings, **remembered})
     blur_map = estimate_blur(
         first,
@@ -157,7 +157,8 @@ def estimate_depth(
     if depth_range_m is not None:  # the nearest that may be: as the matching has it
         depth = np.where(found.known, depth.clip(1 / high, 1 / low if low > 0 else None), depth)
         mark(flags, outside, Flag.AT_LIMIT)
-    settings = {**blur_map.settings, "psf": "gaussian", "side": side, **remembered}
+    looked_at = [1 / high, 1 / low if low > 0 else "inf"]
+    settings = {**blur_map.settings, "psf": "gaussian", "side": side, "depth_range_m": looked_at, **remembered}
     return DepthMap(depth, stderr, flags, camera, settings)
 
 
@@ -167,6 +168,14 @@ def _only_camera(second: Any, camera: Camera | None) -> Camera:
     if len(given) != 1 or not isinstance(given[0], Camera):
         raise InputError("a comparable pair is followed by its camera alone: estimate_depth(pair, camera)")
     return given[0]
+
+
+def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: RawPair) -> TaskNoise:
+    """Return the noise as the matching takes it: a mean, and where it is more or less than that."""
+    if not isinstance(noise, NoiseModel):
+        return TaskNoise(as_noise(noise))
+    deviations, relative = noise_at_light(noise, noise, smoothed_light(raw), raw.usable)
+    return TaskNoise(deviations, relative, noise.compressed)
 
 
 def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
@@ -208,6 +217,11 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
         "depth_range_m": [1 / high, 1 / low if low > 0 else "inf"],
     }
     return DepthMap(depth, stderr, flags, task.camera, settings)
+
+
+def check_depth_range(depth_range_m: tuple[float, float], camera: Camera, side: str) -> None:
+    """Refuse a range in which there is nothing to look at: before the work."""
+    _inverse_range(depth_range_m, camera, side, shorter_px=1_000_000)
 
 
 def _inverse_range(

@@ -14,8 +14,10 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray
 from ..base.arguments import as_choice
 from ..base.errors import InputError
+from ..base.settings import DISC_BLUR_CONSTANT
+from .camera import Camera
 
-__all__ = ["NAMES", "Psf", "PsfLike", "Transfer", "as_psf"]
+__all__ = ["NAMES", "Psf", "PsfLike", "Transfer", "as_psf", "usual_psf"]
 
 
 #: A kernel as an array (the shape of the aperture), or a function of the circle's signed diameter in px.
@@ -148,6 +150,15 @@ class FromFunction:
 #: The shapes that have a name, made from a camera's ``blur_constant``.
 _NAMED: dict[str, Callable[[float], Psf]] = {"gaussian": Gaussian, "disc": lambda _: Disc()}
 NAMES = tuple(_NAMED)
+
+
+def usual_psf(camera: Camera) -> str:
+    """Return the shape that suits a camera: the disc of its data sheet, unless it was calibrated for the Gaussian.
+
+    A fitted ``blur_constant`` or ``variance_offset_px2`` belongs to the Gaussian that it was fitted with.
+    """
+    fitted = camera.blur_constant != DISC_BLUR_CONSTANT or camera.variance_offset_px2 != 0
+    return "gaussian" if fitted else "disc"
 
 
 def as_psf(psf: PsfLike, blur_constant: float) -> Psf:

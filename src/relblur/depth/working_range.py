@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,16 @@ from ..base.settings import ASSUMED_STDERR_PX2, MAX_SIGMA
 from .camera import Camera
 from .relation import Relation
 
-__all__ = ["Resolution", "inverse_range", "resolution_at", "resolution_table", "working_range_m"]
+__all__ = [
+    "Opening",
+    "Resolution",
+    "decimation_to_reach",
+    "inverse_range",
+    "openings",
+    "resolution_at",
+    "resolution_table",
+    "working_range_m",
+]
 
 
 def inverse_range(camera: Camera, most_sigma_px: float = MAX_SIGMA) -> tuple[float, float]:
@@ -36,9 +46,39 @@ def working_range_m(camera: Camera) -> tuple[float, float]:
     if not low < high:
         raise InputError(
             f"this camera makes more than {MAX_SIGMA:g} px of relative blur at every distance, too much to measure; "
-            "check its fields, or decimate the images more"
+            "check its fields, or decimate the images more (--decimate, --decimation)"
         )
     return 1 / high, 1 / low if low > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Decimating the images by ``factor`` opens the working range to these distances, ``why`` says which matter."""
+
+    factor: int
+    nearest_m: float
+    farthest_m: float
+    why: str
+
+
+def decimation_to_reach(camera: Camera, depths_m: Sequence[float]) -> int:
+    """Return the least factor by which to decimate the images so that the search can follow these distances."""
+    u = 1 / np.asarray(depths_m, dtype=np.float64)
+    blur = math.sqrt(float(np.abs(Relation.of(camera).s(u)).max()))
+    return max(1, math.ceil(blur / MAX_SIGMA * (1 - 1e-9)))
+
+
+def openings(camera: Camera) -> list[Opening]:
+    """Return which decimations open the working range to both focal planes, and to infinity; none if it is open."""
+    planes = (camera.focus_first_m, camera.focus_second_m)
+    wanted = [(planes, "both distances in focus"), ((*planes, math.inf), "all that lies behind them as well")]
+    found: list[Opening] = []
+    for depths, why in wanted:
+        factor = decimation_to_reach(camera, depths)
+        if factor > max((1, *(each.factor for each in found))):
+            near, far = working_range_m(camera.decimated(factor))
+            found.append(Opening(factor, near, far, why))
+    return found
 
 
 @dataclass(frozen=True)

@@ -68,21 +68,36 @@ def point_cloud(depth_m: FloatArray, focal_length_px: float) -> FloatArray:
     return np.stack([x[None, :] * depth_m, y[:, None] * depth_m, depth_m], axis=2)
 
 
-def write_ply(path: PathLike, points_m: FloatArray, image: ArrayLike | None = None) -> None:
-    """Write the finite points as binary PLY, with the image's colours if there is one."""
+def write_ply(
+    path: PathLike,
+    points_m: FloatArray,
+    image: ArrayLike | None = None,
+    scalars: Mapping[str, AnyArray] | None = None,
+) -> None:
+    """Write the finite points as binary PLY, with the image's colours if there is one, and a number or more at each.
+
+    Viewers look along -z with y up: so y and z of the points (down and away) change their signs, and the scene
+    stands upright before the viewer. ``scalars`` are named ``scalar_...``, as CloudCompare expects.
+    """
     known = np.isfinite(points_m).all(axis=2)
-    fields = [("x", "<f4"), ("y", "<f4"), ("z", "<f4")]
+    columns: dict[str, tuple[str, AnyArray]] = {
+        name: ("<f4", sign * points_m[known][:, axis])
+        for axis, (name, sign) in enumerate((("x", 1), ("y", -1), ("z", -1)))
+    }
     if image is not None:
-        fields += [("red", "u1"), ("green", "u1"), ("blue", "u1")]
-    rows = np.empty(int(known.sum()), dtype=fields)
-    for axis, name in enumerate("xyz"):
-        rows[name] = points_m[known][:, axis]
-    if image is not None:
-        for channel, name in enumerate(("red", "green", "blue")):
-            rows[name] = _as_8_bit_colour(image, known.shape)[known][:, channel]
+        colours = _as_8_bit_colour(image, known.shape)[known]
+        columns |= {name: ("u1", colours[:, channel]) for channel, name in enumerate(("red", "green", "blue"))}
+    columns |= {f"scalar_{name}": ("<f4", values[known]) for name, values in (scalars or {}).items()}
+    rows = np.empty(int(known.sum()), dtype=[(name, kind) for name, (kind, _) in columns.items()])
+    for name, (_, values) in columns.items():
+        rows[name] = values
     kinds = {"<f4": "float", "u1": "uchar"}
-    header = ["ply", "format binary_little_endian 1.0", "comment metres; x right, y down, z away from the lens"]
-    header += [f"element vertex {len(rows)}", *(f"property {kinds[kind]} {name}" for name, kind in fields)]
+    header = ["ply", "format binary_little_endian 1.0"]
+    header += ["comment metres; x right, y up, z towards the lens: the distance is -z"]
+    header += [
+        f"element vertex {len(rows)}",
+        *(f"property {kinds[kind]} {name}" for name, (kind, _) in columns.items()),
+    ]
     with replacing(path) as stream:
         stream.write("\n".join([*header, "end_header", ""]).encode())
         stream.write(rows.tobytes())

@@ -71,6 +71,7 @@ def read_light_pair(
         is_light=linear,
         notes=_reading_notes(photographs[0], photographs[1], sharper),
         sharper=sharper or "auto",
+        names=(os.path.basename(names[0]), os.path.basename(names[1])),
     ).without_bad_pixels()
 
 

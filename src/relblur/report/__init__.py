@@ -1,13 +1,13 @@
 """Pictures and result folders.
 
 ``colours``       numbers to colours
-``score_table``   Table I in words
+``captions``      what stands above a picture
+``score_table``   Table I in words and in files
 ``panels``        several maps in one picture
 ``plots``         lines and views in space
 ``blur_report``   what ``relblur estimate`` leaves
 ``depth_report``  what ``relblur depth`` leaves
 ``range_report``  what ``relblur range`` leaves
-``batch``         many pairs, a folder each
 ``key_figures``   what matters most of a map, in words
 ``html``          pieces of HTML: pictures as data, colour bars, tables
 ``notebook``      what a notebook shows of a result
@@ -16,4 +16,6 @@
 ``result_folder`` folders of results, read back for a page
 ``read_out``      the numbers behind a picture, packed into a page
 ``provenance``    where a result comes from
+``batch``         many pairs, a folder each, and a table of all
+``contact_sheet`` many pairs on one sheet
 """

@@ -1,4 +1,4 @@
-"""Many pairs in one run: found in two folders or by two patterns, one result folder each.
+"""Many pairs in one run: found in two folders or by two patterns, one result folder each, and a table of all.
 
 A pair's folder appears under its name when everything in it is written (:mod:`relblur.files.staging`).
 A run that was killed, at any moment, leaves whole folders, old or new, and hidden remains, which
@@ -8,9 +8,12 @@ and the run goes on. Only one run at a time works in an output folder.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,10 +24,12 @@ from ..files.made_from import missing, read_signature, sign
 from ..files.replacing import HIDDEN
 from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
 
-__all__ = ["Job", "Outcome", "find_jobs", "is_batch", "run_batch"]
+__all__ = ["SUMMARY", "Job", "Outcome", "find_jobs", "is_batch", "run_batch"]
 
-#: In the output folder: what became of every pair.
-BATCH_FILE = "batch.json"
+#: In the output folder: what became of every pair, their figures in a table, their maps on a sheet.
+BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
+#: In a pair's folder: its figures.
+SUMMARY = "summary.json"
 
 _LONGEST_NAME = 255  # bytes, on the file systems in use
 
@@ -45,6 +50,13 @@ class Outcome:
     name: str
     state: str
     error: str = ""
+    first: str = ""
+    second: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether its results are there."""
+        return self.state != "failed"
 
 
 def is_batch(first: Path, second: Path) -> bool:
@@ -75,9 +87,11 @@ def run_batch(
     work: Callable[[Path, Path, Path], None],
     *,
     force: bool = False,
+    workers: int = 1,
     tell: Callable[[int, Outcome], None] | None = None,
+    draw: Callable[[Path, Sequence[tuple[str, Path]]], None] | None = None,
 ) -> list[Outcome]:
-    """Do every pair that is not done yet.
+    """Do every pair that is not done yet; then write the table of all of them.
 
     Parameters
     ----------
@@ -85,35 +99,99 @@ def run_batch(
         All that the results depend on beside the files: a finished pair is kept only if it
         was made with the same.
     work
-        Called with both files and an empty folder to fill.
+        Called with both files and an empty folder to fill; ``summary.json`` in it is a row of the table. With
+        several workers it is called from several threads.
     force
         Do finished pairs again, and replace the results of other options or files. Only what
         relblur made is replaced.
+    workers
+        How many pairs are worked on at a time.
     tell
         Called with the number of pairs behind, and the outcome of the last.
+    draw
+        Called with a file to draw the contact sheet to, and name and folder of each pair that is there.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot make the folder {output}: {error.strerror}; choose another") from None
-    outcomes = []
+    found: dict[str, Outcome] = {}
     with entered(output, wait_s=0.0):
-        _check_report(output / BATCH_FILE)
-        for behind, job in enumerate(jobs, start=1):
-            outcomes.append(_do(job, output, options, work, force))
+        ours = _check_report(output)
+
+        def do(job: Job) -> Outcome:
+            return _do(job, output, options, work, force)
+
+        for behind, outcome in enumerate(_each(do, jobs, workers), start=1):
+            found[outcome.name] = outcome
             if tell is not None:
-                tell(behind, outcomes[-1])
+                tell(behind, outcome)
+        outcomes = [found[job.name] for job in jobs]
+        there = [(each.name, output / each.name) for each in outcomes if each.succeeded]
         with staging(output) as new:
+            (new / TABLE_FILE).write_bytes(_table(outcomes, output))
+            if draw is not None and there:
+                draw(new / SHEET_FILE, there)
             report = [{"name": each.name, "state": each.state, "error": each.error} for each in outcomes]
-            content = {"made_by": "relblur", "options": dict(options), "pairs": report}
+            files = sorted({*ours, *(path.name for path in new.iterdir())})  # an older sheet stays ours
+            content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": report}
             (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
             move_files_in(new, force=True)
     return outcomes
 
 
+def _each(do: Callable[[Job], Outcome], jobs: list[Job], workers: int) -> Iterator[Outcome]:
+    """Do the jobs, several at a time if there are workers for it; outcomes come as they are ready."""
+    if workers == 1:
+        yield from map(do, jobs)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for done in as_completed([pool.submit(do, job) for job in jobs]):
+                yield done.result()
+        except BaseException:  # interrupted: pairs that are being done are finished, no others are begun
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _table(outcomes: Sequence[Outcome], output: Path) -> bytes:
+    """Return the figures of all pairs as CSV: a row a pair, a column a figure of any of their summaries."""
+    rows: list[dict[str, Any]] = []
+    for each in outcomes:
+        row = {"pair": each.name, "state": each.state, "error": each.error, "first": each.first, "second": each.second}
+        if each.succeeded:
+            try:
+                row |= _flat(json.loads((output / each.name / SUMMARY).read_bytes()))
+            except (OSError, ValueError, RecursionError):  # made by an earlier version, without one
+                row["error"] = f"no {SUMMARY}"
+        rows.append(row)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode("utf-8", "surrogateescape")
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return the single values of nested tables, under names joined by dots; lists are left out."""
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{before}{name}.")
+        elif isinstance(value, (str, int, float)):
+            flat[f"{before}{name}"] = value
+    return flat
+
+
 def _do(
     job: Job, output: Path, options: Mapping[str, Any], work: Callable[[Path, Path, Path], None], force: bool
 ) -> Outcome:
+    names = [str(path) if path is not None else "" for path in (job.first, job.second)]
+
+    def outcome(state: str, error: str = "") -> Outcome:
+        return Outcome(job.name, state, error, *names)
+
     try:
         _check_name(job.name)
         if job.first is None or job.second is None:
@@ -121,7 +199,7 @@ def _do(
             raise InputError(f"{alone} has no partner of the same name")
         made_from = {"options": dict(options), "files": [_identity(job.first), _identity(job.second)]}
         if _is_done(output / job.name, made_from, (job.first, job.second), force):
-            return Outcome(job.name, "was done")
+            return outcome("was done")
         with staging(output) as new:
             results = new / job.name
             results.mkdir()
@@ -129,29 +207,34 @@ def _do(
             sign(results, made_from)
             move_folder_in(new, job.name, force)
     except RelblurError as error:
-        return Outcome(job.name, "failed", " ".join(str(error).split()))
+        return outcome("failed", " ".join(str(error).split()))
     except MemoryError:
-        return Outcome(job.name, "failed", "not enough memory for images of this size; decimate them more")
+        return outcome("failed", "not enough memory for images of this size; decimate them more")
     except Exception as error:  # whatever is wrong with one pair, the others can be done
-        return Outcome(job.name, "failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
-    return Outcome(job.name, "done")
+        return outcome("failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
+    return outcome("done")
 
 
-def _check_report(path: Path) -> None:
-    """Refuse to replace a file that only has the name of our report."""
-    if not os.path.lexists(path):
-        return
-    try:
-        ours = json.loads(path.read_bytes())["made_by"] == "relblur"
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        ours = False
-    if not ours:
-        raise OutputExistsError(f"{path} is in the way and not from relblur; choose another output folder")
+def _check_report(output: Path) -> list[str]:
+    """Return which of the reports an earlier run left; refuse to replace files that only have their names."""
+    path = output / BATCH_FILE
+    ours: list[str] = []
+    if os.path.lexists(path):
+        try:
+            content = json.loads(path.read_bytes())
+            ours = [BATCH_FILE, *map(str, content.get("files", ()))] if content["made_by"] == "relblur" else []
+        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            ours = []
+    there = [name for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE) if os.path.lexists(output / name)]
+    for name in there:
+        if name not in ours:
+            raise OutputExistsError(f"{output / name} is in the way and not from relblur; choose another output folder")
+    return there
 
 
 def _check_name(name: str) -> None:
     """A pair's name becomes that of a folder in the output folder, and of nothing else."""
-    taken = name.casefold() == BATCH_FILE or name.casefold().startswith(HIDDEN)
+    taken = name.casefold() in (BATCH_FILE, TABLE_FILE, SHEET_FILE) or name.casefold().startswith(HIDDEN)
     try:
         length = len(os.fsencode(name))
     except UnicodeEncodeError:  # no file is called so

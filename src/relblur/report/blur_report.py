@@ -24,8 +24,9 @@ from ..engines import choose_engine
 from ..files.disk import replacing, write_image
 from ..filters.bank import gaussian_bank
 from ..filters.sharpness import local_sharpness
-from .colours import flag_colours, to_look_at
-from .panels import Panel, colour_map_picture, panels_picture
+from .captions import caption, photo_titles
+from .colours import flag_shares, to_look_at
+from .panels import SIGMA_TITLE, Panel, colour_map_picture, map_picture, panels_picture
 
 __all__ = ["summarise", "write_report", "write_steps"]
 
@@ -54,9 +55,12 @@ def summarise(blur_map: BlurMap) -> dict[str, Any]:
         "answered_fraction": float(known.mean()),
         "first_sharper_fraction": float((blur_map.sharper == 1).mean()),
         "second_sharper_fraction": float((blur_map.sharper == -1).mean()),
+        "neither_sharper_fraction": float((blur_map.sharper == 0).mean()),
         "sigma_px_percentiles": None,
         "median_stderr_px": None,
         "flagged_fraction": {str(flag.name).lower(): float(has_flag(blur_map.flags, flag).mean()) for flag in Flag},
+        # Each pixel counts once here, and they add up to 1.
+        "flag_shares": {name: share for name, _, share in flag_shares(blur_map.flags)},
         "settings": dict(blur_map.settings),
     }
     if known.any():
@@ -71,7 +75,8 @@ def write_report(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[
     axis = pair.channel_axis
     with ThreadPoolExecutor(1) as beside:  # arithmetic on one core, files and drawing on the other
         remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
-        _write_maps(folder, blur_map)
+        heading = caption(pair, blur_map.settings)
+        _write_maps(folder, blur_map, heading)
         made = remaking.result()
         writing = beside.submit(
             lambda: write_image(folder / "remade.png", as_integers(to_look_at(made, pair.is_light), np.uint8))
@@ -79,15 +84,16 @@ def write_report(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[
         error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
         error = error.mean(axis=2) if error.ndim == 3 else error
         error[~np.isfinite(blur_map.sigma)] = np.nan
+        titles = photo_titles(pair)
         overview = [
-            Panel("first", to_look_at(pair.first, pair.is_light)),
-            Panel("second", to_look_at(pair.second, pair.is_light)),
-            Panel("relative blur (px), positive: second is blurrier", blur_map.sigma, "sigma"),
+            Panel(titles[0], to_look_at(pair.first, pair.is_light)),
+            Panel(titles[1], to_look_at(pair.second, pair.is_light)),
+            Panel(SIGMA_TITLE, blur_map.sigma, "sigma"),
             Panel("standard error (px)", blur_map.sigma_stderr, "stderr"),
             Panel("flags", blur_map.flags, "flags"),
-            Panel("the blurrier image re-made: |error|", error, "error"),
+            Panel("the blurrier image re-made: |error|, of the full scale", error, "error"),
         ]
-        panels_picture(folder / "overview.png", overview)
+        panels_picture(folder / "overview.png", overview, heading=heading)
         writing.result()
     summary = summarise(blur_map)
     summary["notes"] = list(pair.notes)
@@ -97,16 +103,16 @@ def write_report(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[
     return summary
 
 
-def _write_maps(folder: Path, blur_map: BlurMap) -> None:
+def _write_maps(folder: Path, blur_map: BlurMap, heading: str) -> None:
     blur_map.save(folder / "blur_map.npz")
     blur_map.save(folder / "sigma.tif")
     blur_map.save(folder / "sigma.png")
-    colour_map_picture(folder / "sigma_colour.png", blur_map)
+    colour_map_picture(folder / "sigma_colour.png", blur_map, heading)
     meaning = "standard error of sigma in px = offset_px + scale_px * value; 0 = none"
     write_16_bit(folder / "stderr.png", blur_map.sigma_stderr, meaning)
     # Plain pictures for other programs: 255 = first is sharper, 0 = second, 128 = neither.
     write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8))
-    write_image(folder / "flags.png", flag_colours(blur_map.flags))
+    map_picture(folder / "flags.png", Panel("flags", blur_map.flags, "flags"), heading)
 
 
 STEP_FILES = (
@@ -129,12 +135,13 @@ def write_steps(
     ``"refined"``, a plain window is shown in their place.
     """
     axis = pair.channel_axis
+    titles, heading = photo_titles(pair), caption(pair, blur_map.settings)
     both = [
-        Panel("first", to_look_at(pair.first, pair.is_light)),
-        Panel("second", to_look_at(pair.second, pair.is_light)),
+        Panel(titles[0], to_look_at(pair.first, pair.is_light)),
+        Panel(titles[1], to_look_at(pair.second, pair.is_light)),
     ]
-    panels_picture(folder / "1_pair.png", both, columns=2)
-    _write_local_steps(folder, as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis), steps)
+    panels_picture(folder / "1_pair.png", both, columns=2, heading=heading)
+    _write_local_steps(folder, as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis), steps, heading)
     panels_picture(
         folder / "6_result.png",
         [
@@ -142,6 +149,7 @@ def write_steps(
             Panel("standard error (px)", blur_map.sigma_stderr, "stderr"),
             Panel("flags", blur_map.flags, "flags"),
         ],
+        heading=heading,
     )
     wanted = observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis)
     made = resynthesize(pair.first, pair.second, blur_map, channel_axis=axis)
@@ -149,14 +157,15 @@ def write_steps(
     panels_picture(
         folder / "7_remade.png",
         [
-            Panel("the blurrier image at each pixel", wanted),
-            Panel("re-made from the sharper", made),
+            Panel("the blurrier image at each pixel", to_look_at(wanted, pair.is_light)),
+            Panel("re-made from the sharper", to_look_at(made, pair.is_light)),
             Panel("|difference|", difference.mean(axis=2) if difference.ndim == 3 else difference, "error"),
         ],
+        heading=heading,
     )
 
 
-def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray] | None) -> None:
+def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray] | None, heading: str) -> None:
     """Write sharpness, the filter bank, the paper's roots, and what the estimator made on its way."""
     first, second = grey(pair.first), grey(pair.second)
     noise = max(rounding_noise(pair.first), rounding_noise(pair.second))
@@ -170,6 +179,7 @@ def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray]
             Panel("3x3 standard deviation, second", sharp_second, "grey", limit),
             Panel("which is the sharper", decided, "side"),
         ],
+        heading=heading,
     )
     levels = [0.5, 1.0, 1.5, 2.0, 3.0, 5.0]
     levels = [level for level in levels if level <= min(first.shape) / 2]
@@ -177,17 +187,19 @@ def _write_local_steps(folder: Path, pair: Pair, steps: Mapping[str, FloatArray]
     panels_picture(
         folder / "3_bank.png",
         [Panel(f"first blurred by {level:g} px", image) for level, image in zip(levels, bank, strict=True)],
+        heading=heading,
     )
     grid = np.array([sigma for sigma in paper_sigmas() if sigma <= min(first.shape) / 2])
     window = min(PAPER_WINDOW, min(first.shape) - 1 + min(first.shape) % 2)
     engine = choose_engine()
-    panels_picture(folder / "4_candidates.png", _candidates((first, second), decided, grid, window, noise), columns=2)
+    candidates = _candidates((first, second), decided, grid, window, noise)
+    panels_picture(folder / "4_candidates.png", candidates, columns=2, heading=heading)
     if steps:
-        panels_picture(folder / "5_inside.png", _inside(steps), columns=2)
+        panels_picture(folder / "5_inside.png", _inside(steps), columns=2, heading=heading)
     else:
         fit = estimate_in_windows((pair.first, pair.second), signed_nodes(float(grid[-1])), window, noise, engine)
         local = Panel(f"{window}x{window} window, signed (px)", signed_sigma(fit.s), "sigma")
-        panels_picture(folder / "5_inside.png", [local])
+        panels_picture(folder / "5_inside.png", [local], heading=heading)
 
 
 def _candidates(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -14,9 +15,22 @@ from ..base.pixels import unit_float
 from ..blur.blur_map import Flag, has_flag
 from ..photo.tone_curves import encode_srgb
 
-__all__ = ["ColourScale", "Kind", "flag_colours", "flag_shares", "photo", "scale_for", "tick_labels", "to_look_at"]
+__all__ = [
+    "ColourScale",
+    "Kind",
+    "flag_colours",
+    "flag_shares",
+    "percentages",
+    "photo",
+    "scale_for",
+    "tick_labels",
+    "to_look_at",
+]
 
-Kind = Literal["photo", "sigma", "stderr", "side", "flags", "error", "count", "grey", "level", "depth", "points"]
+#: "sigma" is signed, "blur" is not: a map of one sign looks like those of both beside it.
+Kind = Literal[
+    "photo", "sigma", "blur", "stderr", "side", "flags", "error", "count", "grey", "level", "depth", "points"
+]
 
 NO_ANSWER = "#9a9a9a"
 FLAG_COLOURS = {
@@ -38,13 +52,20 @@ _DIVERGING = {
 }
 
 
+#: Percent of the values beyond either end of a scale: outliers should not flatten the rest.
+OUTLIERS = 1
+#: A logarithmic scale spans no more than this: standard errors of pixels that say nothing can be anything.
+WIDEST = 1e4
+
+
 @dataclass(frozen=True)
 class ColourScale:
-    """256 colours between two values."""
+    """256 colours between two values, evenly, or evenly in the logarithm."""
 
     low: float
     high: float
     name: str
+    logarithmic: bool = False
 
     @property
     def colours(self) -> UInt8Array:
@@ -54,27 +75,52 @@ class ColourScale:
     def apply(self, values: AnyArray) -> UInt8Array:
         """Return a map as an (H, W, 3) picture, grey where it has no answer."""
         known = np.isfinite(values)
-        share = (np.where(known, values, self.low) - self.low) * (256 / (self.high - self.low))
+        share = 256 * self.place(np.where(known, values, self.low))
         picture = self.colours[share.clip(0, 255).astype(np.uint8)]
         picture[~known] = rgb(NO_ANSWER)
         return picture
 
+    def place(self, values: AnyArray) -> FloatArray:
+        """Return how far up the scale values lie: 0 at its low end, 1 at the high one."""
+        if self.logarithmic:
+            ratio = np.log(np.maximum(values, 1e-12 * self.high) / self.low)
+            return np.asarray(ratio / math.log(self.high / self.low))
+        return np.asarray((values - self.low) / (self.high - self.low))
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Return values to write beside the colours, at most about so many, and how to write them."""
+        if not self.logarithmic or self.high < 3 * self.low:
+            return tick_labels(self.low, self.high, most)
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
+            values = [digit * 10.0**decade for decade in decades for digit in digits]
+            values = [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+            if len(values) <= most:
+                break
+        return [(value, f"{value:g}") for value in values]
+
 
 def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> ColourScale:
-    """Return the colours for a map of this kind, up to ``limit`` or nearly all of its values."""
+    """Return the colours for a map of this kind, up to ``limit`` or nearly all of its values.
+
+    The kind alone decides about colours and the sort of scale, so that the maps of many pairs can be compared.
+    """
     known = image[np.isfinite(image)]
-    # The last percent belongs to outliers; they should not flatten the rest.
-    top = limit or (float(np.percentile(np.abs(known), 99)) if known.size else 1.0) or 1e-6
+    top = limit or (float(np.percentile(np.abs(known), 100 - OUTLIERS)) if known.size else 1.0) or 1e-6
     if kind == "side":
         return ColourScale(-1.0, 1.0, "pink_green")
-    if kind in ("depth", "level"):  # zero means nothing to them
-        low, high = np.percentile(known, (1, 99)) if known.size else (0.0, 1.0)
-        name = "viridis_backwards" if kind == "depth" else "cividis"
-        return ColourScale(float(low), max(float(high), float(low) + 1e-6), name)
     if kind == "sigma":
-        signed = bool(known.size) and float(np.percentile(known, 1)) < -0.02 * top < 0
-        return ColourScale(-top, top, "blue_red") if signed else ColourScale(0.0, top, "viridis")
-    names = {"grey": "grey", "stderr": "magma", "error": "inferno", "count": "cividis"}
+        return ColourScale(-top, top, "blue_red")
+    if kind in ("depth", "level", "stderr"):
+        low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
+        high = float(limit or high)
+        if kind == "level":
+            return ColourScale(float(low), max(high, float(low) + 1e-6), "cividis")
+        # What matters of a distance, or of an error, is its ratio to another.
+        high = max(high, 1e-12)
+        low = min(max(float(low), high / WIDEST), high / 1.02)
+        return ColourScale(low, high, "viridis_backwards" if kind == "depth" else "magma", True)
+    names = {"grey": "grey", "error": "inferno", "count": "cividis", "blur": "viridis"}
     return ColourScale(0.0, top, names[kind])
 
 
@@ -145,14 +191,27 @@ def flag_colours(flags: AnyArray) -> UInt8Array:
 
 
 def flag_shares(flags: AnyArray) -> list[tuple[str, str, float]]:
-    """Return (name, colour, share of pixels) of no flag and of every flag that occurs."""
+    """Return (name, colour, share of pixels) of no flag and of every flag that shows.
+
+    Every pixel counts once, as :func:`flag_colours` paints it, so that the shares add up to 1.
+    """
     counts = np.bincount(flags.ravel(), minlength=256)
-    values = np.arange(256)
-    shares = [("no flag", FLAG_COLOURS["ok"], counts[0] / flags.size)]
-    for flag in Flag:
-        name = _flag_name(flag)
-        shares.append((name, FLAG_COLOURS[name], counts[(values & int(flag)) != 0].sum() / flags.size))
-    return [(name, colour, float(share)) for name, colour, share in shares if share > 0]
+    showing = np.zeros(256, dtype=np.int64)  # the highest bit, counted from 1
+    for number, flag in enumerate(Flag, start=1):
+        showing[(np.arange(256) & int(flag)) != 0] = number
+    shares = np.bincount(showing, counts, minlength=len(Flag) + 1) / flags.size
+    names = ["no flag", *(_flag_name(flag) for flag in Flag)]
+    colours = [FLAG_COLOURS["ok" if name == "no flag" else name] for name in names]
+    return [(n, c, float(share)) for n, c, share in zip(names, colours, shares, strict=True) if share > 0]
+
+
+def percentages(shares: Sequence[float]) -> list[str]:
+    """Write shares of one whole in tenths of a percent that add up to it; what is nearly nothing is said to be so."""
+    exact = 1000 * np.asarray(shares, dtype=np.float64)
+    tenths = np.floor(exact + 1e-9)
+    missing = round(float(exact.sum()) - float(tenths.sum()))
+    tenths[np.argsort(tenths - exact, kind="stable")[:missing]] += 1  # the largest remainders are rounded up
+    return [f"{t / 10:.1f} %" if t > 0 or share == 0 else "< 0.1 %" for t, share in zip(tenths, shares, strict=True)]
 
 
 def _flag_name(flag: Flag) -> str:

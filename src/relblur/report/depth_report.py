@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import FloatArray
+from ..base._typing import AnyArray, FloatArray
 from ..base.errors import MissingDependencyError
 from ..base.settings import ASSUMED_STDERR_PX2
 from ..blur.blur_map import Flag, has_flag
@@ -18,14 +18,17 @@ from ..depth.depth_map import DepthMap
 from ..depth.working_range import resolution_at, working_range_m
 from ..files.depth_formats import point_cloud
 from ..files.disk import PathLike, replacing
-from .colours import photo, to_look_at
-from .panels import Panel, panels_picture
-from .plots import lines_picture
+from .captions import caption, photo_titles
+from .colours import ColourScale, flag_shares, photo, scale_for, to_look_at
+from .panels import Panel, map_picture, panels_picture
+from .plots import lines_picture, points_picture
 
-__all__ = ["DEPTH_FILES", "camera_picture", "depth_picture", "summarise_depth", "write_depth_report"]
+__all__ = ["DEPTH_FILES", "camera_picture", "depth_picture", "depth_scale", "summarise_depth", "write_depth_report"]
 
 DEPTH_FILES = (
     "overview.png",
+    "depth_colour.png",
+    "view.png",
     "depth.npz",
     "depth_mm.png",
     "depth.tif",
@@ -36,6 +39,12 @@ DEPTH_FILES = (
     "camera.toml",
     "summary.json",
 )
+
+#: The colours go by pixels without a flag where those are at least this share of the answered ones.
+_ENOUGH_UNFLAGGED = 0.05
+#: A view in space shows no point whose standard error is more than this share of its distance, and none farther than
+#: so many times the nearest: a few far points would make the rest a speck.
+_TOO_UNSURE, _DEEPEST = 0.15, 4.0
 
 
 def write_depth_report(
@@ -56,9 +65,15 @@ def write_depth_report(
     except MissingDependencyError as error:
         left_out.append(f"depth.exr ({error})")
     depth_map.camera.save(folder / "camera.toml")
-    depth_picture(folder / "overview.png", pair, depth_map, focal_length_px)
+    heading = _heading(pair, depth_map)
+    depth_picture(folder / "overview.png", pair, depth_map, focal_length_px, heading)
+    scale = depth_scale(depth_map)
+    map_picture(folder / "depth_colour.png", Panel("depth (m)", depth_map.depth_m, "depth", scale=scale), heading)
+    title, points = _points(pair, depth_map, focal_length_px)
+    points_picture(folder / "view.png", points, f"{title}\n{heading}")
     summary = summarise_depth(depth_map)
     summary["left_out"] = left_out
+    summary["notes"] = list(pair.notes)
     with replacing(folder / "summary.json") as stream:
         stream.write(json.dumps(summary, indent=2).encode())
     return summary
@@ -75,6 +90,8 @@ def summarise_depth(depth_map: DepthMap) -> dict[str, Any]:
         "depth_m_percentiles": None,
         "median_stderr_m": None,
         "flagged_fraction": {str(flag.name).lower(): float(has_flag(depth_map.flags, flag).mean()) for flag in Flag},
+        # Each pixel counts once here, and they add up to 1.
+        "flag_shares": {name: share for name, _, share in flag_shares(depth_map.flags)},
         "settings": dict(depth_map.settings),
     }
     if known.any():
@@ -84,20 +101,26 @@ def summarise_depth(depth_map: DepthMap) -> dict[str, Any]:
     return summary
 
 
+def depth_scale(depth_map: DepthMap) -> ColourScale:
+    """Return the colours of a depth map: those of the pixels that can be believed, as far as there are any."""
+    sure = depth_map.known & (depth_map.flags == 0)
+    enough = sure.sum() > _ENOUGH_UNFLAGGED * depth_map.known.sum()
+    return scale_for(depth_map.depth_m[sure] if enough else depth_map.depth_m, "depth")
+
+
 def depth_picture(
     path: PathLike, pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | None = None, heading: str = ""
 ) -> None:
     """Draw pair, depth, standard error, flags and a view of the scene in space."""
-    focal = focal_length_px or depth_map.camera.focal_length_px
-    title = "the scene in space" if focal else "the scene in space (angle of view assumed)"
-    points = point_cloud(depth_map.depth_m, focal or 1.2 * depth_map.shape[1])
+    title, points = _points(pair, depth_map, focal_length_px)
+    titles = photo_titles(pair)
     panels = [
-        Panel("first", to_look_at(pair.first, pair.is_light)),
-        Panel("second", to_look_at(pair.second, pair.is_light)),
-        Panel("depth (m)", depth_map.depth_m, "depth"),
+        Panel(titles[0], to_look_at(pair.first, pair.is_light)),
+        Panel(titles[1], to_look_at(pair.second, pair.is_light)),
+        Panel("depth (m)", depth_map.depth_m, "depth", scale=depth_scale(depth_map)),
         Panel("standard error (m)", depth_map.depth_stderr_m, "stderr"),
         Panel("flags", depth_map.flags, "flags"),
-        Panel(title, np.concatenate([points, _colours(pair)], axis=2), "points"),
+        Panel(title, points, "points"),
     ]
     panels_picture(path, panels, heading=heading)
 
@@ -118,10 +141,24 @@ def camera_picture(path: PathLike, camera: Camera, stderr_px2: float = ASSUMED_S
         ],
         x_label="distance (m)",
         y_label="px, or mm per m",
-        title="What this camera delivers",
+        title=f"What this camera delivers: {camera.describe()}",
     )
 
 
-def _colours(pair: ComparablePair) -> FloatArray:
+def _heading(pair: ComparablePair, depth_map: DepthMap) -> str:
+    settings = depth_map.settings
+    return caption(pair, settings, f"depth, psf {settings.get('psf', '?')}, {depth_map.camera.describe()}")
+
+
+def _points(pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | None) -> tuple[str, AnyArray]:
+    """Return a title and (H, W, 6) positions and colours; what is hardly known, and far outliers, are left out."""
+    focal = focal_length_px or depth_map.camera.focal_length_px
+    title = "the scene in space" if focal else "the scene in space (angle of view assumed)"
+    scale = depth_scale(depth_map)
+    with np.errstate(invalid="ignore"):
+        shown = depth_map.depth_stderr_m < _TOO_UNSURE * depth_map.depth_m
+        shown &= (depth_map.depth_m >= scale.low) & (depth_map.depth_m <= min(scale.high, _DEEPEST * scale.low))
+    points = point_cloud(np.where(shown, depth_map.depth_m, np.nan), focal or 1.2 * depth_map.shape[1])
     image = photo(to_look_at(pair.first, pair.is_light))
-    return image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
+    colours = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
+    return title, np.concatenate([points, colours], axis=2)

@@ -1,5 +1,6 @@
 """Pictures of several panels, photographs and maps, drawn with Pillow and written whole.
 
+Every map has its key beside it, never over it: a colour bar with the colour of "no answer", or a list of flags.
 Matplotlib would take longer to load than all of them take to draw; it draws line plots and views in space
 (:mod:`relblur.report.plots`).
 """
@@ -20,23 +21,25 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..blur.blur_map import BlurMap
 from ..files.disk import PathLike, replacing
-from .colours import Kind, flag_colours, flag_shares, photo, scale_for, tick_labels
+from .colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, percentages, photo, scale_for
 
-__all__ = ["Panel", "colour_map_picture", "panels_picture"]
+__all__ = ["Panel", "colour_map_picture", "map_picture", "panels_picture"]
 
+SIGMA_TITLE = "relative blur (px), positive: second is blurrier"
+
+#: Pixels an inch of pictures whose panels have a stated width; others have as many as their data fill.
 DPI = 110
+#: The widest panel that is drawn for its data's sake, px.
+MOST_PX = 840
 
-#: Inches: a picture's width, and the room beside it for a colour bar, above it for a title, around all.
+#: Inches: a picture's width, the room beside it for a colour bar or a list of flags, above it for a title, around all.
 PANEL_WIDTH = 3.9
-BAR_ROOM = 0.74
+BAR_ROOM, LIST_ROOM, NO_ROOM = 0.96, 1.06, 0.16
 TITLE_ROOM = 0.34
 MARGIN = 0.12
 
-#: Kinds of panels that have no colour bar beside them.
-WITHOUT_BAR = ("photo", "flags", "points")
-
 #: Letters, points.
-HEADING_SIZE, TITLE_SIZE, LEAST_TITLE_SIZE, TICK_SIZE, LEGEND_SIZE = 12.0, 10.0, 6.0, 8.0, 7.0
+HEADING_SIZE, TITLE_SIZE, LEAST_TITLE_SIZE, TICK_SIZE, LEGEND_SIZE = 12.0, 10.0, 6.0, 8.5, 8.0
 
 #: A photograph enlarged more than this shows its pixels.
 MOST_SMOOTHED = 3
@@ -46,13 +49,19 @@ MOST_SMOOTHED = 3
 class Panel:
     """One picture of a figure: what is shown, under which title, in which manner.
 
-    ``limit`` fixes the colour scale, so that panels can be compared.
+    ``limit`` fixes the top of the colour scale, ``scale`` all of it, so that panels can be compared.
     """
 
     title: str
     image: AnyArray
     kind: Kind = "photo"
     limit: float | None = None
+    scale: ColourScale | None = None
+
+    @property
+    def room(self) -> float:
+        """Inches beside the picture."""
+        return NO_ROOM if self.kind in ("photo", "points") else LIST_ROOM if self.kind == "flags" else BAR_ROOM
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,10 @@ class _Place:
         return self.left, self.top
 
     @property
+    def right(self) -> int:
+        return self.left + self.width
+
+    @property
     def frame(self) -> tuple[int, int, int, int]:
         """The line around it: even a picture one pixel high is seen."""
         return self.left - 1, self.top - 1, self.left + self.width, self.top + self.height
@@ -81,93 +94,180 @@ class _Place:
 
 
 def panels_picture(
-    path: PathLike, panels: Sequence[Panel], *, columns: int = 3, heading: str = "", panel_width: float = PANEL_WIDTH
+    path: PathLike,
+    panels: Sequence[Panel],
+    *,
+    columns: int = 3,
+    heading: str = "",
+    panel_width: float | None = None,
 ) -> None:
-    """Write a figure of several panels to a PNG file; ``panel_width`` is a picture's width in inches."""
-    from PIL import Image, ImageDraw
+    """Write a figure of several panels to a PNG file.
 
-    columns = min(columns, len(panels))
-    heights = [_row_height(panels[start], panel_width) for start in range(0, len(panels), columns)]
-    tops = np.cumsum([0.45 if heading else 0.1, *(height + TITLE_ROOM for height in heights)])
-    cell_width = panel_width + (BAR_ROOM if any(panel.kind not in WITHOUT_BAR for panel in panels) else MARGIN)
-    size = (_px(columns * cell_width + MARGIN), _px(float(tops[-1]) + MARGIN))
-    sheet = Image.new("RGB", size, "white")
-    draw = ImageDraw.Draw(sheet)
-    for index, panel in enumerate(panels):
-        row, column = divmod(index, columns)
-        corner = _px(MARGIN + column * cell_width), _px(float(tops[row]) + TITLE_ROOM)
-        place = _Place(*corner, _px(panel_width), _px(heights[row]))
-        # A title may stand over its neighbour's room, but not over its title.
-        widest = _px(cell_width) - 6
-        if column == 0:
-            widest = min(widest, 2 * (place.left + place.width // 2) - 4)
-        _write_centred(draw, place.left + place.width // 2, place.top - 8, panel.title, TITLE_SIZE, widest)
-        _draw(sheet, draw, place, panel)
-    if heading:
-        _write_centred(draw, size[0] // 2, _px(0.12 + HEADING_SIZE / 72), heading, HEADING_SIZE, size[0] - 8)
+    ``panel_width`` is a picture's width in inches of 110 px; without it a panel has as many px as its data,
+    at least 429 and at most 840. The heading may have several lines.
+    """
+    sheet = _Sheet(panels, min(columns, len(panels)), heading, panel_width)
+    sheet.draw_all()
     stream = io.BytesIO()
-    sheet.save(stream, "PNG", compress_level=3)
+    sheet.picture.save(stream, "PNG", compress_level=3)
     with replacing(path) as target:
         target.write(stream.getvalue())
+
+
+def map_picture(path: PathLike, panel: Panel, heading: str = "") -> None:
+    """Write one map with its key, at about the map's resolution."""
+    panels_picture(path, [panel], heading=heading, panel_width=min(max(panel.image.shape[1] / DPI, 5.0), 12.0))
+
+
+def colour_map_picture(path: PathLike, blur_map: BlurMap, heading: str = "") -> None:
+    """Write sigma in colours with its key."""
+    map_picture(path, Panel(SIGMA_TITLE, blur_map.sigma, "sigma"), heading)
+
+
+class _Sheet:
+    """A white sheet on which panels are laid out in rows."""
+
+    def __init__(self, panels: Sequence[Panel], columns: int, heading: str, panel_width: float | None) -> None:
+        from PIL import Image, ImageDraw
+
+        self.panels, self.columns, self.heading = panels, columns, heading.splitlines()
+        self.dpi = DPI if panel_width else _dpi_for(panels)
+        self.width = panel_width or PANEL_WIDTH
+        self.rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+        self.heights = [_row_height(row[0], self.width) for row in self.rows]
+        rooms = [max(panel.room for panel in panels[column::columns]) for column in range(columns)]
+        self.lefts = np.cumsum([MARGIN, *(self.width + room for room in rooms)])
+        above = 0.1 + len(self.heading) * 1.5 * HEADING_SIZE / 72
+        self.tops = np.cumsum([above, *(height + TITLE_ROOM for height in self.heights)])
+        self.size = (self.px(float(self.lefts[-1]) + MARGIN), self.px(float(self.tops[-1]) + MARGIN))
+        self.picture = Image.new("RGB", self.size, "white")
+        self.draw = ImageDraw.Draw(self.picture)
+
+    def px(self, inches: float) -> int:
+        return round(inches * self.dpi)
+
+    def font(self, points: float) -> Any:
+        return _font(points * self.dpi / 72)
+
+    def draw_all(self) -> None:
+        """Draw every panel and the heading."""
+        for index, panel in enumerate(self.panels):
+            row, column = divmod(index, self.columns)
+            corner = self.px(float(self.lefts[column])), self.px(float(self.tops[row]) + TITLE_ROOM)
+            place = _Place(*corner, self.px(self.width), self.px(self.heights[row]))
+            # A title may stand over its neighbour's room, but not over its title.
+            widest = self.px(float(self.lefts[column + 1] - self.lefts[column])) - 6
+            if column == 0:
+                widest = min(widest, 2 * place.left + place.width - 4)
+            self.write_centred(
+                place.left + place.width // 2, place.top - self.px(0.07), panel.title, TITLE_SIZE, widest
+            )
+            self.draw_panel(place, panel)
+        for number, line in enumerate(self.heading):
+            size = HEADING_SIZE if number == 0 else TITLE_SIZE
+            baseline = self.px(0.1 + (1.5 * number + 1) * HEADING_SIZE / 72)
+            self.write_centred(self.size[0] // 2, baseline, line, size, self.size[0] - 8)
+
+    def draw_panel(self, place: _Place, panel: Panel) -> None:
+        from PIL import Image
+
+        if panel.kind == "points":
+            from .plots import view_of_points
+
+            view = view_of_points(panel.image, place.width, place.height, self.dpi)
+            self.picture.paste(Image.fromarray(view), place.corner)
+            return
+        here = place.holding(panel.image.shape)
+        if panel.kind == "photo":
+            self.picture.paste(_photo_of_size(panel.image, here), here.corner)
+        elif panel.kind == "flags":
+            self.picture.paste(Image.fromarray(flag_colours(_nearest(panel.image, here))), here.corner)
+            self.draw_flag_list(here, panel.image)
+        else:
+            scale = panel.scale or scale_for(panel.image, panel.kind, panel.limit)
+            self.picture.paste(Image.fromarray(scale.apply(_nearest(panel.image, here))), here.corner)
+            self.draw_bar(here, panel, scale)
+        self.draw.rectangle(here.frame, outline="black")
+
+    def draw_bar(self, beside: _Place, panel: Panel, scale: ColourScale) -> None:
+        """Draw the colours of a map with their values, pointed where the map goes beyond, and "no answer" below."""
+        from PIL import Image
+
+        known = panel.image[np.isfinite(panel.image)]
+        unanswered = known.size < panel.image.size
+        point, line = self.px(0.1), self.px(0.2)
+        room = beside.height - 2 * point - (line if unanswered else 0)
+        bar = _Place(beside.right + self.px(0.08), beside.top + point, self.px(0.14), max(room, 1))
+        along = (255 - np.arange(bar.height) * 256 // bar.height).clip(0, 255)
+        colours = np.repeat(scale.colours[along][:, None], bar.width, axis=1)
+        self.picture.paste(Image.fromarray(colours), bar.corner)
+        self.draw.rectangle(bar.frame, outline="black")
+        middle, below = bar.left + bar.width // 2, bar.top + bar.height
+        slack = 1e-9 * (scale.high - scale.low)
+        if known.size and float(known.max()) > scale.high + slack and room > 4 * point:
+            corners = [(bar.left - 1, bar.top - 1), (bar.right, bar.top - 1), (middle, bar.top - point)]
+            self.draw.polygon(corners, fill=tuple(scale.colours[255]), outline="black")
+        if known.size and float(known.min()) < scale.low - slack and room > 4 * point:
+            corners = [(bar.left - 1, below), (bar.right, below), (middle, below + point)]
+            self.draw.polygon(corners, fill=tuple(scale.colours[0]), outline="black")
+        ticks = scale.ticks(round(bar.height / self.px(0.35)))
+        if panel.kind == "side":
+            ticks = [(-1.0, "second"), (0.0, "neither"), (1.0, "first")]
+        for value, text in ticks:
+            y = bar.top + round((1 - float(scale.place(np.asarray(value)))) * (bar.height - 1))
+            self.draw.line((bar.right, y, bar.right + self.px(0.04), y), fill="black")
+            self.write_left(bar.right + self.px(0.065), y, text, TICK_SIZE)
+        if unanswered and room > 0:
+            y = beside.top + beside.height - line // 2
+            self.draw_swatch(bar.left, y, bar.width, NO_ANSWER)
+            self.write_left(bar.right + self.px(0.065), y, "no answer", LEGEND_SIZE)
+
+    def draw_flag_list(self, beside: _Place, flags: AnyArray) -> None:
+        """Say what the colours of the flags mean and how much each covers, beside the map."""
+        entries = flag_shares(flags)
+        shares = percentages([share for _, _, share in entries])
+        line, left = self.px(0.36), beside.right + self.px(0.08)
+        for number, ((name, colour, _), share) in enumerate(zip(entries, shares, strict=True)):
+            y = beside.top + line * number + self.px(0.08)
+            self.draw_swatch(left, y, self.px(0.14), colour)
+            self.write_left(left + self.px(0.2), y, name, LEGEND_SIZE)
+            self.write_left(left + self.px(0.2), y + self.px(0.14), share, LEGEND_SIZE)
+
+    def draw_swatch(self, left: int, middle: int, width: int, colour: str) -> None:
+        half = self.px(0.05)
+        self.draw.rectangle((left, middle - half, left + width, middle + half), fill=colour, outline="#666666")
+
+    def write_left(self, left: int, middle: int, text: str, points: float) -> None:
+        self.draw.text((left, middle), text, fill="black", font=self.font(points), anchor="lm")
+
+    def write_centred(self, middle: int, baseline: int, text: str, points: float, widest: int) -> None:
+        """Write a line, in smaller letters if it would be too wide, and shortened if those would be unreadable."""
+        while points > LEAST_TITLE_SIZE and self.font(points).getlength(text) > widest:
+            points -= 0.5
+        font = self.font(points)
+        if font.getlength(text) > widest:
+            kept = len(text) - 2
+            while kept > 2 and font.getlength(_shortened(text, kept)) > widest:
+                kept -= 2
+            text = _shortened(text, kept)
+        self.draw.text((middle, baseline), text, fill="black", font=font, anchor="ms")
+
+
+def _shortened(text: str, kept: int) -> str:
+    """Leave out the middle: names of files differ at their ends."""
+    return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
+
+
+def _dpi_for(panels: Sequence[Panel]) -> float:
+    """Return so many px an inch that a panel of the usual width shows each pixel of its data, up to a limit."""
+    widest = max(panel.image.shape[1] for panel in panels)
+    return max(DPI, min(widest, MOST_PX) / PANEL_WIDTH)
 
 
 def _row_height(panel: Panel, width: float) -> float:
     """Return the height of a row of panels, inches, from the image that it begins with."""
     rows, columns = panel.image.shape[:2]
     return min(max(width * rows / columns, 0.3 * width), 2.0 * width)
-
-
-def colour_map_picture(path: PathLike, blur_map: BlurMap) -> None:
-    """Write sigma in colours with a colour bar, at about the map's resolution."""
-    panel_width = min(max(blur_map.shape[1] / DPI, 4.0), 12.0)
-    panels_picture(path, [Panel("relative blur (px)", blur_map.sigma, "sigma")], panel_width=panel_width)
-
-
-def _draw(sheet: Any, draw: Any, place: _Place, panel: Panel) -> None:
-    from PIL import Image
-
-    if panel.kind == "points":
-        from .plots import view_of_points
-
-        sheet.paste(Image.fromarray(view_of_points(panel.image, place.width, place.height, DPI)), place.corner)
-        return
-    here = place.holding(panel.image.shape)
-    if panel.kind == "photo":
-        sheet.paste(_photo_of_size(panel.image, here), here.corner)
-    elif panel.kind == "flags":
-        sheet.paste(Image.fromarray(flag_colours(_nearest(panel.image, here))), here.corner)
-        _draw_legend(draw, here, panel.image)
-    else:
-        scale = scale_for(panel.image, panel.kind, panel.limit)
-        sheet.paste(Image.fromarray(scale.apply(_nearest(panel.image, here))), here.corner)
-        bar = _Place(here.left + here.width + _px(0.08), here.top, _px(0.14), here.height)
-        along = (255 - np.arange(bar.height) * 256 // bar.height).clip(0, 255)
-        colours = np.repeat(scale.colours[along][:, None], bar.width, axis=1)
-        sheet.paste(Image.fromarray(colours), bar.corner)
-        draw.rectangle(bar.frame, outline="black")
-        ticks = tick_labels(scale.low, scale.high, round(bar.height / _px(0.35)))
-        if panel.kind == "side":
-            ticks = [(-1.0, "second"), (0.0, "neither"), (1.0, "first")]
-        for value, text in ticks:
-            y = bar.top + round((scale.high - value) / (scale.high - scale.low) * (bar.height - 1))
-            draw.line((bar.left + bar.width, y, bar.left + bar.width + 4, y), fill="black")
-            draw.text((bar.left + bar.width + 7, y), text, fill="black", font=_font(TICK_SIZE), anchor="lm")
-    draw.rectangle(here.frame, outline="black")
-
-
-def _draw_legend(draw: Any, place: _Place, flags: AnyArray) -> None:
-    """Say what the colours of the flags mean, in the lower right corner."""
-    font, line, swatch = _font(LEGEND_SIZE), _px(0.16), _px(0.2)
-    entries = [(f"{name} {share:.1%}", colour) for name, colour, share in flag_shares(flags)]
-    width = swatch + 20 + max(round(font.getlength(text)) for text, _ in entries)
-    height = line * len(entries) + 8
-    right, bottom = place.left + place.width - 5, place.top + place.height - 5
-    left, top = right - width, bottom - height
-    draw.rounded_rectangle((left, top, right, bottom), 3, fill="#fdfdfd", outline="#cccccc")
-    for index, (text, colour) in enumerate(entries):
-        middle = top + 4 + line * index + line // 2
-        draw.rectangle((left + 6, middle - 4, left + 6 + swatch, middle + 4), fill=colour, outline="#666666")
-        draw.text((left + 12 + swatch, middle), text, fill="black", font=font, anchor="lm")
 
 
 def _photo_of_size(image: AnyArray, place: _Place) -> Any:
@@ -188,25 +288,13 @@ def _nearest(values: AnyArray, place: _Place) -> AnyArray:
     return np.asarray(values[np.ix_(rows.astype(int), columns.astype(int))])
 
 
-def _write_centred(draw: Any, middle: int, baseline: int, text: str, points: float, widest: int) -> None:
-    """Write a line, in smaller letters if it would be too wide."""
-    while points > LEAST_TITLE_SIZE and _font(points).getlength(text) > widest:
-        points -= 0.5
-    draw.text((middle, baseline), text, fill="black", font=_font(points), anchor="ms")
-
-
 @lru_cache
-def _font(points: float) -> Any:
+def _font(size_px: float) -> Any:
     from PIL import ImageFont
 
-    size = points * DPI / 72
     # Matplotlib brings a font with the letters of most languages: names of files may need them.
     package = find_spec("matplotlib")
     if package is not None and package.origin is not None:
         with suppress(OSError):
-            return ImageFont.truetype(Path(package.origin).with_name("mpl-data") / "fonts/ttf/DejaVuSans.ttf", size)
-    return ImageFont.load_default(size)
-
-
-def _px(inches: float) -> int:
-    return round(inches * DPI)
+            return ImageFont.truetype(Path(package.origin).with_name("mpl-data") / "fonts/ttf/DejaVuSans.ttf", size_px)
+    return ImageFont.load_default(size_px)

@@ -12,6 +12,7 @@ from ..base._typing import AnyArray
 from ..blur.comparable_pair import ComparablePair
 from ..depth.relation import DepthRange
 from ..files.disk import replacing, write_image, write_tiff
+from .captions import photo_titles
 from .colours import photo, to_look_at
 from .panels import Panel, panels_picture
 
@@ -32,13 +33,14 @@ def write_range_report(folder: Path, pair: ComparablePair, found: DepthRange) ->
     # For other programs: 255 = in the range, 0 = outside, 128 = unknown.
     write_image(folder / "between.png", np.where(known, np.where(found.between, 255, 0), 128).astype(np.uint8))
     images = [to_look_at(image, pair.is_light) for image in (pair.first, pair.second)]
+    titles = photo_titles(pair)
     panels = [
-        Panel("near", images[0]),
-        Panel("far", images[1]),
+        Panel(titles[0], images[0]),
+        Panel(titles[1], images[1]),
         Panel(f"probability of {span}", found.probability, "count", 1.0),
         Panel("the points in the range", _cut_out(images, found)),
     ]
-    panels_picture(folder / "overview.png", panels, columns=2)
+    panels_picture(folder / "overview.png", panels, columns=2, heading=f"which points lie at {span}?")
     summary = summarise_range(found)
     summary["notes"] = list(pair.notes)
     with replacing(folder / "summary.json") as stream:

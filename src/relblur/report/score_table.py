@@ -1,12 +1,40 @@
-"""Table I in words: the columns of a score, the same on the screen, in Markdown and on a page."""
+"""Table I in words: the columns of a score, the same on the screen, in Markdown and on a page; and in files."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 from ..blur.blur_map import PairScore
+from ..files.disk import replacing
 
-__all__ = ["score_cells", "score_columns"]
+__all__ = ["SCORE_FILES", "score_cells", "score_columns", "write_scores"]
+
+SCORE_FILES = ("scores.csv", "summary.json")
+
+
+def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]]) -> None:
+    """Write the scores of a pair at several (factor, size) into a fresh folder: a table, and the same by factor."""
+    text = io.StringIO(newline="")
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(["decimate", "resolution", *results[0][2].as_dict()])
+    for factor, size, score in results:
+        table.writerow([factor, size, *("" if math.isnan(v) else v for v in score.as_dict().values())])
+    with replacing(folder / "scores.csv") as stream:
+        stream.write(text.getvalue().encode())
+    by_factor = {
+        f"decimate_{factor}": {
+            "resolution": size,
+            **{name: None if math.isnan(value) else value for name, value in score.as_dict().items()},
+        }
+        for factor, size, score in results
+    }
+    with replacing(folder / "summary.json") as stream:
+        stream.write(json.dumps(by_factor, indent=2).encode())
 
 
 def score_columns(first: str, second: str) -> tuple[str, ...]:

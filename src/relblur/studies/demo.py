@@ -11,14 +11,18 @@ import numpy as np
 
 from .. import synth
 from ..base._typing import AnyArray, FloatArray, Progress
+from ..base.pixels import as_integers
 from ..base.settings import METHODS
 from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
 from ..blur.evaluate import resynthesize
+from ..depth.camera import Camera
+from ..depth.defocus import defocused_pair
 from ..files.disk import write_image
 from ..files.staging import filling
 from ..files.targets import refuse_to_replace
+from ..photo.tone_curves import SRGB, encode_srgb
 from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
 from ..report.panels import Panel, panels_picture
 from ..report.plots import lines_picture
@@ -26,8 +30,22 @@ from .made_photograph import made_photograph
 
 __all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
 
-DEMO_FILES = ("first.png", "second.png", "comparison.png", "profile.png")
+#: A focus pair as a camera stores it, and a flat target taken with the same camera: for trying the commands on.
+CAMERA_FILES = ("near.png", "far.png", "target_near.png", "target_far.png")
+DEMO_FILES = ("first.png", "second.png", *CAMERA_FILES, "comparison.png", "profile.png")
 SIZE = (384, 512)
+
+#: The camera of those: 50 mm at f/2.8, a sensor 23.6 mm wide, focused at 1 m and 2 m.
+DEMO_CAMERA = Camera(
+    focal_length_mm=50,
+    f_number=2.8,
+    pixel_pitch_um=1000 * 23.6 / SIZE[1],
+    focus_first_m=1.0,
+    focus_second_m=2.0,
+    image_width_px=SIZE[1],
+)
+#: Distance of the flat target, and of the lower and the upper edge of the scene, m.
+TARGET_M, SCENE_M = 1.2, (1.1, 1.75)
 
 
 @dataclass(frozen=True)
@@ -66,12 +84,28 @@ def demo_pair(bits: int | None = 8) -> tuple[AnyArray, AnyArray, FloatArray]:
     return synth.degrade(first, bits=bits), synth.degrade(second, bits=bits), truth
 
 
+def demo_depth(shape: tuple[int, int]) -> FloatArray:
+    """Distance in m of the scene: a table top that rises away from the camera, so that 1/z is even over the rows."""
+    return 1 / synth.ramp(shape, 1 / SCENE_M[1], 1 / SCENE_M[0], axis=0)
+
+
+def camera_pairs() -> dict[str, AnyArray]:
+    """Return 8-bit sRGB photographs by name: a scene and a flat target, each focused near and far, with disc blur."""
+    scene = SRGB.undo(photograph()[: SIZE[0], : SIZE[1]], np.float64)
+    target = SRGB.undo(photograph("grass")[: SIZE[0], : SIZE[1]], np.float64)
+    taken = (
+        *defocused_pair(scene, demo_depth(SIZE), DEMO_CAMERA, channel_axis=-1, step_px=0.2),
+        *defocused_pair(target, TARGET_M, DEMO_CAMERA),
+    )
+    return {name: as_integers(encode_srgb(light), np.uint8) for name, light in zip(CAMERA_FILES, taken, strict=True)}
+
+
 def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
     """Run every method on the pair, write pictures into a folder, return the score of each."""
     names = [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES), *(f"steps/{name}" for name in STEP_FILES)]
     refuse_to_replace(folder, names, force)
     first, second, truth = demo_pair()
-    pair = ComparablePair(first, second)
+    pair = ComparablePair(first, second, names=("first.png", "second.png"))
     rows: list[DemoRow] = []
     maps: dict[str, BlurMap] = {}
     stages: dict[str, FloatArray] = {}
@@ -86,6 +120,8 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
     with filling(folder, force=force) as new:
         write_image(new / "first.png", first, light=True)  # blurred as if it were
         write_image(new / "second.png", second, light=True)
+        for name, picture in camera_pairs().items():
+            write_image(new / name, picture)
         for below in ("refined", "steps"):
             (new / below).mkdir()
         write_report(new / "refined", pair, maps["refined"])

@@ -83,10 +83,10 @@ def filled(s: Array, evidence: Evidence, texture: tuple[Array, Array], window: i
     open_ = information_around(evidence.w, window) * relative_scale(s) ** 2 < 1
     blurrier = np.where(s >= 0, texture[1], texture[0])
     silent = open_ | (box_any(evidence.power, window) > np.float32(0.5) * blurrier)
-    return np.asarray(silent | _beside(silent))
+    return np.asarray(silent | beside(silent))
 
 
-def _beside(silent: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def beside(silent: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return the rims of plain areas: they may be seen through the blur of what is in front of them."""
     square = np.ones((_RIM, _RIM), np.uint8)
     areas = cv2.morphologyEx(silent.astype(np.uint8), cv2.MORPH_OPEN, square, borderType=cv2.BORDER_REFLECT)

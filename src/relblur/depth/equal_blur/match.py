@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...blur.refined.averages import box_any
 from ...blur.refined.descent import Descent, descend
 from ...blur.refined.engine import open_loops
+from ...blur.refined.likelihood.coherence import SharedTexture
 from ...blur.refined.likelihood.likelihood import Likelihood
 from ...blur.refined.likelihood.noise import (
     GivenNoise,
@@ -25,11 +25,12 @@ from ...blur.refined.likelihood.noise import (
 from ...blur.refined.likelihood.stack import ResidualStack
 from ...blur.refined.prepare import leading_colours, prepare
 from ...blur.refined.prior.coordinate import SIGMA, VARIANCE, Coordinate
+from ...blur.refined.uncertainty import beside, information_around
 from ...filters.level_axis import LevelAxis
 from ..camera import Camera
 from .candidates import DepthAxis, NoisePower, depth_axis, noise_power, residual_volume
 from .edges import settle_edges
-from .task import MatchTask
+from .task import MatchTask, TaskNoise
 
 Array = NDArray[np.float32]
 
@@ -83,7 +84,9 @@ class _Circles:
         return np.asarray(weight, np.float32)
 
 
-def _noise_of(noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack) -> ResidualNoise:
+def _noise_of(
+    noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack, known: TaskNoise
+) -> ResidualNoise:
     """Return the noise of the residuals: both images' enters, filtered."""
     covariance = power.covariance(noise.sensor)
     tables = noise_tables(
@@ -92,7 +95,9 @@ def _noise_of(noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], s
         passed=np.diagonal(covariance),
         axis=stack.axis,
     )
-    return residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:])
+    varying = None if known.relative_variance is None else np.asarray(known.relative_variance, np.float32)
+    found = residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:], varying)
+    return replace(found, repeats=known.repeats)
 
 
 def match(
@@ -119,19 +124,20 @@ def match(
         best = loops.best_fit(stack, 1 / ratio)
         residual = 2 * float(np.median(best)) / reference
         model = estimate_noise(
-            pair.first, pair.second, pair.usable, residual, GivenNoise(task.noise).on_scale(pair.unit)
+            pair.first, pair.second, pair.usable, residual, GivenNoise(task.noise.deviations).on_scale(pair.unit)
         )
         trust = np.minimum(dithered_share(pair.first), dithered_share(pair.second))
         bounds = (stack.lowest, stack.highest)
-        likelihood = Likelihood(
-            stack, _noise_of(model, power, ratio, stack), best, bounds, trust, circles.weight, loops
-        )
+        noise = _noise_of(model, power, ratio, stack, task.noise)
+        likelihood = Likelihood(stack, noise, best, bounds, trust, circles.weight, loops)
         found = descend(likelihood, _coordinate(axis), lambda share: progress(0.3 + 0.7 * share))
     u, u_stderr = axis.u(found.s).astype(np.float32), found.s_stderr / np.float32(abs(axis.gain))
     reach = 2 * circles.radius(found.s).max() + 1
     guide = _sharper(images, camera, u)
     u, u_stderr = settle_edges(u, u_stderr, guide, max(camera.circle_constants_px_m), int(np.ceil(reach)))
-    return _answer(axis, u, u_stderr, _filled(found, stack.axis, task.window), model, pair.unit)
+    # The bands of shared texture go by relative variance, which is the axis of a focus pair alone.
+    shared = None if model.is_arithmetic or axis.is_sigma else SharedTexture(*images)
+    return _answer(axis, u, u_stderr, _filled(found, stack.axis, task.window, shared), model, pair.unit)
 
 
 def _coordinate(axis: DepthAxis) -> Coordinate:
@@ -140,9 +146,11 @@ def _coordinate(axis: DepthAxis) -> Coordinate:
     return Coordinate(False, usual.first_stiffness, max(usual.most_stiffness, MOST_STIFFNESS))
 
 
-def _filled(found: Descent, axis: LevelAxis, window: int) -> NDArray[np.bool_]:
-    """Return where the window around a pixel leaves its depth open."""
-    return np.asarray(box_any(found.evidence.w, window) * np.float32(window**2) * axis.scale(found.s) ** 2 < 1)
+def _filled(found: Descent, axis: LevelAxis, window: int, shared: SharedTexture | None) -> NDArray[np.bool_]:
+    """Return where the window around a pixel leaves its depth open, counting only texture that both images show."""
+    w = found.evidence.w if shared is None else found.evidence.w * shared.at(found.s) * shared.located(found.s)
+    silent = information_around(w, window) * axis.scale(found.s) ** 2 < 1
+    return np.asarray(silent if shared is None else silent | beside(silent))
 
 
 def _sharper(images: tuple[Array, Array], camera: Camera, u: Array) -> Array:

@@ -201,9 +201,9 @@ def _draw(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[Ramp
             Panel(f"L-Image: {ramp.name}", ramp.sharp),
             Panel(f"R-Image: sigma 1 to 2 px, {ramp.direction}", ramp.blurred),
         ]
-        maps.append(Panel(f"{ramp.name}: sigma applied (px)", ramp.truth, "sigma", 2.0))
+        maps.append(Panel(f"{ramp.name}: sigma applied (px)", ramp.truth, "blur", 2.0))
         maps += [
-            Panel(f"{row.method}: {100 * row.mean_relative_error:.3g} %", sigma, "sigma", 2.0)
+            Panel(f"{row.method}: {100 * row.mean_relative_error:.3g} %", sigma, "blur", 2.0)
             for row, sigma in zip(rows, found, strict=True)
         ]
     panels_picture(folder / "fig1.png", pairs, columns=2)

@@ -1,0 +1,74 @@
+"""Two folders, or two patterns, in place of two files: every pair of them, a table and a contact sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from .console import EXIT_DATA, UsageError, print_json, print_table, say
+from .report import refuse_foreign_page, write_folder_page
+
+if TYPE_CHECKING:
+    from ..report.batch import Outcome
+    from ..report.colours import Kind
+    from ..report.contact_sheet import SheetEntry
+
+__all__ = ["do_many"]
+
+
+def do_many(
+    files: tuple[Path, Path],
+    output: Path | None,
+    options: Mapping[str, Any],
+    work: Callable[[Path, Path, Path], None],
+    *,
+    sheet: tuple[Callable[[str, Path], SheetEntry], Kind, str],
+    jobs: int = 1,
+    report: bool = False,
+    force: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Do all pairs and tell what became of them; exit code 3 if some failed.
+
+    ``work`` fills a folder from two files. ``sheet`` is what makes an entry of the contact sheet of a pair's name and
+    folder, the kind of its maps, and the sheet's heading; with ``report`` there is a page of all, too.
+    """
+    from ..report.batch import SHEET_FILE, TABLE_FILE, find_jobs, run_batch
+    from ..report.contact_sheet import contact_sheet
+    from ..report.page import PAGE_FILE
+
+    if jobs < 1:
+        raise UsageError(f"--jobs must be a whole number >= 1, got {jobs}")
+    if output is None:
+        raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
+    pairs = find_jobs(*files)
+    if report:
+        refuse_foreign_page(output / PAGE_FILE)
+    entry, kind, heading = sheet
+
+    def tell(behind: int, outcome: Outcome) -> None:
+        say(f"{behind}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
+
+    def draw(path: Path, there: Sequence[tuple[str, Path]]) -> None:
+        contact_sheet(path, [entry(name, folder) for name, folder in there], kind, heading)
+
+    outcomes = run_batch(pairs, output, options, work, force=force, workers=jobs, tell=tell, draw=draw)
+    if report:
+        write_folder_page(output / PAGE_FILE, output)
+    failed = [each for each in outcomes if not each.succeeded]
+    counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
+    if as_json:
+        print_json({**counts, "failures": {each.name: each.error for each in failed}})
+    else:
+        rows = [(state, str(count)) for state, count in counts.items()]
+        print_table(f"{len(outcomes)} pairs, results in {output}", ("", "pairs"), rows)
+        if failed:
+            print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
+    say(f"table of all pairs: {output / TABLE_FILE}")
+    if len(failed) < len(outcomes):
+        say(f"look at {output / (PAGE_FILE if report else SHEET_FILE)}")
+    if failed:
+        raise typer.Exit(EXIT_DATA)

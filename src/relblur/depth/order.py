@@ -1,0 +1,119 @@
+"""Are the two images in the order that the camera says? Signs that they are not.
+
+Of two focus settings the images themselves do not tell: exchanged, they show the scene mirrored at the plane of equal
+blur, ``u -> u_1 + u_2 - u``, and fit as well. What can tell is the names and EXIF data of the files, and distances that
+cannot be: what would lie beyond infinity. Of two apertures the images do tell: the smaller one is the sharper.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..base.errors import RelblurError
+from ..blur.blur_map import Flag, has_flag
+from ..blur.comparable_pair import ComparablePair
+from ..blur.estimate import estimate_blur
+from ..files.disk import PathLike
+from ..filters.blocks import grey_block_means, whole_blocks
+from .camera import Camera
+from .camera_file import camera_fields_from_exif
+from .depth_map import DepthMap
+
+__all__ = ["doubts_about_depth", "doubts_about_files", "doubts_about_images"]
+
+#: Words in the names of files, for the image focused on the nearer and on the farther distance.
+_NEAR = re.compile(r"(?<![a-z])(near|close|front|foreground|fg)(?![a-z])")
+_FAR = re.compile(r"(?<![a-z])(far|back|distant|background|bg)(?![a-z])")
+
+#: Share of the pixels that may lie beyond infinity before the order is doubted: noise puts half of a distant view
+#: there, but that is seldom this much of a picture.
+_MOST_BEYOND = 0.3
+#: At the end of the range and farther than this, m: as good as infinity for any lens that measures distance by blur.
+_ENDLESS_M = 1000.0
+#: Share of the pixels that must contradict the apertures, of those that say something.
+_CONTRADICTING = 0.7
+#: Pixels that are enough to see which image is the sharper.
+_ENOUGH_PIXELS = 250_000
+
+
+def doubts_about_files(files: Sequence[PathLike], camera: Camera) -> list[str]:
+    """Return in words how the names or EXIF data of (first, second) contradict the camera's focus distances."""
+    one, two = camera.focus_first_m, camera.focus_second_m
+    if one == two:
+        return []
+    names = [os.path.basename(os.fspath(path)).lower() for path in files]
+    order = "near" if one < two else "far", "far" if one < two else "near"
+    planes = f"the camera file focuses the first at {one:g} m and the second at {two:g} m"
+    kinds = [_kind_of(name) for name in names]
+    if kinds == [order[1], order[0]]:
+        return [f"{files[0]} comes first and is called {kinds[0]}, but {planes}: are the two files swapped?"]
+    try:
+        found = camera_fields_from_exif(files[0], files[1], None)
+    except RelblurError:  # no EXIF data, or none that can be read: nothing to compare
+        return []
+    told = found.get("focus_first_m"), found.get("focus_second_m")
+    if told[0] is None or told[1] is None or told[0] == told[1] or (told[0] < told[1]) == (one < two):
+        return []
+    return [f"EXIF says {told[0]:g} m for the first and {told[1]:g} m for the second, but {planes}: are they swapped?"]
+
+
+def doubts_about_images(pair: ComparablePair, camera: Camera) -> list[str]:
+    """Return in words if the image with the larger aperture is the sharper: of two apertures and one focus only."""
+    if camera.kind != "aperture":
+        return []
+    one, two = camera.circle_constants_px_m
+    sharper = "first" if one < two else "second"
+    told = pair.sharper if pair.sharper != "auto" else _sharper_image(pair)
+    if told in ("", sharper):
+        return []
+    return [
+        f"the {told} image is the sharper, but the camera file has the smaller aperture in the {sharper}: "
+        "are the two files swapped?"
+    ]
+
+
+def doubts_about_depth(found: DepthMap) -> list[str]:
+    """Return in words if much of a map would lie where nothing can be."""
+    # Pixels at the end of the range count as filled too: nothing there tells one distance from the next.
+    telling = ~has_flag(found.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
+    with np.errstate(invalid="ignore"):
+        endless = has_flag(found.flags, Flag.AT_LIMIT) & (found.depth_m > _ENDLESS_M)
+    impossible = has_flag(found.flags, Flag.OUT_OF_RANGE) | endless
+    share = float(impossible[telling].mean()) if telling.any() else 0.0
+    if share < _MOST_BEYOND:
+        return []
+    planes = (
+        "FIRST is the image focused at "
+        f"{found.camera.focus_first_m:g} m, SECOND that at {found.camera.focus_second_m:g} m"
+        if found.camera.kind != "aperture"
+        else "FIRST and SECOND in the order of the camera file's two f-numbers"
+    )
+    return [
+        f"{share:.0%} of the pixels have blur that this camera makes at no distance, as if they lay "
+        f"beyond infinity: are the two files swapped? ({planes})"
+    ]
+
+
+def _kind_of(name: str) -> str:
+    stem = name.rpartition(".")[0] or name
+    near, far = bool(_NEAR.search(stem)), bool(_FAR.search(stem))
+    return "" if near == far else "near" if near else "far"
+
+
+def _sharper_image(pair: ComparablePair) -> str:
+    """Return which image is the sharper at most places of a small copy; nothing if neither is."""
+    height, width = pair.shape
+    step = max(1, round(np.sqrt(height * width / _ENOUGH_PIXELS)))
+    one, two = (grey_block_means(image, step) for image in (pair.first, pair.second))
+    if min(one.shape) < 16:
+        return ""
+    usable = np.asarray(whole_blocks(pair.usable, step).all(axis=(1, 3)))
+    found = estimate_blur(one, two, method="window", valid=usable, engine="opencv")
+    first, second = int((found.sharper == 1).sum()), int((found.sharper == -1).sum())
+    if max(first, second) < max(_CONTRADICTING * (first + second), 50):
+        return ""
+    return "first" if first > second else "second"
