@@ -9,6 +9,7 @@
 ``refined``       the dense, regularised one
 ``blur_map``      what comes out: BlurMap, Flag, PairScore
 ``evaluate``      how well a map re-makes the blurrier image
+``stored_values`` arrays that hold no light yet
 ``noise``         noise models and how noise is found
 ``flags``         which pixels a bad one reaches
 ``tiles``         cutting and blending

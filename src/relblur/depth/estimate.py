@@ -12,6 +12,7 @@ import numpy as np
 from .. import __version__
 from ..base._typing import ArrayLike, BoolArray, Progress
 from ..base.arguments import as_choice, as_noise, as_odd_size
+from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, check_pair
 from ..base.settings import DEPTH_PREFILTER, MAX_SIGMA, WINDOW_WINDOW
@@ -19,6 +20,7 @@ from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel
+from ..blur.stored_values import light_of_srgb, tell_of_tone
 from ..engines import ENGINES, resolve_engine
 from ..engines.threads import count_workers
 from .camera import Camera
@@ -58,6 +60,7 @@ def estimate_depth(
     workers: int | None = None,
     progress: Progress | None = None,
     engine: str = "auto",
+    linear: bool | None = None,
 ) -> DepthMap:
     """Estimate the distance of every pixel from two images with different focus or aperture.
 
@@ -83,7 +86,7 @@ def estimate_depth(
         For two apertures and one focus only: on which side of the focal plane the scene lies.
     prefilter : float
         ``psf="gaussian"`` only: blur both images by this many px first (:func:`relblur.estimate_blur`).
-    noise, valid, clipped, channel_axis, workers, progress
+    noise, valid, clipped, channel_axis, workers, progress, linear
         As for :func:`relblur.estimate_blur`.
     window : int, optional
         Side of the square within which a pixel's own surroundings must determine its depth, else it is flagged as
@@ -120,6 +123,7 @@ def estimate_depth(
         first, second = pair.first, pair.second
         valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered = pair.settings
+        linear = False  # its values are what is compared
     if not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if second is None or isinstance(second, Camera):
@@ -127,13 +131,17 @@ def estimate_depth(
     as_choice(side, "side", SIDES)
     as_choice(engine, "engine", [name for name in ENGINES if name != "reference"])
     shape = as_psf(psf, camera.blur_constant)
+    channel_axis = colour_axis(first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
     camera.check_width(raw.shape[1])
+    if linear is None:
+        tell_of_tone(raw)
     low, high = u_range = _inverse_range(depth_range_m, camera, side, min(raw.shape))
     if shape.name != "gaussian":
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
         # The matching has a noise of its own; a model of sensor noise is for the Gaussian.
         given = as_noise(None if isinstance(noise, NoiseModel) else noise)
+        raw = light_of_srgb(raw, None, False)[0] if linear else raw
         found = _match(raw.part(), MatchTask(camera, shape, u_range, side, given, window), engine, workers, progress)
         return replace(found, settings={**found.settings, **remembered})
     blur_map = estimate_blur(
@@ -150,6 +158,7 @@ def estimate_depth(
         engine=engine,
         workers=workers,
         progress=progress,
+        linear=bool(linear),
     )
     found = depth_on_side(blur_map, camera, side)  # type: ignore[arg-type]
     outside = ~((found.depth_m >= 1 / high) & (found.depth_m <= (1 / low if low > 0 else math.inf))) & found.known

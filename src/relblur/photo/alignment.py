@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.arguments import as_choice
+from ..base.array_kinds import colour_axis
 from ..base.bad_pixels import Usual, usual_values
 from ..base.errors import AlignmentError
 from ..base.inputs import as_pair
@@ -173,6 +174,7 @@ def align(
         If the two are not the same scene, or overlap by less than half.
     """
     as_choice(model, "model", ALIGN_MODELS)
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
     motion = find_motion(pair.first, pair.second, pair.usable, model=model)
     moved = motion.resample(pair.second)

@@ -151,7 +151,7 @@ def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve
     if stored.png_gamma:
         return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
     if stored.bits == 8 and stored.format != "NPY":
-        return SRGB, "usual for 8 bits"
+        return SRGB, "usual for 8 bits; gamma=1 if it is light" if stored.format == "array" else "usual for 8 bits"
     return LINEAR, "usual for floats" if stored.bits is None else f"usual for {stored.format} of {stored.bits} bits"
 
 
