@@ -65,6 +65,10 @@ class ComparablePair:
     notes: tuple[str, ...] = ()
     sharper: Sharper = "auto"
 
+    def __repr__(self) -> str:
+        kind = "colour" if self.first.ndim == 3 else "grey"
+        return f"ComparablePair({self.size} {kind}{''.join(f'; {note}' for note in self.notes)})"
+
     @property
     def channel_axis(self) -> int | None:
         """-1 for colour, None for grey."""

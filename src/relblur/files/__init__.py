@@ -8,5 +8,7 @@
 ``compression``    what JPEG has done to the pixels
 ``shot``           how a photograph was taken: aperture and focus
 ``raw``            camera raw
+``map_formats``    blur maps: NPZ, OpenEXR, TIFF, NPY, PNG
+``labelled``       maps as datasets of xarray
 ``depth_formats``  depth for other programs: PNG in mm, PFM, EXR, PLY
 """

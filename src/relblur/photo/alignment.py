@@ -144,6 +144,10 @@ class Alignment:
         """Return in one line what was changed."""
         return self.motion.describe((self.valid.shape[0], self.valid.shape[1]))
 
+    def __repr__(self) -> str:
+        height, width = self.valid.shape
+        return f"Alignment({height}x{width}, {self.describe()}, {self.valid.mean():.1%} of the pixels in both)"
+
 
 def align(
     first: ArrayLike,
