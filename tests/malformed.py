@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from hostile import hostile_files, odd_files
+from hostile_pictures import bad_pictures, more_pictures
 
 SIZE = (24, 31)
 
@@ -32,6 +33,7 @@ REPAIRED = {
     "tiff_compression_5.tif",
     "tiff_compression_34712.tif",
     "tiff_samples_0.tif",
+    "tiny_tiles.jp2",
 }
 
 
@@ -88,6 +90,7 @@ def _pictures() -> dict[str, bytes]:
     pillow("colour.jpg", colour, "JPEG", quality=90)
     pillow("progressive.jpg", colour, "JPEG", quality=90, progressive=True)
     pillow("colour.webp", colour, "WEBP", lossless=True)
+    made |= more_pictures(colour)
     tiff("plain.tif", colour, photometric="rgb")
     tiff("deflated.tif", colour, photometric="rgb", compression="zlib")
     tiff("tiled.tif", np.tile(grey, (3, 2)), tile=(16, 16))
@@ -111,6 +114,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
     yield from _bad_hdr()
     yield from _not_images()
     yield from _bad_npz()
+    yield from bad_pictures()
 
 
 def _truncated(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:

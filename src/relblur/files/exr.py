@@ -93,7 +93,7 @@ def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str,
         import OpenEXR
     except ImportError:
         raise MissingDependencyError(
-            f"{source.path} is OpenEXR, which needs the OpenEXR package; install relblur[exr]"
+            f"{source.path} is OpenEXR, which needs the OpenEXR package: pip install 'relblur[exr]'"
         ) from None
     source.budget.check_file()
     _check(source, free_bytes)

@@ -50,6 +50,7 @@ def read_light_pair(
     Arrays are light already, unless they are bytes, which are stored as files are, or ``gamma`` says otherwise.
     """
     gamma = check_gamma(gamma, linear)
+    _refuse_one_file_twice(first, second)
 
     def read(named: tuple[str, Any]) -> tuple[Photograph, BoolArray | None]:
         name, source = named
@@ -86,6 +87,17 @@ def _reading_notes(first: Photograph, second: Photograph, sharper: str | None) -
         return notes
     f_numbers = " and ".join(f"f/{photograph.info['shot'].f_number:g}" for photograph in (first, second))
     return (*notes, f"apertures: {f_numbers}, one focus: {sharper} is taken for the sharper everywhere")
+
+
+def _refuse_one_file_twice(first: Source, second: Source) -> None:
+    if not (isinstance(first, (str, os.PathLike)) and isinstance(second, (str, os.PathLike))):
+        return
+    try:
+        same = os.path.samefile(first, second)
+    except (OSError, ValueError):  # not there, or no name: told when it is read
+        return
+    if same:
+        raise InputError(f"first and second are one file, {first}; name the two photographs of the pair")
 
 
 def _stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[StoredImage, BoolArray | None]:
