@@ -32,6 +32,7 @@ __all__ = [
     "check_image_with_gaps",
     "check_pair",
     "looks_like_alpha",
+    "refuse_mixed_scales",
 ]
 
 MIN_SIDE = 2
@@ -136,7 +137,7 @@ def check_pair(
             remedy = f"one is grey: pass {colour}.mean(axis=-1), or give both to relblur.prepare_pair"
         raise InputError(f"first and second differ in shape: {times(one.shape)} and {times(two.shape)}; {remedy}")
     stacked = [_channels_last(array, name, channel_axis) for array, name in ((one, "first"), (two, "second"))]
-    _refuse_mixed_scales(*stacked)
+    refuse_mixed_scales(*stacked)
     images, finite = _without_bad_pixels(_without_alpha(stacked))
     if valid is not None:
         usable = as_valid(valid, images[0].shape[:2])
@@ -272,7 +273,7 @@ def looks_like_alpha(channel: AnyArray) -> bool:
     return float(((channel == 0) | (channel == top)).mean()) > MOSTLY
 
 
-def _refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
+def refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
     """Refuse integers, which are taken over their full scale, beside floats that still count in their steps."""
     integers = [np.issubdtype(image.dtype, np.integer) for image in (one, two)]
     if integers[0] == integers[1]:
