@@ -20,7 +20,7 @@ DARKER = 0.8
 
 
 def grab(number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a pair of 8-bit frames taken at the same time: here a drifting texture, from -1.5 px on the left to +1.5."""
+    """Return a pair of 8-bit frames taken at once: here a drifting texture, from -1.5 px on the left to +1.5."""
     from relblur.filters.resampling import resample
 
     noise = np.random.default_rng(0).random(SHAPE)
