@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -81,7 +82,7 @@ def _as(kind: str) -> list[np.ndarray]:
 
 
 def _pillow() -> list[tuple[str, str, list[bytes]]]:
-    from PIL import Image
+    from PIL import Image, features
 
     kinds: list[tuple[str, str, str, str, dict[str, Any]]] = [
         ("PNG", ".png", "grey8", "L", {}),
@@ -98,6 +99,12 @@ def _pillow() -> list[tuple[str, str, list[bytes]]]:
         ("WEBP", ".webp", "colour8", "RGBA", {"quality": 90}),
         ("GIF", ".gif", "grey8", "L", {}),
         ("BMP", ".bmp", "colour8", "RGB", {}),
+        ("BMP", ".bmp", "colour8", "P", {}),
+        ("PPM", ".ppm", "colour8", "RGB", {}),
+        ("PPM", ".pgm", "grey16", "I;16", {}),
+        ("JPEG2000", ".jp2", "colour8", "RGB", {}),
+        ("JPEG2000", ".jp2", "grey16", "I;16", {"irreversible": True}),
+        ("JPEG2000", ".j2k", "grey8", "L", {"no_jp2": True}),
         ("TIFF", ".tif", "colour8", "CMYK", {}),
         ("TIFF", ".tif", "colour8", "P", {}),
         ("TIFF", ".tif", "colour8", "LAB", {}),
@@ -106,6 +113,13 @@ def _pillow() -> list[tuple[str, str, list[bytes]]]:
         ("TIFF", ".tif", "colour8", "RGB", {"compression": "tiff_lzw"}),
         ("TIFF", ".tif", "grey8", "L", {"compression": "packbits"}),
     ]
+    if features.check("avif"):
+        kinds += [("AVIF", ".avif", "colour8", "RGB", {"exif": _exif()}), ("AVIF", ".avif", "grey8", "L", {})]
+    with suppress(ImportError):
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()  # so that Pillow writes it; relblur reads it without
+        kinds += [("HEIF", ".heic", "colour8", "RGB", {"exif": _exif()}), ("HEIF", ".heif", "grey8", "L", {})]
     found = []
     for format_, suffix, kind, mode, options in kinds:
         both = []

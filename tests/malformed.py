@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from hostile import hostile_files, odd_files
+from hostile_pictures import bad_pictures, more_pictures
 
 SIZE = (24, 31)
 
@@ -32,7 +33,11 @@ REPAIRED = {
     "tiff_compression_5.tif",
     "tiff_compression_34712.tif",
     "tiff_samples_0.tif",
+    "tiny_tiles.jp2",
 }
+
+#: Files that are read, and hold nothing that a command could use.
+REFUSED_BY_COMMANDS = {"npy_all_nan.npy"}
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,8 @@ def make_corpus(folder: Path) -> list[Case]:
             path = folder / name
             path.write_bytes(content)
             repaired = name.startswith("flipped") or name in REPAIRED
-            cases.append(Case(name, (str(path),), repaired, by_command=maker is _files and len(cases) % 4 == 0))
+            command = maker is _files and (len(cases) % 4 == 0 or name in REFUSED_BY_COMMANDS)
+            cases.append(Case(name, (str(path),), repaired, by_command=command))
     good = folder / "good.png"
     good.write_bytes(_pictures()["grey.png"])
     odd = [Case(f"odd {path.name}", (str(path),), may_be_read) for path, may_be_read in odd_files(folder, _pictures())]
@@ -88,6 +94,7 @@ def _pictures() -> dict[str, bytes]:
     pillow("colour.jpg", colour, "JPEG", quality=90)
     pillow("progressive.jpg", colour, "JPEG", quality=90, progressive=True)
     pillow("colour.webp", colour, "WEBP", lossless=True)
+    made |= more_pictures(colour)
     tiff("plain.tif", colour, photometric="rgb")
     tiff("deflated.tif", colour, photometric="rgb", compression="zlib")
     tiff("tiled.tif", np.tile(grey, (3, 2)), tile=(16, 16))
@@ -111,6 +118,7 @@ def _files() -> Iterator[tuple[str, bytes]]:
     yield from _bad_hdr()
     yield from _not_images()
     yield from _bad_npz()
+    yield from bad_pictures()
 
 
 def _truncated(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:

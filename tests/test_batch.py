@@ -119,8 +119,9 @@ def test_patterns_pair_by_what_the_star_stands_for(tmp_path, texture):
 
 def test_what_cannot_be_paired_is_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
+    (tmp_path / "bare").mkdir()
     with pytest.raises(InputError, match="no pair of images in common"):
-        find_jobs(tmp_path / "empty", tmp_path / "empty")
+        find_jobs(tmp_path / "empty", tmp_path / "bare")
     with pytest.raises(InputError, match="must have one star"):
         find_jobs(tmp_path / "*_*.png", tmp_path / "*.png")
     with pytest.raises(FileError, match="there is no folder"):

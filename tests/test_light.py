@@ -396,7 +396,7 @@ def test_what_is_not_raw_is_one_line(tmp_path):
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, package, name, extra):
     monkeypatch.setitem(__import__("sys").modules, package, None)
     (tmp_path / name).write_bytes(b"\x76\x2f\x31\x01" + bytes(100))
-    with pytest.raises(MissingDependencyError, match=rf"install relblur\[{extra}\]"):
+    with pytest.raises(MissingDependencyError, match=rf"install 'relblur\[{extra}\]'"):
         imread(tmp_path / name)
 
 

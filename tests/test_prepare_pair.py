@@ -14,7 +14,6 @@ from relblur import ComparablePair, InputError, estimate_blur, estimate_depth, i
 from relblur.cli.app import app
 from relblur.photo import pipeline
 from relblur.photo.alignment import Motion
-from relblur.photo.pair import read_light_pair
 
 CAMERA = relblur.Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, blur_constant=0.25)
 
@@ -172,15 +171,27 @@ def test_images_that_do_not_go_together_are_named(tmp_path):
         prepare_pair(tmp_path / "small.npy", np.ones((21, 32)))
     with pytest.raises(InputError, match=r"first is 32x21, .*small.npy is 30x20; crop or resize"):
         prepare_pair(np.ones((21, 32)), tmp_path / "small.npy")
-    with pytest.raises(InputError, match=r"small.npy is grey and the other image is colour"):
-        read_light_pair(tmp_path / "small.npy", save_colour(tmp_path))
-    with pytest.raises(InputError, match=r"small.npy is grey and the other image is colour"):
-        read_light_pair(save_colour(tmp_path), tmp_path / "small.npy")
 
 
-def save_colour(folder):
-    np.save(folder / "colour.npy", np.random.default_rng(1).random((20, 30, 3)))
-    return folder / "colour.npy"
+@pytest.mark.parametrize("swapped", [False, True])
+def test_grey_goes_with_colour(tmp_path, swapped):
+    rng = np.random.default_rng(2)
+    colour = relblur.gaussian_bank(rng.random((96 * 3, 128)), [1.0])[0].reshape(3, 96, 128).transpose(1, 2, 0)
+    shares = np.array([0.3, 0.6, 0.1])
+    first, second = synth.pair(colour, 1.2, channel_axis=-1)
+    np.save(tmp_path / "colour.npy", first)
+    np.save(tmp_path / "grey.npy", second @ shares)
+    files = [tmp_path / "colour.npy", tmp_path / "grey.npy"]
+    found = prepare_pair(*files[:: -1 if swapped else 1], align="off", exposure="off", decimate=1)
+    mixed = found.second if swapped else found.first
+    np.testing.assert_allclose(mixed, first @ shares, atol=0.03)
+    assert any("grey.npy is grey; the channels of the other are mixed" in note for note in found.notes)
+    assert abs(abs(np.nanmedian(estimate_blur(found, method="window").sigma)) - 1.2) < 0.05
+
+
+def test_grey_that_says_nothing_goes_with_equal_parts_of_colour():
+    found = prepare_pair(np.zeros((20, 30)), np.ones((20, 30, 3)), align="off", exposure="off", decimate=1)
+    np.testing.assert_allclose(found.second, 1.0)
 
 
 def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):

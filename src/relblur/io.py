@@ -38,11 +38,12 @@ def imread(
 ) -> FloatArray | tuple[FloatArray, Photograph]:
     """Read an image as linear light, float64: (H, W) grey or (H, W, 3) colour.
 
-    PNG, JPEG, WebP, TIFF, Radiance HDR and NPY; OpenEXR and camera raw with the extras
-    ``exr`` and ``raw``. Integers span 0..1, floats are as stored. The tone curve that the
-    file names (ICC profile, PNG chunk, EXIF) is undone. A file that names none is taken for
-    sRGB if it has 8 bits, for light if it has 16 bits or floats, or is an NPY. The picture is
-    turned upright; an alpha channel is dropped with a warning.
+    PNG, JPEG, WebP, TIFF, AVIF, JPEG 2000, BMP, GIF (its first frame), PGM, PPM, Radiance HDR
+    and NPY; HEIC, OpenEXR and camera raw with the extras ``heif``, ``exr`` and ``raw``.
+    Integers span 0..1, floats are as stored. The tone curve that the file names (ICC profile,
+    PNG chunk, EXIF) is undone. A file that names none is taken for sRGB if it has 8 bits, for
+    light if it has 16 bits or floats, or is an NPY. The picture is turned upright; an alpha
+    channel is dropped with a warning.
 
     Parameters
     ----------

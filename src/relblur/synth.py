@@ -15,6 +15,7 @@ import numpy as np
 
 from .base._typing import AnyArray, ArrayLike, FloatArray
 from .base.arguments import as_choice, as_positive, as_whole
+from .base.array_kinds import colour_axis
 from .base.errors import InputError
 from .base.inputs import check_image_with_gaps
 from .base.pixels import as_integers, unit_float
@@ -114,6 +115,7 @@ def blur_with_map(
     >>> bool(np.allclose(blur_with_map(image, 1.5), gaussian_bank(image, [1.5])[0]))
     True
     """
+    channel_axis = colour_axis(image, channel_axis)
     stacked, good = check_image_with_gaps(image, channel_axis=channel_axis)
     array = unit_float(stacked)
     height, width = array.shape[:2]

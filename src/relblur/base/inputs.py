@@ -9,15 +9,17 @@ Inputs are never written to.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from ._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from .arguments import is_whole, times
+from .array_kinds import MOST_COLOURS, plain_array
 from .bad_pixels import hot_pixels, no_data, usual_values
 from .errors import InputError
-from .pixels import clipped_pixels, unit_float, without_gaps
+from .pixels import clipped_pixels, full_scale, unit_float, without_gaps
 
 __all__ = [
     "Pair",
@@ -29,9 +31,17 @@ __all__ = [
     "check_image",
     "check_image_with_gaps",
     "check_pair",
+    "looks_like_alpha",
+    "refuse_mixed_scales",
 ]
 
 MIN_SIDE = 2
+
+#: A multispectral camera has no more.
+MOST_CHANNELS = 64
+
+#: Of an alpha channel at least this share is opaque or clear; the rest is the soft rim of cut-out things.
+MOSTLY = 0.9
 
 
 @dataclass(frozen=True)
@@ -121,13 +131,14 @@ def check_pair(
     one = _array(first, "first")
     two = _array(second, "second")
     if one.shape != two.shape:
-        raise InputError(
-            f"first and second differ in shape: {times(one.shape)} and {times(two.shape)}; "
-            "crop or resize them to the same size (both must show the same view)"
-        )
-    images, finite = _without_bad_pixels(
-        [_channels_last(array, name, channel_axis) for array, name in ((one, "first"), (two, "second"))]
-    )
+        remedy = "crop or resize them to the same size (both must show the same view)"
+        if {one.ndim, two.ndim} == {2, 3} and one.shape[:2] == two.shape[:2]:
+            colour = "first" if one.ndim == 3 else "second"
+            remedy = f"one is grey: pass {colour}.mean(axis=-1), or give both to relblur.prepare_pair"
+        raise InputError(f"first and second differ in shape: {times(one.shape)} and {times(two.shape)}; {remedy}")
+    stacked = [_channels_last(array, name, channel_axis) for array, name in ((one, "first"), (two, "second"))]
+    refuse_mixed_scales(*stacked)
+    images, finite = _without_bad_pixels(_without_alpha(stacked))
     if valid is not None:
         usable = as_valid(valid, images[0].shape[:2])
         finite = usable if finite is None else finite & usable
@@ -170,10 +181,7 @@ def check_form(image: ArrayLike, name: str = "image", *, channel_axis: int | Non
 
 def _array(image: ArrayLike, name: str) -> AnyArray:
     """Return an array of a type that images have; a masked one stays so."""
-    try:
-        array = np.asanyarray(image) if isinstance(image, np.ma.MaskedArray) else np.asarray(image)
-    except ValueError:
-        raise InputError(f"{name} is ragged; all its rows must have one length") from None
+    array = plain_array(image, name)
     if np.iscomplexobj(array):
         raise InputError(f"{name} is complex; pass its magnitude, numpy.abs({name})")
     if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
@@ -191,7 +199,7 @@ def _array(image: ArrayLike, name: str) -> AnyArray:
 def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyArray:
     if channel_axis is None:
         if array.ndim == 3:
-            raise InputError(f"{name} has three dimensions {array.shape}; for a colour image pass channel_axis=-1")
+            raise InputError(f"{name} has three dimensions {array.shape}; {_advice(array.shape)}")
         if array.ndim != 2:
             raise InputError(
                 f"{name} must be two-dimensional (rows, columns), got {array.ndim} dimension(s) "
@@ -205,12 +213,79 @@ def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyA
             raise InputError(f"channel_axis must be a whole number, usually -1, or None; got {channel_axis!r}")
         if not -3 <= channel_axis < 3:
             raise InputError(f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}")
+        _refuse_wrong_axis(array.shape, name, channel_axis)
         array = np.moveaxis(array, channel_axis, -1)
     if min(array.shape[:2]) < MIN_SIDE:
         raise InputError(
             f"{name} is {times(array.shape[:2])}; relative blur needs at least {MIN_SIDE}x{MIN_SIDE} pixels"
         )
     return array
+
+
+def _advice(shape: tuple[int, ...]) -> str:
+    """Say what to do about an image of three dimensions, by the axes that are as short as those of colours are."""
+    short = [axis for axis, length in enumerate(shape) if length <= MOST_COLOURS]
+    if short == [0]:
+        return "its channels come first, pass channel_axis=0"
+    if short in ([], [1]):
+        return "pass the axis of its channels as channel_axis, or one frame of them"
+    return "for a colour image pass channel_axis=-1"
+
+
+def _refuse_wrong_axis(shape: tuple[int, ...], name: str, channel_axis: int) -> None:
+    """Refuse to take a side of the picture for its channels while another axis looks like those."""
+    channels = shape[channel_axis]
+    others = [axis for axis in range(3) if axis != channel_axis % 3 and shape[axis] <= MOST_COLOURS]
+    if channels > MOST_CHANNELS or (channels > MOST_COLOURS and others):
+        right = {0: 0, 2: -1}.get(others[0], 1) if others else None
+        remedy = f"pass channel_axis={right}" if right is not None else f"relblur takes up to {MOST_CHANNELS}"
+        raise InputError(f"{name} has shape {shape}: channel_axis={channel_axis} makes {channels} channels; {remedy}")
+
+
+def _without_alpha(images: list[AnyArray]) -> list[AnyArray]:
+    """Return two (H, W, C) images without their alpha channel.
+
+    The last of two or four channels is alpha if it is the same in both images while the rest is not: noise alone makes
+    colours differ. Alphas that differ say something else about each image.
+    """
+    channels = images[0].shape[2]
+    if channels not in (2, 4):
+        return images
+    differ = [bool((one != two).any()) for one, two in zip(*(_planes(image) for image in images), strict=True)]
+    if any(differ[:-1]) and not differ[-1]:
+        warnings.warn(f"the last of {channels} channels is alpha and is left out", stacklevel=4)
+        return [image[:, :, :-1] for image in images]
+    if differ[-1] and all(looks_like_alpha(_planes(image)[-1]) for image in images):
+        raise InputError(
+            f"the last of {channels} channels is alpha and differs between first and second; "
+            f"pass first[..., :{channels - 1}] and second[..., :{channels - 1}], and valid= where both are opaque"
+        )
+    return images
+
+
+def _planes(image: AnyArray) -> list[AnyArray]:
+    return [np.ma.getdata(image)[:, :, channel] for channel in range(image.shape[2])]
+
+
+def looks_like_alpha(channel: AnyArray) -> bool:
+    """Tell whether nearly all of a channel is either opaque or clear."""
+    top = full_scale(channel.dtype) or 1
+    return float(((channel == 0) | (channel == top)).mean()) > MOSTLY
+
+
+def refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
+    """Refuse integers, which are taken over their full scale, beside floats that still count in their steps."""
+    integers = [np.issubdtype(image.dtype, np.integer) for image in (one, two)]
+    if integers[0] == integers[1]:
+        return
+    (whole, its_name), (real, name) = ((one, "first"), (two, "second"))[:: 1 if integers[0] else -1]
+    top = float(np.iinfo(whole.dtype).max)
+    sizes = [usual_values(np.ma.getdata(image)).size for image in (whole, real)]
+    if sizes[1] > np.sqrt(top) * (sizes[0] / top) and sizes[1] > 1 and sizes[0] > 0:
+        raise InputError(
+            f"{its_name} is {whole.dtype}, taken over its full scale of {top:.0f}, and {name} is float with values "
+            f"around {sizes[1]:.3g}: two scales; pass {name} / {top:g}, or both of one dtype"
+        )
 
 
 def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray | None]:

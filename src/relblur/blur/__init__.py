@@ -11,6 +11,7 @@
 ``doubts``        does a pair differ by something else than defocus? in words
 ``pixel_curve``   what one pixel says: M(sigma), its roots, the cost of its window
 ``evaluate``      how well a map re-makes the blurrier image
+``stored_values`` arrays that hold no light yet
 ``noise``         noise models and how noise is found
 ``flags``         which pixels a bad one reaches
 ``tiles``         cutting and blending

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,11 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Array
 from ..base.errors import FileError, InputError
 from ..base.shown import Shown, figure
-from ..files.archives import check_format, read_npz
-from ..files.disk import PathLike, write_image, write_npz, write_tiff
+from ..files.labelled import Labelled, labelled
+from ..files.map_formats import read_map, write_map
+from ..files.replacing import PathLike
 
 __all__ = ["BlurMap", "Flag", "PairScore", "has_flag", "mark", "signed_sigma"]
-
-FORMAT = "relblur.BlurMap"
-FORMAT_VERSION = 1
 
 
 class Flag(IntFlag):
@@ -138,25 +135,77 @@ class BlurMap(Shown):
     def save(self, path: PathLike) -> None:
         """Write the map to one file, chosen by the suffix.
 
-        * ``.npz`` (or any other): everything, exactly; :func:`relblur.load` gives it back.
-        * ``.tif``: export of sigma (px) and its standard error as two float32 pages.
-        * ``.png``: export of sigma as 16 bits; the file's text says the scale,
+        * ``.npz``: everything, exactly.
+        * ``.exr``: everything, the real numbers in single precision (the extra ``exr``).
+        * ``.tif``: sigma (px) and its standard error as two float32 pages.
+        * ``.npy``: sigma alone, as it is.
+        * ``.png``: sigma as 16 bits; the file's text says the scale,
           ``sigma_px = offset + scale * value``, with value 0 for "no answer".
+
+        :meth:`load` reads the first three again.
         """
-        suffix = Path(path).suffix.lower()
-        if suffix in (".tif", ".tiff"):
-            pages = np.stack([self.sigma, self.sigma_stderr]).astype(np.float32)
-            what = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
-            write_tiff(path, pages, {**what, "settings": dict(self.settings)})
-        elif suffix == ".png":
-            meaning = "sigma_px = offset_px + scale_px * value, signed, positive where second is blurrier; 0 = none"
-            write_16_bit(path, self.sigma, meaning)
-        elif suffix in (".jpg", ".jpeg", ".npy"):
-            raise InputError(f"path ends in {suffix!r}; a BlurMap goes to .npz (exact), .tif or .png (exports)")
-        else:
-            metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": dict(self.settings)}
-            arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
-            write_npz(path, arrays, metadata)
+        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
+        write_map(path, arrays, self.sigma, self.sigma_stderr, self.settings)
+
+    @classmethod
+    def load(cls, path: PathLike) -> BlurMap:
+        """Read a map that :meth:`save` wrote as ``.npz``, ``.exr`` or ``.tif``.
+
+        NPZ gives back what was saved, to the bit; OpenEXR too if it was single precision, as from a Stream.
+        A TIFF has no flags: pixels without an answer are ``INVALID``, and that is all.
+        """
+        arrays, settings = read_map(path)
+        try:
+            return cls(**arrays, settings=settings)
+        except InputError as error:
+            raise FileError(f"{path} is not a usable BlurMap: {error}") from None
+
+    def to_xarray(self) -> Any:
+        """Return the map as an ``xarray.Dataset`` over ``row`` and ``column`` (the extra ``xarray``).
+
+        The variables are sigma, its standard error, and the fields of the map; units and the meaning of the flags
+        are in their attributes, in the words of the CF conventions.
+        """
+        sign = {"comment": "positive where second is the blurrier"}
+        variables: dict[str, Labelled] = {
+            "sigma": (self.sigma, {"units": "px", **sign}),
+            "sigma_stderr": (self.sigma_stderr, {"units": "px"}),
+            "variance_difference": (self.variance_difference, {"units": "px2", **sign}),
+            "variance_stderr": (self.variance_stderr, {"units": "px2"}),
+            "flags": (self.flags, flag_attributes()),
+            "sharper": (self.sharper, {"comment": "+1 first, -1 second, 0 neither"}),
+        }
+        return labelled(variables, self.settings)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """Return ``sigma``, px: what ``numpy.asarray(blur)`` and plotting functions take."""
+        if copy is False:
+            raise ValueError("sigma is computed from the map and cannot be had without a copy")
+        return np.asarray(self.sigma, dtype=dtype)
+
+    def __getitem__(self, part: Any) -> BlurMap:
+        """Return the map of a part of the image: ``blur[100:200, 50:]``.
+
+        Slices only, so that the part is an image too; numbers of single pixels are in ``blur.sigma[row, column]``.
+        """
+        parts = part if isinstance(part, tuple) else (part,)
+        if not all(isinstance(each, slice) or each is Ellipsis for each in parts) or len(parts) > 2:
+            raise InputError(
+                "a part of a BlurMap is named by slices, blur[100:200, 50:]; for numbers index one of its arrays, "
+                "blur.sigma[row, column]"
+            )
+        arrays = {f.name: getattr(self, f.name)[part] for f in fields(self) if f.name != "settings"}
+        if not arrays["flags"].size:
+            raise InputError(f"this part of a BlurMap of {self.shape[0]}x{self.shape[1]} pixels is empty")
+        return BlurMap(**arrays, settings=self.settings)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Refuse what would otherwise ask for one row after another."""
+        raise TypeError("a BlurMap is no sequence; go through blur.sigma, or another of its arrays")
+
+    def __str__(self) -> str:
+        """Return what matters, a line each: share answered, range, error, flags."""
+        return describe_map(self)
 
     def plot(self, *, ax: Any = None, **options: Any) -> Any:
         """Draw the map into axes of matplotlib, the current ones by default: :func:`relblur.plot.blur`."""
@@ -171,33 +220,45 @@ class BlurMap(Shown):
         return f"BlurMap({height}x{width}, method={method!r}, sigma {span}, {known.mean():.0%} of pixels)"
 
 
-def write_16_bit(path: PathLike, quantity_px: FloatArray, meaning: str) -> None:
-    """Write a map as 16-bit grey PNG, values 1..65535 between its least and largest; 0 stands for "no answer".
+def describe_map(blur_map: BlurMap) -> str:
+    """Return in a few lines what is in a map: ``print(blur)``."""
+    sigma, stderr = blur_map.sigma, blur_map.sigma_stderr
+    known = np.isfinite(sigma)
+    height, width = blur_map.shape
+    lines = [f"BlurMap of {height} x {width} pixels (rows x columns), method {blur_map.settings.get('method', '?')!r}"]
+    if blur_map.settings.get("decimate", 1) != 1:
+        lines[0] += f", decimated by {blur_map.settings['decimate']} from {blur_map.settings['full_size']}"
+    lines.append(f"  answered  {known.mean():.1%} of the pixels")
+    if known.any():
+        values = sigma[known]
+        lines.append(f"  sigma     {values.min():+.3g} to {values.max():+.3g} px, + where second is the blurrier")
+        lines.append(f"            {percentiles(values, '+.3g', 'px')}")
+        lines.append(f"  error     {np.median(stderr[known]):.3g} px, the median standard error")
+    return "\n".join([*lines, f"  flags     {describe_flags(blur_map.flags)}"])
 
-    The file's text holds ``meaning``, ``offset_px`` and ``scale_px``: quantity = offset + scale * value.
-    """
-    known = np.isfinite(quantity_px)
-    low, high = (float(quantity_px[known].min()), float(quantity_px[known].max())) if known.any() else (0.0, 1.0)
-    scale = (high - low) / 65534 or 1.0
-    offset = low - scale
-    values = np.zeros(quantity_px.shape, dtype=np.uint16)
-    values[known] = np.rint((quantity_px[known] - offset) / scale).clip(1, 65535).astype(np.uint16)
-    write_image(path, values, {"quantity": meaning, "offset_px": repr(offset), "scale_px": repr(scale)})
+
+def percentiles(values: AnyArray, form: str, unit: str) -> str:
+    """Return below what 5, 50 and 95 % of some values are, in words."""
+    low, middle, high = (format(each, form) for each in np.percentile(values, (5, 50, 95)))
+    return f"{low}, {middle}, {high} {unit} at 5, 50, 95 % of the answers"
+
+
+def describe_flags(flags: UInt8Array) -> str:
+    """Return the share of the pixels that each flag has, in words."""
+    shares = {str(flag.name): float(has_flag(flags, flag).mean()) for flag in Flag}
+    told = [f"{name.lower().replace('_', ' ')} {share:.1%}" for name, share in shares.items() if share > 0]
+    return ", ".join(told) or "none"
+
+
+def flag_attributes() -> dict[str, Any]:
+    """Return what the bits mean, in the words of the CF conventions."""
+    masks = np.array([flag.value for flag in Flag], np.uint8)
+    return {"flag_masks": masks, "flag_meanings": " ".join(str(flag.name).lower() for flag in Flag)}
 
 
 def read_blur_map(path: PathLike) -> BlurMap:
-    """Read a map that :meth:`BlurMap.save` wrote as ``.npz``."""
-    arrays, metadata = read_npz(path)
-    check_format(path, metadata, FORMAT, FORMAT_VERSION)
-    try:
-        return BlurMap(
-            **{name: arrays[name] for name in ("variance_difference", "variance_stderr", "flags", "sharper")},
-            settings=metadata["settings"],
-        )
-    except KeyError as error:
-        raise FileError(f"{path} lacks {error}; it is not a complete BlurMap, save it again") from None
-    except InputError as error:
-        raise FileError(f"{path} is not a usable BlurMap: {error}") from None
+    """Read a map that :meth:`BlurMap.save` wrote."""
+    return BlurMap.load(path)
 
 
 @dataclass(frozen=True)

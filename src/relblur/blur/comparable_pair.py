@@ -71,6 +71,10 @@ class ComparablePair:
     sharper: Sharper = "auto"
     names: tuple[str, str] = ("first", "second")
 
+    def __repr__(self) -> str:
+        kind = "colour" if self.first.ndim == 3 else "grey"
+        return f"ComparablePair({self.size} {kind}{''.join(f'; {note}' for note in self.notes)})"
+
     @property
     def channel_axis(self) -> int | None:
         """-1 for colour, None for grey."""

@@ -6,6 +6,7 @@ Arguments are checked here. Which method runs, with which defaults and engines, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy as np
 from .. import __version__
 from ..base._typing import ArrayLike, FloatArray, Progress
 from ..base.arguments import as_choice, as_noise, as_odd_size, as_positive, as_sigmas
+from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import RawPair, check_pair
-from ..base.settings import DIRECTIONS, METHODS, SIDES, Method
+from ..base.settings import DIRECTIONS, METHODS, PAPER_SIGMA_STEP, SIDES, Method
 from ..engines import ENGINES
 from ..engines.threads import count_workers
 from .blur_map import BlurMap
@@ -25,6 +27,7 @@ from .doubts import find_doubts
 from .methods import METHOD_TABLE, engine_for
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request
+from .stored_values import light_of_srgb, tell_of_tone
 from .whole_image import smoothed_light, survey
 
 __all__ = ["estimate_blur"]
@@ -49,15 +52,19 @@ def estimate_blur(
     everywhere: bool = False,
     progress: Progress | None = None,
     steps: dict[str, FloatArray] | None = None,
+    max_sigma: float | None = None,
+    linear: bool | None = None,
 ) -> BlurMap:
     """Estimate, at every pixel, how much blurrier one image is than the other.
 
     Parameters
     ----------
-    first, second : (H, W) arrays, or colour with ``channel_axis``
-        Two images of one scene from one viewpoint, in any order. Integers are divided by
-        their full scale, and their clipped pixels are left out; floats are taken as they
-        are. Defocus adds light, so linear intensities give the truest answer. In place of
+    first, second : (H, W) or (H, W, 3) arrays
+        Two images of one scene from one viewpoint, in any order: of NumPy, masked or not,
+        or of another package that NumPy can read (torch tensors, xarray), or pictures of
+        Pillow. Integers are divided by their full scale, and their clipped pixels are left
+        out; floats are taken as they are. An alpha channel is left out with a warning.
+        Defocus adds light, so linear intensities give the truest answer. In place of
         both, a :class:`~relblur.blur.comparable_pair.ComparablePair` from
         :func:`relblur.prepare_pair`, which brings ``valid``, ``clipped``, ``channel_axis`` and
         ``noise`` with it.
@@ -71,8 +78,7 @@ def estimate_blur(
         values, with the direction by the 3 x 3 standard deviation.
     sigmas : sequence of floats, optional
         ``"paper"``: the grid, px; 0.1 to 5 by default. The continuous methods search up to
-        the largest of them. Choose it just above the largest blur you expect: wider costs
-        time and admits wrong answers.
+        the largest of them.
     window : int, optional
         Side of the square of neighbours, odd, 9 by default. Larger is steadier in noise and
         less local. For ``"refined"`` it only decides which pixels are flagged as filled:
@@ -96,7 +102,8 @@ def estimate_blur(
         True where either image is at the top of what its sensor or file can hold; found by
         itself in integer images.
     channel_axis : int, optional
-        Axis of the colour channels, usually -1. All channels give one map together.
+        Axis of the colour channels; the last one of (H, W, 3) is found by itself, others
+        have to be told. All channels give one map together.
     engine : {"auto", "reference", "opencv", "numba"}
         Who does the arithmetic. ``"reference"`` (not for ``"refined"``) and ``"opencv"`` agree
         to rounding, ``"numba"`` (not for ``"paper"``, which OpenCV then does) to a thousandth.
@@ -118,6 +125,13 @@ def estimate_blur(
         Filled with maps that ``"refined"`` makes on its way, for looking at: ``start`` (the
         labelling, px^2), ``information`` (1 / px^4), ``misfit`` (variance on the pair's scale),
         ``mu`` (stiffness of the prior). Empty for other methods and for images cut into tiles.
+    max_sigma : float, optional
+        Largest relative blur that is looked for, px; 5 by default. Choose it just above the
+        largest that you expect: wider costs time and admits wrong answers. In place of
+        ``sigmas``; ``"paper"`` then takes its grid of 0.1 px up to here.
+    linear : bool, optional
+        True: the values are those of sRGB, as in most 8-bit pictures; undo its tone curve first.
+        False: compare the values as they are. So it is by default, with a warning for uint8.
 
     Returns
     -------
@@ -148,13 +162,20 @@ def estimate_blur(
     if isinstance(first, ComparablePair):
         if second is not None:
             raise InputError("a comparable pair holds both images; leave second out")
+        if linear is not None:
+            raise InputError("linear is a question of prepare_pair, which made this pair; leave it out here")
         pair = first
         (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
-        remembered = pair.settings
+        remembered, linear = pair.settings, False
         sharper = pair.sharper if sharper == "auto" else sharper
     if second is None:
         raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives")
+    channel_axis = colour_axis(first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
+    if linear:
+        raw, noise = light_of_srgb(raw, noise, METHOD_TABLE[kind].surveys)
+    elif linear is None:
+        tell_of_tone(raw)
     known = METHOD_TABLE[kind]
     window = known.window if window is None else window
     if prefilter and not known.takes_prefilter:
@@ -169,7 +190,7 @@ def estimate_blur(
     request = Request(
         method=kind,
         sharper=sharper,  # type: ignore[arg-type]
-        sigmas=_check_sigmas(sigmas, raw.shape, known.sigmas),
+        sigmas=_check_sigmas(_up_to(max_sigma, sigmas, kind), raw.shape, known.sigmas),
         window=as_odd_size(window, "window", raw.shape),
         given_noise=given,
         noise_repeats=_repeats(noise),
@@ -210,6 +231,22 @@ def _blur_map(request: Request, answer: Answer, remembered: Mapping[str, Any]) -
     for array in arrays:  # they become the map's own without a copy
         array.setflags(write=False)
     return BlurMap(*arrays, settings)
+
+
+def _up_to(
+    max_sigma: float | None, sigmas: ArrayLike | Sequence[float] | None, method: Method
+) -> ArrayLike | Sequence[float] | None:
+    """Return the blurs to look for, px, by whichever of the two arguments says it."""
+    if max_sigma is None:
+        return sigmas
+    if sigmas is not None:
+        raise InputError("max_sigma and sigmas both say how far to look; leave one of them out")
+    largest = as_positive(max_sigma, "max_sigma", "px")
+    if method != "paper":
+        return [largest]
+    if largest < PAPER_SIGMA_STEP:
+        raise InputError(f'max_sigma must be at least {PAPER_SIGMA_STEP} px for method="paper", got {largest:g}')
+    return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
 
 
 def _check_sigmas(

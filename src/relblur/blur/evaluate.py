@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import grey
@@ -45,6 +46,7 @@ def resynthesize(
     -------
     Array of the images' shape, channels last.
     """
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     _check_shape(pair, blur_map)
     made = _remake(pair, blur_map, dtype)
@@ -55,6 +57,7 @@ def observed_blurrier(
     first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
 ) -> FloatArray:
     """Return what :func:`resynthesize` tries to match: at each pixel the blurrier image itself."""
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     _check_shape(pair, blur_map)
     chosen = _choose(blur_map, pair.second, pair.first)
@@ -94,9 +97,12 @@ def evaluate_pair(
     ``everywhere=True``); where a map that is given has no answer the sharper image is taken as it
     is. Leaving such points out flatters, see ``answered_e_first``.
     """
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, valid=options.get("valid"), clipped=options.get("clipped"), channel_axis=channel_axis)
+    if "linear" in options:
+        raise InputError("linear is not part of a score, which compares the images as they are given; leave it out")
     if blur_map is None:
-        blur_map = estimate_blur(first, second, channel_axis=channel_axis, **_everywhere(options))
+        blur_map = estimate_blur(first, second, channel_axis=channel_axis, linear=False, **_everywhere(options))
     elif options:
         raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
     _check_shape(pair, blur_map)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.array_kinds import colour_axis
 from ..base.inputs import as_pair
 
 __all__ = [
@@ -158,6 +159,7 @@ def estimate_noise(
     floor : NoiseModel, optional
         Noise there is at least: the rounding of the file (``Photograph.rounding``).
     """
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
     light = (pair.first.mean(axis=2) + pair.second.mean(axis=2)) / 2
     power = np.minimum(*(fine_power(np.moveaxis(image, -1, 0)) for image in (pair.first, pair.second)))

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .arguments import CommandOfPictures
 from .bench import bench
 from .calibrate import calibrate
 from .camera import camera
@@ -76,7 +77,7 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
 _RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "reproduce": reproduce, "bench": bench}
 
 for name, command in _NEED_ARGUMENTS.items():
-    app.command(name, no_args_is_help=True)(command)
+    app.command(name, no_args_is_help=True, cls=CommandOfPictures)(command)
 for name, command in _RUN_ALONE.items():
     app.command(name)(command)
 

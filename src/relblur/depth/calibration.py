@@ -69,6 +69,10 @@ class Calibration:
     residual_px2: FloatArray
     depth_error: float
 
+    def __repr__(self) -> str:
+        found = ", ".join(f"{name}={value:.5g} +- {self.stderr[name]:.2g}" for name, value in self.values.items())
+        return f"Calibration({found}; {self.points} points, median depth error {self.depth_error:.2%})"
+
 
 @dataclass(frozen=True)
 class _Samples:

@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
 from ..base.shown import Shown, figure
+from ..blur.blur_map import describe_flags, flag_attributes, percentiles
 from ..files.archives import check_format, read_npz
 from ..files.depth_formats import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
 from ..files.disk import PathLike, write_image, write_npz, write_tiff
+from ..files.labelled import Labelled, labelled
 from .camera import Camera
 
 __all__ = ["DepthMap", "read_depth_map"]
@@ -128,6 +130,36 @@ class DepthMap(Shown):
     def plot(self, *, ax: Any = None, **options: Any) -> Any:
         """Draw the map into axes of matplotlib, the current ones by default: :func:`relblur.plot.depth`."""
         return figure("depth")(self, ax=ax, **options)
+
+    @classmethod
+    def load(cls, path: PathLike) -> DepthMap:
+        """Read a map that :meth:`save` wrote as ``.npz``; the other formats lack the camera."""
+        return read_depth_map(path)
+
+    def to_xarray(self) -> Any:
+        """Return the map as an ``xarray.Dataset`` over ``row`` and ``column`` (the extra ``xarray``)."""
+        variables: dict[str, Labelled] = {
+            "depth": (self.depth_m, {"units": "m", "long_name": "distance along the optical axis"}),
+            "depth_stderr": (self.depth_stderr_m, {"units": "m"}),
+            "flags": (self.flags, flag_attributes()),
+        }
+        return labelled(variables, {**self.settings, "camera": _finite(self.camera.as_dict())})
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """Return ``depth_m``: what ``numpy.asarray(depth)`` and plotting functions take."""
+        return np.array(self.depth_m, dtype=dtype) if copy else np.asarray(self.depth_m, dtype=dtype)
+
+    def __str__(self) -> str:
+        """Return what matters, a line each: share answered, range, error, flags."""
+        known = self.known
+        lines = [f"DepthMap of {self.shape[0]} x {self.shape[1]} pixels (rows x columns)"]
+        lines.append(f"  answered  {known.mean():.1%} of the pixels")
+        if known.any():
+            depth = self.depth_m[known]
+            lines.append(f"  depth     {depth.min():.4g} to {depth.max():.4g} m")
+            lines.append(f"            {percentiles(depth, '.4g', 'm')}")
+            lines.append(f"  error     {np.median(self.depth_stderr_m[known]):.3g} m, the median standard error")
+        return "\n".join([*lines, f"  flags     {describe_flags(self.flags)}"])
 
     def _focal_length_px(self, given: float | None) -> float:
         found = given if given is not None else self.camera.focal_length_px

@@ -12,6 +12,7 @@ import numpy as np
 from .. import __version__
 from ..base._typing import ArrayLike, BoolArray, Progress
 from ..base.arguments import as_choice, as_noise, as_odd_size
+from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, RawPair, check_pair
 from ..base.settings import DEPTH_PREFILTER, MAX_SIGMA, WINDOW_WINDOW
@@ -20,6 +21,7 @@ from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel, noise_at_light
 from ..blur.refined.loops import ENGINES
+from ..blur.stored_values import light_of_srgb, tell_of_tone
 from ..blur.whole_image import smoothed_light
 from ..engines import resolve_engine
 from ..engines.threads import count_workers
@@ -60,6 +62,7 @@ def estimate_depth(
     workers: int | None = None,
     progress: Progress | None = None,
     engine: str = "auto",
+    linear: bool | None = None,
 ) -> DepthMap:
     """Estimate the distance of every pixel from two images with different focus or aperture.
 
@@ -85,7 +88,7 @@ def estimate_depth(
         For two apertures and one focus only: on which side of the focal plane the scene lies.
     prefilter : float
         ``psf="gaussian"`` only: blur both images by this many px first (:func:`relblur.estimate_blur`).
-    noise, valid, clipped, channel_axis, workers, progress
+    noise, valid, clipped, channel_axis, workers, progress, linear
         As for :func:`relblur.estimate_blur`.
     window : int, optional
         Side of the square within which a pixel's own surroundings must determine its depth, else it is flagged as
@@ -121,6 +124,7 @@ def estimate_depth(
         camera = _only_camera(second, camera).decimated(pair.factor)
         (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered = pair.settings
+        linear = False  # its values are what is compared
     if not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if second is None or isinstance(second, Camera):
@@ -128,11 +132,15 @@ def estimate_depth(
     as_choice(side, "side", SIDES)
     as_choice(engine, "engine", ("auto", *ENGINES))
     shape = as_psf(psf, camera.blur_constant)
+    channel_axis = colour_axis(first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
     camera.check_width(raw.shape[1])
+    if linear is None:
+        tell_of_tone(raw)
     low, high = u_range = _inverse_range(depth_range_m, camera, side, min(raw.shape))
     if shape.name != "gaussian":
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
+        raw = light_of_srgb(raw, None, False)[0] if linear else raw
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
         found = _match(raw.part(), task, engine, workers, progress)
         return replace(found, settings={**found.settings, **remembered})
@@ -150,6 +158,7 @@ def estimate_depth(
         engine=engine,
         workers=workers,
         progress=progress,
+        linear=bool(linear),
     )
     found = depth_on_side(blur_map, camera, side)  # type: ignore[arg-type]
     outside = ~((found.depth_m >= 1 / high) & (found.depth_m <= (1 / low if low > 0 else math.inf))) & found.known

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..base._typing import ArrayLike, FloatArray
 from ..base.arguments import as_positive
+from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import without_gaps
@@ -27,6 +28,7 @@ def all_in_focus(
     two are equally sharp this averages their noise, and there is no seam. Where the map has no answer, by the local
     contrast of the images.
     """
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     _check_shape(blur_map.shape, pair)
     share = _share_of_first(pair, blur_map.variance_difference, blur_map.variance_stderr)[:, :, None]
@@ -58,6 +60,7 @@ def refocus(
     aperture : float
         Diameter of the aperture relative to that of the first image: 0.5 gives more depth of field, 2 less.
     """
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     _check_shape(depth_map.shape, pair)
     aperture = as_positive(aperture, "aperture", "(relative to the first image's)")

@@ -16,9 +16,9 @@ from .budget import FREE_RESULT_BYTES, Budget
 from .reading import opened, starts_with
 from .replacing import PathLike
 
-__all__ = ["check_format", "is_npz", "read_npz"]
+__all__ = ["ZIP_MAGIC", "check_format", "is_npz", "read_npz"]
 
-_ZIP_MAGIC = b"PK\x03\x04"
+ZIP_MAGIC = b"PK\x03\x04"
 
 #: A map has five entries.
 _MOST_ENTRIES = 32
@@ -32,7 +32,7 @@ _MOST_LIST_BYTES = 1_000_000
 
 def is_npz(path: PathLike) -> bool:
     """Tell whether a file is an NPZ by its first bytes."""
-    return starts_with(path, _ZIP_MAGIC)
+    return starts_with(path, ZIP_MAGIC)
 
 
 def read_npz(path: PathLike, names: Collection[str] | None = None) -> tuple[dict[str, AnyArray], dict[str, Any]]:

@@ -13,6 +13,7 @@ from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.pixels import as_integers
 from .budget import Budget
 from .disk import PathLike, replacing, write_image
+from .exr import EXR_ABOUT
 from .quiet import quietly
 
 __all__ = ["point_cloud", "read_pfm", "write_exr", "write_pfm", "write_ply", "write_png_mm"]
@@ -103,18 +104,20 @@ def write_ply(
         stream.write(rows.tobytes())
 
 
-def write_exr(path: PathLike, channels: Mapping[str, AnyArray]) -> None:
-    """Write float32 planes as the channels of an OpenEXR file (needs the ``exr`` extra)."""
+def write_exr(path: PathLike, channels: Mapping[str, AnyArray], about: str = "") -> None:
+    """Write float32 planes as the channels of an OpenEXR file (needs the ``exr`` extra), and a description."""
     try:
         import OpenEXR
     except ImportError:
         raise MissingDependencyError("OpenEXR files need the OpenEXR package: pip install 'relblur[exr]'") from None
     header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
+    if about:
+        header[EXR_ABOUT] = about
     planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
     try:
         with replacing(path) as stream, tempfile.TemporaryDirectory() as folder:
             # The library writes to names only; the bytes then go the way of all files.
-            whole = Path(folder) / "depth.exr"
+            whole = Path(folder) / "map.exr"
             with quietly(), OpenEXR.File(header, planes) as file:
                 file.write(str(whole))
             stream.write(whole.read_bytes())

@@ -18,9 +18,11 @@ from ..base.errors import FileError, MissingDependencyError, RelblurError
 from .quiet import quietly
 from .reading import Source
 
-__all__ = ["EXR_MAGIC", "exr_pixels"]
+__all__ = ["EXR_ABOUT", "EXR_MAGIC", "exr_pixels", "exr_planes"]
 
 EXR_MAGIC = b"\x76\x2f\x31\x01"
+#: The attribute in which relblur describes its maps.
+EXR_ABOUT = "relblur"
 
 _TILED, _DEEP, _MULTIPART = 0x200, 0x800, 0x1000
 
@@ -75,14 +77,26 @@ class _Part:
 
 def exr_pixels(source: Source) -> AnyArray:
     """Return the light in an OpenEXR file: (H, W, 3) or (H, W, 1), float32."""
+    planes, _ = exr_planes(source)
+    for names in (("R", "G", "B"), ("Y",)):
+        if all(name in planes for name in names):
+            return np.stack([planes[name] for name in names], axis=2)
+    raise FileError(f"{source.path} has the channels {', '.join(planes)[:200]}; relblur takes R, G, B or Y")
+
+
+def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str, AnyArray], str]:
+    """Return the channels of an OpenEXR file, float32, and what relblur says in its header; "" if nothing.
+
+    Any file may unpack to ``free_bytes``.
+    """
     try:
         import OpenEXR
     except ImportError:
         raise MissingDependencyError(
-            f"{source.path} is OpenEXR, which needs the OpenEXR package; install relblur[exr]"
+            f"{source.path} is OpenEXR, which needs the OpenEXR package: pip install 'relblur[exr]'"
         ) from None
     source.budget.check_file()
-    _check(source)
+    _check(source, free_bytes)
     # The library opens names: that of the open file where there is one, so that nothing can be swapped.
     name = f"/proc/self/fd/{source.stream.fileno()}"
     try:
@@ -91,18 +105,16 @@ def exr_pixels(source: Source) -> AnyArray:
             OpenEXR.File(name if os.path.exists(name) else os.fspath(source.path), separate_channels=True) as exr,
         ):
             planes = {name: np.asarray(channel.pixels, np.float32) for name, channel in exr.channels().items()}
+            about = exr.header().get(EXR_ABOUT, "")
     except Exception as error:
         detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
         if "file has 0 parts" in detail or "Unable to run decoder" in detail:  # its words, new and old, for any damage
             detail = "its pixels are damaged or incomplete"
         raise FileError(f"{source.path} is not a readable OpenEXR image: {detail.replace(name, 'it')}") from None
-    for names in (("R", "G", "B"), ("Y",)):
-        if all(name in planes for name in names):
-            return np.stack([planes[name] for name in names], axis=2)
-    raise FileError(f"{source.path} has the channels {', '.join(planes)[:200]}; relblur takes R, G, B or Y")
+    return planes, about if isinstance(about, str) else ""
 
 
-def _check(source: Source) -> None:
+def _check(source: Source, free_bytes: int | None) -> None:
     """Refuse a file that claims more than it can hold."""
     try:
         parts, tables = _headers(source)
@@ -113,7 +125,8 @@ def _check(source: Source) -> None:
         source.budget.check_segments(chunks)
         unpacked = sum(4 * h * w * max(part.channels, 1) for part, (h, w) in zip(parts, shapes, strict=True))
         packed = _packed_bytes(source, tables, chunks, tiled=b"tiles" in parts[0].attributes, parts=len(parts))
-        source.budget.check_expansion(unpacked, packed, lossy=any(part.compression in _LOSSY for part in parts))
+        lossy = any(part.compression in _LOSSY for part in parts)
+        source.budget.check_expansion(unpacked, packed, lossy=lossy, free=free_bytes)
     except FileError as error:
         if str(source.path) in str(error):
             raise

@@ -11,9 +11,8 @@ import logging
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,61 +20,41 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
+from .boxed_pictures import decode_avif, decode_heif, decode_jpeg_2000, open_avif, open_heif
+from .boxes import CODESTREAM_MAGIC, JP2_MAGIC, brands_of, is_avif, is_heic
 from .budget import Budget
 from .compression import JpegTable
 from .containers import PNG_MAGIC, jpeg_content, png_content, webp_parts
 from .exr import EXR_MAGIC, exr_pixels
-from .quiet import quietly
+from .plain_formats import PNM_MAGIC, gif_packed_bytes, pnm_pixels
 from .reading import Source, opened
 from .replacing import PathLike
-from .shot import Shot
+from .stored import (
+    EXIF_IFD,
+    StoredImage,
+    damage_told,
+    decode_with_opencv,
+    described,
+    exif_of,
+    first_line,
+    said_of,
+    turned_upright,
+)
 from .tiff import read_first_page, tiff_pixels
 from .tiff_tags import TIFF_MAGIC
 
 __all__ = ["RAW_SUFFIXES", "READ_SUFFIXES", "StoredImage", "read_exif", "read_image", "read_stored"]
 
-READ_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".hdr", ".exr", ".npy")
+READ_SUFFIXES = (
+    ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".j2k", ".bmp", ".gif",
+    ".ppm", ".pgm", ".hdr", ".exr", ".npy",
+)  # fmt: skip
 
 #: Camera raw, read if the extra ``raw`` is installed.
 RAW_SUFFIXES = (".dng", ".nef", ".cr2", ".cr3", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".3fr", ".iiq", ".nrw")
 
-#: How EXIF orientations 2 to 8 are undone: (transpose, flip rows, flip columns).
-_TURNS = {
-    2: (False, False, True),
-    3: (False, True, True),
-    4: (False, True, False),
-    5: (True, False, False),
-    6: (True, False, True),
-    7: (True, True, True),
-    8: (True, True, False),
-}
-
-
-_EXIF_IFD = 0x8769
-
 #: Without any, Python itself tells standard error what a library logs.
 _SILENCE = logging.NullHandler()
-
-
-@dataclass(frozen=True)
-class StoredImage:
-    """The numbers of a file, (H, W) or (H, W, 3), upright, and what the file says about them."""
-
-    values: AnyArray
-    format: str
-    icc_profile: bytes | None = None
-    png_gamma: float | None = None  #: the gAMA chunk: stored = light ** png_gamma
-    srgb: bool = False  #: the file itself says sRGB (PNG chunk, EXIF)
-    adobe_rgb: bool = False  #: EXIF says Adobe RGB
-    linear: bool = False  #: the format holds light by definition
-    changes: tuple[str, ...] = field(default=())  #: what was done to the pixels
-    jpeg: JpegTable | None = None  #: how coarsely it was compressed
-    shot: Shot | None = None  #: how it was taken
-
-    @property
-    def bits(self) -> int | None:
-        """Bits per value; None for floats."""
-        return 8 * self.values.dtype.itemsize if np.issubdtype(self.values.dtype, np.integer) else None
 
 
 def read_image(path: PathLike) -> AnyArray:
@@ -94,39 +73,30 @@ def read_stored(path: PathLike) -> StoredImage:
 
 
 def _decoded(source: Source) -> StoredImage:
-    start = source.read(0, 16)
+    start = source.read(0, 64)
     if Path(source.path).suffix.lower() in RAW_SUFFIXES:
         from .raw import read_raw
 
         values, changes = read_raw(source)
         return StoredImage(values, "camera raw", linear=True, changes=changes)
-    if start.startswith(b"\x93NUMPY"):
-        return StoredImage(_decode_npy(source), "NPY")
-    if start[:4] in TIFF_MAGIC:
-        return _decode_tiff(source)
-    if start[:4] == EXR_MAGIC:
-        return StoredImage(exr_pixels(source), "OpenEXR", linear=True)
-    if start.startswith((b"#?RADIANCE", b"#?RGBE")):
-        return _decode_hdr(source)
-    if start.startswith(PNG_MAGIC):
-        return _decode_with_pillow(source, "PNG")
-    if start.startswith(b"\xff\xd8\xff"):
-        return _decode_with_pillow(source, "JPEG")
-    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
-        return _decode_webp(source)
-    raise FileError(f"{source.path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}")
+    for is_its_start, decode in _FORMATS:
+        if is_its_start(start):
+            return decode(source)
+    raise FileError(_not_an_image(source, start))
 
 
-def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
-    """Return an image as EXIF says it is to be seen."""
-    transpose, flip_rows, flip_columns = _TURNS.get(orientation, (False, False, False))
-    if transpose:
-        array = array.swapaxes(0, 1)
-    return array[:: -1 if flip_rows else 1, :: -1 if flip_columns else 1]
-
-
-def _said(orientation: int) -> tuple[str, ...]:
-    return ("turned upright as the file says",) if orientation in _TURNS else ()
+def _not_an_image(source: Source, start: bytes) -> str:
+    """Say what a file seems to be, and what to do about it."""
+    videos = (b"\x1aE\xdf\xa3", b"\0\0\1\xba", b"\0\0\1\xb3", b"OggS", b"FLV")
+    if brands_of(start) or start.startswith(videos) or (start[:4] == b"RIFF" and start[8:12] == b"AVI "):
+        return f"{source.path} is a video; save two of its frames as images, and give these"
+    if start.startswith((b"PK\3\4", b"%PDF", b"\x1f\x8b", b"8BPS")):
+        kind = {b"PK": "an archive", b"%P": "a PDF", b"8B": "a Photoshop file"}.get(start[:2], "an archive")
+        return f"{source.path} is {kind}, not an image; save the two photographs in it as images"
+    return (
+        f"{source.path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}, "
+        f"and camera raw ({', '.join(RAW_SUFFIXES[:4])} ...) with relblur[raw]"
+    )
 
 
 def _decode_npy(source: Source) -> AnyArray:
@@ -146,7 +116,7 @@ def _decode_npy(source: Source) -> AnyArray:
     except RelblurError:
         raise
     except Exception as error:  # its header is parsed as Python: anything may come of it
-        raise FileError(f"{source.path} is not a usable NPY file: {_first_line(error)}") from None
+        raise FileError(f"{source.path} is not a usable NPY file: {first_line(error)}") from None
 
 
 def _decode_tiff(source: Source) -> StoredImage:
@@ -156,7 +126,7 @@ def _decode_tiff(source: Source) -> StoredImage:
     if page.pages > 1:
         warnings.warn(f"{source.path} has {page.pages} pages; the first is used", stacklevel=6)
     return StoredImage(
-        turned_upright(array, page.orientation), "TIFF", icc_profile=page.profile, changes=_said(page.orientation)
+        turned_upright(array, page.orientation), "TIFF", icc_profile=page.profile, changes=said_of(page.orientation)
     )
 
 
@@ -165,7 +135,7 @@ def _decode_hdr(source: Source) -> StoredImage:
     height, width = (int(size[1]), int(size[2])) if size else (0, 0)
     source.budget.check_pixels(height, width)
     source.budget.check_expansion(12 * height * width, source.size)
-    array = _decode_with_opencv(source.whole())
+    array = decode_with_opencv(source.whole())
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete Radiance HDR image")
     return StoredImage(array, "Radiance HDR", linear=True)
@@ -177,59 +147,27 @@ def _decode_webp(source: Source) -> StoredImage:
     source.budget.check_pixels(height, width)
     source.budget.check_expansion(3 * height * width, webp.packed_bytes, lossy=True)
     # Pillow would make room for the picture first and has a limit of its own.
-    array = _decode_with_opencv(webp.content)
+    array = decode_with_opencv(webp.content)
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete WebP image")
-    with _damage_told(source):
-        return _described(array, "WEBP", _exif_of(webp.exif), {"icc_profile": webp.profile})
+    with damage_told(source):
+        return described(array, "WEBP", exif_of(webp.exif), {"icc_profile": webp.profile})
+
+
+def _decode_pnm(source: Source) -> StoredImage:
+    return StoredImage(pnm_pixels(source), "PNM")
 
 
 def _decode_with_pillow(source: Source, kind: str) -> StoredImage:
-    with _damage_told(source):
+    with damage_told(source):
         content, picture = _open_picture(source, kind)
+        if kind == "GIF" and picture.is_animated:
+            warnings.warn(f"{source.path} has several frames; the first is used", stacklevel=7)
+            picture.seek(0)
         picture.load()  # raises if the file is truncated
         table = JpegTable.of(getattr(picture, "quantization", None))  # gone once the pixels are converted
-        described = _described(_pillow_pixels(picture, content), kind, picture.getexif(), picture.info)
-        return replace(described, jpeg=table if kind == "JPEG" else None)
-
-
-@contextmanager
-def _damage_told(source: Source) -> Iterator[None]:
-    """Say in one line what decoders say in many ways."""
-    try:
-        yield
-    except RelblurError:
-        raise
-    except Exception as error:  # of any type; all mean an unusable file
-        raise FileError(f"{source.path} is damaged or incomplete: {_first_line(error)}") from None
-
-
-def _described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any]) -> StoredImage:
-    """Return pixels with what EXIF and the rest of the file say about them."""
-    colour_space, interoperability = exif.get_ifd(_EXIF_IFD).get(0xA001), None
-    with suppress(KeyError):  # Pillow before 13 raises it where there is none
-        interoperability = exif.get_ifd(0xA005).get(1)
-    orientation = exif.get(0x0112, 1)
-    profile = info.get("icc_profile")
-    return StoredImage(
-        turned_upright(array, orientation),
-        kind,
-        icc_profile=profile if isinstance(profile, bytes) else None,
-        png_gamma=info.get("gamma") if kind == "PNG" else None,
-        srgb="srgb" in info or colour_space == 1,
-        adobe_rgb=colour_space == 2 or (colour_space == 0xFFFF and interoperability == "R03"),
-        changes=_said(orientation),
-        shot=Shot.of(exif.get_ifd(_EXIF_IFD)),
-    )
-
-
-def _exif_of(content: bytes) -> Any:
-    from PIL.Image import Exif
-
-    exif = Exif()
-    with suppress(Exception):  # damaged: as if there were none
-        exif.load(content)
-    return exif
+        stored = described(_pillow_pixels(picture, content), kind, picture.getexif(), picture.info)
+        return replace(stored, jpeg=table if kind == "JPEG" else None)
 
 
 def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
@@ -239,9 +177,16 @@ def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
         try:
             if start == b"RI":
                 webp = webp_parts(source)
-                return dict(_exif_of(webp.exif).get_ifd(_EXIF_IFD)), webp.size[1]
+                return dict(exif_of(webp.exif).get_ifd(EXIF_IFD)), webp.size[1]
+            brands = brands_of(source.read(0, 64)) or ()
+            if is_avif(brands):
+                picture = open_avif(source)[1]
+                return dict(picture.getexif().get_ifd(EXIF_IFD)), int(picture.size[0])
+            if is_heic(brands):
+                heif = open_heif(source)[1]
+                return dict(exif_of(heif.info.get("exif") or b"").get_ifd(EXIF_IFD)), int(heif.size[0])
             _, picture = _open_picture(source, {PNG_MAGIC[:2]: "PNG", b"\xff\xd8": "JPEG"}.get(start, "TIFF"))
-            return dict(picture.getexif().get_ifd(_EXIF_IFD)), int(picture.size[0])
+            return dict(picture.getexif().get_ifd(EXIF_IFD)), int(picture.size[0])
         except RelblurError:
             raise
         except Exception:  # of any type; all mean an unusable file
@@ -267,6 +212,8 @@ def _open_picture(source: Source, kind: str) -> tuple[bytes, Any]:
 
     Pictures are opened by their own class: ``Image.open`` has a limit of 89 megapixels for the whole process.
     """
+    from PIL.BmpImagePlugin import BmpImageFile
+    from PIL.GifImagePlugin import GifImageFile
     from PIL.JpegImagePlugin import JpegImageFile
     from PIL.PngImagePlugin import PngImageFile
     from PIL.TiffImagePlugin import TiffImageFile
@@ -275,8 +222,13 @@ def _open_picture(source: Source, kind: str) -> tuple[bytes, Any]:
     if kind == "TIFF":  # for what EXIF says; its pixels are unpacked elsewhere
         content = source.whole()
         return content, TiffImageFile(_Clocked(content, source.budget))
-    content, packed_bytes = png_content(source) if kind == "PNG" else jpeg_content(source)
-    picture = (PngImageFile if kind == "PNG" else JpegImageFile)(_Clocked(content, source.budget))
+    if kind in ("BMP", "GIF"):
+        content = source.whole()
+        packed_bytes = gif_packed_bytes(content) if kind == "GIF" else len(content)
+    else:
+        content, packed_bytes = png_content(source) if kind == "PNG" else jpeg_content(source)
+    classes: dict[str, Any] = {"PNG": PngImageFile, "JPEG": JpegImageFile, "BMP": BmpImageFile, "GIF": GifImageFile}
+    picture = classes[kind](_Clocked(content, source.budget))
     source.budget.check_pixels(picture.height, picture.width)
     depth = 2 if kind == "PNG" and content[24] == 16 else 1
     channels = 3 if picture.mode == "P" else len(picture.getbands())
@@ -288,32 +240,13 @@ def _open_picture(source: Source, kind: str) -> tuple[bytes, Any]:
 def _pillow_pixels(picture: Any, content: bytes) -> AnyArray:
     # Pillow reduces 16-bit colour to 8 bits; OpenCV does not.
     if picture.format == "PNG" and content[24] == 16 and picture.mode in ("RGB", "RGBA", "LA"):
-        array = _decode_with_opencv(content)
+        array = decode_with_opencv(content)
         if array is not None:
             return array
     if picture.mode in ("P", "1", "CMYK", "YCbCr", "LAB", "HSV", "PA"):
         target = "RGBA" if "transparency" in picture.info else "RGB"
         return np.asarray(picture.convert("L" if picture.mode == "1" else target))
     return np.asarray(picture)
-
-
-def _decode_with_opencv(content: bytes) -> AnyArray | None:
-    """Return what OpenCV makes of an image, None if nothing."""
-    import cv2
-
-    # The function moved in OpenCV 4.13.
-    set_log_level = getattr(getattr(cv2.utils, "logging", cv2), "setLogLevel")  # noqa: B009
-    with quietly():
-        before = set_log_level(0)  # silent
-        try:
-            array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
-        except cv2.error:
-            return None
-        finally:
-            set_log_level(before)
-    if array is not None and array.ndim == 3:
-        array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
-    return array
 
 
 def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
@@ -337,5 +270,23 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
     return np.ascontiguousarray(array)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _begins(*magic: bytes) -> Callable[[bytes], bool]:
+    return lambda start: start.startswith(magic)
+
+
+#: How the bytes at the beginning of a file are known, and who decodes it.
+_FORMATS: tuple[tuple[Callable[[bytes], bool], Callable[[Source], StoredImage]], ...] = (
+    (_begins(b"\x93NUMPY"), lambda source: StoredImage(_decode_npy(source), "NPY")),
+    (_begins(*TIFF_MAGIC), _decode_tiff),
+    (_begins(EXR_MAGIC), lambda source: StoredImage(exr_pixels(source), "OpenEXR", linear=True)),
+    (_begins(b"#?RADIANCE", b"#?RGBE"), _decode_hdr),
+    (_begins(PNG_MAGIC), lambda source: _decode_with_pillow(source, "PNG")),
+    (_begins(b"\xff\xd8\xff"), lambda source: _decode_with_pillow(source, "JPEG")),
+    (lambda start: start[:4] == b"RIFF" and start[8:12] == b"WEBP", _decode_webp),
+    (lambda start: is_avif(brands_of(start) or ()), decode_avif),
+    (lambda start: is_heic(brands_of(start) or ()), decode_heif),
+    (_begins(JP2_MAGIC, CODESTREAM_MAGIC), decode_jpeg_2000),
+    (_begins(b"GIF87a", b"GIF89a"), lambda source: _decode_with_pillow(source, "GIF")),
+    (_begins(b"BM"), lambda source: _decode_with_pillow(source, "BMP")),
+    (_begins(*PNM_MAGIC), _decode_pnm),
+)

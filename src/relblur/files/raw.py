@@ -24,7 +24,9 @@ def read_raw(source: Source) -> tuple[AnyArray, tuple[str, ...]]:
     try:
         import rawpy
     except ImportError:
-        raise MissingDependencyError(f"{source.path} is camera raw, which needs rawpy; install relblur[raw]") from None
+        raise MissingDependencyError(
+            f"{source.path} is camera raw, which needs rawpy: pip install 'relblur[raw]'"
+        ) from None
     content = source.whole()
     try:
         with quietly(), rawpy.imread(io.BytesIO(content)) as raw:

@@ -8,6 +8,7 @@ beyond the size it had when it was opened, nor beyond what its kind may have. Wh
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,10 @@ __all__ = ["Source", "opened", "read_bytes", "starts_with"]
 
 #: Flags that not every system has.
 _WITHOUT_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+
+
+#: Of the web or a store; a path of it has lost one of its slashes.
+_ADDRESS = re.compile(r"(https?|ftp|s3|gs|file):/{1,3}(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,8 @@ def opened(path: PathLike) -> Iterator[Source]:
         # Without waiting for the other end of a pipe; the descriptor is what is looked at, so nothing can be swapped.
         descriptor = os.open(source, os.O_RDONLY | _WITHOUT_WAITING)
     except FileNotFoundError:
+        if address := _ADDRESS.match(str(path)):
+            raise FileError(f"{address[1]}://{address[2]} is an address; download the file first") from None
         raise FileError(f"there is no file {source}; check the path") from None
     except PermissionError:
         raise FileError(f"{source} may not be read by this user; check its permissions") from None

@@ -10,16 +10,32 @@ from ..base.errors import OutputExistsError
 from .replacing import check_target, plain_errors
 from .staging import entered, identity
 
-__all__ = ["refuse_inputs", "refuse_to_replace", "refuse_to_replace_file"]
+__all__ = ["refuse_file_name", "refuse_inputs", "refuse_to_replace", "refuse_to_replace_file"]
 
 #: Time for another run to move its files in; one that stays longer is told to the user at once.
 _SOON_S = 2.0
+
+#: No folder is called so, unless by mistake.
+FILE_SUFFIXES = (
+    *(".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".exr", ".heic", ".avif", ".bmp", ".gif", ".pdf", ".svg"),
+    *(".npz", ".npy", ".ply", ".pfm", ".csv", ".json", ".html", ".zip", ".txt", ".toml"),
+)
+
+
+def refuse_file_name(folder: Path) -> None:
+    """Stop before the work if what is to become a folder is called like a file."""
+    if folder.suffix.lower() in FILE_SUFFIXES and not os.path.lexists(folder):
+        raise OutputExistsError(
+            f"the results are several files and go into a folder, and {folder} is the name of one file; "
+            f"choose another, such as {folder.with_suffix('')}"
+        )
 
 
 def refuse_to_replace(folder: Path, names: Iterable[str], force: bool) -> None:
     """Stop before the work if files of these names are in the folder and may not be replaced."""
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise OutputExistsError(f"{folder} is a file; name a folder for the results")
+    refuse_file_name(folder)
     with plain_errors(folder):
         if not os.path.isdir(folder):
             return

@@ -19,9 +19,9 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .quiet import quietly
-from .tiff_tags import DECODER_TAGS, FILL_ORDER, Page, read_first_page
+from .tiff_tags import DECODER_TAGS, FILL_ORDER, Page, read_first_page, read_page
 
-__all__ = ["Page", "read_first_page", "tiff_pixels"]
+__all__ = ["Page", "read_first_page", "read_page", "tiff_pixels"]
 
 _NONE, _JPEG = 1, 7
 _FAX = (2, 3, 4)

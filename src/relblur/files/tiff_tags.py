@@ -17,7 +17,7 @@ from ..base.errors import FileError
 from .budget import MOST_SEGMENTS
 from .reading import Source
 
-__all__ = ["TIFF_MAGIC", "Page", "read_first_page"]
+__all__ = ["TIFF_MAGIC", "Page", "read_first_page", "read_page"]
 
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
@@ -36,6 +36,7 @@ _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC = 256, 257, 258, 259, 262
 _STRIP_OFFSETS, _ORIENTATION, _SAMPLES, _ROWS, _STRIP_BYTES = 273, 274, 277, 278, 279
 _PLANAR, _PREDICTOR, _COLOUR_MAP, _TILE_WIDTH, _TILE_HEIGHT = 284, 317, 320, 322, 323
 _TILE_OFFSETS, _TILE_BYTES, _INK_SET, _FORMAT, _DEPTH, _PROFILE = 324, 325, 332, 339, 32997, 34675
+_DESCRIPTION = 270
 
 #: Tags that go to the decoders of fax and JPEG as they are: fill order, fax options, JPEG tables, YCbCr subsampling.
 FILL_ORDER = 266
@@ -44,7 +45,7 @@ DECODER_TAGS = (FILL_ORDER, 292, 293, 347, 530)
 _WANTED = {
     _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _PHOTOMETRIC, _STRIP_OFFSETS, _ORIENTATION, _SAMPLES, _ROWS, _STRIP_BYTES,
     _PLANAR, _PREDICTOR, _COLOUR_MAP, _TILE_WIDTH, _TILE_HEIGHT, _TILE_OFFSETS, _TILE_BYTES, _INK_SET, _FORMAT, _DEPTH,
-    _PROFILE, *DECODER_TAGS,
+    _PROFILE, _DESCRIPTION, *DECODER_TAGS,
 }  # fmt: skip
 
 
@@ -151,6 +152,12 @@ class Page:
         return value.tobytes() if isinstance(value, np.ndarray) else value
 
     @cached_property
+    def description(self) -> str:
+        """What the writer says about the picture."""
+        value = self.tags.get(_DESCRIPTION, b"")
+        return value.rstrip(b"\0").decode(errors="replace") if isinstance(value, bytes) else ""
+
+    @cached_property
     def colours(self) -> np.ndarray:
         """The palette as 8-bit (N, 3)."""
         stored = np.array(self.numbers(_COLOUR_MAP), np.uint16)
@@ -168,12 +175,22 @@ class Page:
 
 def read_first_page(source: Source) -> Page:
     """Return the first page of a TIFF file."""
+    return read_page(source, 0)
+
+
+def read_page(source: Source, number: int) -> Page:
+    """Return a page of a TIFF file, counted from 0."""
     start = source.read(0, 16)
     order: Literal["<", ">"] = "<" if start[:2] == b"II" else ">"
     big = start[2:4] in (b"+\0", b"\0+")
     try:
         first = struct.unpack_from(f"{order}Q", start, 8)[0] if big else struct.unpack_from(f"{order}I", start, 4)[0]
         tags, following = _read_list(source, order, big, first)
+        for _ in range(number):
+            if following == 0:
+                raise FileError(f"{source.path} has no page {number + 1}")
+            first = following
+            tags, following = _read_list(source, order, big, first)
     except struct.error:
         raise FileError(f"{source.path} is not a readable TIFF: it ends too early") from None
     return Page(source, order, tags, _count_pages(source, order, big, (first, following)))

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.arguments import as_positive, as_whole
+from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import check_image_with_gaps
 from ..base.pixels import unit_float
@@ -74,6 +75,7 @@ def decimate(
     >>> decimate(np.ones((433, 625)), 2).shape
     (217, 313)
     """
+    channel_axis = colour_axis(image, channel_axis)
     array, good = check_image_with_gaps(image, channel_axis=channel_axis)
     factor, half_width = as_whole(factor, "factor"), as_whole(half_width, "half_width")
     as_positive(beta, "beta")

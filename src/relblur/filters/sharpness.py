@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base._typing import ArrayLike, FloatArray, Int8Array
 from ..base.arguments import as_odd_size
+from ..base.array_kinds import colour_axis
 from ..base.inputs import as_pair, check_image_with_gaps
 from ..base.pixels import unit_float
 from ..base.settings import SHARPNESS_SIZE
@@ -45,6 +46,7 @@ def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axi
     >>> float(local_sharpness(np.eye(3))[1, 1].round(3))
     0.471
     """
+    channel_axis = colour_axis(image, channel_axis)
     stacked, good = check_image_with_gaps(image, channel_axis=channel_axis)
     as_odd_size(size, "size", (stacked.shape[0], stacked.shape[1]))
     found = np.sqrt(local_variance(unit_float(stacked), size))
@@ -61,6 +63,7 @@ def compare_sharpness(
     With ``first`` the background-focused image of the paper, +1 is its BH (and FL), -1 its
     FH (and BL), and 0 the excluded points, those without a finite value in both among them.
     """
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     as_odd_size(size, "size", pair.shape)
     return np.where(pair.finite, compare_arrays(pair.first, pair.second, size), 0).astype(np.int8)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.arguments import as_choice
+from ..base.array_kinds import colour_axis
 from ..base.bad_pixels import Usual, usual_values
 from ..base.errors import AlignmentError
 from ..base.inputs import as_pair
@@ -144,6 +145,10 @@ class Alignment(Shown):
         """Return in one line what was changed."""
         return self.motion.describe((self.valid.shape[0], self.valid.shape[1]))
 
+    def __repr__(self) -> str:
+        height, width = self.valid.shape
+        return f"Alignment({height}x{width}, {self.describe()}, {self.valid.mean():.1%} of the pixels in both)"
+
 
 def align(
     first: ArrayLike,
@@ -174,6 +179,7 @@ def align(
         If the two are not the same scene, or overlap by less than half.
     """
     as_choice(model, "model", ALIGN_MODELS)
+    channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
     motion = find_motion(pair.first, pair.second, pair.usable, model=model)
     moved = motion.resample(pair.second)

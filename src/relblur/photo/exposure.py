@@ -86,6 +86,9 @@ class Exposure:
         text = f"second multiplied by {gains}, offset {offsets}"
         return f"{text}, with a smooth gain field" if self.field is not None else text
 
+    def __repr__(self) -> str:
+        return f"Exposure({self.describe()})"
+
 
 @dataclass(frozen=True, eq=False)
 class ExposureMatch:
@@ -98,6 +101,9 @@ class ExposureMatch:
     def describe(self) -> str:
         """Return in one line what was changed."""
         return self.exposure.describe()
+
+    def __repr__(self) -> str:
+        return f"ExposureMatch({self.first.shape[0]}x{self.first.shape[1]}, {self.describe()})"
 
 
 def match_exposure(

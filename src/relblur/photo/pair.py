@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import os
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, ArrayLike
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.array_kinds import colour_axis, plain_array
 from ..base.errors import InputError
 from ..base.inputs import check_form
-from ..base.pixels import unit_float
 from ..blur.comparable_pair import ComparablePair
 from ..engines.threads import count_workers
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_image
 from ..files.shot import smaller_aperture
+from ..filters.blocks import block_means
 from .photograph import Photograph, check_gamma, photograph_of, read_photograph
 
 __all__ = ["Source", "read_light_pair", "read_pair"]
 
 #: An image file, or an image.
 Source = PathLike | ArrayLike
+
+#: Side of the blocks over which a grey image is compared with the channels of another, px; and at least so many.
+GREY_BLOCK_PX, LEAST_BLOCKS = 16, 4
 
 
 def read_pair(first: PathLike, second: PathLike) -> ComparablePair:
@@ -42,34 +47,35 @@ def read_light_pair(
 ) -> ComparablePair:
     """Read two images as linear light, with their clipped pixels and what was done.
 
-    Arrays are light already unless ``gamma`` says otherwise.
+    Arrays are light already, unless they are bytes, which are stored as files are, or ``gamma`` says otherwise.
     """
     gamma = check_gamma(gamma, linear)
+    _refuse_one_file_twice(first, second)
 
-    def read(named: tuple[str, Any]) -> Photograph:
+    def read(named: tuple[str, Any]) -> tuple[Photograph, BoolArray | None]:
         name, source = named
         if isinstance(source, (str, os.PathLike)):
-            return read_photograph(source, linear=linear, gamma=gamma)
-        values = check_form(source, name, channel_axis=channel_axis)
-        if np.ma.isMaskedArray(values):
-            values = np.ma.filled(unit_float(values), np.nan)
-        stored = StoredImage(values if channel_axis is not None else values[:, :, 0], "array", linear=True)
-        return photograph_of(stored, linear=linear, gamma=gamma)
+            return read_photograph(source, linear=linear, gamma=gamma), None
+        stored, valid = _stored_array(source, name, channel_axis)
+        return photograph_of(stored, linear=linear, gamma=gamma), valid
 
     with ThreadPoolExecutor(min(2, count_workers(None))) as pool:
-        photographs = list(pool.map(read, (("first", first), ("second", second))))
-    one, two = (photograph.light for photograph in photographs)
+        found = list(pool.map(read, (("first", first), ("second", second))))
+    photographs = [photograph for photograph, _ in found]
+    masks = [valid for _, valid in found if valid is not None]
     names = [str(s) if isinstance(s, (str, os.PathLike)) else n for n, s in (("first", first), ("second", second))]
+    one, two, mixed = _of_one_kind(photographs[0].light, photographs[1].light, (names[0], names[1]))
     _check_alike(one, two, (names[0], names[1]))
     sharper = smaller_aperture(photographs[0].info["shot"], photographs[1].info["shot"])
     roundings = [photograph.rounding for photograph in photographs]
     return ComparablePair(
         one,
         two,
+        valid=np.logical_and.reduce(masks) if masks else None,
         clipped=(photographs[0].clipped, photographs[1].clipped),
         rounding=None if roundings[0] is None or roundings[1] is None else (roundings[0], roundings[1]),
         is_light=linear,
-        notes=_reading_notes(photographs[0], photographs[1], sharper),
+        notes=(*_reading_notes(photographs[0], photographs[1], sharper), *mixed),
         sharper=sharper or "auto",
         names=(os.path.basename(names[0]), os.path.basename(names[1])),
     ).without_bad_pixels()
@@ -84,8 +90,65 @@ def _reading_notes(first: Photograph, second: Photograph, sharper: str | None) -
     return (*notes, f"apertures: {f_numbers}, one focus: {sharper} is taken for the sharper everywhere")
 
 
+def _refuse_one_file_twice(first: Source, second: Source) -> None:
+    if not (isinstance(first, (str, os.PathLike)) and isinstance(second, (str, os.PathLike))):
+        return
+    try:
+        same = os.path.samefile(first, second)
+    except (OSError, ValueError):  # not there, or no name: told when it is read
+        return
+    if same:
+        raise InputError(f"first and second are one file, {first}; name the two photographs of the pair")
+
+
+def _stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[StoredImage, BoolArray | None]:
+    """Return an array as if it came from a file, and which of its pixels no mask hides."""
+    array = plain_array(source, name)
+    axis = colour_axis(array, channel_axis)
+    stacked = check_form(array, name, channel_axis=axis)
+    valid = np.asarray(~np.ma.getmaskarray(stacked).any(axis=2)) if np.ma.is_masked(stacked) else None
+    values = np.ma.getdata(stacked)
+    if values.shape[2] in (2, 4):
+        warnings.warn(f"{name}: the last of {values.shape[2]} channels is taken for alpha and left out", stacklevel=2)
+        values = values[:, :, :-1]
+    values = values[:, :, 0] if values.shape[2] == 1 else values
+    return StoredImage(np.ascontiguousarray(values), "array", linear=values.dtype != np.uint8), valid
+
+
+def _of_one_kind(one: AnyArray, two: AnyArray, names: tuple[str, str]) -> tuple[AnyArray, AnyArray, tuple[str, ...]]:
+    """Return two images of which a colour one was made grey if the other is, and a note of that."""
+    if {one.ndim, two.ndim} != {2, 3} or one.shape[:2] != two.shape[:2]:
+        return one, two, ()
+    colour, grey = (one, two) if one.ndim == 3 else (two, one)
+    shares = grey_shares(colour, grey)
+    mixed = (colour @ shares.astype(colour.dtype)).astype(colour.dtype)
+    told = "/".join(f"{share:.0%}" for share in shares)
+    note = (
+        f"colour: {names[1] if one.ndim == 3 else names[0]} is grey; the channels of the other are mixed to it, {told}"
+    )
+    return (mixed, two, (note,)) if one.ndim == 3 else (one, mixed, (note,))
+
+
+def grey_shares(colour: AnyArray, grey: AnyArray) -> FloatArray:
+    """Return in which parts the channels of a colour image make up a grey one of the same scene.
+
+    Fitted to means over blocks, where blur hardly counts: a sensor without colours weighs them in another way than the
+    program that made a colour picture grey. Equal parts if the pair cannot tell.
+    """
+    from scipy.optimize import nnls
+
+    height, width = grey.shape
+    factor = max(1, min(GREY_BLOCK_PX, height // LEAST_BLOCKS, width // LEAST_BLOCKS))
+    good = np.isfinite(grey) & np.isfinite(colour).all(axis=2)
+    planes = [np.where(good, plane, 0) for plane in (*np.moveaxis(colour, 2, 0), grey)]
+    *columns, wanted = (block_means(np.asarray(plane, np.float64), factor).ravel() for plane in planes)
+    shares, _ = nnls(np.stack(columns, axis=1), wanted)
+    equal = np.full(colour.shape[2], 1 / colour.shape[2])
+    return shares / shares.sum() if shares.sum() > 0 else equal
+
+
 def _check_alike(one: AnyArray, two: AnyArray, names: tuple[str, str]) -> None:
-    if np.ndim(one) != np.ndim(two):
+    if np.ndim(one) != np.ndim(two) and one.shape[:2] == two.shape[:2]:
         grey_one = names[0] if one.ndim == 2 else names[1]
         raise InputError(f"{grey_one} is grey and the other image is colour; convert one of them")
     if one.shape != two.shape:

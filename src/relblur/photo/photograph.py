@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -122,6 +122,8 @@ def photograph_of(
         # Rounding has a variance of 1/12 of a squared level.
         more = 1 + 12 * stored.jpeg.noise**2
         rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more, compressed=True)
+    elif rounding is not None and stored.lossy:  # nobody says by how much
+        rounding = replace(rounding, compressed=True)
     info = {
         "format": stored.format,
         "bits": stored.bits,
@@ -151,7 +153,7 @@ def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve
     if stored.png_gamma:
         return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
     if stored.bits == 8 and stored.format != "NPY":
-        return SRGB, "usual for 8 bits"
+        return SRGB, "usual for 8 bits; gamma=1 if it is light" if stored.format == "array" else "usual for 8 bits"
     return LINEAR, "usual for floats" if stored.bits is None else f"usual for {stored.format} of {stored.bits} bits"
 
 

@@ -44,15 +44,17 @@ def prepare_pair(
     Parameters
     ----------
     first, second : paths or arrays
-        Image files, or (H, W) arrays, or colour with ``channel_axis``. Arrays are taken for
-        linear light, integers over their full scale; :func:`relblur.imread` gives such.
+        Image files, or (H, W) or (H, W, 3) arrays, tensors or pictures of Pillow. Arrays are
+        taken for linear light, integers over their full scale; :func:`relblur.imread` gives
+        such. Bytes (uint8) are taken for sRGB as in files: ``gamma=1`` if they are light.
+        If one is grey, the channels of the other are mixed to be like it.
     align : {"auto", "translation", "similarity", "affine", "off"}
         How ``second`` is brought onto ``first`` (:func:`relblur.align`).
     exposure : {"auto", "field", "off"}
         Whether ``second`` gets the exposure of ``first``; ``"field"``: vignetting may differ too
         (:func:`relblur.match_exposure`).
     linear : bool
-        Undo the tone curve that the files name. False keeps their values.
+        Undo the tone curve that the files name. False keeps the values of files and bytes.
     gamma : float, optional
         The curve to undo whatever the files say: ``light = stored ** gamma``.
     decimate : int or "auto"
@@ -62,7 +64,7 @@ def prepare_pair(
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
-        Axis of the colour channels of arrays.
+        Axis of the colour channels of arrays; the last of (H, W, 3) is found by itself.
 
     Returns
     -------

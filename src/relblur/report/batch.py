@@ -23,6 +23,7 @@ from ..files.images import RAW_SUFFIXES, READ_SUFFIXES
 from ..files.made_from import missing, read_signature, sign
 from ..files.replacing import HIDDEN
 from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
+from ..files.targets import refuse_file_name
 
 __all__ = ["SUMMARY", "Job", "Outcome", "find_jobs", "is_batch", "run_batch"]
 
@@ -69,6 +70,11 @@ def is_batch(first: Path, second: Path) -> bool:
 def find_jobs(first: Path, second: Path) -> list[Job]:
     """Pair up files: those of one stem in two folders, or those with the same text for the star of two patterns."""
     if os.path.isdir(first) and os.path.isdir(second):
+        if os.path.samefile(first, second):
+            raise InputError(
+                f"{first} is given twice; name two folders, or the files in it by two quoted patterns such as "
+                f"'{first / '*_near.png'}' '{first / '*_far.png'}'"
+            )
         sides = [_images_in(first), _images_in(second)]
         what = f"the folders {first} and {second}"
     else:
@@ -111,6 +117,7 @@ def run_batch(
     draw
         Called with a file to draw the contact sheet to, and name and folder of each pair that is there.
     """
+    refuse_file_name(output)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -14,7 +14,7 @@ from ..base._typing import FloatArray
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import as_integers, grey
 from ..base.settings import PAPER_WINDOW, paper_sigmas
-from ..blur.blur_map import BlurMap, Flag, has_flag, signed_sigma, write_16_bit
+from ..blur.blur_map import BlurMap, Flag, has_flag, signed_sigma
 from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import observed_blurrier, resynthesize
 from ..blur.noise import rounding_noise
@@ -22,6 +22,7 @@ from ..blur.paper.method import estimate_on_grid, filter_bank
 from ..blur.window.method import estimate_in_windows, signed_nodes
 from ..engines import choose_engine
 from ..files.disk import replacing, write_image
+from ..files.map_formats import write_16_bit
 from ..filters.bank import gaussian_bank
 from ..filters.sharpness import local_sharpness
 from .captions import caption, photo_titles

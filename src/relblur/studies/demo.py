@@ -112,7 +112,7 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
     for done, method in enumerate(METHODS):
         start = time.perf_counter()
         wanted = stages if method == "refined" else None
-        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, steps=wanted)
+        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, steps=wanted, linear=False)
         seconds = time.perf_counter() - start
         rows.append(_score(method, maps[method], first, second, truth, seconds))
         if progress is not None:

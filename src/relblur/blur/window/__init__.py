@@ -4,4 +4,5 @@
 ``answer``    runs it for a request
 ``realtime``  compiled
 ``stream``    frame after frame
+``rig``       what is the same in every frame, undone
 """

@@ -6,19 +6,22 @@ import math
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import __version__
 from ...base._typing import AnyArray, ArrayLike, BoolArray
 from ...base.arguments import as_choice, as_noise, as_odd_size, as_positive
+from ...base.array_kinds import plain_array
 from ...base.errors import InputError
-from ...base.inputs import check_pair
+from ...base.inputs import MOST_CHANNELS, check_pair, looks_like_alpha, refuse_mixed_scales
+from ...base.pixels import clipped_pixels, full_scale, without_gaps
 from ...base.settings import MAX_SIGMA, SIDES, WINDOW_WINDOW, Sharper
 from ...engines import require_numba, tell_terminal
 from ...engines.threads import count_workers, renew_after_fork
 from ..blur_map import BlurMap
+from .rig import Rig, read_calibration, warp_calls
 
 if TYPE_CHECKING:
     from .realtime.runner import FrameFit
@@ -27,8 +30,10 @@ __all__ = ["Stream"]
 
 #: Types of frames that are taken as they are.
 FRAME_TYPES = ("uint8", "uint16", "float32", "float64")
-#: Frames may be no larger than image files may be, nor of more colours than a multispectral camera has.
-MOST_PIXELS, MOST_CHANNELS = 250_000_000, 64
+#: Frames may be no larger than image files may be.
+MOST_PIXELS = 250_000_000
+#: Every so many pixels is enough to see on what scale a frame is.
+_STEP = 16
 #: Their names, by dtype; a foreign byte order is another dtype.
 _NAMES = {np.dtype(name): name for name in FRAME_TYPES}
 
@@ -57,6 +62,10 @@ class Stream:
         Pixels to use, True = use, in every frame.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
+    calibration : optional
+        What is the same in every pair of a rig, undone in ``second``: what :func:`relblur.align`
+        or :func:`relblur.match_exposure` gave for one pair of frames, or both,
+        ``(aligned, matched)``, or a 3 x 3 transform of (row, column, 1) of ``first`` to ``second``.
     tell : callable, optional
         Called with a sentence before anything is compiled. By default the sentence goes to
         standard error if that is a terminal.
@@ -90,6 +99,7 @@ class Stream:
         valid: ArrayLike | None = None,
         workers: int | None = None,
         tell: Callable[[str], None] | None = None,
+        calibration: Any = None,
     ) -> None:
         self._shape = _check_shape(shape)
         size = self._shape[:2]
@@ -114,6 +124,7 @@ class Stream:
         self._closed = False
         self._ready: set[str] = set()
         self._engine = engine.WindowEngine(size, self._shape[2], side, int(window), float(max_sigma), threads)
+        self._rig = None if calibration is None else self._make_rig(calibration)
         self._settings = {
             "relblur": __version__,
             "method": "window",
@@ -124,6 +135,17 @@ class Stream:
             "kernel": "band_limited",
             "max_sigma": float(max_sigma),
         }
+
+    def _make_rig(self, calibration: Any) -> Rig:
+        def prepare() -> None:
+            self._core.prepare_calls(warp_calls(), tell=self._tell)
+
+        rig = Rig(read_calibration(calibration, self._shape), self._shape, prepare, self._engine.run_in_team)
+        if not rig.inside.all():
+            self._valid = rig.inside if self._valid is None else rig.inside & self._valid
+            if not self._valid.any():
+                raise InputError("valid and calibration together leave no pixel to use; at least one must be True")
+        return rig
 
     def _renew(self) -> None:
         """Begin anew in a process that was forked off: whoever held the lock is in another one."""
@@ -137,7 +159,7 @@ class Stream:
     @property
     def nbytes(self) -> int:
         """Memory that the stream holds."""
-        return self._engine.nbytes
+        return self._engine.nbytes + (0 if self._rig is None else self._rig.nbytes)
 
     def prepare(self, *frame_types: str) -> None:
         """Load or compile the code for frames of these dtypes now instead of at the first frame."""
@@ -156,32 +178,71 @@ class Stream:
         ----------
         first, second : arrays of the stream's shape
             float32 or float64, taken as they are, or uint8 or uint16, divided by their full
-            scale. Nothing large is allocated unless a frame is not contiguous or holds NaN.
+            scale: light, as cameras of rigs give it. Masked pixels are left out. Nothing large is
+            allocated unless a frame is not contiguous, masked or holds NaN, or there is a
+            ``calibration``.
 
         Returns
         -------
         BlurMap
             float32; its arrays are overwritten by the next call.
         """
-        one, two = self._check(first, "first"), self._check(second, "second")
+        (one, bad_one), (two, bad_two) = self._check(first, "first"), self._check(second, "second")
+        if one.dtype.kind != two.dtype.kind:
+            refuse_mixed_scales(*(frame[::_STEP, ::_STEP, None] for frame in (one, two)))
         with self._lock:
             if self._closed:
                 raise InputError("this stream is closed; make a new one")
-            self.prepare(_NAMES[one.dtype], _NAMES[two.dtype])
-            fit = self._fit(one, two)
+            if self._rig is None:
+                fit = self._fit(one, two, self._valid_but(bad_one, bad_two))
+            else:
+                fit = self._fit_in_rig(self._rig, one, two, bad_one, bad_two)
         settings = {**self._settings, "noise": fit.noise}
         return BlurMap.of_views(fit.s, fit.stderr, fit.flags, fit.sharper, settings)
 
-    def _fit(self, one: AnyArray, two: AnyArray) -> FrameFit:
+    def _valid_but(self, *bad: BoolArray | None) -> BoolArray | None:
+        """Return the pixels to use, without those that are bad in this pair."""
+        valid = self._valid
+        for each in bad:
+            if each is not None:
+                valid = ~each if valid is None else valid & ~each
+        if valid is not None and valid is not self._valid and not valid.any():
+            raise InputError("no pixel of this pair is usable: all are masked, not finite or not valid")
+        return valid
+
+    def _fit_in_rig(
+        self, rig: Rig, one: AnyArray, two: AnyArray, bad_one: BoolArray | None, bad_two: BoolArray | None
+    ) -> FrameFit:
+        """Undo what the rig does to the second frame first; bad and clipped pixels move with it."""
+        size = self.shape
+        planes = two.reshape(self._shape)
+        if two.dtype.kind == "f" and not np.isfinite(two.sum(dtype=np.float64)):
+            gaps: BoolArray = np.asarray(~np.isfinite(planes).all(axis=2))
+            bad_two = gaps if bad_two is None else bad_two | gaps
+        if bad_two is not None:
+            if bad_two.all():
+                raise InputError("second holds no usable pixel; all are masked or not finite")
+            two = np.ascontiguousarray(without_gaps(planes, ~bad_two)).reshape(two.shape)
+            bad_two = rig.undo_map(bad_two)
+        clipped = None
+        if two.dtype.kind == "u" and two.max() == full_scale(two.dtype):
+            at_top = clipped_pixels(two.reshape(self._shape))
+            clipped = None if at_top is None else rig.undo_map(at_top)
+        valid = self._valid_but(bad_one, bad_two)
+        assert valid is None or valid.shape == size
+        return self._fit(one, rig.undo(two), valid, clipped)
+
+    def _fit(self, one: AnyArray, two: AnyArray, valid: BoolArray | None, clipped: BoolArray | None = None) -> FrameFit:
+        self.prepare(_NAMES[one.dtype], _NAMES[two.dtype])
         try:
-            return self._engine.run(one, two, noise=self._noise, valid=self._valid)
+            return self._engine.run(one, two, noise=self._noise, valid=valid, clipped=clipped)
         except self._core.NotOrdinaryError:
             # Rare and slow: filled as estimate_blur does.
-            return self._fit_filled(one, two)
+            return self._fit_filled(one, two, valid, clipped)
 
-    def _fit_filled(self, one: AnyArray, two: AnyArray) -> FrameFit:
+    def _fit_filled(self, one: AnyArray, two: AnyArray, valid: BoolArray | None, clipped: BoolArray | None) -> FrameFit:
         shape = self._shape
-        pair = check_pair(one.reshape(shape), two.reshape(shape), valid=self._valid, channel_axis=-1)
+        pair = check_pair(one.reshape(shape), two.reshape(shape), valid=valid, channel_axis=-1)
         frames: list[AnyArray] = []
         unit = 1.0
         if pair.first.dtype.kind == pair.second.dtype.kind == "f":
@@ -191,17 +252,38 @@ class Stream:
             frames.append(np.ascontiguousarray(image).reshape(shape[0], -1))
         self.prepare(*{_NAMES[frame.dtype] for frame in frames})
         noise = None if self._noise is None else self._noise / unit
-        return self._engine.run(frames[0], frames[1], noise=noise, valid=pair.finite, checked=True)
+        return self._engine.run(frames[0], frames[1], noise=noise, valid=pair.finite, checked=True, clipped=clipped)
 
-    def _check(self, frame: ArrayLike, name: str) -> AnyArray:
-        array = np.ascontiguousarray(frame)
+    def _check(self, frame: ArrayLike, name: str) -> tuple[AnyArray, BoolArray | None]:
+        """Return a frame as (rows, columns x channels), and which of its pixels are masked."""
+        array = plain_array(frame, name)
         rows, columns, channels = self._shape
         if array.shape not in ((rows, columns, channels), (rows, columns) if channels == 1 else ()):
-            wanted = (rows, columns) if channels == 1 else self._shape
-            raise InputError(f"{name} has shape {array.shape}; this stream takes {wanted}, make one for each size")
+            raise InputError(self._wrong_shape(array.shape, name))
         if array.dtype not in _NAMES:
             raise InputError(f"{name} is {array.dtype}; a stream takes native {', '.join(FRAME_TYPES)}, convert it")
-        return array.reshape(rows, columns * channels)
+        masked = None
+        if np.ma.is_masked(array):
+            masked = np.ascontiguousarray(np.ma.getmaskarray(array).reshape(self._shape).any(axis=2))
+        values = np.ascontiguousarray(np.ma.getdata(array))
+        if channels in (2, 4) and looks_like_alpha(values[::_STEP, ::_STEP, -1]):
+            raise InputError(
+                f"the last channel of {name} is alpha, not light; make the stream for "
+                f"{(rows, columns, channels - 1)} and pass {name}[..., :{channels - 1}]"
+            )
+        return values.reshape(rows, columns * channels), masked
+
+    def _wrong_shape(self, shape: tuple[int, ...], name: str) -> str:
+        rows, columns, channels = self._shape
+        wanted = (rows, columns) if channels == 1 else self._shape
+        told = f"{name} has shape {shape}; this stream takes {wanted}"
+        if shape == (rows, columns, channels + 1) and channels in (1, 3):
+            return f"{told}: leave its alpha channel out, {name}[..., :{channels}]"
+        if shape == (channels, rows, columns):
+            return f"{told}: bring its channels to the end, numpy.moveaxis({name}, 0, -1)"
+        if shape == (columns, rows) or shape == (columns, rows, channels):
+            return f"{told}: rows come first, columns second; make the stream for {shape}"
+        return f"{told}, make one for each size"
 
     def close(self) -> None:
         """End the threads. A closed stream cannot process."""
@@ -235,7 +317,7 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _check_valid(valid: ArrayLike, size: tuple[int, int]) -> BoolArray:
-    usable = np.ascontiguousarray(valid)
+    usable = np.array(valid, order="C")  # its own: the caller may change the other
     if usable.shape != size or usable.dtype != bool:
         raise InputError(f"valid must be booleans of shape {size}, got {usable.dtype} of shape {usable.shape}")
     if not usable.any():

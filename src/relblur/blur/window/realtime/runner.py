@@ -29,7 +29,7 @@ from .plan import GROUP, How, Plan, Work, make_plan
 from .reach import BAD_CLIPPED, INVALID, run_reach
 from .tiles import run_halves, run_tiles
 
-__all__ = ["FrameFit", "NotOrdinaryError", "WindowEngine", "prepare", "single_precision_unit"]
+__all__ = ["FrameFit", "NotOrdinaryError", "WindowEngine", "prepare", "prepare_calls", "single_precision_unit"]
 
 #: A pixel's search ends where its cost is rising and this many times its least.
 STOP = 4.0
@@ -59,6 +59,7 @@ class _Frames:
     valid: BoolArray | None
     blank: bool
     checked: bool
+    clipped: BoolArray | None = None
     place: NDArray[np.int64] = field(default_factory=new_barrier)  #: where threads wait for each other
     how: How | None = None
     bad: int = 0  #: flags of the kinds of pixels without a value that there are
@@ -108,11 +109,17 @@ class WindowEngine:
         self._plan = make_plan(shape, channels, sharper, window, max_sigma)
         self._buffers = _Buffers(self._plan, workers)
         self._team = Team(workers)
+        #: The pixels that the distances in the buffer are those of; whoever gives them does not change them.
+        self._measured: BoolArray | None = None
 
     @property
     def nbytes(self) -> int:
         """Memory that the engine holds."""
         return self._buffers.nbytes
+
+    def run_in_team(self, work: Callable[[], None]) -> None:
+        """Let every thread of the engine do one work, which hands itself out by a counter."""
+        self._team.run([work] * self._buffers.workers)
 
     def run(
         self,
@@ -123,16 +130,18 @@ class WindowEngine:
         valid: BoolArray | None = None,
         blank: bool = True,
         checked: bool = False,
+        clipped: BoolArray | None = None,
     ) -> FrameFit:
         """Estimate one pair of (rows, columns x channels) frames of a type in ``FULL_SCALE``.
 
         ``noise`` is the least standard deviation to assume; by default what the values say.
         ``blank`` puts NaN where there is no answer, and looks after clipped pixels and those
         that are not ``valid``; without it the raw fit is returned. Frames that are not ``checked`` for values that
-        are no light are refused if they seem to hold some.
+        are no light are refused if they seem to hold some. ``clipped`` names further pixels that are at the top of a
+        range, beside those of integers that show it.
         """
         b, lay = self._buffers, self._plan.layout
-        frames = _Frames(_read_only(first), _read_only(second), noise, valid, blank, checked)
+        frames = _Frames(_read_only(first), _read_only(second), noise, valid, blank, checked, clipped)
         b.counters[:] = 0
         self._team.run_together(lambda rank: self._take_part(rank, frames), b.workers)
         if frames.bad:
@@ -233,10 +242,14 @@ class WindowEngine:
         valid = frames.valid
         if valid is not None and not valid.all():
             bits |= INVALID
-            cv2.distanceTransform(valid.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=b.distance(0))
-        if b.seen[:, :, CLIPPED].any():
+            if valid is not self._measured:  # the same in every frame of a rig
+                cv2.distanceTransform(valid.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=b.distance(0))
+                self._measured = valid
+        if b.seen[:, :, CLIPPED].any() or frames.clipped is not None:
             bits |= BAD_CLIPPED
             good = np.ones((lay.height, lay.width), dtype=np.uint8)
+            if frames.clipped is not None:
+                good &= ~frames.clipped
             for frame in frames.both:
                 clipped = clipped_pixels(frame.reshape(lay.height, lay.width, -1))
                 if clipped is not None:
@@ -361,3 +374,8 @@ def _calls(frame_types: Sequence[str]) -> list[compiled.Call]:
 def prepare(*frame_types: str, tell: Callable[[str], None] = tell_terminal) -> None:
     """Load or compile what frames of these types need."""
     compiled.prepare(_calls(frame_types), tell)
+
+
+def prepare_calls(calls: list[compiled.Call], tell: Callable[[str], None] = tell_terminal) -> None:
+    """Load or compile further functions."""
+    compiled.prepare(calls, tell)

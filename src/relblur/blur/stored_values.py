@@ -1,0 +1,53 @@
+"""Arrays that hold what files store: it is said once that 8 bits are mostly sRGB, and undone if that is wanted."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..base.inputs import RawPair
+from ..base.pixels import clipped_pixels, full_scale
+from ..base.tone import SRGB
+from .noise import NoiseModel
+
+__all__ = ["light_of_srgb", "tell_of_tone"]
+
+
+def tell_of_tone(raw: RawPair) -> None:
+    """Warn that bytes are probably no light; Python shows it once for every line that asks."""
+    if np.uint8 in (raw.first.dtype, raw.second.dtype):
+        warnings.warn(
+            "uint8 arrays mostly hold sRGB values, and it is light that blur adds: pass linear=True to undo the curve, "
+            "or linear=False if this is light already",
+            stacklevel=3,
+        )
+
+
+def light_of_srgb(raw: RawPair, noise: Any, rounding_matters: bool) -> tuple[RawPair, Any]:
+    """Return a pair of stored sRGB values as light, and the noise to assume.
+
+    Once undone, values no longer sit on a grid that tells how they were rounded: a method whose least noise is that of
+    rounding is told.
+    """
+    clipped = raw.clipped
+    lights, roundings = [], []
+    for image, name in ((raw.first, "first"), (raw.second, "second")):
+        if full_scale(image.dtype) is None and not (image.min() >= 0 and image.max() <= 1):
+            raise InputError(
+                f"{name} has values of {image.min():.4g} to {image.max():.4g}; the sRGB curve is undone within 0..1: "
+                "scale both images, or leave linear out"
+            )
+        at_top = clipped_pixels(image)
+        if at_top is not None:
+            clipped = at_top if clipped is None else clipped | at_top
+            read, shot = SRGB.rounding_variance(int(np.iinfo(image.dtype).max))
+            roundings.append(NoiseModel(math.sqrt(read), shot))
+        lights.append(SRGB.undo(image, np.float64))
+    if noise is None and rounding_matters and roundings:
+        noise = max(roundings, key=lambda model: model.read)
+    return replace(raw, first=lights[0], second=lights[1], clipped=clipped), noise

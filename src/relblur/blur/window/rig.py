@@ -1,0 +1,213 @@
+"""A rig: two cameras, or one at two focus settings, whose misalignment and gain are the same in every frame.
+
+They are found once, on one pair of frames (:func:`relblur.align`, :func:`relblur.match_exposure`), and undone in
+every second frame of a :class:`~relblur.Stream`. A shift alone is a filter along both axes; any other affine motion
+is read from cubic splines by compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...base._typing import AnyArray, BoolArray, FloatArray
+from ...base.array_kinds import shape_of
+from ...base.errors import InputError
+from ...base.pixels import full_scale
+from ...filters.resampling import positions, resample_nearest
+
+__all__ = ["Correction", "Rig", "read_calibration", "warp_calls"]
+
+#: A motion whose scale and turn move no pixel of the frame by more than this is a shift, px.
+SHIFT_WITHIN_PX = 1e-3
+#: ... and one of less than this leaves the frame alone.
+STILL_WITHIN_PX = 1e-4
+
+#: Taps of the filter that shifts by a part of a pixel, and the shape of its Kaiser window: s is right to 0.001 px^2.
+SHIFT_TAPS, SHIFT_BETA = 24, 8.0
+
+#: The pole of the filter that turns values into coefficients of cubic splines; its powers are cut off at 1e-6.
+_POLE, _POLE_REACH = np.sqrt(3.0) - 2, 10
+
+_ADVICE = "pass what relblur.align and relblur.match_exposure give, or both, calibration=(aligned, matched)"
+
+
+@dataclass(frozen=True, eq=False)
+class Correction:
+    """What is done to ``second``: (row, column, 1) of ``first`` to ``second``, then ``gain * value + offset``."""
+
+    transform: FloatArray
+    gain: FloatArray  #: (rows or 1, columns or 1, channels)
+    offset: FloatArray  #: (channels,)
+
+
+def read_calibration(calibration: Any, shape: tuple[int, int, int]) -> Correction:
+    """Return what an alignment, an exposure, a 3 x 3 transform, or several of them mean for frames of a shape."""
+    parts = calibration if isinstance(calibration, (tuple, list)) else [calibration]
+    transform, gain, offset = np.eye(3), np.ones((1, 1, shape[2])), np.zeros(shape[2])
+    for part in parts:
+        motion, exposure = getattr(part, "motion", part), getattr(part, "exposure", part)
+        matrix = getattr(motion, "transform", part)
+        if hasattr(exposure, "apply"):
+            gain, offset = _gain_of(exposure, shape)
+        elif shape_of(matrix) == (3, 3):
+            _check_size(part, shape)
+            transform = np.asarray(matrix, np.float64)
+        else:
+            raise InputError(f"calibration holds a {type(part).__name__}; {_ADVICE}")
+    if not (np.isfinite(transform).all() and np.allclose(transform[2], (0, 0, 1))) or np.linalg.det(transform) <= 0:
+        raise InputError(f"calibration has a transform that is not affine; {_ADVICE}")
+    return Correction(transform, gain, offset)
+
+
+def _check_size(part: Any, shape: tuple[int, int, int]) -> None:
+    size = shape_of(getattr(part, "valid", None))
+    if size and size != shape[:2]:
+        raise InputError(
+            f"calibration was made with frames of {size[0]}x{size[1]}, and this stream takes {shape[0]}x{shape[1]}; "
+            "make it with frames of this size"
+        )
+
+
+def _gain_of(exposure: Any, shape: tuple[int, int, int]) -> tuple[FloatArray, FloatArray]:
+    try:
+        black, white = (np.asarray(exposure.apply(np.full(shape, value)), np.float64) for value in (0.0, 1.0))
+        offset, gain = black[0, 0], white - black
+    except ValueError:
+        raise InputError(f"calibration has an exposure of other channels than {shape[2]}; {_ADVICE}") from None
+    if gain.shape != shape or not (gain > 0).all():
+        raise InputError(f"calibration has an exposure that does not fit frames of {shape}; {_ADVICE}")
+    return (gain[:1, :1] if np.ptp(gain, axis=(0, 1)).max() == 0 else gain), offset
+
+
+class Rig:
+    """A correction made ready for frames of one size; ``undo`` gives the same memory every time."""
+
+    def __init__(
+        self,
+        correction: Correction,
+        shape: tuple[int, int, int],
+        prepare: Callable[[], None],
+        run_in_team: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._shape = shape
+        rows, columns, channels = shape
+        self.correction = correction
+        places = positions(correction.transform, (rows, columns))
+        room = 1e-6
+        #: Where the second frame has something to say.
+        self.inside: BoolArray = np.asarray(
+            (places[0] >= -room) & (places[0] <= rows - 1 + room)
+            & (places[1] >= -room) & (places[1] <= columns - 1 + room)
+        )  # fmt: skip
+        if not self.inside.any():
+            raise InputError(f"calibration moves the second frame out of sight; {_ADVICE}")
+        self._motion = _kind_of(correction.transform, (rows, columns))
+        self._gain = np.broadcast_to(correction.gain, (correction.gain.shape[0], columns, channels))
+        self._gain = np.ascontiguousarray(self._gain.reshape(len(self._gain), -1), np.float32)
+        self._offset = correction.offset.astype(np.float32)
+        self._out = np.empty((rows, columns * channels), np.float32)
+        self._run_in_team = run_in_team
+        if self._motion == "affine":
+            prepare()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it holds."""
+        return self._out.nbytes + self._gain.nbytes + self.inside.nbytes
+
+    def undo(self, frame: AnyArray) -> AnyArray:
+        """Return a finite (rows, columns x channels) frame of a stream as the first camera would see it, float32."""
+        rows, columns, channels = self._shape
+        values = frame.reshape(rows, columns, channels)
+        if values.dtype == np.float64:
+            values = values.astype(np.float32)
+        unit = 1 / (full_scale(frame.dtype) or 1)
+        if self._motion == "affine":
+            self._read_splines(values, unit)
+            return self._out
+        if self._motion == "shift":
+            values, unit = _shifted(values, self.correction.transform[:2, 2], unit), 1.0
+        np.multiply(values.reshape(rows, -1), self._gain * np.float32(unit), out=self._out)
+        if self._offset.any():
+            self._out += np.tile(self._offset, columns)
+        return self._out
+
+    def undo_map(self, bad: BoolArray) -> BoolArray:
+        """Return where bad pixels of a second frame are seen by the first camera: all that they touch."""
+        import cv2
+
+        if self._motion == "still" or not bad.any():
+            return bad
+        wide = cv2.dilate(bad.view(np.uint8), np.ones((5, 5), np.uint8))
+        return np.asarray(resample_nearest(wide, self.correction.transform) > 0)
+
+    def _read_splines(self, values: AnyArray, unit: float) -> None:
+        import cv2
+
+        from .realtime.warp import PAD, run_warp
+
+        taps = _spline_taps()
+        coefficients = cv2.sepFilter2D(values, cv2.CV_32F, unit * taps, taps, borderType=cv2.BORDER_REFLECT_101)
+        padded = cv2.copyMakeBorder(coefficients, PAD, PAD, PAD, PAD, cv2.BORDER_REFLECT_101)
+        padded = padded.reshape(padded.shape[0], -1)
+        counter = np.zeros(1, np.int64)
+        channels = self._shape[2]
+        self._run_in_team(
+            partial(run_warp, padded, self.correction.transform, self._gain, self._offset, channels, self._out, counter)
+        )
+
+
+def warp_calls() -> list[Any]:
+    """Return the function that reads splines, and the types it is called with, to be compiled."""
+    import numba
+
+    from .realtime.warp import run_warp
+
+    line, plane = np.zeros(1, np.float32), np.zeros((1, 1), np.float32)
+    arguments = (plane, np.eye(3), plane, line, 1, plane, np.zeros(1, np.int64))
+    return [(run_warp, tuple(map(numba.typeof, arguments)))]
+
+
+def _kind_of(transform: FloatArray, size: tuple[int, int]) -> str:
+    still = np.abs(transform[:2, :2] - np.eye(2)) @ np.array(size)
+    if still.max() > SHIFT_WITHIN_PX:
+        return "affine"
+    return "still" if np.abs(transform[:2, 2]).max() < STILL_WITHIN_PX else "shift"
+
+
+def _spline_taps() -> FloatArray:
+    """Return the filter from values to coefficients of cubic splines (Unser 1999), normalised to a sum of 1."""
+    taps = _POLE ** np.abs(np.arange(-_POLE_REACH, _POLE_REACH + 1))
+    return np.asarray(taps / taps.sum())
+
+
+def _shifted(values: AnyArray, shift: AnyArray, unit: float) -> AnyArray:
+    """Return (rows, columns, channels) in some unit, read at a constant distance (rows, columns), by windowed sincs.
+
+    Beyond the frame the last pixel counts.
+    """
+    import cv2
+
+    whole = np.floor(shift).astype(int)
+    taps = [_sinc_taps(float(part)) for part in shift - whole]
+    middle = SHIFT_TAPS // 2 - 1
+    moved = cv2.sepFilter2D(
+        values, cv2.CV_32F, unit * taps[1], taps[0], anchor=(middle, middle), borderType=cv2.BORDER_REFLECT_101
+    )
+    (rows, columns), (down, right) = values.shape[:2], whole
+    kept = moved[max(down, 0) : rows + min(down, 0), max(right, 0) : columns + min(right, 0)]
+    around = (max(-down, 0), max(down, 0), max(-right, 0), max(right, 0))
+    return np.asarray(cv2.copyMakeBorder(kept, *around, cv2.BORDER_REPLICATE)).reshape(values.shape)
+
+
+def _sinc_taps(part: float) -> FloatArray:
+    """Return the filter that reads at a part of a pixel, 0 to 1, after the tap in the middle."""
+    away = np.arange(SHIFT_TAPS) - (SHIFT_TAPS // 2 - 1) - part
+    window = np.i0(SHIFT_BETA * np.sqrt(np.maximum(1 - (2 * away / SHIFT_TAPS) ** 2, 0)))
+    taps = np.sinc(away) * window
+    return np.asarray(taps / taps.sum())

@@ -1,0 +1,142 @@
+"""An image file as numbers, with everything the file says about them, and how every decoder comes to say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray
+from ..base.errors import FileError, RelblurError
+from .compression import JpegTable
+from .quiet import quietly
+from .reading import Source
+from .shot import Shot
+
+__all__ = [
+    "EXIF_IFD",
+    "StoredImage",
+    "damage_told",
+    "decode_with_opencv",
+    "described",
+    "exif_of",
+    "first_line",
+    "said_of",
+    "turned_upright",
+]
+
+#: How EXIF orientations 2 to 8 are undone: (transpose, flip rows, flip columns).
+_TURNS = {
+    2: (False, False, True),
+    3: (False, True, True),
+    4: (False, True, False),
+    5: (True, False, False),
+    6: (True, False, True),
+    7: (True, True, True),
+    8: (True, True, False),
+}
+
+
+EXIF_IFD = 0x8769
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """The numbers of a file, (H, W) or (H, W, 3), upright, and what the file says about them."""
+
+    values: AnyArray
+    format: str
+    icc_profile: bytes | None = None
+    png_gamma: float | None = None  #: the gAMA chunk: stored = light ** png_gamma
+    srgb: bool = False  #: the file itself says sRGB (PNG chunk, EXIF)
+    adobe_rgb: bool = False  #: EXIF says Adobe RGB
+    linear: bool = False  #: the format holds light by definition
+    changes: tuple[str, ...] = field(default=())  #: what was done to the pixels
+    jpeg: JpegTable | None = None  #: how coarsely it was compressed
+    lossy: bool = False  #: compressed with loss, by another method than JPEG's
+    shot: Shot | None = None  #: how it was taken
+
+    @property
+    def bits(self) -> int | None:
+        """Bits per value; None for floats."""
+        return 8 * self.values.dtype.itemsize if np.issubdtype(self.values.dtype, np.integer) else None
+
+
+@contextmanager
+def damage_told(source: Source) -> Iterator[None]:
+    """Say in one line what decoders say in many ways."""
+    try:
+        yield
+    except RelblurError:
+        raise
+    except Exception as error:  # of any type; all mean an unusable file
+        raise FileError(f"{source.path} is damaged or incomplete: {first_line(error)}") from None
+
+
+def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *, upright: bool = False) -> StoredImage:
+    """Return pixels, which may be upright already, with what EXIF and the rest of the file say about them."""
+    colour_space, interoperability = exif.get_ifd(EXIF_IFD).get(0xA001), None
+    with suppress(KeyError):  # Pillow before 13 raises it where there is none
+        interoperability = exif.get_ifd(0xA005).get(1)
+    orientation = 1 if upright else exif.get(0x0112, 1)
+    profile = info.get("icc_profile")
+    return StoredImage(
+        turned_upright(array, orientation),
+        kind,
+        icc_profile=profile if isinstance(profile, bytes) else None,
+        png_gamma=info.get("gamma") if kind == "PNG" else None,
+        srgb="srgb" in info or colour_space == 1,
+        adobe_rgb=colour_space == 2 or (colour_space == 0xFFFF and interoperability == "R03"),
+        changes=said_of(orientation),
+        shot=Shot.of(exif.get_ifd(EXIF_IFD)),
+    )
+
+
+def exif_of(content: bytes) -> Any:
+    """Return EXIF data from their bytes."""
+    from PIL.Image import Exif
+
+    exif = Exif()
+    with suppress(Exception):  # damaged: as if there were none
+        exif.load(content)
+    return exif
+
+
+def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
+    """Return an image as EXIF says it is to be seen."""
+    transpose, flip_rows, flip_columns = _TURNS.get(orientation, (False, False, False))
+    if transpose:
+        array = array.swapaxes(0, 1)
+    return array[:: -1 if flip_rows else 1, :: -1 if flip_columns else 1]
+
+
+def said_of(orientation: int) -> tuple[str, ...]:
+    """Return what is told of an orientation that was undone."""
+    return ("turned upright as the file says",) if orientation in _TURNS else ()
+
+
+def decode_with_opencv(content: bytes) -> AnyArray | None:
+    """Return what OpenCV makes of an image, None if nothing."""
+    import cv2
+
+    # The function moved in OpenCV 4.13.
+    set_log_level = getattr(getattr(cv2.utils, "logging", cv2), "setLogLevel")  # noqa: B009
+    with quietly():
+        before = set_log_level(0)  # silent
+        try:
+            array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
+        except cv2.error:
+            return None
+        finally:
+            set_log_level(before)
+    if array is not None and array.ndim == 3:
+        array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
+    return array
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, or else its type."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,107 @@
+"""HEIC, AVIF, JPEG 2000, GIF, BMP and PNM: good ones to be spoilt, bombs, and false claims."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+
+import numpy as np
+
+
+def more_pictures(colour: np.ndarray) -> dict[str, bytes]:
+    """Return a colour picture in these formats; HEIC and AVIF only if they can be written here."""
+    from PIL import Image, features
+
+    picture = Image.fromarray(colour)
+    kinds = {"colour.gif": "GIF", "colour.bmp": "BMP", "colour.ppm": "PPM", "colour.jp2": "JPEG2000"}
+    if features.check("avif"):
+        kinds["colour.avif"] = "AVIF"
+    made = {}
+    for name, kind in kinds.items():
+        stream = io.BytesIO()
+        picture.save(stream, kind)
+        made[name] = stream.getvalue()
+    with suppress(ImportError):
+        import pillow_heif
+
+        stream = io.BytesIO()
+        pillow_heif.from_pillow(picture).save(stream, quality=90)
+        made["colour.heic"] = stream.getvalue()
+    return made
+
+
+def bad_pictures() -> Iterator[tuple[str, bytes]]:
+    """Yield names and contents of files that must be refused."""
+    good = more_pictures(np.random.default_rng(7).integers(0, 255, (24, 31, 3), dtype=np.uint8))
+    yield from _boxes(good)
+    yield from _codestreams(good["colour.jp2"])
+    yield from _plain(good)
+    yield "clip.mp4", b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom" + bytes(500)
+    yield "clip.mov", b"\0\0\0\x14ftypqt  \0\0\0\0qt  " + bytes(500)
+    yield "clip.mkv", b"\x1aE\xdf\xa3" + bytes(500)
+    yield "clip.avi", b"RIFF\0\1\0\0AVI LIST" + bytes(500)
+
+
+def _boxes(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    for kind in ("heic", "avif"):
+        content = good.get(f"colour.{kind}")
+        if content is None:
+            continue
+        size = content.index(b"ispe") + 8
+        for width, height in ((0, 0), (2**32 - 1, 2**32 - 1), (20_000, 20_000), (16_000, 15_000)):
+            yield (
+                f"size_{width}x{height}.{kind}",
+                content[:size] + struct.pack(">2I", width, height) + content[size + 8 :],
+            )
+        for name in (b"meta", b"iprp", b"iloc", b"ispe", b"ipco"):
+            yield f"no_{name.decode()}.{kind}", content.replace(name, b"free")
+        place = content.index(b"iloc")
+        yield f"many_items.{kind}", content[: place + 10] + b"\xff\xff" + content[place + 12 :]
+        yield f"wide_numbers.{kind}", content[: place + 8] + b"\xff\xff" + content[place + 10 :]
+        start = content.index(b"meta") - 4
+        for length in (0x7FFFFFFF, 7, 12):
+            name = f"meta_of_{length}.{kind}"
+            yield name, content[:start] + struct.pack(">I", length) + content[start + 4 :]
+        yield f"boxes_without_end.{kind}", content[:start] + struct.pack(">I4s", 8, b"free") * 30_000
+        yield f"tiny_boxes.{kind}", content[:start] + struct.pack(">I4s", 0, b"meta")
+        transfer = content.find(b"nclx")
+        if transfer > 0:
+            yield f"hdr_tones.{kind}", content[: transfer + 6] + b"\0\x10" + content[transfer + 8 :]
+
+
+def _codestreams(good: bytes) -> Iterator[tuple[str, bytes]]:
+    siz = good.index(b"\xff\x4f\xff\x51")
+    for name, at, value in (
+        ("huge", 8, struct.pack(">2I", 2**32 - 1, 2**32 - 1)),
+        ("large", 8, struct.pack(">2I", 15_000, 15_000)),
+        ("empty", 8, struct.pack(">2I", 0, 0)),
+        ("no_tiles", 24, struct.pack(">2I", 0, 0)),
+        ("tiny_tiles", 24, struct.pack(">2I", 1, 1)),
+        ("no_components", 40, b"\0\0"),
+        ("many_components", 40, b"\x40\0"),
+        ("deep", 42, b"\x7f"),
+    ):
+        yield f"{name}.jp2", good[: siz + at] + value + good[siz + at + len(value) :]
+    yield "no_codestream.jp2", good.replace(b"jp2c", b"free")
+    yield "two_sizes.jp2", good.replace(b"ihdr\0\0\0\x18", b"ihdr\0\0\1\x18")
+    yield "only_header.j2k", good[siz : siz + 60]
+
+
+def _plain(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    gif, bmp = good["colour.gif"], good["colour.bmp"]
+    yield "huge.gif", gif[:6] + b"\xff\xff\xff\xff" + gif[10:]
+    yield "large.gif", gif[:6] + struct.pack("<2H", 15_000, 15_000) + gif[10:]
+    yield "no_picture.gif", gif[:13] + b";"
+    yield "comments.gif", gif[:6] + struct.pack("<2H", 15_000, 15_000) + b"\0\0\0" + b"!\xfe\xff" * 9000 + b";"
+    for name, width, height in (("huge", 2**31 - 1, 2**31 - 1), ("large", 15_000, 15_000), ("negative", -5, 24)):
+        yield f"{name}.bmp", bmp[:18] + struct.pack("<2i", width, height) + bmp[26:]
+    yield "no_size.bmp", bmp[:18] + bytes(8) + bmp[26:]
+    yield "header_of_5.bmp", bmp[:14] + b"\5\0\0\0" + bmp[18:]
+    yield "bits_of_7.bmp", bmp[:28] + b"\7\0" + bmp[30:]
+    heads = (b"P6\n99999 99999\n255\n", b"P6\n0 5\n255\n", b"P5\n5 5\n0\n", b"P5\n5 5\n70000\n", b"P6\n5\n")
+    heads += (b"P6\n9999999999999999999 1\n255\n", b"P5\n-5 5\n255\n", b"P5\n15000 15000\n65535\n")
+    heads += (b"P5 #" * 4000, b"P5" + b" " * 9000 + b"x")
+    for number, head in enumerate(heads):
+        yield f"head_{number}.ppm", head + bytes(20)

@@ -1,0 +1,234 @@
+"""HEIC, AVIF, JPEG 2000, GIF, BMP and PNM: their light, which way up they are, and what is said about them."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import relblur
+from relblur import imread
+from relblur.base.errors import FileError, MissingDependencyError
+from relblur.base.tone import decode_srgb
+from relblur.files.images import READ_SUFFIXES, read_exif, read_image, read_stored
+
+Image = pytest.importorskip("PIL.Image")
+features = pytest.importorskip("PIL.features")
+
+
+def smooth(channels=3, shape=(48, 64)):
+    """A picture that lossy formats keep, with another look from every side."""
+    rows, columns = np.mgrid[0 : shape[0], 0 : shape[1]]
+    planes = [40 + 3 * rows / (1 + c) + (1 + c) * columns / 2 for c in range(channels)]
+    return np.rint(np.stack(planes, axis=2)).astype(np.uint8)
+
+
+COLOUR = smooth()
+GREY = COLOUR[:, :, 0]
+EXACT = {".bmp": "BMP", ".ppm": "PPM", ".jp2": "JPEG2000", ".j2k": "JPEG2000"}
+needs_avif = pytest.mark.skipif(not features.check("avif"), reason="this Pillow has no AVIF")
+
+
+def write_heic(path, array, exif=b"", mode=None, **options):
+    heif = pytest.importorskip("pillow_heif")
+    if mode is None:
+        picture = heif.from_pillow(Image.fromarray(array))
+    else:
+        picture = heif.from_bytes(mode, array.shape[1::-1], array.tobytes())
+    picture.save(path, **{"quality": 95, "chroma": 444, **({"exif": exif} if exif else {}), **options})
+
+
+@pytest.mark.parametrize("suffix", EXACT)
+@pytest.mark.parametrize("array", [COLOUR, GREY], ids=["colour", "grey"])
+def test_formats_without_loss_are_read_exactly(tmp_path, suffix, array):
+    path = tmp_path / f"image{suffix}"
+    Image.fromarray(array).save(path, EXACT[suffix])
+    assert_array_equal(read_image(path), array)
+    light, photograph = imread(path, return_info=True)
+    assert_allclose(light, decode_srgb(array / 255), atol=1e-6)
+    assert not photograph.rounding.compressed
+
+
+@pytest.mark.parametrize("bits", [10, 16])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pnm_of_many_bits_spans_its_full_scale(tmp_path, bits, channels):
+    top = 2**bits - 1
+    values = np.rint(np.linspace(0, top, 20 * 30 * channels)).astype(">u2").reshape(20, 30, channels)
+    head = f"P{5 if channels == 1 else 6}\n# a comment\n30 20\n{top}\n".encode()
+    (tmp_path / "image.pgm").write_bytes(head + values.tobytes())
+    found = read_image(tmp_path / "image.pgm")
+    assert found.dtype == np.uint16
+    assert_allclose(found / 65535, values.squeeze() / top, atol=1e-5)
+    assert found.max() == 65535
+
+
+def test_deep_jpeg_2000_keeps_its_bits(tmp_path):
+    cv2 = pytest.importorskip("cv2")
+    deep = COLOUR.astype(np.uint16) * 256 + 7
+    cv2.imwrite(str(tmp_path / "deep.jp2"), deep[:, :, ::-1], [cv2.IMWRITE_JPEG2000_COMPRESSION_X1000, 1000])
+    found = read_image(tmp_path / "deep.jp2")
+    assert found.dtype == np.uint16
+    assert_allclose(found.astype(int), deep, atol=64)
+
+
+def test_jpeg_2000_with_loss_is_known_as_such(tmp_path):
+    Image.fromarray(COLOUR).save(tmp_path / "a.jp2", irreversible=True, quality_mode="rates", quality_layers=[10])
+    assert imread(tmp_path / "a.jp2", return_info=True)[1].rounding.compressed
+
+
+def test_of_a_gif_the_first_frame_is_used_and_that_is_said(tmp_path):
+    frames = [Image.fromarray(GREY), Image.fromarray(255 - GREY)]
+    frames[0].save(tmp_path / "two.gif", save_all=True, append_images=frames[1:])
+    with pytest.warns(UserWarning, match=r"two.gif has several frames; the first is used"):
+        found = read_image(tmp_path / "two.gif")
+    assert_array_equal(found if found.ndim == 2 else found[:, :, 0], GREY)
+    frames[0].save(tmp_path / "one.gif")
+    assert read_image(tmp_path / "one.gif").shape[:2] == GREY.shape
+
+
+@pytest.mark.parametrize("array", [COLOUR, GREY], ids=["colour", "grey"])
+def test_heic_is_read(tmp_path, array):
+    write_heic(tmp_path / "a.heic", array)
+    stored = read_stored(tmp_path / "a.heic")
+    assert stored.format == "HEIC"
+    assert stored.values.shape == array.shape
+    assert_allclose(stored.values.astype(int), array, atol=6)
+    light, photograph = imread(tmp_path / "a.heic", return_info=True)
+    assert photograph.rounding.compressed
+    assert_allclose(light, decode_srgb(array / 255), atol=0.03)
+    assert photograph.describe().startswith("8-bit HEIC, sRGB curve undone")
+
+
+def test_heic_of_10_bits_spans_16(tmp_path):
+    deep = np.full((48, 64, 3), 65535, np.uint16)
+    deep[:, :32] = 20_000
+    write_heic(tmp_path / "a.heic", deep, mode="RGB;16")
+    light, photograph = imread(tmp_path / "a.heic", return_info=True)
+    assert photograph.info["bits"] == 16
+    assert photograph.clipped[:, 40:].mean() > 0.9
+    assert_allclose(light[:, 4:28], decode_srgb(np.array(20_000 / 65535)), atol=0.01)
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
+@pytest.mark.parametrize("kind", ["heic", pytest.param("avif", marks=needs_avif)])
+def test_boxed_pictures_are_turned_upright_once(tmp_path, kind, orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = tmp_path / f"a.{kind}"
+    if kind == "heic":
+        write_heic(path, COLOUR, exif.tobytes())
+    else:
+        Image.fromarray(COLOUR).save(path, quality=95, subsampling="4:4:4", exif=exif)
+    turns = {1: 0, 3: 2, 6: 3, 8: 1}[orientation]
+    assert_allclose(read_image(path).astype(int), np.rot90(COLOUR, turns), atol=8)
+
+
+@needs_avif
+@pytest.mark.parametrize("array", [COLOUR, GREY], ids=["colour", "grey"])
+def test_avif_is_read(tmp_path, array):
+    subsampling = {"subsampling": "4:4:4"} if array.ndim == 3 else {}
+    Image.fromarray(array).save(tmp_path / "a.avif", quality=95, **subsampling)
+    light, photograph = imread(tmp_path / "a.avif", return_info=True)
+    assert_allclose(light, decode_srgb(array / 255), atol=0.04)
+    assert photograph.rounding.compressed
+    assert photograph.describe().startswith("8-bit AVIF, sRGB curve undone")
+
+
+@pytest.mark.parametrize("kind", ["heic", pytest.param("avif", marks=needs_avif)])
+def test_the_profile_and_the_camera_are_read(tmp_path, kind):
+    exif = Image.Exif()
+    exif.get_ifd(0x8769).update({0x920A: 35.0, 0x829D: 2.8, 0x9206: 1.5})
+    path = tmp_path / f"a.{kind}"
+    from PIL import ImageCms
+
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    if kind == "heic":
+        write_heic(path, COLOUR, exif.tobytes(), icc_profile=profile)
+    else:
+        Image.fromarray(COLOUR).save(path, exif=exif.tobytes(), icc_profile=profile)
+    stored = read_stored(path)
+    assert stored.icc_profile == profile
+    assert stored.shot is not None
+    assert stored.shot.f_number == pytest.approx(2.8)
+    found, width = read_exif(path)
+    assert float(found[0x920A]) == pytest.approx(35.0)
+    assert width == 64
+
+
+def test_heic_pairs_are_estimated(tmp_path):
+    rng = np.random.default_rng(0)
+    sharp = relblur.gaussian_bank(rng.random((96, 128)), [1.0])[0]
+    sharp = 0.2 + 0.6 * (sharp - sharp.min()) / np.ptp(sharp)
+    for name, image in zip(("near", "far"), relblur.synth.pair(sharp, 1.5), strict=True):
+        stored = np.rint(255 * relblur.base.tone.encode_srgb(image)).astype(np.uint8)
+        write_heic(tmp_path / f"{name}.heic", np.repeat(stored[:, :, None], 3, axis=2), quality=98)
+    pair = relblur.prepare_pair(tmp_path / "near.heic", tmp_path / "far.heic", align="off")
+    assert pair.noise.compressed
+    assert abs(np.median(relblur.estimate_blur(pair).sigma) - 1.5) < 0.15
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "message"),
+    [
+        ("a.heic", "pillow_heif", r"is HEIC, which needs pillow-heif: pip install 'relblur\[heif\]'"),
+        pytest.param("a.avif", "PIL._avif", r"is AVIF, which needs Pillow 11.3 or newer", marks=needs_avif),
+    ],
+)
+def test_what_is_missing_is_named(tmp_path, monkeypatch, name, missing, message):
+    if name == "a.heic":
+        write_heic(tmp_path / name, COLOUR)
+    else:
+        Image.fromarray(COLOUR).save(tmp_path / name)
+    real = builtins.__import__
+
+    def without(wanted, *rest):
+        given = rest[2] or () if len(rest) > 2 else ()
+        if wanted == missing or (wanted == "PIL" and missing.partition(".")[2] in given):
+            raise ImportError
+        return real(wanted, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.delitem(sys.modules, missing, raising=False)
+    with pytest.raises(MissingDependencyError, match=message):
+        imread(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("clip.mp4", b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom", "clip.mp4 is a video; save two of its frames as images"),
+        ("clip.webm", b"\x1aE\xdf\xa3" + bytes(40), "clip.webm is a video; save two of its frames"),
+        ("two.zip", b"PK\3\4" + bytes(40), "two.zip is an archive, not an image; save the two photographs in it"),
+        ("a.pdf", b"%PDF-1.7" + bytes(40), "a.pdf is a PDF, not an image"),
+        ("a.txt", b"hello, this is no image", r"\.heic.* and camera raw \(\.dng, .*\) with relblur\[raw\]"),
+    ],
+)
+def test_other_files_are_told_by_what_they_are(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(FileError, match=message) as error:
+        imread(tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("address", ["https://example.org/a.png", "http://a/b.jpg", "s3://bucket/a.tif"])
+def test_an_address_has_to_be_downloaded(address):
+    with pytest.raises(FileError, match=r"is an address; download the file first"):
+        imread(address)
+
+
+def test_every_suffix_that_is_named_is_known():
+    assert {".heic", ".heif", ".avif", ".jp2", ".bmp", ".gif", ".ppm", ".pgm"} <= set(READ_SUFFIXES)
+
+
+def test_a_gif_with_comments_in_front_is_read():
+    from relblur.files.plain_formats import gif_packed_bytes
+
+    stream = io.BytesIO()
+    Image.fromarray(GREY).save(stream, "GIF", comment=b"x" * 700)
+    plain = io.BytesIO()
+    Image.fromarray(GREY).save(plain, "GIF")
+    assert gif_packed_bytes(stream.getvalue()) == gif_packed_bytes(plain.getvalue()) > 100

@@ -1,0 +1,210 @@
+"""A stream of a rig: the fixed misalignment and gain are undone in every frame, and bad pixels move along."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import relblur
+from relblur import Flag, InputError, Stream, synth
+from relblur.blur.window.rig import Rig, read_calibration
+from relblur.filters.resampling import resample
+
+SHAPE = (72, 90)
+SHIFT = np.array([[1, 0, 1.5], [0, 1, -2.25], [0, 0, 1.0]])
+AFFINE = np.array([[1.002, -0.003, 0.4], [0.003, 1.002, -1.6], [0, 0, 1]])
+MOTIONS = {"shift": SHIFT, "affine": AFFINE}
+
+
+def scene():
+    """Texture through a lens, and the same blurred by 1.2 px more."""
+    image = np.random.default_rng(4).random(SHAPE)
+    first = relblur.gaussian_bank(image, [0.8])[0]
+    return first, synth.pair(first, 1.2)[1]
+
+
+FIRST, SECOND = scene()
+
+
+def seen_by_the_other(image, transform):
+    """As a camera sees it whose pixels are where the transform says."""
+    planes = image[None] if image.ndim == 2 else np.moveaxis(image, 2, 0)
+    moved = resample(np.ascontiguousarray(planes), np.linalg.inv(transform))
+    return moved[0] if image.ndim == 2 else np.ascontiguousarray(np.moveaxis(moved, 0, 2))
+
+
+class Exposure:
+    """As much of an Exposure as matters: a gain that grows from left to right."""
+
+    def apply(self, image):
+        return image * np.linspace(0.8, 1.2, image.shape[1])[None, :, None] + 0.05
+
+
+@pytest.mark.parametrize("kind", MOTIONS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8, np.uint16])
+def test_frames_are_read_where_the_first_camera_sees_them(kind, dtype):
+    transform = MOTIONS[kind]
+    values = SECOND if np.dtype(dtype).kind == "f" else synth.degrade(SECOND, bits=8 * np.dtype(dtype).itemsize)
+    with Stream(SHAPE, calibration=transform) as stream:
+        rig = stream._rig
+        if np.dtype(dtype).kind == "f":
+            moved = rig.undo(seen_by_the_other(SECOND, transform).astype(dtype))
+            inner = rig.inside.copy()
+            inner[:14] = inner[-14:] = inner[:, :14] = inner[:, -14:] = False
+            assert_allclose(moved[inner], SECOND[inner], atol=6e-3)
+        else:  # on the scale of floats
+            moved = rig.undo(values).copy()
+            assert_allclose(moved, rig.undo((values / np.iinfo(dtype).max).astype(np.float32)), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", MOTIONS)
+def test_blur_is_that_of_an_aligned_pair(kind):
+    transform = MOTIONS[kind]
+    moved = seen_by_the_other(SECOND, transform)
+    with Stream(SHAPE) as plain, Stream(SHAPE, calibration=transform) as rig:
+        wanted = plain.process(FIRST, SECOND).copy()
+        wrong = plain.process(FIRST, moved).copy()
+        found = rig.process(FIRST, moved)
+        middle = np.s_[20:-20, 20:-20]
+        error = np.nanmedian(np.abs(found.sigma - wanted.sigma)[middle])
+        assert error < 0.02
+        assert np.isfinite(found.sigma[middle]).mean() > 0.9
+        assert np.isnan(wrong.sigma[middle]).mean() > 0.5 or np.nanmedian(np.abs(wrong.sigma - 1.2)[middle]) > 5 * error
+        outside = ~rig._rig.inside
+        assert outside.any()
+        assert (found.flags[outside] & Flag.INVALID).all()
+        assert np.isnan(found.sigma[outside]).all()
+
+
+def test_what_align_and_match_exposure_give_is_taken():
+    rng = np.random.default_rng(9)
+    first = relblur.gaussian_bank(rng.random((120, 160)), [1.5])[0]
+    second = 0.7 * seen_by_the_other(synth.pair(first, 1.0)[1], SHIFT) + 0.02
+    aligned = relblur.align(first, second)
+    matched = relblur.match_exposure(aligned.first, aligned.second, valid=aligned.valid)
+    with Stream(first.shape, calibration=(aligned, matched)) as stream:
+        blur = stream.process(first, second).copy()
+        assert_allclose(stream._rig.correction.gain.ravel(), matched.exposure.gain)
+    middle = np.s_[30:-30, 30:-30]
+    assert abs(np.nanmedian(blur.sigma[middle]) - 1.0) < 0.05
+    with Stream(first.shape, calibration=aligned) as stream:
+        assert_allclose(stream._rig.correction.transform, aligned.motion.transform)
+
+
+def test_gain_may_vary_over_the_frame_and_colours():
+    colour = np.stack([SECOND, SECOND[::-1], SECOND[:, ::-1]], axis=2)
+    stored = (colour - 0.05) / np.linspace(0.8, 1.2, SHAPE[1])[None, :, None]
+    with Stream(colour.shape, calibration=Exposure()) as stream:
+        found = stream._rig.undo(stored.reshape(SHAPE[0], -1))
+    assert_allclose(found.reshape(colour.shape), colour, atol=1e-6)
+    with Stream(colour.shape, calibration=(AFFINE, Exposure())) as stream:
+        both = stream._rig.undo(seen_by_the_other(colour, AFFINE).reshape(SHAPE[0], -1)).reshape(colour.shape)
+    middle = np.s_[20:-20, 20:-20]
+    assert_allclose(both[middle], Exposure().apply(colour)[middle], atol=8e-3)
+
+
+@pytest.mark.parametrize("kind", MOTIONS)
+def test_clipped_masked_and_missing_pixels_move_along(kind):
+    transform = MOTIONS[kind]
+    row, column = 40, 50  # in the first frame
+    there = np.rint((transform @ (row, column, 1))[:2]).astype(int)
+    stored = [synth.degrade(image, bits=8) for image in (FIRST, seen_by_the_other(SECOND, transform))]
+    spot = np.s_[there[0] - 1 : there[0] + 2, there[1] - 1 : there[1] + 2]
+    stored[1][spot] = 255
+    real = [image / 255 for image in stored]
+    real[1][spot] = np.nan
+    masked = np.ma.masked_array(stored[1].copy(), np.zeros(SHAPE, bool))
+    masked[spot] = np.ma.masked
+    with Stream(SHAPE, calibration=transform) as stream:
+        for second, flag in ((stored[1], Flag.CLIPPED), (real[1], Flag.INVALID), (masked, Flag.INVALID)):
+            first = real[0] if second.dtype.kind == "f" else stored[0]
+            found = stream.process(first, second)
+            assert (found.flags[row - 1 : row + 2, column - 1 : column + 2] & flag).all()
+            assert not (found.flags[5:20, 60:80] & flag).any()
+            assert np.isfinite(found.sigma[20:30, 20:30]).all()
+        clean = stream.process(stored[0], synth.degrade(seen_by_the_other(SECOND, transform), bits=8))
+        assert np.isfinite(clean.sigma[row, column])
+
+
+def test_the_identity_changes_nothing():
+    with Stream(SHAPE) as plain, Stream(SHAPE, calibration=np.eye(3)) as rig:
+        wanted = plain.process(FIRST.astype(np.float32), SECOND.astype(np.float32)).copy()
+        assert_array_equal(rig.process(FIRST.astype(np.float32), SECOND.astype(np.float32)).sigma, wanted.sigma)
+
+
+def test_valid_stays_valid_and_is_the_streams_own():
+    valid = np.ones(SHAPE, bool)
+    valid[:, :30] = False
+    with Stream(SHAPE, calibration=SHIFT, valid=valid) as stream:
+        valid[:] = False
+        found = stream.process(FIRST, seen_by_the_other(SECOND, SHIFT))
+        assert (found.flags[:, :30] & Flag.INVALID).all()
+        assert np.isfinite(found.sigma[30:40, 50:60]).all()
+
+
+@pytest.mark.parametrize(
+    ("calibration", "message"),
+    [
+        ("rig.json", "calibration holds a str; pass what relblur.align and relblur.match_exposure give"),
+        (np.eye(2), "calibration holds a ndarray"),
+        (np.diag([1.0, 1, 2]), "a transform that is not affine"),
+        (np.diag([1.0, -1, 1]), "a transform that is not affine"),
+        (np.full((3, 3), np.nan), "a transform that is not affine"),
+        (np.array([[1, 0, 500.0], [0, 1, 0], [0, 0, 1]]), "moves the second frame out of sight"),
+    ],
+)
+def test_other_calibrations_are_refused(calibration, message):
+    with pytest.raises(InputError, match=message):
+        Stream(SHAPE, calibration=calibration)
+
+
+def test_a_calibration_of_another_size_or_of_other_colours_is_refused():
+    aligned = relblur.align(FIRST, FIRST)
+    with pytest.raises(InputError, match="made with frames of 72x90, and this stream takes 80x90"):
+        Stream((80, 90), calibration=aligned)
+    colour = np.stack([FIRST] * 3, axis=2)
+    matched = relblur.match_exposure(colour, colour * 0.5, channel_axis=-1)
+    with pytest.raises(InputError, match="calibration has an exposure"):
+        read_calibration(matched, (*SHAPE, 2))
+
+
+def test_masks_and_scales_without_a_rig():
+    masked = np.ma.masked_array(FIRST, np.zeros(SHAPE, bool))
+    masked[10:14, 10:14] = np.ma.masked
+    with Stream(SHAPE) as stream:
+        assert (stream.process(masked, SECOND).flags[10:14, 10:14] & Flag.INVALID).all()
+        with pytest.raises(InputError, match="no pixel of this pair is usable"):
+            stream.process(np.ma.masked_all(SHAPE), SECOND)
+        stored = synth.degrade(FIRST, bits=8)
+        with pytest.raises(InputError, match=r"first is uint8, .* pass second / 255"):
+            stream.process(stored, SECOND * 255)
+        assert np.isfinite(stream.process(stored * 1.0, SECOND * 255).sigma).mean() > 0.9
+        assert np.isfinite(stream.process(stored, SECOND).sigma).mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("stream_shape", "frame_shape", "message"),
+    [
+        ((20, 30, 3), (20, 30, 4), r"leave its alpha channel out, first\[..., :3\]"),
+        ((20, 30, 3), (3, 20, 30), r"bring its channels to the end, numpy.moveaxis\(first, 0, -1\)"),
+        ((20, 30), (30, 20), r"rows come first, columns second; make the stream for \(30, 20\)"),
+        ((20, 30), (20, 31), "make one for each size"),
+        ((20, 30, 4), (20, 30, 4), r"is alpha, not light; make the stream for \(20, 30, 3\)"),
+    ],
+)
+def test_frames_of_another_shape_get_the_right_advice(stream_shape, frame_shape, message):
+    frame = np.full(frame_shape, 255, np.uint8)
+    with Stream(stream_shape) as stream, pytest.raises(InputError, match=message):
+        stream.process(frame, frame)
+
+
+def test_a_path_for_a_frame():
+    with Stream(SHAPE) as stream, pytest.raises(InputError, match=r"second is a path, 'b\.png'"):
+        stream.process(FIRST, "b.png")
+
+
+def test_memory_of_the_rig_counts():
+    with Stream(SHAPE) as plain, Stream(SHAPE, calibration=AFFINE) as rig:
+        assert rig.nbytes >= plain.nbytes + 4 * SHAPE[0] * SHAPE[1]
+        assert isinstance(rig._rig, Rig)
