@@ -73,6 +73,12 @@ def estimate(
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
     ] = None,
+    full_size: Annotated[
+        bool,
+        typer.Option(
+            "--full-size", help="Also fused.png, second_aligned.png, sigma_full.tif at the photographs' size."
+        ),
+    ] = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -80,8 +86,8 @@ def estimate(
 
     The files are read as linear light, aligned and brought to one exposure; what was done is
     said. Writes the map (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, which
-    image is sharper where, flags, the blurrier image re-made from the sharper, and
-    overview.png, which shows them side by side.
+    image is sharper where, flags, the blurrier image re-made from the sharper, near and far at
+    the photographs' size (relative_depth.png), and overview.png, which shows them side by side.
 
     FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted
     patterns with a star, 'dir/*_near.png' 'dir/*_far.png'. Each pair then gets a folder of
@@ -91,6 +97,8 @@ def estimate(
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..report.batch import is_batch
     from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+    from ..report.full_size import FULL_FILES, RELATIVE_DEPTH, read_full, write_full_size, write_relative_depth
+    from ..stacks.frames import Reading
 
     preparing = {
         "align": align,
@@ -116,8 +124,9 @@ def estimate(
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
         _estimate_many(first, second, output, asked, force, as_json)
         return
-    wanted = [output / name for name in REPORT_FILES]
-    refuse_to_replace(output, REPORT_FILES, force)  # before the work, not after it
+    names = (*REPORT_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()))
+    wanted = [output / name for name in names]
+    refuse_to_replace(output, names, force)  # before the work, not after it
     if save_steps is not None:
         wanted += [save_steps / name for name in STEP_FILES]
         refuse_to_replace(save_steps, STEP_FILES, force)
@@ -126,6 +135,11 @@ def estimate(
     pair, blur_map, seconds = _measure(first, second, asked, stages)
     with filling(output, force=force) as results:
         summary = {**write_report(results, pair, blur_map), "seconds": seconds}
+        kept = {name: value for name, value in asked.preparing.items() if name not in ("decimate", "max_sigma")}
+        reading = Reading(**kept, decimate=pair.factor)
+        write_relative_depth(results, first, blur_map, reading, pair.factor)
+        if full_size:
+            write_full_size(results, read_full(first, second, reading), blur_map)
         if save_steps is not None:
             with filling(save_steps, force=force) as steps:
                 write_steps(steps, pair, blur_map, stages)

@@ -62,7 +62,7 @@ def guided_enlarge(
     shape = (picture.shape[0], picture.shape[1])
     known = np.isfinite(values)
     if not known.any():
-        nothing = np.full(shape, np.nan, np.float32)
+        nothing: AnyArray = np.full(shape, np.nan, np.float32)
         return nothing, nothing.copy()
     # How the picture and the map hang together: every factor-th pixel would alias, the mean around it does not.
     small = _reduced(picture, values.shape, factor)

@@ -92,7 +92,9 @@ class JointTask:
 
     def radius(self, x: Array) -> Array:
         """Return the radius of the largest circle of any frame, px."""
-        both = [np.abs(np.float32(c) * (x - np.float32(place))) for c, place in zip(self.circles, self.places)]
+        both = [
+            np.abs(np.float32(c) * (x - np.float32(place))) for c, place in zip(self.circles, self.places, strict=True)
+        ]
         return np.asarray(np.maximum.reduce(both) / 2)
 
     def axis(self, pixels: int) -> DepthAxis:
@@ -235,9 +237,8 @@ def _likelihood(
     reference = float(np.median(power.total))
     ratio = power.total / reference
     best = loops.best_fit(stack, 1 / ratio)
-    middle = len(planes) // 2
     noise = estimate_noise(
-        planes[middle - 1], planes[middle], pairs[0].usable, 2 * float(np.median(best)) / reference, GivenNoise(None)
+        planes[0], planes[-1], pairs[0].usable, 2 * float(np.median(best)) / reference, GivenNoise(None)
     )
     trust = np.minimum(dithered_share(pairs[0].first), dithered_share(pairs[-1].first))
     shape = (stack.residuals.shape[2], stack.residuals.shape[3])
