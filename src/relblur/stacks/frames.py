@@ -215,10 +215,23 @@ def _small(number: int, photograph: Photograph, factor: int) -> Frame:
 def _together(
     frames: list[Frame], reading: Reading, progress: Progress
 ) -> tuple[list[Frame], list[tuple[int, str]], list[str]]:
-    """Lay frames on the middle one, outwards; return them, those that do not fit, and what was done."""
+    """Lay frames on the middle one, or one beside it; return them, those that do not fit, and what was done."""
     middle = (len(frames) - 1) // 2  # of two, the first, on which their map lies
+    best: list[Frame] = []
+    for other in (0, 1, -1) if len(frames) > 2 else (0,):  # the middle one itself may be the one that does not fit
+        placed = _around(frames, middle + other, reading, progress)
+        best = placed if len(placed) > len(best) else best
+        if 2 * len(best) > len(frames):
+            break
+    kept = {frame.number for frame in best}
+    why = "it does not show the same scene as its neighbours"
+    dropped = sorted((frame.number, why) for frame in frames if frame.number not in kept)
+    return best, dropped, _describe(best)
+
+
+def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progress) -> list[Frame]:
+    """Return the frames that fit to one of them, laid on it from neighbour to neighbour."""
     placed: dict[int, Frame] = {middle: frames[middle]}
-    dropped: list[tuple[int, str]] = []
     done = 0
     for way in (range(middle - 1, -1, -1), range(middle + 1, len(frames))):
         neighbour = frames[middle]
@@ -227,10 +240,9 @@ def _together(
             try:
                 neighbour = placed[place] = _laid_on(neighbour, frames[place], reading)
             except AlignmentError:
-                dropped.append((frames[place].number, "it does not show the same scene as its neighbours"))
+                pass  # the next one is laid on the last that did fit
             progress(0.5 + 0.5 * done / max(1, len(frames) - 1))
-    result = [placed[place] for place in sorted(placed)]
-    return result, sorted(dropped), _describe(result)
+    return [placed[place] for place in sorted(placed)]
 
 
 def _laid_on(neighbour: Frame, frame: Frame, reading: Reading) -> Frame:

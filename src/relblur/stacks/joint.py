@@ -133,12 +133,15 @@ def estimate_jointly(
     reach = math.ceil(2 * float(task.radius(x).max()) + 1)
     x, stderr = settle_edges(x, stderr, np.asarray(guide), float(task.circles.max()), reach)
     margin = 0.02 * axis.step / axis.gain
-    ends = (x <= task.span[0] + margin) | (x >= task.span[1] - margin)
+    ends = np.asarray((x <= task.span[0] + margin) | (x >= task.span[1] - margin))
+    filled = _filled(found, stack)
+    # A plain area, or an end beyond which nobody looked: the value may be any that was looked for.
+    unknown = np.where(filled | ends, (task.span[1] - task.span[0]) / math.sqrt(12), 0)
     return Found(
         np.asarray(x, np.float64),
-        np.asarray(stderr, np.float64),
-        _filled(found, stack),
-        np.asarray(ends),
+        np.hypot(stderr, unknown).astype(np.float64),
+        filled,
+        ends,
         noise.sensor[0] * pairs[0].unit,
     )
 
