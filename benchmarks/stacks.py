@@ -154,12 +154,10 @@ def fused_row(files, truth, program):
     if program:
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "fused.png"
-            command = [program, f"--output={target}", "--no-opencl", *map(str, files)]
+            command = [program, f"--output={target}", "--no-opencl", "--nocrop", *map(str, files)]
             subprocess.run(command, check=True, capture_output=True)
             theirs = np.asarray(cv2.imread(str(target))[:, :, ::-1], np.float64) / 255
-        inset = (np.array(truth.shape[:2]) - theirs.shape[:2]) // 2  # it crops what its alignment lost
-        there = truth[inset[0] : inset[0] + theirs.shape[0], inset[1] : inset[1] + theirs.shape[1]]
-        row["focus_stack"] = psnr(theirs, there)
+        row["focus_stack"] = psnr(theirs, truth)
     return row
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -237,10 +238,8 @@ def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progre
         neighbour = frames[middle]
         for place in way:
             done += 1
-            try:
+            with suppress(AlignmentError):  # the next one is laid on the last that did fit
                 neighbour = placed[place] = _laid_on(neighbour, frames[place], reading)
-            except AlignmentError:
-                pass  # the next one is laid on the last that did fit
             progress(0.5 + 0.5 * done / max(1, len(frames) - 1))
     return [placed[place] for place in sorted(placed)]
 
