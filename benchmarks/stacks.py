@@ -1,6 +1,7 @@
 """Focal stacks and fused pictures against the truth, with rivals in the same run.
 
-    python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused memory] [--record]
+    python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused memory]
+                               [--every N] [--record]
 
 generated   index in steps: ours, and the largest Laplacian energy with a parabola at its best window
 hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, our two-image figure, Laplacian energy
@@ -25,6 +26,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+import machine
 import relblur
 from relblur import Camera, estimate_depth, estimate_stack, imread, prepare_pair, synth
 from relblur.photo.tone_curves import encode_srgb
@@ -33,6 +35,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "stacks.json"
 NAMES = ("near", "mid1", "mid2", "mid3", "far")
 OFF_EDGES = 10
+EVERY = 1
 
 
 def laplacian_energy(image, width):
@@ -109,7 +112,7 @@ def hard(data, _program):
 def fused(data, program):
     """PSNR of fused pictures, sRGB values, dB."""
     rows = []
-    for first in sorted((data / "realmff").glob("*_a.png")):
+    for first in sorted((data / "realmff").glob("*_a.png"))[::EVERY]:
         files = [first, Path(str(first).replace("_a.png", "_b.png"))]
         truth = encode_srgb(imread(str(first).replace("_a.png", "_gt.png")))
         rows.append({"set": "realmff", "name": first.stem, **fused_row(files, truth, program)})
@@ -154,7 +157,7 @@ def fused_row(files, truth, program):
     if program:
         with tempfile.TemporaryDirectory() as folder:
             target = Path(folder) / "fused.png"
-            command = [program, f"--output={target}", "--no-opencl", "--nocrop", *map(str, files)]
+            command = [program, f"--output={target}", "--no-opencl", "--align-keep-size", *map(str, files)]
             subprocess.run(command, check=True, capture_output=True)
             theirs = np.asarray(cv2.imread(str(target))[:, :, ::-1], np.float64) / 255
         row["focus_stack"] = psnr(theirs, truth)
@@ -219,13 +222,16 @@ def main():
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--focus-stack", default="", help="the program focus-stack, to be compared with")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--every", type=int, default=1, help="take every so manieth Real-MFF pair")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args()
-    record = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    global EVERY
+    EVERY = asked.every
     for name in asked.only:
-        record[name] = {"load": os.getloadavg()[0], "rows": SECTIONS[name](asked.data, asked.focus_stack)}
+        rows = SECTIONS[name](asked.data, asked.focus_stack)
         if asked.record:
-            RESULTS.write_text(json.dumps(record, indent=1) + "\n")
+            kept = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else {}
+            machine.write("stacks", {**kept, name: {"load": os.getloadavg()[0], "rows": rows}})
 
 
 if __name__ == "__main__":

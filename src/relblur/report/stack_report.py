@@ -58,8 +58,9 @@ def _panels(stack: StackMap, is_light: bool) -> list[Panel]:
     if stack.fused is not None:
         panels.append(Panel("sharp everywhere", to_look_at(stack.fused, is_light)))
     if stack.depth_m is not None and stack.depth_stderr_m is not None:
-        panels.append(Panel("depth (m)", stack.depth_m, "depth"))
-        panels.append(Panel("standard error (m)", stack.depth_stderr_m, "stderr"))
+        told = stack.flags == 0  # a plain area of 25 m would leave no colours for the rest
+        panels.append(Panel("depth (m), where no flag is", np.where(told, stack.depth_m, np.nan), "depth"))
+        panels.append(Panel("its standard error (m)", np.where(told, stack.depth_stderr_m, np.nan), "stderr"))
     elif stack.known.any():
         panels.append(Panel("frame in best focus", stack.index, "level"))
         panels.append(Panel("standard error (frames)", stack.index_stderr, "stderr"))

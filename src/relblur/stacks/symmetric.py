@@ -49,6 +49,8 @@ _LOOK, _PROMINENT = 2.75, 2.0
 INFLATION = 36.0
 #: Least standard error, steps: interpolation between frames.
 _LEAST_STDERR = 0.01
+#: A pixel this far from the mean around it lies beside a jump, steps.
+_JUMP = 0.3
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ def estimate_by_symmetry(
     around = cv2.GaussianBlur(information, (0, 0), 4.0, borderType=cv2.BORDER_REFLECT)
     variance = 1 / (8 * np.sqrt(stiffness * np.maximum(around, np.float32(1e-12))))
     most = np.float32(np.ptp(places) ** 2 / 12)
-    stderr = np.sqrt(np.minimum(variance, most) + np.float32((_LEAST_STDERR * axis.step) ** 2))
+    variance = np.minimum(variance, most) + _at_jumps(x, axis.step)
+    stderr = np.sqrt(variance + np.float32((_LEAST_STDERR * axis.step) ** 2))
     filled = around * 81 * axis.step**2 < 1  # the 9 x 9 pixels around do not know it to a step
     margin = 0.02 * axis.step
     ends = (x <= places[0] + margin) | (x >= places[-1] - margin)
@@ -172,6 +175,13 @@ def _evidence(volumes: Sequence[_Volume], axis: _Axis, x: Array, usable: NDArray
             score += weight * error * slope
             information += weight * slope * slope
     return score, information
+
+
+def _at_jumps(x: Array, step: float) -> Array:
+    """Return the variance of pixels that may lie on the other side of a jump, 3 px around it."""
+    away = np.abs(x - cv2.blur(x, (7, 7), borderType=cv2.BORDER_REFLECT))
+    jumps = np.where(away > np.float32(_JUMP * step), np.square(away), 0)
+    return np.asarray(cv2.dilate(jumps.astype(np.float32), np.ones((5, 5), np.uint8)))
 
 
 def _solve(x: Array, score: Array, information: Array, stiffness: Any, breaks: Any) -> Array:
