@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from relblur import Camera, estimate_blur, estimate_depth, plot, synth
+from relblur import Camera, estimate_blur, estimate_depth, estimate_stack, plot, synth
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.blur.pixel_curve import pixel_curve
 from relblur.depth.defocus import defocused_pair
@@ -80,6 +80,31 @@ def plots_case(path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
+def stack_case(path: Path) -> None:
+    """Draw a stack of nine: a slope with a step and a nearer disc, blurred by up to 6 px, noise, 8 bits."""
+    sharp = photograph("coffee")[:320, :448] / 255.0 * 0.95
+    height, width = sharp.shape[:2]
+    y, x = np.indices((height, width))
+    index = 1 + 5 * x / width + np.where(y > 0.5 * height, 1.0, 0.0)
+    index = np.where((x - 0.45 * width) ** 2 + (y - 0.5 * height) ** 2 < (0.2 * height) ** 2, 1.5, index)
+    rng = np.random.default_rng(0)
+    frames = []
+    for number in range(9):
+        planes = [synth.blur_with_map(sharp[:, :, c], 0.8 * np.abs(index - number)) for c in range(3)]
+        frames.append(synth.degrade(np.dstack(planes), noise=0.004, bits=8, rng=rng))
+    found = estimate_stack(frames, channel_axis=-1, align="off", exposure="off")
+    error = np.abs(found.index - index)
+    panels = [
+        Panel("frame 1 of nine", frames[1]),
+        Panel("frame 6", frames[6]),
+        Panel("sharp everywhere", np.clip(found.fused, 0, 1)),
+        Panel(f"frame in best focus: {np.median(error):.2g} frames median error", found.index, "level"),
+        Panel("|error| (frames)", error, "error", 0.5),
+        Panel("standard error (frames)", found.index_stderr, "stderr", 0.5),
+    ]
+    panels_picture(path, panels)
+
+
 def main() -> None:
     """Draw everything."""
     IMAGES.mkdir(exist_ok=True)
@@ -103,7 +128,8 @@ def main() -> None:
         )
         depth_case(folder / "depth.png")
         plots_case(folder / "plots.png")
-        for picture in (*drawn, "good.png", "worst.png", "depth.png", "plots.png"):
+        stack_case(folder / "stack.png")
+        for picture in (*drawn, "good.png", "worst.png", "depth.png", "plots.png", "stack.png"):
             _shrink(folder / picture, IMAGES / Path(picture).name)
     print(*sorted(IMAGES.glob("*.png")), sep="\n")
 

@@ -37,7 +37,9 @@ def test_equally_sharp_images_are_averaged_and_unknown_ones_chosen_by_contrast(t
     blur = BlurMap(
         np.zeros(texture.shape), np.ones(texture.shape), np.zeros(texture.shape), np.zeros(texture.shape, np.int8)
     )
-    assert_allclose(all_in_focus(texture, texture + 0.02, blur), texture + 0.01)
+    mirrored = texture[:, ::-1]  # as much detail, elsewhere
+    assert_allclose(all_in_focus(texture, texture, blur), texture)
+    assert_allclose(all_in_focus(texture, mirrored, blur), all_in_focus(mirrored, texture, blur), atol=1e-9)
     unknown = np.full(texture.shape, np.nan)
     lost = BlurMap(unknown, unknown, np.ones(texture.shape), np.zeros(texture.shape, np.int8))
     flat = np.full(texture.shape, 0.5)
@@ -88,11 +90,22 @@ def test_bad_requests_are_refused(scene):
         refocus(first, second, found, 1.0, aperture=0)
 
 
-def test_the_sharper_image_is_mixed_in_by_its_probability(texture):
-    """One standard error of difference: the first is the sharper with 84 %."""
+def test_plain_images_are_mixed_by_the_odds_of_the_map(texture):
+    """Ten standard errors of difference are odds of e: 73 %."""
     zero = np.zeros(texture.shape, np.uint8)
-    blur = BlurMap(np.full(texture.shape, 0.2), np.full(texture.shape, 0.2), zero, zero.astype(np.int8))
-    assert_allclose(all_in_focus(texture, 0 * texture, blur), 0.841345 * texture, rtol=1e-5)
+    blur = BlurMap(np.full(texture.shape, 2.0), np.full(texture.shape, 0.2), zero, zero.astype(np.int8))
+    first, second = np.full(texture.shape, 0.6), np.full(texture.shape, 0.4)
+    assert_allclose(all_in_focus(first, second, blur), 0.4 + 0.2 * 0.731059, rtol=1e-5)
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_a_map_of_every_nth_pixel_will_do(texture, scene, factor):
+    depth, first, second = scene
+    whole, small = (all_in_focus(first, second, maps(d)[0]) for d in (depth, depth[::factor, ::factor]))
+    away = np.abs(np.arange(depth.shape[1]) - 55.5) > 2 * factor
+    assert_allclose(small[:, away], whole[:, away], atol=2e-3)
+    with pytest.raises(InputError, match="another pair"):
+        all_in_focus(first, second, maps(depth[:10, :9])[0])
 
 
 def test_between_the_planes_refocusing_starts_from_the_mean_of_both(texture):
@@ -113,23 +126,23 @@ def test_near_a_plane_the_images_change_places_within_a_twentieth_of_a_square_pi
     assert_allclose(found.mean() / texture.mean(), 0.841, atol=0.02)
 
 
-def test_unknown_pixels_are_chosen_by_contrast_and_known_ones_by_blur(texture):
+def test_the_map_decides_where_there_is_no_detail_and_the_mean_where_nothing_can_tell(texture):
     s = np.full(texture.shape, 5.0)
     s[:, 60:] = np.nan
     zero = np.zeros(texture.shape, np.uint8)
-    blur = BlurMap(s, np.where(np.isnan(s), np.nan, 0.1), zero, zero.astype(np.int8))
-    flat = np.full(texture.shape, 0.5)
-    found = all_in_focus(flat, texture, blur)
+    blur = BlurMap(s, np.where(np.isnan(s), np.nan, 0.01), zero, zero.astype(np.int8))
+    found = all_in_focus(np.full(texture.shape, 0.5), np.full(texture.shape, 0.6), blur)
     assert_allclose(found[:, :60], 0.5)
-    assert_allclose(found[:, 70:], texture[:, 70:], atol=1e-3)
+    assert_allclose(found[:, 60:], 0.55, atol=1e-6)
 
 
-def test_unknown_pixels_are_mixed_by_their_shares_of_the_contrast(texture):
+def test_unknown_pixels_are_chosen_by_their_detail(texture):
     unknown = np.full(texture.shape, np.nan)
     lost = BlurMap(unknown, unknown, np.ones(texture.shape), np.zeros(texture.shape, np.int8))
-    other = 0.5 * texture + 0.3  # a quarter of the variance
-    assert_allclose(all_in_focus(texture, other, lost), 0.8 * texture + 0.2 * other, atol=1e-6)
-    assert_allclose(all_in_focus(other, texture, lost), 0.8 * texture + 0.2 * other, atol=1e-6)
+    soft = defocused_pair(texture, np.full(texture.shape, 1.0), CAMERA, psf="gaussian")[1]
+    for images in ((texture, soft), (soft, texture)):
+        left = np.abs(all_in_focus(*images, lost) - texture).mean()
+        assert left < 0.05 * np.abs(soft - texture).mean()
 
 
 def test_far_out_of_focus_the_blur_that_is_there_is_not_added_again(texture):

@@ -14,7 +14,7 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < synth, optics < blur < depth < photo < report < io, plot"
+    "base < engines, files < filters < synth, optics < blur < depth < photo < stacks < report < io, plot"
     " < napari_reader, studies < cli < __main__"
 )
 

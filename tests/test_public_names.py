@@ -21,6 +21,7 @@ NAMES = [
     "NoiseModel",
     "PairScore",
     "RelblurError",
+    "StackMap",
     "Stream",
     "__version__",
     "align",
@@ -33,6 +34,7 @@ NAMES = [
     "estimate_blur",
     "estimate_depth",
     "estimate_noise",
+    "estimate_stack",
     "evaluate_pair",
     "gaussian_bank",
     "imread",
@@ -87,6 +89,7 @@ SIGNATURES = {
     "load": (["path"], {}),
     "align": (["first", "second"], {"model": "auto", "valid": None, "channel_axis": None}),
     "match_exposure": (["first", "second"], {"field": False, "valid": None, "channel_axis": None}),
+    "estimate_stack": (["images"], {"focus_m": None, "camera": None, "channel_axis": None}),
     "estimate_noise": (["first", "second"], {"valid": None, "channel_axis": None}),
 }
 

@@ -25,6 +25,7 @@ _HOME = {
     "NoiseModel": "blur.noise",
     "PairScore": "blur.blur_map",
     "RelblurError": "base.errors",
+    "StackMap": "stacks.stack_map",
     "Stream": "blur.window.stream",
     "align": "photo.alignment",
     "all_in_focus": "depth.refocus",
@@ -36,6 +37,7 @@ _HOME = {
     "estimate_blur": "blur.estimate",
     "estimate_noise": "blur.noise",
     "estimate_depth": "depth.estimate",
+    "estimate_stack": "stacks.estimate",
     "evaluate_pair": "blur.evaluate",
     "gaussian_bank": "filters.bank",
     "imread": "io",
@@ -92,6 +94,8 @@ if TYPE_CHECKING:
     from .photo.alignment import align as align
     from .photo.exposure import match_exposure as match_exposure
     from .photo.pipeline import prepare_pair as prepare_pair
+    from .stacks.estimate import estimate_stack as estimate_stack
+    from .stacks.stack_map import StackMap as StackMap
 
 
 def __getattr__(name: str) -> Any:

@@ -19,11 +19,14 @@ from .demo import demo
 from .depth import depth
 from .estimate import estimate
 from .evaluate import evaluate
+from .fuse import fuse
 from .memory import keep_freed_memory
 from .optics import optics
 from .range import find_range
+from .refocus import refocus
 from .report import report
 from .reproduce import reproduce
+from .stack import stack
 from .synth import synth
 
 __all__ = ["app", "main"]
@@ -68,6 +71,9 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
     "depth": depth,
     "range": find_range,
     "report": report,
+    "fuse": fuse,
+    "refocus": refocus,
+    "stack": stack,
     "calibrate": calibrate,
     "camera": camera,
     "synth": synth,

@@ -79,6 +79,12 @@ def estimate(
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
     ] = None,
+    full_size: Annotated[
+        bool,
+        typer.Option(
+            "--full-size", help="Also fused.png, second_aligned.png, sigma_full.tif at the photographs' size."
+        ),
+    ] = False,
     jobs: JobsOption = 1,
     report: ReportOption = False,
     force: Force = False,
@@ -88,8 +94,8 @@ def estimate(
 
     The files are read as linear light, aligned and brought to one exposure; what was done is
     said. Writes the map (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, which
-    image is sharper where, flags, the blurrier image re-made from the sharper, and
-    overview.png, which shows them side by side.
+    image is sharper where, flags, the blurrier image re-made from the sharper, near and far at
+    the photographs' size (relative_depth.png), and overview.png, which shows them side by side.
 
     FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted
     patterns with a star, 'dir/*_near.png' 'dir/*_far.png'. Each pair then gets a folder of
@@ -101,7 +107,9 @@ def estimate(
     from ..report.batch import is_batch
     from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
     from ..report.contact_sheet import write_thumbnails
+    from ..report.full_size import FULL_FILES, RELATIVE_DEPTH, read_full, write_full_size, write_relative_depth
     from ..report.page import PAGE_FILE
+    from ..stacks.frames import Reading
 
     preparing = {
         "align": align,
@@ -125,6 +133,8 @@ def estimate(
     if is_batch(first, second):
         if save_steps is not None:
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
+        if full_size:
+            raise UsageError("--full-size is for one pair; leave it out for folders and patterns")
 
         def work(one: Path, two: Path, folder: Path) -> None:
             pair, blur_map, _ = _measure(one, two, asked, watched=jobs == 1)
@@ -147,7 +157,7 @@ def estimate(
             as_json=as_json,
         )
         return
-    names = (*REPORT_FILES, PAGE_FILE) if report else REPORT_FILES
+    names = (*REPORT_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()), *((PAGE_FILE,) if report else ()))
     wanted = [output / name for name in names]
     refuse_to_replace(output, names, force)  # before the work, not after it
     if save_steps is not None:
@@ -158,6 +168,11 @@ def estimate(
     pair, blur_map, seconds = _measure(first, second, asked, stages)
     with filling(output, force=force) as results:
         summary = {**write_report(results, pair, blur_map), "seconds": seconds}
+        kept = {name: value for name, value in asked.preparing.items() if name not in ("decimate", "max_sigma")}
+        reading = Reading(**kept, decimate=pair.factor)
+        write_relative_depth(results, first, blur_map, reading, pair.factor)
+        if full_size:
+            write_full_size(results, read_full(first, second, reading), blur_map)
         if report:
             write_result_page(results / PAGE_FILE, blur_map, (first, second), pair)
         if save_steps is not None:

@@ -6,6 +6,8 @@
 ``level_axis``     the axis of candidate blurs, and the cubic between them
 ``bank``           one image at many blurs: M(sigma) of the paper for whole images
 ``sharpness``      the paper's 3 x 3 standard deviation
+``detail``         which of several images has the detail at a pixel
+``guided``         a small map at the size of a picture
 ``decimation``     equation 25
 ``resampling``     an image at other places
 ``variable_blur``  a blur that changes from pixel to pixel

@@ -1,0 +1,238 @@
+"""Focal stacks and fused pictures against the truth, with rivals in the same run.
+
+    python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused memory]
+                               [--every N] [--record]
+
+generated   index in steps: ours, and the largest Laplacian energy with a parabola at its best window
+hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, our two-image figure, Laplacian energy
+fused       PSNR of the picture that is sharp everywhere, Real-MFF and stacks made from photographs of scikit-image:
+            ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if it is there
+memory      peak memory of fusing frames of 2 MP, five and fifteen of them: it must not grow with their number
+
+--record writes benchmarks/results/stacks.json, the sections that ran beside those that did not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+import machine
+import relblur
+from relblur import Camera, estimate_depth, estimate_stack, imread, prepare_pair, synth
+from relblur.photo.tone_curves import encode_srgb
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "stacks.json"
+NAMES = ("near", "mid1", "mid2", "mid3", "far")
+OFF_EDGES = 10
+EVERY = 1
+
+
+def laplacian_energy(image, width):
+    fine = cv2.Laplacian(np.asarray(image, np.float64), cv2.CV_64F) ** 2
+    return cv2.GaussianBlur(fine, (0, 0), width) if width else fine
+
+
+def laplacian_index(images, width):
+    """Largest Laplacian energy over the frames, with a parabola through its logarithm."""
+    energy = np.stack([laplacian_energy(image, width) for image in images])
+    best = energy.argmax(axis=0)
+    inside = best.clip(1, len(images) - 2)
+    before, peak, after = (
+        np.log(np.take_along_axis(energy, (inside + o)[None], axis=0)[0] + 1e-12) for o in (-1, 0, 1)
+    )
+    place = inside + (before - after) / (2 * np.minimum(before - 2 * peak + after, -1e-9))
+    return np.where(best == inside, np.clip(place, inside - 1, inside + 1), best)
+
+
+def generated(data, _program):
+    """Index of the generated stacks; the frames are JPEG of quality 75."""
+    rows = []
+    for number in (1, 2, 3):
+        folder = data / f"stacks/generated_{number}"
+        files = sorted(folder.glob("*.jpg"))
+        truth = np.load(folder / "sharpest_index.npy")
+        start = time.process_time()
+        found = estimate_stack(files, align="off", exposure="off", fuse=False)
+        seconds = time.process_time() - start
+        error, stderr = (found.index[20:379, 20:379] - truth), found.index_stderr[20:379, 20:379]
+        images = [imread(file, linear=False) for file in files]
+        rival = min(rms(laplacian_index(images, width)[20:379, 20:379] - truth) for width in (2.0, 2.75, 3.5))
+        row = {
+            "stack": number,
+            "rms": rms(error),
+            "within_1": share(error, stderr),
+            "within_2": share(error, 2 * stderr),
+        }
+        rows.append({**row, "laplacian_rms": rival, "cpu_s": seconds})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def hard(data, _program):
+    """Depth of rendered stacks of five, with the camera known."""
+    rows = []
+    for scene in ("street", "leaves"):
+        folder = data / "hard" / scene
+        meta = json.loads((folder / "META.json").read_text())
+        inverse, edge = imread(folder / "inverse_depth.tif"), imread(folder / "edge_distance.tif")
+        files, focus = [folder / f"{n}.jpg" for n in NAMES], [meta["focus_m"][n] for n in NAMES]
+        camera = Camera(coc_constant_px_m=meta["coc_constant_px_m"], focus_first_m=focus[0], focus_second_m=focus[-1])
+        there = (inverse > 0) & (edge > OFF_EDGES)
+        truth = 1 / np.where(inverse > 0, inverse, np.nan)
+        found = estimate_stack(files, focus_m=focus, camera=camera, align="off", exposure="off", decimate=1, fuse=False)
+        pair = prepare_pair(files[0], files[-1], align="off", exposure="off", decimate=1)
+        two = estimate_depth(pair, camera, psf="disc")
+        images = [imread(file).mean(axis=2) for file in files]
+        rivals = []
+        for width in (2.0, 4.0):
+            u = np.interp(laplacian_index(images, width), range(5), 1 / np.array(focus))
+            rivals.append(z_error(1 / u, truth, there))
+        errors = (found.depth_m - truth)[there]
+        known = np.isfinite(errors)
+        stderr = found.depth_stderr_m[there]
+        row = {"scene": scene, "mean_abs_z_error": z_error(found.depth_m, truth, there)}
+        row |= {"two_images": z_error(two.depth_m, truth, there), "laplacian": min(rivals), "answered": known.mean()}
+        row |= {"within_1": share(errors[known], stderr[known]), "within_2": share(errors[known], 2 * stderr[known])}
+        rows.append({k: v if isinstance(v, str) else float(v) for k, v in row.items()})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def fused(data, program):
+    """PSNR of fused pictures, sRGB values, dB."""
+    rows = []
+    for first in sorted((data / "realmff").glob("*_a.png"))[::EVERY]:
+        files = [first, Path(str(first).replace("_a.png", "_b.png"))]
+        truth = encode_srgb(imread(str(first).replace("_a.png", "_gt.png")))
+        rows.append({"set": "realmff", "name": first.stem, **fused_row(files, truth, program)})
+        print(rows[-1], flush=True)
+    from skimage import data as photographs
+
+    for name in ("chelsea", "coffee", "astronaut"):
+        sharp = getattr(photographs, name)()
+        with tempfile.TemporaryDirectory() as folder:
+            files, truth = made_stack(np.asarray(sharp)[:240, :320], Path(folder))
+            rows.append({"set": "made", "name": name, **fused_row(files, truth, program)})
+        print(rows[-1], flush=True)
+    for kind in ("realmff", "made"):
+        these = [row for row in rows if row["set"] == kind]
+        keys = [key for key in these[0] if key not in ("set", "name")]
+        rows.append({"set": kind, "name": "mean", **{key: float(np.mean([row[key] for row in these])) for key in keys}})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def made_stack(sharp, folder):
+    """Write seven JPEG frames of a photograph on a tilted, stepped surface, blurred by up to 5 px."""
+    light = np.where(sharp / 255 <= 0.04045, sharp / 255 / 12.92, ((sharp / 255 + 0.055) / 1.055) ** 2.4)
+    height, width = sharp.shape[:2]
+    place = np.linspace(0.3, 5.0, width)[None, :] + np.where(np.arange(height) < height // 2, 0.0, 1.0)[:, None]
+    files = []
+    for number in range(7):
+        sigma = 0.9 * np.abs(place - number)
+        frame = np.dstack([synth.blur_with_map(light[:, :, c], sigma) for c in range(3)])
+        files.append(folder / f"{number}.jpg")
+        relblur.save(files[-1], np.clip(frame, 0, 1))
+    return files, encode_srgb(light)
+
+
+def fused_row(files, truth, program):
+    """PSNR of our picture and of the rivals' for one stack."""
+    stack = estimate_stack(files)
+    images = [encode_srgb(imread(file)) for file in files]
+    row = {"relblur": psnr(encode_srgb(np.clip(stack.fused, 0, 1)), truth)}
+    for key, widths in (("laplacian_pixel", (0,)), ("laplacian_window", (2.0, 3.0))):
+        row[key] = max(psnr(by_laplacian(images, width), truth) for width in widths)
+    if program:
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / "fused.png"
+            command = [program, f"--output={target}", "--no-opencl", "--align-keep-size", *map(str, files)]
+            subprocess.run(command, check=True, capture_output=True)
+            theirs = np.asarray(cv2.imread(str(target))[:, :, ::-1], np.float64) / 255
+        row["focus_stack"] = psnr(theirs, truth)
+    return row
+
+
+def by_laplacian(images, width):
+    energy = np.stack([laplacian_energy(image.mean(axis=2), width) for image in images])
+    return np.take_along_axis(np.stack(images), energy.argmax(axis=0)[None, :, :, None], axis=0)[0]
+
+
+def memory(_data, _program):
+    """Peak memory of a stack of 2 MP frames, by their number."""
+    rows = []
+    for count in (8, 24):
+        with tempfile.TemporaryDirectory() as folder:
+            code = MEMORY.format(folder=folder, count=count)
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        rows.append({"frames": count, "megapixels": 2, "peak_mb": float(done.stdout.split()[-1])})
+        print(rows[-1], flush=True)
+    return rows
+
+
+MEMORY = """
+import numpy as np, cv2, resource, relblur
+from pathlib import Path
+rng = np.random.default_rng(0)
+sharp = cv2.GaussianBlur(rng.random((1250, 1600)).astype(np.float32), (0, 0), 1.0)
+sharp = (sharp - sharp.min()) / (sharp.max() - sharp.min())
+files = []
+for i in range({count}):
+    frame = cv2.GaussianBlur(sharp, (0, 0), 0.3 + 0.4 * abs(i - {count} / 2))
+    files.append(str(Path({folder!r}) / f"{{i:02d}}.jpg"))
+    cv2.imwrite(files[-1], np.dstack([255 * frame] * 3))
+relblur.estimate_stack(files, align="off", exposure="off")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def rms(values):
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def share(error, stderr):
+    return float(np.mean(np.abs(error) <= stderr))
+
+
+def psnr(image, truth):
+    return float(-10 * np.log10(np.mean(np.square(image - truth))))
+
+
+def z_error(z, truth, there):
+    error = np.abs(z - truth)[there]
+    return float(np.nanmean(error))
+
+
+SECTIONS = {"generated": generated, "hard": hard, "fused": fused, "memory": memory}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
+    parser.add_argument("--focus-stack", default="", help="the program focus-stack, to be compared with")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
+    parser.add_argument("--every", type=int, default=1, help="take every so manieth Real-MFF pair")
+    parser.add_argument("--record", action="store_true")
+    asked = parser.parse_args()
+    global EVERY
+    EVERY = asked.every
+    for name in asked.only:
+        rows = SECTIONS[name](asked.data, asked.focus_stack)
+        if asked.record:
+            kept = json.loads(RESULTS.read_text())["rows"] if RESULTS.exists() else {}
+            machine.write("stacks", {**kept, name: {"load": os.getloadavg()[0], "rows": rows}})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""``relblur fuse``: one picture, sharp everywhere, from two or more."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .console import UsageError, one_line_errors, print_lines, progress_bar, say
+from .options import AlignOption, DecimateOption, ExposureOption, Force, GammaOption, LinearOption, as_factor
+
+__all__ = ["Images", "fuse"]
+
+Images = Annotated[
+    list[Path], typer.Argument(help="Two or more images of one scene, same size and viewpoint.", show_default=False)
+]
+#: What a fused picture can be written to.
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
+
+
+@one_line_errors
+def fuse(
+    images: Images,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Picture to write: PNG, JPEG, TIFF, NPY.", show_default=False)
+    ],
+    align: AlignOption = "auto",
+    exposure: ExposureOption = "auto",
+    linear: LinearOption = True,
+    gamma: GammaOption = None,
+    decimate: DecimateOption = "auto",
+    force: Force = False,
+) -> None:
+    """Make one picture that is sharp everywhere, at full size.
+
+    The images are aligned and brought to one exposure; what was done is said. Each counts at a pixel
+    by the detail it has there and by the map of blur, which decides where there is none. PNG and JPEG
+    are written as screens expect them, TIFF and NPY as linear light.
+    """
+    from ..files.staging import placing
+    from ..files.targets import refuse_inputs, refuse_to_replace_file
+    from ..report.full_size import write_picture
+    from ..stacks.estimate import estimate_stack
+
+    check_picture(output)
+    check_images(images)
+    refuse_inputs((output,), images)
+    refuse_to_replace_file(output, force)
+    start = time.perf_counter()
+    with progress_bar(f"fusing {len(images)} images") as report:
+        stack = estimate_stack(
+            images,
+            align=align,
+            exposure=exposure,
+            linear=linear,
+            gamma=gamma,
+            decimate=as_factor(decimate),
+            progress=report,
+        )
+    assert stack.fused is not None
+    with placing(output, force=force) as file:
+        write_picture(file, stack.fused, linear)
+    for note in stack.settings["notes"]:
+        say(note)
+    size = f"{stack.fused.shape[1]}x{stack.fused.shape[0]}"
+    say(f"{len(stack.order)} images, {size}, {time.perf_counter() - start:.1f} s")
+    print_lines(output)
+
+
+def check_picture(output: Path) -> None:
+    """Refuse a name that says no format, before the work."""
+    if output.suffix.lower() not in PICTURES:
+        raise UsageError(f"-o {output} does not end in {', '.join(PICTURES)}; name a picture to write")
+
+
+def check_images(images: list[Path]) -> None:
+    """Refuse one image, or the same one twice."""
+    if len(images) < 2:
+        raise UsageError(f"got one image, {images[0]}; pass two or more of one scene")
+    seen: set[Path] = set()
+    for image in images:
+        if image.resolve() in seen:
+            raise UsageError(f"{image} is given twice; pass every image once")
+        seen.add(image.resolve())

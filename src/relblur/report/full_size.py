@@ -1,0 +1,89 @@
+"""Pictures at the full size of photographs whose map was made from fewer pixels.
+
+``relative_depth.png``   near and far, without any camera
+``fused.png``            sharp everywhere
+``second_aligned.png``   the second photograph as it lies on the first
+``sigma_full.tif``       relative blur and its standard error at every pixel, px of the photographs
+
+What a screen shows is encoded for it: light gets the sRGB curve in PNG and JPEG alike, and is cut off at white.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, FloatArray
+from ..base.pixels import as_integers
+from ..blur.blur_map import BlurMap, signed_sigma
+from ..files.disk import PathLike, write_image, write_tiff
+from ..filters.guided import guided_enlarge
+from ..photo.tone_curves import encode_srgb
+from ..stacks.frames import Frames, Reading, read_frames
+from ..stacks.fuse import fuse_frames, prior_of_pair
+
+__all__ = ["FULL_FILES", "RELATIVE_DEPTH", "relative_depth", "write_full_size", "write_picture", "write_relative_depth"]
+
+RELATIVE_DEPTH = "relative_depth.png"
+FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
+
+#: Black and white of the relative depth: this share of the pixels, percent, may lie beyond either.
+_BEYOND = 1.0
+
+
+def write_picture(path: PathLike, light: AnyArray, is_light: bool = True) -> None:
+    """Write a picture: PNG and JPEG 8 bits as a screen expects them, cut off at black and white; others as it is."""
+    image = light[:, :, 0] if light.ndim == 3 and light.shape[2] == 1 else light
+    if str(path).lower().endswith((".png", ".jpg", ".jpeg")):
+        shown = np.clip(np.nan_to_num(image), 0, 1)
+        image = as_integers(encode_srgb(shown) if is_light else shown, np.uint8)
+    write_image(path, image)
+
+
+def relative_depth(s: FloatArray) -> AnyArray:
+    """Return 8-bit grey of a map of s, which is affine in 1/distance: white is the side in focus in the first image.
+
+    255 and 1 are the ends of nearly all pixels, 0 stands for no answer.
+    """
+    known = np.isfinite(s)
+    if not known.any():
+        return np.zeros(s.shape, np.uint8)
+    low, high = np.percentile(s[known], (_BEYOND, 100 - _BEYOND))
+    share = np.clip((np.where(known, s, low) - low) / max(float(high - low), 1e-12), 0, 1)
+    return np.where(known, np.rint(1 + 254 * share), 0).astype(np.uint8)
+
+
+def write_relative_depth(folder: Path, first: Path, blur_map: BlurMap, reading: Reading, factor: int) -> None:
+    """Write near and far at the size of the first photograph, its outlines followed."""
+    s = blur_map.variance_difference
+    if factor > 1:
+        s, _ = _enlarged(blur_map, reading.read(first, "first").light, factor)
+    meaning = "white: nearer to the distance in focus in the first image; affine in 1/distance; 0 = no answer"
+    write_image(folder / RELATIVE_DEPTH, relative_depth(s), {"quantity": meaning})
+
+
+def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
+    """Write the fused picture, the second image in place, and the map at full size."""
+    fused = fuse_frames(frames, prior_of_pair(blur_map), lambda share: None)
+    write_picture(folder / "fused.png", fused, frames.is_light)
+    s, stderr = _enlarged(blur_map, fused, frames.factor)
+    del fused
+    write_picture(folder / "second_aligned.png", frames.full(frames.frames[1])[0], frames.is_light)
+    sigma = signed_sigma(s) * np.float32(frames.factor)
+    spread = np.abs(sigma) + frames.factor * np.sqrt(np.abs(s) + stderr)
+    error = frames.factor**2 * stderr / np.maximum(spread, np.float32(1e-12))
+    about: Mapping[str, Any] = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
+    write_tiff(folder / "sigma_full.tif", np.stack([sigma, error]).astype(np.float32), about)
+
+
+def read_full(first: Path, second: Path, reading: Reading) -> Frames:
+    """Read two photographs again, to be used at full size."""
+    return read_frames([first, second], reading, None, lambda share: None)
+
+
+def _enlarged(blur_map: BlurMap, picture: AnyArray, factor: int) -> tuple[FloatArray, FloatArray]:
+    grey = np.sqrt(np.maximum(picture.mean(axis=2), 0)).astype(np.float32)
+    return guided_enlarge(blur_map.variance_difference, blur_map.variance_stderr, grey, factor)

@@ -1,0 +1,282 @@
+"""The frames of a stack: read one at a time, laid on one of them, brought to its exposure.
+
+Small copies of all frames stay in memory; at full size there is one at a time, read again when it is needed. The
+middle frame stays as it is. From there outwards each frame is laid on its neighbour, which lies on the middle one
+already: breathing from frame to frame is small, from one end to the other it is not. A frame that does not fit is
+left out, and the notes say so.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
+from ..base.errors import AlignmentError, InputError
+from ..base.inputs import check_form
+from ..base.pixels import unit_float
+from ..files.images import StoredImage
+from ..filters.decimation import decimate, keeps_light
+from ..photo.alignment import Motion, find_motion
+from ..photo.exposure import Exposure, find_exposure
+from ..photo.pair import Source
+from ..photo.photograph import Photograph, photograph_of, read_photograph
+from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
+from .order import focus_order
+
+__all__ = ["Frame", "Frames", "Reading", "read_frames"]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How images are read and matched; words as for :func:`relblur.prepare_pair`."""
+
+    align: str = "auto"
+    exposure: str = "auto"
+    linear: bool = True
+    gamma: float | None = None
+    decimate: int | str = "auto"
+    channel_axis: int | None = None
+
+    def read(self, source: Source, name: str) -> Photograph:
+        """Read one image as light, single precision, finite."""
+        if isinstance(source, (str, os.PathLike)):
+            photograph = read_photograph(source, linear=self.linear, gamma=self.gamma, dtype=np.float32)
+        else:
+            values = check_form(source, name, channel_axis=self.channel_axis)
+            values = np.ma.filled(unit_float(values), np.nan) if np.ma.isMaskedArray(values) else np.asarray(values)
+            stored = StoredImage(values if self.channel_axis is not None else values[:, :, 0], "array", linear=True)
+            photograph = photograph_of(stored, linear=self.linear, gamma=self.gamma, dtype=np.float32)
+        light = photograph.light
+        return replace(photograph, light=light if light.ndim == 3 else light[:, :, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One frame of a stack as it is used.
+
+    Attributes
+    ----------
+    number : int
+        Its place in the list that was given.
+    small : (h, w, C) float32
+        The frame at reduced size, in place and of the common exposure.
+    usable : (h, w) bool
+        Where that is so: inside the frame, finite, not clipped.
+    motion, exposure
+        What was done to it, of the small copy.
+    focus_m : float or None
+        Distance in focus, as given or from EXIF; all frames have one or none has.
+    position : int
+        Its place in the order of focus, frames that were left out counted too.
+    """
+
+    number: int
+    small: AnyArray
+    usable: BoolArray
+    motion: Motion | None = None
+    exposure: Exposure | None = None
+    focus_m: float | None = None
+    position: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """A stack ready to be compared.
+
+    Attributes
+    ----------
+    frames : tuple of Frame
+        In order of focus, those that fit.
+    shape : (int, int)
+        Of the images.
+    factor : int
+        By how much the small copies are smaller.
+    dropped : tuple of (int, str)
+        Which images were left out, and why.
+    notes : tuple of str
+    """
+
+    sources: Sequence[Source]
+    reading: Reading
+    frames: tuple[Frame, ...]
+    shape: tuple[int, int]
+    factor: int
+    is_light: bool
+    dropped: tuple[tuple[int, str], ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def usable(self) -> BoolArray:
+        """Where all small copies can be believed."""
+        return np.asarray(np.logical_and.reduce([frame.usable for frame in self.frames]))
+
+    def full(self, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
+        """Return a frame in place at full size, (H, W, C) float32, and where it has light (None: everywhere)."""
+        light = self.reading.read(self.sources[frame.number], f"images[{frame.number}]").light
+        inside: BoolArray | None = None
+        if not np.isfinite(light.min()) or not np.isfinite(light.max()):
+            finite = np.asarray(np.isfinite(light).all(axis=2))
+            inside, light = finite, np.where(finite[:, :, None], light, 0)
+        if frame.motion is not None and frame.motion.moves:
+            motion = _enlarged(frame.motion, self.factor)
+            light = motion.resample(light).astype(np.float32, copy=False)
+            seen = motion.inside(self.shape)
+            inside = seen if inside is None else seen & ~motion.resample_map(~inside)
+        if frame.exposure is not None:
+            light = frame.exposure.apply(light)
+        return light, inside
+
+
+def read_frames(
+    sources: Sequence[Source], reading: Reading, focus_m: Sequence[float] | None, progress: Progress
+) -> Frames:
+    """Read a stack and bring its frames together, in the order of their distances in focus if these are known."""
+    frames: list[Frame] = []
+    shape: tuple[int, ...] = ()
+    factor, notes = 1, []
+    for number, source in enumerate(sources):
+        photograph = reading.read(source, f"images[{number}]")
+        if number == 0:
+            shape = photograph.light.shape
+            factor = _factor(reading.decimate, (shape[0], shape[1]))
+            notes.append(f"light: {photograph.describe()}")
+        _check_alike(photograph.light.shape, shape, number, source)
+        frames.append(_small(number, photograph, factor))
+        progress(0.5 * (number + 1) / len(sources))
+    if focus_m is not None:
+        frames = [replace(frame, focus_m=float(distance)) for frame, distance in zip(frames, focus_m, strict=True)]
+    ordered, told = _in_order(frames)
+    placed, dropped, more = _together(ordered, reading, progress)
+    notes += told
+    full = (shape[0], shape[1])
+    notes += more + [f"left out: image {number}, {why}" for number, why in dropped]
+    if factor > 1:
+        notes.append(f"map of every {factor}th pixel, pictures at full size")
+    return Frames(sources, reading, tuple(placed), full, factor, reading.linear, tuple(dropped), tuple(notes))
+
+
+def _in_order(frames: list[Frame]) -> tuple[list[Frame], list[str]]:
+    """Return frames by distance in focus, near first, if all have one; else in the order that their detail tells."""
+    distances = [frame.focus_m for frame in frames]
+    known = [distance for distance in distances if distance is not None]
+    if len(frames) == 2:
+        ordered = frames
+    elif len(set(known)) == len(frames):
+        ordered = sorted(frames, key=lambda frame: frame.focus_m or 0.0)
+    else:
+        looks = [np.sqrt(np.maximum(frame.small.mean(axis=2), 0)) for frame in frames]
+        ordered = [replace(frames[number], focus_m=None) for number in focus_order(looks)]
+    ordered = [replace(frame, position=place) for place, frame in enumerate(ordered)]
+    numbers = [frame.number for frame in ordered]
+    if numbers == sorted(numbers):
+        return ordered, []
+    return ordered, [f"order of focus: images {', '.join(map(str, numbers))} (counted from 0)"]
+
+
+def _factor(wanted: int | str, shape: tuple[int, int]) -> int:
+    if not isinstance(wanted, str):
+        return wanted
+    most = max(1, min(shape) // LEAST_SIDE)
+    return min(most, math.ceil(math.sqrt(shape[0] * shape[1] / ENOUGH_PIXELS)))
+
+
+def _check_alike(shape: tuple[int, ...], first: tuple[int, ...], number: int, source: Source) -> None:
+    if shape == first:
+        return
+    name = str(source) if isinstance(source, (str, os.PathLike)) else f"images[{number}]"
+    if shape[:2] != first[:2]:
+        raise InputError(
+            f"the images differ in size: the first is {first[1]}x{first[0]}, {name} is {shape[1]}x{shape[0]}; "
+            "crop or resize them to the same view"
+        )
+    raise InputError(f"{name} and the first image differ in colour; convert one of them")
+
+
+def _small(number: int, photograph: Photograph, factor: int) -> Frame:
+    light = photograph.light
+    good = ~photograph.clipped
+    if not np.isfinite(light.min()) or not np.isfinite(light.max()):
+        finite = np.asarray(np.isfinite(light).all(axis=2))
+        good = good & finite
+        light = np.where(finite[:, :, None], light, 0)
+    shot = photograph.info["shot"]
+    focus = None if shot is None else float(shot.focus_m)
+    if factor == 1:
+        return Frame(number, light, good, focus_m=focus)
+    small = decimate(light, factor, channel_axis=-1).astype(np.float32)
+    return Frame(number, small, keeps_light(good, factor), focus_m=focus)
+
+
+def _together(
+    frames: list[Frame], reading: Reading, progress: Progress
+) -> tuple[list[Frame], list[tuple[int, str]], list[str]]:
+    """Lay frames on the middle one, or one beside it; return them, those that do not fit, and what was done."""
+    middle = (len(frames) - 1) // 2  # of two, the first, on which their map lies
+    best: list[Frame] = []
+    for other in (0, 1, -1) if len(frames) > 2 else (0,):  # the middle one itself may be the one that does not fit
+        placed = _around(frames, middle + other, reading, progress)
+        best = placed if len(placed) > len(best) else best
+        if 2 * len(best) > len(frames):
+            break
+    kept = {frame.number for frame in best}
+    why = "it does not show the same scene as its neighbours"
+    dropped = sorted((frame.number, why) for frame in frames if frame.number not in kept)
+    return best, dropped, _describe(best)
+
+
+def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progress) -> list[Frame]:
+    """Return the frames that fit to one of them, laid on it from neighbour to neighbour."""
+    placed: dict[int, Frame] = {middle: frames[middle]}
+    done = 0
+    for way in (range(middle - 1, -1, -1), range(middle + 1, len(frames))):
+        neighbour = frames[middle]
+        for place in way:
+            done += 1
+            with suppress(AlignmentError):  # the next one is laid on the last that did fit
+                neighbour = placed[place] = _laid_on(neighbour, frames[place], reading)
+            progress(0.5 + 0.5 * done / max(1, len(frames) - 1))
+    return [placed[place] for place in sorted(placed)]
+
+
+def _laid_on(neighbour: Frame, frame: Frame, reading: Reading) -> Frame:
+    shape = (frame.small.shape[0], frame.small.shape[1])
+    motion, small, usable = None, frame.small, frame.usable
+    if reading.align != "off":
+        motion = find_motion(neighbour.small, small, neighbour.usable & usable, model=reading.align)
+        small = motion.resample(small).astype(np.float32, copy=False)
+        usable = motion.inside(shape) & ~motion.resample_map(~usable)
+    exposure = None
+    if reading.exposure != "off":
+        exposure = find_exposure(neighbour.small, small, neighbour.usable & usable, field=reading.exposure == "field")
+        small = exposure.apply(small)
+    return replace(frame, small=small, usable=usable, motion=motion, exposure=exposure)
+
+
+def _describe(frames: Sequence[Frame]) -> list[str]:
+    motions = [frame.motion for frame in frames if frame.motion is not None]
+    gains = [float(np.mean(frame.exposure.gain)) for frame in frames if frame.exposure and frame.exposure.changes]
+    notes = []
+    if motions:
+        moved = [motion.largest_px for motion in motions if motion.moves]
+        scales = [float(np.sqrt(abs(np.linalg.det(motion.transform[:2, :2])))) for motion in motions]
+        notes.append(
+            f"alignment: {len(moved)} of {len(motions) + 1} frames moved, by up to {max(moved):.2f} px, scales "
+            f"{min(scales):.4f} to {max(scales):.4f}"
+            if moved
+            else "alignment: already aligned"
+        )
+    if gains:
+        notes.append(f"exposure: {len(gains)} frames multiplied by {min(gains):.4f} to {max(gains):.4f}")
+    return notes
+
+
+def _enlarged(motion: Motion, factor: int) -> Motion:
+    """Return the motion of the large frames: a pixel of a small one is every ``factor``-th."""
+    scale: FloatArray = np.diag([factor, factor, 1.0])
+    return replace(motion, transform=scale @ motion.transform @ np.linalg.inv(scale))

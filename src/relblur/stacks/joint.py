@@ -1,0 +1,272 @@
+"""A few frames whose law of blur is known: the joint likelihood of all of them at candidate places.
+
+At a candidate ``x`` (an inverse distance, or a place between frames) frame ``i`` has the transfer function
+``H_i = h(c_i (x_i - x))``. The scene itself being unknown, what the frames ``D_i`` say about ``x`` is what is left when
+the most likely scene is taken out of them,
+
+    sum_i |D_i|^2 - |sum_i conj(H_i) D_i|^2 / sum_i |H_i|^2  =  sum_{i<j} |H_j D_i - H_i D_j|^2 / sum_i |H_i|^2,
+
+Lagrange's identity: the sum over *all pairs* of what is left of each at equal blur, each counted as it should be. It
+is computed as ``N - 1`` residuals of white, equal noise,
+
+    e_k = (H_k P_k - E_k D_k) / sqrt(E_k (E_k + |H_k|^2)),   P_k = sum_{i<k} conj(H_i) D_i,   E_k = sum_{i<k} |H_i|^2,
+
+which the refined estimator takes as if they were the channels of one pair. Near frames bring the precision; a place on
+the wrong side of focus, which two frames may admit, is ruled out by the others.
+
+Costs ``4 (N - 1 + 4) * levels`` bytes per pixel of the map.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from ..base._typing import Progress
+from ..blur.refined.averages import box_any
+from ..blur.refined.descent import Descent, descend
+from ..blur.refined.engine import open_loops
+from ..blur.refined.likelihood.likelihood import Likelihood
+from ..blur.refined.likelihood.noise import (
+    GivenNoise,
+    PairNoise,
+    ResidualNoise,
+    dithered_share,
+    estimate_noise,
+    noise_tables,
+    residual_noise,
+)
+from ..blur.refined.likelihood.stack import ResidualStack
+from ..blur.refined.loops import Loops
+from ..blur.refined.prepare import Pair, colour_directions, intensity_range, prepare
+from ..blur.refined.prior.coordinate import VARIANCE, Coordinate
+from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, DepthAxis, NoisePower
+from ..depth.equal_blur.edges import settle_edges
+from ..depth.equal_blur.match import BORDER_WEIGHT, MOST_STIFFNESS
+from ..depth.equal_blur.task import NOISE_FLOOR
+from ..depth.psf import Psf, Transfer
+from .found import Found
+
+__all__ = ["JointTask", "estimate_jointly"]
+
+Array = NDArray[np.float32]
+
+#: Memory for the residuals, bytes; more levels than fit are not laid.
+MOST_BYTES = 800e6
+LEAST_LEVELS, MOST_LEVELS = 16, 120
+
+
+@dataclass(frozen=True)
+class JointTask:
+    """How the frames were taken.
+
+    Attributes
+    ----------
+    places : (N,)
+        Where each frame is in focus: 1/m, or frames.
+    circles : (N,)
+        Diameter of the circle of confusion per unit of distance from there, px.
+    psf : Psf
+    span : (float, float)
+        Places to look at, low and high.
+    kappa : float
+        Standard deviation of the blur over its diameter.
+    """
+
+    places: NDArray[np.float64]
+    circles: NDArray[np.float64]
+    psf: Psf
+    span: tuple[float, float]
+    kappa: float
+
+    def transfers(self, transfer: Transfer, x: float) -> list[NDArray[Any]]:
+        """Return what each frame's blur does to the frequencies if the scene is at ``x``."""
+        return [transfer(float(c * (place - x))) for c, place in zip(self.circles, self.places, strict=True)]
+
+    def radius(self, x: Array) -> Array:
+        """Return the radius of the largest circle of any frame, px."""
+        both = [
+            np.abs(np.float32(c) * (x - np.float32(place))) for c, place in zip(self.circles, self.places, strict=True)
+        ]
+        return np.asarray(np.maximum.reduce(both) / 2)
+
+    def axis(self, pixels: int) -> DepthAxis:
+        """Lay levels over the span, on an axis whose unit is px^2 of the blur between the first and the last frame."""
+        low, high = self.span
+        k = self.kappa * float(self.circles.max())
+        gain = 2 * k * k * float(np.ptp(self.places))
+        count = math.ceil((high - low) * float(self.circles.max()) / CIRCLE_STEP_PX)
+        fits = int(MOST_BYTES / (4 * (len(self.places) - 1) * pixels))
+        count = max(LEAST_LEVELS, min(count, MOST_LEVELS, fits))
+        return DepthAxis(0.0, gain, gain * np.linspace(low, high, count + 1), False)
+
+
+def estimate_jointly(
+    frames: Sequence[NDArray[Any]],
+    usable: NDArray[np.bool_],
+    task: JointTask,
+    engine: str,
+    workers: int,
+    progress: Progress,
+) -> Found:
+    """Return the place of best focus at every pixel from aligned (H, W, C) frames of one exposure."""
+    pairs = _prepared(frames, usable)
+    planes = _colours([pair.first for pair in pairs])
+    height, width = usable.shape
+    axis = task.axis(height * width)
+    volume = _residuals(planes, task, axis, workers, lambda share: progress(0.3 * share))
+    stack = ResidualStack(volume, axis.levels, axis.between, (power := _noise_power(task, axis)).gain())
+    with open_loops(engine, workers) as loops:
+        likelihood, noise = _likelihood(stack, power, planes, pairs, task, axis, loops)
+        found = descend(likelihood, _COORDINATE, lambda share: progress(0.3 + 0.7 * share))
+    x = axis.u(found.s).astype(np.float32)
+    stderr = found.s_stderr / np.float32(axis.gain)
+    nearest = np.argmin(np.abs(x[None] - task.places[:, None, None]), axis=0)
+    guide = np.take_along_axis(np.stack(planes), nearest[None, None], axis=0)[0]
+    reach = math.ceil(2 * float(task.radius(x).max()) + 1)
+    x, stderr = settle_edges(x, stderr, np.asarray(guide), float(task.circles.max()), reach)
+    margin = 0.02 * axis.step / axis.gain
+    ends = np.asarray((x <= task.span[0] + margin) | (x >= task.span[1] - margin))
+    filled = _filled(found, stack)
+    # A plain area, or an end beyond which nobody looked: the value may be any that was looked for.
+    unknown = np.where(filled | ends, (task.span[1] - task.span[0]) / math.sqrt(12), 0)
+    return Found(
+        np.asarray(x, np.float64),
+        np.hypot(stderr, unknown).astype(np.float64),
+        filled,
+        ends,
+        noise.sensor[0] * pairs[0].unit,
+    )
+
+
+#: As for the matching of two: the blur is known, so the axis bends with the scene alone.
+_COORDINATE = Coordinate(False, VARIANCE.first_stiffness, max(VARIANCE.most_stiffness, MOST_STIFFNESS))
+
+
+def _prepared(frames: Sequence[NDArray[Any]], usable: NDArray[np.bool_]) -> list[Pair]:
+    some = [frame[::2, ::2][usable[::2, ::2]] for frame in (frames[0], frames[len(frames) // 2], frames[-1])]
+    limits = intensity_range([np.asarray(values, np.float64) for values in some])
+    return [prepare(frame, frames[0], usable, limits) for frame in frames]
+
+
+def _colours(planes: list[Array]) -> list[Array]:
+    """Return the frames in the colour direction that holds most of their texture: each costs a volume."""
+    leading = colour_directions([(planes[0], planes[-1]), (planes[len(planes) // 2],) * 2])
+    if leading is None:
+        return planes
+    return [np.ascontiguousarray(np.tensordot(leading[:1], plane, axes=1)) for plane in planes]
+
+
+def _contrasts(transfers: Sequence[NDArray[Any]], floor: float) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]]]:
+    """Yield ``k`` and the filters of ``D_k`` and of ``P_k``, for every frame but the first."""
+    energy = np.abs(transfers[0]) ** 2
+    for k in range(1, len(transfers)):
+        own = np.abs(transfers[k]) ** 2
+        balance = 1 / np.sqrt((energy + own + floor) * (energy + floor))
+        yield k, balance * energy, balance * transfers[k]
+        energy = energy + own
+
+
+def _residuals(
+    planes: Sequence[Array], task: JointTask, axis: DepthAxis, workers: int, progress: Callable[[float], None]
+) -> Array:
+    """Return the residuals, (channels of N - 1 frames, levels, H, W)."""
+    channels, height, width = planes[0].shape
+    ends = np.array(task.span, np.float32)
+    reach = math.ceil(2 * float(task.radius(ends).max())) + 4
+    pad = [(0, 0)]
+    for length in (height, width):
+        before = min(reach, length)
+        pad.append((before, fft.next_fast_len(length + 2 * before, real=True) - length - before))
+    size = [n + sum(p) for n, p in zip((height, width), pad[1:], strict=True)]
+    spectra = [fft.rfft2(np.pad(plane, pad, mode="symmetric"), workers=workers) for plane in planes]
+    transfer = task.psf.transfer_on(np.fft.fftfreq(size[0]), np.fft.rfftfreq(size[1]))
+    volume = np.empty(((len(planes) - 1) * channels, len(axis.levels), height, width), np.float32)
+    inside = (slice(pad[1][0], pad[1][0] + height), slice(pad[2][0], pad[2][0] + width))
+
+    def fill(level: int) -> None:
+        blurs = task.transfers(transfer, float(axis.u(axis.levels[level])))
+        blurs = [blur.astype(np.complex64 if np.iscomplexobj(blur) else np.float32) for blur in blurs]
+        together = np.conj(blurs[0]) * spectra[0]
+        for k, of_frame, of_others in _contrasts(blurs, NOISE_FLOOR):
+            residual = of_frame * spectra[k] - of_others * together
+            for c in range(channels):
+                volume[(k - 1) * channels + c, level] = fft.irfft2(residual[c], s=size)[inside]
+            together = together + np.conj(blurs[k]) * spectra[k]
+        progress((level + 1) / len(axis.levels))
+
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(fill, range(len(axis.levels))))
+    return volume
+
+
+def _noise_power(task: JointTask, axis: DepthAxis) -> NoisePower:
+    """Tabulate what unit white noise in all frames makes of the residuals, mean of them."""
+    side = 64
+    columns = np.fft.rfftfreq(side)
+    transfer = task.psf.transfer_on(np.fft.fftfreq(side), columns)
+    weight = np.full(len(columns), 2.0)
+    weight[0] = weight[-1] = 1.0
+    root = np.sqrt(weight / side**2)
+    count = len(task.places)
+    passed = np.zeros((count - 1, count, len(axis.levels), side * len(columns)), np.complex64)
+    for level, x in enumerate(axis.levels):
+        blurs = task.transfers(transfer, float(axis.u(x)))
+        for k, of_frame, of_others in _contrasts(blurs, NOISE_FLOOR):
+            passed[k - 1, k, level] = (of_frame * root).ravel()
+            for i in range(k):
+                passed[k - 1, i, level] = (of_others * np.conj(blurs[i]) * root).ravel()
+    both = sum(filters @ filters.conj().T for residual in passed for filters in residual)
+    covariance = np.asarray(both).real.astype(np.float64) / (count - 1)
+    return NoisePower(covariance / 2, covariance / 2, 1.0)
+
+
+def _likelihood(
+    stack: ResidualStack,
+    power: NoisePower,
+    planes: Sequence[Array],
+    pairs: Sequence[Pair],
+    task: JointTask,
+    axis: DepthAxis,
+    loops: Loops,
+) -> tuple[Likelihood, PairNoise]:
+    reference = float(np.median(power.total))
+    ratio = power.total / reference
+    best = loops.best_fit(stack, 1 / ratio)
+    noise = estimate_noise(
+        planes[0], planes[-1], pairs[0].usable, 2 * float(np.median(best)) / reference, GivenNoise(None)
+    )
+    trust = np.minimum(dithered_share(pairs[0].first), dithered_share(pairs[-1].first))
+    shape = (stack.residuals.shape[2], stack.residuals.shape[3])
+    rows, columns = (np.minimum(np.arange(n), np.arange(n)[::-1]) for n in shape)
+    inside = np.minimum(rows[:, None], columns).astype(np.float32) + np.float32(0.5)
+    distance = pairs[0].distance
+
+    def weight(s: Array) -> Array:
+        """No weight for what a circle of an unusable pixel reaches, little for what reaches beyond the border."""
+        radius = task.radius(axis.u(s))
+        result = np.square(np.clip(inside / (radius + 1), BORDER_WEIGHT, 1))
+        return np.asarray(result if distance is None else result * (distance > 1 + radius), np.float32)
+
+    bounds = (stack.lowest, stack.highest)
+    of_residuals = _noise_of(noise, power, ratio, stack)
+    return Likelihood(stack, of_residuals, best, bounds, trust, weight, loops), noise
+
+
+def _noise_of(noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack) -> ResidualNoise:
+    covariance = power.covariance(noise.sensor)
+    own = np.diagonal(power.covariance(noise.rounding))
+    tables = noise_tables(covariance, own=own, passed=np.diagonal(covariance), axis=stack.axis)
+    return residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:])
+
+
+def _filled(found: Descent, stack: ResidualStack) -> NDArray[np.bool_]:
+    """Return where the 9 x 9 pixels around leave the place open."""
+    return np.asarray(box_any(found.evidence.w, 9) * np.float32(81) * stack.axis.scale(found.s) ** 2 < 1)

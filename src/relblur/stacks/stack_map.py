@@ -1,0 +1,170 @@
+"""``StackMap``: where in a stack each pixel is in focus, and all that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
+from ..base.errors import InputError
+from ..blur.blur_map import BlurMap, Flag, has_flag
+from ..files.disk import PathLike, write_npz
+from ..filters.guided import enlarge, guided_enlarge
+
+__all__ = ["StackMap"]
+
+FORMAT, FORMAT_VERSION = "relblur.StackMap", 1
+
+
+@dataclass(frozen=True, eq=False)
+class StackMap:
+    """The frame in best focus at every pixel, with its uncertainty.
+
+    Attributes
+    ----------
+    index, index_stderr : (h, w) float64
+        Frame in best focus and its standard error: fractional, counted from 0 in the order of focus (see ``order``).
+        NaN where there is no answer, and everywhere for two images whose camera nobody states: how far the scene lies
+        beyond them cannot be told then.
+    depth_m, depth_stderr_m : (h, w) float64 or None
+        Distance in metres; None if the distances in focus are not known.
+    flags : (h, w) uint8
+        Bits of :class:`relblur.Flag`.
+    fused : (H, W) or (H, W, C) float32, or None
+        The picture that is sharp everywhere, at full size, in the light of the inputs.
+    factor : int
+        The maps hold every ``factor``-th pixel of the images.
+    order : tuple of int
+        Which image stands at each place of the order of focus, counted from 0 in the list that was given.
+    dropped : tuple of (int, str)
+        Images that were left out, and why.
+    places : (N,) float64
+        Where the frames that were used are in focus: 1/m, or their places in the order.
+    growth_px : float
+        Standard deviation of the blur per unit of distance from there, px of the map; NaN if unknown.
+    place : (h, w) float64
+        The place of best focus on that axis.
+    blur_map : BlurMap or None
+        For two images: their relative blur, as :func:`relblur.estimate_blur` has it.
+    settings : mapping
+        How it was made; ``notes`` among it.
+    """
+
+    index: FloatArray
+    index_stderr: FloatArray
+    depth_m: FloatArray | None
+    depth_stderr_m: FloatArray | None
+    flags: UInt8Array
+    fused: AnyArray | None
+    factor: int
+    order: tuple[int, ...]
+    dropped: tuple[tuple[int, str], ...]
+    places: FloatArray
+    growth_px: float
+    place: FloatArray
+    blur_map: BlurMap | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place", "fused"):
+            value = getattr(self, name)
+            if value is not None:
+                value.setflags(write=False)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the maps."""
+        return (self.index.shape[0], self.index.shape[1])
+
+    @property
+    def known(self) -> BoolArray:
+        """Pixels that have an answer."""
+        return np.isfinite(self.index)
+
+    @property
+    def sigma_px(self) -> FloatArray:
+        """Absolute blur of each frame that was used, (N, h, w) standard deviations in px of the map."""
+        return np.asarray(self.growth_px * np.abs(self.place - self.places[:, None, None]))
+
+    def variance_difference(self, first: int, second: int) -> FloatArray:
+        """Return ``sigma_second^2 - sigma_first^2`` in px^2 between two of the frames that were used."""
+        if self.blur_map is not None and (first, second) in ((0, 1), (1, 0)):
+            s = self.blur_map.variance_difference
+            return s if first == 0 else -s
+        one, two = (np.square(self.place - self.places[number]) for number in (first, second))
+        return np.asarray(self.growth_px**2 * (two - one))
+
+    def full_size(self) -> tuple[FloatArray, FloatArray]:
+        """Return index and standard error at the size of the images, edges laid where the fused picture has them."""
+        if self.fused is None:
+            raise InputError("fused is None: the map is brought to full size along the picture; leave fuse on")
+        return self._enlarged(self.index, self.index_stderr)
+
+    def full_depth(self) -> tuple[FloatArray, FloatArray]:
+        """Return depth and standard error in metres at the size of the images."""
+        if self.depth_m is None or self.depth_stderr_m is None or self.fused is None:
+            raise InputError(
+                "there is no depth, or no fused picture: pass focus_m (distances in focus, m), leave fuse on"
+            )
+        u, error = self._enlarged(1 / self.depth_m, self.depth_stderr_m / np.square(self.depth_m))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(u > 0, 1 / u, np.nan)
+        return z, error * np.square(z)
+
+    def full_flags(self) -> UInt8Array:
+        """Return the flags at the size of the images."""
+        if self.fused is None:
+            raise InputError("fused is None: the size of the images is not known; leave fuse on")
+        return np.asarray(enlarge(self.flags, self.fused.shape[:2], self.factor, nearest=True), np.uint8)
+
+    def _enlarged(self, values: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
+        assert self.fused is not None
+        grey = self.fused.mean(axis=2) if self.fused.ndim == 3 else self.fused
+        picture = np.sqrt(np.maximum(grey, 0)).astype(np.float32)
+        return guided_enlarge(values, stderr, picture, self.factor)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures a person wants to see first."""
+        known = self.known
+        result: dict[str, Any] = {
+            "width": self.shape[1],
+            "height": self.shape[0],
+            "frames": len(self.places),
+            "order": list(self.order),
+            "dropped": [{"image": number, "why": why} for number, why in self.dropped],
+            "answered_fraction": float(known.mean()),
+            "index_percentiles": None,
+            "median_index_stderr": None,
+            "depth_m_percentiles": None,
+            "growth_px": self.growth_px if np.isfinite(self.growth_px) else None,
+            "flagged_fraction": {str(flag.name).lower(): float(has_flag(self.flags, flag).mean()) for flag in Flag},
+            "settings": dict(self.settings),
+        }
+        if known.any():
+            result["index_percentiles"] = _percentiles(self.index[known])
+            result["median_index_stderr"] = float(np.median(self.index_stderr[known]))
+        if self.depth_m is not None and np.isfinite(self.depth_m).any():
+            result["depth_m_percentiles"] = _percentiles(self.depth_m[np.isfinite(self.depth_m)])
+        return result
+
+    def save(self, path: PathLike) -> None:
+        """Write maps and description, without the fused picture, to one NPZ that NumPy reads."""
+        if not str(path).lower().endswith(".npz"):
+            raise InputError(f"path is {path}; a StackMap goes to .npz")
+        names = ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place")
+        arrays = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        about = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        write_npz(path, arrays, {**about, **{k: v for k, v in self.summary().items() if k != "flagged_fraction"}})
+
+    def __repr__(self) -> str:
+        known = self.index[self.known]
+        span = f"index {known.min():.3g} to {known.max():.3g}" if known.size else "no index"
+        size, share = f"{self.shape[0]}x{self.shape[1]}", self.known.mean()
+        return f"StackMap({size}, {len(self.places)} frames, {span}, {share:.0%} of pixels)"
+
+
+def _percentiles(values: FloatArray) -> dict[str, float]:
+    return {str(p): float(v) for p, v in zip((5, 50, 95), np.percentile(values, (5, 50, 95)), strict=True)}

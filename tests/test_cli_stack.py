@@ -1,0 +1,131 @@
+"""``relblur fuse``, ``relblur refocus``, ``relblur stack``, and what ``relblur estimate`` writes at full size."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tifffile  # noqa: TID253
+from PIL import Image  # noqa: TID253
+from test_cli import failed, run
+
+from relblur import Camera, imread, save, synth
+from relblur.report.full_size import relative_depth, write_picture
+
+CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
+FOCUS = (1.0, 4 / 3, 2.0)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory, texture):
+    """Three 8-bit sRGB frames of a scene from 1 m on the left to 2 m on the right."""
+    folder = tmp_path_factory.mktemp("stack")
+    u = synth.ramp(texture.shape, 1.0, 0.5, axis=1)
+    for number, focus in enumerate(FOCUS):
+        frame = synth.blur_with_map(texture, CAMERA.blur_constants_px_m[0] * np.abs(u - 1 / focus))
+        write_picture(folder / f"{number}.png", frame)
+    CAMERA.save(folder / "cam.toml")
+    return folder
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif"])
+def test_fuse_writes_one_tone_whatever_the_format(files, tmp_path, texture, suffix):
+    target = tmp_path / f"fused{suffix}"
+    result = run("fuse", files / "0.png", files / "2.png", "-o", target, "--align", "off", "--exposure", "off")
+    assert result.exit_code == 0, result.output
+    light = imread(target)
+    soft = imread(files / "2.png")
+    inside = np.s_[8:-8, 8:-8]
+    assert np.abs(light - texture)[inside].mean() < 0.5 * np.abs(soft - texture)[inside].mean()
+    assert abs(light.mean() - texture.mean()) < 0.01
+
+
+def test_stack_writes_depth_with_distances_and_none_without(files, tmp_path):
+    images = [files / f"{number}.png" for number in (2, 0, 1)]
+    out = tmp_path / "out"
+    command = ["stack", *images, "-o", out, "--align", "off", "--exposure", "off"]
+    result = run(*command, "--focus", "2,1,1.3333333", "--camera", files / "cam.toml", "--psf", "gaussian", "--json")
+    assert result.exit_code == 0, result.output
+    wanted = ["depth.tif", "depth_mm.png", "fused.png", "index.tif", "overview.png", "stack.npz", "summary.json"]
+    assert names(out) == wanted
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["order"] == [1, 2, 0]
+    z, stderr = tifffile.imread(out / "depth.tif")
+    truth = 1 / synth.ramp(z.shape, 1.0, 0.5, axis=1)
+    assert np.abs(z / truth - 1)[8:-8, 8:-8].mean() < 0.03
+    assert (stderr > 0).all()
+    assert "would be replaced" in failed(run(*command), 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fuse", "0.png", "-o", "out.png"], "two or more"),
+        (["fuse", "0.png", "0.png", "-o", "out.png"], "twice"),
+        (["fuse", "0.png", "1.png", "-o", "out"], "name a picture"),
+        (["fuse", "0.png", "1.png", "-o", "1.png", "--force"], "1.png"),
+        (["stack", "0.png", "1.png", "2.png", "-o", "out", "--focus", "1,2"], "3 numbers"),
+        (["stack", "0.png", "1.png", "2.png", "-o", "out", "--psf", "star"], "--psf"),
+        (["refocus", "0.png", "1.png", "--at", "3", "-o", "out.png"], "--at"),
+    ],
+)
+def test_wrong_requests_are_one_line_and_write_nothing(files, monkeypatch, arguments, message):
+    monkeypatch.chdir(files)
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    result = run(*arguments)
+    assert result.exit_code in (2, 3)
+    assert message in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_refocus_without_a_camera_goes_from_one_image_to_the_other(files, tmp_path):
+    images = [imread(files / f"{number}.png") for number in (0, 2)]
+    found = []
+    for at in (0, 1):
+        target = tmp_path / f"{at}.png"
+        result = run("refocus", files / "0.png", files / "2.png", "--at", at, "-o", target, "--align", "off")
+        assert result.exit_code == 0, result.output
+        found.append([np.abs(imread(target) - image)[8:-8, 8:-8].mean() for image in images])
+    assert found[0][0] < 0.5 * found[0][1]
+    assert found[1][1] < 0.5 * found[1][0]
+
+
+def test_estimate_writes_near_and_far_at_the_size_of_the_photographs(files, tmp_path, texture):
+    out = tmp_path / "out"
+    command = ["estimate", files / "0.png", files / "2.png", "-o", out, "--decimate", 2, "--full-size"]
+    result = run(*command, "--align", "off", "--exposure", "off")
+    assert result.exit_code == 0, result.output
+    with Image.open(out / "relative_depth.png") as picture:
+        depth = np.asarray(picture, np.float64)
+    assert depth.shape == texture.shape
+    assert depth[:, 10:30].mean() > depth[:, -30:-10].mean() + 100  # the left is in focus in the first
+    sigma, stderr = tifffile.imread(out / "sigma_full.tif")
+    expected = CAMERA.blur_constants_px_m[0] * 0.5  # at the ends, px of the photographs
+    assert abs(np.median(sigma[:, 8:14]) - expected) < 0.25 * expected
+    assert stderr.shape == texture.shape
+    for name in ("fused.png", "second_aligned.png"):
+        with Image.open(out / name) as picture:
+            assert picture.size == texture.shape[::-1]
+
+
+def test_relative_depth_keeps_black_for_no_answer():
+    s = np.linspace(-2, 2, 300).reshape(15, 20)
+    s[3, 3] = np.nan
+    grey = relative_depth(s)
+    assert grey[3, 3] == 0
+    assert grey.max() == 255
+    assert np.delete(grey.ravel(), 3 * 20 + 3).min() == 1
+    assert (relative_depth(np.full((4, 4), np.nan)) == 0).all()
+
+
+def test_pictures_are_cut_off_at_white(tmp_path):
+    save(tmp_path / "a.tif", np.array([[0.5, 2.0], [-1.0, np.nan]]))
+    write_picture(tmp_path / "a.png", np.array([[0.5, 2.0], [-1.0, np.nan]]))
+    with Image.open(tmp_path / "a.png") as picture:
+        assert np.asarray(picture).tolist() == [[188, 255], [0, 0]]

@@ -1,0 +1,257 @@
+"""Stacks of images: order, alignment, index, depth, blur, fused picture."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import relblur
+from relblur import Camera, Flag, InputError, estimate_blur, estimate_depth, estimate_stack, prepare_pair, synth
+from relblur.depth.psf import as_psf
+from relblur.filters.guided import enlarge, guided_enlarge
+from relblur.stacks.frames import Reading, read_frames
+from relblur.stacks.order import focus_order
+
+SIZE = 72
+GROWTH = 0.7  # px a frame
+
+
+@pytest.fixture(scope="module")
+def sharp():
+    rng = np.random.default_rng(7)
+    noise = rng.random((SIZE, SIZE))
+    return 0.2 + 0.6 * synth.blur_with_map(noise, 0.5)
+
+
+def ramp(first, last):
+    return np.tile(np.linspace(first, last, SIZE), (SIZE, 1))
+
+
+def stack_of(sharp, index, count, growth=GROWTH):
+    """Frames in focus at 0, 1, ...; blurred by ``growth`` px a frame."""
+    return [synth.blur_with_map(sharp, growth * np.abs(index - i)) for i in range(count)]
+
+
+INSIDE = np.s_[10:-10, 10:-10]
+
+
+@pytest.fixture(scope="module")
+def many(sharp):
+    index = ramp(2.0, 7.0)
+    frames = stack_of(sharp, index, 10)
+    return index, frames, estimate_stack(frames, align="off", exposure="off")
+
+
+@pytest.fixture(scope="module")
+def few(sharp):
+    camera = Camera(coc_constant_px_m=16, focus_first_m=1.0, focus_second_m=2.0)
+    focus = [1.0, 4 / 3, 2.0]
+    u = ramp(1.0, 0.5)
+    frames = [synth.blur_with_map(sharp, camera.blur_constants_px_m[0] * np.abs(u - 1 / f)) for f in focus]
+    return camera, focus, u, frames
+
+
+def test_many_frames_tell_the_index_with_an_honest_error(many):
+    index, _, found = many
+    error = (found.index - index)[INSIDE]
+    assert np.sqrt(np.mean(error**2)) < 0.08
+    assert abs(error.mean()) < 0.03
+    within = np.abs(error) < 2 * found.index_stderr[INSIDE]
+    assert within.mean() > 0.8
+    assert found.settings["method"] == "symmetric"
+    assert found.depth_m is None
+
+
+def test_absolute_blur_follows_from_the_stack_itself(many):
+    index, _, found = many
+    assert_allclose(found.growth_px, GROWTH, rtol=0.1)
+    assert found.sigma_px.shape == (10, SIZE, SIZE)
+    assert_allclose(found.sigma_px[0][INSIDE], GROWTH * index[INSIDE], rtol=0.2)
+    expected = found.sigma_px[4] ** 2 - found.sigma_px[2] ** 2
+    assert_allclose(found.variance_difference(2, 4), expected, atol=1e-9)
+
+
+def test_the_fused_picture_is_nearer_to_the_sharp_one_than_any_frame(sharp, many):
+    _, frames, found = many
+    left = [np.mean((frame - sharp)[INSIDE] ** 2) for frame in frames]
+    assert np.mean((found.fused - sharp)[INSIDE] ** 2) < 0.1 * min(left)
+
+
+@pytest.mark.slow
+def test_a_shuffled_stack_gives_the_same_map(many):
+    _, frames, found = many
+    order = [6, 2, 9, 0, 4, 7, 1, 5, 3, 8]
+    shuffled = estimate_stack([frames[i] for i in order], align="off", exposure="off", fuse=False)
+    again = [order[i] for i in shuffled.order]
+    assert again in (list(range(10)), list(range(9, -1, -1)))
+    index = shuffled.index if again[0] == 0 else 9 - shuffled.index
+    assert_allclose(index[INSIDE], found.index[INSIDE], atol=0.05)
+    assert any("order of focus" in note for note in shuffled.settings["notes"])
+
+
+def test_the_order_of_a_sorted_stack_is_left_alone_even_of_a_plane(sharp):
+    for index in (ramp(1, 6), np.full((SIZE, SIZE), 3.0)):
+        assert focus_order(stack_of(sharp, index, 8)) == list(range(8))
+
+
+def test_few_frames_and_a_camera_tell_the_depth(few):
+    camera, focus, u, frames = few
+    order = [2, 0, 1]
+    found = estimate_stack(
+        [frames[i] for i in order], focus_m=[focus[i] for i in order], camera=camera, psf="gaussian", align="off",
+        exposure="off",
+    )  # fmt: skip
+    assert found.order == (1, 2, 0)  # near first
+    assert_allclose(found.places, [1, 0.75, 0.5])
+    relative = np.abs(found.depth_m * u - 1)[INSIDE]
+    assert relative.mean() < 0.01
+    assert_allclose(found.index[INSIDE], np.interp(u, [0.5, 0.75, 1], [2, 1, 0])[INSIDE], atol=0.12)
+    assert found.settings["method"] == "joint"
+
+
+@pytest.mark.slow
+def test_few_frames_without_a_camera_measure_the_growth_of_blur(sharp):
+    index = ramp(0.5, 3.5)
+    found = estimate_stack(stack_of(sharp, index, 5, 1.0), align="off", exposure="off", fuse=False)
+    assert_allclose(found.growth_px, 1.0, rtol=0.15)
+    assert np.abs(found.index - index)[INSIDE].mean() < 0.1
+
+
+def test_two_images_are_a_pair(few):
+    camera, _, _, frames = few
+    both = frames[0], frames[2]
+    found = estimate_stack(both, camera=camera, psf="gaussian", align="off", exposure="off")
+    pair = prepare_pair(*both, align="off", exposure="off")
+    blur, depth = estimate_blur(pair), estimate_depth(pair, camera, psf="gaussian")
+    assert_array_equal(found.blur_map.variance_difference, blur.variance_difference)
+    assert_array_equal(found.variance_difference(1, 0), -blur.variance_difference)
+    assert_array_equal(found.depth_m, depth.depth_m)
+    assert_array_equal(found.depth_stderr_m, depth.depth_stderr_m)
+    assert_array_equal(found.flags, depth.flags)
+    unknown = estimate_stack(both, align="off", exposure="off", fuse=False)
+    assert np.isnan(unknown.index).all()
+    assert unknown.depth_m is None
+
+
+@pytest.mark.parametrize("place", [0, 2, 3])  # 2: the one on which the others would be laid
+def test_a_frame_of_another_scene_is_left_out_and_said(sharp, place):
+    frames = stack_of(sharp, ramp(0, 3), 4, 0.8)
+    frames.insert(place, np.random.default_rng(3).random((SIZE, SIZE)))
+    prepared = read_frames(frames, Reading(), [1.0, 2.0, 3.0, 4.0, 5.0], lambda share: None)
+    assert [number for number, _ in prepared.dropped] == [place]
+    assert [frame.number for frame in prepared.frames] == [i for i in range(5) if i != place]
+    assert [frame.position for frame in prepared.frames] == [i for i in range(5) if i != place]
+    assert any(f"left out: image {place}" in note for note in prepared.notes)
+
+
+def test_breathing_and_exposure_drift_are_undone(sharp):
+    large = np.pad(sharp, 12, mode="reflect")
+    frames = stack_of(sharp, ramp(0, 3), 4, 0.8)
+    moved = []
+    for i, frame in enumerate(frames):
+        wide = np.pad(frame, 12, mode="reflect")
+        moved.append((1 - 0.1 * i) * wide[12 + i : 12 + i + SIZE, 12 - i : 12 - i + SIZE])
+    assert large.shape == wide.shape
+    prepared = read_frames(moved, Reading(), [1.0, 2.0, 3.0, 4.0], lambda share: None)
+    assert prepared.dropped == ()
+    reference = prepared.frames[1]
+    assert reference.motion is None
+    full, inside = prepared.full(prepared.frames[3])
+    expected = np.pad(frames[3], 12, mode="reflect")[13 : 13 + SIZE, 11 : 11 + SIZE]
+    assert_allclose(full[:, :, 0][INSIDE], 0.9 * expected[INSIDE], atol=0.03)
+    assert inside is not None
+    assert not inside.all()
+
+
+def test_gaps_and_clipped_pixels_do_not_spread(sharp):
+    frames = [np.array(frame) for frame in stack_of(sharp, ramp(2, 7), 9)]
+    frames[3][20:24, 30:34] = np.nan
+    found = estimate_stack(frames, align="off", exposure="off")
+    assert np.isfinite(found.fused).all()
+    assert (found.flags[20:24, 30:34] & Flag.INVALID).all()
+    assert not (found.flags[50:, 50:] & Flag.INVALID).any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"images": ["one.png"]}, "two images or more"),
+        ({"images": "one.png"}, "list of images"),
+        ({"images": 3}, "list of images"),
+        ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2]}, "2 distances for 3 images"),
+        ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2, 2]}, "twice"),
+        ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2, -2]}, "focus_m"),
+        ({"images": [np.ones((9, 9)), np.ones((9, 8)), np.ones((9, 9))]}, "differ in size"),
+        ({"images": [np.ones((9, 9))] * 3, "camera": "cam.toml"}, "camera must be a Camera"),
+        ({"images": [np.ones((9, 9))] * 3, "decimate": "some"}, "decimate"),
+        ({"images": [np.ones((9, 9))] * 3, "align": "much"}, "align"),
+    ],
+)
+def test_bad_requests_are_refused(arguments, match):
+    images = arguments.pop("images")
+    with pytest.raises(InputError, match=match):
+        estimate_stack(images, **arguments)
+
+
+def test_a_camera_without_distances_is_refused(sharp, few):
+    with pytest.raises(InputError, match="focus_m"):
+        estimate_stack([sharp, sharp, sharp], camera=few[0], align="off", exposure="off")
+
+
+@pytest.mark.parametrize("factor", [2, 3])
+def test_a_small_map_follows_the_outlines_of_the_picture(factor):
+    rows, columns = 61, 80
+    picture = np.where(np.arange(columns) < 41, 0.2, 0.8) * np.ones((rows, columns))
+    truth = np.where(picture > 0.5, 4.0, 1.0)
+    small = truth[::factor, ::factor].copy()
+    small[0, 0] = np.nan
+    values, stderr = guided_enlarge(small, np.full(small.shape, 0.1), picture, factor)
+    plain = enlarge(np.where(np.isnan(small), 1.0, small), picture.shape, factor)
+    assert np.abs(values - truth)[5:].max() < 0.5 * np.abs(plain - truth)[5:].max()
+    assert np.isnan(values[0, 0])
+    assert np.isnan(stderr[0, 0])
+    assert_allclose(stderr[30, [5, 75]], 0.1, rtol=0.05)  # far from the outline nothing moved
+
+
+def test_enlarging_keeps_the_pixels_that_the_map_has():
+    small = np.arange(12.0).reshape(3, 4)
+    for shape in ((9, 12), (7, 10)):
+        assert_allclose(enlarge(small, shape, 3)[::3, ::3], small)
+        assert_array_equal(enlarge(small, shape, 3, nearest=True)[::3, ::3], small)
+
+
+def test_a_stack_map_can_be_saved_shown_and_brought_to_full_size(many, tmp_path):
+    _, _, found = many
+    found.save(tmp_path / "stack.npz")
+    with np.load(tmp_path / "stack.npz") as stored:
+        assert_array_equal(stored["index"], found.index)
+    with pytest.raises(InputError, match="npz"):
+        found.save(tmp_path / "stack.png")
+    assert "10 frames" in repr(found)
+    index, stderr = found.full_size()
+    assert index.shape == stderr.shape == found.fused.shape
+    with pytest.raises(InputError, match="focus_m"):
+        found.full_depth()
+    with pytest.raises(InputError, match="fuse"):
+        replace(found, fused=None).full_size()
+    assert relblur.StackMap is type(found)
+
+
+def test_the_joint_residuals_of_two_frames_are_those_of_the_pair(few):
+    """Two frames, one residual: white in noise at every level, and zero at the true place."""
+    from relblur.stacks.joint import JointTask, _noise_power, _residuals
+
+    camera, focus, _, _ = few
+    places = 1 / np.array([focus[0], focus[2]])
+    task = JointTask(places, np.array(camera.circle_constants_px_m), as_psf("gaussian", 0.25), (0.4, 1.1), 0.25)
+    axis = task.axis(SIZE * SIZE)
+    scene = np.random.default_rng(0).random((1, SIZE, SIZE)).astype(np.float32)
+    sigma = camera.blur_constants_px_m[0] * np.abs(0.75 - places)
+    planes = [synth.blur_with_map(scene[0], each)[None].astype(np.float32) for each in sigma]
+    residuals = _residuals(planes, task, axis, 1, lambda share: None)
+    power = np.square(residuals[0][:, 12:-12, 12:-12]).mean(axis=(1, 2))
+    assert abs(axis.u(axis.levels[power.argmin()]) - 0.75) < 0.02
+    assert _noise_power(task, axis).total.max() < 1
