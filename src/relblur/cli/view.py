@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..base.errors import MissingDependencyError
 from .console import UsageError, one_line_errors, print_lines, say
+
+if TYPE_CHECKING:
+    from ..depth.camera import Camera
+    from ..view.source import PairFiles
 
 __all__ = ["view"]
 
@@ -37,21 +41,16 @@ def view(
     missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
     if missing:
         raise MissingDependencyError(f"the viewer needs {', '.join(missing)}: pip install 'relblur[view]'")
-    from ..depth.camera import Camera
     from ..view.serve import serve
-    from ..view.source import PairFiles
 
     for path in (first, second):
         if path is not None and not path.exists():
             raise UsageError(f"there is no {path}")
     if second is not None and second.is_dir():
         raise UsageError(f"{second} is a folder; name two images, or one result")
-    what: PairFiles | Path | None = first
-    if first is not None and second is not None:
-        what = PairFiles(first, second, first.name, second.name, "files")
     if camera is not None and second is None:
         raise UsageError("--camera goes with two images; a depth result has its camera with it")
-    model = Camera.load(camera) if camera is not None else None
+    what, model = _pair(first, second, camera) if first is not None and second is not None else (first, None)
 
     def opened(address: str) -> None:
         print_lines(address)
@@ -63,3 +62,11 @@ def view(
         say("Ctrl-C ends it")
 
     serve(what, camera=model, port=port, memory_gb=memory, expire_minutes=expire, opened=opened)
+
+
+def _pair(first: Path, second: Path, camera: Path | None) -> tuple[PairFiles, Camera | None]:
+    from ..depth.camera import Camera
+    from ..view.source import PairFiles
+
+    pair = PairFiles(first, second, first.name, second.name, "files")
+    return pair, None if camera is None else Camera.load(camera)

@@ -8,8 +8,6 @@ import zipfile
 from pathlib import Path
 
 from ..base.errors import FileError, InputError
-from ..report.blur_report import REPORT_FILES
-from ..report.depth_report import DEPTH_FILES
 from .session import Session
 from .workers import WorkerError
 
@@ -37,6 +35,9 @@ class Exports:
                 raise WorkerError("stopped while the file was made; ask for it again") from None
 
     async def _file(self, name: str) -> Path:
+        from ..report.blur_report import REPORT_FILES  # bring the estimators with them
+        from ..report.depth_report import DEPTH_FILES
+
         session = self._session
         if name == CAMERA:
             if session.camera is None:

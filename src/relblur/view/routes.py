@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
@@ -36,6 +37,8 @@ __all__ = ["Page", "build"]
 STATIC = Path(__file__).parent / "static"
 #: What a form sends is small.
 MOST_JSON = 65_536
+#: Of a camera's chart.
+CAMERA_POINTS = 60
 
 Answer = Callable[[Request], Awaitable[Response]]
 
@@ -199,10 +202,9 @@ class Page:
         """Answer what a camera can measure, while it is being typed."""
         model = Camera.from_dict(await _json(request), "the form")
         near, far = working_range_m(model)
-        rows = [
-            {name: value if math.isfinite(value) else None for name, value in vars(row).items()}
-            for row in resolution_table(model)
-        ]
+        planes = [z for z in (model.focus_first_m, model.focus_second_m, near) if math.isfinite(z)]
+        shown = 1 / np.linspace(1 / near, 1 / min(far, 3 * max(planes)), CAMERA_POINTS)
+        rows = [vars(row) for row in resolution_table(model, shown)]
         return JSONResponse(
             {"kind": model.kind, "nearest_m": near, "farthest_m": far if math.isfinite(far) else None, "table": rows}
         )
@@ -253,12 +255,12 @@ class Page:
             self.session.last_seen = time.monotonic()
 
 
-def build(session: Session, keys: Keys, on_start: Callable[[], Awaitable[None]]) -> Guard:
+def build(session: Session, keys: Keys, on_start: Callable[[], None]) -> Guard:
     """Return the whole application."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        await on_start()
+        on_start()
         yield
         await session.close()
 

@@ -1,4 +1,8 @@
-"""The page's server: on 127.0.0.1 only, on a free port, until it is stopped or nobody has looked for a while."""
+"""The page's server: on 127.0.0.1 only, on a free port, until it is stopped or nobody has looked for a while.
+
+The address is told first and both processes that do the arithmetic are started, then the rest is loaded: a browser
+takes longer to start.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,20 @@ import asyncio
 import contextlib
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-
-import uvicorn
+from typing import TYPE_CHECKING
 
 from ..base.errors import FileError
-from ..depth.camera import Camera
 from .guard import Keys
-from .routes import build
-from .session import Session
-from .source import PairFiles, SavedResult, read_result
+from .workers import Worker
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from ..depth.camera import Camera
+    from .session import Session
+    from .source import PairFiles, SavedResult
 
 __all__ = ["EXPIRE_MINUTES", "MEMORY_GB", "serve"]
 
@@ -42,7 +49,27 @@ def serve(
 
     ``opened`` is called with the address, which works once, as soon as it can be opened.
     """
-    found = read_result(what) if isinstance(what, Path) else what  # before a page waits for it
+    found: PairFiles | SavedResult | Path | None = what
+    if isinstance(what, Path):
+        from .source import read_result
+
+        found = read_result(what)  # before a page waits for it
+    with _listener(port) as listener:
+        keys = Keys(listener.getsockname()[1])
+        workers = [Worker(round(memory_gb * 1e9), stoppable=stoppable) for stoppable in (True, False)]
+        try:
+            for worker in workers:
+                worker.start()
+            opened(keys.new_address())
+            _run(
+                listener, keys, workers, lambda session, server: _start(session, server, found, camera, expire_minutes)
+            )
+        finally:
+            for worker in workers:
+                worker.stop()
+
+
+def _listener(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -51,11 +78,19 @@ def serve(
     except OSError as error:
         listener.close()
         raise FileError(f"port {port} of 127.0.0.1 cannot be had: {error.strerror}; choose another --port") from None
-    keys = Keys(listener.getsockname()[1])
-    session = Session(round(memory_gb * 1e9))
+    return listener
+
+
+def _run(listener: socket.socket, keys: Keys, workers: list[Worker], start: Callable[..., None]) -> None:
+    import uvicorn
+
+    from .routes import build
+    from .session import Session
+
+    session = Session(slow=workers[0], quick=workers[1])
     server = uvicorn.Server(
         uvicorn.Config(
-            build(session, keys, lambda: _start(session, server, found, camera, expire_minutes)),
+            build(session, keys, lambda: start(session, server)),
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -65,29 +100,30 @@ def serve(
             timeout_graceful_shutdown=1,
         )
     )
-    opened(keys.new_address())
-    with contextlib.suppress(KeyboardInterrupt), listener:
+    with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
 
 
-async def _start(
+def _start(
     session: Session,
     server: uvicorn.Server,
-    what: PairFiles | SavedResult | None,
+    what: PairFiles | SavedResult | Path | None,
     camera: Camera | None,
     expire_minutes: float,
 ) -> None:
     """Begin with what is to be looked at, and watch whether anybody does."""
-    session.warm_up()
-    opening: Awaitable[None]
-    if what is None:
-        opening = session.open_example()
-    elif isinstance(what, PairFiles):
-        opening = session.open_pair(what, camera=camera)
-    else:
-        opening = session.open_result(what, what.name)
-    await opening
-    session.watch = asyncio.create_task(_expire(session, server, 60 * expire_minutes))
+    from .source import PairFiles, SavedResult
+
+    async def begin() -> None:
+        if isinstance(what, PairFiles):
+            await session.open_pair(what, camera=camera)
+        elif isinstance(what, SavedResult):
+            await session.open_result(what, what.name)
+        else:
+            await session.open_example()
+        await _expire(session, server, 60 * expire_minutes)
+
+    session.watch = asyncio.create_task(begin())
 
 
 async def _expire(session: Session, server: uvicorn.Server, seconds: float) -> None:

@@ -37,7 +37,7 @@ PATIENCE_S = 1.5
 class Session:
     """A pair, its maps, and the two processes that make them."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, quick: Worker, slow: Worker) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="relblur-view-"))
         self.last_seen = time.monotonic()
         self.listeners: set[asyncio.Event] = set()
@@ -60,8 +60,8 @@ class Session:
         self._version = 0
         self._task: asyncio.Task[None] | None = None
         self.watch: asyncio.Task[None] | None = None  #: who ends the server when nobody looks
-        self._quick = Worker(memory_bytes, stoppable=False)
-        self.slow = Worker(memory_bytes, stoppable=True)
+        self._quick = quick
+        self.slow = slow
 
     # -- what pages see --------------------------------------------------------------------------------------
 
@@ -202,11 +202,6 @@ class Session:
         self._quick.stop()
         self.slow.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def warm_up(self) -> None:
-        """Start both processes, so that the first request does not wait for them."""
-        self.slow.start()
-        self._quick.start()
 
     def kept(self, *names: str) -> dict[str, tuple[str, Any]]:
         """Return large values for a worker, each with the key by which it knows whether it has them."""

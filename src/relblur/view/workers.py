@@ -10,10 +10,13 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any
 
 from ..base.errors import RelblurError
@@ -34,6 +37,7 @@ class Worker:
         self._number = 0
         self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[float], None]]] = {}
         self._process: multiprocessing.process.BaseProcess | None = None
+        self._unheard: Connection | None = None  #: of a process that nobody listens to yet
         self._pipe: Connection | None = None
         self._held: dict[str, str] = {}
         self._sending = ThreadPoolExecutor(1)  # large messages, in the order of the calls
@@ -50,11 +54,11 @@ class Worker:
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_work, args=(theirs, self._memory), daemon=True)
-        self._process.start()
+        with _without_main():
+            self._process.start()
         theirs.close()
-        self._pipe, self._held = ours, {}
-        loop = asyncio.get_running_loop()
-        threading.Thread(target=self._listen, args=(ours, loop), daemon=True).start()
+        self._pipe = self._unheard = ours
+        self._held = {}
 
     def stop(self) -> None:
         """End the process now; who waits for it is told."""
@@ -80,6 +84,10 @@ class Worker:
         is not sent again.
         """
         self.start()
+        if self._unheard is not None:
+            loop = asyncio.get_running_loop()
+            threading.Thread(target=self._listen, args=(self._unheard, loop), daemon=True).start()
+            self._unheard = None
         assert self._pipe is not None
         pipe = self._pipe
         self._number += 1
@@ -138,6 +146,17 @@ class Worker:
         for future, _ in self._waiting.values():
             if not future.done():
                 future.set_exception(WorkerError(text))
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hide the program that runs: a new process would import the command line and all it needs before its work."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _work(pipe: Connection, memory_bytes: int) -> None:

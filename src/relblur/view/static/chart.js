@@ -1,7 +1,7 @@
 // Small charts in SVG: lines, bands, points, error bars, rules. Colours come from the page's theme.
 
 const SPACE = "http://www.w3.org/2000/svg";
-const W = 330, H = 176, LEFT = 48, RIGHT = 10, TOP = 8, BOTTOM = 34;
+const W = 330, H = 176, LEFT = 56, RIGHT = 10, TOP = 8, BOTTOM = 34;
 
 function node(kind, attributes, text) {
   const made = document.createElementNS(SPACE, kind);

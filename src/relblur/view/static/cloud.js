@@ -4,10 +4,11 @@ import { program } from "./renderer.js";
 import { store } from "./values.js";
 
 const MOST_POINTS = 300_000;
+const MOST_GAP = 12;
 const ASSUMED_FOCAL = 1.2;  // of the image's width, where the camera does not tell
 
 const VERTEX = `#version 300 es
-in vec3 position;
+in vec4 position;       // and the gap to its neighbours, as a multiple of the usual one
 in vec3 colour;
 uniform vec3 middle;
 uniform vec2 turn;      // about the upright axis, about the level one
@@ -17,14 +18,14 @@ uniform vec2 stretch;   // focal length over half of each side of the canvas
 uniform float dot_px;   // of a point at the middle
 out vec3 shade;
 void main() {
-  vec3 p = (position - middle) / size * vec3(1.0, -1.0, -1.0);
+  vec3 p = (position.xyz - middle) / size * vec3(1.0, -1.0, -1.0);
   float c = cos(turn.x), s = sin(turn.x);
   p = vec3(c * p.x + s * p.z, p.y, c * p.z - s * p.x);
   c = cos(turn.y); s = sin(turn.y);
   p = vec3(p.x, c * p.y - s * p.z, s * p.y + c * p.z);
   float w = away - p.z;
   gl_Position = vec4(p.xy * stretch, (w - 0.05) / 20.0 * 2.0 * w - w, w);
-  gl_PointSize = clamp(dot_px * away / max(w, 0.05), 1.0, 24.0);
+  gl_PointSize = clamp(dot_px * position.w * away / max(w, 0.05), 1.0, 32.0);
   shade = colour;
 }`;
 
@@ -41,7 +42,7 @@ export class Cloud {
     if (!gl) throw new Error("no WebGL 2");
     this.gl = gl;
     const { made, uniforms } = program(gl, VERTEX, FRAGMENT);
-    Object.assign(this, { uniforms, count: 0, spacing: 0.002, extent: 1, yaw: 0.5, pitch: 0.28, away: 1.9, rocking: false, wanted: false, rate: 0, colourBy: "photo" });
+    Object.assign(this, { uniforms, count: 0, spacing: 0.002, extent: 1, yaw: 0.45, pitch: 0.25, away: 1.75, rocking: false, wanted: false, rate: 0, colourBy: "photo" });
     gl.useProgram(made);
     gl.enable(gl.DEPTH_TEST);
     this.buffers = ["position", "colour"].map((name) => ({ place: gl.getAttribLocation(made, name), buffer: gl.createBuffer() }));
@@ -65,7 +66,7 @@ export class Cloud {
     const low = sorted[Math.floor(0.005 * sorted.length)], high = sorted[Math.floor(0.995 * (sorted.length - 1))];
     const step = Math.max(1, Math.ceil(Math.sqrt((width * height) / MOST_POINTS)));
     const most = Math.ceil(width / step) * Math.ceil(height / step);
-    const position = new Float32Array(3 * most), from = new Uint32Array(most);
+    const position = new Float32Array(4 * most), from = new Uint32Array(most);
     const sum = [0, 0, 0], least = [Infinity, Infinity, Infinity], largest = [-Infinity, -Infinity, -Infinity];
     let count = 0;
     for (let row = 0; row < height; row += step) {
@@ -73,17 +74,21 @@ export class Cloud {
         const index = row * width + column, z = depth[index];
         if (!(z >= low && z <= high)) continue;
         const p = [((column + 0.5 - width / 2) / f) * z, ((row + 0.5 - height / 2) / f) * z, z];
-        position.set(p, 3 * count);
+        // Where the surface recedes its points lie apart: larger dots close the gaps, but not those of edges.
+        const usual = (step * z) / f;
+        const steep = Math.max(...[step, step * width].map((off) => Math.abs((depth[index + off] ?? z) - z)));
+        position.set(p, 4 * count);
+        position[4 * count + 3] = Number.isFinite(steep) && steep < MOST_GAP * usual ? Math.max(1, 0.75 * steep / usual) : 1;
         for (let k = 0; k < 3; k++) { sum[k] += p[k]; least[k] = Math.min(least[k], p[k]); largest[k] = Math.max(largest[k], p[k]); }
         from[count++] = index;
       }
     }
     if (!count) { this.count = 0; this.redraw(); return false; }
     this.middle = least.map((value, k) => (value + largest[k]) / 2);
-    this.extent = Math.max(...largest.map((value, k) => value - least[k]), 1e-9) * 0.75;
+    this.extent = Math.max(...largest.map((value, k) => value - least[k]), 1e-9) * 0.6;
     this.spacing = (step / f) * this.middle[2] / this.extent;
     Object.assign(this, { count, position, from, low, high });
-    this.upload(0, position.subarray(0, 3 * count), this.gl.FLOAT, false);
+    this.upload(0, position.subarray(0, 4 * count), 4, this.gl.FLOAT, false);
     this.paintPoints();
     return true;
   }
@@ -98,16 +103,16 @@ export class Cloud {
       const c = this.colourBy === "photo" && photo ? photo.subarray(3 * index, 3 * index + 3) : store.colourOf(plane, plane.data[index]);
       colours[3 * i] = c[0]; colours[3 * i + 1] = c[1]; colours[3 * i + 2] = c[2];
     }
-    this.upload(1, colours, this.gl.UNSIGNED_BYTE, true);
+    this.upload(1, colours, 3, this.gl.UNSIGNED_BYTE, true);
     this.redraw();
   }
 
-  upload(which, data, type, normalise) {
+  upload(which, data, parts, type, normalise) {
     const { gl } = this, { place, buffer } = this.buffers[which];
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
     gl.bufferData(gl.ARRAY_BUFFER, data, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(place);
-    gl.vertexAttribPointer(place, 3, type, normalise, 0, 0);
+    gl.vertexAttribPointer(place, parts, type, normalise, 0, 0);
   }
 
   redraw() {
@@ -130,7 +135,7 @@ export class Cloud {
       gl.uniform1f(uniforms.away, this.away);
       gl.uniform1f(uniforms.size, this.extent);
       gl.uniform2f(uniforms.stretch, aspect > 1 ? focal / aspect : focal, aspect > 1 ? focal : focal * aspect);
-      gl.uniform1f(uniforms.dot_px, (1.35 * this.spacing * focal * Math.min(canvas.width, canvas.height)) / 2 / this.away);
+      gl.uniform1f(uniforms.dot_px, (1.5 * this.spacing * focal * Math.min(canvas.width, canvas.height)) / 2 / this.away);
       gl.drawArrays(gl.POINTS, 0, this.count);
     }
     const passed = now - (this.before ?? now);

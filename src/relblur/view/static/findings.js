@@ -78,6 +78,8 @@ function curve(found) {
 function costCard(found) {
   const { s, window, side } = found.cost;
   const series = [{ kind: "line", x: s, y: window, label: "left over" }];
+  const far = Math.max(4, 4 * Math.abs(found.s ?? 0));  // where it matters
+  const reach = [Math.max(s[0], -far), Math.min(s.at(-1), far)];
   let text = `What each s leaves unexplained in the ${side} × ${side} window (root mean square per unit of noise).`;
   if (found.s !== null) {
     const top = Math.max(...window), low = Math.min(...window);
@@ -86,7 +88,7 @@ function costCard(found) {
     text += found.method === "refined" ? " Green: what refined chose with its neighbours, and its error bar." : ` Green: what ${found.method} chose.`;
   }
   return card("Cost against s", chart({
-    series, xLabel: "s = σ²second − σ²first (px²)", yLabel: "left over", xSpan: [s[0], s.at(-1)],
+    series, xLabel: "s = σ²second − σ²first (px²)", yLabel: "left over", xSpan: reach,
     description: `Cost of every variance difference in the window; chosen ${shown(found.s)} square pixels`,
   }), caption(text));
 }

@@ -143,21 +143,23 @@ function setTab(name) {
 
 function fillChoices(state) {
   const listed = state.planes.map(({ name, title, unit }) => ({ name, title: unit ? `${title} (${unit})` : title }));
-  const chips = listed.map(({ name, title }) => {
-    const chip = Object.assign(document.createElement("button"), { type: "button", textContent: title.replace("standard error", "std. error") });
-    chip.dataset.plane = name;
-    chip.setAttribute("aria-pressed", String(panes.layout.shown.has(name)));
-    chip.onclick = () => {
+  const focused = document.activeElement?.dataset?.plane;
+  const rows = listed.map(({ name, title }) => {
+    const row = document.createElement("label");
+    const tick = Object.assign(document.createElement("input"), { type: "checkbox", checked: panes.layout.shown.has(name) });
+    tick.dataset.plane = name;
+    tick.onchange = () => {
       const { shown: set } = panes.layout;
-      if (set.has(name) && panes.planeNames().length > 1) set.delete(name); else set.add(name);
+      if (tick.checked) set.add(name); else if (panes.planeNames().length > 1) set.delete(name);
       fillChoices(store.state);
       panes.arrange();
     };
-    return chip;
+    row.append(tick, title);
+    return row;
   });
-  const focused = document.activeElement?.dataset?.plane;
-  $("chips").replaceChildren(...chips);
-  if (focused) chips.find((chip) => chip.dataset.plane === focused)?.focus();
+  $("pane-list").replaceChildren(...rows);
+  $("pane-count").textContent = `${listed.filter(({ name }) => panes.layout.shown.has(name)).length} of ${listed.length}`;
+  if (focused) $("pane-list").querySelector(`[data-plane="${focused}"]`)?.focus();
   for (const [id, side] of [["left-plane", "left"], ["right-plane", "right"]]) {
     $(id).replaceChildren(...listed.map(({ name, title }) => new Option(title, name, false, name === panes.layout[side])));
   }
@@ -329,6 +331,7 @@ function start() {
     term.append(mark);
     return [term, Object.assign(document.createElement("dd"), { textContent: text })];
   }));
+  addEventListener("pointerdown", (event) => { if (!$("chips").contains(event.target)) $("chips").open = false; });
   addEventListener("keydown", onKey);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panes.redraw());
   startForms((text) => say(text, true));

@@ -198,24 +198,38 @@ export function label() {
     const info = plane.about;
     const box = document.createElement("div");
     const room = layout.kind === "compare" ? pane.clip : pane.rect;
-    box.className = `label ${pane.side} ${info.name === active ? "active" : ""} ${room.w < 400 ? "narrow" : ""}`;
+    box.className = `label ${pane.side} ${info.name === active ? "active" : ""} `;
     Object.assign(box.style, { left: `${room.x}px`, top: `${room.y}px`, width: `${room.w}px`, height: `${room.h}px` });
     const name = document.createElement("span");
     name.className = "name";
     name.textContent = info.unit ? `${info.title} (${info.unit})` : info.title;
     if (!isHere(info)) name.textContent += " …";
     box.append(name);
-    if (info.kind !== "picture") {
+    if (info.kind !== "picture" && room.h > 110) {
       const made = document.createElement("span");
       made.className = "made";
       const depth = info.name.startsWith("depth");
       made.textContent = (depth ? store.state.depth_made_by : store.state.made_by) + (store.state.final || depth ? "" : " · preview");
-      box.append(made);
+      name.append(made);
     }
+    if (info.kind === "flags" && room.w > 160 && room.h > 110) box.append(flagKey());
     if (info.kind === "value" && room.w > 120) box.append(colourBar(plane));
     return box;
   });
   $("labels").replaceChildren(...rows);
+}
+
+function flagKey() {
+  const key = document.createElement("div");
+  key.className = "flags";
+  for (const flag of store.flags.filter((each) => each.share > 0.0005)) {
+    const row = document.createElement("span"), dot = document.createElement("i");
+    dot.style.background = flag.colour;
+    row.append(dot, flag.name);
+    key.append(row);
+  }
+  key.hidden = !key.children.length;
+  return key;
 }
 
 function colourBar(plane) {
