@@ -223,10 +223,17 @@ class Session:
         try:
             await work
         except (WorkerError, RelblurError) as error:
-            self._message = {"kind": "error", "text": " ".join(str(error).split())}
+            self._message = {"kind": "error", "text": self._by_name(str(error))}
         finally:
             self._job = None
             self.announce()
+
+    def _by_name(self, text: str) -> str:
+        """Return a message in one line that calls files as their owner does."""
+        if self.files is not None and self.files.kind != "files":
+            text = text.replace(str(self.files.first), self.files.first_name)
+            text = text.replace(str(self.files.second), self.files.second_name)
+        return " ".join(text.split())
 
     async def _stop(self) -> None:
         task, self._task = self._task, None
