@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shutil
+import time
 
 import numpy as np
 import pytest
@@ -69,9 +70,16 @@ def context(browser, running):
 def page(context, running):
     opened = context.new_page()
     opened.goto(running.base)
-    arrived(opened, "s", "s_stderr", "flags")
+    opened.wait_for_selector("body[data-ready=yes]")
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def example_page(page):
+    """A page that shows the example's map; tests of the example come first, so that it is measured once."""
+    arrived(page, "first", "s", "s_stderr", "flags")
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +95,19 @@ def files(tmp_path_factory):
 def arrived(page, *planes):
     for name in planes:
         page.wait_for_selector(f"body[data-arrived~={name}]", timeout=LONG_MS)
+
+
+def until(page, expression: str, seconds: float = LONG_MS / 1000):
+    """Wait until something is true in the page, whose policy forbids to compile what a test would leave there."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, f"waited in vain for {expression}"
+        page.wait_for_timeout(50)
+
+
+def says(page, identity: str, text: str):
+    """Wait until an element shows a text."""
+    until(page, f"document.getElementById('{identity}').textContent.includes({text!r})")
 
 
 def idle(page):
@@ -119,7 +140,8 @@ def upload(page, first, second):
     page.wait_for_selector("#open-dialog", state="hidden")
 
 
-def test_it_opens_on_an_example(page):
+def test_it_opens_on_an_example(example_page):
+    page = example_page
     assert page.locator("#pair-name").inner_text() == "Example"
     labels = page.locator("#labels .name").all_inner_texts()
     assert [text.splitlines()[0] for text in labels][:5] == [
@@ -134,7 +156,8 @@ def test_it_opens_on_an_example(page):
     assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 5000
 
 
-def test_the_read_out_and_the_curve_are_those_of_the_api(page):
+def test_the_read_out_and_the_curve_are_those_of_the_api(example_page):
+    page = example_page
     column, row = 400, 100
     click_pixel(page, column, row)
     pair = relblur.prepare_pair(example().first, example().second)
@@ -157,7 +180,8 @@ def test_the_read_out_and_the_curve_are_those_of_the_api(page):
     assert page.locator("#pixel-card svg").get_attribute("aria-label").startswith("Curve of the first image")
 
 
-def test_zoom_to_single_pixels_and_back(page):
+def test_zoom_to_single_pixels_and_back(example_page):
+    page = example_page
     click_pixel(page, 256, 192)
     before = shot(page, "#picture")
     for _ in range(12):
@@ -174,7 +198,8 @@ def test_zoom_to_single_pixels_and_back(page):
     assert np.abs(shot(page, "#picture") - before).mean() < 1.5
 
 
-def test_the_curtain_shows_one_side_and_the_other(page):
+def test_the_curtain_shows_one_side_and_the_other(example_page):
+    page = example_page
     page.keyboard.press("c")
     page.select_option("#left-plane", "first")
     page.select_option("#right-plane", "sigma")
@@ -197,7 +222,8 @@ def test_the_curtain_shows_one_side_and_the_other(page):
     assert page.locator("#curtain").get_attribute("aria-valuenow") == "0"
 
 
-def test_colour_limits_are_instant_and_symmetric(page):
+def test_colour_limits_are_instant_and_symmetric(example_page):
+    page = example_page
     page.keyboard.press("c")
     page.select_option("#left-plane", "sigma")
     page.mouse.click(300, 400)
@@ -210,7 +236,8 @@ def test_colour_limits_are_instant_and_symmetric(page):
     page.click("#reset-colours")
 
 
-def test_box_and_line(page):
+def test_box_and_line(example_page):
+    page = example_page
     page.keyboard.press("c")
     page.keyboard.press("b")
     page.mouse.move(300, 300)
@@ -229,7 +256,8 @@ def test_box_and_line(page):
     page.keyboard.press("p")
 
 
-def test_the_scene_in_space_is_not_blank(page):
+def test_the_scene_in_space_is_not_blank(example_page):
+    page = example_page
     page.keyboard.press("d")
     arrived(page, "depth", "first")
     page.wait_for_timeout(500)
@@ -251,9 +279,9 @@ def test_the_working_range_follows_what_is_typed(page):
     page.wait_for_selector("#working-range")
     before = page.locator("#working-range").inner_text()
     page.fill("[name=focus_second_m]", "4")
-    page.wait_for_function("text => document.getElementById('working-range')?.textContent !== text", arg=before)
+    until(page, f"![null, {before!r}].includes(document.getElementById('working-range')?.textContent ?? null)")
     page.fill("[name=focus_second_m]", "-4")
-    page.wait_for_function("document.getElementById('camera-error').textContent.includes('focus_second_m')")
+    says(page, "camera-error", "focus_second_m")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -298,7 +326,7 @@ def test_keys_are_listed_and_help_hands_out_an_address(page, browser):
 
 def test_a_pair_is_uploaded_measured_and_its_result_comes_back(page, files, tmp_path):
     upload(page, *files)
-    page.wait_for_function("document.getElementById('pair-name').textContent.includes('near.png')")
+    says(page, "pair-name", "near.png")
     assert page.locator("#pair-name b").count() == 0  # a name is text
     assert "<b>near.png" in page.locator("#pair-name").inner_text()
     arrived(page, "remade")
@@ -315,7 +343,7 @@ def test_a_pair_is_uploaded_measured_and_its_result_comes_back(page, files, tmp_
     page.click("#open")
     page.set_input_files("#file-result", tmp_path / "map.npz")
     page.click("#open-go")
-    page.wait_for_function("document.getElementById('pair-name').textContent === 'map.npz'")
+    says(page, "pair-name", "map.npz")
     arrived(page, "sigma")
     click_pixel(page, 60, 45)
     assert "no curve" in page.locator("#pixel-card").inner_text()
@@ -332,9 +360,9 @@ def test_two_windows_show_the_same_and_a_window_changes_both(page, context, runn
     page.fill("[name=window]", "15")
     page.keyboard.press("Tab")
     for each in (page, other):
-        each.wait_for_function("text => document.body.dataset.version !== text", arg=before)
+        until(each, f"document.body.dataset.version !== '{before}'")
         idle(each)
-        each.wait_for_function("document.getElementById('labels').textContent.includes('window 15')")
+        says(each, "labels", "window 15")
     other.click("#tab-export")
     assert "--window 15" in other.locator("#commands").inner_text()
     other.close()
@@ -346,7 +374,10 @@ def test_files_can_be_dropped(page, files):
     listed = [{"name": path.name, "data": base64.b64encode(path.read_bytes()).decode()} for path in files]
     transfer = page.evaluate_handle(
         """files => { const carried = new DataTransfer();
-        for (const { name, data } of files) carried.items.add(new File([Uint8Array.from(atob(data), c => c.charCodeAt(0))], name));
+        for (const { name, data } of files) {
+          const content = Uint8Array.from(atob(data), c => c.charCodeAt(0));
+          carried.items.add(new File([content], name));
+        }
         return carried; }""",
         listed,
     )
@@ -354,7 +385,7 @@ def test_files_can_be_dropped(page, files):
     assert page.locator("#drop").is_visible()
     page.dispatch_event("body", "drop", {"dataTransfer": transfer})
     assert page.locator("#drop").is_hidden()
-    page.wait_for_function("document.getElementById('pair-name').textContent.includes('far.png')")
+    says(page, "pair-name", "far.png")
     idle(page)
 
 
@@ -363,7 +394,7 @@ def test_a_truncated_file_gives_a_message(page, files, tmp_path):
     (tmp_path / "cut.png").write_bytes(content[: len(content) // 2])
     upload(page, files[0], tmp_path / "cut.png")
     page.wait_for_selector("#message:visible")
-    page.wait_for_function("document.getElementById('message').textContent.includes('cut.png')")
+    says(page, "message", "cut.png")
     assert page.get_by_role("alert").is_visible()
 
 
@@ -375,7 +406,7 @@ def test_a_file_of_101_megabytes_is_not_even_sent(page, context, tmp_path, files
     page.set_input_files("#file-first", tmp_path / "big.png")
     page.set_input_files("#file-second", files[1])
     page.click("#open-go")
-    page.wait_for_function("document.getElementById('open-message').textContent.includes('100 MB')")
+    says(page, "open-message", "100 MB")
     assert len([url for url in context.requests if "upload" in url]) == sent
 
 
@@ -384,19 +415,19 @@ def test_cancel_stops_the_work_and_keeps_the_page_alive(page, running, tmp_path)
     relblur.save(tmp_path / "a.png", sharp)
     relblur.save(tmp_path / "b.png", relblur.synth.blur_with_map(sharp, 1.0))
     upload(page, tmp_path / "a.png", tmp_path / "b.png")
-    page.wait_for_function("document.getElementById('job-text').textContent.startsWith('measuring blur')")
+    says(page, "job-text", "measuring blur")
     arrived(page, "first")
     at_work = running.children()
     page.click("#cancel")
     idle(page)
-    page.wait_for_function("document.getElementById('message').textContent.startsWith('stopped')")
+    says(page, "message", "stopped")
     gone = set(at_work) - set(running.children())
     if at_work:
         assert len(gone) == 1
         assert ticks(gone.pop()) == 0
     page.click("#tab-measure")
     page.select_option("[name=method]", "window")
-    page.wait_for_function("document.getElementById('labels').textContent.includes('window · window')")
+    says(page, "labels", "window · window")
     idle(page)
 
 
