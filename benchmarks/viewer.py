@@ -68,8 +68,9 @@ def _closure(extra: str) -> set[str]:
             each = Requirement(text)
             if each.marker is not None and not each.marker.evaluate({"extra": with_extra}):
                 continue
-            if each.name.lower() not in found and each.name.lower() != "relblur":
-                found.add(each.name.lower())
+            plain = each.name.lower().replace("_", "-")
+            if plain not in found and plain != "relblur":
+                found.add(plain)
                 wanted.append((each.name, ""))
     return found
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ..base.errors import FileError, InputError
 from .session import Session
-from .workers import WorkerError
 
 __all__ = ["BLUR_ZIP", "DEPTH_ZIP", "ROCKING", "Exports"]
 
@@ -29,10 +28,7 @@ class Exports:
     async def file(self, name: str) -> Path:
         """Return the path of a file that a page asked for by its name."""
         async with self._one_at_a_time:
-            try:
-                return await self._file(name)
-            except asyncio.CancelledError:
-                raise WorkerError("stopped while the file was made; ask for it again") from None
+            return await self._file(name)
 
     async def _file(self, name: str) -> Path:
         from ..report.blur_report import REPORT_FILES  # bring the estimators with them

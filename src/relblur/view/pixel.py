@@ -20,6 +20,7 @@ from ..blur.blur_map import BlurMap, Flag
 from ..blur.comparable_pair import ComparablePair
 from ..blur.window.method import signed_nodes
 from ..filters.kernels import BAND_LIMITED_RADIUS, Family, kernel, kernel_radius, noise_gain
+from .planes import cut
 
 __all__ = ["PixelCurve", "describe_pixel", "find_roots", "pixel_curve"]
 
@@ -48,14 +49,14 @@ def describe_pixel(pair: ComparablePair | None, blur_map: BlurMap, row: int, col
     height, width = blur_map.shape
     if not (0 <= row < height and 0 <= column < width):
         raise InputError(f"row {row}, column {column} lies outside the {width}x{height} pixels of the map")
-    s, stderr = float(blur_map.variance_difference[row, column]), float(blur_map.variance_stderr[row, column])
+    pixel = cut(blur_map, slice(row, row + 1), slice(column, column + 1))  # sigma of all of it takes long
     found: dict[str, Any] = {
         "row": row,
         "column": column,
-        "s": _plain(s),
-        "s_stderr": _plain(stderr),
-        "sigma": _plain(blur_map.sigma[row, column]),
-        "sigma_stderr": _plain(blur_map.sigma_stderr[row, column]),
+        "s": _plain(pixel.variance_difference[0, 0]),
+        "s_stderr": _plain(pixel.variance_stderr[0, 0]),
+        "sigma": _plain(pixel.sigma[0, 0]),
+        "sigma_stderr": _plain(pixel.sigma_stderr[0, 0]),
         "sharper": int(blur_map.sharper[row, column]),
         "method": str(blur_map.settings.get("method", "?")),
         "flags": why(int(blur_map.flags[row, column])),

@@ -17,7 +17,7 @@ from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..depth.depth_map import DepthMap
 from ..report.colours import FLAG_COLOURS, ColourScale, flag_colours, scale_for
 
-__all__ = ["Plane", "blur_planes", "colour_tables", "depth_planes", "flag_legend", "picture"]
+__all__ = ["Plane", "blur_planes", "colour_tables", "cut", "depth_planes", "flag_legend", "picture"]
 
 _SCALES = ("blue_red", "viridis", "viridis_backwards", "magma", "cividis", "grey")
 #: Limits of colours are looked for in about so many pixels.
@@ -61,17 +61,23 @@ def picture(name: str, title: str, data: UInt8Array) -> Plane:
     return Plane(name, title, "picture", data)
 
 
+def cut(blur_map: BlurMap, rows: slice, columns: slice) -> BlurMap:
+    """Return some rows and columns of a map."""
+    return BlurMap(
+        blur_map.variance_difference[rows, columns],
+        blur_map.variance_stderr[rows, columns],
+        blur_map.flags[rows, columns],
+        blur_map.sharper[rows, columns],
+        blur_map.settings,
+    )
+
+
 def blur_planes(blur_map: BlurMap) -> list[Plane]:
     """Return the planes of a blur map: s and its standard error, the same in px, and the flags."""
     step = max(1, int(np.sqrt(blur_map.variance_difference.size / _SAMPLE)))
     s = np.asarray(blur_map.variance_difference, np.float32)
     stderr = np.asarray(blur_map.variance_stderr, np.float32)
-    few = BlurMap(
-        blur_map.variance_difference[::step, ::step],
-        blur_map.variance_stderr[::step, ::step],
-        blur_map.flags[::step, ::step],
-        blur_map.sharper[::step, ::step],
-    )
+    few = cut(blur_map, slice(None, None, step), slice(None, None, step))
     return [
         _value("sigma", "relative blur", None, few.sigma, "sigma", "px", sources=("s",)),
         _value("stderr", "standard error", None, few.sigma_stderr, "stderr", "px", sources=("s", "s_stderr")),
@@ -108,12 +114,14 @@ def colour_tables() -> dict[str, str]:
     return {**tables, "flags": flag_colours(np.arange(256, dtype=np.uint8)).tobytes().hex()}
 
 
-def flag_legend(flags: UInt8Array | None = None) -> list[dict[str, Any]]:
+def flag_legend(flags: AnyArray | None = None) -> list[dict[str, Any]]:
     """Return bit, name, colour and share of pixels of every flag."""
+    counts = np.zeros(256, np.int64) if flags is None else np.bincount(flags.ravel(), minlength=256)
+    values = np.arange(256, dtype=np.uint8)
     rows = []
     for flag in Flag:
         name = str(flag.name).lower().replace("_", " ")
-        share = None if flags is None else float(has_flag(flags, flag).mean())
+        share = float(counts[has_flag(values, flag)].sum() / max(1, counts.sum()))
         rows.append({"bit": int(flag), "name": name, "colour": FLAG_COLOURS[name], "share": share})
     return rows
 

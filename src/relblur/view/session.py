@@ -57,6 +57,8 @@ class Session:
         self._job: dict[str, Any] | None = None
         self._message: dict[str, str] | None = None
         self._loaded = ""
+        self._legend = shown.flag_legend()
+        self._quantities: tuple[str, dict[str, Quantity]] = ("", {})
         self._version = 0
         self._task: asyncio.Task[None] | None = None
         self.watch: asyncio.Task[None] | None = None  #: who ends the server when nobody looks
@@ -90,7 +92,7 @@ class Session:
             "factor": self.prepared.pair.factor if self.prepared else 1,
             "choices": vars(self.choices),
             "planes": [plane.about(self.versions[name]) for name, plane in self.planes.items()],
-            "flags": shown.flag_legend(self.planes["flags"].data if "flags" in self.planes else None),
+            "flags": self._legend,
             "final": self.is_final,
             "made_by": shown.summary_line(maker.settings) if maker is not None else "",
             "depth_made_by": shown.summary_line(self.depth_map.settings) if self.depth_map is not None else "",
@@ -118,6 +120,9 @@ class Session:
 
     def quantities(self) -> dict[str, Quantity]:
         """Return the maps that boxes and lines are about."""
+        key = f"{self.map_key} {self.versions.get('depth')}"
+        if self._quantities[0] == key and self._quantities[1]:
+            return self._quantities[1]
         found: dict[str, Quantity] = {}
         if self.blur_map is not None:
             found["sigma"] = Quantity(self.blur_map.sigma, self.blur_map.sigma_stderr, "px", "relative blur")
@@ -127,6 +132,7 @@ class Session:
             found["depth"] = Quantity(self.depth_map.depth_m, self.depth_map.depth_stderr_m, "m", "depth")
         if not found:
             raise InputError("there is no map yet; wait until it is measured")
+        self._quantities = (key, found)
         return found
 
     # -- what pages ask for ----------------------------------------------------------------------------------
@@ -331,6 +337,8 @@ class Session:
     def _put(self, plane: shown.Plane) -> None:
         """Add a plane or replace it, in the order in which pages list them."""
         self.planes[plane.name] = plane
+        if plane.name == "flags":
+            self._legend = shown.flag_legend(plane.data)
         self.versions[plane.name] = self._version = self._version + 1
         order = ("first", "second", "sigma", "stderr", "flags", "remade", "fused", "depth", "depth_stderr")
         known = sorted(self.planes, key=lambda name: order.index(name) if name in order else len(order))
@@ -338,8 +346,10 @@ class Session:
 
     def _clear(self) -> None:
         self.prepared = self.blur_map = self.depth_map = None
+        self._quantities = ("", {})
         self.is_final = self.depth_is_measured = False
         self.planes, self.versions, self._message = {}, {}, None
+        self._legend = shown.flag_legend()
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

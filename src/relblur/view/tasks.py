@@ -73,12 +73,12 @@ def quick(choices: Mapping[str, Any], max_sigma: float, *, pair: ComparablePair,
         return estimate_blur(pair, **{**choices, "method": "window", "window": window})
     from ..blur.window.stream import Stream
 
-    key = (pair.first.shape, side, window, limit)
+    key = (id(pair), side, window, limit)
     if key not in _streams:
         for old in _streams.values():
             old.close()
         _streams.clear()
-        _streams[key] = Stream(pair.first.shape, sharper=side, window=window, max_sigma=limit)
+        _streams[key] = Stream(pair.first.shape, sharper=side, window=window, max_sigma=limit, valid=pair.valid)
     found = _streams[key].process(*(np.nan_to_num(image) for image in (pair.first, pair.second))).copy()
     progress(1.0)
     return BlurMap(

@@ -61,15 +61,12 @@ class Worker:
         self._held = {}
 
     def stop(self) -> None:
-        """End the process now; who waits for it is told."""
+        """End the process now; who else waits for it is told."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.join()
-        for future, _ in self._waiting.values():
-            if not future.done():
-                future.cancel()
-        self._waiting.clear()
+        self._give_up("stopped by another request; ask again")
 
     async def run(
         self,
@@ -89,7 +86,7 @@ class Worker:
             threading.Thread(target=self._listen, args=(self._unheard, loop), daemon=True).start()
             self._unheard = None
         assert self._pipe is not None
-        pipe = self._pipe
+        pipe, process = self._pipe, self._process
         self._number += 1
         number = self._number
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -104,7 +101,7 @@ class Worker:
                 raise WorkerError("the process that does the arithmetic has ended; try again") from None
             return await future
         except asyncio.CancelledError:
-            if self._stoppable:
+            if self._stoppable and self._process is process:
                 self.stop()
             raise
         finally:
@@ -142,7 +139,9 @@ class Worker:
             return
         self._process.join(timeout=1)
         self._process = None
-        text = f"the work ended early; the pair may need more than {self._memory / 1e9:g} GB: decimate it"
+        self._give_up(f"the work ended early; the pair may need more than {self._memory / 1e9:g} GB: decimate it")
+
+    def _give_up(self, text: str) -> None:
         for future, _ in self._waiting.values():
             if not future.done():
                 future.set_exception(WorkerError(text))

@@ -38,6 +38,7 @@ export function fillForms(state) {
     fill(camera, state.camera);
     liveRange();
   }
+  if (!state.camera && camera.dataset.shown) { delete camera.dataset.shown; camera.reset(); liveRange(); }  // another pair, another camera
   const isResult = state.source === "result";
   for (const field of $("settings").elements) field.disabled = isResult;
   $("measure-depth").disabled = isResult;

@@ -51,7 +51,7 @@ function showColours() {
   $("legend").hidden = isValue;
   if (!isValue) {
     const row = (name, colour, share) => { const box = document.createElement("span"), dot = document.createElement("i"); dot.style.background = colour; box.append(dot, `${name}${share === null ? "" : ` ${(100 * share).toFixed(1)} %`}`); return box; };
-    $("legend").replaceChildren(row("no flag", "#f2f2f2", null), ...store.flags.filter((flag) => flag.share).map((flag) => row(flag.name, flag.colour, flag.share)));
+    $("legend").replaceChildren(row("no flag", "#f2f2f2", null), ...store.flags.filter((flag) => flag.share > 0).map((flag) => row(flag.name, flag.colour, flag.share)));
     return;
   }
   for (const [id, value] of [["low", plane.low], ["high", plane.high]]) {
