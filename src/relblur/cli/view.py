@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -43,6 +44,8 @@ def view(
         raise MissingDependencyError(f"the viewer needs {', '.join(missing)}: pip install 'relblur[view]'")
     from ..view.serve import serve
 
+    if not (math.isfinite(memory) and math.isfinite(expire)):
+        raise UsageError("--memory and --expire must be finite")
     for path in (first, second):
         if path is not None and not path.exists():
             raise UsageError(f"there is no {path}")
