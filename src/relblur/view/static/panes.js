@@ -205,7 +205,7 @@ export function label() {
     name.textContent = info.unit ? `${info.title} (${info.unit})` : info.title;
     if (!isHere(info)) name.textContent += " …";
     box.append(name);
-    if (info.kind !== "picture" && room.h > 110) {
+    if (info.kind !== "picture" && room.h > 190) {
       const made = document.createElement("span");
       made.className = "made";
       const depth = info.name.startsWith("depth");
