@@ -42,7 +42,7 @@ export class Cloud {
     if (!gl) throw new Error("no WebGL 2");
     this.gl = gl;
     const { made, uniforms } = program(gl, VERTEX, FRAGMENT);
-    Object.assign(this, { uniforms, count: 0, spacing: 0.002, extent: 1, yaw: 0.45, pitch: 0.25, away: 1.4, rocking: false, wanted: false, rate: 0, colourBy: "photo" });
+    Object.assign(this, { uniforms, count: 0, spacing: 0.002, extent: 1, yaw: 0.33, pitch: 0.22, away: 1.6, rocking: false, wanted: false, rate: 0, colourBy: "photo" });
     gl.useProgram(made);
     gl.enable(gl.DEPTH_TEST);
     this.buffers = ["position", "colour"].map((name) => ({ place: gl.getAttribLocation(made, name), buffer: gl.createBuffer() }));
