@@ -358,3 +358,10 @@ def test_a_broken_result_says_so_by_its_own_name(page):
 def test_the_state_is_plain_json(page):
     text = page.get("/api/state").text
     assert json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))["planes"]
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
+    from test_cli import failed, run
+
+    monkeypatch.setattr("relblur.cli.view.find_spec", lambda name: None)
+    assert "pip install 'relblur[view]'" in failed(run("view"), 4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.errors import MissingDependencyError
+from ..base.settings import VIEW_EXPIRE_MINUTES, VIEW_MEMORY_GB
 from .console import UsageError, one_line_errors, print_lines, say
 
 if TYPE_CHECKING:
@@ -31,8 +33,12 @@ def view(
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: a free one.")] = 0,
-    memory: Annotated[float, typer.Option(min=0.5, help="Most memory of a process that measures, GB.")] = 6.0,
-    expire: Annotated[float, typer.Option(min=0.1, help="End so many minutes after the last page was closed.")] = 30.0,
+    memory: Annotated[
+        float, typer.Option(min=0.5, help="Most memory of a process that measures, GB.")
+    ] = VIEW_MEMORY_GB,
+    expire: Annotated[
+        float, typer.Option(min=0.1, help="End so many minutes after the last page was closed.")
+    ] = VIEW_EXPIRE_MINUTES,
 ) -> None:
     """Look at a pair and its maps in a page: zoom, compare, click on a pixel, change settings.
 
@@ -57,14 +63,18 @@ def view(
 
     def opened(address: str) -> None:
         print_lines(address)
-        if browser:
-            import webbrowser
-
-            if not webbrowser.open(address):
-                say("no browser could be opened; open the address by hand")
+        if browser:  # some wait until they are closed
+            threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         say("Ctrl-C ends it")
 
     serve(what, camera=model, port=port, memory_gb=memory, expire_minutes=expire, opened=opened)
+
+
+def _open_browser(address: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(address):
+        say("no browser could be opened; open the address by hand")
 
 
 def _pair(first: Path, second: Path, camera: Path | None) -> tuple[PairFiles, Camera | None]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..base.errors import FileError
+from ..base.settings import VIEW_EXPIRE_MINUTES, VIEW_MEMORY_GB
 from .guard import Keys
 from .workers import Worker
 
@@ -25,12 +26,8 @@ if TYPE_CHECKING:
     from .session import Session
     from .source import PairFiles, SavedResult
 
-__all__ = ["EXPIRE_MINUTES", "MEMORY_GB", "serve"]
+__all__ = ["serve"]
 
-#: Without an open page the server, its pair and its files go away after this long.
-EXPIRE_MINUTES = 30.0
-#: Memory of each of the two processes that do the arithmetic: 12 megapixels in colour take 3 GB in tiles.
-MEMORY_GB = 6.0
 #: A page has a few connections; more are not ours.
 _MOST_CONNECTIONS = 64
 _LONGEST_SOCKET_MESSAGE = 4096
@@ -41,8 +38,8 @@ def serve(
     *,
     camera: Camera | None = None,
     port: int = 0,
-    memory_gb: float = MEMORY_GB,
-    expire_minutes: float = EXPIRE_MINUTES,
+    memory_gb: float = VIEW_MEMORY_GB,
+    expire_minutes: float = VIEW_EXPIRE_MINUTES,
     opened: Callable[[str], None],
 ) -> None:
     """Show a pair, a saved result or (None) the example, until somebody stops it.
