@@ -12,13 +12,20 @@ PYTEST  = -m pytest -n $(JOBS) --dist loadfile
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test quick oldest lint bench figures clean
+.PHONY: demo test quick oldest lint bench figures clean chromium
 
 demo: $(STAMP)
 	$(BIN)/relblur demo --output relblur_demo --force
 
-test: $(STAMP)
+test: $(STAMP) chromium
 	$(BIN)/python $(PYTEST) tests src/relblur
+
+# The page's tests want a browser: Debian's, where there is none and root may install it. Elsewhere they are skipped.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+			&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+		|| echo "no Chromium: the page's tests will be skipped (apt-get install chromium)"
 
 # The everyday run: every module, without the tests that take long.
 quick: $(STAMP)

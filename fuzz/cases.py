@@ -126,7 +126,8 @@ def _commands() -> dict[str, Any]:
 
     from relblur.cli.app import app
 
-    return dict(get_command(app).commands)  # type: ignore[attr-defined]
+    commands = dict(get_command(app).commands)  # type: ignore[attr-defined]
+    return {name: each for name, each in commands.items() if name not in option_sets.ENDLESS}
 
 
 def _with_options(name: str, rng: random.Random) -> Case:

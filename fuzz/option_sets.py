@@ -15,6 +15,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 OUTPUTS = ("output", "plot", "report", "save_steps")
 #: Commands whose work has one size whatever is asked: seldom run, and allowed more time.
 LONG = ("demo", "reproduce", "bench")
+#: Commands that serve until somebody stops them.
+ENDLESS = ("view",)
 
 #: Values by kind: the first so many of each are legal in most places.
 WHOLE = (

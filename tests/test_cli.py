@@ -19,7 +19,7 @@ from relblur.cli.app import app
 from relblur.studies.paper.stand_ins import make_data_set
 
 COMMANDS = ["demo", "estimate", "evaluate", "depth", "range", "calibrate", "camera"]
-COMMANDS += ["synth", "decimate", "optics", "reproduce", "report"]
+COMMANDS += ["synth", "decimate", "optics", "reproduce", "report", "view", "fuse", "refocus", "stack"]
 
 
 def run(*arguments):

@@ -14,8 +14,8 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < synth, optics < blur < depth < photo < stacks < report < io, plot"
-    " < napari_reader, studies < cli < __main__"
+    "base < engines, files < filters < synth, optics < blur < depth < photo < stacks < report < io, plot, video"
+    " < napari_reader, studies < cluster, view < cli < __main__"
 )
 
 SOURCE = Path(relblur.__file__).parent
@@ -24,6 +24,7 @@ FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__in
 PACKAGES = sorted({path.parent for path in FILES})
 
 HEAVY = ["numba", "cv2", "matplotlib", "skimage", "scipy", "dask", "panel", "typer", "rich", "PIL", "tifffile"]
+HEAVY += ["starlette", "uvicorn", "websockets"]
 
 
 def _name(path: Path) -> tuple[str, ...]:

@@ -64,6 +64,11 @@ ASSUMED_STDERR_PX2: Final = 0.05
 #: Largest circle of confusion that the paper recommends for real-time work: a diameter, px (end of its section 3).
 RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
 
+#: The viewer: memory of each of its two processes that do the arithmetic, GB (12 megapixels in colour take 3 in tiles),
+#: and minutes after the last page was closed at which it ends with its pair and files.
+VIEW_MEMORY_GB: Final = 6.0
+VIEW_EXPIRE_MINUTES: Final = 30.0
+
 
 def paper_sigmas() -> tuple[float, ...]:
     """Return the paper's grid of standard deviations, 0.1, 0.2, ... 5.0 px."""

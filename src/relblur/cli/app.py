@@ -28,6 +28,7 @@ from .report import report
 from .reproduce import reproduce
 from .stack import stack
 from .synth import synth
+from .view import view
 
 __all__ = ["app", "main"]
 
@@ -80,7 +81,7 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
     "decimate": decimate,
     "optics": optics,
 }
-_RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "reproduce": reproduce, "bench": bench}
+_RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "view": view, "reproduce": reproduce, "bench": bench}
 
 for name, command in _NEED_ARGUMENTS.items():
     app.command(name, no_args_is_help=True, cls=CommandOfPictures)(command)

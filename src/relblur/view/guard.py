@@ -1,0 +1,172 @@
+"""Who may talk to the page's server.
+
+The server listens on 127.0.0.1, where every program and every web page open in a browser can reach it. So
+
+* ``Host`` must be ours: a foreign name that was rebound to 127.0.0.1 gets 400;
+* requests that change something, and WebSockets, must come from our own page: ``Origin``, or 403;
+* reads that a foreign page started are refused where the browser says so (``Sec-Fetch-Site``);
+* everything needs a random token, kept in a cookie that scripts cannot read and other sites cannot send. It is set by
+  an address that works once: what was printed in a terminal or kept in a history opens nothing later.
+
+Every answer forbids scripts, frames and connections of others.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+__all__ = ["COOKIE_HOURS", "Guard", "Keys"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+#: A page may stay open over a working day.
+COOKIE_HOURS = 12
+#: Requests that change nothing.
+_READS = ("GET", "HEAD")
+#: Where a one-time address lives.
+DOOR = "/open/"
+
+_REFUSALS = {
+    400: "This server answers to 127.0.0.1 and localhost only.",
+    403: "This page opens by the address that 'relblur view' printed, once. "
+    "Copy a fresh address from a page that is open ('?' and then 'new address'), or run 'relblur view' again.",
+}
+
+
+class Keys:
+    """The session's token, the addresses that hand it out once, and when it ends."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.token = secrets.token_urlsafe(32)
+        self.cookie = f"relblur_{port}"  # browsers do not tell ports apart: two viewers, two names
+        self._ends = time.monotonic() + COOKIE_HOURS * 3600
+        self._once: set[str] = set()
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Values of ``Host`` that are ours."""
+        return (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
+
+    def new_address(self) -> str:
+        """Return an address that opens the page once."""
+        word = secrets.token_urlsafe(24)
+        self._once.add(word)
+        return f"http://127.0.0.1:{self.port}{DOOR}{word}"
+
+    def spend(self, word: str) -> bool:
+        """Tell whether a word opens the page; it does so once."""
+        known = next((each for each in self._once if hmac.compare_digest(each.encode(), word.encode())), None)
+        if known is None:
+            return False
+        self._once.discard(known)
+        return True
+
+    def admits(self, header: str) -> bool:
+        """Tell whether a ``Cookie`` header holds the token, and the session has not ended."""
+        try:
+            found = SimpleCookie(header).get(self.cookie)
+        except CookieError:
+            return False
+        given = found.value if found is not None else ""
+        return hmac.compare_digest(given.encode(), self.token.encode()) and time.monotonic() < self._ends
+
+    def set_cookie(self) -> str:
+        """Return the header that hands the token to a browser."""
+        return f"{self.cookie}={self.token}; Path=/; Max-Age={COOKIE_HOURS * 3600}; HttpOnly; SameSite=Strict"
+
+
+class Guard:
+    """An ASGI application around another one: refuses strangers, and adds headers to every answer."""
+
+    def __init__(self, app: App, keys: Keys) -> None:
+        self._app = app
+        self._keys = keys
+        sockets = " ".join(f"ws://{host}" for host in keys.hosts)
+        policy = (
+            f"default-src 'self'; connect-src 'self' {sockets}; object-src 'none'; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'"
+        )
+        self._headers = [
+            (b"content-security-policy", policy.encode()),
+            (b"x-frame-options", b"DENY"),
+            (b"x-content-type-options", b"nosniff"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"cross-origin-opener-policy", b"same-origin"),
+            (b"cross-origin-resource-policy", b"same-origin"),
+            (b"permissions-policy", b"camera=(), microphone=(), geolocation=(), usb=()"),
+            (b"cache-control", b"no-store"),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one connection."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: MutableMapping[str, Any]) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                there = {name for name, _ in message.get("headers", [])}
+                extra = [(name, value) for name, value in self._headers if name not in there]
+                message["headers"] = [*message.get("headers", []), *extra]
+            await send(message)
+
+        status = self._refusal(scope)
+        if status is not None:
+            await _refuse(scope, with_headers, status)
+        elif scope["type"] == "http" and scope["path"].startswith(DOOR):
+            await self._open(scope, with_headers)
+        else:
+            await self._app(scope, receive, with_headers)
+
+    def _refusal(self, scope: Scope) -> int | None:
+        """Return the status that a stranger gets; None for our own page."""
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        hosts = [value for name, value in headers if name == "host"]
+        if len(hosts) != 1 or hosts[0].lower() not in self._keys.hosts:
+            return 400
+        values = dict(headers)
+        changes = scope["type"] == "websocket" or scope["method"] not in _READS
+        origin = values.get("origin")
+        if origin != f"http://{hosts[0].lower()}" and (changes or origin is not None):
+            return 403
+        at_the_door = scope["type"] == "http" and scope["path"].startswith(DOOR) and not changes
+        if values.get("sec-fetch-site", "none") not in ("same-origin", "none") and not at_the_door:
+            return 403
+        return None if at_the_door or self._keys.admits(values.get("cookie", "")) else 403
+
+    async def _open(self, scope: Scope, send: Send) -> None:
+        """Hand out the token, or say why not; a page that has it already goes on."""
+        cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
+        if self._keys.spend(scope["path"].removeprefix(DOOR)):
+            headers = [(b"location", b"/"), (b"set-cookie", self._keys.set_cookie().encode())]
+        elif self._keys.admits(cookies):
+            headers = [(b"location", b"/")]
+        else:
+            await _refuse(scope, send, 403)
+            return
+        await send({"type": "http.response.start", "status": 303, "headers": [*headers, (b"content-length", b"0")]})
+        await send({"type": "http.response.body", "body": b""})
+
+
+async def _refuse(scope: Scope, send: Send, status: int) -> None:
+    body = f"{_REFUSALS[status]}\n".encode()
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    kind = "http.response"
+    if scope["type"] == "websocket":
+        if "websocket.http.response" not in scope.get("extensions", {}):
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        kind = "websocket.http.response"
+    else:
+        headers.append((b"connection", b"close"))  # whatever body follows is not read
+    await send({"type": f"{kind}.start", "status": status, "headers": headers})
+    await send({"type": f"{kind}.body", "body": body})

@@ -1,0 +1,196 @@
+// Draws pictures and maps with WebGL 2. Maps stay numbers on the graphics card: colours and limits are applied while
+// drawing, so sliders are instant. Large images are cut into tiles that every card can hold.
+
+const TILE = 2048;
+
+const VERTEX = `#version 300 es
+in vec2 corner;
+uniform vec4 place;  // left, top, right, bottom of the tile, clip coordinates
+uniform vec4 part;   // the same in the texture
+out vec2 at;
+void main() {
+  at = mix(part.xy, part.zw, corner);
+  gl_Position = vec4(mix(place.xy, place.zw, corner), 0.0, 1.0);
+}`;
+
+const FRAGMENT = `#version 300 es
+precision highp float;
+uniform sampler2D one;    // picture, flags, value, or s
+uniform sampler2D two;    // standard error of s
+uniform sampler2D table;  // 256 colours
+uniform int kind;         // 0 picture, 1 value, 2 flags, 3 sigma of s, 4 standard error of sigma
+uniform vec2 limits;
+uniform vec2 stride;      // size of a screen pixel in the texture
+uniform int samples;      // on each axis, where the picture is drawn smaller than it is
+uniform vec3 none;        // colour of no answer
+in vec2 at;
+out vec4 colour;
+vec3 look(vec2 p) {
+  float v = texture(one, p).r;
+  if (kind == 2) return texture(table, vec2((v * 255.0 + 0.5) / 256.0, 0.5)).rgb;
+  if (kind == 3) v = sign(v) * sqrt(abs(v));
+  if (kind == 4) {
+    float e = texture(two, p).r;
+    float spread = sqrt(abs(v)) + sqrt(abs(v) + e);
+    v = v != v ? v : spread > 0.0 ? e / spread : 0.0;
+  }
+  if (!(v == v) || abs(v) > 3.0e38) return none;
+  float share = clamp((v - limits.x) / (limits.y - limits.x), 0.0, 1.0);
+  return texture(table, vec2((share * 255.0 + 0.5) / 256.0, 0.5)).rgb;
+}
+void main() {
+  if (kind == 0) { colour = vec4(texture(one, at).rgb, 1.0); return; }
+  vec3 sum = vec3(0.0);
+  for (int j = 0; j < samples; j++)
+    for (int i = 0; i < samples; i++)
+      sum += look(at + stride * ((vec2(i, j) + 0.5) / float(samples) - 0.5));
+  colour = vec4(sum / float(samples * samples), 1.0);
+}`;
+
+function program(gl, vertex, fragment) {
+  const made = gl.createProgram();
+  for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
+    const shader = gl.createShader(kind);
+    gl.shaderSource(shader, source);
+    gl.compileShader(shader);
+    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
+    gl.attachShader(made, shader);
+  }
+  gl.linkProgram(made);
+  if (!gl.getProgramParameter(made, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(made));
+  const uniforms = {};
+  for (let i = 0; i < gl.getProgramParameter(made, gl.ACTIVE_UNIFORMS); i++) {
+    const { name } = gl.getActiveUniform(made, i);
+    uniforms[name] = gl.getUniformLocation(made, name);
+  }
+  return { made, uniforms };
+}
+
+export { program };
+
+const KINDS = { picture: 0, value: 1, flags: 2 };
+
+export class Renderer {
+  constructor(canvas) {
+    const gl = canvas.getContext("webgl2", { antialias: false, alpha: false, powerPreference: "high-performance" });
+    if (!gl) throw new Error("this browser offers no WebGL 2, which the page draws with; switch hardware acceleration on");
+    this.gl = gl;
+    this.canvas = canvas;
+    this.planes = new Map();
+    this.tables = new Map();
+    const { made, uniforms } = program(gl, VERTEX, FRAGMENT);
+    this.uniforms = uniforms;
+    gl.useProgram(made);
+    const buffer = gl.createBuffer();
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([0, 0, 1, 0, 0, 1, 1, 1]), gl.STATIC_DRAW);
+    const corner = gl.getAttribLocation(made, "corner");
+    gl.enableVertexAttribArray(corner);
+    gl.vertexAttribPointer(corner, 2, gl.FLOAT, false, 0, 0);
+    gl.uniform1i(uniforms.one, 0);
+    gl.uniform1i(uniforms.two, 1);
+    gl.uniform1i(uniforms.table, 2);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    this.side = Math.min(TILE, gl.getParameter(gl.MAX_TEXTURE_SIZE));
+  }
+
+  setTable(name, colours) {
+    const { gl } = this;
+    const texture = gl.createTexture();
+    gl.activeTexture(gl.TEXTURE2);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGB8, 256, 1, 0, gl.RGB, gl.UNSIGNED_BYTE, colours);
+    this._sampling(gl.NEAREST, gl.NEAREST);
+    this.tables.set(name, texture);
+  }
+
+  drop(name) {
+    for (const tile of this.planes.get(name)?.tiles ?? []) this.gl.deleteTexture(tile.texture);
+    this.planes.delete(name);
+  }
+
+  dropAll() {
+    for (const name of [...this.planes.keys()]) this.drop(name);
+  }
+
+  setPlane(name, kind, data, width, height) {
+    const { gl, side } = this;
+    this.drop(name);
+    const [stored, order, type] = {
+      picture: [gl.RGB8, gl.RGB, gl.UNSIGNED_BYTE], value: [gl.R32F, gl.RED, gl.FLOAT], flags: [gl.R8, gl.RED, gl.UNSIGNED_BYTE],
+    }[kind];
+    const tiles = [];
+    gl.activeTexture(gl.TEXTURE0);
+    gl.pixelStorei(gl.UNPACK_ROW_LENGTH, width);
+    for (let top = 0; top < height; top += side) {
+      for (let left = 0; left < width; left += side) {
+        const w = Math.min(side, width - left), h = Math.min(side, height - top);
+        const texture = gl.createTexture();
+        gl.bindTexture(gl.TEXTURE_2D, texture);
+        gl.pixelStorei(gl.UNPACK_SKIP_PIXELS, left);
+        gl.pixelStorei(gl.UNPACK_SKIP_ROWS, top);
+        gl.texImage2D(gl.TEXTURE_2D, 0, stored, w, h, 0, order, type, data);
+        if (kind === "picture") {
+          gl.generateMipmap(gl.TEXTURE_2D);
+          this._sampling(gl.LINEAR_MIPMAP_LINEAR, gl.NEAREST);
+        } else this._sampling(gl.NEAREST, gl.NEAREST);
+        tiles.push({ texture, left, top, w, h });
+      }
+    }
+    gl.pixelStorei(gl.UNPACK_ROW_LENGTH, 0);
+    gl.pixelStorei(gl.UNPACK_SKIP_PIXELS, 0);
+    gl.pixelStorei(gl.UNPACK_SKIP_ROWS, 0);
+    this.planes.set(name, { tiles, kind });
+  }
+
+  _sampling(smaller, larger) {
+    const { gl } = this;
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, smaller);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, larger);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+  }
+
+  begin(background) {
+    const { gl, canvas } = this;
+    gl.disable(gl.SCISSOR_TEST);
+    gl.viewport(0, 0, canvas.width, canvas.height);
+    gl.clearColor(...background, 1);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.enable(gl.SCISSOR_TEST);
+  }
+
+  // pane: rect and clip in device pixels from the top left; info, low, high of a plane; view: centre and zoom, device pixels.
+  draw(pane, view, fine) {
+    const { gl, canvas, uniforms } = this;
+    const { info, rect, clip } = pane;
+    const [first, second] = info.derived ? info.sources : [info.name];
+    const source = this.planes.get(first);
+    const other = second ? this.planes.get(second) : source;
+    if (!source || !other) return false;
+    gl.viewport(rect.x, canvas.height - rect.y - rect.h, rect.w, rect.h);
+    gl.scissor(clip.x, canvas.height - clip.y - clip.h, clip.w, clip.h);
+    const kind = info.name === "sigma" ? 3 : info.name === "stderr" ? 4 : KINDS[info.kind];
+    gl.uniform1i(uniforms.kind, kind);
+    gl.uniform2f(uniforms.limits, pane.low, pane.high > pane.low ? pane.high : pane.low + 1e-9);
+    gl.uniform1i(uniforms.samples, fine ? Math.max(1, Math.min(4, Math.ceil(1 / view.zoom))) : 1);
+    gl.uniform3f(uniforms.none, 0.604, 0.604, 0.604);
+    gl.activeTexture(gl.TEXTURE2);
+    gl.bindTexture(gl.TEXTURE_2D, this.tables.get(info.kind === "flags" ? "flags" : info.scale) ?? null);
+    if (kind !== 0 && !this.tables.size) return false;
+    source.tiles.forEach((tile, index) => {
+      const x0 = (tile.left - view.x) * view.zoom, x1 = x0 + tile.w * view.zoom;
+      const y0 = (tile.top - view.y) * view.zoom, y1 = y0 + tile.h * view.zoom;
+      if (x1 < -rect.w / 2 || x0 > rect.w / 2 || y1 < -rect.h / 2 || y0 > rect.h / 2) return;
+      gl.activeTexture(gl.TEXTURE0);
+      gl.bindTexture(gl.TEXTURE_2D, tile.texture);
+      gl.activeTexture(gl.TEXTURE1);
+      gl.bindTexture(gl.TEXTURE_2D, other.tiles[index]?.texture ?? tile.texture);
+      gl.uniform4f(uniforms.place, (2 * x0) / rect.w, (-2 * y0) / rect.h, (2 * x1) / rect.w, (-2 * y1) / rect.h);
+      gl.uniform4f(uniforms.part, 0, 0, 1, 1);
+      gl.uniform2f(uniforms.stride, 1 / (view.zoom * tile.w), 1 / (view.zoom * tile.h));
+      gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    });
+    return true;
+  }
+}

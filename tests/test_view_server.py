@@ -1,0 +1,367 @@
+"""The viewer's server: who may talk to it, what it takes, what it answers. Nothing is measured here."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the viewer needs the extra 'view'")
+pytest.importorskip("httpx", reason="starlette's test client needs httpx")
+
+from starlette.testclient import TestClient, WebSocketDenialResponse  # noqa: TID253
+
+from relblur import BlurMap, Camera, blur_to_depth
+from relblur.view import uploads
+from relblur.view.guard import Keys
+from relblur.view.routes import build
+from relblur.view.session import Session
+from relblur.view.source import SavedResult
+from relblur.view.workers import Worker
+
+PORT = 45678
+OURS = {"origin": f"http://127.0.0.1:{PORT}"}
+
+
+def a_map(shape=(12, 17)) -> BlurMap:
+    s = np.linspace(-4, 4, shape[0] * shape[1]).reshape(shape)
+    s[3, 4] = np.nan
+    flags = np.zeros(shape, np.uint8)
+    flags[3, 4], flags[5, 6] = 4, 64
+    return BlurMap(s, np.full(shape, 0.1), flags, np.sign(np.nan_to_num(s)), {"method": "window", "relblur": "x"})
+
+
+@pytest.fixture
+def server():
+    """A server with a saved map, its keys, and a browser that has not opened the address yet."""
+    keys = Keys(PORT)
+    session = Session(quick=Worker(10**9, stoppable=False), slow=Worker(10**9, stoppable=True))
+    blur_map = a_map()
+
+    with TestClient(build(session, keys, lambda: None), base_url=f"http://127.0.0.1:{PORT}") as browser:
+        browser.portal.call(session.open_result, SavedResult(blur_map, None, ()), "map.npz")
+        yield browser, keys, session, blur_map
+
+
+@pytest.fixture
+def page(server):
+    """The same after the address was opened."""
+    browser, keys, *_ = server
+    assert browser.get(keys.new_address()).status_code in (200, 303)
+    return browser
+
+
+def test_the_address_opens_once(server):
+    browser, keys, *_ = server
+    address = keys.new_address()
+    answer = browser.get(address, follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert keys.token in cookie
+    browser.cookies.clear()
+    again = browser.get(address, follow_redirects=False)
+    assert again.status_code == 403
+    assert "once" in again.text
+    assert "set-cookie" not in again.headers
+
+
+def test_a_browser_that_is_in_may_open_the_used_address_again(server):
+    browser, keys, *_ = server
+    address = keys.new_address()
+    browser.get(address)
+    answer = browser.get(address, follow_redirects=False)
+    assert answer.status_code == 303
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/static/main.js", "/api/state", "/api/plane/s", "/nowhere", "/open/guess"])
+def test_without_the_token_everything_is_refused(server, path):
+    assert server[0].get(path).status_code == 403
+
+
+@pytest.mark.parametrize("token", ["", "x", "a" * 43, "é", '"quoted"'])
+def test_a_wrong_token_is_refused(server, token):
+    browser, keys, *_ = server
+    header = f"{keys.cookie}={token}".encode("latin-1")
+    assert browser.get("/api/state", headers={b"cookie": header}).status_code == 403
+
+
+def test_the_token_ends_with_its_session(page, server, monkeypatch):
+    assert page.get("/api/state").status_code == 200
+    monkeypatch.setattr(server[1], "_ends", 0.0)
+    assert page.get("/api/state").status_code == 403
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", f"127.0.0.1.evil:{PORT}", ""]
+)
+def test_a_foreign_host_is_refused(page, host):
+    assert page.get("/api/state", headers={"host": host}).status_code == 400
+
+
+def test_localhost_is_ours_too(page, server):
+    header = {"host": f"localhost:{PORT}", "cookie": f"{server[1].cookie}={server[1].token}"}
+    assert page.get("/api/state", headers=header).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", f"https://127.0.0.1:{PORT}", "http://127.0.0.1:1", None]
+)
+def test_what_changes_something_must_come_from_our_page(page, origin):
+    headers = {} if origin is None else {"origin": origin}
+    for path in ("/api/cancel", "/api/settings", "/api/open", "/api/upload/first", "/api/address"):
+        assert page.post(path, headers=headers, json={}).status_code == 403
+    assert page.post("/api/cancel", headers=OURS).status_code == 200
+
+
+def test_a_read_that_a_foreign_page_started_is_refused(page):
+    assert page.get("/api/state", headers={"origin": "http://evil.example"}).status_code == 403
+    for site in ("cross-site", "same-site"):
+        assert page.get("/api/state", headers={"sec-fetch-site": site}).status_code == 403
+    assert page.get("/api/state", headers={"sec-fetch-site": "same-origin"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "status"),
+    [
+        ({"origin": None}, 403),
+        ({"origin": "http://evil.example"}, 403),
+        ({"host": "evil.example"}, 400),
+        ({"cookie": "x=y"}, 403),
+        ({}, 101),
+    ],
+)
+def test_a_socket_must_be_ours(page, server, changed, status):
+    known = {**OURS, "cookie": f"{server[1].cookie}={server[1].token}", **changed}
+    headers = {name: value for name, value in known.items() if value is not None}
+    try:
+        with page.websocket_connect(f"ws://127.0.0.1:{PORT}/ws", headers=headers) as socket:
+            assert socket.receive_json()["name"] == "map.npz"
+            found = 101
+    except WebSocketDenialResponse as refusal:
+        found = refusal.status_code
+    assert found == status
+
+
+def test_every_answer_forbids_what_others_could_do(page, server):
+    answers = [page.get("/"), page.get("/api/state"), page.get("/nowhere"), page.get("/", headers={"host": "evil"})]
+    assert [answer.status_code for answer in answers] == [200, 200, 404, 400]
+    for answer in answers:
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'self'; ")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-frame-options"] == "DENY"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../routes.py",
+        "/static/%2e%2e/routes.py",
+        "/static/..%2froutes.py",
+        "/static//etc/passwd",
+        "/api/plane/../../x",
+        "/api/export/../../etc/passwd",
+        "/api/export/%2e%2e/session.py",
+        "/api/export/depth/../summary.json",
+    ],
+)
+def test_paths_lead_nowhere_else(page, path):
+    answer = page.get(path)
+    assert answer.status_code in (403, 404)
+    assert "import" not in answer.text
+    assert "root:" not in answer.text
+
+
+def test_the_page_loads_nothing_from_elsewhere(page):
+    text = page.get("/").text
+    assert "http:" not in text
+    assert "https:" not in text
+    for name in ("main.js", "page.css", "icon.svg"):
+        assert f"/static/{name}" in text
+        assert page.get(f"/static/{name}").status_code == 200
+    assert page.get("/static/main.js").headers["content-type"].startswith("text/javascript")
+
+
+def test_planes_travel_as_they_are(page, server):
+    blur_map = server[3]
+    state = page.get("/api/state").json()
+    planes = {plane["name"]: plane for plane in state["planes"]}
+    assert (state["width"], state["height"]) == (17, 12)
+    assert planes["sigma"]["derived"]
+    assert planes["sigma"]["unit"] == "px"
+    assert planes["sigma"]["low"] == -planes["sigma"]["high"]
+    s = np.frombuffer(page.get("/api/plane/s").content, "<f4").reshape(12, 17)
+    np.testing.assert_array_equal(s, blur_map.variance_difference.astype(np.float32))
+    assert page.get("/api/plane/flags").content == blur_map.flags.tobytes()
+    assert page.get("/api/plane/sigma").status_code == 404
+
+
+def test_box_and_line_agree_with_the_map(page, server):
+    blur_map = server[3]
+    found = page.get("/api/box?x0=9&y0=8&x1=2&y1=1").json()
+    part = blur_map.variance_difference[1:9, 2:10]
+    assert (found["left"], found["top"], found["width"], found["height"]) == (2, 1, 8, 8)
+    of_s = found["quantities"]["s"]
+    assert of_s["mean"] == pytest.approx(np.nanmean(part))
+    assert of_s["spread"] == pytest.approx(np.nanstd(part))
+    assert of_s["answered"] == 63
+    assert found["flagged"] == pytest.approx(2 / 64)
+    step = 8 / (12 * 17 - 1)  # the map is a plane
+    assert of_s["plane"]["across"] == pytest.approx(step)
+    assert of_s["plane"]["down"] == pytest.approx(17 * step)
+    assert of_s["plane"]["residual"] == pytest.approx(0, abs=1e-9)
+    profile = page.get("/api/line?x0=0&y0=3&x1=16&y1=3").json()
+    values = profile["quantities"]["sigma"]["values"]
+    assert values[4] is None
+    assert values[5] == pytest.approx(blur_map.sigma[3, 5])
+    assert profile["length"] == 16
+
+
+@pytest.mark.parametrize(
+    "query", ["x0=1&y0=1&x1=2", "x0=a&y0=1&x1=2&y1=2", "x0=1e9&y0=1&x1=2&y1=2", "x0=50&y0=50&x1=60&y1=60"]
+)
+def test_a_box_that_is_none_is_refused(page, query):
+    answer = page.get(f"/api/box?{query}")
+    assert answer.status_code == 422
+    assert answer.json()["error"]
+
+
+def test_a_pixel_of_a_saved_result_has_words_but_no_curve(page):
+    found = page.get("/api/pixel?x=4&y=3").json()
+    assert found["s"] is None
+    assert found["curve"] is None
+    assert [flag["name"] for flag in found["flags"]] == ["flat"]
+    assert "texture" in found["flags"][0]["why"]
+    assert page.get("/api/pixel?x=17&y=0").status_code == 422
+
+
+def test_a_saved_result_cannot_be_measured_again(page):
+    answer = page.post("/api/settings", json={"window": 11}, headers=OURS)
+    assert answer.status_code == 422
+    assert "open the pair" in answer.json()["error"]
+
+
+def test_a_camera_is_judged_while_it_is_typed(page):
+    fields = {"coc_constant_px_m": 20, "focus_first_m": 1, "focus_second_m": 2}
+    found = page.post("/api/camera", json=fields, headers=OURS).json()
+    assert found["kind"] == "focus"
+    assert found["nearest_m"] < 1
+    assert found["farthest_m"] is None
+    wrong = page.post("/api/camera", json={**fields, "focus_second_m": -2}, headers=OURS)
+    assert wrong.status_code == 422
+    assert "focus_second_m" in wrong.json()["error"]
+
+
+def test_depth_of_a_saved_map(page, server):
+    fields = {"coc_constant_px_m": 16, "focus_first_m": 1, "focus_second_m": 2}
+    state = page.post("/api/depth", json={"camera": fields}, headers=OURS).json()
+    assert {"depth", "depth_stderr"} <= {plane["name"] for plane in state["planes"]}
+    depth = np.frombuffer(page.get("/api/plane/depth").content, "<f4").reshape(12, 17)
+    np.testing.assert_array_equal(depth, blur_to_depth(server[3], Camera(**fields)).depth_m.astype(np.float32))
+
+
+def test_a_result_goes_out_and_comes_in_again(page, server):
+    content = page.get("/api/export/blur_map.npz").content
+    sent = page.post("/api/upload/result", content=content, headers={**OURS, "x-file-name": "a%20map.npz"})
+    assert sent.json()["bytes"] == len(content)
+    assert page.post("/api/open", json={"what": "result"}, headers=OURS).status_code == 200
+    assert page.get("/api/state").json()["name"] == "a map.npz"
+    np.testing.assert_array_equal(server[2].blur_map.variance_difference, server[3].variance_difference)
+    assert not [path for path in server[2].folder.iterdir() if path.suffix == ".npz"]
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [(b"{", "JSON"), (b"[1]", "table"), (b'{"what": "nothing"}', "what must be"), (b'{"what": "pair"}', "two images")],
+)
+def test_a_request_that_makes_no_sense_gets_one_line(page, body, text):
+    answer = page.post("/api/open", content=body, headers=OURS)
+    assert answer.status_code == 422
+    assert text in answer.json()["error"]
+    assert "\n" not in answer.json()["error"]
+
+
+def test_deep_json_and_long_forms_are_refused(page):
+    assert page.post("/api/settings", content=b"[" * 60_000, headers=OURS).status_code == 422
+    assert page.post("/api/settings", content=b" " * 70_000, headers=OURS).status_code == 413
+
+
+def test_a_file_that_is_too_large_is_refused_by_its_announcement(page, server):
+    headers = {**OURS, "content-length": str(uploads.MOST_BYTES + 1), "x-file-name": "big.png"}
+    answer = page.post("/api/upload/first", content=b"x", headers=headers)
+    assert answer.status_code == 413
+    assert "100 MB" in answer.json()["error"]
+
+
+def test_a_file_that_grows_too_large_is_refused_on_the_way(page, server, monkeypatch):
+    monkeypatch.setattr(uploads, "MOST_BYTES", 1000)
+    taken = []
+
+    def chunks():
+        for _ in range(50):
+            taken.append(1)
+            yield bytes(100)
+
+    answer = page.post("/api/upload/first", content=chunks(), headers={**OURS, "x-file-name": "big.png"})
+    assert answer.status_code == 413
+    assert list(server[2].folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("script.sh", b"x", "ends in '.sh'"),
+        ("none", b"x", "ends in 'nothing'"),
+        ("empty.png", b"", "empty"),
+        ("../../up.exe", b"x", "ends in"),
+    ],
+)
+def test_files_that_cannot_be_images_are_refused(page, server, name, content, text):
+    answer = page.post("/api/upload/first", content=content, headers={**OURS, "x-file-name": name})
+    assert answer.status_code in (404, 422)
+    assert text in answer.json()["error"]
+    assert list(server[2].folder.iterdir()) == []
+
+
+def test_a_name_gives_the_suffix_and_nothing_else(page, server):
+    answer = page.post("/api/upload/first", content=b"abc", headers={**OURS, "x-file-name": "..%2F..%2Fetc%2Fx.png"})
+    assert answer.status_code == 200
+    (path,) = server[2].folder.iterdir()
+    assert path.suffix == ".png"
+    assert path.read_bytes() == b"abc"
+
+
+def test_there_is_one_file_for_each_place(page, server):
+    for content in (b"one", b"two"):
+        page.post("/api/upload/first", content=content, headers={**OURS, "x-file-name": "a.png"})
+    (path,) = server[2].folder.iterdir()
+    assert path.read_bytes() == b"two"
+    assert page.post("/api/upload/third", content=b"x", headers=OURS).status_code == 404
+
+
+def test_a_broken_result_says_so_by_its_own_name(page):
+    page.post("/api/upload/result", content=b"PK\x03\x04 broken", headers={**OURS, "x-file-name": "mine.npz"})
+    answer = page.post("/api/open", json={"what": "result"}, headers=OURS)
+    assert answer.status_code == 422
+    assert "mine.npz" in answer.json()["error"]
+    assert page.get("/api/state").json()["name"] == "map.npz"  # what was there stays
+
+
+def test_the_state_is_plain_json(page):
+    text = page.get("/api/state").text
+    assert json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))["planes"]
+
+
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
+    from test_cli import failed, run
+
+    monkeypatch.setattr("relblur.cli.view.find_spec", lambda name: None)
+    assert "pip install 'relblur[view]'" in failed(run("view"), 4)
