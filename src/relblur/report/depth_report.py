@@ -157,7 +157,9 @@ def _points(pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | 
     scale = depth_scale(depth_map)
     with np.errstate(invalid="ignore"):
         shown = depth_map.depth_stderr_m < _TOO_UNSURE * depth_map.depth_m
-        shown &= (depth_map.depth_m >= scale.low) & (depth_map.depth_m <= min(scale.high, _DEEPEST * scale.low))
+        shown &= (depth_map.depth_m >= 0.9 * scale.low) & (
+            depth_map.depth_m <= min(1.1 * scale.high, _DEEPEST * scale.low)
+        )
     points = point_cloud(np.where(shown, depth_map.depth_m, np.nan), focal or 1.2 * depth_map.shape[1])
     image = photo(to_look_at(pair.first, pair.is_light))
     colours = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
