@@ -221,7 +221,7 @@ def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArr
         good = _good(image, name)
         filled.append(np.ma.getdata(image) if good is None else without_gaps(image, good))
         goods.append(good)
-    usual = (usual_values(filled[0]), usual_values(filled[1]))
+    usual = (usual_values(filled[0], good=goods[0]), usual_values(filled[1], good=goods[1]))
     for index, hot in enumerate(hot_pixels(filled[0], filled[1], usual)):
         if len(hot[0]):
             good = goods[index]

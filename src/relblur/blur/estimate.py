@@ -178,7 +178,7 @@ def estimate_blur(
         prefilter=_check_prefilter(prefilter, raw.shape),
         engine=engine_for(engine, kind, raw, window, prefilter),
         workers=count_workers(workers),
-        overall=(survey(raw.first), survey(raw.second)) if known.surveys else None,
+        overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)) if known.surveys else None,
         direction=direction,  # type: ignore[arg-type]
         everywhere=everywhere,
         steps=steps,

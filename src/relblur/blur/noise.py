@@ -96,6 +96,11 @@ class Rounding:
         self.low, self.high = min(self.low, float(part.min())), max(self.high, float(part.max()))
         self._possible = [step for step in self._possible if _on_grid(part, step)]
 
+    def add(self, other: Rounding) -> None:
+        """Take in what was found elsewhere in the image."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self._possible = [step for step in self._possible if step in other._possible]
+
     def noise(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> float:
         """Return the standard deviation of the rounding error; values beyond the limits do not count."""
         low, high = max(self.low, limits[0]), min(self.high, limits[1])
