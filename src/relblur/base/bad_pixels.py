@@ -121,23 +121,23 @@ def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
 
 
 def hot_pixels(
-    first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual], most: float | None = None
+    first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual], most: tuple[float, float] | None = None
 ) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
     """Return (rows, columns) of the hot pixels of either of two finite (H, W, C) pictures.
 
-    Where more than ``most`` pixels are far beyond the rest they are no faults; by default as many as is few for a
-    picture of this size.
+    Where more than ``most`` pixels of one are far beyond the rest they are no faults; by default as many as is few for
+    a picture of this size.
     """
-    most = most_faults(first.shape[0] * first.shape[1]) if most is None else most
-    lone = [_lone(image, of, most) for image, of in zip((first, second), usual, strict=True)]
+    most = (most_faults(first.shape[:2]),) * 2 if most is None else most
+    lone = [_lone(image, of, limit) for image, of, limit in zip((first, second), usual, most, strict=True)]
     one = _borne_out(first, second, lone[0], lone[1], usual)
     two = _borne_out(second, first, lone[1], lone[0], usual[::-1])
     return one, two
 
 
-def most_faults(pixels: int) -> float:
-    """Return how many faults a picture of so many pixels may have."""
-    return max(FEW * pixels, HANDFUL)
+def most_faults(shape: tuple[int, ...]) -> float:
+    """Return how many faults a picture of so many rows and columns may have."""
+    return max(FEW * shape[0] * shape[1], HANDFUL)
 
 
 def far_pixels(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:

@@ -10,6 +10,7 @@ Inputs are never written to.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from .pixels import clipped_pixels, unit_float, without_gaps
 __all__ = [
     "Pair",
     "RawPair",
+    "as_form",
     "as_image",
     "as_pair",
     "as_valid",
@@ -29,6 +31,7 @@ __all__ = [
     "check_image",
     "check_image_with_gaps",
     "check_pair",
+    "is_chunked",
 ]
 
 MIN_SIDE = 2
@@ -139,6 +142,16 @@ def check_pair(
     return RawPair(images[0], images[1], finite, at_top)
 
 
+def as_form(shape: tuple[int, ...], dtype: np.dtype[Any], name: str, channel_axis: int | None) -> AnyArray:
+    """Check an image of which only shape and type are known; return an (H, W, C) array of them without its values."""
+    return check_form(np.broadcast_to(np.zeros((), dtype), shape), name, channel_axis=channel_axis)
+
+
+def is_chunked(*images: object) -> bool:
+    """Tell whether one of these is a Dask array, or an xarray of one: it is not to be held as a whole."""
+    return any(hasattr(each, "__dask_graph__") and getattr(each, "chunks", None) is not None for each in images)
+
+
 def as_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> FloatArray:
     """Check one image and return it as float64 (H, W), or (H, W, C) with ``channel_axis``."""
     result = unit_float(check_image(image, name, channel_axis=channel_axis))
@@ -245,9 +258,9 @@ def _good(image: AnyArray, name: str) -> BoolArray | None:
     return np.asarray(~bad)
 
 
-def as_valid(valid: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+def as_valid(valid: ArrayLike, shape: tuple[int, ...], name: str = "valid") -> BoolArray:
     """Check a map of usable pixels."""
-    return _bool_map(valid, shape, "valid", "True = use (for example valid > 0)")
+    return _bool_map(valid, shape, name, f"True = use (for example {name} > 0)")
 
 
 def _bool_map(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str) -> BoolArray:

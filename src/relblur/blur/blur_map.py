@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
 from pathlib import Path
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Array
 from ..base.errors import FileError, InputError
+from ..base.inputs import is_chunked
 from ..files.archives import check_format, read_npz
 from ..files.disk import PathLike, write_image, write_npz, write_tiff
 
@@ -50,7 +51,18 @@ def has_flag(flags: UInt8Array, flag: Flag) -> BoolArray:
 
 def signed_sigma(s: AnyArray) -> AnyArray:
     """Return relative blur in px, ``sign(s) sqrt(|s|)``, of a difference of variances in px^2."""
-    return np.asarray(np.sign(s) * np.sqrt(np.abs(s)))
+    return each_chunk(lambda s: np.asarray(np.sign(s) * np.sqrt(np.abs(s))), s)
+
+
+def each_chunk(function: Callable[..., AnyArray], *arrays: Any) -> AnyArray:
+    """Call a function of equally large arrays; if they are labelled or come in chunks, so does its result."""
+    if hasattr(arrays[0], "dims"):
+        return arrays[0].copy(data=each_chunk(function, *(each.data for each in arrays)))
+    if is_chunked(*arrays):
+        return arrays[0].map_blocks(
+            function, *arrays[1:], dtype=arrays[0].dtype, meta=np.empty((0, 0), arrays[0].dtype)
+        )
+    return function(*arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +82,11 @@ class BlurMap:
         +1 where ``first`` is the sharper, -1 where ``second`` is, 0 where neither.
     settings : mapping
         How it was made: method, window, sigmas, noise, engine, version.
+
+    Notes
+    -----
+    The arrays of a map made from Dask arrays are Dask's and nothing is computed yet; :meth:`compute` does it. Those of
+    a map made from xarray have its labels.
     """
 
     variance_difference: FloatArray
@@ -130,9 +147,29 @@ class BlurMap:
         ``se_s / (2 |sigma|)`` to first order; near zero, where the square root is steep, the
         spread ``sqrt(se_s)`` is the limit.
         """
-        se = self.variance_stderr
-        spread = np.abs(self.sigma) + np.sqrt(np.abs(self.variance_difference) + se)
-        return np.divide(se, spread, out=np.zeros_like(se), where=spread != 0)
+
+        def of(s: FloatArray, se: FloatArray) -> FloatArray:
+            spread = np.sqrt(np.abs(s)) + np.sqrt(np.abs(s) + se)
+            return np.divide(se, spread, out=np.zeros_like(se), where=spread != 0)
+
+        return each_chunk(of, self.variance_difference, self.variance_stderr)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the arrays are Dask's, of which nothing is computed yet."""
+        return is_chunked(self.variance_difference)
+
+    def compute(self) -> BlurMap:
+        """Return the map with NumPy arrays: all chunks are computed, the labels of xarray are dropped."""
+        arrays = [getattr(self, f.name) for f in fields(self) if f.name != "settings"]
+        plain = [each.data if hasattr(each, "dims") else each for each in arrays]
+        if is_chunked(*plain):
+            import dask
+
+            plain = list(dask.compute(*plain))
+        elif not any(hasattr(each, "dims") for each in arrays):
+            return self
+        return BlurMap(plain[0], plain[1], plain[2], plain[3], self.settings)
 
     def save(self, path: PathLike) -> None:
         """Write the map to one file, chosen by the suffix.
@@ -143,7 +180,10 @@ class BlurMap:
           ``sigma_px = offset + scale * value``, with value 0 for "no answer".
         """
         suffix = Path(path).suffix.lower()
-        if suffix in (".tif", ".tiff"):
+        whole = self.compute()
+        if whole is not self:
+            whole.save(path)
+        elif suffix in (".tif", ".tiff"):
             pages = np.stack([self.sigma, self.sigma_stderr]).astype(np.float32)
             what = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
             write_tiff(path, pages, {**what, "settings": dict(self.settings)})
@@ -158,7 +198,10 @@ class BlurMap:
             write_npz(path, arrays, metadata)
 
     def __repr__(self) -> str:
-        sigma = self.sigma
+        if self.is_lazy:
+            height, width = self.shape
+            return f"BlurMap({height}x{width}, method={self.settings.get('method', '?')!r}, not computed yet)"
+        sigma = np.asarray(self.sigma)
         known = np.isfinite(sigma)
         span = f"{sigma[known].min():.3g} to {sigma[known].max():.3g} px" if known.any() else "no answer"
         height, width = self.shape
