@@ -13,16 +13,31 @@ import pytest
 import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
-ORDER = (
-    "base < engines, files < filters < synth, optics < blur < depth < photo < report < io < studies < cli < __main__"
-)
+ORDER = """base < engines, files < filters < synth, optics < blur < depth < photo < report < io < studies
+    < cluster < cli < __main__"""
 
 SOURCE = Path(relblur.__file__).parent
-LEVEL = {name: level for level, layer in enumerate(ORDER.split(" < ")) for name in layer.split(", ")}
+LEVEL = {name: level for level, layer in enumerate(" ".join(ORDER.split()).split(" < ")) for name in layer.split(", ")}
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 PACKAGES = sorted({path.parent for path in FILES})
 
-HEAVY = ["numba", "cv2", "matplotlib", "skimage", "scipy", "dask", "panel", "typer", "rich", "PIL", "tifffile"]
+HEAVY = [
+    "numba",
+    "cv2",
+    "matplotlib",
+    "skimage",
+    "scipy",
+    "dask",
+    "distributed",
+    "zarr",
+    "pyarrow",
+    "xarray",
+    "panel",
+    "typer",
+    "rich",
+    "PIL",
+    "tifffile",
+]
 
 
 def _name(path: Path) -> tuple[str, ...]:

@@ -32,6 +32,9 @@ T = TypeVar("T")
 #: Sides of the map's chunks by a local method, px: so many times the halo at least, and this much at most.
 LEAST_HALOS, MOST_SIDE = 3, 2048
 
+#: Columns that filters work on together, a multiple of what any processor does.
+GROUP = 32
+
 #: Sides of the tiles of ``"refined"`` without their margins, px. With them the largest takes 1.5 GB while it is worked
 #: on, the least 0.4 GB: as many as there are threads are worked on at once.
 REFINED_SIDES = (384, 960)
@@ -198,7 +201,8 @@ def _local_tiles(pair: _DaskPair, shared: Shared) -> list[Tile]:
     height, width = shared.shape
 
     def grown(core: slice, length: int) -> slice:
-        return slice(max(core.start - halo, 0), min(core.stop + halo, length))
+        # Filters work on groups of columns: begun where one begins, their bits at the border are those of the whole.
+        return slice(max(core.start - halo, 0) // GROUP * GROUP, min(core.stop + halo, length))
 
     return [Tile((r, c), (grown(r, height), grown(c, width))) for r in rows for c in columns]
 

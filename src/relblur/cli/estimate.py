@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -31,6 +32,7 @@ from .options import (
     Json,
     LinearOption,
     MethodOption,
+    SchedulerOption,
     Second,
     SideOption,
     as_factor,
@@ -73,6 +75,11 @@ def estimate(
         Path | None,
         typer.Option("--save-steps", help="Folder for a picture of every stage.", show_default=False),
     ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="Zarr: processes on this machine.", show_default="this one", min=1),
+    ] = None,
+    scheduler: SchedulerOption = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -86,6 +93,9 @@ def estimate(
     FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted
     patterns with a star, 'dir/*_near.png' 'dir/*_far.png'. Each pair then gets a folder of
     its own in the output; pairs that are done are not done again.
+
+    With an output that ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size: they
+    are read in parts and the map is written in chunks; a run that was interrupted goes on.
     """
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
@@ -111,6 +121,13 @@ def estimate(
             "prefilter": prefilter,
         },
     )
+    if is_zarr_name(output) or is_zarr_name(first) or is_zarr_name(second):
+        if save_steps is not None:
+            raise UsageError("--save-steps is for pictures that are read whole; leave it out")
+        _estimate_large((first, second), output, asked, (workers, scheduler), force, as_json)
+        return
+    if workers is not None or scheduler is not None:
+        raise UsageError("--workers and --scheduler are for results that end in .zarr; relblur batch takes them too")
     if is_batch(first, second):
         if save_steps is not None:
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
@@ -173,6 +190,46 @@ def _measure(
         blur_map = estimate_blur(pair, progress=report, steps=stages, **asked.estimating)
     refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
     return pair, blur_map, time.perf_counter() - start
+
+
+def is_zarr_name(path: Path) -> bool:
+    """Tell whether a path means a Zarr, without opening it."""
+    return path.suffix.lower() == ".zarr" or any(part.lower().endswith(".zarr") for part in path.parts)
+
+
+def _estimate_large(
+    files: tuple[Path, Path],
+    output: Path,
+    asked: _Asked,
+    where: tuple[int | None, str | None],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Estimate a pair that is read in parts, here or on the workers of ``where`` (how many, of which scheduler)."""
+    from ..blur.asked import Asked
+    from ..cluster.large import estimate_large
+    from ..cluster.runners import Here, started
+
+    options = Asked(engine="auto", workers=None, direction="deviation", everywhere=False, **asked.estimating)
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        runner = Here() if where == (None, None) else stack.enter_context(started(*where))
+        report = stack.enter_context(progress_bar("estimating"))
+        done = estimate_large(files, output, asked.preparing, options, runner, force=force, progress=report)
+    for note in done.notes:
+        say(note)
+    if done.were_done:
+        say(f"{done.were_done} of {done.chunks} chunks were done by an earlier run")
+    height, width = done.shape
+    summary = {"width": width, "height": height, "chunks": done.chunks, "settings": dict(done.settings)}
+    summary |= {"seconds": time.perf_counter() - start}
+    if as_json:
+        print_json(summary)
+    else:
+        rows = [("resolution", _resolution(dict(done.settings))), ("chunks", str(done.chunks))]
+        rows.append(("time", f"{summary['seconds']:.1f} s ({done.settings['engine']} engine)"))
+        print_table(f"{files[0].name} and {files[1].name}, {width}x{height}", ("", ""), rows)
+    say(f"the map is {output}")
 
 
 def _estimate_many(first: Path, second: Path, output: Path, asked: _Asked, force: bool, as_json: bool) -> None:

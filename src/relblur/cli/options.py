@@ -23,8 +23,10 @@ __all__ = [
     "LinearOption",
     "MethodOption",
     "PrefilterOption",
+    "SchedulerOption",
     "Second",
     "SideOption",
+    "WorkersOption",
     "as_factor",
     "numbers",
     "stored_values",
@@ -89,6 +91,13 @@ CameraFile = Annotated[
     Path, typer.Option("--camera", "-c", help="Camera file, TOML or JSON ('relblur camera' makes one).")
 ]
 PrefilterOption = Annotated[float, typer.Option(help="Gaussian only: blur both images by this many px first.")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", help="Processes on this machine.", show_default="one a core", min=1)
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="A Dask scheduler whose workers do it: tcp://HOST:8786.", show_default=False),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]
 

@@ -1,0 +1,183 @@
+"""Who runs the tasks: this process, processes beside it on this machine, or a cluster.
+
+Every worker runs one task at a time on one thread: OpenCV, which does not look at OMP_NUM_THREADS, and numba are told
+so by a plugin when a worker starts, whoever started it. Processes are spawned, never forked: a fork of a process whose
+threads hold locks may hang.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from ..base.errors import InputError
+from .stores import require
+
+__all__ = ["Here", "OnCluster", "Runner", "started"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+#: How often a task may lose its worker before it is given up: once, for whatever happens to machines. A task that
+#: kills its worker twice would kill them all.
+ALLOWED_FAILURES = 1
+
+#: Time to reach a scheduler, s.
+PATIENCE_S = 20
+
+
+class Runner(Protocol):
+    """Where tasks are run."""
+
+    threads: int | None  #: of a task; None for all that there are
+
+    def map(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+        """Call a function with each item; return what it gave in their order."""
+
+    def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
+        """Compute delayed tasks that give nothing back; tell how many are done."""
+
+
+class Here:
+    """One task after the other in this process, on all its cores."""
+
+    threads: int | None = None
+
+    def map(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+        """Call a function with each item."""
+        return [function(item) for item in items]
+
+    def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
+        """Compute tasks in the order in which Dask needs the least memory for what they share."""
+        import dask
+        from dask.callbacks import Callback
+
+        wanted = {task.key for task in tasks}
+        count = 0
+
+        def after(key: Any, *_rest: Any) -> None:
+            nonlocal count
+            if key in wanted:
+                count += 1
+                done(count)
+
+        with Callback(posttask=after):
+            dask.compute(*tasks, scheduler="synchronous", optimize_graph=False)
+
+
+class OnCluster:
+    """On the workers of a scheduler."""
+
+    threads: int | None = 1
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def map(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+        """Call a function with each item on the workers."""
+        return list(self.client.gather(self.client.map(function, items, pure=False)))
+
+    def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
+        """Compute tasks on the workers."""
+        from distributed import as_completed
+
+        futures = self.client.compute(list(tasks), optimize_graph=False)
+        for count, future in enumerate(as_completed(futures), start=1):
+            future.result()
+            future.release()
+            done(count)
+
+
+@contextmanager
+def started(workers: int | None = None, scheduler: str | None = None) -> Iterator[OnCluster]:
+    """Give the workers of a scheduler, or so many processes on this machine, which end with the block.
+
+    Memory: each process may use its equal share of what the machine (or the container) has; Dask restarts one that
+    exceeds it.
+    """
+    require("distributed")
+    import dask
+    from distributed import Client, LocalCluster
+
+    options = {
+        "distributed.worker.multiprocessing-method": "spawn",
+        "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
+        "distributed.comm.timeouts.connect": f"{PATIENCE_S}s",
+        "distributed.worker.daemon": True,
+    }
+    with dask.config.set(options):
+        if scheduler is not None:
+            with _client(scheduler, Client) as client:
+                client.register_plugin(_one_thread())
+                yield OnCluster(client)
+            return
+        count = _count(workers)
+        with (
+            LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=_CRITICAL,
+            ) as cluster,
+            Client(cluster) as client,
+        ):
+            client.register_plugin(_one_thread())
+            yield OnCluster(client)
+
+
+#: Of the logging package: what Dask says of workers that end is said by us.
+_CRITICAL = 50
+
+
+@contextmanager
+def _client(address: str, client: Callable[..., Any]) -> Iterator[Any]:
+    try:
+        connected = client(address, timeout=PATIENCE_S)
+    except (OSError, ValueError, TypeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(
+            f"no scheduler answers at {address} ({reason}); check --scheduler, such as tcp://HOST:8786"
+        ) from None
+    with connected:
+        if not connected.scheduler_info()["workers"]:
+            raise InputError(f"the scheduler at {address} has no workers; start some: dask worker {address}")
+        yield connected
+
+
+def _count(workers: int | None) -> int:
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if workers < 1:
+        raise InputError(f"--workers must be at least 1, got {workers}")
+    return workers
+
+
+def _one_thread() -> Any:
+    """Return the plugin that keeps a worker to one thread."""
+    from distributed import WorkerPlugin
+
+    class OneThread(WorkerPlugin):  # type: ignore[misc]
+        name = "relblur-one-thread"
+
+        def setup(self, worker: Any) -> None:
+            use_one_thread()
+
+    return OneThread()
+
+
+def use_one_thread() -> None:
+    """Let OpenCV and compiled code of this process use one thread."""
+    import cv2
+
+    cv2.setNumThreads(1)
+    os.environ["NUMBA_NUM_THREADS"] = "1"
+    try:
+        import numba
+
+        numba.set_num_threads(1)
+    except (ImportError, ValueError):
+        pass
