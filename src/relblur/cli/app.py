@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from .batch import batch
 from .bench import bench
 from .calibrate import calibrate
 from .camera import camera
@@ -65,6 +66,7 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "depth": depth,
     "range": find_range,
+    "batch": batch,
     "calibrate": calibrate,
     "camera": camera,
     "synth": synth,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from ..base.errors import InputError
@@ -79,6 +80,49 @@ class OnCluster:
         """Call a function with each item on the workers."""
         return list(self.client.gather(self.client.map(function, items, pure=False)))
 
+    def stream(self, function: Callable[[S], T], items: Sequence[S], lost: Callable[[S], T]) -> Iterator[T]:
+        """Call a function with each item on the workers, and give what it returns as soon as it does.
+
+        No more calls are under way than there are threads, so a worker that dies takes one with it. That is done again
+        elsewhere. Of a call that has taken two workers with it ``lost`` says what becomes of it: but as another may
+        have done that beside it, it is tried once more alone.
+        """
+        from distributed import KilledWorker
+
+        blamed = []
+        for item, future in self._flow(function, items, self.count()):
+            try:
+                yield future.result()
+            except KilledWorker:
+                blamed.append(item)
+        for item, future in self._flow(function, blamed, 1):
+            try:
+                yield future.result()
+            except KilledWorker:
+                yield lost(item)
+
+    def count(self) -> int:
+        """Return how many tasks can be run at once."""
+        return max(1, sum(self.client.nthreads().values()))
+
+    def _flow(self, function: Callable[[S], T], items: Sequence[S], at_once: int) -> Iterator[tuple[S, Any]]:
+        from distributed import as_completed
+
+        waiting = iter(items)
+        under_way = {}
+        for item in islice(waiting, at_once):
+            under_way[self.client.submit(function, item, pure=False)] = item
+        completed = as_completed(list(under_way))
+        try:
+            for future in completed:
+                for item in islice(waiting, 1):
+                    further = self.client.submit(function, item, pure=False)
+                    under_way[further] = item
+                    completed.add(further)
+                yield under_way.pop(future), future
+        finally:
+            self.client.cancel(list(under_way))
+
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
         """Compute tasks on the workers."""
         from distributed import as_completed
@@ -91,11 +135,11 @@ class OnCluster:
 
 
 @contextmanager
-def started(workers: int | None = None, scheduler: str | None = None) -> Iterator[OnCluster]:
+def started(workers: int | None = None, scheduler: str | None = None, memory: str | None = None) -> Iterator[OnCluster]:
     """Give the workers of a scheduler, or so many processes on this machine, which end with the block.
 
-    Memory: each process may use its equal share of what the machine (or the container) has; Dask restarts one that
-    exceeds it.
+    Each process may use ``memory`` ("2GB"), or its equal share of what the machine (or the container) has; Dask
+    restarts one that exceeds it.
     """
     require("distributed")
     import dask
@@ -121,6 +165,7 @@ def started(workers: int | None = None, scheduler: str | None = None) -> Iterato
                 processes=True,
                 host="127.0.0.1",
                 dashboard_address=None,
+                memory_limit=memory or "auto",
                 silence_logs=_CRITICAL,
             ) as cluster,
             Client(cluster) as client,

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def run_batch(
     *,
     force: bool = False,
     tell: Callable[[int, Outcome], None] | None = None,
+    run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
 ) -> list[Outcome]:
     """Do every pair that is not done yet.
 
@@ -91,6 +93,8 @@ def run_batch(
         relblur made is replaced.
     tell
         Called with the number of pairs behind, and the outcome of the last.
+    run
+        Calls a function with every pair and gives what it returns, in any order: one after the other, or elsewhere.
     """
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -99,10 +103,11 @@ def run_batch(
     outcomes = []
     with entered(output, wait_s=0.0):
         _check_report(output / BATCH_FILE)
-        for behind, job in enumerate(jobs, start=1):
-            outcomes.append(_do(job, output, options, work, force))
+        doing = partial(_do, output=output, options=options, work=work, force=force)
+        for behind, outcome in enumerate(run(doing, jobs), start=1):
+            outcomes.append(outcome)
             if tell is not None:
-                tell(behind, outcomes[-1])
+                tell(behind, outcome)
         with staging(output) as new:
             report = [{"name": each.name, "state": each.state, "error": each.error} for each in outcomes]
             content = {"made_by": "relblur", "options": dict(options), "pairs": report}
