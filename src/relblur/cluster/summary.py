@@ -119,6 +119,7 @@ def _with_interval(name: str, mean: tuple[float, float, float]) -> str:
 def _histograms(rows: Sequence[Row]) -> bytes:
     """Draw how errors, errors without blurring and explained shares are spread at full size."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
 
     sets = sorted({row["data_set"] for row in rows})
     figure = Figure(figsize=(11, 2.6 * len(sets)), layout="constrained")
@@ -139,6 +140,8 @@ def _histograms(rows: Sequence[Row]) -> bytes:
             axis.hist(values, edges, color="tab:blue", alpha=0.85, label=what)
             axis.set_xlabel(f"{what}, {data_set}")
             axis.spines[["top", "right"]].set_visible(False)
+            axis.xaxis.set_major_locator(MaxNLocator(5))
+            axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
             axis.legend(frameon=False, fontsize=8)
         line[0].set_ylabel("pairs")
     stream = io.BytesIO()
