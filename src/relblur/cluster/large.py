@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def estimate_large(
     }
     chunks = tuple(max(tile.core[axis].stop - tile.core[axis].start for tile in tiles) for axis in (0, 1))
     store = MapStore(output, shared.shape, (chunks[0], chunks[1]), json.dumps(identity, default=str, sort_keys=True))
-    with holding(_lock_folder(output), 0.0):
+    with _alone(output):
         store.begin()
         missing = store.missing(tiles)
         were_done = len(tiles) - len(missing)
@@ -86,7 +87,6 @@ def estimate_large(
         notes = {**shared.notes, "chunks": len(tiles)}
         settings = settings_of(shared.request, notes, found["settings"])
         store.finish(settings, force)
-    os.rmdir(_lock_folder(output))
     return Finished(pair.notes, shared.shape, len(tiles), were_done, settings)
 
 
@@ -106,11 +106,17 @@ def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
         refuse_foreign_zarr(output)
 
 
-def _lock_folder(output: Path) -> Path:
-    """Return a folder for the lock: in the Zarr it would be a stranger."""
+@contextmanager
+def _alone(output: Path) -> Iterator[None]:
+    """Be the only run that writes an output. The lock has a folder of its own: in the Zarr it would be a stranger."""
     folder = output.parent / f"{HIDDEN}-at-work-{output.name}"
     folder.mkdir(exist_ok=True)
-    return folder
+    try:
+        with holding(folder, 0.0):
+            yield
+    finally:
+        with suppress(OSError):  # another run is at work in it
+            os.rmdir(folder)
 
 
 def _tiles(shared: Shared) -> list[Tile]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from ..base.errors import InputError
+from ..base.errors import FileError, InputError
 from .stores import require
 
 __all__ = ["Here", "OnCluster", "Runner", "started"]
@@ -125,13 +125,19 @@ class OnCluster:
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
         """Compute tasks on the workers."""
-        from distributed import as_completed
+        from distributed import KilledWorker, as_completed
 
         futures = self.client.compute(list(tasks), optimize_graph=False)
-        for count, future in enumerate(as_completed(futures), start=1):
-            future.result()
-            future.release()
-            done(count)
+        try:
+            for count, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                future.release()
+                done(count)
+        except KilledWorker:
+            raise FileError(
+                "a chunk has ended its worker twice, most likely for want of memory; take fewer workers, "
+                "and run the command again: it goes on"
+            ) from None
 
 
 @contextmanager
@@ -142,6 +148,8 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
     restarts one that exceeds it.
     """
     require("distributed")
+    if workers is not None and scheduler is not None:
+        raise InputError("--workers are processes on this machine, --scheduler has its own; leave one of them out")
     import dask
     from distributed import Client, LocalCluster
 
@@ -157,7 +165,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 client.register_plugin(_one_thread())
                 yield OnCluster(client)
             return
-        count = _count(workers)
+        count, limit = _count(workers), _bytes(memory)
         with (
             LocalCluster(
                 n_workers=count,
@@ -165,7 +173,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 processes=True,
                 host="127.0.0.1",
                 dashboard_address=None,
-                memory_limit=memory or "auto",
+                memory_limit=limit,
                 silence_logs=_CRITICAL,
             ) as cluster,
             Client(cluster) as client,
@@ -191,6 +199,17 @@ def _client(address: str, client: Callable[..., Any]) -> Iterator[Any]:
         if not connected.scheduler_info()["workers"]:
             raise InputError(f"the scheduler at {address} has no workers; start some: dask worker {address}")
         yield connected
+
+
+def _bytes(memory: str | None) -> int | str:
+    if memory is None:
+        return "auto"
+    from dask.utils import parse_bytes
+
+    try:
+        return int(parse_bytes(memory))
+    except ValueError:
+        raise InputError(f"--memory must be a size such as 2GB, got {memory!r}") from None
 
 
 def _count(workers: int | None) -> int:
