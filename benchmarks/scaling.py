@@ -2,6 +2,7 @@
 
     python benchmarks/scaling.py --pairs 16                    # 1 and 2 worker processes, overhead, the simulation
     python benchmarks/scaling.py --slide 20000 --methods window,refined   # a pair made chunk by chunk: time and memory
+    python benchmarks/scaling.py --overhead                    # in processor time, which a busy machine does not spoil
     python benchmarks/scaling.py --memory                      # peak memory against size
 
 Pairs are generated, 625 x 433 in colour, 8 bits. What plain arithmetic gets from a second process is measured
@@ -115,6 +116,93 @@ def pairs(count: int, method: str) -> list[dict[str, float]]:
     return [*found, {"arithmetic_before": before, "arithmetic_after": after, "ratio": one / two, "overhead": overhead}]
 
 
+def _nothing(number: int) -> int:
+    return number
+
+
+def overhead(method: str) -> list[dict[str, float]]:
+    """Print what a pair takes beside its scores, and a task beside its work, in processor time."""
+    from relblur.cluster.batch import Score
+    from relblur.cluster.pairs import find_pairs
+    from relblur.cluster.runners import started
+    from relblur.report.batch import run_batch
+
+    with tempfile.TemporaryDirectory() as folder:
+        make_set(Path(folder), 1)
+        found = find_pairs(Path(folder))
+        work = Score({pair.first: pair for pair in found}, method)
+        scoring = 0.0
+
+        def timed(*args: object) -> object:
+            nonlocal scoring
+            start = time.process_time()
+            row = score_row(*args)
+            scoring += time.process_time() - start
+            return row
+
+        from relblur.cluster import batch
+
+        score_row, batch.score_row = batch.score_row, timed
+        totals = []
+        for attempt in range(2):  # the first loads what is needed
+            scoring, start = 0.0, time.process_time()
+            run_batch([pair.job for pair in found], Path(folder) / f"out{attempt}", {}, work)
+            totals.append(time.process_time() - start)
+        batch.score_row = score_row
+    with started(1) as runner:
+        list(runner.stream(_nothing, range(20), _nothing))
+        start, cpu = time.perf_counter(), time.process_time()
+        list(runner.stream(_nothing, range(300), _nothing))
+        wall, cpu = (time.perf_counter() - start) / 300, (time.process_time() - cpu) / 300
+    share = (totals[1] + cpu) / scoring - 1
+    print(f"method {method}, {SHAPE[1]}x{SHAPE[0]} at three resolutions: scores {scoring:.2f} s of processor time, ")
+    print(f"with reading, pictures and files {totals[1]:.2f} s; scheduler and client {1000 * cpu:.1f} ms a task")
+    print(f"(an empty task takes {1000 * wall:.1f} ms there and back): {share:.1%} beside the scores")
+    return [{"scores_s": scoring, "pair_s": totals[1], "task_cpu_s": cpu, "task_wall_s": wall, "overhead": share}]
+
+
+def chunk_overhead() -> list[dict[str, float]]:
+    """Print what a chunk of a slide takes to read, estimate and write, in processor time, by ``window``."""
+    from relblur.blur.asked import Asked
+    from relblur.blur.parts import answer_part
+    from relblur.blur.shared import find_shared
+    from relblur.cluster.large import _tiles
+    from relblur.cluster.map_store import MapStore
+    from relblur.cluster.runners import Here
+    from relblur.cluster.slides import SlidePair
+    from relblur.cluster.stores import open_store
+
+    with tempfile.TemporaryDirectory() as name:
+        folder, side = Path(name), 2 * CELL
+        make_slide(folder, side)
+        pair = SlidePair(open_store(folder / "first.zarr"), open_store(folder / "second.zarr"), Here())
+        asked = Asked("window", "auto", None, None, None, 0.0, "numba", 1, "deviation", False)
+        start = time.process_time()
+        shared = find_shared(pair, asked)
+        look = time.process_time() - start
+        tiles = _tiles(shared)
+        store = MapStore(folder / "out.zarr", (side, side), (CELL, CELL), "")
+        store.begin()
+        spent = np.zeros((len(tiles), 3))
+        for number, tile in enumerate(tiles):
+            clock = [time.process_time()]
+            part = pair.part(tile.outer)
+            clock.append(time.process_time())
+            planes = answer_part(part, tile, shared)
+            clock.append(time.process_time())
+            store.write(tile, planes)
+            clock.append(time.process_time())
+            spent[number] = np.diff(clock)
+    read, estimate, write = spent[1:].mean(axis=0)  # the first loads compiled code
+    halo = np.prod([each.stop - each.start for each in tiles[0].outer]) / CELL**2 - 1
+    print(f"a chunk of {CELL}x{CELL}: looked through {look / len(tiles):.2f} s, read {read:.2f} s,")
+    print(
+        f"estimated {estimate:.2f} s, written {write:.2f} s; files {(read + write + look / len(tiles)) / estimate:.1%} of the estimate"
+    )
+    print(f"what lies around it is {halo:.0%} in a corner, {(1 + 2 * shared.halo / CELL) ** 2 - 1:.0%} inside")
+    return [{"look_s": look / len(tiles), "read_s": read, "estimate_s": estimate, "write_s": write}]
+
+
 def simulated(tasks: int, seconds: float, workers: int, spread: float = 0.3) -> float:
     """Return how long a scheduler that hands out one task a millisecond keeps workers busy, s."""
     rng = np.random.default_rng(0)
@@ -148,6 +236,11 @@ def _noise(row: int, column: int) -> np.ndarray:
     return np.random.default_rng((row + 1, column + 1)).standard_normal((CELL, CELL), np.float32)
 
 
+def _band(row: int, side: int) -> float:
+    """Return by how much a row of cells is blurred, px."""
+    return BANDS_PX[min(int((row + 0.5) * CELL / side * len(BANDS_PX)), len(BANDS_PX) - 1)]
+
+
 def make_slide(folder: Path, side: int) -> None:
     """Write a float32 pair chunk by chunk; of neither image more than nine chunks are held."""
     import cv2
@@ -159,14 +252,12 @@ def make_slide(folder: Path, side: int) -> None:
         for name in ("first", "second")
     ]
     cells = -(-side // CELL)
-    edges = np.linspace(0, side, len(BANDS_PX) + 1)
     for row in range(cells):
         for column in range(cells):
             block = np.block([[_noise(row + r, column + c) for c in (-1, 0, 1)] for r in (-1, 0, 1)])
             outer = slice(CELL - around, 2 * CELL + around)
             inner = slice(around, around + CELL)
-            middle = (row + 0.5) * CELL
-            blur = BANDS_PX[min(int(np.searchsorted(edges, middle)) - 1, len(BANDS_PX) - 1)]
+            blur = _band(row, side)
             for array, sigma in zip(arrays, (SHARP_PX, (SHARP_PX**2 + blur**2) ** 0.5), strict=True):
                 made = 0.5 + 0.2 * cv2.GaussianBlur(block[outer, outer], (0, 0), sigma)[inner, inner]
                 grain = np.random.default_rng((row, column, round(1e6 * sigma))).standard_normal(made.shape, np.float32)
@@ -179,19 +270,15 @@ def make_slide(folder: Path, side: int) -> None:
 
 
 def slide_error(path: Path, side: int) -> float:
-    """Return the median relative error of sigma on every 64th pixel in the middle of the bands."""
+    """Return the median relative error of sigma on every 64th pixel inside the bands."""
     import relblur
 
     found = relblur.load(path)
     factor = found.settings["decimate"]
     sigma = found.sigma[:: max(1, 64 // factor), :: max(1, 64 // factor)].compute() * factor
     rows = np.arange(sigma.shape[0]) * max(1, 64 // factor) * factor
-    edges = np.linspace(0, side, len(BANDS_PX) + 1)
-    band = (np.searchsorted(edges, rows, side="right") - 1).clip(0, len(BANDS_PX) - 1)
-    inside = np.abs(rows - (edges[band] + edges[band + 1]) / 2) < side / len(BANDS_PX) / 2 - 2 * CELL
-    if not inside.any():
-        inside[:] = True
-    truth = np.array(BANDS_PX)[band][:, None]
+    inside = np.abs(rows % CELL - CELL / 2) < CELL / 2 - 100  # away from where bands meet
+    truth = np.array([_band(row // CELL, side) for row in rows])[:, None]
     return float(np.nanmedian(np.abs(sigma / truth - 1)[inside]))
 
 
@@ -264,12 +351,18 @@ def main() -> None:
     parser.add_argument("--slide", type=int, default=0)
     parser.add_argument("--methods", default="window,refined")
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--overhead", action="store_true")
+    parser.add_argument("--simulate", type=float, nargs=2, metavar=("PAIR_S", "CHUNK_S"), help="the simulation alone")
     parser.add_argument("--folder", type=Path, help="where the slide is made and kept; otherwise it is thrown away")
     asked = parser.parse_args()
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     rows: list[dict[str, float]] = []
     if asked.pairs:
         rows += pairs(asked.pairs, asked.method)
+    if asked.overhead:
+        rows += chunk_overhead() + overhead(asked.method)
+    if asked.simulate:
+        rows += simulate(*asked.simulate)
     sides = [1000, 2000, 4000, 8000] if asked.memory else []
     for side in [*sides, *([asked.slide] if asked.slide else [])]:
         with tempfile.TemporaryDirectory() as temporary:
@@ -277,7 +370,8 @@ def main() -> None:
             folder.mkdir(parents=True, exist_ok=True)
             rows += slide(side, asked.methods.split(","), folder)
     if rows:
-        kind = "pairs" if asked.pairs else "slide"
+        kinds = {"pairs": asked.pairs, "overhead": asked.overhead, "simulation": asked.simulate, "slide": True}
+        kind = next(name for name, there in kinds.items() if there)
         print(f"record: {machine.write(f'scaling_{kind}', rows)}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(f"load {os.getloadavg()[0]:.1f}; this process at most {peak:.2f} GB")
