@@ -196,9 +196,8 @@ def chunk_overhead() -> list[dict[str, float]]:
     read, estimate, write = spent[1:].mean(axis=0)  # the first loads compiled code
     halo = np.prod([each.stop - each.start for each in tiles[0].outer]) / CELL**2 - 1
     print(f"a chunk of {CELL}x{CELL}: looked through {look / len(tiles):.2f} s, read {read:.2f} s,")
-    print(
-        f"estimated {estimate:.2f} s, written {write:.2f} s; files {(read + write + look / len(tiles)) / estimate:.1%} of the estimate"
-    )
+    files = (read + write + look / len(tiles)) / estimate
+    print(f"estimated {estimate:.2f} s, written {write:.2f} s; files {files:.1%} of the estimate")
     print(f"what lies around it is {halo:.0%} in a corner, {(1 + 2 * shared.halo / CELL) ** 2 - 1:.0%} inside")
     return [{"look_s": look / len(tiles), "read_s": read, "estimate_s": estimate, "write_s": write}]
 
