@@ -172,7 +172,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # nobody outside this machine
                 memory_limit=limit,
                 silence_logs=_CRITICAL,
             ) as cluster,
