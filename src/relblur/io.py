@@ -11,6 +11,7 @@ from .base._typing import AnyArray, ArrayLike, FloatArray
 from .base.errors import InputError
 from .base.pixels import as_integers
 from .blur.blur_map import BlurMap, read_blur_map
+from .blur.zarr_map import is_zarr_map, read_zarr_map
 from .depth.depth_map import FORMAT as DEPTH_FORMAT
 from .depth.depth_map import DepthMap, read_depth_map
 from .files.archives import is_npz, read_npz
@@ -88,7 +89,12 @@ def save(path: PathLike, data: BlurMap | DepthMap | ArrayLike, *, colour: bool =
 
 
 def load(path: PathLike) -> BlurMap | DepthMap | FloatArray:
-    """Read what :func:`save` wrote: a :class:`BlurMap` or :class:`DepthMap` from its file, otherwise an image."""
+    """Read what :func:`save` wrote: a :class:`BlurMap` or :class:`DepthMap` from its file, otherwise an image.
+
+    A map that ``relblur estimate`` wrote as a Zarr is lazy.
+    """
+    if is_zarr_map(path):
+        return read_zarr_map(path)
     if not is_npz(path):
         return imread(path)
     _, metadata = read_npz(path, names=())

@@ -19,7 +19,16 @@ import numpy as np
 
 from ._typing import AnyArray, BoolArray, FloatArray
 
-__all__ = ["Usual", "hot_pixels", "no_data", "usual_values"]
+__all__ = [
+    "Usual",
+    "far_pixels",
+    "hot_pixels",
+    "most_faults",
+    "no_data",
+    "sample_step",
+    "usual_of",
+    "usual_values",
+]
 
 #: Never light.
 NOT_FINITE_FROM = 1e36
@@ -69,12 +78,23 @@ class Usual:
         return HOT * self.span if self.span > 0 else np.inf
 
 
-def usual_values(image: AnyArray, sample: int = _SAMPLE) -> Usual:
-    """Return what is usual in an (H, W, C) picture, from a sample of it."""
-    step = max(1, int(np.sqrt(image.shape[0] * image.shape[1] / sample)))
-    values = _finite(image[::step, ::step])
+def usual_values(image: AnyArray, sample: int = _SAMPLE, good: BoolArray | None = None) -> Usual:
+    """Return what is usual in an (H, W, C) picture, from a sample of it; pixels that are not good do not count."""
+    step = sample_step(image.shape[:2], sample)
+    values = _finite(image[::step, ::step] if good is None else image[::step, ::step][good[::step, ::step]])
     if not values.size:
-        values = _finite(image)
+        values = _finite(image if good is None else image[good])
+    return usual_of(values)
+
+
+def sample_step(shape: tuple[int, ...], sample: int = _SAMPLE) -> int:
+    """Return how many rows and columns apart the pixels lie that stand for a picture."""
+    return max(1, int(np.sqrt(shape[0] * shape[1] / sample)))
+
+
+def usual_of(sample: AnyArray) -> Usual:
+    """Return what is usual in a picture of which these are some values."""
+    values = _finite(sample)
     if not values.size:
         return Usual(0.0, 0.0, 0.0, 0.0)
     values.sort()
@@ -101,17 +121,27 @@ def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
 
 
 def hot_pixels(
-    first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual]
+    first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual], most: tuple[float, float] | None = None
 ) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
-    """Return (rows, columns) of the hot pixels of either of two finite (H, W, C) pictures."""
-    lone = [_lone(image, of) for image, of in zip((first, second), usual, strict=True)]
+    """Return (rows, columns) of the hot pixels of either of two finite (H, W, C) pictures.
+
+    Where more than ``most`` pixels of one are far beyond the rest they are no faults; by default as many as is few for
+    a picture of this size.
+    """
+    most = (most_faults(first.shape[:2]),) * 2 if most is None else most
+    lone = [_lone(image, of, limit) for image, of, limit in zip((first, second), usual, most, strict=True)]
     one = _borne_out(first, second, lone[0], lone[1], usual)
     two = _borne_out(second, first, lone[1], lone[0], usual[::-1])
     return one, two
 
 
-def _lone(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
-    """Return (rows, columns) of pixels that stand alone far beyond the range of their picture."""
+def most_faults(shape: tuple[int, ...]) -> float:
+    """Return how many faults a picture of so many rows and columns may have."""
+    return max(FEW * shape[0] * shape[1], HANDFUL)
+
+
+def far_pixels(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
+    """Return (rows, columns) of pixels far beyond the range of their picture."""
     none = np.zeros(0, np.intp), np.zeros(0, np.intp)
     from_ = usual.hot_from
     if image.dtype.itemsize == 1:  # 8 bits hold no such contrast
@@ -119,9 +149,15 @@ def _lone(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
     if float(image.max()) - usual.middle <= from_ and usual.middle - float(image.min()) <= from_:
         return none
     rows, columns = np.nonzero(usual.deviation(image) > from_)
+    return rows, columns
+
+
+def _lone(image: AnyArray, usual: Usual, most: float) -> tuple[AnyArray, AnyArray]:
+    """Return (rows, columns) of pixels that stand alone far beyond the range of their picture."""
+    rows, columns = far_pixels(image, usual)
     height, width = image.shape[:2]
-    if len(rows) > max(FEW * height * width, HANDFUL):
-        return none
+    if len(rows) > most:
+        return rows[:0], columns[:0]
     here = usual.deviation(image[rows, columns])
     around = np.zeros_like(here)
     for down in (-1, 0, 1):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from .pixels import clipped_pixels, full_scale, unit_float, without_gaps
 __all__ = [
     "Pair",
     "RawPair",
+    "as_form",
     "as_image",
     "as_pair",
     "as_valid",
@@ -31,6 +33,7 @@ __all__ = [
     "check_image",
     "check_image_with_gaps",
     "check_pair",
+    "is_chunked",
     "looks_like_alpha",
     "refuse_mixed_scales",
 ]
@@ -148,6 +151,16 @@ def check_pair(
     if clipped is not None:
         at_top = _bool_map(clipped, images[0].shape[:2], "clipped", "True = clipped in either image")
     return RawPair(images[0], images[1], finite, at_top)
+
+
+def as_form(shape: tuple[int, ...], dtype: np.dtype[Any], name: str, channel_axis: int | None) -> AnyArray:
+    """Check an image of which only shape and type are known; return an (H, W, C) array of them without its values."""
+    return check_form(np.broadcast_to(np.zeros((), dtype), shape), name, channel_axis=channel_axis)
+
+
+def is_chunked(*images: object) -> bool:
+    """Tell whether one of these is a Dask array, or an xarray of one: it is not to be held as a whole."""
+    return any(hasattr(each, "__dask_graph__") and getattr(each, "chunks", None) is not None for each in images)
 
 
 def as_image(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> FloatArray:
@@ -296,7 +309,7 @@ def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArr
         good = _good(image, name)
         filled.append(np.ma.getdata(image) if good is None else without_gaps(image, good))
         goods.append(good)
-    usual = (usual_values(filled[0]), usual_values(filled[1]))
+    usual = (usual_values(filled[0], good=goods[0]), usual_values(filled[1], good=goods[1]))
     for index, hot in enumerate(hot_pixels(filled[0], filled[1], usual)):
         if len(hot[0]):
             good = goods[index]
@@ -320,9 +333,9 @@ def _good(image: AnyArray, name: str) -> BoolArray | None:
     return np.asarray(~bad)
 
 
-def as_valid(valid: ArrayLike, shape: tuple[int, ...]) -> BoolArray:
+def as_valid(valid: ArrayLike, shape: tuple[int, ...], name: str = "valid") -> BoolArray:
     """Check a map of usable pixels."""
-    return _bool_map(valid, shape, "valid", "True = use (for example valid > 0)")
+    return _bool_map(valid, shape, name, f"True = use (for example {name} > 0)")
 
 
 def _bool_map(values: ArrayLike, shape: tuple[int, ...], name: str, meaning: str) -> BoolArray:

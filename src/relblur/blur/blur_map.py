@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import IntFlag
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Array
 from ..base.errors import FileError, InputError
+from ..base.inputs import is_chunked
 from ..base.shown import Shown, figure
 from ..files.labelled import Labelled, labelled
 from ..files.map_formats import read_map, write_map
@@ -48,7 +49,18 @@ def has_flag(flags: UInt8Array, flag: Flag) -> BoolArray:
 
 def signed_sigma(s: AnyArray) -> AnyArray:
     """Return relative blur in px, ``sign(s) sqrt(|s|)``, of a difference of variances in px^2."""
-    return np.asarray(np.sign(s) * np.sqrt(np.abs(s)))
+    return each_chunk(lambda s: np.asarray(np.sign(s) * np.sqrt(np.abs(s))), s)
+
+
+def each_chunk(function: Callable[..., AnyArray], *arrays: Any) -> AnyArray:
+    """Call a function of equally large arrays; if they are labelled or come in chunks, so does its result."""
+    if hasattr(arrays[0], "dims"):
+        return arrays[0].copy(data=each_chunk(function, *(each.data for each in arrays)))
+    if is_chunked(*arrays):
+        return arrays[0].map_blocks(
+            function, *arrays[1:], dtype=arrays[0].dtype, meta=np.empty((0, 0), arrays[0].dtype)
+        )
+    return function(*arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +80,11 @@ class BlurMap(Shown):
         +1 where ``first`` is the sharper, -1 where ``second`` is, 0 where neither.
     settings : mapping
         How it was made: method, window, sigmas, noise, engine, version.
+
+    Notes
+    -----
+    The arrays of a map made from Dask arrays are Dask's and nothing is computed yet; :meth:`compute` does it. Those of
+    a map made from xarray have its labels.
     """
 
     variance_difference: FloatArray
@@ -128,9 +145,29 @@ class BlurMap(Shown):
         ``se_s / (2 |sigma|)`` to first order; near zero, where the square root is steep, the
         spread ``sqrt(se_s)`` is the limit.
         """
-        se = self.variance_stderr
-        spread = np.abs(self.sigma) + np.sqrt(np.abs(self.variance_difference) + se)
-        return np.divide(se, spread, out=np.zeros_like(se), where=spread != 0)
+
+        def of(s: FloatArray, se: FloatArray) -> FloatArray:
+            spread = np.sqrt(np.abs(s)) + np.sqrt(np.abs(s) + se)
+            return np.divide(se, spread, out=np.zeros_like(se), where=spread != 0)
+
+        return each_chunk(of, self.variance_difference, self.variance_stderr)
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether the arrays are Dask's, of which nothing is computed yet."""
+        return is_chunked(self.variance_difference)
+
+    def compute(self) -> BlurMap:
+        """Return the map with NumPy arrays: all chunks are computed, the labels of xarray are dropped."""
+        arrays = [getattr(self, f.name) for f in fields(self) if f.name != "settings"]
+        plain = [each.data if hasattr(each, "dims") else each for each in arrays]
+        if is_chunked(*plain):
+            import dask
+
+            plain = list(dask.compute(*plain))
+        elif not any(hasattr(each, "dims") for each in arrays):
+            return self
+        return BlurMap(plain[0], plain[1], plain[2], plain[3], self.settings)
 
     def save(self, path: PathLike) -> None:
         """Write the map to one file, chosen by the suffix.
@@ -144,8 +181,9 @@ class BlurMap(Shown):
 
         :meth:`load` reads the first three again.
         """
-        arrays = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "settings"}
-        write_map(path, arrays, self.sigma, self.sigma_stderr, self.settings)
+        whole = self.compute()
+        arrays = {f.name: getattr(whole, f.name) for f in fields(whole) if f.name != "settings"}
+        write_map(path, arrays, whole.sigma, whole.sigma_stderr, whole.settings)
 
     @classmethod
     def load(cls, path: PathLike) -> BlurMap:
@@ -212,7 +250,10 @@ class BlurMap(Shown):
         return figure("blur")(self, ax=ax, **options)
 
     def __repr__(self) -> str:
-        sigma = self.sigma
+        if self.is_lazy:
+            height, width = self.shape
+            return f"BlurMap({height}x{width}, method={self.settings.get('method', '?')!r}, not computed yet)"
+        sigma = np.asarray(self.sigma)
         known = np.isfinite(sigma)
         span = f"{sigma[known].min():.3g} to {sigma[known].max():.3g} px" if known.any() else "no answer"
         height, width = self.shape

@@ -6,29 +6,20 @@ Arguments are checked here. Which method runs, with which defaults and engines, 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from .. import __version__
 from ..base._typing import ArrayLike, FloatArray, Progress
-from ..base.arguments import as_choice, as_noise, as_odd_size, as_positive, as_sigmas
 from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
-from ..base.inputs import RawPair, check_pair
-from ..base.settings import DIRECTIONS, METHODS, PAPER_SIGMA_STEP, SIDES, Method
-from ..engines import ENGINES
-from ..engines.threads import count_workers
+from ..base.inputs import check_pair, is_chunked
+from .asked import Asked, GivenNoise, settings_of, up_to
 from .blur_map import BlurMap
 from .comparable_pair import ComparablePair
 from .doubts import find_doubts
-from .methods import METHOD_TABLE, engine_for
-from .noise import NoiseModel, noise_at_light
-from .request import Answer, Request
+from .labels import labelled
 from .stored_values import light_of_srgb, tell_of_tone
-from .whole_image import smoothed_light, survey
 
 __all__ = ["estimate_blur"]
 
@@ -41,7 +32,7 @@ def estimate_blur(
     method: str = "refined",
     sigmas: ArrayLike | Sequence[float] | None = None,
     window: int | None = None,
-    noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None = None,
+    noise: GivenNoise | None = None,
     prefilter: float = 0.0,
     valid: ArrayLike | None = None,
     clipped: ArrayLike | None = None,
@@ -146,6 +137,10 @@ def estimate_blur(
     precision). ``"refined"`` stays whole up to 1.4 megapixels; beyond, tiles overlap and
     are blended, and ``settings["tiles"]`` says how many.
 
+    Dask arrays give a lazy map of Dask arrays. What all chunks must agree on is looked at when the function is called:
+    ``"paper"`` and ``"window"``, which give the bits of the whole, read both images once, ``"refined"`` 49 patches.
+    An xarray gives a map of xarrays with its labels. ``progress`` and ``steps`` are for arrays in memory.
+
     Examples
     --------
     >>> import numpy as np
@@ -155,9 +150,6 @@ def estimate_blur(
     >>> float(np.median(estimate_blur(sharp, blurry, method="window").sigma).round(2))
     1.5
     """
-    kind: Method = as_choice(method, "method", METHODS)  # type: ignore[assignment]
-    as_choice(sharper, "sharper", SIDES)
-    as_choice(engine, "engine", ENGINES)
     remembered: dict[str, Any] = {}
     if isinstance(first, ComparablePair):
         if second is not None:
@@ -168,125 +160,33 @@ def estimate_blur(
         (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered, linear = pair.settings, False
         sharper = pair.sharper if sharper == "auto" else sharper
+    blurs = up_to(max_sigma, sigmas, method)
+    asked = Asked(method, sharper, blurs, window, noise, prefilter, engine, workers, direction, everywhere)
     if second is None:
         raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives")
-    channel_axis = colour_axis(first, channel_axis)
-    raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
-    if linear:
-        raw, noise = light_of_srgb(raw, noise, METHOD_TABLE[kind].surveys)
-    elif linear is None:
-        tell_of_tone(raw)
-    known = METHOD_TABLE[kind]
-    window = known.window if window is None else window
-    if prefilter and not known.takes_prefilter:
-        others = " or ".join(f'"{name}"' for name, entry in METHOD_TABLE.items() if entry.takes_prefilter)
-        raise InputError(f'prefilter is not part of method="{method}"; leave it out or use {others}')
-    as_choice(direction, "direction", DIRECTIONS)
-    if direction != "deviation" and kind != "paper":
-        raise InputError(f'direction is part of method="paper" only; method="{method}" goes by the fit: leave it out')
-    if everywhere and not known.may_answer_everywhere:
-        raise InputError(f'everywhere is not part of method="{method}", which fills flat places itself; leave it out')
-    given, relative_variance = _check_noise(noise, raw)
-    request = Request(
-        method=kind,
-        sharper=sharper,  # type: ignore[arg-type]
-        sigmas=_check_sigmas(_up_to(max_sigma, sigmas, kind), raw.shape, known.sigmas),
-        window=as_odd_size(window, "window", raw.shape),
-        given_noise=given,
-        noise_repeats=_repeats(noise),
-        noise_may_differ=isinstance(noise, NoiseModel),
-        relative_variance=relative_variance,
-        prefilter=_check_prefilter(prefilter, raw.shape),
-        engine=engine_for(engine, kind, raw, window, prefilter),
-        workers=count_workers(workers),
-        overall=(survey(raw.first), survey(raw.second)) if known.surveys else None,
-        direction=direction,  # type: ignore[arg-type]
-        everywhere=everywhere,
-        steps=steps,
-    )
     if steps is not None:
         steps.clear()
-    answer = known.run(raw, request, progress or _tell_nobody)
+    channel_axis = colour_axis(first, channel_axis)
+    if is_chunked(first, second):
+        from .chunked import estimate_chunked
+
+        if linear:
+            raise InputError("linear is for arrays in memory; undo the curve of chunked ones first, chunk by chunk")
+        return labelled(estimate_chunked(first, second, asked, valid, clipped, channel_axis), first, channel_axis)
+    raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
+    if linear:
+        raw, noise = light_of_srgb(raw, noise, asked.entry.surveys)
+        asked = replace(asked, noise=noise)
+    elif linear is None:
+        tell_of_tone(raw)
+    request, answer = asked.answer(raw, progress or _tell_nobody, steps)
     doubts = find_doubts(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
-    return _blur_map(request, answer, {**remembered, "doubts": doubts} if doubts else remembered)
+    settings = settings_of(request, answer.notes, {**remembered, "doubts": doubts} if doubts else remembered)
+    arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
+    for array in arrays:  # they become the map's own without a copy
+        array.setflags(write=False)
+    return labelled(BlurMap(*arrays, settings), first, channel_axis)
 
 
 def _tell_nobody(_share: float) -> None:
     pass
-
-
-def _blur_map(request: Request, answer: Answer, remembered: Mapping[str, Any]) -> BlurMap:
-    settings = {
-        "relblur": __version__,
-        "method": request.method,
-        "sharper": request.sharper,
-        "window": request.window,
-        "noise": request.noise,
-        "prefilter": request.prefilter,
-        "engine": request.engine.name,
-        **answer.notes,
-        **remembered,
-    }
-    arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
-    for array in arrays:  # they become the map's own without a copy
-        array.setflags(write=False)
-    return BlurMap(*arrays, settings)
-
-
-def _up_to(
-    max_sigma: float | None, sigmas: ArrayLike | Sequence[float] | None, method: Method
-) -> ArrayLike | Sequence[float] | None:
-    """Return the blurs to look for, px, by whichever of the two arguments says it."""
-    if max_sigma is None:
-        return sigmas
-    if sigmas is not None:
-        raise InputError("max_sigma and sigmas both say how far to look; leave one of them out")
-    largest = as_positive(max_sigma, "max_sigma", "px")
-    if method != "paper":
-        return [largest]
-    if largest < PAPER_SIGMA_STEP:
-        raise InputError(f'max_sigma must be at least {PAPER_SIGMA_STEP} px for method="paper", got {largest:g}')
-    return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
-
-
-def _check_sigmas(
-    sigmas: ArrayLike | Sequence[float] | None, shape: tuple[int, int], usual: tuple[float, ...]
-) -> FloatArray:
-    if sigmas is None:
-        grid = np.array(usual)
-        fits = grid[grid <= min(shape) / 2]
-        return fits if fits.size else np.array([min(shape) / 2])
-    checked = as_sigmas(sigmas)
-    if checked[-1] > min(shape) / 2:
-        raise InputError(
-            f"sigmas go up to {checked[-1]:g} px, more than half the image's shorter side ({min(shape)} px); "
-            f"keep them below {min(shape) / 2:g}"
-        )
-    return checked
-
-
-def _check_noise(
-    noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None, raw: RawPair
-) -> tuple[tuple[float, float] | None, FloatArray | None]:
-    """Return the noise of each image, and the map of its variance relative to that if it depends on the light."""
-    if noise is None:
-        return None, None
-    both = noise if isinstance(noise, (tuple, list)) else (noise, noise)
-    if not any(isinstance(one, NoiseModel) for one in both):
-        return as_noise(noise), None  # type: ignore[arg-type]
-    if len(both) != 2:
-        raise InputError(f"noise must be one number or two (first, second), got {noise!r}")
-    models = [one if isinstance(one, NoiseModel) else NoiseModel(as_positive(one, "noise")) for one in both]
-    return noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
-
-
-def _repeats(noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None) -> bool:
-    both = noise if isinstance(noise, (tuple, list)) else (noise,)
-    return any(isinstance(one, NoiseModel) and one.compressed for one in both)
-
-
-def _check_prefilter(prefilter: float, shape: tuple[int, int]) -> float:
-    value = 0.0 if prefilter == 0 else as_positive(prefilter, "prefilter", "px")
-    if value > min(shape) / 4:
-        raise InputError(f"prefilter={value:g} px is too wide for an image of {shape}; 1.5 to 2 is usual")
-    return value

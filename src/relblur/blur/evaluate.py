@@ -105,6 +105,7 @@ def evaluate_pair(
         blur_map = estimate_blur(first, second, channel_axis=channel_axis, linear=False, **_everywhere(options))
     elif options:
         raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
+    blur_map = blur_map.compute()
     _check_shape(pair, blur_map)
 
     grey_pair = replace(pair, first=grey(pair.first)[:, :, None], second=grey(pair.second)[:, :, None])

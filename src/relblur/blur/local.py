@@ -40,11 +40,13 @@ def run_in_tiles(
         pair = raw.part(*tile.outer)
         found = answer(pair, request, part_of(progress, done, len(tiles)))
         marked = flag_pixels(pair, request, found.s, found.flags)
+        marked[~pair.finite] = Flag.INVALID  # what else was found there is that of the value put in its place
         unknown = has_flag(marked, without)
         here = tile.inside
         s[tile.core] = np.where(unknown, np.nan, found.s)[here]
         stderr[tile.core] = np.where(unknown, np.nan, found.stderr)[here]
-        flags[tile.core], sharper[tile.core] = marked[here], found.sharper[here]
+        flags[tile.core] = marked[here]
+        sharper[tile.core] = np.where(pair.finite, found.sharper, 0)[here]
         notes = found.notes
     if len(tiles) > 1:
         notes = {**notes, "tiles": len(tiles)}

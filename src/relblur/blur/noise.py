@@ -82,8 +82,8 @@ def rounding_noise(image: FloatArray) -> float:
     ``step / sqrt(12)`` if every value sits on a grid, of 8 or 16 bits or of any other step, else a small share of the
     intensity range. It is the least noise that any estimate may assume.
     """
-    found = Rounding(quantisation_step(image))
-    found.look_at(image)
+    found = Rounding()
+    found.look_at(image, any_scale=True)
     return found.noise()
 
 
@@ -107,29 +107,46 @@ def quantisation_step(image: AnyArray) -> float:
 
 
 class Rounding:
-    """The grid that an image's values sit on, found part by part.
+    """The grid that an image's values sit on, found part by part."""
 
-    ``own_step`` is that of a grid of the image's own, 0 if it has none: numbers of 8 bits on another scale.
-    """
-
-    def __init__(self, own_step: float = 0.0) -> None:
+    def __init__(self) -> None:
         self.low, self.high = math.inf, -math.inf
         self._possible = [step for step, _ in GRIDS]
-        self._own_step = own_step
+        self._own_steps: set[float] = set()
 
-    def look_at(self, part: FloatArray) -> None:
-        """Take in a further part of the image."""
-        self.low, self.high = min(self.low, float(part.min())), max(self.high, float(part.max()))
+    def look_at(self, part: FloatArray, any_scale: bool = False) -> None:
+        """Take in a further part of the image; on ``any_scale``, its grid may have a step of its own."""
+        low, high = float(part.min()), float(part.max())
+        self.low, self.high = min(self.low, low), max(self.high, high)
         self._possible = [step for step in self._possible if _on_grid(part, step)]
+        if any_scale and low < high and 0.0 not in self._own_steps:  # 0: there was a part without any
+            self._own_steps.add(quantisation_step(part))
+
+    def add(self, other: Rounding) -> None:
+        """Take in what was found elsewhere in the image."""
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self._possible = [step for step in self._possible if step in other._possible]
+        self._own_steps |= other._own_steps
+
+    def _own_step(self) -> float:
+        """Return the step that all parts are multiples of, 0 if there is none."""
+        least = min(self._own_steps, default=0.0)
+        return least if least and all(_whole(step / least) for step in self._own_steps) else 0.0
 
     def noise(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> float:
         """Return the standard deviation of the rounding error; values beyond the limits do not count."""
         low, high = max(self.low, limits[0]), min(self.high, limits[1])
         contrast, largest = high - low, max(abs(low), abs(high))
-        for step, least_steps in ((self._own_step, LEAST_STEPS), *GRIDS):
-            if step in (self._own_step, *self._possible) and contrast > least_steps * step > 0:
+        own = self._own_step()
+        for step, least_steps in ((own, LEAST_STEPS), *GRIDS):
+            if step in (own, *self._possible) and contrast > least_steps * step > 0:
                 return step / math.sqrt(12)
         return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * largest, np.finfo(np.float64).tiny)
+
+
+def _whole(ratio: float) -> bool:
+    """Tell whether one step is a multiple of another; both are known to a thousandth."""
+    return abs(ratio - round(ratio)) < 2e-3 * ratio
 
 
 def _on_grid(part: FloatArray, step: float) -> bool:

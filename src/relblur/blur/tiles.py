@@ -16,7 +16,7 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray
 from ..filters.borders import mirrored
 
-__all__ = ["Tile", "blend_weights", "cut_into_tiles", "padded_tiles"]
+__all__ = ["Region", "Tile", "blend_weights", "cut_into_tiles", "padded_tiles"]
 
 #: The working set of one padded tile stays below about this many bytes.
 WORKING_BYTES = 256 * 2**20

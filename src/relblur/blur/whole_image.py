@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +11,14 @@ from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.bad_pixels import Usual, usual_values
 from ..base.inputs import Pair, RawPair
 from ..base.pixels import grey, unit_float
-from .noise import LIGHT_REACH, Rounding, quantisation_step, smooth_light
+from .noise import LIGHT_REACH, Rounding, smooth_light
 
-__all__ = ["Intensities", "Lights", "find_lights", "smoothed_light", "survey"]
+__all__ = ["CELL", "Intensities", "Lights", "Survey", "find_lights", "lights_of", "smoothed_light", "survey"]
 
-#: Rows looked at together. Always the same, so that sums come out the same to the bit.
+#: Side of the squares that are summed by themselves, px.
+CELL = 256
+
+#: Rows smoothed together.
 ROWS = 256
 
 #: Values this many times the range of 80 % of them away do not count in the contrast: what arithmetic and the tails
@@ -37,20 +39,60 @@ class Intensities:
     grey_range: float  #: between the darkest and the lightest grey
 
 
-def survey(image: AnyArray) -> Intensities:
-    """Look through a checked (H, W, C) image of any type, some rows at a time."""
-    own_step = quantisation_step(image) if np.issubdtype(image.dtype, np.floating) else 0.0
-    rounding, greys = Rounding(own_step), Rounding()
-    total = np.zeros(image.shape[2])
-    for top in range(0, image.shape[0], ROWS):
-        part = unit_float(image[top : top + ROWS])
-        rounding.look_at(part)
-        greys.look_at(grey(part))
-        total += part.sum(axis=(0, 1))
-    limits = _around_middle(image, lambda usual: MOST_RANGES * usual.core) or (-math.inf, math.inf)
-    centre = total / (image.shape[0] * image.shape[1])
-    grey_range = min(greys.high, limits[1]) - max(greys.low, limits[0])
-    return Intensities(rounding.noise(limits), centre, grey_range)
+class Survey:
+    """Figures of an image that is looked at part by part, in any order, here or elsewhere.
+
+    Parts begin at multiples of ``CELL`` and end there or at the border: each cell is summed by itself, in one order,
+    and the sums are added without rounding. So the figures are the same to the bit however the image was cut.
+    """
+
+    def __init__(self) -> None:
+        self.rounding, self.greys = Rounding(), Rounding()
+        self.sums: list[FloatArray] = []
+        self.pixels = 0
+
+    def look_at(self, part: AnyArray, good: BoolArray | None = None) -> None:
+        """Take in a further (H, W, C) part, of which only the good pixels count."""
+        for top in range(0, part.shape[0], CELL):
+            for left in range(0, part.shape[1], CELL):
+                cell = slice(top, top + CELL), slice(left, left + CELL)
+                values = np.ascontiguousarray(unit_float(part[cell]))
+                self._look_at_cell(values, None if good is None else good[cell], part.dtype.kind == "f")
+
+    def _look_at_cell(self, cell: FloatArray, good: BoolArray | None, any_scale: bool) -> None:
+        if good is not None and not good.all():
+            if not good.any():
+                return
+            cell = cell[good][:, None]
+        self.rounding.look_at(cell, any_scale)
+        self.greys.look_at(grey(cell))
+        self.sums.append(cell.reshape(-1, cell.shape[2]).sum(axis=0))
+        self.pixels += cell.shape[0] * cell.shape[1]
+
+    def add(self, other: Survey) -> None:
+        """Take in what was seen elsewhere in the image."""
+        self.rounding.add(other.rounding)
+        self.greys.add(other.greys)
+        self.sums += other.sums
+        self.pixels += other.pixels
+
+    def intensities(self, usual: Usual | None) -> Intensities:
+        """Return the figures; ``usual`` is what is usual in an image of floats, None for integers."""
+        limits = (-math.inf, math.inf)
+        if usual is not None and usual.core > 0:
+            limits = (usual.middle - MOST_RANGES * usual.core, usual.middle + MOST_RANGES * usual.core)
+        centre = np.array([math.fsum(channel) for channel in np.transpose(self.sums)]) / self.pixels
+        grey_range = min(self.greys.high, limits[1]) - max(self.greys.low, limits[0])
+        return Intensities(self.rounding.noise(limits), centre, grey_range)
+
+
+def survey(image: AnyArray, good: BoolArray | None = None) -> Intensities:
+    """Look through a checked (H, W, C) image of any type; only good pixels count, all by default."""
+    seen = Survey()
+    for top in range(0, image.shape[0], CELL):
+        rows = slice(top, top + CELL)
+        seen.look_at(image[rows], None if good is None else good[rows])
+    return seen.intensities(usual_values(image, good=good) if np.issubdtype(image.dtype, np.floating) else None)
 
 
 @dataclass(frozen=True)
@@ -70,21 +112,20 @@ class Lights:
 
 def find_lights(raw: RawPair) -> Lights:
     """Look for lights far beyond the rest of either image. Integers end before that."""
-
-    def reach(usual: Usual) -> float:
-        return LEFT_OUT_RANGES * usual.span
-
-    one, two = (_around_middle(image, reach) for image in (raw.first, raw.second))
+    one, two = (
+        lights_of(usual_values(image), float(image.min()), float(image.max()))
+        if np.issubdtype(image.dtype, np.floating)
+        else None
+        for image in (raw.first, raw.second)
+    )
     return Lights((one, two))
 
 
-def _around_middle(image: AnyArray, reach: Callable[[Usual], float]) -> tuple[float, float] | None:
-    """Return the values that lie within a reach of the middle; None if all do, or the reach is nothing."""
-    if not np.issubdtype(image.dtype, np.floating):
-        return None
-    usual = usual_values(image)
-    low, high = usual.middle - reach(usual), usual.middle + reach(usual)
-    return None if low == high or (low <= image.min() and image.max() <= high) else (low, high)
+def lights_of(usual: Usual, least: float, largest: float) -> tuple[float, float] | None:
+    """Return the values that all but lights lie between; None if there are none, or nothing is usual."""
+    reach = LEFT_OUT_RANGES * usual.span
+    low, high = usual.middle - reach, usual.middle + reach
+    return None if low == high or (low <= least and largest <= high) else (low, high)
 
 
 def smoothed_light(raw: RawPair) -> FloatArray:

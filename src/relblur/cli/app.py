@@ -10,6 +10,7 @@ import typer
 
 from .. import __version__
 from .arguments import CommandOfPictures
+from .batch import batch
 from .bench import bench
 from .calibrate import calibrate
 from .camera import camera
@@ -75,6 +76,7 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
     "fuse": fuse,
     "refocus": refocus,
     "stack": stack,
+    "batch": batch,
     "calibrate": calibrate,
     "camera": camera,
     "synth": synth,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +36,7 @@ from .options import (
     LinearOption,
     MethodOption,
     ReportOption,
+    SchedulerOption,
     Second,
     SideOption,
     as_factor,
@@ -87,6 +89,11 @@ def estimate(
     ] = False,
     jobs: JobsOption = 1,
     report: ReportOption = False,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="Zarr: processes on this machine.", show_default="this one", min=1),
+    ] = None,
+    scheduler: SchedulerOption = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -101,6 +108,9 @@ def estimate(
     patterns with a star, 'dir/*_near.png' 'dir/*_far.png'. Each pair then gets a folder of
     its own in the output; pairs that are done are not done again. summary.csv has a row for
     each, contact_sheet.png a picture.
+
+    With an output that ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size: they
+    are read in parts and the map is written in chunks; a run that was interrupted goes on.
     """
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
@@ -130,6 +140,13 @@ def estimate(
             "prefilter": prefilter,
         },
     )
+    if is_zarr_name(output) or is_zarr_name(first) or is_zarr_name(second):
+        if save_steps is not None:
+            raise UsageError("--save-steps is for pictures that are read whole; leave it out")
+        _estimate_large((first, second), output, asked, (workers, scheduler), force, as_json)
+        return
+    if workers is not None or scheduler is not None:
+        raise UsageError("--workers and --scheduler are for results that end in .zarr; relblur batch takes them too")
     if is_batch(first, second):
         if save_steps is not None:
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
@@ -227,6 +244,46 @@ def _measure(
 def _notes(pair: ComparablePair, blur_map: BlurMap) -> list[str]:
     """Return what was done to the pair, and what makes one doubt that it differs by defocus only."""
     return [*pair.notes, *(f"careful: {doubt}" for doubt in blur_map.settings.get("doubts", ()))]
+
+
+def is_zarr_name(path: Path) -> bool:
+    """Tell whether a path means a Zarr, without opening it."""
+    return path.suffix.lower() == ".zarr" or any(part.lower().endswith(".zarr") for part in path.parts)
+
+
+def _estimate_large(
+    files: tuple[Path, Path],
+    output: Path,
+    asked: _Asked,
+    where: tuple[int | None, str | None],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Estimate a pair that is read in parts, here or on the workers of ``where`` (how many, of which scheduler)."""
+    from ..blur.asked import Asked
+    from ..cluster.large import estimate_large
+    from ..cluster.runners import Here, started
+
+    options = Asked(engine="auto", workers=None, direction="deviation", everywhere=False, **asked.estimating)
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        runner = Here() if where == (None, None) else stack.enter_context(started(*where))
+        report = stack.enter_context(progress_bar("estimating"))
+        done = estimate_large(files, output, asked.preparing, options, runner, force=force, progress=report)
+    for note in done.notes:
+        say(note)
+    if done.were_done:
+        say(f"{done.were_done} of {done.chunks} chunks were done by an earlier run")
+    height, width = done.shape
+    summary = {"width": width, "height": height, "chunks": done.chunks, "settings": dict(done.settings)}
+    summary |= {"seconds": time.perf_counter() - start}
+    if as_json:
+        print_json(summary)
+    else:
+        rows = [("resolution", _resolution(dict(done.settings))), ("chunks", str(done.chunks))]
+        rows.append(("time", f"{summary['seconds']:.1f} s ({done.settings['engine']} engine)"))
+        print_table(f"{files[0].name} and {files[1].name}, {width}x{height}", ("", ""), rows)
+    say(f"the map is {output}")
 
 
 def _sheet_entry(name: str, folder: Path) -> SheetEntry:

@@ -25,8 +25,10 @@ __all__ = [
     "MethodOption",
     "PrefilterOption",
     "ReportOption",
+    "SchedulerOption",
     "Second",
     "SideOption",
+    "WorkersOption",
     "as_factor",
     "numbers",
     "stored_values",
@@ -92,6 +94,13 @@ CameraFile = Annotated[
 ]
 PrefilterOption = Annotated[float, typer.Option(help="Gaussian only: blur both images by this many px first.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Folders and patterns: so many pairs at a time.")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", help="Processes on this machine.", show_default="one a core", min=1)
+]
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option("--scheduler", help="A Dask scheduler whose workers do it: tcp://HOST:8786.", show_default=False),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]
 

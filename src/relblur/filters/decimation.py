@@ -24,7 +24,7 @@ from ..base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH
 from ..engines.threads import count_workers
 from .borders import mirrored
 
-__all__ = ["decimate", "decimation_kernel", "keeps_light"]
+__all__ = ["decimate", "decimation_kernel", "decimation_margin", "keeps_light"]
 
 #: Pixels read at a time.
 BAND_PIXELS = 1_000_000
@@ -83,7 +83,7 @@ def decimate(
         raise InputError(
             f"factor={factor} exceeds the image's shorter side, {min(array.shape[:2])} px; use a smaller one"
         )
-    steps = [(prime, round(half_width * prime / 2)) for prime in _prime_factors(factor)]
+    steps = _steps(factor, half_width)
     reduced = _decimate_in_bands(array, factor, steps, beta)
     if good is not None:
         reduced[~keeps_light(good, factor)] = np.nan
@@ -98,14 +98,28 @@ def keeps_light(good: BoolArray, factor: int) -> BoolArray:
     return np.asarray(cv2.erode(good.astype(np.uint8), around)[::factor, ::factor] > 0)
 
 
+def decimation_margin(factor: int) -> int:
+    """Return how many pixels of the result around a part of it must be made for the part to equal that of the whole."""
+    return -(-_reach(_steps(factor, DECIMATE_HALF_WIDTH)) // factor)
+
+
+def _steps(factor: int, half_width: int) -> list[tuple[int, int]]:
+    """Return the prime factors, and how far the kernel of each looks."""
+    return [(prime, round(half_width * prime / 2)) for prime in _prime_factors(factor)]
+
+
+def _reach(steps: list[tuple[int, int]]) -> int:
+    reach, scale = 0, 1
+    for prime, half_width in steps:
+        reach, scale = reach + half_width * scale, scale * prime
+    return reach
+
+
 def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]], beta: float) -> FloatArray:
     """Decimate bands of rows in threads; with the rows around that they need they equal the whole to the bit."""
     height, width = (-(-length // factor) for length in array.shape[:2])
     out = np.empty((height, width, array.shape[2]))
-    reach, scale = 0, 1
-    for prime, half_width in steps:
-        reach, scale = reach + half_width * scale, scale * prime
-    margin = -(-reach // factor)  # rows of the result
+    margin = -(-_reach(steps) // factor)  # rows of the result
     rows = max(16, BAND_PIXELS // (factor * array.shape[1]))
 
     def reduce(top: int) -> None:

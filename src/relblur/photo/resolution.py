@@ -23,7 +23,7 @@ from ..blur.estimate import estimate_blur
 from ..filters.blocks import grey_block_means, whole_blocks
 from .exposure import find_exposure
 
-__all__ = ["Resolution", "choose_resolution"]
+__all__ = ["LARGEST_PERCENT", "Resolution", "choose_resolution", "resolution_for"]
 
 #: Size towards which large pictures are reduced, pixels.
 ENOUGH_PIXELS = 500_000
@@ -60,8 +60,12 @@ def choose_resolution(first: AnyArray, second: AnyArray, limit_px: float, valid:
 
     ``limit_px`` is the largest blur that will be looked for.
     """
-    height, width = first.shape[:2]
-    blur = _largest_blur(first, second, valid)
+    return resolution_for(first.shape[:2], _largest_blur(first, second, valid), limit_px)
+
+
+def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) -> Resolution:
+    """Choose the factor for a pair of so many rows and columns whose largest blur is known, px; None if it is not."""
+    height, width = shape
     most = max(1, min(height, width) // LEAST_SIDE)
     by_size = min(most, math.ceil(math.sqrt(height * width / ENOUGH_PIXELS)))
     if blur is None:

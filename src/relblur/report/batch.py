@@ -12,9 +12,10 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,7 @@ def run_batch(
     workers: int = 1,
     tell: Callable[[int, Outcome], None] | None = None,
     draw: Callable[[Path, Sequence[tuple[str, Path]]], None] | None = None,
+    run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] | None = None,
 ) -> list[Outcome]:
     """Do every pair that is not done yet; then write the table of all of them.
 
@@ -116,6 +118,8 @@ def run_batch(
         Called with the number of pairs behind, and the outcome of the last.
     draw
         Called with a file to draw the contact sheet to, and name and folder of each pair that is there.
+    run
+        Calls a function with every pair and gives what it returns, in any order: in place of ``workers``, elsewhere.
     """
     refuse_file_name(output)
     try:
@@ -125,11 +129,8 @@ def run_batch(
     found: dict[str, Outcome] = {}
     with entered(output, wait_s=0.0):
         ours = _check_report(output)
-
-        def do(job: Job) -> Outcome:
-            return _do(job, output, options, work, force)
-
-        for behind, outcome in enumerate(_each(do, jobs, workers), start=1):
+        do = partial(_do, output=output, options=options, work=work, force=force)
+        for behind, outcome in enumerate(run(do, jobs) if run else _each(do, jobs, workers), start=1):
             found[outcome.name] = outcome
             if tell is not None:
                 tell(behind, outcome)

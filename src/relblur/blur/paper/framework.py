@@ -184,7 +184,7 @@ class Framework:
             given_noise=as_noise(noise),
             engine=choose_engine("opencv"),
             workers=count_workers(None),
-            overall=(survey(raw.first), survey(raw.second)),
+            overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)),
         )
         levels = Levels(self.sigmas, self._levels_of, self.window_size // 2)
         answer = run_in_tiles(partial(answer_on_grid, levels=levels), raw, request, progress or (lambda _: None))

@@ -9,17 +9,18 @@ passage from one tile to the next. Where two tiles disagree on a pixel the stand
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...base._typing import BoolArray, FloatArray, Progress, UInt8Array
+from ...base._typing import AnyArray, BoolArray, FloatArray, Progress, UInt8Array
 from ...base.inputs import Pair, RawPair
 from ..blur_map import Flag, mark
 from ..flags import flag_pixels
 from ..request import Answer, Request, part_of, side_of
-from ..tiles import Tile, blend_weights, cut_into_tiles
+from ..tiles import Region, Tile, blend_weights, cut_into_tiles
 from ..whole_image import Lights, find_lights
 from .orientation import orientation_of
 
@@ -27,7 +28,17 @@ if TYPE_CHECKING:
     from . import Refined
     from .whole import Whole
 
-__all__ = ["run_refined"]
+__all__ = [
+    "MARGIN",
+    "PASSAGE",
+    "Blend",
+    "flag_margin",
+    "flag_refined",
+    "measure_patches",
+    "places_of_patches",
+    "refine_part",
+    "run_refined",
+]
 
 #: Memory that one tile may take. Images that need less stay whole.
 TILE_BYTES = 1.6e9
@@ -58,7 +69,7 @@ def _run(raw: RawPair, request: Request, progress: Progress) -> Answer:
     lights = find_lights(raw)
     if len(tiles) == 1:
         pair = raw.part()
-        found = _refine(pair, lights.usable(pair), request, progress, None)
+        found = refine_part(pair, lights.usable(pair), request, progress=progress)
         s, stderr, filled = found.s.astype(np.float64), found.s_stderr.astype(np.float64), found.filled
         notes = _notes(found)
         if request.steps is not None:
@@ -76,7 +87,15 @@ def _notes(found: Refined) -> dict[str, Any]:
     return {"kernel": found.family, "noise": list(found.noise)}
 
 
-def _refine(pair: Pair, usable: BoolArray, request: Request, progress: Progress, whole: Whole | None) -> Refined:
+def refine_part(
+    pair: Pair,
+    usable: BoolArray,
+    request: Request,
+    *,
+    progress: Progress | None = None,
+    whole: Whole | None = None,
+) -> Refined:
+    """Run the refined estimator on a pair, or on a tile of one that shares ``whole`` with the others."""
     from . import refine  # brings OpenCV with it
 
     return refine(pair.first, pair.second, request, valid=usable, whole=whole, progress=progress)
@@ -86,55 +105,76 @@ def _blend(
     raw: RawPair, lights: Lights, request: Request, tiles: list[Tile], progress: Progress
 ) -> tuple[FloatArray, FloatArray, BoolArray, dict[str, Any]]:
     """Return s, its standard error, what was filled, and the settings found, from overlapping tiles."""
-    whole = _measure(raw, lights, request)
-    # A running weighted mean of s, the variance around it, and the weight so far.
-    mean, variance, weight = (np.zeros(raw.shape, np.float32) for _ in range(3))
+    patches = [raw.part(rows, columns) for rows, columns in places_of_patches(raw.shape)]
+    whole = measure_patches([(pair, lights.usable(pair)) for pair in patches], request)
+    del patches
+    blend = Blend(raw.shape)
     filled = np.zeros(raw.shape, dtype=bool)
     for done, tile in enumerate(tiles):
         relative = None if request.relative_variance is None else request.relative_variance[tile.outer]
         asked = replace(request, relative_variance=relative)
         pair = raw.part(*tile.outer)
-        found = _refine(pair, lights.usable(pair), asked, part_of(progress, done, len(tiles)), whole)
+        report = part_of(progress, done, len(tiles))
+        found = refine_part(pair, lights.usable(pair), asked, progress=report, whole=whole)
         del pair
         share = blend_weights(tile, raw.shape, PASSAGE).astype(np.float32)
-        so_far, mean_here = weight[tile.outer], mean[tile.outer]
-        total = so_far + share
-        step = found.s - mean_here
-        part = np.divide(share, total, out=np.zeros_like(share), where=total > 0)
-        variance[tile.outer] += share * found.s_stderr**2 + so_far * part * step**2
-        mean[tile.outer] += part * step
-        weight[tile.outer] = total
+        blend.add(tile.outer, found.s, found.s_stderr, share)
         filled[tile.core] = found.filled[tile.inside]
         notes = _notes(found)
         del found
-    del weight
-    s = mean.astype(np.float64)
-    del mean
-    return s, np.sqrt(variance, dtype=np.float64), filled, notes
+    s, stderr = blend.result()
+    return s, stderr, filled, notes
 
 
-def _measure(raw: RawPair, lights: Lights, request: Request) -> Whole:
-    """Measure the whole image on patches that lie on a regular grid."""
+class Blend:
+    """A map that several tiles make together: a running weighted mean of s, and the variance around it."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._mean, self._variance, self._weight = (np.zeros(shape, np.float32) for _ in range(3))
+
+    def add(self, region: Region, s: AnyArray, stderr: AnyArray, share: AnyArray) -> None:
+        """Take in what a tile says of a region, with its weights there (float32)."""
+        so_far, mean_here = self._weight[region], self._mean[region]
+        total = so_far + share
+        step = s - mean_here
+        part = np.divide(share, total, out=np.zeros_like(share), where=total > 0)
+        self._variance[region] += share * stderr**2 + so_far * part * step**2
+        self._mean[region] += part * step
+        self._weight[region] = total
+
+    def result(self) -> tuple[FloatArray, FloatArray]:
+        """Return s and its standard error; to be called once, at the end."""
+        del self._weight
+        s = self._mean.astype(np.float64)
+        del self._mean
+        return s, np.sqrt(self._variance, dtype=np.float64)
+
+
+def measure_patches(patches: Sequence[tuple[Pair, BoolArray]], request: Request) -> Whole:
+    """Measure the whole image on patches of it, each with its usable pixels."""
     from .likelihood.noise import GivenNoise
     from .whole import measure_whole
 
-    patches = []
-    for rows in _places(raw.shape[0]):
-        for columns in _places(raw.shape[1]):
-            pair = raw.part(rows, columns)
-            images = (pair.first, pair.second)
-            # Where one image is given as the sharper, the estimator takes it as the first.
-            images = images[::-1] if request.sharper == "second" else images
-            patches.append((*images, lights.usable(pair)))
     given = GivenNoise(request.given_noise, request.noise_may_differ)
+    # Where one image is stated to be the sharper, the estimator takes it as the first.
+    swapped = request.sharper == "second"
     return measure_whole(
-        patches,
+        [
+            (pair.second, pair.first, usable) if swapped else (pair.first, pair.second, usable)
+            for pair, usable in patches
+        ],
         signed=request.sharper == "auto",
-        given=given.swapped() if request.sharper == "second" else given,
+        given=given.swapped() if swapped else given,
         prefilter=request.prefilter,
         max_sigma=request.max_sigma,
         workers=request.workers,
     )
+
+
+def places_of_patches(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
+    """Return where an image is looked at to measure the whole: patches on a regular grid."""
+    rows, columns = (_places(length) for length in shape)
+    return [(row, column) for row in rows for column in columns]
 
 
 def _places(length: int) -> list[slice]:
@@ -144,10 +184,23 @@ def _places(length: int) -> list[slice]:
     return [slice(int(start), int(start) + PATCH) for start in starts]
 
 
+def flag_refined(pair: Pair, request: Request, s: FloatArray, filled: BoolArray) -> UInt8Array:
+    """Return the flags of a map, or of a part with the pixels around that :func:`flag_margin` counts."""
+    flags = np.zeros(s.shape, np.uint8)
+    mark(flags, filled | ~pair.unclipped, Flag.FILLED)
+    mark(flags, np.abs(s) >= 0.999 * request.max_sigma**2, Flag.AT_LIMIT)
+    return flag_pixels(pair, request, s, flags)
+
+
+def flag_margin(request: Request) -> int:
+    """Return how far from a pixel its flags look, px."""
+    return request.window + 2 * math.ceil(request.max_sigma) + 1
+
+
 def _flag_in_rows(raw: RawPair, request: Request, s: FloatArray, stderr: FloatArray, filled: BoolArray) -> UInt8Array:
     """Flag a map and take out what is unknown, some rows at a time, with the rows around that they depend on."""
     flags = np.empty(raw.shape, np.uint8)
-    margin = request.window + 2 * math.ceil(request.max_sigma) + 1
+    margin = flag_margin(request)
     height = raw.shape[0]
     above = s[:0]
     for top in range(0, height, ROWS):
@@ -156,10 +209,7 @@ def _flag_in_rows(raw: RawPair, request: Request, s: FloatArray, stderr: FloatAr
         pair = raw.part(slice(start, stop))
         # Rows above have lost their unknown values by now; they were kept.
         here = np.concatenate([above, s[top:stop]])
-        found = np.zeros(here.shape, np.uint8)
-        mark(found, filled[start:stop] | ~pair.unclipped, Flag.FILLED)
-        mark(found, np.abs(here) >= 0.999 * request.max_sigma**2, Flag.AT_LIMIT)
-        found = flag_pixels(pair, request, here, found)
+        found = flag_refined(pair, request, here, filled[start:stop])
         inner = slice(top - start, bottom - start)
         flags[top:bottom] = found[inner]
         above = s[max(bottom - margin, 0) : bottom].copy()

@@ -30,6 +30,7 @@ __all__ = [
     "TableRow",
     "means",
     "rows_of",
+    "score_row",
     "short_table",
     "show_pair",
     "show_table",
@@ -88,19 +89,22 @@ def rows_of(files: PairFiles, method: str) -> list[TableRow]:
     for factor in factors(files.data_set, pair.shape[1]):
         if factor > 1 and min(pair.shape) < LEAST_SIDE * factor:
             continue
-        reduced = pair.decimated(factor)
-        start = time.perf_counter()
-        score = evaluate_pair(
-            reduced.first,
-            reduced.second,
-            method=method,
-            channel_axis=reduced.channel_axis,
-            valid=reduced.valid,
-            clipped=reduced.clipped_in_either,
-        )
-        seconds = time.perf_counter() - start
-        rows.append(TableRow(files.title, files.name, reduced.size, factor, score, seconds))
+        rows.append(score_row(pair.decimated(factor), files.title, files.name, factor, method))
     return rows
+
+
+def score_row(reduced: ComparablePair, data_set: str, name: str, factor: int, method: str) -> TableRow:
+    """Score a pair that was decimated by a factor."""
+    start = time.perf_counter()
+    score = evaluate_pair(
+        reduced.first,
+        reduced.second,
+        method=method,
+        channel_axis=reduced.channel_axis,
+        valid=reduced.valid,
+        clipped=reduced.clipped_in_either,
+    )
+    return TableRow(data_set, name, reduced.size, factor, score, time.perf_counter() - start)
 
 
 def shown_pair(files: PairFiles, method: str) -> ShownPair:

@@ -1,0 +1,125 @@
+"""``relblur batch``: every pair of a data set measured and scored, on several processes or machines.
+
+A pair is done as in :mod:`relblur.report.batch`, by the worker that gets it: its folder appears whole, what is done is
+not done again, and a worker that dies costs the pair it is at. The tables and the page are made from the folders, so a
+run that was interrupted and gone on with ends in those of an undisturbed one. Workers on other machines must see the
+files and the output folder under the same names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base.errors import InputError
+from ..blur.estimate import estimate_blur
+from ..files.disk import replacing
+from ..files.staging import filling
+from ..photo.pair import read_pair
+from ..report.batch import Job, Outcome, run_batch
+from ..report.panels import Panel, panels_picture
+from ..studies.paper.pairs import LEAST_SIDE, score_row
+from .pairs import DataPair, find_pairs
+from .runners import OnCluster, started
+from .scores import Row, write_tables
+from .stores import require
+from .summary import write_summary
+
+__all__ = ["BATCH_FILES", "run_data_set"]
+
+#: In the output folder beside those of the pairs.
+BATCH_FILES = ("scores.csv", "scores.parquet", "summary.html")
+
+LOST = "it has ended its worker twice: too large for its memory (--memory), or a library failed on it"
+
+#: Width of a picture on the page, px.
+THUMBNAIL_PX = 160
+
+
+@dataclass(frozen=True)
+class Score:
+    """The work on one pair, sent to whoever does it."""
+
+    pairs: dict[Path, DataPair]  #: by their first file
+    method: str
+
+    def __call__(self, first: Path, second: Path, folder: Path) -> None:
+        """Write the scores of a pair at the resolutions of Table I, and a picture of it."""
+        files = self.pairs[first]
+        pair = read_pair(first, second)
+        rows = []
+        chosen = [n for n in files.factors(pair.shape[1]) if n == 1 or min(pair.shape) >= LEAST_SIDE * n]
+        for factor in chosen:
+            reduced = pair.decimated(factor)
+            rows.append(score_row(reduced, files.data_set, files.name, factor, self.method).as_dict())
+        with replacing(folder / "scores.json") as stream:
+            stream.write(json.dumps(rows, indent=1).encode())
+        small = pair.decimated(max(1, min(pair.shape[1] // THUMBNAIL_PX, min(pair.shape) // LEAST_SIDE)))
+        found = estimate_blur(small, method="window", workers=1)
+        pictures = [Panel(name, getattr(small, name)) for name in ("first", "second")]
+        panels = [*pictures, Panel("relative blur (px of this size)", found.sigma, "sigma")]
+        panels_picture(folder / "picture.png", panels, panel_width=THUMBNAIL_PX / 100)
+
+
+def run_data_set(
+    data: Path,
+    output: Path,
+    method: str,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    memory: str | None = None,
+    force: bool = False,
+    tell: Callable[[int, int, Outcome], None] | None = None,
+) -> tuple[list[Outcome], list[Row]]:
+    """Measure and score every pair of a data set; return what became of each, and the scores."""
+    require("distributed", "pyarrow")
+    pairs = find_pairs(data)
+    jobs = [pair.job for pair in pairs]
+
+    def told(behind: int, outcome: Outcome) -> None:
+        if tell is not None:
+            tell(behind, len(jobs), outcome)
+
+    with started(workers, scheduler, memory) as runner:
+        outcomes = run_batch(
+            [Job(job.name, _absolute(job.first), _absolute(job.second)) for job in jobs],
+            output.absolute(),
+            {"method": method, "scores": "Table I"},
+            Score({_absolute(pair.first): pair for pair in pairs}, method),
+            force=force,
+            tell=told,
+            run=partial(_on_workers, runner),
+        )
+    order = {job.name: number for number, job in enumerate(jobs)}
+    outcomes.sort(key=lambda outcome: order[outcome.name])
+    rows = list(_rows(output, [each.name for each in outcomes if each.state != "failed"]))
+    if rows:
+        with filling(output, force=True) as new:
+            write_tables(new, rows)
+            write_summary(new, output, rows, outcomes, f"{data.name}, method {method}")
+    return outcomes, rows
+
+
+def _absolute(path: Path | None) -> Path:
+    if path is None:
+        raise InputError("a pair of a data set has two files")
+    return path.absolute()
+
+
+def _on_workers(runner: OnCluster, function: Callable[[Job], Outcome], jobs: Sequence[Job]) -> Iterator[Outcome]:
+    return runner.stream(function, jobs, lambda job: Outcome(job.name, "failed", LOST))
+
+
+def _rows(output: Path, names: Sequence[str]) -> Iterator[Row]:
+    """Read the scores that lie in the folders of pairs."""
+    for name in names:
+        rows: list[dict[str, Any]] = json.loads((output / name / "scores.json").read_bytes())
+        for row in rows:
+            yield {"folder": name, **{key: np.nan if value is None else value for key, value in row.items()}}

@@ -1,0 +1,310 @@
+"""A data set on several processes: whole, resumed, with a worker killed, with a pair that kills its worker."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from relblur import synth
+from relblur.base.errors import InputError
+from relblur.cli.app import app
+from relblur.cluster import batch as batches
+from relblur.cluster.pairs import find_pairs
+from relblur.cluster.runners import started
+from relblur.cluster.scores import loss, mean_rows
+from relblur.files.disk import write_image
+
+pytest.importorskip("distributed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that end processes
+
+PAIRS = 5
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Five small colour pairs as Real-MFF lies on a disk; relblur itself is tested elsewhere."""
+    folder = tmp_path_factory.mktemp("data")
+    for side in "AB":
+        (folder / f"image{side}").mkdir()
+    rng = np.random.default_rng(0)
+    for number in range(PAIRS):
+        image = synth.blur_with_map(rng.random((70, 90, 3)), 0.8, channel_axis=-1)
+        truth = synth.ramp((70, 90), -1.0, 1.5, axis=number % 2)
+        for side, field in (("A", np.maximum(-truth, 0)), ("B", np.maximum(truth, 0))):
+            made = synth.blur_with_map(image, field, channel_axis=-1)
+            stored = np.rint(made.clip(0, 1) * 255).astype(np.uint8)
+            write_image(folder / f"image{side}" / f"{number:03d}_{side}.png", stored)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def workers():
+    """Two processes for all tests of this file: starting them is most of what they take."""
+    with started(2) as runner:
+        yield runner
+
+
+@pytest.fixture
+def on_workers(workers, monkeypatch):
+    """Let ``relblur batch`` use the processes that are there."""
+    from contextlib import nullcontext
+
+    monkeypatch.setattr(batches, "started", lambda *_: nullcontext(workers))
+    return workers
+
+
+def _batch(data, output, *options):
+    return CliRunner().invoke(app, ["batch", str(data), "-o", str(output), "-m", "window", *options])
+
+
+def _scores(output):
+    """The table without what a clock says."""
+    with open(output / "scores.csv", newline="") as stream:
+        return [{name: cell for name, cell in row.items() if name != "seconds"} for row in csv.DictReader(stream)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(data, workers, tmp_path_factory):
+    output = tmp_path_factory.mktemp("results") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        from contextlib import nullcontext
+
+        patch.setattr(batches, "started", lambda *_: nullcontext(workers))
+        done = _batch(data, output)
+    assert done.exit_code == 0, done.output
+    return output
+
+
+def test_workers_run_on_one_thread(workers):
+    import cv2
+
+    def threads():
+        import multiprocessing
+
+        import numba
+
+        return cv2.getNumThreads(), numba.get_num_threads(), multiprocessing.get_start_method(allow_none=True)
+
+    for opencv, compiled, method in workers.client.run(threads).values():
+        assert opencv == compiled == 1
+        assert method != "fork"
+
+
+def test_a_set_gives_tables_and_a_page(undisturbed):
+    from pyarrow import parquet
+
+    rows = _scores(undisturbed)
+    assert len(rows) == 3 * PAIRS  # at full size, a half and a quarter
+    table = parquet.read_table(undisturbed / "scores.parquet").to_pylist()
+    assert [row["pair"] for row in table] == [row["pair"] for row in rows]
+    assert table[0]["e_b"] == float(rows[0]["e_b"])
+    assert 0 < table[0]["e_b"] < table[0]["unblurred_e_b"]
+    page = (undisturbed / "summary.html").read_text()
+    assert page.count("<figure>") == PAIRS
+    assert page.count("data:image/png;base64") == PAIRS
+    assert "data:image/svg+xml;base64" in page
+    assert 'src="http' not in page
+    assert json.loads((undisturbed / "batch.json").read_bytes())["options"]["method"] == "window"
+
+
+def test_scores_are_those_of_reproduce(undisturbed, data):
+    from relblur.studies.paper.data_sets import find_data_sets
+    from relblur.studies.paper.pairs import rows_of
+
+    expected = rows_of(find_data_sets(data)[0].pairs[0], "window")
+    for row, wanted in zip(_scores(undisturbed)[:3], expected, strict=True):
+        assert float(row["e_f"]) == pytest.approx(wanted.score.e_second, rel=1e-6)
+        assert row["resolution"] == wanted.resolution
+
+
+def test_what_is_done_is_not_done_again(undisturbed, data, on_workers):
+    before = {path: path.stat().st_mtime_ns for path in undisturbed.glob("*/scores.json")}
+    done = _batch(data, undisturbed)
+    assert done.exit_code == 0, done.output
+    assert done.output.count("was done") >= PAIRS
+    assert {path: path.stat().st_mtime_ns for path in undisturbed.glob("*/scores.json")} == before
+
+
+def _kill(path: Path) -> None:
+    """End the process that runs this, once."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class KillsOnce(batches.Score):
+    """The work on a pair, in whose middle the worker is killed for one of them."""
+
+    def __call__(self, first, second, folder):
+        (folder / "half.txt").write_text("half of a result")
+        if "002" in first.name:
+            _kill(folder.parents[3] / "killed")  # beside the output
+        (folder / "half.txt").unlink()
+        super().__call__(first, second, folder)
+
+
+class KillsAlways(batches.Score):
+    """The same with a pair that no worker survives."""
+
+    def __call__(self, first, second, folder):
+        if "002" in first.name:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().__call__(first, second, folder)
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Have other work done on every pair; workers get it by value, as they cannot import this file."""
+    import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield lambda kind: monkeypatch.setattr(batches, "Score", kind)
+    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+
+
+def test_a_worker_that_is_killed_costs_its_current_pair_only(undisturbed, data, on_workers, work, tmp_path):
+    work(KillsOnce)
+    output = tmp_path / "out"
+    done = _batch(data, output)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "killed").exists()
+    assert _scores(output) == _scores(undisturbed)
+    assert not list(output.glob("*/half.txt"))
+
+
+def test_a_pair_that_kills_its_worker_is_reported(undisturbed, data, on_workers, work, tmp_path):
+    work(KillsAlways)
+    output = tmp_path / "out"
+    done = _batch(data, output, "--json")
+    assert done.exit_code == 3
+    report = json.loads(done.stdout)
+    assert report["done"] == PAIRS - 1
+    assert list(report["failures"]) == ["Real_MFF_002"]
+    assert "ended its worker twice" in report["failures"]["Real_MFF_002"]
+    assert _scores(output) == [row for row in _scores(undisturbed) if row["pair"] != "002"]
+    assert "ended its worker twice" in (output / "summary.html").read_text()
+
+
+def test_a_file_that_cannot_be_read_is_reported(data, on_workers, tmp_path):
+    (tmp_path / "bad.png").write_bytes(b"no picture")
+    good = [data / "imageA" / "000_A.png", data / "imageB" / "000_B.png"]
+    listed = tmp_path / "set.csv"
+    listed.write_text(f"name,first,second\ngood,{good[0]},{good[1]}\n=bad,{good[0]},bad.png\n")
+    output = tmp_path / "out"
+    done = _batch(listed, output, "--json")
+    assert done.exit_code == 3
+    report = json.loads(done.stdout)
+    assert report["done"] == report["failed"] == 1
+    assert "bad.png" in report["failures"]["pairs_bad"]
+    assert len(_scores(output)) == 1
+
+
+def test_chunks_of_a_picture_are_done_on_the_workers(on_workers, tmp_path, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    import relblur
+    from relblur.blur.asked import Asked
+    from relblur.cluster.large import estimate_large
+
+    rng = np.random.default_rng(0)
+    first = synth.blur_with_map(rng.random((90, 1100)), 0.8)
+    second = synth.blur_with_map(first, 1.2)
+    for name, image in (("a", first), ("b", second)):
+        zarr.create_array(tmp_path / f"{name}.zarr", data=image, chunks=(50, 50))
+    preparing = {"align": "off", "exposure": "off", "linear": False, "gamma": None, "decimate": 1, "max_sigma": 2.0}
+    asked = Asked("window", "auto", [2.0], None, None, 0.0, "opencv", None, "deviation", False)
+    files = (tmp_path / "a.zarr", tmp_path / "b.zarr")
+    done = estimate_large(files, tmp_path / "out.zarr", preparing, asked, on_workers)
+    assert done.chunks == 2
+    whole = relblur.estimate_blur(first, second, method="window", sigmas=[2.0])
+    found = relblur.load(tmp_path / "out.zarr").variance_difference.compute()
+    np.testing.assert_array_equal(found, whole.variance_difference.astype("f4"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_ends_cleanly(data, tmp_path):
+    output = tmp_path / "out"
+    command = [sys.executable, "-m", "relblur", "batch", str(data), "-o", str(output), "--workers", "1"]
+    listening = "import signal, os; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{listening}; os.execv({command[0]!r}, {command!r})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    deadline = time.monotonic() + 200
+    while not list(output.glob("Real*")) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to everyone
+    _, said = process.communicate(timeout=100)
+    assert process.returncode == 130, said
+    assert "the same command goes on" in said
+    assert "Traceback" not in said
+    for folder in output.glob("Real*"):
+        assert (folder / "scores.json").exists()
+
+
+def test_pairs_are_found_in_lists_and_layouts(data, tmp_path):
+    pairs = find_pairs(data)
+    assert [pair.name for pair in pairs] == [f"{n:03d}" for n in range(PAIRS)]
+    assert pairs[0].first == data / "imageB" / "000_B.png"  # I_B
+    assert pairs[0].factors(625) == (1, 2, 4)
+    listed = tmp_path / "pairs.csv"
+    listed.write_text("first,second\nx.png,y.png\n")
+    with pytest.raises(OSError, match="line 2: there is no file"):
+        find_pairs(listed)
+    listed.write_text("one,two\n")
+    with pytest.raises(InputError, match="columns first,second"):
+        find_pairs(listed)
+    for name in ("x.png", "y.png"):
+        (tmp_path / name).write_bytes(b"")
+    listed.write_text("first,second\nx.png,y.png\nx.png,y.png\n")
+    with pytest.raises(InputError, match="two pairs are called"):
+        find_pairs(tmp_path)
+    with pytest.raises(InputError, match="neither a folder"):
+        find_pairs(tmp_path / "nothing")
+
+
+def test_intervals_hold_the_mean_and_shrink_with_pairs():
+    rng = np.random.default_rng(1)
+    rows = [
+        {"data_set": f"set of {count}", "factor": 1, "resolution": "9x9", "e_b": float(value)}
+        for count in (10, 400)
+        for value in rng.normal(1.0, 0.2, count)
+    ]
+    few, many = mean_rows(rows, ["e_b"])
+    assert few.pairs, many.pairs == (10, 400)
+    for row in (few, many):
+        mean, low, high = row.means["e_b"]
+        assert low < mean < high
+        assert low < 1.0 < high
+    assert few.means["e_b"][2] - few.means["e_b"][1] > 3 * (many.means["e_b"][2] - many.means["e_b"][1])
+    assert np.isnan(mean_rows([{**rows[0], "e_b": float("nan")}], ["e_b"])[0].means["e_b"][0])
+
+
+def test_the_worst_pair_is_the_least_explained():
+    grey = {"explained": float("nan"), "b_sharper_fraction": 0.5, "f_sharper_fraction": 0.5}
+    errors = {"e_b": 0.1, "unblurred_e_b": 0.4, "e_f": 0.2, "unblurred_e_f": 0.4}
+    assert loss({**grey, **errors}) == pytest.approx(0.3 / 0.8)
+    assert loss({**grey, **errors, "explained": 0.9}) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(("options", "says"), [(["--scheduler", "tcp://127.0.0.1:1"], "no scheduler answers")])
+def test_a_scheduler_that_is_not_there_gets_one_line(data, tmp_path, options, says, monkeypatch):
+    from relblur.cluster import runners
+
+    monkeypatch.setattr(runners, "PATIENCE_S", 1)
+    done = _batch(data, tmp_path / "out", *options)
+    assert done.exit_code == 3
+    assert says in done.output
+    assert not (tmp_path / "out").exists()

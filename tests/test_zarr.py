@@ -1,0 +1,278 @@
+"""Zarr and BigTIFF in, OME-Zarr out: read in parts, written in chunks, gone on with after an interruption."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from typer.testing import CliRunner
+
+import relblur
+from relblur import estimate_blur, synth
+from relblur.cli.app import app
+from relblur.cluster import large, map_store
+
+zarr = pytest.importorskip("zarr")
+
+
+def _run(*arguments):
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+def _pair(shape=(150, 210), channels=1):
+    rng = np.random.default_rng(0)
+    image = synth.blur_with_map(rng.random((*shape, channels)), 0.7, channel_axis=-1)
+    truth = synth.ramp(shape, -1.0, 1.8, axis=1)
+    fields = (np.maximum(-truth, 0), np.maximum(truth, 0))
+    made = [synth.blur_with_map(image, field, channel_axis=-1) for field in fields]
+    return [np.rint((0.1 + 0.7 * each.clip(0, 1)) * 65535).astype(np.uint16) for each in made]
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Grey Zarr of 16 bits with chunks of different sizes, and their values."""
+    images = [each[:, :, 0] for each in _pair()]
+    for name, image, chunks in (("a", images[0], (40, 50)), ("b", images[1], (64, 300))):
+        zarr.create_array(tmp_path / f"{name}.zarr", data=image, chunks=chunks)
+    return images
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(large, "LOCAL_SIDE", 64)
+    monkeypatch.setattr(map_store, "SMALL", 64)
+
+
+OPTIONS = ("-m", "window", "--decimate", "1", "--exposure", "off", "--no-linear", "--max-sigma", "2")
+
+
+def _whole(images, **options):
+    sigmas = [0.1 * (m + 1) for m in range(20)]
+    return estimate_blur(images[0], images[1], method="window", sigmas=sigmas, **options)
+
+
+def _is_that_of(path, whole):
+    """The bits of the whole, rounded to single precision; every array is read back from the disk."""
+    found = relblur.load(path)
+    assert found.is_lazy
+    for name, dtype in (("variance_difference", "f4"), ("variance_stderr", "f4"), ("flags", "u1"), ("sharper", "i1")):
+        assert_array_equal(getattr(found, name).compute(), getattr(whole, name).astype(dtype), err_msg=name)
+    assert_array_equal(zarr.open_array(path / "0", mode="r")[:], whole.sigma.astype("f4"))
+    assert found.settings["method"] == "window"
+
+
+def test_a_map_in_chunks_is_that_of_the_whole(tmp_path, pair, small):
+    output = tmp_path / "out.zarr"
+    done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS)
+    assert done.exit_code == 0, done.output
+    _is_that_of(output, _whole(pair))
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.zarr", "b.zarr", "out.zarr"]
+    again = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS)
+    assert again.exit_code == 2
+    assert "--force" in again.output
+    assert _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS, "-f").exit_code == 0
+    _is_that_of(output, _whole(pair))
+
+
+def test_the_metadata_is_ome_zarr(tmp_path, pair, small):
+    models = pytest.importorskip("ome_zarr_models.v05")
+    output = tmp_path / "out.zarr"
+    assert _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS).exit_code == 0
+    image = models.Image.from_zarr(zarr.open_group(output, mode="r"))
+    datasets = image.ome_attributes.multiscales[0].datasets
+    assert [each.path for each in datasets] == ["0", "1", "2"]
+    full, half = (zarr.open_array(output / str(level), mode="r")[:] for level in (0, 1))
+    assert half.shape == (75, 105)
+    inside = np.isfinite(full[:2, :2]).all()
+    assert not inside or half[0, 0] == pytest.approx(full[:2, :2].mean(), rel=1e-6)
+    # What one command wrote the next one reads as a picture.
+    assert _run("estimate", output, output, "-o", tmp_path / "next.zarr", *OPTIONS).exit_code in (0, 3)
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, monkeypatch):
+    for name, image in zip("ab", _pair((300, 420)), strict=True):
+        zarr.create_array(tmp_path / f"{name}.zarr", data=image[:, :, 0], chunks=(64, 64))
+    output = tmp_path / "out.zarr"
+    command = ["estimate", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "-o", str(output), *OPTIONS]
+    code = (
+        "from relblur.cluster import large, map_store; large.LOCAL_SIDE = 64; map_store.SMALL = 64\n"
+        f"from relblur.cli.app import app; app({command!r})"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    unfinished = tmp_path / ".relblur-unfinished-out.zarr"
+    deadline = time.monotonic() + 120
+    while not len(list(unfinished.glob("done/c/*/*"))) > 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = len(list(unfinished.glob("done/c/*/*")))
+    assert 3 < before < 35
+    assert not output.exists()
+    written = []
+    write = map_store.MapStore.write
+    monkeypatch.setattr(map_store.MapStore, "write", lambda *a: (written.append(a[1]), write(*a)))
+    done = _run(*command)
+    assert done.exit_code == 0, done.output
+    assert len(written) == 35 - before
+    assert f"{before} of 35 chunks were done" in done.output
+    images = [zarr.open_array(tmp_path / f"{name}.zarr", mode="r")[:] for name in "ab"]
+    _is_that_of(output, _whole(images))
+    assert not unfinished.exists()
+
+
+def test_what_is_half_done_with_other_options_is_begun_anew(tmp_path, pair, small, monkeypatch):
+    output = tmp_path / "out.zarr"
+    monkeypatch.setattr(map_store.MapStore, "finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+    _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS, "--window", "5")
+    monkeypatch.undo()
+    monkeypatch.setattr(large, "LOCAL_SIDE", 64)
+    assert (tmp_path / ".relblur-unfinished-out.zarr").is_dir()
+    done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS)
+    assert done.exit_code == 0, done.output
+    assert "earlier run" not in done.output
+    _is_that_of(output, _whole(pair))
+
+
+@pytest.mark.slow
+def test_refined_with_decimation_and_exposure(tmp_path, monkeypatch):
+    shape = (700, 900)
+    rng = np.random.default_rng(1)
+    image = synth.blur_with_map(rng.random(shape), 2.0)
+    truth = synth.ramp(shape, 2.0, 4.0, axis=1)
+    second = 0.8 * synth.blur_with_map(image, truth) + 0.02
+    for name, values in (("a", image), ("b", second)):
+        zarr.create_array(tmp_path / f"{name}.zarr", data=values.astype("f4"), chunks=(200, 200))
+    monkeypatch.setattr(large, "REFINED_SIDE", 192)
+    output = tmp_path / "out.zarr"
+    done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, "--decimate", "2")
+    assert done.exit_code == 0, done.output
+    assert "second multiplied by 1.2" in done.output
+    found = relblur.load(output)
+    assert found.settings["chunks"] == 3
+    assert found.settings["decimate"] == 2
+    sigma = found.sigma.compute()
+    assert sigma.shape == (350, 450)
+    assert np.median(np.abs(sigma - truth[::2, ::2] / 2)) < 0.03
+    whole = relblur.prepare_pair(image, second, decimate=2, align="off")
+    apart = np.abs(sigma - estimate_blur(whole).sigma)
+    assert np.median(apart) < 0.01
+
+
+@pytest.mark.parametrize("kind", ["tiles", "plain", "OME colour"])
+def test_bigtiff_and_ome_zarr_in(tmp_path, small, kind):
+    import tifffile
+
+    colour = kind != "plain"
+    images = [each if colour else each[:, :, 0] for each in _pair(channels=3)]
+    for name, image in zip("ab", images, strict=True):
+        if kind == "tiles":
+            tile = {"tile": (64, 64), "compression": "zlib", "photometric": "rgb"}
+            tifffile.imwrite(tmp_path / f"{name}.tif", image, bigtiff=True, **tile)
+        elif kind == "plain":
+            tifffile.imwrite(tmp_path / f"{name}.tif", image, bigtiff=True)
+        else:
+            group = zarr.open_group(tmp_path / f"{name}.zarr", mode="w")
+            group.create_array("full", data=np.moveaxis(image, -1, 0)[None], chunks=(1, 1, 50, 50))
+            axes = [{"name": axis} for axis in "tcyx"]
+            group.attrs["ome"] = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": [{"path": "full"}]}]}
+    ending = "zarr" if kind == "OME colour" else "tif"
+    output = tmp_path / "out.zarr"
+    done = _run("estimate", tmp_path / f"a.{ending}", tmp_path / f"b.{ending}", "-o", output, *OPTIONS)
+    assert done.exit_code == 0, done.output
+    _is_that_of(output, _whole(images, channel_axis=-1 if colour else None))
+
+
+def test_an_8_bit_tiff_is_read_as_light(tmp_path, small):
+    import tifffile
+
+    from relblur.cluster.runners import Here
+    from relblur.cluster.slides import SlidePair
+    from relblur.cluster.stores import open_store
+
+    image = np.arange(250, dtype=np.uint8).reshape(10, 25)
+    image[3, 4] = 255
+    tifffile.imwrite(tmp_path / "a.tif", image, bigtiff=True)
+    store = open_store(tmp_path / "a.tif")
+    part = SlidePair(store, store, Here()).part((slice(2, 5), slice(3, 9)))
+    assert_allclose(part.first[:, :, 0], relblur.imread(tmp_path / "a.tif")[2:5, 3:9], rtol=1e-6)
+    assert part.clipped is not None
+    assert part.clipped[1, 1]
+    assert part.clipped.sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda p: None, "there is no file"),
+        (lambda p: zarr.create_array(p, data=np.zeros((4, 30, 30))), "shape"),
+        (lambda p: zarr.create_array(p, data=np.zeros((40, 30), int)), "int64"),
+        (lambda p: zarr.create_array(p, data=np.zeros((40, 30))), "differ in size"),
+        (lambda p: zarr.open_group(p, mode="w"), "no array"),
+        (lambda p: p.mkdir(), "without a Zarr"),
+        (lambda p: (p.mkdir(), (p / "zarr.json").write_text("{]")), "a.zarr"),
+        (lambda p: p.write_text("text"), "neither"),
+    ],
+)
+def test_bad_stores_get_one_line_and_leave_nothing(tmp_path, make, says):
+    zarr.create_array(tmp_path / "b.zarr", data=np.zeros((50, 60)))
+    make(tmp_path / "a.zarr")
+    before = sorted(tmp_path.rglob("*"))
+    done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", tmp_path / "out.zarr")
+    assert done.exit_code in (2, 3)
+    assert says in done.output
+    assert len(done.output.strip().splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_only_what_relblur_made_is_replaced(tmp_path, pair, small):
+    command = ["estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", *OPTIONS, "--force", "-o"]
+    foreign = tmp_path / "foreign.zarr"
+    zarr.create_array(foreign, data=np.zeros((5, 5)))
+    assert "not made by relblur" in _run(*command, foreign).output
+    assert "also read" in _run(*command, tmp_path / "a.zarr").output
+    output = tmp_path / "out.zarr"
+    assert _run(*command, output).exit_code == 0
+    (output / "notes.txt").write_text("mine")
+    assert "notes.txt" in _run(*command, output).output
+    assert (output / "notes.txt").read_text() == "mine"
+    assert zarr.open_array(tmp_path / "a.zarr", mode="r").shape == (150, 210)
+
+
+def test_a_chunk_is_what_a_task_writes(tmp_path, pair, small):
+    """Tasks that share a chunk lose data (dask#12583): cores are the chunks of every array, at every size."""
+    output = tmp_path / "out.zarr"
+    assert _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS).exit_code == 0
+    for name in ("variance_difference", "variance_stderr", "flags", "sharper", "0"):
+        assert zarr.open_array(output / name, mode="r").chunks == (64, 64)
+    for height, width in ((1000, 3000), (97, 1000), (5000, 5000)):
+        tiles = large.cut_into_tiles((height, width), large.REFINED_SIDE, 96)
+        sizes = [max(tile.core[axis].stop - tile.core[axis].start for tile in tiles) for axis in (0, 1)]
+        assert all(tile.core[axis].start % sizes[axis] == 0 for tile in tiles for axis in (0, 1))
+
+
+def test_a_missing_extra_is_named(tmp_path, monkeypatch):
+    import importlib.util
+
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "zarr" else found(name, *a))
+    done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", tmp_path / "out.zarr")
+    assert done.exit_code == 4
+    assert "relblur[cluster]" in done.output
+
+
+def test_results_of_other_pictures_go_to_folders(tmp_path, pair):
+    assert (
+        "must end in .zarr" in _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", tmp_path / "r").output
+    )
+    assert "neither Zarr nor TIFF" in _run("estimate", Path(__file__), Path(__file__), "-o", tmp_path / "o.zarr").output
+    shutil.rmtree(tmp_path / "a.zarr")
+    assert not os.path.exists(tmp_path / "r")
