@@ -23,6 +23,7 @@ from .optics import optics
 from .range import find_range
 from .reproduce import reproduce
 from .synth import synth
+from .video import video
 
 __all__ = ["app", "main"]
 
@@ -70,6 +71,7 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
     "synth": synth,
     "decimate": decimate,
     "optics": optics,
+    "video": video,
 }
 _RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "reproduce": reproduce, "bench": bench}
 
