@@ -14,7 +14,8 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < synth, optics < blur < depth < photo < report < io, video < studies < cli < __main__"
+    "base < engines, files < filters < synth, optics < blur < depth < photo < report < io, video < studies < cli"
+    " < __main__"
 )
 
 SOURCE = Path(relblur.__file__).parent

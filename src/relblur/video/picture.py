@@ -11,7 +11,7 @@ import numpy as np
 from ..base._typing import AnyArray, UInt8Array
 from ..blur.blur_map import signed_sigma
 from ..photo.tone_curves import encode_srgb
-from ..report.colours import ColourScale, tick_labels
+from ..report.colours import NO_ANSWER, ColourScale, rgb, tick_labels
 from .light import TOP
 from .measuring import MeasuredFrame
 
@@ -76,18 +76,33 @@ class SideBySide:
         for value, text in tick_labels(self._scale.low, self._scale.high, max(2, height // 40)):
             y = STRIP + round((self._scale.high - value) / (self._scale.high - self._scale.low) * (height - 1))
             draw.line((left + BAR, y, left + BAR + 3, y), _INK)
-            draw.text((left + BAR + 6, y), text, _INK, _font(12), anchor="lm")
+            inside = min(max(y, STRIP + 6), STRIP + height - 8)  # no half numbers at the ends
+            draw.text((left + BAR + 6, inside), text, _INK, _font(12), anchor="lm")
         return np.array(sheet)
 
     def draw(self, measured: MeasuredFrame) -> UInt8Array:
         """Return an (H, W, 3) picture."""
+        import cv2
+
         sheet = self._sheet.copy()
         for panel, light in enumerate((measured.first.light, measured.second_light)):
-            sheet[self._place(panel)] = self._resized(_look().take(light))[:, :, None]
-        colours = self._scale.apply(signed_sigma(measured.blur_map.variance_difference))
-        sheet[self._place(2)] = self._resized(colours)
+            sheet[self._place(panel)] = cv2.cvtColor(self._resized(_look().take(light)), cv2.COLOR_GRAY2RGB)
+        sheet[self._place(2)] = self._resized(self._colours(measured.blur_map.variance_difference))
         self._write_numbers(sheet, measured)
         return sheet
+
+    def _colours(self, s: AnyArray) -> UInt8Array:
+        """Return what :meth:`ColourScale.apply` does, but for a step of the scale, in a quarter of the time."""
+        import cv2
+
+        table = self._scale.colours.copy()
+        table[0] = rgb(NO_ANSWER)
+        step = np.float32(254 / (self._scale.high - self._scale.low))
+        place = (signed_sigma(s) - np.float32(self._scale.low)) * step
+        np.clip(place, 0, 254, out=place)
+        place += 1
+        np.fmax(place, 0, out=place)  # NaN
+        return np.asarray(cv2.applyColorMap(place.astype(np.uint8), table[:, None]))
 
     def _resized(self, picture: AnyArray) -> AnyArray:
         import cv2

@@ -22,16 +22,16 @@ from .picture import SideBySide
 
 __all__ = ["CLIP_SUFFIXES", "ClipWriter", "MapsWriter", "encode", "nice_limit"]
 
-#: Codec, pixel format and its options by suffix.
+#: Codec, pixel format and its options by suffix. The fastest preset: a third of the time for a larger file.
 CLIP_SUFFIXES: dict[str, tuple[str, str, dict[str, str]]] = {
     ".mkv": ("ffv1", "bgr0", {"level": "3"}),
     ".avi": ("ffv1", "bgr0", {"level": "3"}),
-    ".mp4": ("libx264", "yuv420p", {"crf": "18", "preset": "veryfast"}),
-    ".mov": ("libx264", "yuv420p", {"crf": "18", "preset": "veryfast"}),
+    ".mp4": ("libx264", "yuv420p", {"crf": "18", "preset": "ultrafast"}),
+    ".mov": ("libx264", "yuv420p", {"crf": "18", "preset": "ultrafast"}),
 }
 
 #: Finer than any camera's clock.
-_CLOCK = Fraction(1, 90_000)
+_CLOCK = Fraction(1, 60_000)
 
 #: Frames that wait for the encoder.
 _WAITING = 8
