@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -85,7 +86,8 @@ def last_map(paths: list[Path], *, told: bool) -> tuple[np.ndarray, np.ndarray, 
     return kept.variance_difference, kept.variance_stderr, kept.flags
 
 
-def print_codecs() -> None:
+def print_codecs() -> list[dict[str, str]]:
+    rows = []
     rng = np.random.default_rng(0)
     print(f"{'':10}{'':18}{'told nothing':>38}{'as the command does it':>42}")
     head = "answered  error px  stderr px  within 2"
@@ -99,6 +101,8 @@ def print_codecs() -> None:
                     write_clip(path, frames, codec, pixel_format, options)
                 cells = [_score(*last_map(paths, told=told), truth) for told in (False, True)]
                 print(f"{name:10}{label:18}  {cells[0]}   {cells[1]}", flush=True)
+                rows.append({"image": name, "codec": label, "told_nothing": cells[0], "as_the_command": cells[1]})
+    return rows
 
 
 def _score(s: np.ndarray, stderr: np.ndarray, flags: np.ndarray, truth: np.ndarray) -> str:
@@ -110,7 +114,8 @@ def _score(s: np.ndarray, stderr: np.ndarray, flags: np.ndarray, truth: np.ndarr
     return f"{use.mean():8.1%}  {error:8.3f}  {width:9.3f}  {(off <= 2 * stderr)[use].mean():8.1%}"
 
 
-def print_speed(rounds: int = 3, count: int = 30) -> None:
+def print_speed(rounds: int = 3, count: int = 30) -> list[dict[str, Any]]:
+    rows = []
     rng = np.random.default_rng(0)
     light = np.pad(SRGB.undo(photograph("brick")[:480], np.float64), ((0, 0), (0, 128)), mode="reflect")
     pair = synth.pair(light, synth.ramp(light.shape, -2, 2, axis=1))
@@ -123,10 +128,11 @@ def print_speed(rounds: int = 3, count: int = 30) -> None:
                 shown = [np.roll(image, n, axis=0) + rng.normal(0, NOISE, image.shape) for n in range(count)]
                 frames = [np.rint(255 * encode_srgb(each)).astype(np.uint8) for each in shown]
                 write_clip(path, frames, codec, pixel_format, options)
-            _print_speed_of(label, paths, Path(folder), rounds, count)
+            rows.append({"codec": label, **_print_speed_of(label, paths, Path(folder), rounds, count)})
+    return rows
 
 
-def _print_speed_of(label: str, paths: list[Path], folder: Path, rounds: int, count: int) -> None:
+def _print_speed_of(label: str, paths: list[Path], folder: Path, rounds: int, count: int) -> dict[str, Any]:
     def decode() -> list[list[np.ndarray]]:
         return [[frame.light for frame in clip] for clip in map(Clip, paths)]
 
@@ -168,6 +174,7 @@ def _print_speed_of(label: str, paths: list[Path], folder: Path, rounds: int, co
     for name in ("relblur video", "with -o .mp4"):
         ratios = [(least[name][i] - least["begin"][i]) / (least["decoding"][i] + least["Stream"][i]) for i in (0, 1)]
         print(f"  {name}, without the first pair, over Stream plus decoding: {ratios[0]:.2f} / {ratios[1]:.2f}")
+    return {"ms_wall_and_processor": least}
 
 
 def main() -> None:
@@ -176,10 +183,12 @@ def main() -> None:
     parser.add_argument("--codecs", action="store_true")
     asked = parser.parse_args()
     print(machine.describe())
+    rows: dict[str, Any] = {}
     if asked.codecs or not asked.speed:
-        print_codecs()
+        rows["codecs"] = print_codecs()
     if asked.speed or not asked.codecs:
-        print_speed()
+        rows["speed"] = print_speed()
+    print(machine.write("video", rows))
 
 
 if __name__ == "__main__":
