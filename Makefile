@@ -44,6 +44,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/sets.py --quick
 	$(BIN)/python benchmarks/depth.py
 	$(BIN)/python benchmarks/speed.py --quick
+	$(BIN)/python benchmarks/video.py
 
 # The pictures in docs/, made by the program itself.
 figures: $(STAMP)

@@ -30,14 +30,19 @@ def test_frames_of_equal_stamps_are_paired():
     assert times_of(pair_by_time(at(0, 0.04, 0.08), at(0, 0.04, 0.08), 0.02)) == [(0, 0), (0.04, 0.04), (0.08, 0.08)]
 
 
-def test_unequal_rates_pair_each_frame_of_the_slower_with_the_nearest():
+@pytest.mark.parametrize("swapped", [False, True])
+def test_unequal_rates_pair_each_frame_of_the_slower_with_the_nearest(swapped):
     fast, slow = at(*(n / 30 for n in range(30))), at(*(n / 24 for n in range(24)))
     dropped = Dropped()
-    pairs = list(pair_by_time(fast, slow, 0.5 / 24, dropped))
+    sources = (slow, fast) if swapped else (fast, slow)
+    pairs = list(pair_by_time(*sources, 0.5 / 24, dropped))
+    if swapped:
+        pairs = [(a, b) for b, a in pairs]
     assert [b.number for _, b in pairs] == list(range(24))
     for a, b in pairs:
         assert abs(a.time_s - b.time_s) == min(abs(other.time_s - b.time_s) for other in fast)
-    assert (dropped.first, dropped.second) == (6, 0)
+    assert (dropped.second if swapped else dropped.first) == 6
+    assert (dropped.first if swapped else dropped.second) == 0
     assert dropped.largest_gap_s <= 0.5 / 24
 
 
