@@ -12,7 +12,7 @@ PYTEST  = -m pytest -n $(JOBS) --dist loadfile
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test quick oldest lint bench figures clean
+.PHONY: demo test quick oldest lint bench figures docs clean
 
 demo: $(STAMP)
 	$(BIN)/relblur demo --output relblur_demo --force
@@ -50,6 +50,15 @@ bench: $(STAMP)
 figures: $(STAMP)
 	$(BIN)/python docs/make_figures.py
 
+# The site, from what is on this machine alone; warnings are errors, and so are links that lead nowhere.
+docs: $(VENV)/.docs-installed
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+$(VENV)/.docs-installed: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
@@ -66,4 +75,5 @@ $(OLDEST)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) relblur_demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) relblur_demo relblur_video .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build docs/api docs/gallery
