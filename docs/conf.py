@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from sphinx.ext import autosummary
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -17,6 +18,7 @@ import api_pages  # noqa: E402
 import relblur  # noqa: E402
 
 mpl.use("agg")
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Fig.", "Figs.")  # no end of a sentence
 
 project = "relblur"
 author = "relblur contributors"
@@ -40,9 +42,7 @@ myst_enable_extensions = ["colon_fence"]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say it in words
-numpydoc_show_class_members = True
-numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = False
+numpydoc_show_class_members = False  # the template lists them, with their text
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
@@ -62,11 +62,13 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = "relblur"
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["relblur.css"]
 html_copy_source = False
 html_show_sourcelink = False
-html_sidebars = {"index": []}
+# A page of its own has no section to navigate in.
+html_sidebars = {path.stem: [] for path in HERE.glob("*.md")}
 html_theme_options = {
     "logo": {"text": "relblur"},
     "navbar_end": ["theme-switcher"],
@@ -84,8 +86,16 @@ api_pages.write(HERE / "api")
 
 
 def _stay_inside(_app: object, _name: str, source: list[str]) -> None:
-    """Lead links to files beside docs/ (../SECURITY.md) to the page that includes them."""
+    """Lead links that suit a code host to pages of the site.
+
+    Files beside docs/ (../SECURITY.md) are included by pages of their own; examples become the gallery.
+    """
     source[0] = re.sub(r"\]\(\.\./([A-Z]+)\.md", lambda found: f"]({found[1].lower()}.md", source[0])
+    source[0] = re.sub(r"\]\(((?:\.\./)?)examples/(\w*)(?:\.py)?\)", _gallery_link, source[0])
+
+
+def _gallery_link(found: re.Match[str]) -> str:
+    return f"]({found[1]}gallery/{found[2] or 'index'})"
 
 
 def setup(app: Any) -> None:
