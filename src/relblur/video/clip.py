@@ -67,7 +67,7 @@ def import_av() -> Any:
         import av
     except ImportError:
         raise MissingDependencyError("video files need PyAV; pip install 'relblur[video]'") from None
-    av.logging.set_level(av.logging.PANIC)  # what concerns the user is said in our words
+    av.logging.set_level(av.logging.PANIC)  # errors are counted, and said in our words
     return av
 
 
@@ -98,7 +98,7 @@ class Clip:
             self._codec = self._stream.codec_context
             if self._codec is None:
                 raise FileError(f"{self.path} is in a format that FFmpeg cannot decode; convert it, best to FFV1")
-            self._codec.thread_type = "AUTO"
+            self._codec.thread_type = "SLICE"  # several frames at a time would leave open which of them is damaged
             self._codec.options = {"export_side_data": "venc_params"}
             Budget(self.path, 0).check_pixels(self._codec.height, self._codec.width)
         except BaseException:
@@ -176,10 +176,15 @@ class Clip:
             raise FileError(f"{self.path} holds no picture that can be decoded; it may be cut off: play it to see")
 
     def _pictures(self) -> Iterator[Any]:
-        """Decode what can be decoded; damage is counted."""
-        in_a_row = 0
+        """Decode what is whole; the rest is counted.
+
+        Decoders hide damage by what was there before and only log an error; and what they hid is passed on from
+        frame to frame. So after an error everything is left out up to the next key frame.
+        """
+        in_a_row, spoilt = 0, False
         packets = self._container.demux(self._stream)
         while in_a_row < _MOST_DAMAGE:
+            errors = self._errors_logged()
             try:
                 packet = next(packets)
                 if self.codec == "mjpeg" and packet.size and self._packets % _LOOK_UP == 0:
@@ -190,19 +195,27 @@ class Clip:
                 return
             except self._av.FFmpegError:
                 self.damaged += 1
-                in_a_row += 1
+                in_a_row, spoilt = in_a_row + 1, True
                 continue
             in_a_row = 0
+            whole = errors == self._errors_logged() and not packet.is_corrupt
             for picture in pictures:
-                if picture.is_corrupt:
+                spoilt = not whole or (spoilt and not picture.key_frame)
+                if spoilt or picture.is_corrupt:
                     self.damaged += 1
                 else:
                     self._interlaced |= bool(picture.interlaced_frame)
                     yield picture
+            spoilt |= not whole
+
+    def _errors_logged(self) -> int:
+        return int(self._av.logging.get_last_error()[0])
 
     def _curve_of(self, picture: Any) -> Curve:
         if self.curve is None:
-            self.curve = choose_curve(str(self.path), picture, linear=self._linear, gamma=self._gamma)
+            # Before version 17 PyAV's frames do not tell; their stream does.
+            transfer = int(getattr(picture, "color_trc", self._codec.color_trc))
+            self.curve = choose_curve(str(self.path), picture, transfer, linear=self._linear, gamma=self._gamma)
         return self.curve[0]
 
     def _upright(self, picture: Any, values: AnyArray) -> AnyArray:

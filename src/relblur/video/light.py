@@ -65,19 +65,18 @@ class Light:
     per_level: float
 
 
-def choose_curve(name: str, frame: Any, *, linear: bool, gamma: float | None) -> tuple[Curve, str]:
-    """Return the tone curve of a clip's frames and who says so."""
+def choose_curve(name: str, frame: Any, transfer: int, *, linear: bool, gamma: float | None) -> tuple[Curve, str]:
+    """Return the tone curve of a clip's frames and who says so; ``transfer`` is the number by which a file names it."""
     if not linear:
         return LINEAR, "asked for"
     if gamma is not None:
         return power_curve(gamma), "asked for"
-    number = int(frame.color_trc)
-    if number in _REFUSED:
+    if transfer in _REFUSED:
         raise FileError(
-            f"{name} holds {_REFUSED[number]} video; convert it to an ordinary range, or give its curve with --gamma"
+            f"{name} holds {_REFUSED[transfer]} video; convert it to an ordinary range, or give its curve with --gamma"
         )
-    if number in _CURVES:
-        return _CURVES[number], "the file says so"
+    if transfer in _CURVES:
+        return _CURVES[transfer], "the file says so"
     return (SRGB, "usual for full range") if _is_full_range(frame) else (BT709, "usual for video")
 
 
