@@ -12,7 +12,7 @@ PYTEST  = -m pytest -n $(JOBS) --dist loadfile
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test quick oldest lint bench figures clean chromium
+.PHONY: demo test quick oldest lint bench figures docs clean chromium
 
 demo: $(STAMP)
 	$(BIN)/relblur demo --output relblur_demo --force
@@ -51,10 +51,20 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/sets.py --quick
 	$(BIN)/python benchmarks/depth.py
 	$(BIN)/python benchmarks/speed.py --quick
+	$(BIN)/python benchmarks/video.py
 
 # The pictures in docs/, made by the program itself.
 figures: $(STAMP)
 	$(BIN)/python docs/make_figures.py
+
+# The site, from what is on this machine alone; warnings are errors, and so are links that lead nowhere.
+docs: $(VENV)/.docs-installed
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html -d docs/_build/doctrees docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
+$(VENV)/.docs-installed: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -72,4 +82,5 @@ $(OLDEST)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) relblur_demo .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) relblur_demo relblur_video .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/_build docs/api docs/gallery

@@ -29,6 +29,7 @@ from .report import report
 from .reproduce import reproduce
 from .stack import stack
 from .synth import synth
+from .video import video
 from .view import view
 
 __all__ = ["app", "main"]
@@ -82,6 +83,7 @@ _NEED_ARGUMENTS: dict[str, Callable[..., None]] = {
     "synth": synth,
     "decimate": decimate,
     "optics": optics,
+    "video": video,
 }
 _RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "view": view, "reproduce": reproduce, "bench": bench}
 

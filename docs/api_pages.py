@@ -1,0 +1,69 @@
+"""The reference of every public name, written from ``relblur.__all__``: a new name appears by itself."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from types import ModuleType
+
+import relblur
+
+__all__ = ["GROUPS", "pages", "write"]
+
+#: Headings in their order, and what stands below them before the alphabet takes over.
+GROUPS = {
+    "Measure blur": ["estimate_blur", "prepare_pair", "Stream", "evaluate_pair", "resynthesize"],
+    "Depth": ["estimate_depth", "calibrate", "blur_to_depth", "depth_to_blur", "in_depth_range"],
+    "Pictures": ["all_in_focus", "refocus"],
+    "Photographs": ["align", "match_exposure", "estimate_noise", "imread", "save", "load"],
+    "Building blocks": ["gaussian_bank", "local_sharpness", "compare_sharpness", "decimate", "Framework"],
+}
+OTHERS, CLASSES, ERRORS, MODULES = "More functions", "Results and settings", "Errors", "Modules"
+
+
+def pages() -> dict[str, str]:
+    """Return the reStructuredText of each page by its name."""
+    grouped = _grouped()
+    modules = grouped.pop(MODULES, [])
+    lines = ["Reference", "=========", "", "Every public name. ``import relblur`` is all that is needed.", ""]
+    for heading, names in grouped.items():
+        lines += [heading, "-" * len(heading), "", ".. currentmodule:: relblur", "", ".. autosummary::"]
+        lines += ["   :toctree: names", "", *(f"   {name}" for name in names), ""]
+    lines += [MODULES, "-" * len(MODULES), "", ".. toctree::", "   :maxdepth: 1", "", *(f"   {m}" for m in modules), ""]
+    found = {"index": "\n".join(lines)}
+    for module in modules:
+        title = f"relblur.{module}"
+        found[module] = "\n".join([title, "=" * len(title), "", f".. automodule:: {title}", "   :members:", ""])
+    return found
+
+
+def _grouped() -> dict[str, list[str]]:
+    left = [name for name in relblur.__all__ if not name.startswith("__")]
+    grouped: dict[str, list[str]] = {}
+    for heading, wanted in GROUPS.items():
+        grouped[heading] = [name for name in wanted if name in left]
+        left = [name for name in left if name not in wanted]
+    for name in sorted(left, key=str.lower):
+        thing = getattr(relblur, name)
+        if isinstance(thing, ModuleType):
+            heading = MODULES
+        elif inspect.isclass(thing):
+            heading = ERRORS if issubclass(thing, Exception) else CLASSES
+        else:
+            heading = OTHERS
+        grouped.setdefault(heading, []).append(name)
+    order = [*GROUPS, OTHERS, CLASSES, ERRORS, MODULES]
+    return {heading: grouped[heading] for heading in order if grouped.get(heading)}
+
+
+def write(folder: Path) -> None:
+    """Write the pages that have changed, and remove those of names that are gone."""
+    folder.mkdir(exist_ok=True)
+    wanted = pages()
+    for path in folder.glob("*.rst"):
+        if path.stem not in wanted:
+            path.unlink()
+    for name, text in wanted.items():
+        path = folder / f"{name}.rst"
+        if not path.exists() or path.read_text() != text:
+            path.write_text(text)

@@ -1,0 +1,114 @@
+"""Which frames of two sources belong together: those nearest in time.
+
+Sources may run at unequal or changing rates, miss frames and end at different times. A frame of one is paired with
+the frame of the other that is nearest in time, each at most once, and only if they are no further apart than a
+tolerance; the others are dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .clip import Frame
+
+__all__ = ["Dropped", "pair_alternating", "pair_by_time"]
+
+
+@dataclass
+class Dropped:
+    """Frames that found no partner while both sources ran, and how far in time partners were apart at most."""
+
+    first: int = 0
+    second: int = 0
+    largest_gap_s: float = 0.0
+    longer: str = ""  #: which source had frames left when the other ended: "first", "second" or neither
+
+
+def pair_by_time(
+    first: Iterable[Frame], second: Iterable[Frame], tolerance_s: float, dropped: Dropped | None = None
+) -> Iterator[tuple[Frame, Frame]]:
+    """Pair the frames of two sources, each in the order of its time.
+
+    Parameters
+    ----------
+    tolerance_s : float
+        Frames further apart than this are no pair. Half the longer of the two frame intervals lets each frame of
+        the slower source find a partner.
+    dropped : Dropped, optional
+        Is filled while the pairs are taken.
+    """
+    count = Dropped() if dropped is None else dropped
+    one, two = _Ahead(first), _Ahead(second)
+    while one.now is not None and two.now is not None:
+        apart = one.now.time_s - two.now.time_s
+        if apart > tolerance_s or _is_nearer(two.next, one.now, abs(apart)):
+            count.second += 1
+            two.step()
+        elif -apart > tolerance_s or _is_nearer(one.next, two.now, abs(apart)):
+            count.first += 1
+            one.step()
+        else:
+            count.largest_gap_s = max(count.largest_gap_s, abs(apart))
+            pair = one.now, two.now
+            one.step()
+            two.step()
+            yield pair
+    count.longer = "first" if one.now is not None else "second" if two.now is not None else ""
+
+
+class _Ahead:
+    """A source with one frame of foresight."""
+
+    def __init__(self, frames: Iterable[Frame]) -> None:
+        self._frames = iter(frames)
+        self.now = next(self._frames, None)
+        self.next = next(self._frames, None)
+
+    def step(self) -> None:
+        self.now, self.next = self.next, next(self._frames, None)
+
+
+def _is_nearer(candidate: Frame | None, to: Frame, than_s: float) -> bool:
+    return candidate is not None and abs(candidate.time_s - to.time_s) < than_s
+
+
+def pair_alternating(
+    frames: Iterable[Frame], interval_s: float, dropped: Dropped | None = None
+) -> Iterator[tuple[Frame, Frame]]:
+    """Pair neighbouring frames of one source whose focus alternates: near, far, near, far ...
+
+    Each frame after the first makes a pair with the one before it, so maps come at the full rate; the first of
+    a pair is always of the kind that the clip begins with. Which kind a frame is follows from its time, so that a
+    missing frame does not exchange the two.
+
+    Parameters
+    ----------
+    interval_s : float
+        Time between neighbouring frames.
+    """
+    count = Dropped() if dropped is None else dropped
+    previous: Frame | None = None
+    place = 0
+    paired = False
+    for frame in frames:
+        if previous is not None:
+            gap = frame.time_s - previous.time_s
+            steps = max(1, round(gap / interval_s))
+            place += steps
+            if steps == 1:
+                count.largest_gap_s = max(count.largest_gap_s, gap)
+                paired = True
+                yield (previous, frame) if place % 2 else (frame, previous)
+            else:
+                _count_alone(count, place - steps, not paired)
+                paired = False
+        previous = frame
+    if previous is not None:
+        _count_alone(count, place, not paired)
+
+
+def _count_alone(count: Dropped, place: int, alone: bool) -> None:
+    if alone:
+        count.first += 1 - place % 2
+        count.second += place % 2

@@ -1,0 +1,166 @@
+"""Documentation: links lead somewhere, every public name has its page, what quick starts say works."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import relblur
+from relblur.cli.app import app
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+MADE = {"_build", "api", "gallery"}  # by the build
+PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")]
+PAGES += [page for page in sorted(DOCS.rglob("*.md")) if page.relative_to(DOCS).parts[0] not in MADE]
+EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def _module(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _anchors(page):
+    """Headings as code hosts name them."""
+    headings = re.findall(r"^#+ +(.*)$", _FENCE.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_pages_lead_somewhere(page):
+    wrong = []
+    for link in _LINK.findall(_FENCE.sub("", page.read_text())):
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path, _, place = link.partition("#")
+        to = (page.parent / path).resolve() if path else page
+        if not to.exists() or (place and to.suffix == ".md" and place not in _anchors(to)):
+            wrong.append(link)
+    assert not wrong
+
+
+def test_every_public_name_has_a_place_in_the_reference():
+    pages = _module("api_pages").pages()
+    for name in relblur.__all__:
+        if not name.startswith("__"):
+            assert re.search(rf"^   {name}$", pages["index"], re.MULTILINE), name
+    assert "automodule:: relblur.optics" in pages["optics"]
+
+
+def test_a_new_name_appears_in_the_reference_by_itself(monkeypatch):
+    monkeypatch.setattr(relblur, "__all__", [*relblur.__all__, "sharpen_everything"])
+    monkeypatch.setattr(relblur, "sharpen_everything", len, raising=False)
+    assert "   sharpen_everything" in _module("api_pages").pages()["index"]
+
+
+def test_pages_of_names_that_are_gone_are_removed(tmp_path):
+    (tmp_path / "gone.rst").write_text("old")
+    _module("api_pages").write(tmp_path)
+    assert not (tmp_path / "gone.rst").exists()
+    assert (tmp_path / "index.rst").read_text().startswith("Reference")
+
+
+def test_the_check_of_the_site_sees_what_is_wrong(tmp_path):
+    check = _module("check_site").problems
+    (tmp_path / "a.html").write_text(
+        '<a href="b.html#here">b</a> <p id="top"><a href="#top">up</a><a href="https://x.y">x</a>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here">')
+    assert check(tmp_path) == []
+    (tmp_path / "b.html").write_text(
+        '<p id="elsewhere"><img src="c.png"><script src="https://cdn.invalid/x.js"></script>'
+    )
+    (tmp_path / "d.css").write_text("@font-face { src: url(https://fonts.invalid/x) }")
+    found = "\n".join(check(tmp_path))
+    for words in ("no such place", "c.png, which is not there", "loads https://cdn.invalid", "d.css loads"):
+        assert words in found
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_use_public_names_only(example):
+    """The build runs them; here only what would break silently for those who copy them."""
+    tree = ast.parse(example.read_text())
+    title = ast.get_docstring(tree).splitlines()
+    assert set(title[1]) == {"="}
+    assert len(title[1]) >= len(title[0])
+    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert not [name for name in modules if name.startswith("relblur.")]
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "relblur"
+    }
+    assert used <= set(relblur.__all__)
+
+
+@pytest.fixture
+def photographs(tmp_path, monkeypatch):
+    """near and far, as PNG and JPEG, in the working folder."""
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    light = 0.2 + 0.6 * relblur.gaussian_bank(rng.random((96, 128)), [0.7])[0]
+    pair = relblur.synth.pair(light, relblur.synth.ramp(light.shape, -1.5, 1.5, axis=1))
+    for name, image in zip(("near", "far"), pair, strict=True):
+        stored = Image.fromarray(relblur.synth.degrade(image ** (1 / 2.2), bits=8))
+        stored.save(tmp_path / f"{name}.png")
+        stored.save(tmp_path / f"{name}.jpg", quality=95)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_notebook_page_runs_from_top_to_bottom(photographs, capsys):
+    blocks = re.findall(
+        r"^```python\n(.*?)^```", (DOCS / "start" / "notebook.md").read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert len(blocks) >= 2
+    names = {}
+    for block in blocks:
+        exec(compile(block, "notebook.md", "exec"), names)
+    assert "+-" in capsys.readouterr().out
+    assert names["blur"].shape == (96, 128)
+
+
+@pytest.mark.slow
+def test_the_photographers_commands_run_as_written(photographs):
+    text = (DOCS / "start" / "photographer.md").read_text()
+    commands = [shlex.split(line, comments=True) for line in re.findall(r"^    (relblur .*)$", text, re.MULTILINE)]
+    assert [command[1] for command in commands] == ["demo", "estimate", "evaluate"]
+    for command in commands[1:]:
+        done = CliRunner().invoke(app, command[1:])
+        assert done.exit_code == 0, done.output
+    assert (photographs / "result" / "overview.png").exists()
+    assert "explained" in done.output
+
+
+def test_options_that_pages_name_exist():
+    """Every ``--option`` in a line that begins with ``relblur COMMAND`` is one of that command's."""
+    import typer
+
+    commands = typer.main.get_command(app).commands
+    wrong = []
+    for page in PAGES:
+        if page.name == "CHANGELOG.md":
+            continue
+        for name, rest in re.findall(r"^ {4,}relblur (\w+)\b(.*)$", page.read_text(), re.MULTILINE):
+            if name not in commands:
+                wrong.append(f"{page.name}: relblur {name}")
+                continue
+            known = {option for each in commands[name].params for option in (*each.opts, *each.secondary_opts)}
+            named = re.findall(r"(?<=\s)--?[a-zA-Z][\w-]*", rest.split("#")[0])
+            wrong += [f"{page.name}: relblur {name} {option}" for option in named if option not in known | {"--help"}]
+    assert not wrong
