@@ -7,6 +7,7 @@ A map comes twice, at once from a window and then as it was asked for; both are 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import shutil
 import tempfile
@@ -208,6 +209,11 @@ class Session:
         self._quick.stop()
         self.slow.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    async def warm_up(self) -> None:
+        """Have the process that answers at once load what it needs."""
+        with contextlib.suppress(WorkerError):  # the first map will say what is wrong
+            await self._quick.run("warm_up")
 
     def kept(self, *names: str) -> dict[str, tuple[str, Any]]:
         """Return large values for a worker, each with the key by which it knows whether it has them."""

@@ -31,6 +31,7 @@ __all__ = [
     "prepare",
     "quick",
     "rock",
+    "warm_up",
 ]
 
 
@@ -55,6 +56,17 @@ def prepare(first: str, second: str, preparing: Mapping[str, Any], *, progress: 
         sample = np.nan_to_num(np.asarray(pair.first)[::4, ::4])
         white = max(1.0, float(np.percentile(sample, 99.5)))
     return Prepared(pair, _shown(pair.first, pair, white), _shown(pair.second, pair, white), white)
+
+
+def warm_up(*, progress: Progress) -> None:
+    """Load the compiled code of :func:`quick` while the pair is still being read."""
+    from ..engines import why_not_numba
+
+    if why_not_numba() is None:
+        from ..blur.window.realtime.runner import prepare as load
+
+        load("float32")
+    progress(1.0)
 
 
 _streams: dict[tuple[Any, ...], Stream] = {}
