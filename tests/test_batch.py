@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from relblur import Camera, load, save, synth
 from relblur.base.errors import FileError, InputError
 from relblur.cli.app import app
 from relblur.depth.defocus import defocused_pair
-from relblur.report.batch import Job, find_jobs, is_batch, run_batch
+from relblur.report.batch import Job, find_jobs, is_batch, on_threads, run_batch
 
 #: What stands beside the folders of the pairs.
 REPORTS = ("batch.json", "contact_sheet.png", "summary.csv")
@@ -129,7 +130,7 @@ def test_what_cannot_be_paired_is_one_line(tmp_path):
     save(tmp_path / "empty" / "a.png", np.zeros((20, 20), np.uint8))
     save(tmp_path / "empty" / "a.tif", np.zeros((20, 20), np.uint8))
     with pytest.raises(InputError, match="have one name"):
-        find_jobs(tmp_path / "empty", tmp_path / "empty")
+        find_jobs(tmp_path / "empty", tmp_path / "bare")
     assert _run("estimate", tmp_path / "*.png", tmp_path / "b.png", "-o", tmp_path / "x").exit_code == 3
     steps = _run("estimate", tmp_path, tmp_path, "-o", tmp_path / "x", "--save-steps", tmp_path / "s")
     assert steps.exit_code == 2
@@ -390,7 +391,9 @@ def test_workers_work_at_the_same_time(tmp_path):
     for name in ("a.png", "b.png"):
         save(tmp_path / name, np.zeros((4, 4), np.uint8))
     jobs = [Job(name, tmp_path / "a.png", tmp_path / "b.png") for name in ("one", "two")]
-    outcomes = run_batch(jobs, tmp_path / "out", {}, lambda _first, _second, _folder: meeting.wait(), workers=2)
+    outcomes = run_batch(
+        jobs, tmp_path / "out", {}, lambda _first, _second, _folder: meeting.wait(), run=partial(on_threads, threads=2)
+    )
     assert [each.state for each in outcomes] == ["done", "done"]
 
 

@@ -28,6 +28,8 @@ def _is_compiled(function: ast.FunctionDef) -> bool:
 def _is_for_users(function: ast.FunctionDef, path: Path) -> bool:
     home = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     is_public = relblur._HOME.get(function.name) == home or (path in PUBLIC_MODULES and function.name[0] != "_")
+    # A class is called by the parameters of its __init__; modules with a public class have no other written out.
+    is_public |= function.name == "__init__" and home in relblur._HOME.values()
     is_command = any(ast.unparse(decorator) == "one_line_errors" for decorator in function.decorator_list)
     return is_public or is_command
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -125,11 +127,12 @@ def test_notes_say_which_file_is_which_and_rounding_is_known_of_integers_alone(t
     for name, values in (("a.png", image), ("b.png", image.astype(np.uint16) * 256), ("c.npy", image / 255.0)):
         save(tmp_path / name, values)
     a, b, c = (tmp_path / name for name in ("a.png", "b.png", "c.npy"))
+    again = shutil.copy(a, tmp_path / "again.png")
     mixed = read_light_pair(a, b)
     assert [note.split(":")[0] for note in mixed.notes] == ["light, first", "light, second"]
     assert "8 bits" in mixed.notes[0]
     assert "16 bits" in mixed.notes[1]
-    assert [note.split(":")[0] for note in read_light_pair(a, a).notes] == ["light"]
+    assert [note.split(":")[0] for note in read_light_pair(a, again).notes] == ["light"]
     first, second = mixed.rounding
     assert first.read + first.shot > second.read + second.shot > 0  # of 8 and of 16 bits
     assert read_light_pair(a, c).rounding is None

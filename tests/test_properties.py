@@ -224,6 +224,22 @@ def test_prepare_pair(pair):
     _prepare(pair)
 
 
+@fewer
+@given(images(count=2))
+def test_estimate_stack(pair):
+    (first, second), axis = pair
+    stack = _answer(relblur.estimate_stack, [first, second, first], channel_axis=axis, align="off", fuse=False)
+    assert stack is None or (stack.index.shape == stack.flags.shape == first.shape[:2])
+
+
+@few
+@given(images(count=2), st.integers(-1, 40), st.integers(-1, 40))
+def test_pixel_curve(pair, row, column):
+    (first, second), axis = pair
+    curve = _answer(relblur.pixel_curve, first, second, row, column, channel_axis=axis)
+    assert curve is None or np.isfinite(curve.roots).all()
+
+
 @pytest.mark.slow
 def test_prepare_pair_of_photographs():
     with least_answers(prepare_pair=10):

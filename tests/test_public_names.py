@@ -43,6 +43,7 @@ NAMES = [
     "local_sharpness",
     "match_exposure",
     "optics",
+    "pixel_curve",
     "plot",
     "prepare_pair",
     "refocus",

@@ -45,6 +45,7 @@ _HOME = {
     "load": "io",
     "local_sharpness": "filters.sharpness",
     "match_exposure": "photo.exposure",
+    "pixel_curve": "blur.pixel_curve",
     "prepare_pair": "photo.pipeline",
     "refocus": "depth.refocus",
     "resynthesize": "blur.evaluate",
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from .blur.noise import NoiseModel as NoiseModel
     from .blur.noise import estimate_noise as estimate_noise
     from .blur.paper.framework import Framework as Framework
+    from .blur.pixel_curve import pixel_curve as pixel_curve
     from .blur.window.stream import Stream as Stream
     from .depth.calibration import calibrate as calibrate
     from .depth.camera import Camera as Camera

@@ -131,7 +131,10 @@ class Rounding:
     def _own_step(self) -> float:
         """Return the step that all parts are multiples of, 0 if there is none."""
         least = min(self._own_steps, default=0.0)
-        return least if least and all(_whole(step / least) for step in self._own_steps) else 0.0
+        if not least or not all(_whole(step / least) for step in self._own_steps):
+            return 0.0
+        known = [step for step, _ in GRIDS if abs(least / step - 1) < 1e-3]  # measured, it has a last digit of its own
+        return known[0] if known else least
 
     def noise(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> float:
         """Return the standard deviation of the rounding error; values beyond the limits do not count."""

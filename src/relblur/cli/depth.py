@@ -22,7 +22,7 @@ from .console import (
     progress_bar,
     say,
 )
-from .many import do_many
+from .many import Manner, do_many
 from .options import (
     AlignOption,
     CameraFile,
@@ -124,10 +124,7 @@ def depth(
             asked.as_options(),
             work,
             sheet=(_sheet_entry, "depth", f"depth (m), {asked.camera.describe()}, psf {asked.psf_name}"),
-            jobs=jobs,
-            report=report,
-            force=force,
-            as_json=as_json,
+            how=Manner(jobs, report, force, as_json),
         )
         return
     names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES

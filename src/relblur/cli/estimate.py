@@ -22,7 +22,7 @@ from .console import (
     say,
     shares_in_words,
 )
-from .many import do_many
+from .many import Manner, do_many
 from .options import (
     AlignOption,
     AsStoredOption,
@@ -112,14 +112,7 @@ def estimate(
     With an output that ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size: they
     are read in parts and the map is written in chunks; a run that was interrupted goes on.
     """
-    from ..files.staging import filling
-    from ..files.targets import refuse_inputs, refuse_to_replace
     from ..report.batch import is_batch
-    from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
-    from ..report.contact_sheet import write_thumbnails
-    from ..report.full_size import FULL_FILES, RELATIVE_DEPTH, read_full, write_full_size, write_relative_depth
-    from ..report.page import PAGE_FILE
-    from ..stacks.frames import Reading
 
     preparing = {
         "align": align,
@@ -152,59 +145,15 @@ def estimate(
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
         if full_size:
             raise UsageError("--full-size is for one pair; leave it out for folders and patterns")
-
-        def work(one: Path, two: Path, folder: Path) -> None:
-            pair, blur_map, _ = _measure(one, two, asked, watched=jobs == 1)
-            write_report(folder, pair, blur_map)
-            write_thumbnails(folder, pair)
-            for note in _notes(pair, blur_map):
-                say(note if jobs == 1 else f"{one.name}: {note}")
-
-        heading = f"relative blur, method {method}: positive where the second is blurrier"
-        made_with = {**asked.preparing, **asked.estimating}
-        do_many(
-            (first, second),
-            output,
-            made_with,
-            work,
-            sheet=(_sheet_entry, "sigma", heading),
-            jobs=jobs,
-            report=report,
-            force=force,
-            as_json=as_json,
-        )
+        _estimate_many((first, second), output, asked, Manner(jobs, report, force, as_json))
         return
-    names = (*REPORT_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()), *((PAGE_FILE,) if report else ()))
-    wanted = [output / name for name in names]
-    refuse_to_replace(output, names, force)  # before the work, not after it
-    if save_steps is not None:
-        wanted += [save_steps / name for name in STEP_FILES]
-        refuse_to_replace(save_steps, STEP_FILES, force)
-    refuse_inputs(wanted, (first, second))
-    stages: dict[str, FloatArray] = {}
-    pair, blur_map, seconds = _measure(first, second, asked, stages)
-    with filling(output, force=force) as results:
-        summary = {**write_report(results, pair, blur_map), "seconds": seconds}
-        kept = {name: value for name, value in asked.preparing.items() if name not in ("decimate", "max_sigma")}
-        reading = Reading(**kept, decimate=pair.factor)
-        write_relative_depth(results, first, blur_map, reading, pair.factor)
-        if full_size:
-            write_full_size(results, read_full(first, second, reading), blur_map)
-        if report:
-            write_result_page(results / PAGE_FILE, blur_map, (first, second), pair)
-        if save_steps is not None:
-            with filling(save_steps, force=force) as steps:
-                write_steps(steps, pair, blur_map, stages)
-    for note in _notes(pair, blur_map):
-        say(note)
-    if save_steps is not None:
-        say(f"steps: {save_steps}")
+    summary = _estimate_one((first, second), output, asked, _Extras(save_steps, full_size, report), force)
     if as_json:
         print_json(summary)
     else:
         size = f"{summary['width']}x{summary['height']}"
         print_table(f"{first.name} and {second.name}, {size}", ("", ""), _summary_rows(summary))
-    say(f"look at {output / (PAGE_FILE if report else 'overview.png')}")
+    say(f"look at {output / ('report.html' if report else 'overview.png')}")
 
 
 @dataclass(frozen=True)
@@ -213,6 +162,72 @@ class _Asked:
 
     preparing: dict[str, Any]
     estimating: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Extras:
+    """What is written beside the usual files."""
+
+    steps: Path | None
+    full_size: bool
+    page: bool
+
+
+def _estimate_one(
+    files: tuple[Path, Path], output: Path, asked: _Asked, extras: _Extras, force: bool
+) -> dict[str, Any]:
+    """Estimate one pair, write all of its files, say what was done, and return the summary."""
+    from ..files.staging import filling
+    from ..files.targets import refuse_inputs, refuse_to_replace
+    from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+    from ..report.full_size import FULL_FILES, RELATIVE_DEPTH, read_full, write_full_size, write_relative_depth
+    from ..report.page import PAGE_FILE
+    from ..stacks.frames import Reading
+
+    names = (*REPORT_FILES, RELATIVE_DEPTH, *(FULL_FILES if extras.full_size else ()))
+    names += (PAGE_FILE,) if extras.page else ()
+    wanted = [output / name for name in names]
+    refuse_to_replace(output, names, force)  # before the work, not after it
+    if extras.steps is not None:
+        wanted += [extras.steps / name for name in STEP_FILES]
+        refuse_to_replace(extras.steps, STEP_FILES, force)
+    refuse_inputs(wanted, files)
+    stages: dict[str, FloatArray] = {}
+    pair, blur_map, seconds = _measure(*files, asked, stages)
+    with filling(output, force=force) as results:
+        summary = {**write_report(results, pair, blur_map), "seconds": seconds}
+        kept = {name: value for name, value in asked.preparing.items() if name not in ("decimate", "max_sigma")}
+        reading = Reading(**kept, decimate=pair.factor)
+        write_relative_depth(results, blur_map, files[0], reading, pair.factor)
+        if extras.full_size:
+            write_full_size(results, read_full(*files, reading), blur_map)
+        if extras.page:
+            write_result_page(results / PAGE_FILE, blur_map, files, pair)
+        if extras.steps is not None:
+            with filling(extras.steps, force=force) as steps:
+                write_steps(steps, pair, blur_map, stages)
+    for note in _notes(pair, blur_map):
+        say(note)
+    if extras.steps is not None:
+        say(f"steps: {extras.steps}")
+    return summary
+
+
+def _estimate_many(files: tuple[Path, Path], output: Path, asked: _Asked, how: Manner) -> None:
+    """Estimate every pair of two folders or patterns."""
+    from ..report.blur_report import write_report
+    from ..report.contact_sheet import write_thumbnails
+
+    def work(one: Path, two: Path, folder: Path) -> None:
+        pair, blur_map, _ = _measure(one, two, asked, watched=how.jobs == 1)
+        write_report(folder, pair, blur_map)
+        write_thumbnails(folder, pair)
+        for note in _notes(pair, blur_map):
+            say(note if how.jobs == 1 else f"{one.name}: {note}")
+
+    heading = f"relative blur, method {asked.estimating['method']}: positive where the second is blurrier"
+    made_with = {**asked.preparing, **asked.estimating}
+    do_many(files, output, made_with, work, sheet=(_sheet_entry, "sigma", heading), how=how)
 
 
 def _sigmas(max_sigma: float) -> list[float] | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
-from .many import do_many
+from .many import Manner, do_many
 from .options import (
     AlignOption,
     AsStoredOption,
@@ -100,9 +100,7 @@ def evaluate(
             made_with,
             work,
             sheet=(_sheet_entry, "photo", heading),
-            jobs=jobs,
-            force=force,
-            as_json=as_json,
+            how=Manner(jobs, False, force, as_json),
         )
         return
     refuse_inputs((report,), (first, second))

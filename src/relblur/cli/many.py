@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,17 @@ if TYPE_CHECKING:
     from ..report.colours import Kind
     from ..report.contact_sheet import SheetEntry
 
-__all__ = ["do_many"]
+__all__ = ["Manner", "do_many"]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How many pairs at a time, with a page of all or not, replacing or not, told as JSON or not."""
+
+    jobs: int = 1
+    report: bool = False
+    force: bool = False
+    as_json: bool = False
 
 
 def do_many(
@@ -26,26 +38,23 @@ def do_many(
     work: Callable[[Path, Path, Path], None],
     *,
     sheet: tuple[Callable[[str, Path], SheetEntry], Kind, str],
-    jobs: int = 1,
-    report: bool = False,
-    force: bool = False,
-    as_json: bool = False,
+    how: Manner,
 ) -> None:
     """Do all pairs and tell what became of them; exit code 3 if some failed.
 
     ``work`` fills a folder from two files. ``sheet`` is what makes an entry of the contact sheet of a pair's name and
-    folder, the kind of its maps, and the sheet's heading; with ``report`` there is a page of all, too.
+    folder, the kind of its maps, and the sheet's heading.
     """
-    from ..report.batch import SHEET_FILE, TABLE_FILE, find_jobs, run_batch
+    from ..report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
     from ..report.contact_sheet import contact_sheet
     from ..report.page import PAGE_FILE
 
-    if jobs < 1:
-        raise UsageError(f"--jobs must be a whole number >= 1, got {jobs}")
+    if how.jobs < 1:
+        raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
     if output is None:
         raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
     pairs = find_jobs(*files)
-    if report:
+    if how.report:
         refuse_foreign_page(output / PAGE_FILE)
     entry, kind, heading = sheet
 
@@ -55,12 +64,13 @@ def do_many(
     def draw(path: Path, there: Sequence[tuple[str, Path]]) -> None:
         contact_sheet(path, [entry(name, folder) for name, folder in there], kind, heading)
 
-    outcomes = run_batch(pairs, output, options, work, force=force, workers=jobs, tell=tell, draw=draw)
-    if report:
+    run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
+    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run)
+    if how.report:
         write_folder_page(output / PAGE_FILE, output)
     failed = [each for each in outcomes if not each.succeeded]
     counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
-    if as_json:
+    if how.as_json:
         print_json({**counts, "failures": {each.name: each.error for each in failed}})
     else:
         rows = [(state, str(count)) for state, count in counts.items()]
@@ -69,6 +79,6 @@ def do_many(
             print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
     say(f"table of all pairs: {output / TABLE_FILE}")
     if len(failed) < len(outcomes):
-        say(f"look at {output / (PAGE_FILE if report else SHEET_FILE)}")
+        say(f"look at {output / (PAGE_FILE if how.report else SHEET_FILE)}")
     if failed:
         raise typer.Exit(EXIT_DATA)

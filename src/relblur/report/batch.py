@@ -26,7 +26,7 @@ from ..files.replacing import HIDDEN
 from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
 from ..files.targets import refuse_file_name
 
-__all__ = ["SUMMARY", "Job", "Outcome", "find_jobs", "is_batch", "run_batch"]
+__all__ = ["SUMMARY", "Job", "Outcome", "find_jobs", "is_batch", "on_threads", "run_batch"]
 
 #: In the output folder: what became of every pair, their figures in a table, their maps on a sheet.
 BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
@@ -94,10 +94,9 @@ def run_batch(
     work: Callable[[Path, Path, Path], None],
     *,
     force: bool = False,
-    workers: int = 1,
     tell: Callable[[int, Outcome], None] | None = None,
     draw: Callable[[Path, Sequence[tuple[str, Path]]], None] | None = None,
-    run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] | None = None,
+    run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
 ) -> list[Outcome]:
     """Do every pair that is not done yet; then write the table of all of them.
 
@@ -112,14 +111,13 @@ def run_batch(
     force
         Do finished pairs again, and replace the results of other options or files. Only what
         relblur made is replaced.
-    workers
-        How many pairs are worked on at a time.
     tell
         Called with the number of pairs behind, and the outcome of the last.
     draw
         Called with a file to draw the contact sheet to, and name and folder of each pair that is there.
     run
-        Calls a function with every pair and gives what it returns, in any order: in place of ``workers``, elsewhere.
+        Calls a function with every pair and gives what it returns, in any order: one after the other, on several
+        threads (:func:`on_threads`), or elsewhere.
     """
     refuse_file_name(output)
     try:
@@ -130,7 +128,7 @@ def run_batch(
     with entered(output, wait_s=0.0):
         ours = _check_report(output)
         do = partial(_do, output=output, options=options, work=work, force=force)
-        for behind, outcome in enumerate(run(do, jobs) if run else _each(do, jobs, workers), start=1):
+        for behind, outcome in enumerate(run(do, jobs), start=1):
             found[outcome.name] = outcome
             if tell is not None:
                 tell(behind, outcome)
@@ -148,12 +146,9 @@ def run_batch(
     return outcomes
 
 
-def _each(do: Callable[[Job], Outcome], jobs: list[Job], workers: int) -> Iterator[Outcome]:
-    """Do the jobs, several at a time if there are workers for it; outcomes come as they are ready."""
-    if workers == 1:
-        yield from map(do, jobs)
-        return
-    with ThreadPoolExecutor(workers) as pool:
+def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:
+    """Do the jobs, so many at a time; outcomes come as they are ready."""
+    with ThreadPoolExecutor(threads) as pool:
         try:
             for done in as_completed([pool.submit(do, job) for job in jobs]):
                 yield done.result()

@@ -56,10 +56,12 @@ def relative_depth(s: FloatArray) -> AnyArray:
     return np.where(known, np.rint(1 + 254 * share), 0).astype(np.uint8)
 
 
-def write_relative_depth(folder: Path, first: Path, blur_map: BlurMap, reading: Reading, factor: int) -> None:
-    """Write near and far at the size of the first photograph, its outlines followed."""
+def write_relative_depth(
+    folder: Path, blur_map: BlurMap, first: Path | None = None, reading: Reading | None = None, factor: int = 1
+) -> None:
+    """Write near and far at the size of the first photograph, its outlines followed; without it at the map's."""
     s = blur_map.variance_difference
-    if factor > 1:
+    if factor > 1 and first is not None and reading is not None:
         s, _ = _enlarged(blur_map, reading.read(first, "first").light, factor)
     meaning = "white: nearer to the distance in focus in the first image; affine in 1/distance; 0 = no answer"
     write_image(folder / RELATIVE_DEPTH, relative_depth(s), {"quantity": meaning})

@@ -113,7 +113,7 @@ def estimate_stack(
     reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis)
     tell = progress or (lambda share: None)
     if len(sources) == 2:
-        return _two(sources, reading, distances, camera, psf, fuse, engine, workers, tell)
+        return _two(sources, reading, distances, camera, psf, fuse, {"engine": engine, "workers": workers}, tell)
     frames = read_frames(sources, reading, distances, lambda share: tell(0.3 * share))
     if len(frames.frames) < 3:
         raise InputError(
@@ -281,11 +281,10 @@ def _two(
     camera: Camera | None,
     psf: PsfLike,
     fuse: bool,
-    engine: str,
-    workers: int | None,
+    running: dict[str, Any],
     progress: Progress,
 ) -> StackMap:
-    """Return what the estimators of pairs say, as a stack of two."""
+    """Return what the estimators of pairs say, as a stack of two; ``running`` is engine and workers of both."""
     pair = prepare_pair(
         sources[0],
         sources[1],
@@ -296,7 +295,7 @@ def _two(
         decimate=reading.decimate,
         channel_axis=reading.channel_axis,
     )
-    blur_map = estimate_blur(pair, engine=engine, workers=workers, progress=lambda share: progress(0.7 * share))
+    blur_map = estimate_blur(pair, progress=lambda share: progress(0.7 * share), **running)
     nothing = np.full(blur_map.shape, np.nan)
     settings: dict[str, Any] = {**blur_map.settings, "notes": list(pair.notes)}
     stack = StackMap(
@@ -306,7 +305,7 @@ def _two(
     if camera is not None:
         if distances is not None:
             camera = replace(camera, focus_first_m=distances[0], focus_second_m=distances[1])
-        depth = estimate_depth(pair, camera, psf=psf, engine=engine, workers=workers)
+        depth = estimate_depth(pair, camera, psf=psf, **running)
         u_first, u_second = places = np.array(camera.focus_per_m)
         place, span = 1 / depth.depth_m, u_second - u_first
         error = depth.depth_stderr_m * np.square(place)

@@ -139,8 +139,10 @@ def measure_depth(camera: Camera, choices: Mapping[str, Any], *, pair: Comparabl
 def export_blur(folder: str, *, pair: ComparablePair, blur_map: BlurMap, progress: Progress) -> list[str]:
     """Write the files of ``relblur estimate`` and return their names."""
     from ..report.blur_report import write_report
+    from ..report.full_size import write_relative_depth
 
     write_report(Path(folder), pair, blur_map)
+    write_relative_depth(Path(folder), blur_map)
     return sorted(each.name for each in Path(folder).iterdir())
 
 
