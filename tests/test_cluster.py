@@ -207,7 +207,7 @@ def test_a_file_that_cannot_be_read_is_reported(data, on_workers, tmp_path):
     assert done.exit_code == 3
     report = json.loads(done.stdout)
     assert report["done"] == report["failed"] == 1
-    assert "bad.png" in report["failures"]["pairs_bad"]
+    assert "bad.png" in report["failures"]["pairs__bad"]
     assert len(_scores(output)) == 1
 
 

@@ -8,6 +8,7 @@ threads hold locks may hang.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
@@ -85,7 +86,7 @@ class OnCluster:
 
         No more calls are under way than there are threads, so a worker that dies takes one with it. That is done again
         elsewhere. Of a call that has taken two workers with it ``lost`` says what becomes of it: but as another may
-        have done that beside it, it is tried once more alone.
+        have done that beside it, it is tried once more alone: what the one before gave has left its worker by then.
         """
         from distributed import KilledWorker
 
@@ -95,11 +96,14 @@ class OnCluster:
                 yield future.result()
             except KilledWorker:
                 blamed.append(item)
-        for item, future in self._flow(function, blamed, 1):
+        for item in blamed:
+            alone = self.client.submit(function, item, pure=False)
             try:
-                yield future.result()
+                yield alone.result()
             except KilledWorker:
                 yield lost(item)
+            finally:
+                alone.cancel()
 
     def count(self) -> int:
         """Return how many tasks can be run at once."""
@@ -166,8 +170,8 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 yield OnCluster(client)
             return
         count, limit = _count(workers), _bytes(memory)
-        with (
-            LocalCluster(
+        with _deaf_to_ctrl_c():
+            cluster = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 processes=True,
@@ -175,15 +179,34 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 dashboard_address="127.0.0.1:0",  # nobody outside this machine
                 memory_limit=limit,
                 silence_logs=_CRITICAL,
-            ) as cluster,
-            Client(cluster) as client,
-        ):
+            )
+        with cluster, Client(cluster) as client:
             client.register_plugin(_one_thread())
             yield OnCluster(client)
 
 
 #: Of the logging package: what Dask says of workers that end is said by us.
 _CRITICAL = 50
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Block Ctrl-C for what is started inside the block; one that is pressed meanwhile is heard after it.
+
+    A terminal sends it to every process. Dask's thread inherits what is blocked, and so do the workers that it starts,
+    now and later: only this process acts on it, and ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # else a worker's start does it, which unblocks Ctrl-C before the worker is there
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
