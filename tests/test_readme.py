@@ -60,6 +60,7 @@ def test_the_readme_has_what_a_newcomer_looks_for():
     text = README.read_text()
     assert "pip install relblur" in text
     assert "source .venv/bin/activate" in text
+    assert {"make demo", "make test"} <= {line.split("#")[0].strip() for _, lines in _blocks() for line in lines}
 
 
 def test_every_extra_that_is_named_exists_and_all_has_each_of_them():
