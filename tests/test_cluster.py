@@ -63,6 +63,16 @@ def on_workers(workers, monkeypatch):
     return workers
 
 
+@pytest.fixture
+def workers_to_kill(monkeypatch):
+    """Let ``relblur batch`` use processes of its own, which need not be fit for other tests afterwards."""
+    from contextlib import nullcontext
+
+    with started(2) as runner:
+        monkeypatch.setattr(batches, "started", lambda *_: nullcontext(runner))
+        yield runner
+
+
 def _batch(data, output, *options):
     return CliRunner().invoke(app, ["batch", str(data), "-o", str(output), "-m", "window", *options])
 
@@ -174,7 +184,7 @@ def work(monkeypatch):
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-def test_a_worker_that_is_killed_costs_its_current_pair_only(undisturbed, data, on_workers, work, tmp_path):
+def test_a_worker_that_is_killed_costs_its_current_pair_only(undisturbed, data, workers_to_kill, work, tmp_path):
     work(KillsOnce)
     output = tmp_path / "out"
     done = _batch(data, output)
@@ -184,7 +194,7 @@ def test_a_worker_that_is_killed_costs_its_current_pair_only(undisturbed, data, 
     assert not list(output.glob("*/half.txt"))
 
 
-def test_a_pair_that_kills_its_worker_is_reported(undisturbed, data, on_workers, work, tmp_path):
+def test_a_pair_that_kills_its_worker_is_reported(undisturbed, data, workers_to_kill, work, tmp_path):
     work(KillsAlways)
     output = tmp_path / "out"
     done = _batch(data, output, "--json")

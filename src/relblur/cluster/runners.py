@@ -28,6 +28,8 @@ ALLOWED_FAILURES = 1
 
 #: Time to reach a scheduler, s.
 PATIENCE_S = 20
+#: How often workers are looked after while nothing is done, and how long none may be there, s: a start takes some 3.
+LOOK_S, GONE_S = 5, 60
 
 
 class Runner(Protocol):
@@ -99,6 +101,7 @@ class OnCluster:
         for item in blamed:
             alone = self.client.submit(function, item, pure=False)
             try:
+                self._first_done([alone])
                 yield alone.result()
             except KilledWorker:
                 yield lost(item)
@@ -110,22 +113,35 @@ class OnCluster:
         return max(1, sum(self.client.nthreads().values()))
 
     def _flow(self, function: Callable[[S], T], items: Sequence[S], at_once: int) -> Iterator[tuple[S, Any]]:
-        from distributed import as_completed
-
         waiting = iter(items)
-        under_way = {}
-        for item in islice(waiting, at_once):
-            under_way[self.client.submit(function, item, pure=False)] = item
-        completed = as_completed(list(under_way))
+        under_way = {self.client.submit(function, item, pure=False): item for item in islice(waiting, at_once)}
         try:
-            for future in completed:
-                for item in islice(waiting, 1):
-                    further = self.client.submit(function, item, pure=False)
-                    under_way[further] = item
-                    completed.add(further)
-                yield under_way.pop(future), future
+            while under_way:
+                for future in self._first_done(list(under_way)):
+                    for item in islice(waiting, 1):
+                        under_way[self.client.submit(function, item, pure=False)] = item
+                    yield under_way.pop(future), future
         finally:
             self.client.cancel(list(under_way))
+
+    def _first_done(self, futures: list[Any]) -> list[Any]:
+        """Wait for one of some calls, and return those that are done; but not for ever on workers that are gone.
+
+        Dask starts a worker again that has died, but not one that dies while it is being started.
+        """
+        from distributed import wait
+
+        seconds_without = 0
+        while True:
+            try:
+                return list(wait(futures, timeout=LOOK_S, return_when="FIRST_COMPLETED").done)
+            except TimeoutError:
+                seconds_without = 0 if self.client.nthreads() else seconds_without + LOOK_S
+            if seconds_without >= GONE_S:
+                raise FileError(
+                    "all workers have ended and none has come back; take fewer of them or give them more memory, and "
+                    "run the command again: it goes on with what is missing"
+                )
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
         """Compute tasks on the workers."""
