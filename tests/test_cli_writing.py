@@ -91,7 +91,8 @@ def test_a_pipe_is_not_replaced_by_a_file(pair, tmp_path):
 
 
 STOPPED = """
-import resource, sys, time
+import resource, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs are started without
 import relblur.report.blur_report
 from relblur.cli.app import main
 if sys.argv.pop(1) == "full":
