@@ -1,4 +1,4 @@
-"""A map that was written as a Zarr, read back: nothing but its description until a chunk is asked for."""
+"""A map that was written as a Zarr, read back: nothing but its description until a chunk is used."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ class _Run:
         self._settings: dict[str, Any] = {}
 
     def measure(self, inputs: list[Path], output: Path | None, maps: Path | None, score: _Score | None = None) -> None:
-        """Measure everything and write what was asked for."""
+        """Measure everything and write the clip and the maps."""
         from ..files.staging import placing
         from ..files.targets import refuse_inputs, refuse_to_replace_file
         from ..video.writing import ClipWriter, MapsWriter, check_suffix

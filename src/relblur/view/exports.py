@@ -18,7 +18,7 @@ DEPTH = "depth/"
 
 
 class Exports:
-    """Makes files in the session's folder when they are asked for; those of the present map are kept."""
+    """Makes files in the session's folder when a browser fetches them; those of the present map are kept."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
