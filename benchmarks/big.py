@@ -1,6 +1,7 @@
 """Large pictures: time and peak memory of each run, in a process of its own.
 
-    python benchmarks/big.py                 # 12 MP: the command with defaults, and each method at full resolution
+    python benchmarks/big.py                 # 12 MP: the command, with and without pictures of full size (blur map,
+                                             # fused picture, relative depth), and each method at full resolution
     python benchmarks/big.py --megapixels 60 --methods refined
 
 Prints wall and processor time, peak resident memory (everything, the pair included), tiles or the
@@ -21,6 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
+#: Rows that run the command, and what they say to it.
+OPTIONS: dict[str, list[str]] = {"command": [], "full size": ["--full-size"]}
 BLURS_PX = (2.0, 3.0, 4.0, 5.0, 6.5, 8.0)
 
 
@@ -122,8 +125,8 @@ def main() -> None:
         elif what == "make narrow":
             make_pair(Path(folder), asked.megapixels, narrow)
             result = {}
-        elif what == "command":
-            result = run_command(Path(folder), [])
+        elif what in OPTIONS:
+            result = run_command(Path(folder), OPTIONS[what])
         else:
             result = run_method(Path(folder), what, narrow)
         print(json.dumps(result))
@@ -133,9 +136,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         size = ("--megapixels", str(asked.megapixels))
         in_a_process(*size, "--only", "make", name)
-        runs = ["command"]
-        for what in [*runs, *filter(None, asked.methods.split(","))]:
-            if what != "command" and what == asked.methods.split(",")[0]:
+        for what in [*OPTIONS, *filter(None, asked.methods.split(","))]:
+            if what not in OPTIONS and what == asked.methods.split(",")[0]:
                 in_a_process(*size, "--only", "make narrow", name)
             row = in_a_process(*size, "--only", what, name)
             figures = f"{row['seconds']:8.1f} {row['processor_seconds']:10.1f} {row['peak_gb']:8.2f}"

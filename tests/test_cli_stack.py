@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 import tifffile  # noqa: TID253
+from numpy.testing import assert_allclose
 from PIL import Image  # noqa: TID253
 from test_cli import failed, run
 
@@ -129,3 +130,15 @@ def test_pictures_are_cut_off_at_white(tmp_path):
     write_picture(tmp_path / "a.png", np.array([[0.5, 2.0], [-1.0, np.nan]]))
     with Image.open(tmp_path / "a.png") as picture:
         assert np.asarray(picture).tolist() == [[188, 255], [0, 0]]
+
+
+def test_full_size_lies_as_the_map_does_and_takes_grey_beside_colour(files, tmp_path):
+    first, second = (imread(files / f"{number}.png") for number in (0, 2))
+    colour = np.stack([second * tint for tint in (1, 0.9, 0.8)], axis=2)
+    write_picture(tmp_path / "a.png", first)
+    write_picture(tmp_path / "b.png", np.roll(colour, (4, -2), (0, 1)))
+    out = tmp_path / "out"
+    result = run("estimate", tmp_path / "a.png", tmp_path / "b.png", "-o", out, "--decimate", 2, "--full-size")
+    assert result.exit_code == 0, result.output
+    inside = np.s_[12:-12, 12:-12]
+    assert_allclose(imread(out / "second_aligned.png")[inside], second[inside], atol=0.03)

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from relblur.filters import resampling
 from relblur.filters.resampling import positions, resample, resample_nearest
 
+SHIFT = np.array([[1.0, 0, 0.31], [0, 1, -5.72], [0, 0, 1]])
 TURN = np.array([[1.0003, 0.004, 0.31], [-0.004, 1.0003, -0.72], [0.0, 0.0, 1.0]])
 
 
@@ -18,11 +19,12 @@ def wave(rows, columns, down=0.31, right=0.13):
 
 @pytest.mark.parametrize("shape", [(120, 150), (121, 149), (128, 128)])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_wave_is_read_between_its_pixels(shape, dtype):
+@pytest.mark.parametrize("motion", [TURN, SHIFT], ids=["turn", "shift"])
+def test_a_wave_is_read_between_its_pixels(shape, dtype, motion):
     rows, columns = np.mgrid[: shape[0], : shape[1]].astype(float)
     given = np.stack([wave(rows, columns), wave(rows, columns, 0.05, -0.36)]).astype(dtype)
-    moved = resample(given, TURN)
-    there = positions(TURN, shape)
+    moved = resample(given, motion)
+    there = positions(motion, shape)
     wanted = np.stack([wave(*there), wave(*there, 0.05, -0.36)])
     inner = np.s_[:, 24:-24, 24:-24]
     assert moved.dtype == dtype

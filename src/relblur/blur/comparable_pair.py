@@ -8,17 +8,21 @@ depth: :func:`relblur.prepare_pair` makes it, :func:`relblur.estimate_blur` and
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray
+from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.errors import InputError
 from ..base.inputs import check_pair
 from ..base.pixels import clipped_pixels
 from ..base.settings import Sharper
 from ..filters.decimation import decimate, keeps_light
 from .noise import NoiseModel
+
+if TYPE_CHECKING:  # made further up, only carried here
+    from ..photo.alignment import Motion
+    from ..photo.exposure import Exposure
 
 __all__ = ["ComparablePair"]
 
@@ -55,6 +59,10 @@ class ComparablePair:
         Which image is the sharper everywhere, if the files say that only their apertures differ.
     names : (first, second)
         What the images are called in reports: the names of their files.
+    motion, exposure : optional
+        What was done to ``second`` to lay it on ``first``, in px before decimation, and to give it its exposure.
+    shares : (C,) array, optional
+        In which parts the channels of the one that is in colour were mixed, the other being grey.
     """
 
     first: AnyArray
@@ -70,6 +78,9 @@ class ComparablePair:
     notes: tuple[str, ...] = ()
     sharper: Sharper = "auto"
     names: tuple[str, str] = ("first", "second")
+    motion: Motion | None = None
+    exposure: Exposure | None = None
+    shares: FloatArray | None = None
 
     def __repr__(self) -> str:
         kind = "colour" if self.first.ndim == 3 else "grey"

@@ -180,9 +180,9 @@ def _estimate_one(
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
-    from ..report.full_size import FULL_FILES, RELATIVE_DEPTH, read_full, write_full_size, write_relative_depth
+    from ..report.full_size import FULL_FILES, RELATIVE_DEPTH, write_full_size, write_relative_depth
     from ..report.page import PAGE_FILE
-    from ..stacks.frames import Reading
+    from ..stacks.frames import Reading, frames_of_pair
 
     names = (*REPORT_FILES, RELATIVE_DEPTH, *(FULL_FILES if extras.full_size else ()))
     names += (PAGE_FILE,) if extras.page else ()
@@ -198,9 +198,10 @@ def _estimate_one(
         summary = {**write_report(results, pair, blur_map), "seconds": seconds}
         kept = {name: value for name, value in asked.preparing.items() if name not in ("decimate", "max_sigma")}
         reading = Reading(**kept, decimate=pair.factor)
-        write_relative_depth(results, blur_map, files[0], reading, pair.factor)
         if extras.full_size:
-            write_full_size(results, read_full(*files, reading), blur_map)
+            write_full_size(results, frames_of_pair(files, reading, pair), blur_map)
+        else:
+            write_relative_depth(results, blur_map, files[0], reading, pair.factor)
         if extras.page:
             write_result_page(results / PAGE_FILE, blur_map, files, pair)
         if extras.steps is not None:

@@ -70,8 +70,8 @@ def refocus(
     from ..files.staging import placing
     from ..files.targets import refuse_inputs, refuse_to_replace_file
     from ..photo.pipeline import prepare_pair
-    from ..report.full_size import read_full, write_picture
-    from ..stacks.frames import Reading
+    from ..report.full_size import write_picture
+    from ..stacks.frames import Reading, frames_of_pair
     from ..stacks.refocused import refocus_frames
 
     check_picture(output)
@@ -89,7 +89,7 @@ def refocus(
             depth, focus_m = _as_depth(estimate_blur(pair, progress=report), at, pair.factor)
         else:
             depth, focus_m = estimate_depth(pair, model, prefilter=DEPTH_PREFILTER, progress=report), at
-    frames = read_full(first, second, Reading(align, exposure, linear, gamma, pair.factor))
+    frames = frames_of_pair((first, second), Reading(align, exposure, linear, gamma, pair.factor), pair)
     picture = refocus_frames(frames, depth, focus_m, aperture=aperture)
     with placing(output, force=force) as file:
         write_picture(file, np.asarray(picture), linear)

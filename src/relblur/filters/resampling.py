@@ -1,7 +1,8 @@
 """Images seen through an affine motion, without the blur that interpolation brings.
 
-The resolution is doubled in the Fourier domain and the result read by cubic splines: together nearly the ideal
-band-limited interpolation. The filter that turns values into spline coefficients is a product in the same domain.
+A displacement alone is a product in the Fourier domain, the ideal band-limited interpolation. For other motions the
+resolution is doubled there and the result read by cubic splines: together nearly as good. The filter that turns values
+into spline coefficients is a product in the same domain.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ def resample(planes: AnyArray, transform: FloatArray) -> AnyArray:
         return np.stack(moved).astype(planes.dtype)
     out = np.empty(planes.shape, planes.dtype)
     with ThreadPoolExecutor(count_workers(None)) as pool:
+        if np.array_equal(transform[:2, :2], np.eye(2)):
+            list(pool.map(lambda plane, into: _displace(plane, transform[:2, 2], into), planes, out))
+            return out
         coefficients = list(pool.map(_spline_of_double, planes))
         bands = [slice(top, min(top + _BAND, shape[0])) for top in range(0, shape[0], _BAND)]
         list(pool.map(lambda rows: _read(coefficients, transform, rows, out), bands))
@@ -64,13 +68,38 @@ def positions(
     )
 
 
-def _spline_of_double(plane: AnyArray) -> AnyArray:
-    """Return the coefficients of the cubic spline through a plane at twice its resolution, band-limited, padded."""
+def _displace(plane: AnyArray, by: FloatArray, out: AnyArray) -> None:
+    """Read a plane at ``by`` pixels down and right of each of its own: whole pixels by index, the rest by phase."""
+    whole = np.floor(by + 0.5)
+    padded = _padded(plane)
+    spectrum = np.fft.rfft2(padded)
+    frequencies = (np.fft.fftfreq(padded.shape[0]), np.fft.rfftfreq(padded.shape[1]))
+    phases = [_phase(cycles, rest) for cycles, rest in zip(frequencies, by - whole, strict=True)]
+    spectrum *= (phases[0][:, None] * phases[1]).astype(spectrum.dtype)
+    moved = np.fft.irfft2(spectrum, padded.shape)
+    down, right = (
+        mirrored_at_last(np.arange(n) + int(step), n) + _PAD for n, step in zip(plane.shape, whole, strict=True)
+    )
+    out[:] = moved[down[:, None], right]
+
+
+def _phase(cycles: AnyArray, by: float) -> AnyArray:
+    """Return what a displacement does to frequencies; the highest, its own negative, stays real."""
+    return np.where(np.abs(cycles) == 0.5, np.cos(np.pi * by), np.exp(2j * np.pi * cycles * by))
+
+
+def _padded(plane: AnyArray) -> AnyArray:
+    """Return a plane with its mirror image around it, of a size that suits the Fourier transform."""
     import cv2
 
     sides = [cv2.getOptimalDFTSize(n + 2 * _PAD) for n in plane.shape]
     around = [(_PAD, side - n - _PAD) for side, n in zip(sides, plane.shape, strict=True)]
-    padded = np.pad(plane, around, mode="symmetric")
+    return np.pad(plane, around, mode="symmetric")
+
+
+def _spline_of_double(plane: AnyArray) -> AnyArray:
+    """Return the coefficients of the cubic spline through a plane at twice its resolution, band-limited, padded."""
+    padded = _padded(plane)
     rows, columns = padded.shape
     spectrum = np.fft.rfft2(padded)
     # The transform of a cubic B-spline at the places of the finer grid.

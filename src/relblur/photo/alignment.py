@@ -12,7 +12,7 @@ measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,6 +97,12 @@ class Motion:
             turn = np.degrees(np.arctan2(self.transform[1, 0] - self.transform[0, 1], np.trace(self.transform[:2, :2])))
             text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
         return f"{text} ({self.model})"
+
+    def enlarged(self, factor: float) -> Motion:
+        """Return the motion of images of which these hold every ``factor``-th pixel."""
+        scale: FloatArray = np.diag([factor, factor, 1.0])
+        transform = scale @ self.transform @ np.linalg.inv(scale)
+        return replace(self, transform=transform, largest_px=factor * self.largest_px)
 
     def resample(self, image: AnyArray) -> AnyArray:
         """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken."""

@@ -64,9 +64,10 @@ def read_light_pair(
     photographs = [photograph for photograph, _ in found]
     masks = [valid for _, valid in found if valid is not None]
     names = [str(s) if isinstance(s, (str, os.PathLike)) else n for n, s in (("first", first), ("second", second))]
-    one, two, mixed = _of_one_kind(photographs[0].light, photographs[1].light, (names[0], names[1]))
+    one, two, shares = _of_one_kind(photographs[0].light, photographs[1].light)
     _check_alike(one, two, (names[0], names[1]))
     sharper = smaller_aperture(photographs[0].info["shot"], photographs[1].info["shot"])
+    mixed = () if shares is None else (_mixing_note(photographs[0].light.ndim == 3, names, shares),)
     roundings = [photograph.rounding for photograph in photographs]
     return ComparablePair(
         one,
@@ -78,6 +79,7 @@ def read_light_pair(
         notes=(*_reading_notes(photographs[0], photographs[1], sharper), *mixed),
         sharper=sharper or "auto",
         names=(os.path.basename(names[0]), os.path.basename(names[1])),
+        shares=shares,
     ).without_bad_pixels()
 
 
@@ -115,18 +117,19 @@ def _stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[Sto
     return StoredImage(np.ascontiguousarray(values), "array", linear=values.dtype != np.uint8), valid
 
 
-def _of_one_kind(one: AnyArray, two: AnyArray, names: tuple[str, str]) -> tuple[AnyArray, AnyArray, tuple[str, ...]]:
-    """Return two images of which a colour one was made grey if the other is, and a note of that."""
+def _of_one_kind(one: AnyArray, two: AnyArray) -> tuple[AnyArray, AnyArray, FloatArray | None]:
+    """Return two images of which a colour one was made grey if the other is, and in which parts of its channels."""
     if {one.ndim, two.ndim} != {2, 3} or one.shape[:2] != two.shape[:2]:
-        return one, two, ()
+        return one, two, None
     colour, grey = (one, two) if one.ndim == 3 else (two, one)
     shares = grey_shares(colour, grey)
     mixed = (colour @ shares.astype(colour.dtype)).astype(colour.dtype)
+    return (mixed, two, shares) if one.ndim == 3 else (one, mixed, shares)
+
+
+def _mixing_note(first_is_colour: bool, names: list[str], shares: FloatArray) -> str:
     told = "/".join(f"{share:.0%}" for share in shares)
-    note = (
-        f"colour: {names[1] if one.ndim == 3 else names[0]} is grey; the channels of the other are mixed to it, {told}"
-    )
-    return (mixed, two, (note,)) if one.ndim == 3 else (one, mixed, (note,))
+    return f"colour: {names[int(first_is_colour)]} is grey; the channels of the other are mixed to it, {told}"
 
 
 def grey_shares(colour: AnyArray, grey: AnyArray) -> FloatArray:

@@ -102,6 +102,7 @@ def prepare_pair(
     pair = pair.decimated(factor)
     if not at_once:
         pair = match_pair(pair, align=align, exposure=exposure)
+        pair = replace(pair, motion=None if pair.motion is None else pair.motion.enlarged(factor))
     return replace(pair, noise=noise_of(pair), factor=factor, full_size=full_size, because=because)
 
 
@@ -147,7 +148,7 @@ def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
     lost = 1 - float(inside.mean())
     notes = (*notes[:-1], f"{notes[-1]}, {lost:.1%} of the frame lost")
     clipped = None if pair.clipped is None else (pair.clipped[0], motion.resample_map(pair.clipped[1]))
-    return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes)
+    return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion)
 
 
 def _exposed(pair: ComparablePair, field: bool) -> ComparablePair:
@@ -156,7 +157,7 @@ def _exposed(pair: ComparablePair, field: bool) -> ComparablePair:
     notes = (*pair.notes, f"exposure: {found.describe()}")
     if not found.changes:
         return replace(pair, notes=notes)
-    return replace(pair, second=found.apply(two).reshape(pair.second.shape), notes=notes)
+    return replace(pair, second=found.apply(two).reshape(pair.second.shape), notes=notes, exposure=found)
 
 
 def _channels_last(image: AnyArray) -> AnyArray:

@@ -11,6 +11,7 @@ What a screen shows is encoded for it: light gets the sRGB curve in PNG and JPEG
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from ..blur.blur_map import BlurMap, signed_sigma
 from ..files.disk import PathLike, write_image, write_tiff
 from ..filters.guided import guided_enlarge
 from ..photo.tone_curves import encode_srgb
-from ..stacks.frames import Frames, Reading, read_frames
+from ..stacks.frames import Frame, Frames, Reading
 from ..stacks.fuse import fuse_frames, prior_of_pair
 
 __all__ = ["FULL_FILES", "RELATIVE_DEPTH", "relative_depth", "write_full_size", "write_picture", "write_relative_depth"]
@@ -63,27 +64,42 @@ def write_relative_depth(
     s = blur_map.variance_difference
     if factor > 1 and first is not None and reading is not None:
         s, _ = _enlarged(blur_map, reading.read(first, "first").light, factor)
+    _write_relative_depth(folder, s)
+
+
+def _write_relative_depth(folder: Path, s: FloatArray) -> None:
     meaning = "white: nearer to the distance in focus in the first image; affine in 1/distance; 0 = no answer"
     write_image(folder / RELATIVE_DEPTH, relative_depth(s), {"quantity": meaning})
 
 
 def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
-    """Write the fused picture, the second image in place, and the map at full size."""
-    fused = fuse_frames(frames, prior_of_pair(blur_map), lambda share: None)
-    write_picture(folder / "fused.png", fused, frames.is_light)
-    s, stderr = _enlarged(blur_map, fused, frames.factor)
-    del fused
-    write_picture(folder / "second_aligned.png", frames.full(frames.frames[1])[0], frames.is_light)
-    sigma = signed_sigma(s) * np.float32(frames.factor)
-    spread = np.abs(sigma) + frames.factor * np.sqrt(np.abs(s) + stderr)
-    error = frames.factor**2 * stderr / np.maximum(spread, np.float32(1e-12))
+    """Write the fused picture, the second image in place, near and far, and the map at full size."""
+    with ThreadPoolExecutor(1) as writer:  # packing a PNG takes as long as making the next picture
+        writes = []
+
+        def write(name: str, light: AnyArray) -> None:
+            writes.append(writer.submit(write_picture, folder / name, light, frames.is_light))
+
+        def seen(frame: Frame, light: AnyArray) -> None:
+            if frame.number == 1:
+                write("second_aligned.png", light)
+
+        fused = fuse_frames(frames, prior_of_pair(blur_map), lambda share: None, seen)
+        write("fused.png", fused)
+        s, stderr = _enlarged(blur_map, fused, frames.factor)
+        del fused
+        _write_relative_depth(folder, s)
+        _write_sigma(folder, frames.factor, s, stderr)
+        for done in writes:
+            done.result()
+
+
+def _write_sigma(folder: Path, factor: int, s: FloatArray, stderr: FloatArray) -> None:
+    sigma = signed_sigma(s) * np.float32(factor)
+    spread = np.abs(sigma) + factor * np.sqrt(np.abs(s) + stderr)
+    error = factor**2 * stderr / np.maximum(spread, np.float32(1e-12))
     about: Mapping[str, Any] = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
     write_tiff(folder / "sigma_full.tif", np.stack([sigma, error]).astype(np.float32), about)
-
-
-def read_full(first: Path, second: Path, reading: Reading) -> Frames:
-    """Read two photographs again, to be used at full size."""
-    return read_frames([first, second], reading, None, lambda share: None)
 
 
 def _enlarged(blur_map: BlurMap, picture: AnyArray, factor: int) -> tuple[FloatArray, FloatArray]:

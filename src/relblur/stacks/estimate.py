@@ -30,7 +30,7 @@ from ..photo.pair import Source
 from ..photo.photograph import check_gamma
 from ..photo.pipeline import prepare_pair
 from .found import Found
-from .frames import Frames, Reading, read_frames
+from .frames import Frames, Reading, frames_of_pair, read_frames
 from .fuse import fuse_frames, prior_of_index, prior_of_pair
 from .stack_map import StackMap
 
@@ -322,8 +322,6 @@ def _two(
         )
     if not fuse:
         return stack
-    frames = read_frames(sources, replace(reading, decimate=pair.factor), None, lambda share: None)
-    if len(frames.frames) < 2:
-        raise InputError("the two images do not show the same scene; check the pair")
+    frames = frames_of_pair(sources, replace(reading, decimate=pair.factor), pair)
     # The map lies on the first image: so must the picture.
     return _with_picture(stack, fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share)))

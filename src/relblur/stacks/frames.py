@@ -20,6 +20,7 @@ from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ..base.errors import AlignmentError, InputError
 from ..base.inputs import check_form
 from ..base.pixels import unit_float
+from ..blur.comparable_pair import ComparablePair
 from ..files.images import StoredImage
 from ..filters.decimation import decimate, keeps_light
 from ..photo.alignment import Motion, find_motion
@@ -29,7 +30,7 @@ from ..photo.photograph import Photograph, photograph_of, read_photograph
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from .order import focus_order
 
-__all__ = ["Frame", "Frames", "Reading", "read_frames"]
+__all__ = ["Frame", "Frames", "Reading", "frames_of_pair", "read_frames"]
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,8 @@ class Frames:
     dropped : tuple of (int, str)
         Which images were left out, and why.
     notes : tuple of str
+    shares : (C,) array or None
+        In which parts the channels of a frame in colour are mixed, another being grey.
     """
 
     sources: Sequence[Source]
@@ -110,6 +113,7 @@ class Frames:
     is_light: bool
     dropped: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
+    shares: FloatArray | None = None
 
     @property
     def usable(self) -> BoolArray:
@@ -119,12 +123,14 @@ class Frames:
     def full(self, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
         """Return a frame in place at full size, (H, W, C) float32, and where it has light (None: everywhere)."""
         light = self.reading.read(self.sources[frame.number], f"images[{frame.number}]").light
+        if self.shares is not None and light.shape[2] == len(self.shares):
+            light = (light @ self.shares.astype(np.float32))[:, :, None]
         inside: BoolArray | None = None
         if not np.isfinite(light.min()) or not np.isfinite(light.max()):
             finite = np.asarray(np.isfinite(light).all(axis=2))
             inside, light = finite, np.where(finite[:, :, None], light, 0)
         if frame.motion is not None and frame.motion.moves:
-            motion = _enlarged(frame.motion, self.factor)
+            motion = frame.motion.enlarged(self.factor)
             light = motion.resample(light).astype(np.float32, copy=False)
             seen = motion.inside(self.shape)
             inside = seen if inside is None else seen & ~motion.resample_map(~inside)
@@ -159,6 +165,16 @@ def read_frames(
     if factor > 1:
         notes.append(f"map of every {factor}th pixel, pictures at full size")
     return Frames(sources, reading, tuple(placed), full, factor, reading.linear, tuple(dropped), tuple(notes))
+
+
+def frames_of_pair(sources: Sequence[Source], reading: Reading, pair: ComparablePair) -> Frames:
+    """Return the two frames of a comparable pair, to be used at full size as the pair was made."""
+    motion = None if pair.motion is None else pair.motion.enlarged(1 / pair.factor)
+    small = [np.atleast_3d(one).astype(np.float32, copy=False) for one in (pair.first, pair.second)]
+    first = Frame(0, small[0], pair.usable)
+    second = Frame(1, small[1], pair.usable, motion, pair.exposure, position=1)
+    width, height = map(int, pair.full_size.split("x"))
+    return Frames(sources, reading, (first, second), (height, width), pair.factor, reading.linear, shares=pair.shares)
 
 
 def _in_order(frames: list[Frame]) -> tuple[list[Frame], list[str]]:
@@ -274,9 +290,3 @@ def _describe(frames: Sequence[Frame]) -> list[str]:
     if gains:
         notes.append(f"exposure: {len(gains)} frames multiplied by {min(gains):.4f} to {max(gains):.4f}")
     return notes
-
-
-def _enlarged(motion: Motion, factor: int) -> Motion:
-    """Return the motion of the large frames: a pixel of a small one is every ``factor``-th."""
-    scale: FloatArray = np.diag([factor, factor, 1.0])
-    return replace(motion, transform=scale @ motion.transform @ np.linalg.inv(scale))

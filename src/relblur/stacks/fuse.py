@@ -27,15 +27,18 @@ _NEAR = 0.75
 
 #: Returns the logarithm of a frame's prior weight at the map's resolution.
 Prior = Callable[[Frame], AnyArray]
+Seen = Callable[[Frame, AnyArray], None]
 
 
-def fuse_frames(frames: Frames, prior: Prior | None, progress: Progress) -> AnyArray:
-    """Return the fused picture at full size, (H, W, C) float32."""
+def fuse_frames(frames: Frames, prior: Prior | None, progress: Progress, seen: Seen | None = None) -> AnyArray:
+    """Return the fused picture at full size, (H, W, C) float32; ``seen`` gets each frame, in place at full size."""
     total: AnyArray = np.empty(0)
     mass: AnyArray = np.empty(0)
     top = _top(frames)
     for number, frame in enumerate(frames.frames):
         light, inside = frames.full(frame)
+        if seen is not None:
+            seen(frame, light)
         weight = _weight(light, inside, top)
         if prior is not None:
             weight += enlarge(np.maximum(prior(frame), -_MOST), frames.shape, frames.factor)
