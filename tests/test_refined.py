@@ -199,7 +199,9 @@ def test_float32_gives_what_float64_gives(stepped):
     first, second, _ = stepped
     double = estimate_blur(first, second)
     single = estimate_blur(first.astype(np.float32), second.astype(np.float32))
-    assert_allclose(single.variance_difference, double.variance_difference, atol=1e-3)
+    apart = np.abs(single.variance_difference - double.variance_difference) / double.variance_stderr
+    assert np.median(apart) < 0.02
+    assert np.quantile(apart, 0.99) < 0.2  # a handful of pixels beside the jump may take the other side
 
 
 @pytest.mark.parametrize("method", ["window", "refined"])

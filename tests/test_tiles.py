@@ -171,7 +171,7 @@ def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
     assert cut.settings["kernel"] == whole.settings["kernel"]
     apart = np.abs(cut.variance_difference - whole.variance_difference) / whole.variance_stderr
     # A sampled Gaussian leaves blur below 0.35 px open, and with it what one side of zero tells the other.
-    median, share = (0.6, 0.7) if whole.settings["kernel"] == "sampled" else (0.25, 0.9)
+    median, share = (0.6, 0.7) if whole.settings["kernel"] == "sampled" else (0.3, 0.85)
     assert np.median(apart) < median
     assert (apart < 1).mean() > share
     assert np.abs(cut.sigma - whole.sigma).mean() < 0.015

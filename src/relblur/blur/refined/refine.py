@@ -28,6 +28,7 @@ from .likelihood.coherence import SharedTexture
 from .likelihood.family import compare, is_better, other_family, usual_family
 from .likelihood.likelihood import Likelihood, best_fit, reach_of_blur
 from .likelihood.noise import GivenNoise, PairNoise, dithered_share, estimate_noise
+from .likelihood.shading import remove_slow, without_slow
 from .likelihood.stack import ResidualStack, blurred, build_stack
 from .loops import Loops
 from .prepare import Pair, leading_colours, prepare
@@ -162,7 +163,7 @@ def _estimate(task: _Task, prefilter: float, loops: Loops, progress: Callable[[f
     images = leading_colours(task.pair.first, task.pair.second, task.whole.directions if task.whole else None)
     if prefilter > 0:
         images = blurred(images, prefilter)
-    likelihood, family = _likelihood(task, images, prefilter, loops)
+    likelihood, images, family = _likelihood(task, images, prefilter, loops)
     window = task.request.window
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     found = descend(likelihood, VARIANCE if task.signed else SIGMA, progress)
@@ -178,10 +179,12 @@ def _estimate(task: _Task, prefilter: float, loops: Loops, progress: Callable[[f
     )
 
 
-def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loops: Loops) -> tuple[Likelihood, Family]:
+def _likelihood(
+    task: _Task, images: tuple[Array, Array], prefilter: float, loops: Loops
+) -> tuple[Likelihood, tuple[Array, Array], Family]:
     """Build the residual stack of the (prefiltered) images, and the noise model of the pair they came from.
 
-    Also returns the family of Gaussians that was found to suit the pair.
+    Also returns the images as they are used, and the family of Gaussians that was found to suit the pair.
     """
     pair, signed, whole = task.pair, task.signed, task.whole
     most = task.request.max_sigma**2
@@ -214,6 +217,10 @@ def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loop
         family = other_family(family)
         del stack
         stack, best, noise = look(family)
+    if not noise.is_arithmetic:
+        remove_slow(stack.residuals, task.request.max_sigma, pair.usable, loops.team)
+        images = without_slow(images, task.request.max_sigma, pair.usable)
+        best = best_fit(stack, loops)
     # A sampled Gaussian of the least width has no slope to descend by.
     bounds = (stack.lowest if signed else _SMALLEST_SIGMA**2, stack.highest)
     trust = dithered_share(pair.second)
@@ -223,4 +230,4 @@ def _likelihood(task: _Task, images: tuple[Array, Array], prefilter: float, loop
     alike = residual_noise.relative * np.float32(_ALIKE * max(noise.sensor) ** 2) if task.given.repeats else None
     shared = None if noise.is_arithmetic else SharedTexture(*images, loops.team, alike)
     reach = reach_of_blur(pair.distance)
-    return Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared), family
+    return Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared), images, family

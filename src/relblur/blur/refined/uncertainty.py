@@ -37,7 +37,7 @@ _INTERPOLATION = np.float32(2e-5**2)
 #: Side of a window in px that leaves nothing to be continued: it is the usual one of the local methods.
 _NEAR = 11.0
 #: Distance in px over which a plain area becomes something else than what is beside it: outlines belong to what is in
-#: front. Nearer, a plane is continued, whose error grows as the square of the distance. Chosen on `street` and `leaves`.
+#: front. Nearer, a plane is continued; its error grows as the square of the distance. Chosen on `street` and `leaves`.
 _ANOTHER = 24.0
 #: Side of the square that makes a plain area, and twice the width of its rim, px.
 _RIM = 9

@@ -1,0 +1,59 @@
+"""Slow differences of brightness: blur does not make them, so they say nothing about it.
+
+Blur moves light over a few pixels and leaves the mean around as it is.  Two photographs differ slowly for other
+reasons: vignetting that changes with the aperture, veiling glare, an offset.  Where an image has nothing but shading,
+such a difference looks like a very large blur, of either sign, and a plain wall comes out in islands at the search
+limits.  So residuals and images are used without their slow part, the mean over a Gaussian window several times as wide
+as the largest blur.  Pairs without noise keep it: they are synthetic, and where blur varies the window would mix it.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ..team import SERIAL, ThreadTeam
+
+__all__ = ["remove_slow", "without_slow"]
+
+Array = NDArray[np.float32]
+
+#: Deviation of the window in units of the largest blur that is looked for.  Chosen on `dfd_carvalho` (031, 066, 067:
+#: two apertures, walls) and `street`: narrower ones calm walls more, wider ones keep more of a large blur but mix what
+#: varies.
+WIDTH = 2.5
+#: Cells per deviation on which the slow part is found.
+_CELLS = 4
+
+
+def remove_slow(planes: Array, max_sigma: float, usable: NDArray[np.bool_] | None, team: ThreadTeam = SERIAL) -> None:
+    """Take the slow part out of (..., H, W) planes; pixels that are not usable do not count for it."""
+    flat = planes.reshape(-1, *planes.shape[-2:])
+    width = WIDTH * max_sigma
+    if usable is None or usable.all():
+        team.each(lambda plane: np.subtract(plane, _mean_around(plane, width), out=plane), flat)
+        return
+    mask = usable.astype(np.float32)
+    share = np.maximum(_mean_around(mask, width), np.float32(1e-3))
+    team.each(lambda plane: np.subtract(plane, _mean_around(plane * mask, width) / share, out=plane), flat)
+
+
+def without_slow(
+    images: tuple[Array, Array], max_sigma: float, usable: NDArray[np.bool_] | None
+) -> tuple[Array, Array]:
+    """Return both (channels, H, W) images without their slow part."""
+    first, second = (image.copy() for image in images)
+    for image in (first, second):
+        remove_slow(image, max_sigma, usable)
+    return first, second
+
+
+def _mean_around(plane: Array, width: float) -> Array:
+    """Return the mean over a Gaussian window, found on cells: it is smooth."""
+    height, cols = plane.shape
+    cell = max(1, int(width / _CELLS))
+    size = (-(-cols // cell), -(-height // cell))
+    small = cv2.resize(plane, size, interpolation=cv2.INTER_AREA)
+    small = cv2.GaussianBlur(small, (0, 0), width / cell, borderType=cv2.BORDER_REFLECT)
+    return np.asarray(cv2.resize(small, (cols, height), interpolation=cv2.INTER_LINEAR))

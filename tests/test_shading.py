@@ -1,0 +1,45 @@
+"""Slow differences of brightness, which blur does not make, are no evidence of blur."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from relblur import estimate_blur, synth
+from relblur.blur.refined.likelihood.shading import remove_slow, without_slow
+
+
+def test_the_slow_part_goes_and_detail_stays():
+    rows, columns = np.mgrid[:150, :201].astype(np.float32)
+    slow = np.sin(rows / 90) + np.cos(columns / 120)
+    detail = np.sin(columns) * np.cos(1.3 * rows)
+    planes = np.stack([slow + detail, detail]).astype(np.float32)
+    remove_slow(planes, 5.0, None)
+    inside = np.s_[..., 30:-30, 30:-30]
+    assert np.abs(planes[0] - planes[1])[inside].max() < 0.02
+    assert_allclose(planes[1][inside], detail[inside], atol=0.01)
+
+
+def test_pixels_that_are_not_usable_do_not_count():
+    image = np.zeros((1, 80, 90), np.float32)
+    image[0, 40:44, 40:44] = 1000
+    usable = image[0] == 0
+    first, second = without_slow((image, image), 5.0, usable)
+    assert np.abs(first[0][usable]).max() < 1e-6
+    assert image.max() == 1000, "the images themselves stay"
+    assert np.abs(without_slow((image, image), 5.0, None)[1][0][usable]).max() > 1
+    assert_allclose(first, second)
+
+
+def test_a_wall_under_another_vignetting_is_no_very_large_blur():
+    """Two apertures: the wall has shading, which differs by some percent, and noise; a strip of it has texture."""
+    rng = np.random.default_rng(3)
+    rows, columns = np.mgrid[:200, :240] / 200
+    sharp = 0.4 + 0.25 * np.exp(-((rows - 0.3) ** 2 + (columns - 0.4) ** 2) / 0.08)
+    sharp[150:] += 0.1 * rng.standard_normal((50, 240))
+    second = synth.blur_with_map(sharp, 1.2) * (1 + 0.08 * (columns - 0.6) ** 2 - 0.06 * rows * columns)
+    pair = [one + 0.002 * rng.standard_normal(one.shape) for one in (sharp, second)]
+    found = estimate_blur(*pair)
+    wall = found.sigma[10:120, 10:-10]
+    assert np.abs(wall).max() < 3.5
+    assert abs(np.median(found.sigma[170:190, 20:-20]) - 1.2) < 0.05
