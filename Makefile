@@ -8,6 +8,9 @@ STAMP  := $(VENV)/.installed
 JOBS   ?= 2
 PYTEST  = -m pytest -n $(JOBS) --dist loadfile
 
+# Tests start many processes: what Python has compiled is kept beside the sources, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The floors of pyproject.toml have an environment of their own, with the oldest Python that it allows.
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
