@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from machine import write
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,8 +48,8 @@ TESTS = {
     "blur/refined/uncertainty": "uncertainty refined",
     "studies/paper": "reproduce reproduce_data paper_data_sets paper_figures paper_page",
     "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair",
-    "depth/": "camera camera_files depth depth_files psf matching calibration disc_calibration focusing optics order shot "
-    "cli_depth cli_range",
+    "depth/": "camera camera_files depth depth_files psf matching calibration disc_calibration focusing optics order "
+    "shot cli_depth cli_range",
     "depth/equal_blur/": "psf matching candidates edges",
 }
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
