@@ -178,6 +178,15 @@ def test_a_run_writes_its_pages_and_tells_how_far_it_is(tmp_path, parts_of):
     assert not (tmp_path / "other").exists()
 
 
+def test_a_photograph_is_not_replaced_by_a_figure_of_its_name(tmp_path, parts_of):
+    image = tmp_path / "fig2.png"
+    image.write_bytes(b"mine")
+    with pytest.raises(OutputExistsError, match="fig2.png"):
+        run.reproduce(tmp_path, None, run.Wanted(("fig2",), images=(image,)), force=True)
+    assert image.read_bytes() == b"mine"
+    run.reproduce(tmp_path / "out", None, run.Wanted(("fig2",), images=(image,)))
+
+
 def test_what_is_not_given_is_made_and_what_is_given_is_taken(tmp_path, parts_of, monkeypatch):
     given = found_set("realmff", "a")
     missing = []
