@@ -86,6 +86,7 @@ def test_a_bad_pair_does_not_stop_the_others_and_is_named_at_the_end(finished):
     assert [each["state"] for each in report["pairs"]].count("failed") == 2
 
 
+@pytest.mark.slow
 def test_a_second_run_does_only_what_is_missing(folders, tmp_path):
     out = tmp_path / "out"
     _run("estimate", *folders, "-o", out, *QUICK)
@@ -316,6 +317,7 @@ def test_a_report_that_is_not_ours_is_kept(folders, tmp_path):
 WAITING = KILLED.replace("time.sleep(0.005)", "print('in', flush=True); sys.stdin.readline()")
 
 
+@pytest.mark.slow
 def test_a_second_run_on_one_output_folder_is_told(folders, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-c", WAITING, *map(str, folders), str(out)]
@@ -390,6 +392,7 @@ def test_the_contact_sheet_shows_all_pairs_in_the_same_colours(folders, tmp_path
     assert all(panel.image.shape[0] > 50 for panel in drawn[::2])  # the photographs
 
 
+@pytest.mark.slow
 def test_several_pairs_at_a_time_give_the_same_results(finished, tmp_path):
     folders, alone, _ = finished
     result = _run("estimate", *folders, "-o", tmp_path / "three", *QUICK, "--jobs", 3, "--json")

@@ -59,7 +59,7 @@ PARTS = {"smaller than the halo": (0, 20, 80, 73), "one row": (14, 50, 36, 40), 
 
 
 @pytest.mark.parametrize("chunks", CHUNKS)
-@pytest.mark.parametrize("method", ["window", "paper"])
+@pytest.mark.parametrize("method", ["window", pytest.param("paper", marks=pytest.mark.slow)])
 def test_local_methods_give_the_bits_of_the_whole(pair, small_chunks, method, chunks):
     # A task for each row or column is slow: a part with the clipped pixels will do.
     y, x, height, width = PARTS.get(chunks, (0, 20, 131, 153))

@@ -137,6 +137,7 @@ def test_scores_are_those_of_reproduce(undisturbed, data):
         assert row["resolution"] == wanted.resolution
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(undisturbed, data, on_threads):
     before = {path: path.stat().st_mtime_ns for path in undisturbed.glob("*/scores.json")}
     done = _batch(data, undisturbed)

@@ -107,6 +107,7 @@ def test_a_field_follows_vignetting(scene):
     assert "smooth gain field" in field.describe()
 
 
+@pytest.mark.slow
 def test_standard_errors_cover_the_truth(scene):
     off = []
     for seed in range(8):

@@ -57,6 +57,7 @@ def test_the_larger_aperture_cannot_be_the_sharper(texture):
     assert len(doubts_about_images(told, APERTURE)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("psf", ["disc", "gaussian"])
 def test_a_scene_beyond_infinity_is_doubted(texture, psf):
     """At 0.6 m the blur is that of u = 1.67; exchanged it is that of 1.5 - 1.67 < 0."""
