@@ -8,7 +8,8 @@ from PIL import Image  # noqa: TID253
 
 from relblur import InputError, compare_sharpness
 from relblur.base.errors import FileError
-from relblur.studies.paper.data_sets import factors, find_data_sets
+from relblur.studies.paper import pairs
+from relblur.studies.paper.data_sets import PairFiles, factors, find_data_sets
 from relblur.studies.paper.stand_ins import make_data_set
 
 
@@ -114,3 +115,13 @@ def test_stand_ins_can_be_blurred_as_stored(tmp_path):
     assert np.abs(one - two).max() > 0.02
     sharp = [read(tmp_path / name / "Fusion" / "001_F.png") for name in ("light", "stored")]
     assert (sharp[0] == sharp[1]).all()
+
+
+def test_resolutions_that_leave_less_than_16_pixels_are_left_out(tmp_path, monkeypatch):
+    """But the pair as it is counts, however small."""
+    monkeypatch.setattr(pairs, "score_row", lambda reduced, *_: reduced.shape)
+    for side, shapes in ((64, [(64, 80), (32, 40), (16, 20)]), (63, [(63, 80), (32, 40)]), (10, [(10, 80)])):
+        for name in "fb":
+            Image.fromarray(np.full((side, 80), 99, np.uint8)).save(tmp_path / f"{side}_{name}.png")
+        files = PairFiles("realmff", "one", tmp_path / f"{side}_f.png", tmp_path / f"{side}_b.png")
+        assert pairs.rows_of(files, "paper") == shapes

@@ -62,6 +62,13 @@ def test_the_page_needs_no_other_file_and_says_everything(tmp_path):
     assert "<details><summary>Numbers</summary>" in page(tmp_path, [long], [])
 
 
+def test_short_cells_stay_on_one_line(tmp_path):
+    cells = ("a" * 19, "b" * 20)
+    text = page(tmp_path, [replace(SECTION, pictures=(), tables=(Table("", ("x", "y"), (cells,)),))], [])
+    assert f'<td class="whole">{cells[0]}</td>' in text
+    assert f"<td>{cells[1]}</td>" in text
+
+
 def test_markdown_has_the_same_in_tables():
     text = as_markdown([SECTION])
     assert "## Fig. 9: a < b" in text
