@@ -8,7 +8,7 @@ from PIL import Image  # noqa: TID253
 
 from relblur import InputError, compare_sharpness
 from relblur.base.errors import FileError
-from relblur.studies.paper import pairs
+from relblur.studies.paper import pairs, stand_ins
 from relblur.studies.paper.data_sets import PairFiles, factors, find_data_sets
 from relblur.studies.paper.stand_ins import make_data_set
 
@@ -125,3 +125,27 @@ def test_resolutions_that_leave_less_than_16_pixels_are_left_out(tmp_path, monke
             Image.fromarray(np.full((side, 80), 99, np.uint8)).save(tmp_path / f"{side}_{name}.png")
         files = PairFiles("realmff", "one", tmp_path / f"{side}_f.png", tmp_path / f"{side}_b.png")
         assert pairs.rows_of(files, "paper") == shapes
+
+
+def test_stand_ins_have_the_papers_range_of_blur_on_three_photographs(tmp_path, monkeypatch):
+    asked = []
+
+    def plain(name):
+        asked.append(name)
+        return np.full((20, 640, 3), 90, np.uint8)
+
+    monkeypatch.setattr(stand_ins, "photograph", plain)
+    for data_set in ("realmff", "dpdd"):
+        truths = make_data_set(tmp_path / data_set, data_set, pairs=4)
+        assert asked[3] == asked[0]
+        assert len(set(asked)) == 3
+        asked.clear()
+        if data_set == "realmff":  # the far plane is blurred in the one image, the near disc in the other
+            assert [truth.min() for truth in truths] == pytest.approx([-1.8] * 4)
+            assert [truth.max() for truth in truths] == pytest.approx([2.4, 2.7, 3.0, 3.3])
+        else:
+            for truth in truths:
+                assert truth[0, 0] == pytest.approx(6.0)
+                assert truth[-1, 0] == pytest.approx(0.4)
+    half = make_data_set(tmp_path / "half", "dpdd", pairs=1, shape=(20, 320))[0]
+    assert half[0, 0] == pytest.approx(3.0)  # half as wide, half the blur

@@ -12,7 +12,7 @@ import pytest
 
 from relblur.studies.paper.page import page
 from relblur.studies.paper.sections import Claim, Picture, Section, Table, as_markdown
-from relblur.studies.paper.slips import kaiser_side_lobe_db, rounding_errors, show_slips, slips
+from relblur.studies.paper.slips import _side_tap, kaiser_side_lobe_db, rounding_errors, show_slips, slips
 
 SECTION = Section(
     key="fig9",
@@ -102,3 +102,9 @@ def test_rounding_to_the_grid_costs_what_integration_says():
 def test_the_side_lobe_is_that_of_the_window():
     assert kaiser_side_lobe_db(8, 1e-9) == pytest.approx(-13.0, abs=0.3)  # of a rectangle
     assert kaiser_side_lobe_db() == pytest.approx(-74.1, abs=0.1)
+
+
+def test_a_neighbours_weight_is_the_gaussians():
+    for sigma in (0.1, 0.5, 2.0):
+        gaussian = np.exp(-(np.array([0.0, 1.0]) ** 2) / (2 * sigma**2))
+        assert _side_tap(sigma) == pytest.approx(gaussian[1] / gaussian[0])
