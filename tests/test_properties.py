@@ -1,6 +1,6 @@
 """Every public function, over shapes, types, strides, byte orders and NaN: a sound answer or one line of ours.
 
-Nothing else may come out: no other exception, no warning (they are errors here) but that of alpha, no change to an input.
+Nothing else may come out: no other exception, no warning (an error here) but that of alpha, no change to an input.
 """
 
 from __future__ import annotations

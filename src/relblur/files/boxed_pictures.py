@@ -24,7 +24,7 @@ def decode_heif(source: Source) -> StoredImage:
     """HEIC, by libheif, which turns the picture upright itself."""
     with damage_told(source):
         parts, heif = open_heif(source)
-        values = np.asarray(heif)
+        values = np.array(heif)  # a copy: the memory is pillow-heif's, and older ones free it with the file
         depth = int(heif.info.get("bit_depth", 8))
         if values.dtype == np.uint16:  # shifted up: the top of 10 bits shall be the top of 16
             values = np.rint((values >> 16 - depth) * (65535 / ((1 << depth) - 1))).astype(np.uint16)
