@@ -47,7 +47,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = {
     "blur/refined/uncertainty": "uncertainty refined",
     "studies/paper": "reproduce paper_data_sets paper_figures paper_page paper_run paper_layouts",
-    "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair",
+    "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair shot "
+    "compression array_kinds",
     "depth/": "camera camera_files depth depth_files psf matching calibration disc_calibration focusing optics order "
     "shot cli_depth cli_range",
     "depth/equal_blur/": "psf matching candidates edges",
