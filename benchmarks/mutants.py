@@ -53,6 +53,8 @@ TESTS = {
     "shot cli_depth cli_range",
     "depth/equal_blur/": "psf matching candidates edges",
 }
+#: A constant that is changed must be changed in this table too, and this test sees to it.
+CONSTANTS, CONSTANTS_TEST = Path("benchmarks/constants.md"), "tests/test_constants.py"
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
 LIBRARIES = (
     "hypothesis numpy cv2 numba scipy.ndimage scipy.optimize scipy.special skimage.data PIL.Image tifffile "
@@ -280,9 +282,11 @@ class Trial:
         for name in ("src", "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
+        (folder / CONSTANTS.parent).mkdir()
+        shutil.copy(ROOT / CONSTANTS, folder / CONSTANTS)
         files = {str(self.path(module)): module for module in modules}
         # Doctests of the modules are tests like others.
-        if run_forked(folder, [*tests, *files], 1800, Reach(files)) != 0:
+        if run_forked(folder, [*tests, CONSTANTS_TEST, *files], 1800, Reach(files)) != 0:
             raise SystemExit(f"the tests fail before any mistake:\n{(folder / 'output.txt').read_text()[-4000:]}")
         known = json.loads((folder / "reach.json").read_text())
         self.seconds: dict[str, float] = known["seconds"]
@@ -302,6 +306,8 @@ class Trial:
         }
         if not wanted and who <= {""}:  # a module of data: nobody runs a line of it
             who = set(self.seconds)
+        if not wanted:
+            who.add(CONSTANTS_TEST)
         chosen, total = [], 0.0
         for test in sorted((t for t in self.seconds if {t, t.split("::")[0]} & who), key=lambda t: self.seconds[t]):
             total += self.seconds[test]
