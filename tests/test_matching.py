@@ -313,3 +313,16 @@ def test_distances_outside_the_range_are_at_its_limit(texture, psf):
     assert_allclose(np.median(found.depth_m[away]), 1.7, rtol=0.01)
     if psf == "disc":
         assert found.settings["depth_range_m"] == pytest.approx([1.3, 2.2])
+
+
+def test_a_comparable_pair_is_followed_by_its_camera_alone():
+    assert estimate_module._only_camera(CAMERA, None) is CAMERA
+    assert estimate_module._only_camera(None, CAMERA) is CAMERA
+    for given in ((CAMERA, CAMERA), (None, None), ("camera.toml", None)):
+        with pytest.raises(InputError, match="its camera alone"):
+            estimate_module._only_camera(*given)
+
+
+def test_the_range_that_was_looked_at_is_remembered(disc_pair):
+    found = estimate_depth(*disc_pair, CAMERA, psf="gaussian", depth_range_m=(0.8, 3.0))
+    assert found.settings["depth_range_m"] == pytest.approx([0.8, 3.0])
