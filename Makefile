@@ -4,9 +4,13 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-# Tests run in so many processes, each taking whole files: what a file prepares is prepared once.
+# Tests run in so many processes, each taking whole files: what a file prepares is prepared once. tests/conftest.py says
+# which files come first.
 JOBS   ?= 2
-PYTEST  = -m pytest -n $(JOBS) --dist loadfile
+PYTEST  = -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
+
+# Tests start many processes: what Python has compiled is kept beside the sources, whatever the shell says.
+unexport PYTHONDONTWRITEBYTECODE
 
 # The floors of pyproject.toml have an environment of their own, with the oldest Python that it allows.
 OLDEST        ?= .venv-oldest

@@ -137,7 +137,7 @@ def main() -> None:
         shape = shape_of(changes) if len(changes) == 2 else "fixed"
         rows.append({"constant": name, "changes": changes, "shape": shape})
         print(f"| `{name}` | {' | '.join(cells)} | {shape} |", flush=True)
-    machine.write("constants_scan", rows)
+    machine.write("_".join(["constants_scan", *filter(None, [options.only])]), rows)
 
 
 if __name__ == "__main__":

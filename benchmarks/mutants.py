@@ -1,6 +1,6 @@
 """Do the tests notice a wrong line? One small mistake at a time is made in a copy of the source, and the tests are run.
 
-    python benchmarks/mutants.py --modules photo/*.py depth/psf.py [--sample 25] [--seed 0]
+    python benchmarks/mutants.py --modules photo/*.py depth/psf.py [--sample 25] [--seed 0] [--record photo]
 
 A mistake (a mutant) is killed when a test fails or takes far too long, and survives when all pass. Kinds of mistakes:
 
@@ -39,16 +39,22 @@ from typing import Any
 
 import pytest
 
+from machine import write
+
 ROOT = Path(__file__).resolve().parents[1]
 
 #: The tests of a package or module, by the start of its path below src/relblur; the longest start counts.
 TESTS = {
     "blur/refined/uncertainty": "uncertainty refined",
-    "studies/paper": "reproduce paper_data_sets paper_figures paper_page",
-    "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair",
-    "depth/": "camera camera_files depth depth_files psf matching calibration focusing optics cli_depth",
+    "studies/paper": "reproduce paper_data_sets paper_figures paper_page paper_run paper_layouts",
+    "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair shot "
+    "compression array_kinds",
+    "depth/": "camera camera_files depth depth_files psf matching calibration disc_calibration focusing optics order "
+    "shot cli_depth cli_range",
     "depth/equal_blur/": "psf matching candidates edges",
 }
+#: A constant that is changed must be changed in this table too, and this test sees to it.
+CONSTANTS, CONSTANTS_TEST = Path("benchmarks/constants.md"), "tests/test_constants.py"
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
 LIBRARIES = (
     "hypothesis numpy cv2 numba scipy.ndimage scipy.optimize scipy.special skimage.data PIL.Image tifffile "
@@ -276,9 +282,11 @@ class Trial:
         for name in ("src", "tests"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
+        (folder / CONSTANTS.parent).mkdir()
+        shutil.copy(ROOT / CONSTANTS, folder / CONSTANTS)
         files = {str(self.path(module)): module for module in modules}
         # Doctests of the modules are tests like others.
-        if run_forked(folder, [*tests, *files], 1800, Reach(files)) != 0:
+        if run_forked(folder, [*tests, CONSTANTS_TEST, *files], 1800, Reach(files)) != 0:
             raise SystemExit(f"the tests fail before any mistake:\n{(folder / 'output.txt').read_text()[-4000:]}")
         known = json.loads((folder / "reach.json").read_text())
         self.seconds: dict[str, float] = known["seconds"]
@@ -298,6 +306,8 @@ class Trial:
         }
         if not wanted and who <= {""}:  # a module of data: nobody runs a line of it
             who = set(self.seconds)
+        if not wanted:
+            who.add(CONSTANTS_TEST)
         chosen, total = [], 0.0
         for test in sorted((t for t in self.seconds if {t, t.split("::")[0]} & who), key=lambda t: self.seconds[t]):
             total += self.seconds[test]
@@ -342,6 +352,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=25, help="most mutants of a file (default 25)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=20, help="most seconds of tests a mutant (default 20)")
+    parser.add_argument("--record", metavar="NAME", help="write benchmarks/results/mutants_NAME.json")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the copy is removed
     home = ROOT / "src" / "relblur"
@@ -355,29 +366,36 @@ def main() -> None:
     for tests, modules in groups.items():
         with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
             trial = Trial(Path(folder).resolve(), modules, list(tests))
-            rows += [(module, *try_module(trial, module, asked)) for module in modules]
+            rows += [try_module(trial, module, asked) for module in modules]
+    total = {"module": "all"} | {name: sum(row[name] for row in rows) for name in ("mutants", "tried", "killed")}
     print("\n| module | mutants | tried | killed | share |\n|---|---|---|---|---|")
-    for module, known, tried, killed in [
-        *rows,
-        ("all", *(sum(column) for column in list(zip(*rows, strict=True))[1:])),
-    ]:
-        print(f"| {module} | {known} | {tried} | {killed} | {killed / max(tried, 1):.0%} |")
+    for row in [*rows, total]:
+        share = row["killed"] / max(row["tried"], 1)
+        print(f"| {row['module']} | {row['mutants']} | {row['tried']} | {row['killed']} | {share:.0%} |")
+    if asked.record:
+        print(f"\nrecord: {write(f'mutants_{asked.record}', rows)}")
 
 
-def try_module(trial: Trial, module: str, asked: argparse.Namespace) -> tuple[int, int, int]:
-    """Try a sample of a module's mutants; return how many there are, were tried, and were killed."""
+def try_module(trial: Trial, module: str, asked: argparse.Namespace) -> dict[str, Any]:
+    """Try a sample of a module's mutants; return how many there are, were tried, were killed, and who survived."""
     mutants = mutants_of(trial.path(module).read_bytes())
     drawn = random.Random(f"{asked.seed} {module}").sample(range(len(mutants)), min(asked.sample, len(mutants)))
-    killed = 0
+    survivors = []
     for number in sorted(drawn):
         mutant = mutants[number]
-        if trial.kills(module, mutant, asked.seconds):
-            killed += 1
-        else:
+        if not trial.kills(module, mutant, asked.seconds):
             old, new = (" ".join(text.split()) for text in (mutant.old, mutant.new))
-            print(f"survived {module}:{mutant.line}  {old}  ->  {new}", flush=True)
+            survivors.append(f"line {mutant.line}: {old} -> {new}")
+            print(f"survived {module} {survivors[-1]}", flush=True)
+    killed = len(drawn) - len(survivors)
     print(f"{module}: {killed} of {len(drawn)} killed", flush=True)
-    return len(mutants), len(drawn), killed
+    return {
+        "module": module,
+        "mutants": len(mutants),
+        "tried": len(drawn),
+        "killed": killed,
+        "survivors": survivors,
+    }
 
 
 if __name__ == "__main__":

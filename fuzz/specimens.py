@@ -82,7 +82,7 @@ def _as(kind: str) -> list[np.ndarray]:
 
 
 def _pillow() -> list[tuple[str, str, list[bytes]]]:
-    from PIL import Image, features
+    from PIL import Image
 
     kinds: list[tuple[str, str, str, str, dict[str, Any]]] = [
         ("PNG", ".png", "grey8", "L", {}),
@@ -113,7 +113,8 @@ def _pillow() -> list[tuple[str, str, list[bytes]]]:
         ("TIFF", ".tif", "colour8", "RGB", {"compression": "tiff_lzw"}),
         ("TIFF", ".tif", "grey8", "L", {"compression": "packbits"}),
     ]
-    if features.check("avif"):
+    Image.init()
+    if "AVIF" in Image.SAVE:
         kinds += [("AVIF", ".avif", "colour8", "RGB", {"exif": _exif()}), ("AVIF", ".avif", "grey8", "L", {})]
     with suppress(ImportError):
         import pillow_heif

@@ -11,6 +11,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+#: Files that take long alone are begun first: none of them is left for one process at the end.
+LONGEST = ("test_readme", "test_view_browser", "test_view_live", "test_malformed", "test_reproduce")
+LONGEST += ("test_estimate", "test_chunked", "test_cluster", "test_tiles", "test_bad_pixels", "test_zarr", "test_cli")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Bring the longest files to the front; the rest stays as it is."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(LONGEST)))
+
+
 def _frozen(array: np.ndarray) -> np.ndarray:
     copy = np.array(array)
     copy.setflags(write=False)

@@ -12,11 +12,12 @@ import numpy as np
 
 def more_pictures(colour: np.ndarray) -> dict[str, bytes]:
     """Return a colour picture in these formats; HEIC and AVIF only if they can be written here."""
-    from PIL import Image, features
+    from PIL import Image
 
     picture = Image.fromarray(colour)
     kinds = {"colour.gif": "GIF", "colour.bmp": "BMP", "colour.ppm": "PPM", "colour.jp2": "JPEG2000"}
-    if features.check("avif"):
+    Image.init()
+    if "AVIF" in Image.SAVE:
         kinds["colour.avif"] = "AVIF"
     made = {}
     for name, kind in kinds.items():

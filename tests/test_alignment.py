@@ -214,3 +214,21 @@ def test_what_cannot_tell_a_motion_is_refused(left, monkeypatch):
     monkeypatch.setattr(alignment, "at_rest", hardly_any)
     with pytest.raises(AlignmentError, match="do not show the same scene"):
         alignment.find_motion(first, second, np.ones((24, 30), bool))
+
+
+def test_how_far_pixels_move_is_told_at_full_size():
+    shift = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]])
+    found = alignment._motion(np.eye(2, 3), "none", 3, (90, 120), 0.9, shift)
+    assert found.largest_px == pytest.approx(1.5)
+    assert found.correlation == 0.9
+    scaled = alignment._motion(shift, "translation", 3, (90, 120), 0.9, shift)
+    assert_allclose(scaled.transform[:2, 2], [0.0, 1.5])  # row, column
+
+
+def test_a_motion_is_found_on_reduced_copies_too(scene, monkeypatch):
+    """Large pictures are brought to equal blur at a lower resolution."""
+    monkeypatch.setattr(alignment, "MOST_PIXELS", SHAPE[0] * SHAPE[1] // 4)
+    wanted = about_the_middle(shift=(3.3, -2.6))
+    first, second = seen(scene, about_the_middle()), seen(scene, np.linalg.inv(wanted))
+    found = align(first, synth.blur_with_map(second, 1.5)).motion
+    assert worst_px(found.transform, wanted) < 0.1

@@ -121,3 +121,20 @@ def test_sums_are_taken_over_blocks_the_last_ones_smaller():
     assert found.shape == (2, 3)
     assert found[0, 0] == image[:BLOCK, :BLOCK].sum()
     assert found[1, 2] == image[16:, 32:].sum()
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize(("share", "looked_at"), [(0.13, True), (0.08, False)])
+def test_a_block_of_little_texture_says_nothing(band, size, share, looked_at):
+    """Below a tenth of the mean, whatever the scale of the values."""
+    weak = np.ones(SHAPE)
+    weak[26:54, 42:70] = 0.3
+    for _ in range(20):  # the mean falls with the block's texture
+        one = band * weak
+        down, across = np.gradient(one)
+        texture = module._sums(down**2 + across**2)
+        weak[26:54, 42:70] *= np.sqrt(share * texture.mean() / texture[2, 3])
+    moved = ndimage.shift(band, (1.0, 0.0), order=3, mode="reflect")
+    other = np.where(weak < 1, moved, band) * weak
+    found = at_rest(size * one, size * other, EVERYWHERE)
+    assert (found[OBJECT] == 0).all() == looked_at

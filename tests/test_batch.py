@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,7 +35,25 @@ def _run(*arguments):
 @pytest.fixture
 def folders(tmp_path, texture):
     """Two folders with three good pairs, one damaged file and one file without a partner."""
-    near, far = tmp_path / "near", tmp_path / "far"
+    return _make_folders(tmp_path, texture)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory, texture):
+    """The same, the folder of a run over them, and what it said; not to be changed."""
+    folder = tmp_path_factory.mktemp("finished")
+    pairs = _make_folders(folder, texture)
+    return pairs, folder / "out", _run("estimate", *pairs, "-o", folder / "out", *QUICK, "--json")
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """The two folders and a copy of the results, which may be changed."""
+    return finished[0], shutil.copytree(finished[1], tmp_path / "out")
+
+
+def _make_folders(parent, texture):
+    near, far = parent / "near", parent / "far"
     near.mkdir()
     far.mkdir()
     for number, blur_px in enumerate((0.8, 1.2, 1.6)):
@@ -51,9 +70,8 @@ def _tree(folder):
     return {str(p.relative_to(folder)): p.stat().st_mtime_ns for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def test_a_bad_pair_does_not_stop_the_others_and_is_named_at_the_end(folders, tmp_path):
-    out = tmp_path / "out"
-    result = _run("estimate", *folders, "-o", out, *QUICK, "--json")
+def test_a_bad_pair_does_not_stop_the_others_and_is_named_at_the_end(finished):
+    _, out, result = finished
     assert result.exit_code == 3
     summary = json.loads(result.stdout)
     assert (summary["done"], summary["was done"], summary["failed"]) == (3, 0, 2)
@@ -68,6 +86,7 @@ def test_a_bad_pair_does_not_stop_the_others_and_is_named_at_the_end(folders, tm
     assert [each["state"] for each in report["pairs"]].count("failed") == 2
 
 
+@pytest.mark.slow
 def test_a_second_run_does_only_what_is_missing(folders, tmp_path):
     out = tmp_path / "out"
     _run("estimate", *folders, "-o", out, *QUICK)
@@ -276,9 +295,8 @@ def test_an_image_among_the_results_of_its_own_pair_is_kept(tmp_path, texture):
     assert (out / "p" / "p.png").exists()
 
 
-def test_a_folder_that_is_not_whole_is_not_taken_for_done(folders, tmp_path):
-    out = tmp_path / "out"
-    _run("estimate", *folders, "-o", out, *QUICK)
+def test_a_folder_that_is_not_whole_is_not_taken_for_done(copied):
+    folders, out = copied
     (out / "scene0" / "sigma.tif").unlink()
     (out / "scene1" / "summary.json").write_text("{}")
     failures = json.loads(_run("estimate", *folders, "-o", out, *QUICK, "--json").stdout)["failures"]
@@ -299,6 +317,7 @@ def test_a_report_that_is_not_ours_is_kept(folders, tmp_path):
 WAITING = KILLED.replace("time.sleep(0.005)", "print('in', flush=True); sys.stdin.readline()")
 
 
+@pytest.mark.slow
 def test_a_second_run_on_one_output_folder_is_told(folders, tmp_path):
     out = tmp_path / "out"
     command = [sys.executable, "-c", WAITING, *map(str, folders), str(out)]
@@ -344,9 +363,8 @@ def _rows(path):
         return {row["pair"]: row for row in csv.DictReader(file)}
 
 
-def test_the_table_has_a_row_for_every_pair_and_its_figures(folders, tmp_path):
-    out = tmp_path / "out"
-    _run("estimate", *folders, "-o", out, *QUICK)
+def test_the_table_has_a_row_for_every_pair_and_its_figures(copied):
+    folders, out = copied
     again = _run("estimate", *folders, "-o", out, *QUICK)  # most were done before: they are in the table all the same
     assert again.exit_code == 3
     rows = _rows(out / "summary.csv")
@@ -374,14 +392,15 @@ def test_the_contact_sheet_shows_all_pairs_in_the_same_colours(folders, tmp_path
     assert all(panel.image.shape[0] > 50 for panel in drawn[::2])  # the photographs
 
 
-def test_several_pairs_at_a_time_give_the_same_results(folders, tmp_path):
-    _run("estimate", *folders, "-o", tmp_path / "one", *QUICK)
+@pytest.mark.slow
+def test_several_pairs_at_a_time_give_the_same_results(finished, tmp_path):
+    folders, alone, _ = finished
     result = _run("estimate", *folders, "-o", tmp_path / "three", *QUICK, "--jobs", 3, "--json")
     assert json.loads(result.stdout)["done"] == 3
     for name in ("scene0", "scene1", "scene2"):
-        one, three = (load(tmp_path / run / name / "blur_map.npz") for run in ("one", "three"))
+        one, three = (load(run / name / "blur_map.npz") for run in (alone, tmp_path / "three"))
         assert np.array_equal(one.variance_difference, three.variance_difference, equal_nan=True)
-    assert list(_rows(tmp_path / "three" / "summary.csv")) == list(_rows(tmp_path / "one" / "summary.csv"))
+    assert list(_rows(tmp_path / "three" / "summary.csv")) == list(_rows(alone / "summary.csv"))
     assert "--jobs" in _run("estimate", *folders, "-o", tmp_path / "x", "--jobs", 0).stderr
 
 

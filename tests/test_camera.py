@@ -296,3 +296,13 @@ NOTHING, SOMETHING = (None, 0, -1, math.inf, math.nan, "x"), (1e-9, 1, "3")
 @pytest.mark.parametrize(("value", "answer"), [(v, False) for v in NOTHING] + [(v, True) for v in SOMETHING])
 def test_numbers_in_exif_data_that_mean_something(value, answer):
     assert _positive(value) is answer
+
+
+def test_larger_circles_are_smaller_f_numbers_or_larger_constants():
+    two = Camera(focal_length_mm=50, f_number=(2.0, 8.0), pixel_pitch_um=5, focus_first_m=1, focus_second_m=1)
+    assert two.with_circles(1.25).f_number == pytest.approx((1.6, 6.4))
+    assert_allclose(two.with_circles(1.25).circle_constants_px_m, 1.25 * array(two.circle_constants_px_m))
+    constants = Camera(coc_constant_px_m=(24.0, 8.0), focus_first_m=1.6, focus_second_m=1.6)
+    assert constants.with_circles(1.25).coc_constant_px_m == pytest.approx((30.0, 10.0))
+    one = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
+    assert one.with_circles(0.5).coc_constant_px_m == pytest.approx(7)

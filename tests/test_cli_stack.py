@@ -85,6 +85,7 @@ def test_wrong_requests_are_one_line_and_write_nothing(files, monkeypatch, argum
     assert {path: path.read_bytes() for path in files.iterdir()} == before
 
 
+@pytest.mark.slow
 def test_refocus_without_a_camera_goes_from_one_image_to_the_other(files, tmp_path):
     images = [imread(files / f"{number}.png") for number in (0, 2)]
     found = []

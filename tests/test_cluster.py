@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ from relblur.base.errors import InputError
 from relblur.cli.app import app
 from relblur.cluster import batch as batches
 from relblur.cluster.pairs import find_pairs
-from relblur.cluster.runners import started
+from relblur.cluster.runners import OnCluster, started
 from relblur.cluster.scores import loss, mean_rows
 from relblur.files.disk import write_image
 
@@ -48,28 +49,28 @@ def data(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def workers():
-    """Two processes for all tests of this file: starting them is most of what they take."""
-    with started(2) as runner:
-        yield runner
+def threads():
+    """Dask's scheduler with two workers in this process: what they do does not depend on where they live."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield OnCluster(client)
 
 
 @pytest.fixture
-def on_workers(workers, monkeypatch):
-    """Let ``relblur batch`` use the processes that are there."""
-    from contextlib import nullcontext
-
-    monkeypatch.setattr(batches, "started", lambda *_: nullcontext(workers))
-    return workers
+def on_threads(threads, monkeypatch):
+    """Let ``relblur batch`` use the workers that are there."""
+    monkeypatch.setattr(batches, "started", lambda *_: nullcontext(threads))
+    return threads
 
 
-@pytest.fixture
-def workers_to_kill(monkeypatch):
-    """Let ``relblur batch`` use processes of its own, which need not be fit for other tests afterwards."""
-    from contextlib import nullcontext
-
+@pytest.fixture(scope="module")
+def processes():
+    """Workers as a user has them, for what processes alone can do; the last test that uses them kills them."""
     with started(2) as runner:
-        monkeypatch.setattr(batches, "started", lambda *_: nullcontext(runner))
         yield runner
 
 
@@ -84,18 +85,17 @@ def _scores(output):
 
 
 @pytest.fixture(scope="module")
-def undisturbed(data, workers, tmp_path_factory):
+def undisturbed(data, threads, tmp_path_factory):
     output = tmp_path_factory.mktemp("results") / "out"
     with pytest.MonkeyPatch.context() as patch:
-        from contextlib import nullcontext
-
-        patch.setattr(batches, "started", lambda *_: nullcontext(workers))
+        patch.setattr(batches, "started", lambda *_: nullcontext(threads))
         done = _batch(data, output)
     assert done.exit_code == 0, done.output
     return output
 
 
-def test_workers_run_on_one_thread(workers):
+@pytest.mark.slow
+def test_workers_run_on_one_thread(processes):
     import cv2
 
     def threads():
@@ -105,7 +105,7 @@ def test_workers_run_on_one_thread(workers):
 
         return cv2.getNumThreads(), numba.get_num_threads(), multiprocessing.get_start_method(allow_none=True)
 
-    for opencv, compiled, method in workers.client.run(threads).values():
+    for opencv, compiled, method in processes.client.run(threads).values():
         assert opencv == compiled == 1
         assert method != "fork"
 
@@ -137,7 +137,8 @@ def test_scores_are_those_of_reproduce(undisturbed, data):
         assert row["resolution"] == wanted.resolution
 
 
-def test_what_is_done_is_not_done_again(undisturbed, data, on_workers):
+@pytest.mark.slow
+def test_what_is_done_is_not_done_again(undisturbed, data, on_threads):
     before = {path: path.stat().st_mtime_ns for path in undisturbed.glob("*/scores.json")}
     done = _batch(data, undisturbed)
     assert done.exit_code == 0, done.output
@@ -154,60 +155,49 @@ def _kill(path: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class KillsOnce(batches.Score):
-    """The work on a pair, in whose middle the worker is killed for one of them."""
+class Kills(batches.Score):
+    """The work on a pair, in whose middle the worker is killed: once for one pair, each time for another."""
 
     def __call__(self, first, second, folder):
         (folder / "half.txt").write_text("half of a result")
-        if "002" in first.name:
+        if "001" in first.name:
             _kill(folder.parents[3] / "killed")  # beside the output
+        if "003" in first.name:
+            os.kill(os.getpid(), signal.SIGKILL)
         (folder / "half.txt").unlink()
         super().__call__(first, second, folder)
 
 
-class KillsAlways(batches.Score):
-    """The same with a pair that no worker survives."""
-
-    def __call__(self, first, second, folder):
-        if "002" in first.name:
-            os.kill(os.getpid(), signal.SIGKILL)
-        super().__call__(first, second, folder)
-
-
 @pytest.fixture
-def work(monkeypatch):
-    """Have other work done on every pair; workers get it by value, as they cannot import this file."""
+def killing(processes, monkeypatch):
+    """Have workers killed; they get the work by value, as they cannot import this file."""
     import cloudpickle
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    yield lambda kind: monkeypatch.setattr(batches, "Score", kind)
+    monkeypatch.setattr(batches, "Score", Kills)
+    monkeypatch.setattr(batches, "started", lambda *_: nullcontext(processes))
+    yield
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
-def test_a_worker_that_is_killed_costs_its_current_pair_only(undisturbed, data, workers_to_kill, work, tmp_path):
-    work(KillsOnce)
+@pytest.mark.slow
+def test_a_worker_that_is_killed_costs_its_pair_once_and_a_pair_that_kills_is_reported(
+    undisturbed, data, killing, tmp_path
+):
     output = tmp_path / "out"
-    done = _batch(data, output)
-    assert done.exit_code == 0, done.output
+    done = _batch(data, output, "--json")
+    assert done.exit_code == 3, done.output
     assert (tmp_path / "killed").exists()
-    assert _scores(output) == _scores(undisturbed)
+    report = json.loads(done.stdout)
+    assert report["done"] == PAIRS - 1
+    assert list(report["failures"]) == ["Real_MFF_003"]
+    assert "ended its worker twice" in report["failures"]["Real_MFF_003"]
+    assert _scores(output) == [row for row in _scores(undisturbed) if row["pair"] != "003"]
+    assert "ended its worker twice" in (output / "summary.html").read_text()
     assert not list(output.glob("*/half.txt"))
 
 
-def test_a_pair_that_kills_its_worker_is_reported(undisturbed, data, workers_to_kill, work, tmp_path):
-    work(KillsAlways)
-    output = tmp_path / "out"
-    done = _batch(data, output, "--json")
-    assert done.exit_code == 3
-    report = json.loads(done.stdout)
-    assert report["done"] == PAIRS - 1
-    assert list(report["failures"]) == ["Real_MFF_002"]
-    assert "ended its worker twice" in report["failures"]["Real_MFF_002"]
-    assert _scores(output) == [row for row in _scores(undisturbed) if row["pair"] != "002"]
-    assert "ended its worker twice" in (output / "summary.html").read_text()
-
-
-def test_a_file_that_cannot_be_read_is_reported(data, on_workers, tmp_path):
+def test_a_file_that_cannot_be_read_is_reported(data, on_threads, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"no picture")
     good = [data / "imageA" / "000_A.png", data / "imageB" / "000_B.png"]
     listed = tmp_path / "set.csv"
@@ -221,7 +211,7 @@ def test_a_file_that_cannot_be_read_is_reported(data, on_workers, tmp_path):
     assert len(_scores(output)) == 1
 
 
-def test_chunks_of_a_picture_are_done_on_the_workers(on_workers, tmp_path, monkeypatch):
+def test_chunks_of_a_picture_are_done_on_the_workers(threads, tmp_path):
     zarr = pytest.importorskip("zarr")
     import relblur
     from relblur.blur.asked import Asked
@@ -235,7 +225,7 @@ def test_chunks_of_a_picture_are_done_on_the_workers(on_workers, tmp_path, monke
     preparing = {"align": "off", "exposure": "off", "linear": False, "gamma": None, "decimate": 1, "max_sigma": 2.0}
     asked = Asked("window", "auto", [2.0], None, None, 0.0, "opencv", None, "deviation", False)
     files = (tmp_path / "a.zarr", tmp_path / "b.zarr")
-    done = estimate_large(files, tmp_path / "out.zarr", preparing, asked, on_workers)
+    done = estimate_large(files, tmp_path / "out.zarr", preparing, asked, threads)
     assert done.chunks == 2
     whole = relblur.estimate_blur(first, second, method="window", sigmas=[2.0])
     found = relblur.load(tmp_path / "out.zarr").variance_difference.compute()

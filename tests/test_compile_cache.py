@@ -205,6 +205,7 @@ print(compiled.cache_directory())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="two users need root")
 def test_a_directory_that_another_user_has_prepared_is_not_used(shared):
 

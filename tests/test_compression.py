@@ -101,6 +101,7 @@ def test_compressed_colour_is_measured_by_its_brightness(tmp_path):
     assert abs(by_brightness - 1.5) < abs(in_colour - 1.5)
 
 
+@pytest.mark.slow
 def test_other_pairs_are_measured_in_colour(photograph, tmp_path):
     for side in ("a", "b"):
         Image.fromarray(photograph).save(tmp_path / f"{side}.png")

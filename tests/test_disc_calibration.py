@@ -79,3 +79,20 @@ def test_from_data_sheet_to_depth_on_the_command_line(texture, tmp_path):
     assert errors["cal"] < 0.004 < 0.01 < errors["cam"]
     message = failed(run(*calibrating, "--fit", "variance_offset_px2", "--psf", "disc"), 3)
     assert "--psf gaussian" in message
+
+
+@pytest.mark.parametrize("depth", [0.7, 1.2, 1.8, 5.0])
+def test_the_blur_of_a_depth_has_the_error_that_its_slope_makes(depth):
+    camera = Camera(coc_constant_px_m=22, focus_first_m=1, focus_second_m=2)
+
+    def blur(metres):
+        there = np.full((2, 2), metres)
+        return relative_blur(DepthMap(there, np.full((2, 2), 0.01), np.zeros((2, 2), np.uint8), camera))
+
+    found, step = blur(depth), 1e-5
+    slope = (blur(depth + step).variance_difference - blur(depth - step).variance_difference) / (2 * step)
+    np.testing.assert_allclose(found.variance_stderr, np.abs(slope) * 0.01, rtol=1e-4)
+    near, far = camera.focus_per_m
+    growth = camera.blur_constants_px_m
+    wanted = (growth[1] * (1 / depth - far)) ** 2 - (growth[0] * (1 / depth - near)) ** 2
+    np.testing.assert_allclose(found.variance_difference, wanted, rtol=1e-6)

@@ -65,6 +65,7 @@ def test_every_method_doubts() -> None:
     assert any("motion" in doubt for doubt in estimate_blur(*pair, method="window").settings["doubts"])
 
 
+@pytest.mark.slow
 def test_large_pictures_are_judged_on_patches_and_tiny_or_flat_ones_not_at_all() -> None:
     wide = np.tile(_scene(), (3, 3))
     moved = ndimage.uniform_filter1d(wide, 7, axis=1, mode="reflect")

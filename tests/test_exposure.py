@@ -107,6 +107,7 @@ def test_a_field_follows_vignetting(scene):
     assert "smooth gain field" in field.describe()
 
 
+@pytest.mark.slow
 def test_standard_errors_cover_the_truth(scene):
     off = []
     for seed in range(8):
@@ -237,6 +238,8 @@ def test_a_correction_matters_beyond_its_error_at_either_end(gain, offset, error
     found, spread = np.array([gain, offset]), np.array([0, 0, error, error])
     assert exposure._matters(first, found, spread, False) == answer
     assert exposure._matters(first, found, spread, True)
+    first[[0, -1]] = -30.0, 30.0  # single pixels say nothing about the contrast
+    assert exposure._matters(first, found, spread, False) == answer
 
 
 @pytest.mark.parametrize(("low", "high", "answer"), [(0.02, 0.009, True), (0.009, 0.02, True), (0.02, 0.011, False)])
@@ -263,6 +266,8 @@ def test_averages_are_taken_over_usable_pixels(scene):
 
     wanted = ndimage.gaussian_filter(scene, 6.0, mode="reflect")
     assert_allclose(found[:, :70, 0], wanted[:, :70], atol=2e-3)
+    plain = np.where(usable, 0.3, 1e3)[:, :, None]  # up to the border of what counts
+    assert_allclose(exposure._averaged(plain, usable, 6.0)[:, :105], 0.3, rtol=1e-5)
 
 
 def test_a_coarser_grid_is_used_if_enough_is_left():

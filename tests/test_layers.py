@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -14,8 +15,8 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < synth, optics < blur < depth < photo < stacks < report < io, plot, video"
-    " < napari_reader, studies < cluster, view < cli < __main__"
+    "base < engines, files < filters < synth, optics < blur < depth < photo < stacks < report < io, video"
+    " < plot, studies < cluster, view < cli < __main__"
 )
 
 SOURCE = Path(relblur.__file__).parent
@@ -44,6 +45,7 @@ def _for_type_checkers(tree: ast.Module) -> set[int]:
     return {id(inner) for test in tests for inner in ast.walk(test)}
 
 
+@cache
 def _imported(path: Path) -> set[tuple[str, ...]]:
     """Modules of relblur imported anywhere in a file, inside functions too."""
     package = path.relative_to(SOURCE).parts[:-1]
@@ -91,7 +93,6 @@ def test_imports_point_downwards(path):
     assert not wrong, f"{path.relative_to(SOURCE)} imports {wrong}, which do not lie below it"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_the_parts_of_a_package_form_no_knot(package):
     try:

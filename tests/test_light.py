@@ -245,6 +245,14 @@ def test_dark_areas_cut_off_at_black_are_marked_but_not_lone_zeros_nor_bright_co
     assert not clipped[:, 36:].any()
 
 
+@pytest.mark.parametrize(("red", "crushed"), [(49, True), (53, False)])
+def test_an_area_is_dark_below_a_fifth_of_the_scale(tmp_path, red, crushed):
+    codes = np.zeros((20, 20, 3), np.uint8)
+    codes[:, :, 0] = red  # of 255; no blue anywhere
+    save(tmp_path / "image.png", codes)
+    assert (imread(tmp_path / "image.png", return_info=True)[1].clipped == crushed).all()
+
+
 @pytest.mark.parametrize("top", [1023, 4095, 16383, 65535])
 def test_sensors_of_fewer_bits_clip_at_their_own_top(tmp_path, top):
     codes = np.full((4, 4), top // 3, np.uint16)

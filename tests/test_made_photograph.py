@@ -30,6 +30,7 @@ def test_it_has_texture_everywhere():
     assert blocks.min() > 3  # of 255: blur can be measured in every corner
 
 
+@pytest.mark.slow
 def test_without_scikit_image_the_demonstration_takes_it():
     code = (
         "import sys; sys.modules['skimage'] = None\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from relblur import Camera, Flag, InputError, estimate_depth, synth
 from relblur.depth import estimate as estimate_module
 from relblur.depth.defocus import defocused_pair
+from relblur.depth.equal_blur import match
 from relblur.depth.equal_blur.candidates import depth_axis, noise_power, residual_volume
 from relblur.depth.equal_blur.edges import settle_edges
 from relblur.depth.estimate import _inverse_range, _largest_sigma
@@ -313,3 +316,38 @@ def test_distances_outside_the_range_are_at_its_limit(texture, psf):
     assert_allclose(np.median(found.depth_m[away]), 1.7, rtol=0.01)
     if psf == "disc":
         assert found.settings["depth_range_m"] == pytest.approx([1.3, 2.2])
+
+
+def test_a_comparable_pair_is_followed_by_its_camera_alone():
+    assert estimate_module._only_camera(CAMERA, None) is CAMERA
+    assert estimate_module._only_camera(None, CAMERA) is CAMERA
+    for given in ((CAMERA, CAMERA), (None, None), ("camera.toml", None)):
+        with pytest.raises(InputError, match="its camera alone"):
+            estimate_module._only_camera(*given)
+
+
+def test_the_range_that_was_looked_at_is_remembered(disc_pair):
+    found = estimate_depth(*disc_pair, CAMERA, psf="gaussian", depth_range_m=(0.8, 3.0))
+    assert found.settings["depth_range_m"] == pytest.approx([0.8, 3.0])
+
+
+def test_depths_within_a_fiftieth_of_a_step_of_the_ends_are_at_the_limit():
+    axis = SimpleNamespace(u=lambda level: 0.5 + level / 10, levels=np.arange(11.0), step=1.0, gain=-10.0)
+    u = np.array([[0.5, 0.5015, 0.503, 1.0, 1.497, 1.4985, 1.5]])
+    found = match._answer(axis, u, 0.1 * u, u > 1, SimpleNamespace(sensor=(2.0, 3.0)), 0.5)
+    assert found.at_limit.tolist() == [[True, True, False, False, False, True, True]]
+    assert found.noise == (1.0, 1.5)
+
+
+@pytest.mark.parametrize(("known", "answer"), [(0.95, True), (1.05, False)])
+def test_a_depth_is_filled_where_its_window_leaves_all_of_it_open(known, answer):
+    plain = np.ones((20, 24), np.float32)
+    found = SimpleNamespace(evidence=SimpleNamespace(w=plain * np.float32(known / 49 / 4)), s=plain)
+    axis = SimpleNamespace(scale=lambda s: 2 * s)
+    assert (match._filled(found, axis, 7, None) == answer).all()
+
+
+def test_the_guide_is_the_image_with_the_smaller_circle():
+    images = np.zeros((1, 1, 3), np.float32), np.ones((1, 1, 3), np.float32)
+    u = np.array([[1.0, 0.76, 0.74]], np.float32)  # in focus at 1 and 0.5 per m, circles alike
+    assert match._sharper(images, CAMERA, u).ravel().tolist() == [0, 0, 1]

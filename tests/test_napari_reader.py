@@ -11,7 +11,7 @@ import pytest
 
 import relblur
 from relblur import BlurMap, Camera, DepthMap, Flag
-from relblur.napari_reader import get_reader
+from relblur.plot.napari_reader import get_reader
 
 CAMERA = Camera(focal_length_mm=35, f_number=2.8, pixel_pitch_um=6, focus_first_m=1, focus_second_m=2)
 
@@ -87,7 +87,7 @@ def test_a_map_without_answer_has_no_surface(tmp_path):
 
 def test_the_reader_imports_neither_napari_nor_matplotlib(blur_file):
     code = (
-        f"from relblur.napari_reader import get_reader; get_reader({str(blur_file)!r})({str(blur_file)!r})\n"
+        f"from relblur.plot.napari_reader import get_reader; get_reader({str(blur_file)!r})({str(blur_file)!r})\n"
         "import sys; print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -97,7 +97,7 @@ def test_the_reader_imports_neither_napari_nor_matplotlib(blur_file):
 @pytest.mark.slow
 def test_npe2_finds_the_manifest_valid_and_reads_by_it(blur_file):
     pytest.importorskip("npe2")
-    manifest = Path(relblur.__file__).with_name("napari.yaml")
+    manifest = Path(relblur.__file__).parent / "plot" / "napari.yaml"
     done = subprocess.run(
         [sys.executable, "-m", "npe2", "validate", str(manifest)], capture_output=True, text=True, check=False
     )

@@ -69,6 +69,7 @@ def test_every_method_takes_a_model(light, method):
     assert np.nanmedian(pair.sigma) == pytest.approx(1.5, abs=0.06)
 
 
+@pytest.mark.slow
 def test_a_model_without_shot_noise_is_the_number(light):
     first, second = synth.pair(light, 1.5 * np.ones(SHAPE))
     number, model = (estimate_blur(first, second, noise=n) for n in (0.003, NoiseModel(0.003)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relblur import Camera, ComparablePair, estimate_depth
+from relblur import Camera, ComparablePair, DepthMap, Flag, estimate_depth
 from relblur.depth.defocus import defocused_pair
 from relblur.depth.order import doubts_about_depth, doubts_about_files, doubts_about_images
 
@@ -57,6 +57,7 @@ def test_the_larger_aperture_cannot_be_the_sharper(texture):
     assert len(doubts_about_images(told, APERTURE)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("psf", ["disc", "gaussian"])
 def test_a_scene_beyond_infinity_is_doubted(texture, psf):
     """At 0.6 m the blur is that of u = 1.67; exchanged it is that of 1.5 - 1.67 < 0."""
@@ -65,3 +66,14 @@ def test_a_scene_beyond_infinity_is_doubted(texture, psf):
     found = estimate_depth(second, first, FOCUS, psf=psf)
     assert "swapped" in doubts_about_depth(found)[0]
     assert np.isnan(found.depth_m).mean() > 0.25 or (found.depth_m > 1000).mean() > 0.25
+
+
+@pytest.mark.parametrize(
+    ("camera", "words"), [(FOCUS, "focused at 1 m, SECOND that at 2 m"), (APERTURE, "two f-numbers")]
+)
+def test_the_doubt_says_in_which_order_the_files_belong(camera, words):
+    shape = (4, 5)
+    beyond = DepthMap(np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, int(Flag.OUT_OF_RANGE)), camera)
+    (said,) = doubts_about_depth(beyond)
+    assert words in said
+    assert said.startswith("100% of the pixels")

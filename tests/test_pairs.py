@@ -6,13 +6,13 @@ import shutil
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import InputError, decimate, save
 from relblur.base.errors import FileError
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.files.images import read_image
-from relblur.photo.pair import read_light_pair, read_pair
+from relblur.photo.pair import _stored_array, grey_shares, read_light_pair, read_pair
 
 WHITE = 255
 
@@ -137,3 +137,33 @@ def test_notes_say_which_file_is_which_and_rounding_is_known_of_integers_alone(t
     assert first.read + first.shot > second.read + second.shot > 0  # of 8 and of 16 bits
     assert read_light_pair(a, c).rounding is None
     assert read_light_pair(c, a).rounding is None
+
+
+@pytest.mark.parametrize(("f_numbers", "sharper"), [((22, 4), "first"), ((4, 22), "second"), ((4, 4), "auto")])
+def test_the_smaller_aperture_is_the_sharper_image(tmp_path, f_numbers, sharper):
+    from PIL import Image
+
+    values = np.random.default_rng(0).integers(0, 255, (2, 16, 20)).astype(np.uint8)
+    for name, image, f_number in zip("ab", values, f_numbers, strict=True):
+        exif = Image.Exif()
+        exif.get_ifd(0x8769).update({0x829D: float(f_number), 0x920A: 35.0, 0x9206: 2.0})
+        Image.fromarray(image).save(tmp_path / f"{name}.jpg", exif=exif)
+    assert read_light_pair(tmp_path / "a.jpg", tmp_path / "b.jpg").sharper == sharper
+
+
+@pytest.mark.parametrize("channels", [2, 4])
+def test_the_last_of_two_or_four_channels_of_an_array_is_alpha(channels):
+    values = np.random.default_rng(0).random((6, 8, channels))
+    with pytest.warns(UserWarning, match="taken for alpha"):
+        stored, _ = _stored_array(values, "first", -1)
+    assert_array_equal(stored.values, values[:, :, 0] if channels == 2 else values[:, :, :3])
+    three, _ = _stored_array(np.dstack([values[:, :, 0]] * 3), "first", -1)
+    assert three.values.shape == (6, 8, 3)
+
+
+def test_gaps_say_nothing_about_how_colours_make_a_grey():
+    colour = np.random.default_rng(0).random((64, 80, 3))
+    grey = 0.4 * (colour @ [0.5, 0.3, 0.2])  # of another exposure
+    grey[10:40, 20:50] = np.nan
+    colour[50:60, 5:70, 1] = np.nan
+    assert_allclose(grey_shares(colour, grey), [0.5, 0.3, 0.2], atol=1e-6)

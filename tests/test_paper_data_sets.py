@@ -8,7 +8,8 @@ from PIL import Image  # noqa: TID253
 
 from relblur import InputError, compare_sharpness
 from relblur.base.errors import FileError
-from relblur.studies.paper.data_sets import factors, find_data_sets
+from relblur.studies.paper import pairs, stand_ins
+from relblur.studies.paper.data_sets import PairFiles, factors, find_data_sets
 from relblur.studies.paper.stand_ins import make_data_set
 
 
@@ -114,3 +115,37 @@ def test_stand_ins_can_be_blurred_as_stored(tmp_path):
     assert np.abs(one - two).max() > 0.02
     sharp = [read(tmp_path / name / "Fusion" / "001_F.png") for name in ("light", "stored")]
     assert (sharp[0] == sharp[1]).all()
+
+
+def test_resolutions_that_leave_less_than_16_pixels_are_left_out(tmp_path, monkeypatch):
+    """But the pair as it is counts, however small."""
+    monkeypatch.setattr(pairs, "score_row", lambda reduced, *_: reduced.shape)
+    for side, shapes in ((64, [(64, 80), (32, 40), (16, 20)]), (63, [(63, 80), (32, 40)]), (10, [(10, 80)])):
+        for name in "fb":
+            Image.fromarray(np.full((side, 80), 99, np.uint8)).save(tmp_path / f"{side}_{name}.png")
+        files = PairFiles("realmff", "one", tmp_path / f"{side}_f.png", tmp_path / f"{side}_b.png")
+        assert pairs.rows_of(files, "paper") == shapes
+
+
+def test_stand_ins_have_the_papers_range_of_blur_on_three_photographs(tmp_path, monkeypatch):
+    asked = []
+
+    def plain(name):
+        asked.append(name)
+        return np.full((20, 640, 3), 90, np.uint8)
+
+    monkeypatch.setattr(stand_ins, "photograph", plain)
+    for data_set in ("realmff", "dpdd"):
+        truths = make_data_set(tmp_path / data_set, data_set, pairs=4)
+        assert asked[3] == asked[0]
+        assert len(set(asked)) == 3
+        asked.clear()
+        if data_set == "realmff":  # the far plane is blurred in the one image, the near disc in the other
+            assert [truth.min() for truth in truths] == pytest.approx([-1.8] * 4)
+            assert [truth.max() for truth in truths] == pytest.approx([2.4, 2.7, 3.0, 3.3])
+        else:
+            for truth in truths:
+                assert truth[0, 0] == pytest.approx(6.0)
+                assert truth[-1, 0] == pytest.approx(0.4)
+    half = make_data_set(tmp_path / "half", "dpdd", pairs=1, shape=(20, 320))[0]
+    assert half[0, 0] == pytest.approx(3.0)  # half as wide, half the blur

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from relblur.studies.paper import lens
+from relblur.studies.paper import lens, ramps
 from relblur.studies.paper.claims import CAMERAS, PAPER_TABLE
 from relblur.studies.paper.diagrams import Diagram, Place
 
@@ -27,6 +29,23 @@ def test_table_1_is_the_papers():
         assert (row.data_set, row.resolution) == (data_set, resolution)
         found = (100 * row.b_sharper, 100 * row.f_sharper, 1000 * row.e_b, 1000 * row.e_f)
         assert found == pytest.approx([float(number) for number in numbers])
+
+
+def test_the_cameras_are_the_papers():
+    """Section 6: focal length, f-number, distance of the foreground in mm; pitch in um; widths in px."""
+    lytro, canon = ((c.focal_length_mm, c.f_number, c.foreground_mm, c.pixel_pitch_um) for c in CAMERAS)
+    assert lytro == (17, 2, 1000, 4.5)
+    assert canon == (67, 4, 1100, 21.43)
+    assert [(c.width_px, c.table_width_px, c.stated_px) for c in CAMERAS] == [(2450, 625, 32), (1680, 420, 48)]
+
+
+def test_what_is_said_of_a_claim_that_is_missed():
+    row = ramps.RampRow(
+        "", "", "", 0, 0, 0, 0, remade_error=0.0003, remade_by_rounded_truth=0.0002, unanswered_fraction=0
+    )
+    assert ramps._why_missed(replace(row, remade_error=0.00019)) == "holds"
+    assert "rounded to 0.1 px already makes 0.000200" in ramps._why_missed(replace(row, remade_error=0.0002))
+    assert "makes 0.000199 only" in ramps._why_missed(replace(row, remade_by_rounded_truth=0.000199))
 
 
 def test_pitch_sensor_and_width_of_a_camera_agree():

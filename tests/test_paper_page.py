@@ -12,7 +12,7 @@ import pytest
 
 from relblur.studies.paper.page import page
 from relblur.studies.paper.sections import Claim, Picture, Section, Table, as_markdown
-from relblur.studies.paper.slips import kaiser_side_lobe_db, rounding_errors, show_slips, slips
+from relblur.studies.paper.slips import _side_tap, kaiser_side_lobe_db, rounding_errors, show_slips, slips
 
 SECTION = Section(
     key="fig9",
@@ -62,6 +62,13 @@ def test_the_page_needs_no_other_file_and_says_everything(tmp_path):
     assert "<details><summary>Numbers</summary>" in page(tmp_path, [long], [])
 
 
+def test_short_cells_stay_on_one_line(tmp_path):
+    cells = ("a" * 19, "b" * 20)
+    text = page(tmp_path, [replace(SECTION, pictures=(), tables=(Table("", ("x", "y"), (cells,)),))], [])
+    assert f'<td class="whole">{cells[0]}</td>' in text
+    assert f"<td>{cells[1]}</td>" in text
+
+
 def test_markdown_has_the_same_in_tables():
     text = as_markdown([SECTION])
     assert "## Fig. 9: a < b" in text
@@ -95,3 +102,9 @@ def test_rounding_to_the_grid_costs_what_integration_says():
 def test_the_side_lobe_is_that_of_the_window():
     assert kaiser_side_lobe_db(8, 1e-9) == pytest.approx(-13.0, abs=0.3)  # of a rectangle
     assert kaiser_side_lobe_db() == pytest.approx(-74.1, abs=0.1)
+
+
+def test_a_neighbours_weight_is_the_gaussians():
+    for sigma in (0.1, 0.5, 2.0):
+        gaussian = np.exp(-(np.array([0.0, 1.0]) ** 2) / (2 * sigma**2))
+        assert _side_tap(sigma) == pytest.approx(gaussian[1] / gaussian[0])

@@ -33,6 +33,7 @@ def _disc(radius):
     return pixels / pixels.sum()
 
 
+@pytest.mark.slow
 def test_a_jump_stays_sharp(stripes, monkeypatch):
     first, second, truth = stripes
     found = estimate_blur(first, second, sharper="first", prefilter=1.8)

@@ -221,3 +221,13 @@ def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
     everything = pipeline.match_pair(replace(pair, valid=None, clipped=None), exposure="off")
     assert_array_equal(everything.valid, motion.inside(shape))
     assert everything.clipped is None
+
+
+@pytest.mark.parametrize(("exposure", "field"), [("auto", False), ("field", True)])
+def test_a_field_of_exposure_is_looked_for_if_it_is_asked_for(monkeypatch, exposure, field):
+    asked = []
+    monkeypatch.setattr(pipeline, "_exposed", lambda pair, field: asked.append(field) or pair)
+    pair = ComparablePair(np.zeros((4, 4)), np.ones((4, 4)))
+    pipeline.match_pair(pair, align="off", exposure=exposure)
+    pipeline.match_pair(pair, align="off", exposure="off")
+    assert asked == [field]

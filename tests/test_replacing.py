@@ -312,6 +312,7 @@ HOSTILE = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(name=HOSTILE, force=st.booleans())
 @example(name="..", force=True)

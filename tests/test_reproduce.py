@@ -182,6 +182,16 @@ def test_the_table_has_the_papers_rows_then_means_then_pairs(made):
             assert {name: str(value) for name, value in row.as_dict().items()} == kept
 
 
+def test_a_table_with_stand_ins_says_what_they_are(made):
+    rows = made[0].table
+    words = "A stand-in is a photograph with blur of our own"
+    assert words not in pairs.show_table(rows, "paper").tables[0].note
+    stand_ins = [replace(rows[0], data_set=f"{rows[0].data_set} stand-in"), *rows[1:]]
+    note = pairs.show_table(stand_ins, "paper").tables[0].note
+    assert note.startswith("Mean absolute errors")
+    assert words in note
+
+
 def test_means_are_taken_over_the_pairs_of_a_data_set_and_resolution(made):
     table = made[0].table
     unknown = replace(table[0], score=replace(table[0].score, e_first=float("nan")))
@@ -193,7 +203,7 @@ def test_means_are_taken_over_the_pairs_of_a_data_set_and_resolution(made):
 
 def test_falling_errors_are_counted_pair_by_pair(made):
     table = made[0].table[:6]
-    values = [[0.3, 0.2, 0.1], [0.3, 0.1, 0.2]]
+    values = [[0.3, 0.2, 0.1], [0.3, 0.3, 0.2]]  # the second does not fall at first
     rows = [
         replace(row, score=replace(row.score, e_first=value))
         for row, value in zip(table, [value for line in values for value in line], strict=True)
@@ -265,6 +275,9 @@ def test_fig_1_is_a_ramp_of_known_blur_that_is_found(small_ramps, fig1, place, n
     assert 0.015 < by_paper.mean_relative_error < 0.02
     assert printed.mean_relative_error > 2 * by_paper.mean_relative_error
     assert refined.mean_relative_error < 0.005
+    darker = float(relblur.Framework(normalise=False).F.sum()) * ramp.sharp
+    of_darker = relblur.estimate_blur(darker, ramp.blurred, sharper="first", method="paper").sigma
+    assert_allclose(maps[1], of_darker)
     remade = synth.blur_with_map(ramp.sharp, np.nan_to_num(maps[0]))
     known = np.isfinite(maps[0])
     assert by_paper.remade_error == pytest.approx(np.abs(remade - ramp.blurred)[known].mean(), rel=1e-6)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import ndimage  # noqa: TID253
 
 from relblur import synth
+from relblur.photo import rough_equal_blur
 from relblur.photo.rough_equal_blur import _without_reach, equalise, reduction_for
 
 ALL = np.ones((96, 112), bool)
@@ -86,3 +90,31 @@ def test_pixels_that_see_a_gap_or_beyond_the_border_are_not_compared(sigma, reac
     straight = np.where(columns == 60, abs(rows - 50), np.where(rows == 50, abs(columns - 60), np.inf))
     line = (columns == 60) | (rows == 50)  # along which distances are exact
     assert_array_equal(found[line], ((from_border > reach) & (straight > reach))[line])
+
+
+def test_the_map_is_a_mean_weighted_by_what_each_pixel_knows(texture, monkeypatch):
+    """By 1 / (variance + 0.01) over some 6 px; it is measured on images blurred by 1 px in both directions."""
+    asked, fields = [], []
+    columns = np.arange(texture.shape[1])
+    s = np.where(columns < 56, 4.0, -1.0) * np.ones(texture.shape)
+    stderr = np.where(columns < 56, 0.1, 0.5) * np.ones(texture.shape)
+    stderr[40, 20] = np.nan  # knows nothing
+
+    def measure(images, _nodes, _window, noise, _engine, usable):
+        asked.append((images, noise, usable))
+        return SimpleNamespace(s=np.nan_to_num(s), stderr=stderr)
+
+    monkeypatch.setattr(rough_equal_blur, "estimate_in_windows", measure)
+    monkeypatch.setattr(rough_equal_blur, "blur_by_levels", lambda planes, field, _: fields.append(field) or planes)
+    usable = ALL.copy()
+    usable[:, 90:] = False
+    equalise(texture[:, :, None], texture[:, :, None], usable)
+    (one, _), noise, looked_at = asked[0]
+    smooth = ndimage.gaussian_filter(texture, 1.0, mode="mirror")
+    assert_allclose(one[5:-5, 5:-5, 0], smooth[5:-5, 5:-5], atol=1e-3)
+    assert noise == pytest.approx(1e-3 * np.ptp(one))
+    assert looked_at is usable
+    weight = np.where(usable & np.isfinite(stderr), 1 / (stderr**2 + 0.01), 0)
+    wanted = ndimage.gaussian_filter(weight * s, 6.0) / ndimage.gaussian_filter(weight, 6.0)
+    inside = np.s_[30:-30, 30:80]
+    assert_allclose(fields[0][inside] ** 2 - fields[1][inside] ** 2, wanted[inside], atol=0.02)

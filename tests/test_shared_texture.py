@@ -129,6 +129,7 @@ def test_a_wall_beside_a_texture_claims_nothing_that_it_does_not_know(brick, kin
     assert np.median(found.sigma[:, 20:100]) == pytest.approx(2, rel=0.01)
 
 
+@pytest.mark.slow
 def test_exchanging_mirroring_and_turning_change_nothing_else(brick):
     sharp = brick[:90, :120]
     truth = 2 * np.sin(np.arange(90) / 25)[:, None] * np.ones((1, 120))

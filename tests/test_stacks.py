@@ -120,6 +120,7 @@ def test_few_frames_without_a_camera_measure_the_growth_of_blur(sharp):
     assert np.abs(found.index - index)[INSIDE].mean() < 0.1
 
 
+@pytest.mark.slow
 def test_two_images_are_a_pair(few):
     camera, _, _, frames = few
     both = frames[0], frames[2]

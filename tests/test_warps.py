@@ -31,6 +31,8 @@ def test_the_largest_motion_is_that_of_the_farthest_corner():
     assert largest(warp(a=1.01), SHAPE) == pytest.approx(1.0)  # x = 100
     assert largest(warp(d=1.01), SHAPE) == pytest.approx(0.6)  # y = 60
     assert largest(warp(a=1.01, x=-0.5), SHAPE) == pytest.approx(0.5)  # at both ends
+    assert largest(warp(a=1.01, x=-0.8), SHAPE) == pytest.approx(0.8)  # x = 0
+    assert largest(warp(d=1.01, y=-0.5), SHAPE) == pytest.approx(0.5)  # y = 0
 
 
 @pytest.mark.parametrize("factor", [2, 3, 4])

@@ -82,6 +82,7 @@ def test_a_map_in_chunks_is_that_of_the_whole(tmp_path, pair, small):
     _is_that_of(output, _whole(pair))
 
 
+@pytest.mark.slow
 def test_the_metadata_is_ome_zarr(tmp_path, pair, small):
     models = pytest.importorskip("ome_zarr_models.v05")
     output = tmp_path / "out.zarr"
@@ -129,6 +130,7 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
     assert not unfinished.exists()
 
 
+@pytest.mark.slow
 def test_what_is_half_done_with_other_options_is_begun_anew(tmp_path, pair, small, monkeypatch):
     output = tmp_path / "out.zarr"
     monkeypatch.setattr(map_store.MapStore, "finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
@@ -167,7 +169,9 @@ def test_refined_with_decimation_and_exposure(tmp_path, monkeypatch):
     assert np.median(apart) < 0.01
 
 
-@pytest.mark.parametrize("kind", ["tiles", "plain", "OME colour"])
+@pytest.mark.parametrize(
+    "kind", ["plain", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("tiles", "OME colour"))]
+)
 def test_bigtiff_and_ome_zarr_in(tmp_path, small, kind):
     import tifffile
 

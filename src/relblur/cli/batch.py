@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .console import EXIT_DATA, one_line_errors, print_json, print_table, say
-from .options import Force, Json, MethodOption, SchedulerOption, WorkersOption
+from .options import Force, Json, MethodOption, ResultFolder, SchedulerOption, WorkersOption
 
 if TYPE_CHECKING:
     from ..report.batch import Outcome
@@ -31,7 +31,7 @@ def batch(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)],
+    output: ResultFolder,
     method: MethodOption = "refined",
     workers: WorkersOption = None,
     scheduler: SchedulerOption = None,

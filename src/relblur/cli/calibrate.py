@@ -21,7 +21,7 @@ from .options import (
     LinearOption,
     PrefilterOption,
     Second,
-    as_factor,
+    as_preparing,
     numbers,
 )
 
@@ -100,8 +100,7 @@ def calibrate(
     shape = _usual_shape(model, names) if psf == "auto" else psf
     (check_fit if shape == "gaussian" else check_shape_fit)(names, model)
     known = _known(depth_file, distance, plane, point)
-    factor = as_factor(decimate)
-    pair = prepare_pair(first, second, align=align, exposure=exposure, linear=linear, gamma=gamma, decimate=factor)
+    pair = prepare_pair(first, second, **as_preparing(align, exposure, linear, gamma, decimate))
     known = _at_resolution(known, pair.factor)
     with progress_bar(f"measuring blur, {pair.size}") as report:
         if shape == "gaussian":

@@ -36,8 +36,9 @@ from .options import (
     LinearOption,
     PrefilterOption,
     ReportOption,
+    ResultFolder,
     Second,
-    as_factor,
+    as_preparing,
     numbers,
 )
 from .report import write_result_page
@@ -59,7 +60,7 @@ def depth(
     first: First,
     second: Second,
     camera: CameraFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)],
+    output: ResultFolder,
     psf: Annotated[
         str,
         typer.Option(
@@ -106,8 +107,7 @@ def depth(
     from ..report.depth_report import DEPTH_FILES, write_depth_report
     from ..report.page import PAGE_FILE
 
-    preparing: dict[str, Any] = {"align": align, "exposure": exposure, "linear": linear, "gamma": gamma}
-    preparing["decimate"] = as_factor(decimate)
+    preparing = as_preparing(align, exposure, linear, gamma, decimate)
     asked = _check(camera, psf, depth_range, side, prefilter, focal_px, preparing)
     if is_batch(first, second):
 

@@ -36,10 +36,11 @@ from .options import (
     LinearOption,
     MethodOption,
     ReportOption,
+    ResultFolder,
     SchedulerOption,
     Second,
     SideOption,
-    as_factor,
+    as_preparing,
     stored_values,
 )
 from .report import write_result_page
@@ -57,7 +58,7 @@ __all__ = ["estimate"]
 def estimate(
     first: First,
     second: Second,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)],
+    output: ResultFolder,
     method: MethodOption = "refined",
     sharper: SideOption = "auto",
     decimate: DecimateOption = "auto",
@@ -114,14 +115,7 @@ def estimate(
     """
     from ..report.batch import is_batch
 
-    preparing = {
-        "align": align,
-        "exposure": exposure,
-        "linear": linear,
-        "gamma": gamma,
-        "decimate": as_factor(decimate),
-        "max_sigma": max_sigma,
-    }
+    preparing = {**as_preparing(align, exposure, linear, gamma, decimate), "max_sigma": max_sigma}
     asked = _Asked(
         preparing=stored_values(preparing) if as_stored else preparing,
         estimating={

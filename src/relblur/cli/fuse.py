@@ -9,7 +9,16 @@ from typing import Annotated
 import typer
 
 from .console import UsageError, one_line_errors, print_lines, progress_bar, say
-from .options import AlignOption, DecimateOption, ExposureOption, Force, GammaOption, LinearOption, as_factor
+from .options import (
+    AlignOption,
+    DecimateOption,
+    ExposureOption,
+    Force,
+    GammaOption,
+    LinearOption,
+    PictureFile,
+    as_preparing,
+)
 
 __all__ = ["Images", "fuse"]
 
@@ -23,9 +32,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
 @one_line_errors
 def fuse(
     images: Images,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Picture to write: PNG, JPEG, TIFF, NPY.", show_default=False)
-    ],
+    output: PictureFile,
     align: AlignOption = "auto",
     exposure: ExposureOption = "auto",
     linear: LinearOption = True,
@@ -50,15 +57,7 @@ def fuse(
     refuse_to_replace_file(output, force)
     start = time.perf_counter()
     with progress_bar(f"fusing {len(images)} images") as report:
-        stack = estimate_stack(
-            images,
-            align=align,
-            exposure=exposure,
-            linear=linear,
-            gamma=gamma,
-            decimate=as_factor(decimate),
-            progress=report,
-        )
+        stack = estimate_stack(images, **as_preparing(align, exposure, linear, gamma, decimate), progress=report)
     assert stack.fused is not None
     with placing(output, force=force) as file:
         write_picture(file, stack.fused, linear)

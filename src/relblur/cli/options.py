@@ -12,6 +12,7 @@ from .console import UsageError
 
 __all__ = [
     "AlignOption",
+    "AnyCameraFile",
     "AsStoredOption",
     "CameraFile",
     "DecimateOption",
@@ -23,13 +24,15 @@ __all__ = [
     "Json",
     "LinearOption",
     "MethodOption",
+    "PictureFile",
     "PrefilterOption",
     "ReportOption",
+    "ResultFolder",
     "SchedulerOption",
     "Second",
     "SideOption",
     "WorkersOption",
-    "as_factor",
+    "as_preparing",
     "numbers",
     "stored_values",
     "whole_numbers",
@@ -92,6 +95,14 @@ DecimateOption = Annotated[
 CameraFile = Annotated[
     Path, typer.Option("--camera", "-c", help="Camera file, TOML or JSON ('relblur camera' makes one).")
 ]
+AnyCameraFile = Annotated[
+    Path | None,
+    typer.Option("--camera", "-c", help="Camera file ('relblur camera' makes one).", show_default=False),
+]
+ResultFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)]
+PictureFile = Annotated[
+    Path, typer.Option("--output", "-o", help="Picture to write: PNG, JPEG, TIFF, NPY.", show_default=False)
+]
 PrefilterOption = Annotated[float, typer.Option(help="Gaussian only: blur both images by this many px first.")]
 JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Folders and patterns: so many pairs at a time.")]
 WorkersOption = Annotated[
@@ -110,13 +121,24 @@ ReportOption = Annotated[
 ]
 
 
-def as_factor(text: str) -> int | str:
+def _as_factor(text: str) -> int | str:
     """Read a factor of decimation, or the word auto."""
     if text == "auto":
         return text
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:20]) < 10**9:
         raise UsageError(f"--decimate must be a whole number >= 1, or auto; got {text!r}")
     return int(text)
+
+
+def as_preparing(align: str, exposure: str, linear: bool, gamma: float | None, decimate: str) -> dict[str, Any]:
+    """Return the arguments of ``prepare_pair`` and ``estimate_stack`` that the options of these names ask for."""
+    return {
+        "align": align,
+        "exposure": exposure,
+        "linear": linear,
+        "gamma": gamma,
+        "decimate": _as_factor(decimate),
+    }
 
 
 def stored_values(preparing: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,8 @@ from .options import (
     LinearOption,
     PrefilterOption,
     ReportOption,
-    as_factor,
+    ResultFolder,
+    as_preparing,
 )
 from .report import write_result_page
 
@@ -33,7 +34,7 @@ def find_range(
     near: Annotated[Path, typer.Argument(help="Image focused on one end of the range.", show_default=False)],
     far: Annotated[Path, typer.Argument(help="Image focused on the other end.", show_default=False)],
     camera: CameraFile,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)],
+    output: ResultFolder,
     align: AlignOption = "auto",
     exposure: ExposureOption = "auto",
     linear: LinearOption = True,
@@ -69,9 +70,7 @@ def find_range(
     refuse_to_replace(output, names, force)  # before the work, not after it
     model = Camera.load(camera)
     check_two_planes(model)
-    pair = prepare_pair(
-        near, far, align=align, exposure=exposure, linear=linear, gamma=gamma, decimate=as_factor(decimate)
-    )
+    pair = prepare_pair(near, far, **as_preparing(align, exposure, linear, gamma, decimate))
     start = time.perf_counter()
     with progress_bar(f"estimating, {pair.size}") as tell:
         if usual_psf(model) == "gaussian":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,14 +11,16 @@ from .console import UsageError, one_line_errors, print_lines, progress_bar, say
 from .fuse import check_images, check_picture
 from .options import (
     AlignOption,
+    AnyCameraFile,
     DecimateOption,
     ExposureOption,
     First,
     Force,
     GammaOption,
     LinearOption,
+    PictureFile,
     Second,
-    as_factor,
+    as_preparing,
 )
 
 if TYPE_CHECKING:
@@ -40,13 +41,8 @@ def refocus(
         float,
         typer.Option("--at", help="Distance to focus on: metres with a camera, else 0 (as first) to 1 (as second)."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Picture to write: PNG, JPEG, TIFF, NPY.", show_default=False)
-    ],
-    camera: Annotated[
-        Path | None,
-        typer.Option("--camera", "-c", help="Camera file ('relblur camera' makes one).", show_default=False),
-    ] = None,
+    output: PictureFile,
+    camera: AnyCameraFile = None,
     aperture: Annotated[
         float, typer.Option(help="Aperture relative to the photographs': 2 blurs twice as much.")
     ] = 1.0,
@@ -81,9 +77,7 @@ def refocus(
     model = Camera.load(camera) if camera else None
     if model is None and not 0 <= at <= 1:
         raise UsageError(f"--at must lie between 0 (as first) and 1 (as second) without a camera file, got {at:g}")
-    pair = prepare_pair(
-        first, second, align=align, exposure=exposure, linear=linear, gamma=gamma, decimate=as_factor(decimate)
-    )
+    pair = prepare_pair(first, second, **as_preparing(align, exposure, linear, gamma, decimate))
     with progress_bar(f"refocusing, {pair.size}") as report:
         if model is None:
             depth, focus_m = _as_depth(estimate_blur(pair, progress=report), at, pair.factor)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,13 +12,15 @@ from .console import UsageError, one_line_errors, print_json, print_table, progr
 from .fuse import Images, check_images
 from .options import (
     AlignOption,
+    AnyCameraFile,
     DecimateOption,
     ExposureOption,
     Force,
     GammaOption,
     Json,
     LinearOption,
-    as_factor,
+    ResultFolder,
+    as_preparing,
     numbers,
 )
 
@@ -29,15 +30,12 @@ __all__ = ["stack"]
 @one_line_errors
 def stack(
     images: Images,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)],
+    output: ResultFolder,
     focus: Annotated[
         str | None,
         typer.Option("--focus", help="Distance in focus of each image, m: 0.35,0.5,...", show_default="from EXIF"),
     ] = None,
-    camera: Annotated[
-        Path | None,
-        typer.Option("--camera", "-c", help="Camera file ('relblur camera' makes one).", show_default=False),
-    ] = None,
+    camera: AnyCameraFile = None,
     psf: Annotated[str, typer.Option(help=f"Shape of the blur, with a camera: {', '.join(NAMES)}.")] = "disc",
     depth: Annotated[
         bool, typer.Option("--depth", help="Write depth in metres; fails if no distance in focus is known.")
@@ -78,11 +76,7 @@ def stack(
             focus_m=distances,
             camera=model,
             psf=psf,
-            align=align,
-            exposure=exposure,
-            linear=linear,
-            gamma=gamma,
-            decimate=as_factor(decimate),
+            **as_preparing(align, exposure, linear, gamma, decimate),
             fuse=fuse,
             progress=report,
         )

@@ -134,7 +134,8 @@ class OnCluster:
         seconds_without = 0
         while True:
             try:
-                return list(wait(futures, timeout=LOOK_S, return_when="FIRST_COMPLETED").done)
+                with self.client.as_current():  # another may be the process's latest
+                    return list(wait(futures, timeout=LOOK_S, return_when="FIRST_COMPLETED").done)
             except TimeoutError:
                 seconds_without = 0 if self.client.nthreads() else seconds_without + LOOK_S
             if seconds_without >= GONE_S:
@@ -149,7 +150,7 @@ class OnCluster:
 
         futures = self.client.compute(list(tasks), optimize_graph=False)
         try:
-            for count, future in enumerate(as_completed(futures), start=1):
+            for count, future in enumerate(as_completed(futures, loop=self.client.loop), start=1):
                 future.result()
                 future.release()
                 done(count)

@@ -24,7 +24,7 @@ def decode_heif(source: Source) -> StoredImage:
     """HEIC, by libheif, which turns the picture upright itself."""
     with damage_told(source):
         parts, heif = open_heif(source)
-        values = np.asarray(heif)
+        values = np.array(heif)  # a copy: the memory is pillow-heif's, and older ones free it with the file
         depth = int(heif.info.get("bit_depth", 8))
         if values.dtype == np.uint16:  # shifted up: the top of 10 bits shall be the top of 16
             values = np.rint((values >> 16 - depth) * (65535 / ((1 << depth) - 1))).astype(np.uint16)
@@ -40,8 +40,7 @@ def open_heif(source: Source) -> tuple[HeifParts, Any]:
         raise MissingDependencyError(
             f"{source.path} is HEIC, which needs pillow-heif: pip install 'relblur[heif]'"
         ) from None
-    parts = heif_parts(source)
-    _check_packed(source, parts.size, parts.packed_bytes)
+    parts = _checked_parts(source)
     return parts, pillow_heif.open_heif(io.BytesIO(parts.content), convert_hdr_to_8bit=False)
 
 
@@ -65,8 +64,7 @@ def open_avif(source: Source) -> tuple[HeifParts, Any]:
         raise MissingDependencyError(
             f"{source.path} is AVIF, which needs Pillow 11.3 or newer with AVIF: pip install -U pillow"
         ) from None
-    parts = heif_parts(source)
-    _check_packed(source, parts.size, parts.packed_bytes)
+    parts = _checked_parts(source)
     return parts, AvifImageFile(io.BytesIO(parts.content))
 
 
@@ -97,6 +95,12 @@ def decode_jpeg_2000(source: Source) -> StoredImage:
             array = np.asarray(picture if picture.mode in _PLAIN_MODES else picture.convert("RGB"))
         stored = described(array, "JPEG 2000", picture.getexif(), picture.info)
         return replace(stored, lossy=stream.lossy)
+
+
+def _checked_parts(source: Source) -> HeifParts:
+    parts = heif_parts(source)
+    _check_packed(source, parts.size, parts.packed_bytes)
+    return parts
 
 
 def _check_packed(source: Source, size: tuple[int, int], packed_bytes: int, bytes_per_pixel: int = 3) -> None:

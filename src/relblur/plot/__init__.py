@@ -8,6 +8,8 @@ Nothing is shown or saved: that is the caller's ``pyplot.show()`` or ``figure.sa
 ``pixel``   what one pixel says: its curve and its cost
 ``lines``   a profile along a line
 ``trust``   error bars against the truth: reliability, sparsification
+
+``napari_reader`` gives napari the same results as layers, without matplotlib; ``napari.yaml`` tells it so.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -123,12 +123,22 @@ def estimate_stack(
     places = _places(frames)
     if camera is not None and frames.frames[0].focus_m is None:
         raise InputError("camera needs focus_m, the distance in focus of every image (EXIF does not have them all)")
-    found, growth = _measure(frames, places, camera, psf, engine, workers, lambda share: tell(0.3 + 0.5 * share))
+    asked = _Asked(camera, psf, engine, workers)
+    found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
     stack = _map_of(frames, places, found, growth, method="joint" if len(frames.frames) <= FEW else "symmetric")
     if not fuse:
         return stack
     prior = prior_of_index(stack.index, stack.index_stderr)
     return _with_picture(stack, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
+
+
+class _Asked(NamedTuple):
+    """How three frames or more are to be measured."""
+
+    camera: Camera | None
+    psf: PsfLike
+    engine: str
+    workers: int | None
 
 
 def _checked(images: Any) -> list[Source]:
@@ -160,52 +170,38 @@ def _places(frames: Frames) -> FloatArray:
     return np.array([1 / frame.focus_m for frame in frames.frames if frame.focus_m], np.float64)
 
 
-def _measure(
-    frames: Frames,
-    places: FloatArray,
-    camera: Camera | None,
-    psf: PsfLike,
-    engine: str,
-    workers: int | None,
-    progress: Progress,
-) -> tuple[Found, float]:
+def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progress) -> tuple[Found, float]:
     """Return the places of best focus and the growth of blur, px of the map per unit of the places."""
     smalls = [frame.small for frame in frames.frames]
     if len(smalls) <= FEW:
-        return _few(smalls, frames, places, camera, psf, engine, workers, progress)
+        return _few(smalls, frames, places, asked, progress)
     from .law import growth_of_pair
     from .symmetric import estimate_by_symmetry
 
     forward = 1 if places[-1] > places[0] else -1
     greys = [np.sqrt(np.maximum(small.mean(axis=2), 0)) for small in smalls[::forward]]
     found = estimate_by_symmetry(greys, frames.usable, places[::forward], lambda share: progress(0.9 * share))
-    if camera is not None:
-        return found, _growth_of(camera, frames)
+    if asked.camera is not None:
+        return found, _growth_of(asked.camera, frames)
     one, two = len(smalls) // 2 - max(1, len(smalls) // 10), len(smalls) // 2 + max(1, len(smalls) // 10)
-    growth = growth_of_pair([smalls[one], smalls[two]], frames.usable, places[[one, two]], found.place, workers, engine)
-    return found, growth
+    pair, where = [smalls[one], smalls[two]], places[[one, two]]
+    return found, growth_of_pair(pair, frames.usable, where, found.place, asked.workers, asked.engine)
 
 
 def _few(
-    smalls: list[AnyArray],
-    frames: Frames,
-    places: FloatArray,
-    camera: Camera | None,
-    psf: PsfLike,
-    engine: str,
-    workers: int | None,
-    progress: Progress,
+    smalls: list[AnyArray], frames: Frames, places: FloatArray, asked: _Asked, progress: Progress
 ) -> tuple[Found, float]:
     from .joint import JointTask, estimate_jointly
     from .law import growth_of_triples
 
+    camera = asked.camera
     if camera is None:
-        growth = growth_of_triples(smalls, frames.usable, places, workers, engine)
+        growth = growth_of_triples(smalls, frames.usable, places, asked.workers, asked.engine)
         shape, kappa = as_psf("gaussian", _DISC), _DISC
         circles = np.full(len(places), growth / kappa)
     else:
         kappa = camera.blur_constant
-        shape = as_psf(psf, kappa)
+        shape = as_psf(asked.psf, kappa)
         circles = np.array([_camera_at(camera, frames, n).circle_constants_px_m[0] for n in range(len(places))])
         growth = _growth_of(camera, frames)
     beyond = BEYOND_PX / float(circles.max())
@@ -215,8 +211,8 @@ def _few(
         span = (max(0.0, float(places.min()) - beyond), float(places.max()) + beyond)
     task = JointTask(places, circles, shape, span, kappa)
     values = 120.0 * smalls[0].shape[0] * smalls[0].shape[1] * (len(smalls) - 1)
-    chosen = resolve_engine(engine, "a stack", ("opencv", "numba"), _SECONDS_PER_VALUE * values)
-    found = estimate_jointly(smalls, frames.usable, task, chosen, count_workers(workers), progress)
+    chosen = resolve_engine(asked.engine, "a stack", ("opencv", "numba"), _SECONDS_PER_VALUE * values)
+    found = estimate_jointly(smalls, frames.usable, task, chosen, count_workers(asked.workers), progress)
     return replace(found, stderr=_JOINT_BAR * found.stderr), growth
 
 

@@ -126,7 +126,7 @@ def best_window(around: dict[int, Array], mu: Array) -> Array:
 
 def knowing_window(around: dict[int, Array], scale2: Array) -> Array:
     """Return the side of the smallest window that determines the blur to 100 %, between sizes by its information."""
-    side = np.full_like(scale2, 2 * WINDOWS[-1])
+    side = np.empty_like(scale2)  # beyond the largest window all is known: its place is set first
     larger, beyond = 2 * WINDOWS[-1], np.full_like(scale2, 4)
     for size in sorted(around, reverse=True):
         known = np.minimum(around[size] * scale2, np.float32(1e6))
@@ -144,7 +144,7 @@ def near_jumps(edges: Edges) -> Array:
     jumps = np.zeros(shape, np.float32)
     right = np.where(edges.cut_right < JUMP, np.square(edges.step_right), 0)
     down = np.where(edges.cut_down < JUMP, np.square(edges.step_down), 0)
-    np.maximum(jumps[:, :-1], right, out=jumps[:, :-1])
+    jumps[:, :-1] = right
     np.maximum(jumps[:-1], down, out=jumps[:-1])
     # A line of ones blurred by a Gaussian is 1 / (sqrt(2 pi) sigma) high.
     gain = np.float32(_OTHER_SIDE * np.sqrt(2 * np.pi) * _JUMP_PLACE)

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .base._typing import AnyArray, FloatArray
-from .base.errors import RelblurError
-from .blur.blur_map import BlurMap, Flag
-from .depth.depth_map import DepthMap
-from .files.archives import is_npz, read_npz
-from .io import load
-from .report.colours import ColourScale, Kind, scale_for
+from ..base._typing import AnyArray, FloatArray
+from ..base.errors import RelblurError
+from ..blur.blur_map import BlurMap, Flag
+from ..depth.depth_map import DepthMap
+from ..files.archives import is_npz, read_npz
+from ..io import load
+from ..report.colours import ColourScale, Kind, scale_for
 
 __all__ = ["get_reader"]
 
