@@ -14,7 +14,6 @@ from test_view_live import textured
 from view_server import ticks, viewer
 
 import relblur
-from relblur.view.pixel import find_roots
 from relblur.view.source import example
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
@@ -167,16 +166,11 @@ def test_the_read_out_and_the_curve_are_those_of_the_api(example_page):
     assert numbers[0] == pytest.approx(sigma, abs=2 * stderr)
     assert numbers[1] == pytest.approx(stderr, rel=0.1)
     assert f"{column}, {row}" in page.locator("#readout").inner_text()
-    # The roots, by a filter bank over the whole image.
-    assert sigma > 0
-    grid = np.arange(0.35, 5, 0.05)
-    bank = relblur.gaussian_bank(pair.first.mean(axis=2).astype(float), grid, mode="nearest")
-    roots = [
-        root for root in find_roots(grid, bank[:, row, column] - pair.second.mean(axis=2)[row, column]) if root > 0.9
-    ]
+    curve = relblur.pixel_curve(pair, None, row, column, blur_map=blur_map)
     shown = page.evaluate("JSON.parse(document.getElementById('pixel-card').dataset.roots)")
-    assert roots
-    assert [root for root in shown if root > 0.9] == pytest.approx(roots, abs=0.01)
+    assert sigma > 0
+    assert shown
+    assert shown == pytest.approx(curve.roots[curve.roots >= 0].tolist(), abs=1e-6)
     assert page.locator("#pixel-card svg.chart").get_attribute("aria-label").startswith("Curve of the first image")
 
 

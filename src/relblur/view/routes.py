@@ -25,7 +25,7 @@ from ..depth.camera import Camera
 from ..depth.working_range import resolution_table, working_range_m
 from .exports import Exports
 from .guard import Guard, Keys
-from .pixel import describe_pixel
+from .pixel import describe_pixel, refined_costs
 from .planes import colour_tables
 from .regions import box, line
 from .session import Session
@@ -78,6 +78,7 @@ class Page:
             "/api/colours": self.colours,
             "/api/plane/{name}": self.plane,
             "/api/pixel": self.pixel,
+            "/api/costs": self.costs,
             "/api/box": self.box,
             "/api/line": self.line,
             "/api/export/{name:path}": self.export,
@@ -127,12 +128,19 @@ class Page:
 
     async def pixel(self, request: Request) -> Response:
         """Answer with the curve of a pixel."""
+        return await self._about_pixel(request, describe_pixel)
+
+    async def costs(self, request: Request) -> Response:
+        """Answer with what the refined method minimises at a pixel."""
+        return await self._about_pixel(request, refined_costs)
+
+    async def _about_pixel(self, request: Request, describe: Callable[..., dict[str, Any]]) -> Response:
         column, row = _whole(request, "x", "y")
         session = self.session
         if session.blur_map is None:
             raise InputError("there is no blur map yet; wait until it is measured")
         pair = session.prepared.pair if session.prepared is not None else None
-        return JSONResponse(await asyncio.to_thread(describe_pixel, pair, session.blur_map, row, column))
+        return JSONResponse(await asyncio.to_thread(describe, pair, session.blur_map, row, column))
 
     async def box(self, request: Request) -> Response:
         """Answer with mean, spread and plane of a box."""

@@ -26,6 +26,39 @@ export async function showPixel({ x, y }, place) {
   if (found.cost) cards.push(costCard(found));
   cards.push(card("Around it", around(x, y)));
   place.replaceChildren(...cards);
+  if (found.cost && found.method === "refined") addRefined(found, cards[1]);
+}
+
+// What the refined method minimises takes longer than a click should: it is drawn when it comes.
+async function addRefined(found, place) {
+  const made = make("div", { id: "refined-cost" }, caption("What refined minimises is being worked out …"));
+  place.append(make("h3", { textContent: "Cost of refined" }), made);
+  try {
+    const costs = await get(`/api/costs?x=${found.column}&y=${found.row}`);
+    if (!place.isConnected) return;  // another pixel was clicked meanwhile
+    made.replaceChildren(...refinedParts(found, costs));
+    made.dataset.least = String(costs.least);
+  } catch (error) {
+    made.replaceChildren(caption(error.message));
+  }
+}
+
+function refinedParts(found, { s, data, posterior, least }) {
+  if (least === null) return [caption("No pixel around can be used.")];
+  const reach = costSpan(found), known = data.filter((v, i) => v !== null && s[i] >= reach[0] && s[i] <= reach[1]);
+  const top = Math.max(2, 1.6 * Math.max(...known));
+  const series = [
+    { kind: "line", x: s, y: posterior, label: "with neighbours", colour: "var(--chart-2)" },
+    { kind: "line", x: s, y: data, label: "own data" },
+  ];
+  if (found.s !== null) series.push({ kind: "up", x: found.s, colour: "var(--chart-3)", dash: "2 3" });
+  return [
+    chart({
+      series, xLabel: S_LABEL, yLabel: "−log likelihood", xSpan: reach, ySpan: [-0.03 * top, top],
+      description: `Cost of refined against the variance difference; least at ${shown(least)} square pixels`,
+    }),
+    caption("Blue: negative log-likelihood of this pixel's own data, robust; its valleys are the candidates above. Red: the same and the prior, the neighbours held at their values: they choose the valley. Each less its least; 0.5 is one standard error."),
+  ];
 }
 
 function pixelCard(found) {
@@ -75,20 +108,27 @@ function curve(found) {
   ];
 }
 
+const S_LABEL = "s = σ²second − σ²first (px²)";
+
+// Where it matters.
+function costSpan({ s, cost }) {
+  const far = Math.max(4, 4 * Math.abs(s ?? 0));
+  return [Math.max(cost.s[0], -far), Math.min(cost.s.at(-1), far)];
+}
+
 function costCard(found) {
   const { s, window, side } = found.cost;
   const series = [{ kind: "line", x: s, y: window, label: "left over" }];
-  const far = Math.max(4, 4 * Math.abs(found.s ?? 0));  // where it matters
-  const reach = [Math.max(s[0], -far), Math.min(s.at(-1), far)];
+  const reach = costSpan(found);
   let text = `What each s leaves unexplained in the ${side} × ${side} window (root mean square per unit of noise).`;
   if (found.s !== null) {
-    const top = Math.max(...window), low = Math.min(...window);
+    const seen = window.filter((value) => value !== null), top = Math.max(...seen), low = Math.min(...seen);
     series.push({ kind: "up", x: found.s, colour: "var(--chart-3)", dash: "2 3" });
     series.push({ kind: "bar", value: found.s, error: found.s_stderr ?? 0, y: low + 0.08 * (top - low), colour: "var(--chart-3)" });
     text += found.method === "refined" ? " Green: what refined chose with its neighbours, and its error bar." : ` Green: what ${found.method} chose.`;
   }
   return card("Cost against s", chart({
-    series, xLabel: "s = σ²second − σ²first (px²)", yLabel: "left over", xSpan: reach,
+    series, xLabel: S_LABEL, yLabel: "left over", xSpan: reach,
     description: `Cost of every variance difference in the window; chosen ${shown(found.s)} square pixels`,
   }), caption(text));
 }
