@@ -27,7 +27,7 @@ from .exports import Exports
 from .guard import Guard, Keys
 from .pixel import describe_pixel, refined_costs
 from .planes import colour_tables
-from .regions import box, line
+from .regions import MOST_CORNERS, box, lasso, line
 from .session import Session
 from .source import PairFiles, read_result
 from .uploads import SLOTS, TooLargeError, receive
@@ -80,6 +80,7 @@ class Page:
             "/api/pixel": self.pixel,
             "/api/costs": self.costs,
             "/api/box": self.box,
+            "/api/lasso": self.lasso,
             "/api/line": self.line,
             "/api/export/{name:path}": self.export,
         }
@@ -144,10 +145,19 @@ class Page:
 
     async def box(self, request: Request) -> Response:
         """Answer with mean, spread and plane of a box."""
-        x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
+        return await self._region(box, tuple(_whole(request, "x0", "y0", "x1", "y1")))
+
+    async def lasso(self, request: Request) -> Response:
+        """Answer with the same of what an outline encloses: ``points`` is x,y,x,y and so on."""
+        texts = request.query_params.get("points", "").split(",")[: 2 * MOST_CORNERS + 2]
+        values = [_number(text, "points") for text in texts]
+        if len(values) % 2:
+            raise InputError("points must be x,y,x,y and so on")
+        return await self._region(lasso, list(zip(values[::2], values[1::2], strict=True)))
+
+    async def _region(self, look: Callable[..., dict[str, Any]], where: Any) -> Response:
         quantities, flags = self.session.quantities(), self.session.planes["flags"].data
-        assert flags is not None
-        return JSONResponse(await asyncio.to_thread(box, quantities, flags, (x0, y0, x1, y1)))
+        return JSONResponse(await asyncio.to_thread(look, quantities, flags, where))
 
     async def line(self, request: Request) -> Response:
         """Answer with a profile."""
@@ -291,10 +301,10 @@ async def _json(request: Request) -> dict[str, Any]:
 
 
 def _whole(request: Request, *names: str) -> list[int]:
-    values = []
-    for name in names:
-        text = request.query_params.get(name, "")
-        if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 10):
-            raise InputError(f"{name} must be a whole number, got {text[:40]!r}")
-        values.append(int(text))
-    return values
+    return [_number(request.query_params.get(name, ""), name) for name in names]
+
+
+def _number(text: str, name: str) -> int:
+    if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 10):
+        raise InputError(f"{name} must be a whole number, got {text[:40]!r}")
+    return int(text)

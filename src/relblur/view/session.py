@@ -18,6 +18,7 @@ from typing import Any
 
 from .. import __version__
 from ..base.errors import InputError, RelblurError
+from ..base.settings import WINDOW_WINDOW
 from ..blur.blur_map import BlurMap
 from ..depth.camera import Camera
 from ..depth.depth_map import DepthMap
@@ -126,11 +127,13 @@ class Session:
             return self._quantities[1]
         found: dict[str, Quantity] = {}
         if self.blur_map is not None:
-            found["sigma"] = Quantity(self.blur_map.sigma, self.blur_map.sigma_stderr, "px", "relative blur")
+            window = int(self.blur_map.settings.get("window", 1))
+            found["sigma"] = Quantity(self.blur_map.sigma, self.blur_map.sigma_stderr, "px", "relative blur", window)
             s, stderr = self.blur_map.variance_difference, self.blur_map.variance_stderr
-            found["s"] = Quantity(s, stderr, "px²", "variance difference s")
+            found["s"] = Quantity(s, stderr, "px²", "variance difference s", window)
         if self.depth_map is not None:
-            found["depth"] = Quantity(self.depth_map.depth_m, self.depth_map.depth_stderr_m, "m", "depth")
+            window = int(self.depth_map.settings.get("window", WINDOW_WINDOW))
+            found["depth"] = Quantity(self.depth_map.depth_m, self.depth_map.depth_stderr_m, "m", "depth", window)
         if not found:
             raise InputError("there is no map yet; wait until it is measured")
         self._quantities = (key, found)

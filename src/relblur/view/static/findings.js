@@ -1,4 +1,4 @@
-// What the server found about a pixel, a box or a line, as cards.
+// What the server found about a pixel, a box, a lasso or a line, as cards.
 
 import { get } from "./api.js";
 import { chart } from "./chart.js";
@@ -165,14 +165,23 @@ const query = ({ x0, y0, x1, y1 }) => `x0=${x0}&y0=${y0}&x1=${x1}&y1=${y1}`;
 
 export async function showBox(shape, place) {
   const found = await get(`/api/box?${query(shape)}`);
+  showRegion(found, `Box ${found.width} × ${found.height}`, "box-card", place);
+}
+
+export async function showLasso({ points }, place) {
+  const found = await get(`/api/lasso?points=${points.map(({ x, y }) => `${x},${y}`).join()}`);
+  showRegion(found, `Lasso, ${found.pixels.toLocaleString("en")} pixels`, "lasso-card", place);
+}
+
+function showRegion(found, title, id, place) {
   const cards = Object.values(found.quantities).map((q) => {
-    if (q.mean === null) return card(q.title, caption("no pixel of the box has an answer"));
+    if (q.mean === null) return card(q.title, caption("no pixel of it has an answer"));
     const rows = [
-      ["mean", `${shown(q.mean, q.spread / 30)} ${q.unit}`],
-      ["spread (standard deviation)", `${shown(q.spread, q.spread / 10)} ${q.unit}`],
+      ["mean ± standard error", withError(q.mean, q.mean_error, q.unit)],
+      ["spread ± standard error", withError(q.spread, q.spread_error, q.unit)],
       ["median", `${shown(q.median, q.spread / 30)} ${q.unit}`],
       ["least to largest", `${shown(q.least)} to ${shown(q.largest)} ${q.unit}`],
-      ["mean standard error", `${shown(q.mean_stderr, q.mean_stderr)} ${q.unit}`],
+      ["standard error of a pixel, mean", `${shown(q.mean_stderr, q.mean_stderr)} ${q.unit}`],
     ];
     if (q.plane) {
       rows.push(["plane: to the right", `${q.plane.across.toPrecision(3)} ${q.unit}/px`], ["plane: downwards", `${q.plane.down.toPrecision(3)} ${q.unit}/px`]);
@@ -180,10 +189,11 @@ export async function showBox(shape, place) {
     }
     return card(q.title, table(rows));
   });
-  const about = card(`Box ${found.width} × ${found.height}`, table([
+  const about = card(title, table([
     ["from column, row", `${found.left}, ${found.top}`], ["pixels", String(found.pixels)], ["flagged", `${(100 * found.flagged).toFixed(1)} %`],
-  ]));
-  about.id = "box-card";
+  ]), caption("Spread is the standard deviation over the region. Pixels within one window repeat each other, so standard errors count a place for each window."));
+  about.id = id;
+  about.dataset.found = JSON.stringify(found);
   place.replaceChildren(about, ...cards);
 }
 
