@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -14,6 +16,9 @@ from test_view_live import textured
 from view_server import ticks, viewer
 
 import relblur
+from relblur.video.clip import Frame
+from relblur.video.measuring import MeasuredFrame
+from relblur.view.live import Preview
 from relblur.view.source import example
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
@@ -172,6 +177,10 @@ def test_the_read_out_and_the_curve_are_those_of_the_api(example_page):
     assert shown
     assert shown == pytest.approx(curve.roots[curve.roots >= 0].tolist(), abs=1e-6)
     assert page.locator("#pixel-card svg.chart").get_attribute("aria-label").startswith("Curve of the first image")
+    # What refined minimises comes a little later, and is least at the map's answer.
+    page.wait_for_selector("#refined-cost[data-least] svg.chart")
+    least = float(page.locator("#refined-cost").get_attribute("data-least"))
+    assert least == pytest.approx(blur_map.variance_difference[row, column], abs=0.05)
 
 
 def test_zoom_to_single_pixels_and_back(example_page):
@@ -230,7 +239,7 @@ def test_colour_limits_are_instant_and_symmetric(example_page):
     page.click("#reset-colours")
 
 
-def test_box_and_line(example_page):
+def test_box_lasso_and_line(example_page):
     page = example_page
     page.keyboard.press("c")
     page.keyboard.press("b")
@@ -240,6 +249,18 @@ def test_box_and_line(example_page):
     page.mouse.up()
     page.wait_for_selector("#box-card")
     assert page.get_by_text("plane: to the right").count() >= 1
+    around = json.loads(page.evaluate("document.getElementById('box-card').dataset.found"))
+    page.keyboard.press("s")
+    corners = [(300, 300), (420, 300), (420, 380), (300, 380), (300, 310)]
+    page.mouse.move(*corners[0])
+    page.mouse.down()
+    for corner in corners[1:]:
+        page.mouse.move(*corner, steps=8)
+    page.mouse.up()
+    page.wait_for_selector("#lasso-card")
+    inside = json.loads(page.evaluate("document.getElementById('lasso-card').dataset.found"))
+    assert inside["pixels"] == pytest.approx(around["pixels"], rel=0.02)  # drawn around the same place
+    assert inside["quantities"]["sigma"]["mean"] == pytest.approx(around["quantities"]["sigma"]["mean"], rel=0.01)
     page.keyboard.press("l")
     page.mouse.move(200, 300)
     page.mouse.down()
@@ -426,6 +447,62 @@ def test_cancel_stops_the_work_and_keeps_the_page_alive(page, running, tmp_path)
     page.select_option("[name=method]", "window")
     says(page, "labels", "window · window")
     idle(page)
+
+
+def measured_frames(count=None):
+    """Pairs of frames as relblur video measures them: a map whose level is the number of the pair."""
+    rng = np.random.default_rng(0)
+    light = rng.integers(0, 65535, (60, 80), dtype=np.uint16)
+    flags = np.zeros(light.shape, np.uint8)
+    for index in range(count or 10**6):
+        s = np.full(light.shape, index, np.float32)
+        blur_map = relblur.BlurMap(s, np.full_like(s, 0.1), flags, np.sign(s), {"method": "window"})
+        frame = Frame(index, index / 25, light, 0.001)
+        yield MeasuredFrame(index, frame, frame, light, blur_map)
+
+
+def test_a_clip_is_seen_while_it_is_measured_and_can_be_stopped(browser):
+    addresses, stopped_after = [], []
+    preview = Preview("near.mkv and far.mkv", addresses.append)
+
+    def measure():
+        for measured in measured_frames():
+            preview.put(measured)
+            time.sleep(0.01)
+            if preview.stopped:
+                stopped_after.append(measured.index)
+                break
+        preview.finish()
+
+    measuring = threading.Thread(target=measure)
+    measuring.start()
+    other = browser.new_context(viewport={"width": 900, "height": 700})
+    try:
+        page = other.new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(addresses[0])
+        arrived(page, "first", "s", "flags")
+        says(page, "pair-name", "near.mkv and far.mkv")
+        until(page, "/ [1-9][0-9.]* shown/.test(document.getElementById('job-text').textContent)")
+        said = page.locator("#job-text").inner_text()
+        assert 20 < float(re.search(r"([\d.]+) a second measured", said).group(1)) < 100
+        box = page.locator("#picture").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)  # a curve of the frame shown
+        page.wait_for_selector("#pixel-card")
+        assert page.locator("#pixel-card svg.chart").count() == 1
+        assert page.locator("[name=method]").is_disabled()
+        page.locator("#cancel").get_by_text("Stop").click()
+        says(page, "message", "stopped after")
+        measuring.join(timeout=30)
+        assert stopped_after
+        page.wait_for_timeout(700)  # the server is gone, and that is no error now
+        assert "stopped after" in page.locator("#message").inner_text()
+        assert errors == []
+    finally:
+        other.close()
+        preview._session.stopped.set()
+        measuring.join(timeout=30)
 
 
 def test_nothing_was_asked_of_another_machine_and_nothing_went_wrong(context, running):

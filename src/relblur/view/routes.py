@@ -122,9 +122,11 @@ class Page:
 
     async def plane(self, request: Request) -> Response:
         """Answer with the bytes of a picture or map."""
-        plane = self.session.planes.get(request.path_params["name"])
+        name = request.path_params["name"]
+        plane = self.session.planes.get(name)
         if plane is None or plane.data is None:
             raise FileError("there is no such picture yet; wait until it is made")
+        self.session.fetched(name)
         return Response(plane.bytes(), media_type="application/octet-stream")
 
     async def pixel(self, request: Request) -> Response:

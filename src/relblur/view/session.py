@@ -108,6 +108,7 @@ class Session:
             "can_write_mp4": self._can_write_mp4,
             "job": self._job,
             "message": self._message,
+            "live": None,
         }
 
     def _commands(self) -> dict[str, str]:
@@ -122,6 +123,9 @@ class Session:
             depth = depth_command_line(first, second, choices, self.depth_choices)
             commands["depth"] = self.files.before + depth
         return commands
+
+    def fetched(self, name: str) -> None:
+        """Hear that a page has fetched a plane: of interest to those that change all the time."""
 
     def quantities(self) -> dict[str, Quantity]:
         """Return the maps that boxes and lines are about."""

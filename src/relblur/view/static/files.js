@@ -100,7 +100,7 @@ export function fillExports(state) {
   }
   place.replaceChildren(...parts);
   $("commands").replaceChildren(...Object.entries(state.commands).map(([name, text]) => command(name, text)));
-  if (!Object.keys(state.commands).length) $("commands").textContent = "A saved result was opened; its pair is not known.";
+  if (!Object.keys(state.commands).length) $("commands").textContent = state.live ? "A clip is being measured; its command is in the terminal." : "A saved result was opened; its pair is not known.";
 }
 
 function command(name, text) {

@@ -199,13 +199,18 @@ function onState(state) {
   document.title = state.name ? `${state.name} – relblur` : "relblur";
   const { job } = state;
   $("job").hidden = !job;
-  if (job) { $("job-text").textContent = `${job.what} …`; $("job-share").value = job.share; }
+  if (job) {
+    $("job-text").textContent = state.live ? job.what : `${job.what} …`;
+    $("job-share").hidden = job.share === null;
+    $("job-share").value = job.share ?? 0;
+    $("cancel").textContent = job.stop ?? "Cancel";
+  }
   const news = JSON.stringify(state.message);
   if (news !== told) { told = news; localMessage = null; }
   showMessage();
   $("empty").hidden = state.planes.length > 0;
   if (!job && state.message?.kind === "error" && !state.planes.length) $("empty").textContent = "Nothing to show.";
-  else $("empty").textContent = "Reading the pair …";
+  else $("empty").textContent = state.live ? "Waiting for the first frames …" : "Reading the pair …";
   const listed = state.planes.map((plane) => plane.name).join();
   if ($("chips").dataset.listed !== listed) { $("chips").dataset.listed = listed; fillChoices(state); panes.arrange(); }
   fillForms(state);
@@ -220,7 +225,7 @@ function onArrival(name) {
   panes.label();
   panes.redraw();
   if (panes.marks.hover) readout(panes.marks.hover, panes.activePlane());
-  if (panes.marks.pixel && name === "s_stderr") inspect(panes.marks.pixel);
+  if (panes.marks.pixel && name === "s_stderr" && !store.state.live) inspect(panes.marks.pixel);
   if (document.body.dataset.layout === "space" && (name === "depth" || name === "first")) showCloud();
   document.body.dataset.arrived = store.state.planes.filter((info) => isHere(info)).map((info) => info.name).join(" ");
   document.body.dataset.version = String(about("s")?.version ?? 0);
@@ -336,7 +341,7 @@ function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panes.redraw());
   startForms((text) => say(text, true));
   startFiles(say);
-  follow(onState, (lost) => { if (lost) say("the server does not answer; is 'relblur view' still running?", true); else if (localMessage?.kind === "error") say(""); });
+  follow(onState, (lost) => { if (store.state?.live?.ended) return; if (lost) say("the server does not answer; is 'relblur view' still running?", true); else if (localMessage?.kind === "error") say(""); });
   loadTables().catch((error) => say(error.message, true));
   document.body.dataset.layout = "grid";
   document.body.dataset.ready = "yes";
