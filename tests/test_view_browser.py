@@ -488,7 +488,7 @@ def test_a_clip_is_seen_while_it_is_measured_and_can_be_stopped(browser):
         said = page.locator("#job-text").inner_text()
         assert 20 < float(re.search(r"([\d.]+) a second measured", said).group(1)) < 100
         box = page.locator("#picture").bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)  # a curve of the frame shown
+        page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)  # a curve of the frame shown
         page.wait_for_selector("#pixel-card")
         assert page.locator("#pixel-card svg.chart").count() == 1
         assert page.locator("[name=method]").is_disabled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import socket
@@ -333,3 +334,38 @@ def test_bad_arguments_get_one_line(tmp_path, files):
     assert "two images" in failed(run("view", files[0]), 3)
     assert "neither blur_map.npz" in failed(run("view", tmp_path), 3)
     assert "--camera goes with two" in failed(run("view", "--camera", tmp_path / "c.toml"), 2)
+
+
+def test_a_clip_can_be_looked_at_behind_the_same_guard(tmp_path):
+    """The command waits for the page: until it is opened strangers can be tried."""
+    pytest.importorskip("av", reason="clips need PyAV, the extra 'video'")
+    from video_clips import write_clip
+
+    sharp = np.rint(255 * (0.1 + 0.8 * textured((96, 128)))).astype(np.uint8)
+    blurry = np.rint(relblur.gaussian_bank(sharp / 1.0, [1.5])[0]).astype(np.uint8)
+    near, far = (write_clip(tmp_path / name, [image] * 5) for name, image in (("a.mkv", sharp), ("b.mkv", blurry)))
+    command = [sys.executable, "-m", "relblur", "video", str(near), str(far), "--preview", "--no-browser", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = next(line.strip() for line in process.stderr if line.startswith("http://127.0.0.1:"))
+        page = Viewer(process, line)
+        assert b" 403 " in raw(page, head(page, "GET", "/api/state", "Connection: close")).splitlines()[0]
+        page.open_page()
+        assert b" 400 " in raw(page, head(page, "GET", "/", "Connection: close", host="evil.example")).splitlines()[0]
+        foreign = head(page, "POST", "/api/cancel", "Origin: http://evil.example", "Connection: close")
+        assert b" 403 " in raw(page, foreign).splitlines()[0]
+        state = page.state()
+        assert state["source"] == "clip"
+        assert state["live"] == {"ended": False}
+        assert state["name"] == "a.mkv and b.mkv"
+        output, _ = process.communicate(timeout=120)
+        assert json.loads(output)["pairs"] == 5  # the address is not in the way of JSON
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_preview_without_the_extra_is_one_line(monkeypatch):
+    monkeypatch.setattr("relblur.cli.view.find_spec", lambda name: None)
+    assert "pip install 'relblur[view]'" in failed(run("video", "--demo", "--preview"), 4)

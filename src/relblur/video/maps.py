@@ -59,8 +59,8 @@ def placing_maps(path: Path, force: bool) -> Iterator[MapsWriter]:
             yield NpzMaps(place)
         return
     with staging(path.parent) as new:
-        yield ZarrMaps(new)
-        sign(new, {"format": FORMAT})
+        yield ZarrMaps(new / path.name)
+        sign(new / path.name, {"format": FORMAT})
         move_folder_in(new, path.name, force)
 
 
@@ -111,7 +111,7 @@ class ZarrMaps:
     """The maps as a Zarr (version 3), a chunk for each pair; its axes are time, y and x."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder`` is empty, in a stage."""
+        """``folder`` lies in a stage, and is made here."""
         import zarr
 
         self._group = zarr.create_group(store=str(folder), zarr_format=3)

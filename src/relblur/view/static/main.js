@@ -249,6 +249,8 @@ async function onShape(kind, shape) {
   setTab("inspect");
   try {
     await { box: showBox, lasso: showLasso, line: showLine }[kind](shape, $("findings"));
+    $("findings").scrollIntoView({ block: "nearest" });
+    $("inspect").scrollTop = Math.min($("inspect").scrollTop, $("findings").offsetTop - $("inspect").offsetTop);
   } catch (error) {
     say(error.message, true);
   }
