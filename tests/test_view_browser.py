@@ -284,6 +284,14 @@ def test_the_scene_in_space_is_not_blank(example_page):
         page.keyboard.press("ArrowRight")
     page.wait_for_timeout(300)
     assert np.abs(shot(page, "#cloud") - before).mean() > 5  # it turns
+    # While it moves a sample is drawn, at rest all of it: the same picture a moment after.
+    page.keyboard.press(" ")
+    until(page, "Number(document.getElementById('cloud').dataset.moved) > 0")
+    page.keyboard.press(" ")
+    moved, points = (int(page.locator("#cloud").get_attribute(f"data-{name}")) for name in ("moved", "points"))
+    assert 0 < moved <= points
+    assert points > 150_000
+    until(page, "document.getElementById('cloud').width === document.getElementById('cloud').clientWidth")
     page.select_option("#cloud-colour", "depth")
     page.wait_for_timeout(300)
     assert len(np.unique(shot(page, "#cloud").reshape(-1, 3), axis=0)) > 50

@@ -35,6 +35,8 @@ from .uploads import SLOTS, TooLargeError, receive
 __all__ = ["Page", "build"]
 
 STATIC = Path(__file__).parent / "static"
+#: Shared with the pages that are one file.
+POINTS = Path(__file__).parents[1] / "report" / "points.js"
 #: What a form sends is small.
 MOST_JSON = 65_536
 #: Of a camera's chart.
@@ -66,7 +68,7 @@ class Page:
         self.session = session
         self.keys = keys
         self._exports = Exports(session)
-        self._files = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.is_file()}
+        self._files = {path.name: path.read_bytes() for path in (*sorted(STATIC.iterdir()), POINTS) if path.is_file()}
         self._received: dict[str, tuple[Path, str]] = {}
 
     def routes(self) -> list[Any]:

@@ -1,6 +1,8 @@
 // Draws pictures and maps with WebGL 2. Maps stay numbers on the graphics card: colours and limits are applied while
 // drawing, so sliders are instant. Large images are cut into tiles that every card can hold.
 
+import { program } from "./points.js";
+
 const TILE = 2048;
 
 const VERTEX = `#version 300 es
@@ -46,27 +48,6 @@ void main() {
       sum += look(at + stride * ((vec2(i, j) + 0.5) / float(samples) - 0.5));
   colour = vec4(sum / float(samples * samples), 1.0);
 }`;
-
-function program(gl, vertex, fragment) {
-  const made = gl.createProgram();
-  for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
-    const shader = gl.createShader(kind);
-    gl.shaderSource(shader, source);
-    gl.compileShader(shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
-    gl.attachShader(made, shader);
-  }
-  gl.linkProgram(made);
-  if (!gl.getProgramParameter(made, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(made));
-  const uniforms = {};
-  for (let i = 0; i < gl.getProgramParameter(made, gl.ACTIVE_UNIFORMS); i++) {
-    const { name } = gl.getActiveUniform(made, i);
-    uniforms[name] = gl.getUniformLocation(made, name);
-  }
-  return { made, uniforms };
-}
-
-export { program };
 
 const KINDS = { picture: 0, value: 1, flags: 2 };
 
