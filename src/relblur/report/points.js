@@ -14,7 +14,7 @@ const VERTEX = `#version 300 es
 in vec3 place;          // 0..1 in the box around the scene
 in float gap;           // to its neighbours, as a multiple of the usual one, over ${MOST_GAP}
 in vec3 colour;
-uniform vec3 corner;    // of the box, seen from its middle, in the scene's size; y and z turned
+uniform vec3 corner;    // of the box, seen from the middle of the points, in the scene's size; y and z turned
 uniform vec3 sides;
 uniform vec4 turn;      // cosine and sine about the upright axis, about the level one
 uniform float away;     // from the middle of the scene, in its own size
@@ -73,11 +73,11 @@ export function pointsOf(depth, width, height, focal) {
   const from = shuffled(found), count = from.length;
   if (!count) return null;
   const position = new Float32Array(3 * count), gap = new Uint16Array(count);
-  const least = [Infinity, Infinity, Infinity], largest = [-Infinity, -Infinity, -Infinity];
+  const least = [Infinity, Infinity, Infinity], largest = [-Infinity, -Infinity, -Infinity], mean = [0, 0, 0];
   from.forEach((index, i) => {
     const column = index % width, row = Math.floor(index / width), z = depth[index];
     const p = [((column + 0.5 - width / 2) / f) * z, ((row + 0.5 - height / 2) / f) * z, z];
-    for (let k = 0; k < 3; k++) { position[3 * i + k] = p[k]; least[k] = Math.min(least[k], p[k]); largest[k] = Math.max(largest[k], p[k]); }
+    for (let k = 0; k < 3; k++) { position[3 * i + k] = p[k]; mean[k] += p[k] / count; least[k] = Math.min(least[k], p[k]); largest[k] = Math.max(largest[k], p[k]); }
     // Where the surface recedes its points lie apart: larger dots close the gaps, but not those of edges.
     const usual = (whole * z) / f;
     const steep = Math.max(...[whole, whole * width].map((off) => Math.abs((depth[index + off] ?? z) - z)));
@@ -91,7 +91,8 @@ export function pointsOf(depth, width, height, focal) {
   }
   const extent = Math.max(...largest.map((value, k) => value - least[k]), 1e-9) * 0.6;
   const sides = largest.map((value, k) => (value - least[k]) / extent);
-  return { count, from, place, sides, spacing: ((step / f) * (least[2] + largest[2])) / 2 / extent };
+  const corner = least.map((value, k) => (value - mean[k]) / extent);  // it turns about its middle
+  return { count, from, place, corner, sides, spacing: ((step / f) * (least[2] + largest[2])) / 2 / extent };
 }
 
 function sample(depth) {
@@ -120,7 +121,7 @@ export class Points {
     const { made, uniforms } = program(gl, VERTEX, FRAGMENT);
     const name = gl.getExtension("WEBGL_debug_renderer_info");
     const slow = /swiftshader|llvmpipe|software/i.test(name ? gl.getParameter(name.UNMASKED_RENDERER_WEBGL) : "");
-    Object.assign(this, { canvas, gl, uniforms, background, slow, share: slow ? 0.15 : 1, scene: null, yaw: 0.33, pitch: 0.22, away: 1.6, rocking: false, wanted: false, moving: false, times: [] });
+    Object.assign(this, { canvas, gl, uniforms, background, slow, share: slow ? 0.15 : 1, scene: null, yaw: 0.33, pitch: 0.22, away: 1.35, rocking: false, wanted: false, moving: false, times: [] });
     gl.useProgram(made);
     gl.enable(gl.DEPTH_TEST);
     this.at = (word) => gl.getAttribLocation(made, word);
@@ -188,9 +189,10 @@ export class Points {
     const count = this.moving ? Math.min(this.count, Math.max(FEWEST, Math.round(this.share * this.count))) : this.count;
     if (count) {
       const yaw = this.yaw + (this.rocking ? 0.35 * Math.sin(now / 700) : 0);
-      const focal = 1.6, aspect = canvas.width / canvas.height, [x, y, z] = scene.sides;
-      gl.uniform3f(uniforms.corner, -x / 2, y / 2, z / 2);
-      gl.uniform3f(uniforms.sides, x, -y, -z);
+      const focal = 1.6, aspect = canvas.width / canvas.height;
+      const turned = ([x, y, z]) => [x, -y, -z];
+      gl.uniform3f(uniforms.corner, ...turned(scene.corner));
+      gl.uniform3f(uniforms.sides, ...turned(scene.sides));
       gl.uniform4f(uniforms.turn, Math.cos(yaw), Math.sin(yaw), Math.cos(this.pitch), Math.sin(this.pitch));
       gl.uniform1f(uniforms.away, this.away);
       gl.uniform2f(uniforms.stretch, aspect > 1 ? focal / aspect : focal, aspect > 1 ? focal : focal * aspect);
