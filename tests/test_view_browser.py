@@ -16,10 +16,11 @@ from test_view_live import textured
 from view_server import ticks, viewer
 
 import relblur
+from relblur.report.colours import scale_for
 from relblur.video.clip import Frame
 from relblur.video.measuring import MeasuredFrame
 from relblur.view.live import Preview
-from relblur.view.source import example
+from relblur.view.source import EXAMPLE_CAMERA, example
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -297,6 +298,58 @@ def test_the_scene_in_space_is_not_blank(example_page):
     assert len(np.unique(shot(page, "#cloud").reshape(-1, 3), axis=0)) > 50
 
 
+def test_distances_are_coloured_by_ratio(example_page):
+    page = example_page
+    arrived(page, "depth")
+    page.keyboard.press("c")
+    for side in ("left", "right"):
+        page.select_option(f"#{side}-plane", "depth")
+    depth = np.frombuffer(page.request.get(f"{page.url}api/plane/depth").body(), "<f4").reshape(384, 512)
+    scale = scale_for(depth, "depth")
+    assert scale.logarithmic
+    page.keyboard.press("f")
+    page.wait_for_timeout(400)
+    picture = shot(page, "#picture")
+    zoom = 0.98 * min(picture.shape[1] / 512, picture.shape[0] / 384)
+    for row, column in ((60, 40), (190, 200), (300, 400), (350, 130)):
+        y = round(picture.shape[0] / 2 + (row + 0.5 - 192) * zoom)
+        x = round(picture.shape[1] / 2 + (column + 0.5 - 256) * zoom)
+        expected = scale.apply(depth[row : row + 1, column : column + 1])[0, 0].astype(int)
+        assert np.abs(picture[y, x] - expected).max() < 12
+    page.mouse.click(300, 400)  # the sliders are of depth now, and evenly spaced in its logarithm
+    assert float(page.locator("#high").input_value()) == pytest.approx(np.log(scale.high), abs=0.01)
+
+
+def test_a_depth_page_on_disk_turns_in_space(browser, tmp_path):
+    rows, columns = np.mgrid[:120, :160]
+    depth = 1.5 + 0.3 * np.sin(columns / 20) * np.cos(rows / 15)
+    depth[0, 0] = 1e7  # one point at infinity
+    flags = np.zeros(depth.shape, np.uint8)
+    relblur.DepthMap(depth, 0.01 * depth, flags, EXAMPLE_CAMERA, {}).save(tmp_path / "depth.npz")
+    from test_cli import run
+
+    assert run("report", tmp_path / "depth.npz", "-o", tmp_path / "page.html").exit_code == 0
+    page = browser.new_page(viewport={"width": 900, "height": 700})
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_selector(".space[data-ready=yes]")
+    page.locator(".space canvas").scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    before = shot(page, ".space canvas")
+    assert len(np.unique(before.reshape(-1, 3), axis=0)) > 30
+    assert (np.abs(before - before[0, 0]).sum(axis=2) > 60).mean() > 0.05  # not blank
+    page.locator(".space canvas").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(400)
+    assert np.abs(shot(page, ".space canvas") - before).mean() > 2
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert errors == []
+    page.close()
+
+
 def test_the_working_range_follows_what_is_typed(page):
     page.click("#tab-depth")
     page.wait_for_selector("#working-range")
@@ -412,13 +465,20 @@ def test_files_can_be_dropped(page, files):
     idle(page)
 
 
-def test_a_truncated_file_gives_a_message(page, files, tmp_path):
+def test_a_truncated_file_gives_a_message_and_what_was_shown_stays(page, files, tmp_path):
+    idle(page)
+    name, planes = (page.evaluate(read) for read in ("document.title", "document.body.dataset.arrived"))
     content = files[0].read_bytes()
     (tmp_path / "cut.png").write_bytes(content[: len(content) // 2])
     upload(page, files[0], tmp_path / "cut.png")
     page.wait_for_selector("#message:visible")
     says(page, "message", "cut.png")
     assert page.get_by_role("alert").is_visible()
+    idle(page)
+    assert planes
+    assert page.evaluate("document.title") == name
+    assert page.evaluate("document.body.dataset.arrived") == planes
+    assert page.locator("#empty").is_hidden()
 
 
 def test_a_file_of_101_megabytes_is_not_even_sent(page, context, tmp_path, files):

@@ -20,7 +20,7 @@ function valueOf(layer, index) {
   const code = layer.codes[index];
   if (code === 0) return NaN;
   const value = layer.offset + layer.scale * code;
-  return layer.coding === "log" ? Math.exp(value) : value;
+  return layer.coding === "linear" ? value : Math.exp(value);
 }
 
 function written(value, signed) {

@@ -123,7 +123,7 @@ def depth_page(
         provenance=about.provenance,
         read_out=ReadOut(
             [
-                Layer("distance", "m", depth),
+                Layer("distance", "m", depth, "ratio"),
                 Layer("standard error", "m", depth_map.depth_stderr_m, "log"),
                 Layer("flags", "", depth_map.flags, "flags"),
             ],

@@ -21,10 +21,14 @@ const gradient = (name) => {
   return `linear-gradient(to right, ${stops.join(", ")})`;
 };
 
+// What colours, and the sliders for them, are evenly spaced in.
+const onScale = (info) => (info.ratio ? (value) => Math.log(Math.max(value, 1e-30)) : (value) => value);
+
 store.colourOf = (plane, value) => {
   const table = plane && tables.get(plane.about.scale);
   if (!table || !Number.isFinite(value)) return [154, 154, 154];
-  const k = 3 * Math.round(255 * Math.min(1, Math.max(0, (value - plane.low) / (plane.high - plane.low || 1e-9))));
+  const at = onScale(plane.about), low = at(plane.low);
+  const k = 3 * Math.round(255 * Math.min(1, Math.max(0, (at(value) - low) / (at(plane.high) - low || 1e-9))));
   return [table[k], table[k + 1], table[k + 2]];
 };
 
@@ -56,9 +60,9 @@ function showColours() {
   }
   for (const [id, value] of [["low", plane.low], ["high", plane.high]]) {
     const slider = $(id);
-    slider.min = info.least;
-    slider.max = info.most;
-    slider.value = value;
+    slider.min = onScale(info)(info.least);
+    slider.max = onScale(info)(info.most);
+    slider.value = onScale(info)(value);
     slider.setAttribute("aria-valuetext", `${shown(value)} ${info.unit}`);
     $(`${id}-value`).textContent = `${shown(value)} ${info.unit}`;
   }
@@ -67,9 +71,10 @@ function showColours() {
   pen.putImageData(image, 0, 0);
 }
 
-function setLimits(which, value) {
+function setLimits(which, place) {
   const plane = store.planes.get(panes.activePlane());
   if (!plane) return;
+  const value = plane.about.ratio ? Math.exp(place) : place;
   plane.touched = true;
   plane[which] = value;
   if (plane.about.signed) { const most = Math.abs(value); plane.low = -most; plane.high = most; }  // zero stays in the middle
