@@ -407,6 +407,13 @@ def test_a_pair_is_uploaded_measured_and_its_result_comes_back(page, files, tmp_
     assert "<b>near.png" in page.locator("#pair-name").inner_text()
     arrived(page, "remade")
     idle(page)
+    page.keyboard.press("c")
+    for side in ("left", "right"):
+        page.select_option(f"#{side}-plane", "sigma")
+    page.wait_for_timeout(400)
+    seen = shot(page, "#picture")  # 1.5 px of about 1.5 px: the red end of the scale, nearly everywhere in the middle
+    red = seen[seen.shape[0] // 3 : -seen.shape[0] // 3, seen.shape[1] // 3 : -seen.shape[1] // 3].mean(axis=(0, 1))
+    assert red[0] > red[2] + 30
     click_pixel(page, 60, 45)
     sigma = float(re.match(r"-?[\d.]+", page.locator("#pixel-card td").first.inner_text()).group())
     assert sigma == pytest.approx(1.5, abs=0.02)
