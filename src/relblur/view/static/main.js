@@ -225,8 +225,13 @@ function onState(state) {
 }
 
 function onArrival(name) {
-  const plane = store.planes.get(name);
-  renderer.setPlane(name, plane.about.kind, plane.data, store.width, store.height);
+  const own = store.state.planes.filter((info) => !info.derived).map((info) => info.name);
+  // The planes of a clip change together: half of one frame and half of the next would be neither.
+  if (store.state.live && !own.every((each) => store.planes.get(each).data)) return;
+  for (const each of store.state.live ? own : [name]) {
+    const plane = store.planes.get(each);
+    renderer.setPlane(each, plane.about.kind, plane.data, store.width, store.height);
+  }
   panes.label();
   panes.redraw();
   if (panes.marks.hover) readout(panes.marks.hover, panes.activePlane());

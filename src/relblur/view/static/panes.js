@@ -209,7 +209,7 @@ export function label() {
     const name = document.createElement("span");
     name.className = "name";
     name.textContent = info.unit ? `${info.title} (${info.unit})` : info.title;
-    if (!isHere(info)) name.textContent += " …";
+    if (!isHere(info) && !store.state.live) name.textContent += " …";
     box.append(name);
     if (info.kind !== "picture" && room.h > 190) {
       const made = document.createElement("span");
