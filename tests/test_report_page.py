@@ -290,6 +290,7 @@ def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
         assert float(percent) == pytest.approx(100 * scale.place(np.asarray(float(text))), abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_camera_and_a_calibration_have_pages(tmp_path):
     described = ("camera", "-f", 25, "-N", 2, "-p", 20, "--focus", "1,2")
     done = run(*described, "-o", tmp_path / "cam.toml", "--report", tmp_path / "cam.html")

@@ -1,14 +1,15 @@
 // Points in space with WebGL 2, for the viewer and for pages that are one file. Drag turns, wheel zooms.
 //
 // Points are kept in shuffled order, so that the first so many are a fair sample of all. While the scene moves only as
-// many are drawn as the machine manages at about 30 frames a second, on a coarser canvas if it is slow; at rest all of
-// them, finely. On a graphics card that is nearly always all.
+// many are drawn as the machine manages at about 30 frames a second; at rest all of them, finely. Where the browser's
+// WebGL runs on the processor, which takes long over each point, moving points are put into a picture of half the
+// size by a plain loop, and WebGL shows that picture.
 
 export const MOST_POINTS = 310_000;  // all of 640 x 480
 const ASSUMED_FOCAL = 1.2;  // of the image's width, where the camera does not tell
 const MOST_GAP = 12;
 const SLOWEST_MS = 32, FASTEST_MS = 25, AIM_MS = 29, LEARN = 6;
-const FEWEST = 8_000, REST_MS = 160;
+const FEWEST = 8_000, REST_MS = 160, FOCAL = 1.6;
 
 const VERTEX = `#version 300 es
 in vec3 place;          // 0..1 in the box around the scene
@@ -36,6 +37,18 @@ precision mediump float;
 in vec3 shade;
 out vec4 colour;
 void main() { colour = vec4(shade, 1.0); }`;
+
+const PICTURE_VERTEX = `#version 300 es
+in vec2 corner;
+out vec2 at;
+void main() { at = corner; gl_Position = vec4(2.0 * corner - 1.0, 0.0, 1.0); }`;
+
+const PICTURE_FRAGMENT = `#version 300 es
+precision mediump float;
+uniform sampler2D picture;
+in vec2 at;
+out vec4 colour;
+void main() { colour = texture(picture, at); }`;
 
 export function program(gl, vertex, fragment) {
   const made = gl.createProgram();
@@ -92,7 +105,9 @@ export function pointsOf(depth, width, height, focal) {
   const extent = Math.max(...largest.map((value, k) => value - least[k]), 1e-9) * 0.6;
   const sides = largest.map((value, k) => (value - least[k]) / extent);
   const corner = least.map((value, k) => (value - mean[k]) / extent);  // it turns about its middle
-  return { count, from, place, corner, sides, spacing: ((step / f) * (least[2] + largest[2])) / 2 / extent };
+  const turned = [1, -1, -1];
+  for (let i = 0; i < 3 * count; i++) position[i] = (turned[i % 3] * (position[i] - mean[i % 3])) / extent;
+  return { count, from, place, position, gap, corner, sides, spacing: ((step / f) * (least[2] + largest[2])) / 2 / extent };
 }
 
 function sample(depth) {
@@ -121,7 +136,7 @@ export class Points {
     const { made, uniforms } = program(gl, VERTEX, FRAGMENT);
     const name = gl.getExtension("WEBGL_debug_renderer_info");
     const slow = /swiftshader|llvmpipe|software/i.test(name ? gl.getParameter(name.UNMASKED_RENDERER_WEBGL) : "");
-    Object.assign(this, { canvas, gl, uniforms, background, slow, share: slow ? 0.15 : 1, scene: null, yaw: 0.33, pitch: 0.22, away: 1.35, rocking: false, wanted: false, moving: false, times: [] });
+    Object.assign(this, { canvas, gl, made, uniforms, background, slow, share: slow ? 0.5 : 1, scene: null, yaw: 0.33, pitch: 0.22, away: 1.35, rocking: false, wanted: false, moving: false, times: [] });
     gl.useProgram(made);
     gl.enable(gl.DEPTH_TEST);
     this.at = (word) => gl.getAttribLocation(made, word);
@@ -152,6 +167,8 @@ export class Points {
     if (!this.scene) return;
     const { gl } = this, colours = new Uint8Array(4 * this.count);
     this.scene.from.forEach((index, i) => { const c = colourOf(index); colours[4 * i] = c[0]; colours[4 * i + 1] = c[1]; colours[4 * i + 2] = c[2]; });
+    for (let i = 3; i < colours.length; i += 4) colours[i] = 255;
+    this.colours = new Uint32Array(colours.buffer);
     gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers.colour);
     gl.bufferData(gl.ARRAY_BUFFER, colours, gl.STATIC_DRAW);
     gl.enableVertexAttribArray(this.at("colour"));
@@ -181,29 +198,88 @@ export class Points {
   }
 
   draw(now) {
-    const { gl, uniforms, canvas, scene } = this;
+    const { gl, canvas } = this;
     this.fit();
     gl.viewport(0, 0, canvas.width, canvas.height);
     gl.clearColor(...this.background(), 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
     const count = this.moving ? Math.min(this.count, Math.max(FEWEST, Math.round(this.share * this.count))) : this.count;
     if (count) {
-      const yaw = this.yaw + (this.rocking ? 0.35 * Math.sin(now / 700) : 0);
-      const focal = 1.6, aspect = canvas.width / canvas.height;
-      const turned = ([x, y, z]) => [x, -y, -z];
-      gl.uniform3f(uniforms.corner, ...turned(scene.corner));
-      gl.uniform3f(uniforms.sides, ...turned(scene.sides));
-      gl.uniform4f(uniforms.turn, Math.cos(yaw), Math.sin(yaw), Math.cos(this.pitch), Math.sin(this.pitch));
-      gl.uniform1f(uniforms.away, this.away);
-      gl.uniform2f(uniforms.stretch, aspect > 1 ? focal / aspect : focal, aspect > 1 ? focal : focal * aspect);
+      const yaw = this.yaw + (this.rocking ? 0.35 * Math.sin(now / 700) : 0), aspect = canvas.width / canvas.height;
       // Fewer points are larger ones, though not so large that they cost as much as all of them.
       const larger = (this.count / count) ** 0.4;
-      gl.uniform1f(uniforms.dot_px, (1.5 * larger * scene.spacing * focal * Math.min(canvas.width, canvas.height)) / 2 / this.away);
-      gl.drawArrays(gl.POINTS, 0, count);
+      const seen = {
+        turn: [Math.cos(yaw), Math.sin(yaw), Math.cos(this.pitch), Math.sin(this.pitch)],
+        stretch: aspect > 1 ? [FOCAL / aspect, FOCAL] : [FOCAL, FOCAL * aspect],
+        dot: (1.5 * larger * this.scene.spacing * FOCAL * Math.min(canvas.width, canvas.height)) / 2 / this.away,
+      };
+      if (this.moving && this.slow && this.colours) this.drawByLoop(count, seen); else this.drawByCard(count, seen);
     }
     this.learn(now);
     Object.assign(canvas.dataset, { frames: String(Number(canvas.dataset.frames ?? 0) + 1), points: String(this.count), ...(this.moving ? { moved: String(count) } : {}) });
     if (this.rocking) this.move();
+  }
+
+  drawByCard(count, { turn, stretch, dot }) {
+    const { gl, uniforms, scene } = this, turned = ([x, y, z]) => [x, -y, -z];
+    gl.useProgram(this.made);
+    gl.uniform3f(uniforms.corner, ...turned(scene.corner));
+    gl.uniform3f(uniforms.sides, ...turned(scene.sides));
+    gl.uniform4f(uniforms.turn, ...turn);
+    gl.uniform1f(uniforms.away, this.away);
+    gl.uniform2f(uniforms.stretch, ...stretch);
+    gl.uniform1f(uniforms.dot_px, dot);
+    gl.drawArrays(gl.POINTS, 0, count);
+  }
+
+  // The same arithmetic as in the shader; dots of at most 3 x 3 pixels.
+  drawByLoop(count, { turn: [cy, sy, cp, sp], stretch, dot }) {
+    const { gl, canvas, away, colours, scene: { position, gap } } = this, { width, height } = canvas;
+    const sheet = this.sheet?.width === width && this.sheet.height === height ? this.sheet : this.makeSheet(width, height);
+    const { picture, depth } = sheet;
+    const [red, green, blue] = this.background().map((value) => Math.round(255 * value));
+    picture.fill(((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0);
+    depth.fill(1e9);
+    const fx = (stretch[0] * width) / 2, fy = (stretch[1] * height) / 2, steep = MOST_GAP / 65535;
+    for (let i = 0, k = 0; i < count; i++, k += 3) {
+      const x = position[k], y = position[k + 1], z = position[k + 2];
+      const tx = cy * x + sy * z, tz = cy * z - sy * x;
+      const w = away - (sp * y + cp * tz);
+      if (w < 0.05) continue;
+      const size = Math.min(3, Math.round((dot * Math.max(1, steep * gap[i]) * away) / w)) || 1;
+      const left = Math.floor((fx * tx) / w + width / 2) - (size >> 1), low = Math.floor((fy * (cp * y - sp * tz)) / w + height / 2) - (size >> 1);
+      if (left < 0 || low < 0 || left + size > width || low + size > height) continue;
+      for (let row = low; row < low + size; row++) {
+        for (let at = row * width + left, end = at + size; at < end; at++) if (w < depth[at]) { depth[at] = w; picture[at] = colours[i]; }
+      }
+    }
+    gl.useProgram(sheet.made);
+    gl.bindVertexArray(sheet.corners);
+    gl.bindTexture(gl.TEXTURE_2D, sheet.texture);
+    gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, sheet.bytes);
+    gl.disable(gl.DEPTH_TEST);
+    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    gl.enable(gl.DEPTH_TEST);
+    gl.bindVertexArray(null);
+  }
+
+  makeSheet(width, height) {
+    const { gl } = this, picture = new Uint32Array(width * height);
+    const made = this.sheet?.made ?? program(gl, PICTURE_VERTEX, PICTURE_FRAGMENT).made;
+    if (this.sheet) { gl.deleteTexture(this.sheet.texture); gl.deleteVertexArray(this.sheet.corners); }
+    const corners = gl.createVertexArray(), place = gl.getAttribLocation(made, "corner");
+    gl.bindVertexArray(corners);
+    gl.bindBuffer(gl.ARRAY_BUFFER, gl.createBuffer());
+    gl.bufferData(gl.ARRAY_BUFFER, new Float32Array([0, 0, 1, 0, 0, 1, 1, 1]), gl.STATIC_DRAW);
+    gl.enableVertexAttribArray(place);
+    gl.vertexAttribPointer(place, 2, gl.FLOAT, false, 0, 0);
+    gl.bindVertexArray(null);
+    const texture = gl.createTexture();
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texStorage2D(gl.TEXTURE_2D, 1, gl.RGBA8, width, height);
+    for (const which of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, which, gl.NEAREST);
+    this.sheet = { width, height, picture, bytes: new Uint8Array(picture.buffer), depth: new Float32Array(width * height), made, corners, texture };
+    return this.sheet;
   }
 
   // The canvas has half as many pixels a side while a slow machine moves the scene.
