@@ -5,10 +5,11 @@ the whole image was measured with, and its descent is run there. What is read of
 ``s`` of this pixel alone, the neighbours being held at the map's values:
 
     data        robust negative log-likelihood of the pixel's own residual e(s)         (``likelihood``)
-    posterior   data + 1/2 sum over its four edges of c (z - z_neighbour)^2             (``prior``)
+    posterior   data + 1/2 sum over its four edges of c (z - z_neighbour - slope)^2     (``prior``)
 
 A residual that is zero at several ``s`` makes several valleys in ``data``: the roots of the curve M(sigma). The
-neighbours choose among them. ``z`` is ``s``, or sigma where one image is given as the sharper.
+neighbours choose among them. Noise is one number for each image, as the map tells it, even where the map was made
+with a noise that depends on the light. ``z`` is ``s``, or sigma where one image is given as the sharper.
 """
 
 from __future__ import annotations
