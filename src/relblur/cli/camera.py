@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from ..base.settings import ASSUMED_STDERR_PX2
 from .console import UsageError, one_line_errors, print_json, print_lines, print_table, say
 from .options import Json, PageOption, numbers
 from .report import write_camera_page
+
+if TYPE_CHECKING:
+    from ..depth.camera import Camera
 
 __all__ = ["camera"]
 
@@ -46,7 +49,6 @@ def camera(
     For example: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml --plot cam.png
     """
     from ..base.arguments import as_positive
-    from ..depth.camera import Camera
     from ..depth.working_range import openings, resolution_table, working_range_m
     from ..files.staging import placing
     from ..files.targets import refuse_inputs, refuse_to_replace_file
@@ -68,16 +70,7 @@ def camera(
         width = as_positive(image_width, "--image-width", "px")
         given["pixel_pitch_um"] = 1000 * as_positive(sensor_width, "--sensor-width", "mm") / width
     given = {name: value for name, value in given.items() if value is not None}
-    if exif:
-        if len(exif) > 2:
-            raise UsageError(f"--exif takes one or two photographs, got {len(exif)}")
-        model = Camera.from_exif(*exif, sensor_width_mm=sensor_width, **given)
-    elif file is not None:
-        model = Camera.from_dict({**Camera.load(file).as_dict(), **given}, str(file))
-    elif given:
-        model = Camera.from_dict(given, "the camera on the command line")
-    else:
-        raise UsageError("name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2")
+    model = _model(file, exif, sensor_width, given)
     near, far = working_range_m(model)
     table = resolution_table(model, stderr_px2=stderr)
     if output is not None:
@@ -108,6 +101,21 @@ def camera(
             f"--decimate {each.factor} in 'relblur depth' and 'calibrate' opens it to "
             f"{span(each.nearest_m, each.farthest_m)}: {each.why}"
         )
+
+
+def _model(file: Path | None, exif: list[Path] | None, sensor_width: float | None, given: dict[str, Any]) -> Camera:
+    """Return the camera that photographs, a file or the options describe."""
+    from ..depth.camera import Camera
+
+    if exif:
+        if len(exif) > 2:
+            raise UsageError(f"--exif takes one or two photographs, got {len(exif)}")
+        return Camera.from_exif(*exif, sensor_width_mm=sensor_width, **given)
+    if file is not None:
+        return Camera.from_dict({**Camera.load(file).as_dict(), **given}, str(file))
+    if given:
+        return Camera.from_dict(given, "the camera on the command line")
+    raise UsageError("name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2")
 
 
 def _one_or_two(text: str | None, name: str) -> float | tuple[float, float] | None:

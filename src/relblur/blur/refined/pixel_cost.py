@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ...engines import choose_engine
 from ...filters.kernels import Family, kernel_radius
 from ..request import Request
-from .descent import Descent, descend
+from .descent import SMALLEST_JUMP, Descent, descend
 from .engine import open_loops
 from .likelihood.likelihood import Likelihood
 from .likelihood.noise import GivenNoise, PairNoise, rounding_floor
@@ -42,8 +42,6 @@ Array = NDArray[np.float32]
 #: Surroundings that are looked at on every side, px: the prior's windows see farther, but change the answer by less
 #: than a tenth of its error (the demo's pair: 0.3 % of s at 40 px, 0.1 % at 48).
 SURROUNDINGS = 48
-#: Steps below this are never jumps, as in the descent.
-_SMALLEST_JUMP = np.float32(0.01)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +148,7 @@ def _pull(
     variance = loops.posterior_variance(w, mu)
     down, right = np.gradient(z)
     slope = np.stack([down, right]).astype(np.float32)
-    edges = loops.link(z, slope, variance, mu, np.full_like(z, _SMALLEST_JUMP))
+    edges = loops.link(z, slope, variance, mu, np.full_like(z, SMALLEST_JUMP))
     half = np.float32(0.5) * stiffness(variance)
     row, column = place
     height, width = z.shape
