@@ -222,10 +222,15 @@ def test_cancel_frees_the_processor(live, tmp_path):
     assert live.finished()["final"]
 
 
-def test_a_broken_pair_is_told_by_name_and_the_old_one_can_come_back(live, files, tmp_path):
+def test_a_broken_pair_is_told_by_name_and_the_old_one_stays(live, files, tmp_path):
     good = files[0].read_bytes()
     (tmp_path / "cut.png").write_bytes(good[: len(good) // 2])
+    before = live.finished()
     state = live.send_pair(files[0], tmp_path / "cut.png")
+    state = live.wait(lambda state: state["message"] is not None and state["job"] is None)
+    assert state["planes"] == before["planes"]
+    assert state["name"] == before["name"]
+    assert state["final"]
     assert state["message"]["kind"] == "error"
     assert "cut.png" in state["message"]["text"]
     assert "/tmp" not in state["message"]["text"]
