@@ -86,7 +86,10 @@ def pixel_cost(
     request = Request(
         "refined", side, np.array([float(np.sqrt(np.abs(s).max()))]), int(made_with["window"]), choose_engine("opencv")
     )
-    given = GivenNoise(tuple(made_with["noise"])) if "noise" in made_with else GivenNoise()
+    given = GivenNoise()
+    if "noise" in made_with:
+        one, two = np.broadcast_to(made_with["noise"], 2)
+        given = GivenNoise((float(one), float(two)))
     if side == "second":
         first, second, given, s = second, first, given.swapped(), -s
         known = None if known is None else -known
