@@ -119,3 +119,53 @@ def test_what_cannot_be_is_refused_by_name(noise_pair, change, message):
     arguments = {"first": noise_pair[0], "second": noise_pair[1], "row": 1, "column": 1, **change}
     with pytest.raises(relblur.InputError, match=message):
         pixel_curve(**arguments)
+
+
+@pytest.fixture(scope="module")
+def noisy_map():
+    rng = np.random.default_rng(8)
+    sharp = rng.random((90, 100))
+    first, second = synth.pair(sharp, synth.ramp(sharp.shape, -1.5, 1.5, axis=1))
+    first, second = (image + rng.normal(scale=0.01, size=image.shape) for image in (first, second))
+    return first, second, relblur.estimate_blur(first, second)
+
+
+@pytest.mark.parametrize(("row", "column"), [(45, 20), (30, 90), (60, 50), (0, 80)])
+def test_what_refined_minimises_is_least_at_its_answer(noisy_map, row, column):
+    first, second, made = noisy_map
+    curve = pixel_curve(first, second, row, column, blur_map=made, refined=True)
+    s, answer = curve.variance_difference, made.variance_difference[row, column]
+    assert np.nanmin(curve.refined_cost) == 0
+    assert s[np.nanargmin(curve.refined_cost)] == pytest.approx(answer, abs=0.06)
+    # The prior only adds to what the pixel's own data say, and its own valleys lie where M crosses R.
+    assert (curve.refined_cost[np.abs(s - answer) > 1] > curve.refined_data[np.abs(s - answer) > 1]).all()
+    if curve.roots.size:
+        at_roots = np.interp(curve.roots, curve.sigma, curve.refined_data)
+        assert at_roots.max() < 0.05 + 0.05 * np.nanmax(curve.refined_data)
+
+
+def test_refined_looks_only_where_it_may(noisy_map):
+    first, *_ = noisy_map
+    for side, sign in (("first", 1), ("second", -1)):
+        pair = (first, synth.blur_with_map(first, 1.3))[::sign]
+        made = relblur.estimate_blur(*pair, sharper=side)
+        curve = pixel_curve(*pair, 45, 20, blur_map=made, refined=True)
+        looked = np.isfinite(curve.refined_cost)
+        assert looked.any()
+        assert (sign * curve.sigma[looked] > 0).all()
+        assert curve.sigma[np.nanargmin(curve.refined_cost)] == pytest.approx(sign * 1.3, abs=0.03)
+
+
+def test_refined_of_a_pair_without_a_map_and_of_odd_images(noise_pair):
+    curve = pixel_curve(*noise_pair, 40, 45, refined=True)
+    assert curve.sigma[np.nanargmin(curve.refined_cost)] == pytest.approx(1.7, abs=0.03)
+    assert pixel_curve(*noise_pair, 40, 45).refined_cost is None
+    narrow = pixel_curve(*(image[:, :2] for image in noise_pair), 40, 0, refined=True)
+    assert np.isfinite(narrow.refined_cost).any()
+    nothing = pixel_curve(*noise_pair, 40, 45, refined=True, valid=np.zeros(noise_pair[0].shape, dtype=bool))
+    assert nothing.refined_cost is None
+    broken = noise_pair[0].copy()
+    broken[40, 45] = np.nan
+    curve = pixel_curve(broken, noise_pair[1], 40, 45, refined=True)
+    assert np.isnan(curve.blurred).sum() == 0
+    assert curve.sigma[np.nanargmin(curve.refined_cost)] == pytest.approx(1.7, abs=0.1)

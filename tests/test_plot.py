@@ -222,3 +222,42 @@ def test_without_matplotlib_one_line_names_the_extra():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "figures need matplotlib: pip install 'relblur[plot]'"
+
+
+def test_the_cost_of_refined_is_drawn_beside_that_of_the_window():
+    sharp = np.random.default_rng(5).random((60, 60))
+    blurry = synth.blur_with_map(sharp, 1.5)
+    refined = relblur.estimate_blur(sharp, blurry)
+    figure, axes = pyplot.subplots()
+    plot.pixel_cost(sharp, blurry, 30, 30, blur_map=refined, ax=axes)
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert "refined: own data" in labels
+    assert "refined: with its neighbours" in labels
+    (beside,) = (each for each in figure.axes if each is not axes)
+    s, cost = beside.get_lines()[1].get_data()
+    assert s[np.nanargmin(cost)] == pytest.approx(2.25, abs=0.1)
+    figure, axes = pyplot.subplots()
+    plot.pixel_cost(sharp, blurry, 30, 30, blur_map=refined, refined=False, ax=axes)
+    assert figure.axes == [axes]
+
+
+def test_distances_and_errors_are_coloured_by_ratio(ax):
+    from relblur.report.colours import scale_for
+
+    depth = np.geomspace(0.5, 50, 400).reshape(20, 20)
+    camera = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
+    result = DepthMap(depth, 0.01 * depth, np.zeros(depth.shape, np.uint8), camera, {})
+    for image, values, kind in (
+        (plot.depth(result, ax=ax), depth, "depth"),
+        (plot.stderr(result, ax=Figure().add_subplot()), 0.01 * depth, "stderr"),
+    ):
+        drawn = 255 * image.cmap(image.norm(values))[:, :, :3]
+        assert np.abs(drawn - scale_for(values, kind).apply(values)).max() < 6
+    ticks = ax.figure.axes[-1].get_yticks()
+    assert len(ticks) >= 3
+    # A standard error of zero is known: the low end of the scale, not the grey of no answer.
+    known = _blur_map(np.ones((4, 5)), stderr=0.1)
+    known.variance_stderr.flags.writeable = True
+    known.variance_stderr[0, 0] = 0.0
+    image = plot.stderr(known, ax=Figure().add_subplot())
+    assert not np.ma.getmaskarray(image.get_array()).any()

@@ -60,7 +60,9 @@ def _unpacked(page, key="r0"):
             layers[layer["name"]] = codes
             continue
         values = layer["offset"] + layer["scale"] * codes
-        layers[layer["name"]] = np.where(codes == 0, np.nan, np.exp(values) if layer["coding"] == "log" else values)
+        layers[layer["name"]] = np.where(
+            codes == 0, np.nan, np.exp(values) if layer["coding"] in ("log", "ratio") else values
+        )
     assert not planes
     return about, layers
 
@@ -258,6 +260,75 @@ def test_evaluate_writes_a_page_where_it_is_told(scene, tmp_path):
         assert f"{score['e_first']:.4f} ({score['unblurred_e_first']:.4f})" in page
     assert "would be replaced" in failed(run(*command, "--report", tmp_path / "score.html"), 2)
     assert "also read by this command" in failed(run(*command, "--report", scene / "near.png", "--force"), 2)
+
+
+def test_one_point_at_infinity_does_not_take_the_digits_of_the_others():
+    depth = np.linspace(1.0, 2.0, 12).reshape(3, 4)
+    depth[0, 0] = 1e7
+    packed = pack(ReadOut([Layer("distance", "m", depth, "ratio")]), 10_000)
+    layer = packed["layers"][0]
+    raw = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(2, 3, 4).astype(int)
+    found = np.exp(layer["offset"] + layer["scale"] * (256 * raw[0] + raw[1]))
+    np.testing.assert_allclose(found, depth, rtol=3e-4)
+
+
+def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
+    from PIL import Image
+
+    from relblur.report.colours import scale_for
+    from relblur.report.html import colour_bar, map_png
+
+    depth = np.geomspace(0.5, 50, 400).reshape(20, 20)
+    scale = scale_for(depth, "depth")
+    assert scale.logarithmic
+    (tmp_path / "map.png").write_bytes(map_png(depth, scale, 100))
+    drawn = np.asarray(Image.open(tmp_path / "map.png").convert("RGB"), int)
+    assert np.abs(drawn - scale.apply(depth).astype(int)).max() <= 6  # 255 colours instead of 256
+    places = re.findall(r"left:([0-9.]+)%[^>]*>([0-9.]+)<", colour_bar(scale, "m"))
+    assert len(places) >= 3
+    for percent, text in places:
+        assert float(percent) == pytest.approx(100 * scale.place(np.asarray(float(text))), abs=0.1)
+
+
+@pytest.mark.slow
+def test_a_camera_and_a_calibration_have_pages(tmp_path):
+    described = ("camera", "-f", 25, "-N", 2, "-p", 20, "--focus", "1,2")
+    done = run(*described, "-o", tmp_path / "cam.toml", "--report", tmp_path / "cam.html")
+    assert done.exit_code == 0, done.stderr
+    page = (tmp_path / "cam.html").read_text()
+    assert "m to infinity" in page
+    assert "resolution, mm" in page
+    assert "focal length mm" in page
+    assert "would be replaced" in failed(run(*described, "--report", tmp_path / "cam.html"), 2)
+    camera = Camera.load(tmp_path / "cam.toml")
+    sharp = np.random.default_rng(0).random((96, 128))
+    depth = synth.ramp(sharp.shape, 1.1, 1.8, axis=1)
+    for name, image in zip(("a.png", "b.png"), defocused_pair(sharp, depth, camera), strict=True):
+        save(tmp_path / name, 0.1 + 0.8 * image)
+    save(tmp_path / "depth.tif", depth.astype(np.float32))
+    pair = ("calibrate", tmp_path / "a.png", tmp_path / "b.png", "-c", tmp_path / "cam.toml")
+    options = ("--depth", tmp_path / "depth.tif", "--psf", "gaussian", "--report", tmp_path / "cal.html")
+    done = run(*pair, *options, "--json")
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(done.stdout)
+    page = (tmp_path / "cal.html").read_text()
+    assert f"{found['values']['blur_constant']:.5g}" in page
+    assert "68 % of the pixels are nearer than" in page
+    assert "SHA-256" in page
+    for name in ("cam.html", "cal.html"):
+        assert "http" not in re.sub(r'http-equiv|data:image/[^"]*', "", (tmp_path / name).read_text())
+
+
+def test_a_depth_page_can_be_turned_in_space_and_many_cannot():
+    depth = DepthMap(np.full((30, 40), 1.5), np.full((30, 40), 0.1), np.zeros((30, 40), np.uint8), CAMERA, {})
+    alone = make_page([depth_page(depth, About("one"))])
+    assert '<div class="space"' in alone
+    assert "class Points" in alone
+    assert "export " not in alone
+    assert len(alone.encode()) < MOST_BYTES
+    many = make_page([depth_page(depth, About("one", is_one_of_many=True))] * 2)
+    assert '<div class="space"' not in many
+    assert "class Points" not in many
 
 
 def test_report_reads_folders_and_files_back(estimated, tmp_path):

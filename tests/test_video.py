@@ -311,6 +311,68 @@ def test_cameras_that_cannot_be_had_are_one_line_and_the_other_is_given_back():
         Cameras((2, 2))
 
 
+def test_maps_go_into_a_zarr_with_a_time_axis(clips, tmp_path):
+    zarr = pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
+    for suffix in ("npz", "zarr"):
+        assert run(*clips, "--maps", tmp_path / f"maps.{suffix}", "--json").exit_code == 0
+    group = zarr.open_group(str(tmp_path / "maps.zarr"), mode="r")
+    with np.load(tmp_path / "maps.npz") as arrays:
+        for name in ("variance_difference", "variance_stderr", "flags", "time_s", "first_frame", "second_frame"):
+            np.testing.assert_array_equal(group[name][:], arrays[name])
+            assert group[name].metadata.dimension_names[0] == "time"
+    assert group["flags"].chunks == (1, *SHAPE)  # a chunk for each pair
+    assert group.metadata.zarr_format == 3
+    assert group.attrs["relblur"]["settings"]["window"] == 9
+    # Nothing of it without --force, and with it only what is ours.
+    before = sorted(path.name for path in (tmp_path / "maps.zarr").rglob("*"))
+    assert "--force" in run(*clips, "--maps", tmp_path / "maps.zarr").stderr
+    assert run(*clips, "--maps", tmp_path / "maps.zarr", "--force", "--frames", 3, "--json").exit_code == 0
+    assert zarr.open_group(str(tmp_path / "maps.zarr"), mode="r")["flags"].shape == (3, *SHAPE)
+    (tmp_path / "maps.zarr" / "mine.txt").write_text("x")
+    refused = run(*clips, "--maps", tmp_path / "maps.zarr", "--force")
+    assert "mine.txt" in refused.stderr
+    assert len(before) > 18
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["maps.npz", "maps.zarr"]
+
+
+def test_a_zarr_appears_whole_or_not_at_all(clips, tmp_path, monkeypatch):
+    pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
+    from relblur.video import maps
+
+    put, taken = maps.ZarrMaps.put, []
+
+    def break_off(self, measured):
+        if len(taken) == 2:
+            raise FileError("the disk is full; make room")
+        taken.append(measured.index)
+        put(self, measured)
+
+    monkeypatch.setattr(maps.ZarrMaps, "put", break_off)
+    assert "disk is full" in run(*clips, "--maps", tmp_path / "maps.zarr").stderr
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("relblur.video.maps.find_spec", lambda name: None)
+    missing = run(*clips, "--maps", tmp_path / "maps.zarr")
+    assert missing.exit_code == 4
+    assert "relblur[cluster]" in missing.stderr
+
+
+def test_a_clip_longer_than_what_a_zarr_grows_by(tmp_path):
+    zarr = pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
+    from relblur.video.maps import placing_maps
+    from relblur.video.measuring import MeasuredFrame
+
+    with placing_maps(tmp_path / "long.zarr", False) as writer:
+        for number in range(70):
+            s = np.full((4, 5), float(number))
+            blur_map = BlurMap(s, 0.1 + 0 * s, np.zeros(s.shape, np.uint8), np.sign(s), {"method": "window"})
+            light = frame(np.zeros((4, 5)), number)
+            writer.put(MeasuredFrame(number, light, light, light.light, blur_map))
+        writer.finish()
+    stack = zarr.open_group(str(tmp_path / "long.zarr"), mode="r")["variance_difference"]
+    assert stack.shape == (70, 4, 5)
+    np.testing.assert_array_equal(stack[:, 2, 2], np.arange(70))
+
+
 def test_the_command_writes_clip_and_maps(clips, tmp_path):
     out, maps = tmp_path / "out.mp4", tmp_path / "maps.npz"
     done = run(*clips, "-o", out, "--maps", maps, "--json")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shutil
+import threading
 import time
 
 import numpy as np
@@ -14,8 +16,11 @@ from test_view_live import textured
 from view_server import ticks, viewer
 
 import relblur
-from relblur.view.pixel import find_roots
-from relblur.view.source import example
+from relblur.report.colours import scale_for
+from relblur.video.clip import Frame
+from relblur.video.measuring import MeasuredFrame
+from relblur.view.live import Preview
+from relblur.view.source import EXAMPLE_CAMERA, example
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -167,17 +172,16 @@ def test_the_read_out_and_the_curve_are_those_of_the_api(example_page):
     assert numbers[0] == pytest.approx(sigma, abs=2 * stderr)
     assert numbers[1] == pytest.approx(stderr, rel=0.1)
     assert f"{column}, {row}" in page.locator("#readout").inner_text()
-    # The roots, by a filter bank over the whole image.
-    assert sigma > 0
-    grid = np.arange(0.35, 5, 0.05)
-    bank = relblur.gaussian_bank(pair.first.mean(axis=2).astype(float), grid, mode="nearest")
-    roots = [
-        root for root in find_roots(grid, bank[:, row, column] - pair.second.mean(axis=2)[row, column]) if root > 0.9
-    ]
+    curve = relblur.pixel_curve(pair, None, row, column, blur_map=blur_map)
     shown = page.evaluate("JSON.parse(document.getElementById('pixel-card').dataset.roots)")
-    assert roots
-    assert [root for root in shown if root > 0.9] == pytest.approx(roots, abs=0.01)
+    assert sigma > 0
+    assert shown
+    assert shown == pytest.approx(curve.roots[curve.roots >= 0].tolist(), abs=1e-6)
     assert page.locator("#pixel-card svg.chart").get_attribute("aria-label").startswith("Curve of the first image")
+    # What refined minimises comes a little later, and is least at the map's answer.
+    page.wait_for_selector("#refined-cost[data-least] svg.chart")
+    least = float(page.locator("#refined-cost").get_attribute("data-least"))
+    assert least == pytest.approx(blur_map.variance_difference[row, column], abs=0.05)
 
 
 def test_zoom_to_single_pixels_and_back(example_page):
@@ -236,7 +240,7 @@ def test_colour_limits_are_instant_and_symmetric(example_page):
     page.click("#reset-colours")
 
 
-def test_box_and_line(example_page):
+def test_box_lasso_and_line(example_page):
     page = example_page
     page.keyboard.press("c")
     page.keyboard.press("b")
@@ -246,6 +250,18 @@ def test_box_and_line(example_page):
     page.mouse.up()
     page.wait_for_selector("#box-card")
     assert page.get_by_text("plane: to the right").count() >= 1
+    around = json.loads(page.evaluate("document.getElementById('box-card').dataset.found"))
+    page.keyboard.press("s")
+    corners = [(300, 300), (420, 300), (420, 380), (300, 380), (300, 310)]
+    page.mouse.move(*corners[0])
+    page.mouse.down()
+    for corner in corners[1:]:
+        page.mouse.move(*corner, steps=8)
+    page.mouse.up()
+    page.wait_for_selector("#lasso-card")
+    inside = json.loads(page.evaluate("document.getElementById('lasso-card').dataset.found"))
+    assert inside["pixels"] == pytest.approx(around["pixels"], rel=0.02)  # drawn around the same place
+    assert inside["quantities"]["sigma"]["mean"] == pytest.approx(around["quantities"]["sigma"]["mean"], rel=0.01)
     page.keyboard.press("l")
     page.mouse.move(200, 300)
     page.mouse.down()
@@ -269,9 +285,69 @@ def test_the_scene_in_space_is_not_blank(example_page):
         page.keyboard.press("ArrowRight")
     page.wait_for_timeout(300)
     assert np.abs(shot(page, "#cloud") - before).mean() > 5  # it turns
+    # While it moves a sample is drawn, at rest all of it: the same picture a moment after.
+    page.keyboard.press(" ")
+    until(page, "Number(document.getElementById('cloud').dataset.moved) > 0")
+    page.keyboard.press(" ")
+    moved, points = (int(page.locator("#cloud").get_attribute(f"data-{name}")) for name in ("moved", "points"))
+    assert 0 < moved <= points
+    assert points > 150_000
+    until(page, "document.getElementById('cloud').width === document.getElementById('cloud').clientWidth")
     page.select_option("#cloud-colour", "depth")
     page.wait_for_timeout(300)
     assert len(np.unique(shot(page, "#cloud").reshape(-1, 3), axis=0)) > 50
+
+
+def test_distances_are_coloured_by_ratio(example_page):
+    page = example_page
+    arrived(page, "depth")
+    page.keyboard.press("c")
+    for side in ("left", "right"):
+        page.select_option(f"#{side}-plane", "depth")
+    depth = np.frombuffer(page.request.get(f"{page.url}api/plane/depth").body(), "<f4").reshape(384, 512)
+    scale = scale_for(depth, "depth")
+    assert scale.logarithmic
+    page.keyboard.press("f")
+    page.wait_for_timeout(400)
+    picture = shot(page, "#picture")
+    zoom = 0.98 * min(picture.shape[1] / 512, picture.shape[0] / 384)
+    for row, column in ((60, 40), (190, 200), (300, 400), (350, 130)):
+        y = round(picture.shape[0] / 2 + (row + 0.5 - 192) * zoom)
+        x = round(picture.shape[1] / 2 + (column + 0.5 - 256) * zoom)
+        expected = scale.apply(depth[row : row + 1, column : column + 1])[0, 0].astype(int)
+        assert np.abs(picture[y, x] - expected).max() < 12
+    page.mouse.click(300, 400)  # the sliders are of depth now, and evenly spaced in its logarithm
+    assert float(page.locator("#high").input_value()) == pytest.approx(np.log(scale.high), abs=0.01)
+
+
+def test_a_depth_page_on_disk_turns_in_space(browser, tmp_path):
+    rows, columns = np.mgrid[:120, :160]
+    depth = 1.5 + 0.3 * np.sin(columns / 20) * np.cos(rows / 15)
+    depth[0, 0] = 1e7  # one point at infinity
+    flags = np.zeros(depth.shape, np.uint8)
+    relblur.DepthMap(depth, 0.01 * depth, flags, EXAMPLE_CAMERA, {}).save(tmp_path / "depth.npz")
+    from test_cli import run
+
+    assert run("report", tmp_path / "depth.npz", "-o", tmp_path / "page.html").exit_code == 0
+    page = browser.new_page(viewport={"width": 900, "height": 700})
+    asked, errors = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_selector(".space[data-ready=yes]")
+    page.locator(".space canvas").scroll_into_view_if_needed()
+    page.wait_for_timeout(300)
+    before = shot(page, ".space canvas")
+    assert len(np.unique(before.reshape(-1, 3), axis=0)) > 30
+    assert (np.abs(before - before[0, 0]).sum(axis=2) > 60).mean() > 0.05  # not blank
+    page.locator(".space canvas").focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(400)
+    assert np.abs(shot(page, ".space canvas") - before).mean() > 2
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert errors == []
+    page.close()
 
 
 def test_the_working_range_follows_what_is_typed(page):
@@ -331,6 +407,13 @@ def test_a_pair_is_uploaded_measured_and_its_result_comes_back(page, files, tmp_
     assert "<b>near.png" in page.locator("#pair-name").inner_text()
     arrived(page, "remade")
     idle(page)
+    page.keyboard.press("c")
+    for side in ("left", "right"):
+        page.select_option(f"#{side}-plane", "sigma")
+    page.wait_for_timeout(400)
+    seen = shot(page, "#picture")  # 1.5 px of about 1.5 px: the red end of the scale, nearly everywhere in the middle
+    red = seen[seen.shape[0] // 3 : -seen.shape[0] // 3, seen.shape[1] // 3 : -seen.shape[1] // 3].mean(axis=(0, 1))
+    assert red[0] > red[2] + 30
     click_pixel(page, 60, 45)
     sigma = float(re.match(r"-?[\d.]+", page.locator("#pixel-card td").first.inner_text()).group())
     assert sigma == pytest.approx(1.5, abs=0.02)
@@ -389,13 +472,20 @@ def test_files_can_be_dropped(page, files):
     idle(page)
 
 
-def test_a_truncated_file_gives_a_message(page, files, tmp_path):
+def test_a_truncated_file_gives_a_message_and_what_was_shown_stays(page, files, tmp_path):
+    idle(page)
+    name, planes = (page.evaluate(read) for read in ("document.title", "document.body.dataset.arrived"))
     content = files[0].read_bytes()
     (tmp_path / "cut.png").write_bytes(content[: len(content) // 2])
     upload(page, files[0], tmp_path / "cut.png")
     page.wait_for_selector("#message:visible")
     says(page, "message", "cut.png")
     assert page.get_by_role("alert").is_visible()
+    idle(page)
+    assert planes
+    assert page.evaluate("document.title") == name
+    assert page.evaluate("document.body.dataset.arrived") == planes
+    assert page.locator("#empty").is_hidden()
 
 
 def test_a_file_of_101_megabytes_is_not_even_sent(page, context, tmp_path, files):
@@ -432,6 +522,62 @@ def test_cancel_stops_the_work_and_keeps_the_page_alive(page, running, tmp_path)
     page.select_option("[name=method]", "window")
     says(page, "labels", "window · window")
     idle(page)
+
+
+def measured_frames(count=None):
+    """Pairs of frames as relblur video measures them: a map whose level is the number of the pair."""
+    rng = np.random.default_rng(0)
+    light = rng.integers(0, 65535, (60, 80), dtype=np.uint16)
+    flags = np.zeros(light.shape, np.uint8)
+    for index in range(count or 10**6):
+        s = np.full(light.shape, index, np.float32)
+        blur_map = relblur.BlurMap(s, np.full_like(s, 0.1), flags, np.sign(s), {"method": "window"})
+        frame = Frame(index, index / 25, light, 0.001)
+        yield MeasuredFrame(index, frame, frame, light, blur_map)
+
+
+def test_a_clip_is_seen_while_it_is_measured_and_can_be_stopped(browser):
+    addresses, stopped_after = [], []
+    preview = Preview("near.mkv and far.mkv", addresses.append)
+
+    def measure():
+        for measured in measured_frames():
+            preview.put(measured)
+            time.sleep(0.01)
+            if preview.stopped:
+                stopped_after.append(measured.index)
+                break
+        preview.finish()
+
+    measuring = threading.Thread(target=measure)
+    measuring.start()
+    other = browser.new_context(viewport={"width": 900, "height": 700})
+    try:
+        page = other.new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(addresses[0])
+        arrived(page, "first", "s", "flags")
+        says(page, "pair-name", "near.mkv and far.mkv")
+        until(page, "/ [1-9][0-9.]* shown/.test(document.getElementById('job-text').textContent)")
+        said = page.locator("#job-text").inner_text()
+        assert 1 < float(re.search(r"([\d.]+) a second measured", said).group(1)) < 110
+        box = page.locator("#picture").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)  # a curve of the frame shown
+        page.wait_for_selector("#pixel-card")
+        assert page.locator("#pixel-card svg.chart").count() == 1
+        assert page.locator("[name=method]").is_disabled()
+        page.locator("#cancel").get_by_text("Stop").click()
+        says(page, "message", "stopped after")
+        measuring.join(timeout=30)
+        assert stopped_after
+        page.wait_for_timeout(700)  # the server is gone, and that is no error now
+        assert "stopped after" in page.locator("#message").inner_text()
+        assert errors == []
+    finally:
+        other.close()
+        preview._session.stopped.set()
+        measuring.join(timeout=30)
 
 
 def test_nothing_was_asked_of_another_machine_and_nothing_went_wrong(context, running):

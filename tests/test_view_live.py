@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import signal
 import socket
@@ -160,12 +161,35 @@ def test_depth_and_the_rocking_animation(live):
     from PIL import Image
 
     with Image.open(io.BytesIO(gif)) as animation:
-        assert animation.n_frames > 10
+        animation_frames = animation.n_frames
+        assert animation_frames > 10
         first = np.asarray(animation.convert("RGB"), int)
         animation.seek(animation.n_frames // 4)
         turned = np.asarray(animation.convert("RGB"), int)
     assert first.std() > 20  # not blank
     assert np.abs(first - turned).mean() > 2  # and it moves
+    av = pytest.importorskip("av", reason="clips need PyAV, the extra 'video'")
+    with av.open(io.BytesIO(live.get("/api/export/rocking.mp4"))) as clip:
+        assert clip.streams.video[0].codec_context.name == "h264"
+        shown = [frame.to_ndarray(format="rgb24").astype(int) for frame in clip.decode(video=0)]
+    assert shown[0].shape[1] == 480
+    assert shown[0].shape[0] % 2 == 0
+    assert len(shown) == 4 * animation_frames
+    assert np.abs(shown[0] - shown[6]).mean() > 2
+    assert np.abs(shown[0] - shown[animation_frames]).mean() < 2  # the next turn begins as the first
+    assert np.abs(shown[0][: first.shape[0]] - first[: shown[0].shape[0]]).mean() < 12  # the GIF's picture
+
+
+def test_an_mp4_without_pyav_is_a_line_that_says_what_to_install(monkeypatch, tmp_path):
+    from relblur.base.errors import MissingDependencyError
+    from relblur.view.rocking import write_rocking
+
+    monkeypatch.setitem(sys.modules, "av", None)
+    camera = relblur.Camera(focal_length_mm=25, f_number=2, pixel_pitch_um=20, focus_first_m=1, focus_second_m=2)
+    depth = relblur.DepthMap(np.full((8, 9), 1.5), np.full((8, 9), 0.1), np.zeros((8, 9), np.uint8), camera, {})
+    with pytest.raises(MissingDependencyError, match=r"pip install 'relblur\[video\]'"):
+        write_rocking(tmp_path / "rocking.mp4", depth, np.zeros((8, 9, 3), np.uint8), lambda share: None)
+    assert list(tmp_path.iterdir()) == []
 
 
 @linux
@@ -198,10 +222,15 @@ def test_cancel_frees_the_processor(live, tmp_path):
     assert live.finished()["final"]
 
 
-def test_a_broken_pair_is_told_by_name_and_the_old_one_can_come_back(live, files, tmp_path):
+def test_a_broken_pair_is_told_by_name_and_the_old_one_stays(live, files, tmp_path):
     good = files[0].read_bytes()
     (tmp_path / "cut.png").write_bytes(good[: len(good) // 2])
+    before = live.finished()
     state = live.send_pair(files[0], tmp_path / "cut.png")
+    state = live.wait(lambda state: state["message"] is not None and state["job"] is None)
+    assert state["planes"] == before["planes"]
+    assert state["name"] == before["name"]
+    assert state["final"]
     assert state["message"]["kind"] == "error"
     assert "cut.png" in state["message"]["text"]
     assert "/tmp" not in state["message"]["text"]
@@ -310,3 +339,38 @@ def test_bad_arguments_get_one_line(tmp_path, files):
     assert "two images" in failed(run("view", files[0]), 3)
     assert "neither blur_map.npz" in failed(run("view", tmp_path), 3)
     assert "--camera goes with two" in failed(run("view", "--camera", tmp_path / "c.toml"), 2)
+
+
+def test_a_clip_can_be_looked_at_behind_the_same_guard(tmp_path):
+    """The command waits for the page: until it is opened strangers can be tried."""
+    pytest.importorskip("av", reason="clips need PyAV, the extra 'video'")
+    from video_clips import write_clip
+
+    sharp = np.rint(255 * (0.1 + 0.8 * textured((96, 128)))).astype(np.uint8)
+    blurry = np.rint(relblur.gaussian_bank(sharp / 1.0, [1.5])[0]).astype(np.uint8)
+    near, far = (write_clip(tmp_path / name, [image] * 5) for name, image in (("a.mkv", sharp), ("b.mkv", blurry)))
+    command = [sys.executable, "-m", "relblur", "video", str(near), str(far), "--preview", "--no-browser", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = next(line.strip() for line in process.stderr if line.startswith("http://127.0.0.1:"))
+        page = Viewer(process, line)
+        assert b" 403 " in raw(page, head(page, "GET", "/api/state", "Connection: close")).splitlines()[0]
+        page.open_page()
+        assert b" 400 " in raw(page, head(page, "GET", "/", "Connection: close", host="evil.example")).splitlines()[0]
+        foreign = head(page, "POST", "/api/cancel", "Origin: http://evil.example", "Connection: close")
+        assert b" 403 " in raw(page, foreign).splitlines()[0]
+        state = page.state()
+        assert state["source"] == "clip"
+        assert state["live"] == {"ended": False}
+        assert state["name"] == "a.mkv and b.mkv"
+        output, _ = process.communicate(timeout=120)
+        assert json.loads(output)["pairs"] == 5  # the address is not in the way of JSON
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_preview_without_the_extra_is_one_line(monkeypatch):
+    monkeypatch.setattr("relblur.cli.view.find_spec", lambda name: None)
+    assert "pip install 'relblur[view]'" in failed(run("video", "--demo", "--preview"), 4)

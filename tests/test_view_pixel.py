@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 import numpy as np
@@ -10,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
 import relblur.files.images
-from relblur import BlurMap, ComparablePair, Flag, InputError, estimate_blur, gaussian_bank, synth
+from relblur import BlurMap, ComparablePair, Flag, InputError, estimate_blur, synth
 from relblur.studies.demo import demo_pair
 from relblur.view.choices import Choices, DepthChoices, command_line, depth_command_line
-from relblur.view.pixel import WHY, describe_pixel, find_roots, pixel_curve
+from relblur.view.pixel import WHY, describe_pixel, refined_costs
 from relblur.view.source import EXAMPLE_CAMERA, example
 
 SHAPE = (40, 52)
@@ -34,21 +35,16 @@ def blur_map(pair):
     return estimate_blur(pair, method="window")
 
 
-def flat_map(s, shape=SHAPE, **settings):
-    array = np.full(shape, float(s))
-    return BlurMap(array, 0.1 * np.ones(shape), np.zeros(shape, np.uint8), np.sign(array), settings)
-
-
 @pytest.mark.parametrize(("row", "column"), [(20, 26), (0, 0), (39, 51), (0, 30)])
-def test_the_curve_is_the_filter_bank_at_the_pixel(pair, row, column):
-    curve = pixel_curve(pair, flat_map(2.25, kernel="sampled", max_sigma=4.0), row, column)
-    sigmas = np.array(curve["sigma"])
-    assert sigmas[0] == 0
-    assert sigmas[-1] == pytest.approx(4.0)
-    bank = gaussian_bank(pair.first, sigmas[1:], mode="nearest")
-    assert_allclose(curve["value"][1:], bank[:, row, column], atol=1e-12)
-    assert curve["value"][0] == pair.first[row, column]
-    assert curve["observed"] == pytest.approx(pair.second[row, column])
+def test_what_the_page_gets_is_the_public_curve(pair, blur_map, row, column):
+    found = json.loads(json.dumps(describe_pixel(pair, blur_map, row, column), allow_nan=False))
+    curve = relblur.pixel_curve(pair, None, row, column, blur_map=blur_map)
+    right = curve.sigma >= 0
+    assert_allclose(found["curve"]["sigma"], curve.sigma[right], atol=1e-4)
+    assert_allclose(found["curve"]["value"], curve.blurred[right], rtol=1e-6)
+    assert found["curve"]["observed"] == pair.second[row, column]
+    assert found["curve"]["roots"] == curve.roots[curve.roots >= 0].tolist()
+    assert_allclose(found["cost"]["window"], np.sqrt(curve.cost), rtol=1e-6)
 
 
 def test_a_root_is_the_blur_that_was_made(pair, blur_map):
@@ -57,7 +53,7 @@ def test_a_root_is_the_blur_that_was_made(pair, blur_map):
         assert found["curve"]["sharper"] == "first"
         assert min(abs(root - 1.5) for root in found["curve"]["roots"]) < 0.01
         least = found["cost"]["s"][int(np.argmin(found["cost"]["window"]))]
-        assert least == pytest.approx(2.25, rel=0.15)  # nodes are that far apart
+        assert least == pytest.approx(2.25, rel=0.05)
 
 
 def test_where_the_second_is_sharper_the_curve_is_its_own(pair):
@@ -68,12 +64,14 @@ def test_where_the_second_is_sharper_the_curve_is_its_own(pair):
     assert min(abs(root - 1.5) for root in found["curve"]["roots"]) < 0.01
 
 
-def test_colour_and_integers_are_grey_values_of_full_scale(pair):
-    colour = ComparablePair(
-        *(np.rint(255 * np.repeat(each[:, :, None], 3, axis=2)).astype(np.uint8) for each in (pair.first, pair.second))
-    )
-    grey = pixel_curve(pair, flat_map(1.0), 20, 26)
-    assert_allclose(pixel_curve(colour, flat_map(1.0), 20, 26)["value"], grey["value"], atol=3e-3)
+def test_refined_has_a_cost_of_its_own(pair):
+    blur_map = estimate_blur(pair)
+    found = json.loads(json.dumps(refined_costs(pair, blur_map, 20, 26), allow_nan=False))
+    assert found["least"] == pytest.approx(2.25, abs=0.1)
+    assert len(found["s"]) == len(found["data"]) == len(found["posterior"])
+    assert min(value for value in found["posterior"] if value is not None) == 0
+    with pytest.raises(InputError, match="open the pair"):
+        refined_costs(None, blur_map, 20, 26)
 
 
 def test_a_pixel_without_an_answer_is_plain(pair):
@@ -92,11 +90,6 @@ def test_every_flag_has_a_reason():
 def test_a_pixel_outside_is_refused(pair, blur_map, row, column):
     with pytest.raises(InputError, match="outside"):
         describe_pixel(pair, blur_map, row, column)
-
-
-def test_roots_lie_where_a_curve_changes_sign():
-    assert find_roots(np.array([0.0, 1.0, 2.0, 3.0]), np.array([1.0, -1.0, -3.0, 1.0])) == pytest.approx([0.5, 2.75])
-    assert find_roots(np.array([0.0, 1.0]), np.array([1.0, 2.0])) == []
 
 
 def test_the_choices_are_those_of_the_command():

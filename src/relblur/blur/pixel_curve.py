@@ -16,7 +16,8 @@ some milliseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,6 +61,10 @@ class PixelCurve:
         R, what M is compared with: ``second`` for sigma >= 0, ``first`` for sigma < 0.
     cost : (N,) float64
         Mean square of the residual over the window, per unit of noise variance; NaN if no pixel of it is usable.
+    refined_data, refined_cost : (N,) float64, optional
+        What ``method="refined"`` minimises, as a function of this pixel's blur alone: the negative log-likelihood of
+        the pixel's own data, and the same with the prior, its neighbours held where they are. Each less its least; in
+        units of the log, so that 1/2 is a standard error. NaN where the method does not look; None if not asked for.
     roots : (K,) float64
         Signed sigmas at which M crosses R, ascending: the candidate solutions.
     window : int
@@ -81,6 +86,8 @@ class PixelCurve:
     chosen: float = float("nan")
     chosen_stderr: float = float("nan")
     flags: int = 0
+    refined_data: FloatArray | None = None
+    refined_cost: FloatArray | None = None
 
     @property
     def variance_difference(self) -> FloatArray:
@@ -134,6 +141,7 @@ def pixel_curve(
     window: int | None = None,
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
+    refined: bool = False,
 ) -> PixelCurve:
     """Compute the curve M(sigma) of one pixel, its roots, and the cost of the window around it.
 
@@ -149,6 +157,9 @@ def pixel_curve(
         Largest blur to look at, px; the map's, or 5.
     window : int, optional
         Side of the square behind ``cost``, odd; the map's, or 9.
+    refined : bool, optional
+        Compute ``refined_data`` and ``refined_cost`` too: the method is run on some hundred pixels around, which takes
+        tenths of a second.
 
     Examples
     --------
@@ -181,7 +192,35 @@ def pixel_curve(
     if clipped is not None:
         usable = ~clipped if usable is None else usable & ~clipped
     patch = _cut(images[0], images[1], usable, int(row), int(column), asked)
-    return _curve(patch, asked, int(row), int(column), blur_map)
+    found = _curve(patch, asked, int(row), int(column), blur_map)
+    if not refined:
+        return found
+    return _with_refined(found, images, usable, blur_map)
+
+
+def _with_refined(
+    curve: PixelCurve, images: tuple[AnyArray, ...], usable: BoolArray | None, blur_map: BlurMap | None
+) -> PixelCurve:
+    """Add what the refined method minimises, from the surroundings of the pixel."""
+    from .refined.pixel_cost import pixel_cost, reach_of
+
+    reach = reach_of(float(curve.sigma[-1]))
+    here = tuple(slice(max(0, place - reach), place + reach + 1) for place in (curve.row, curve.column))
+    cuts = [np.ma.getdata(image)[here] for image in images]
+    good = np.ones(cuts[0].shape[:2], dtype=bool) if usable is None else usable[here].copy()
+    for image, cut in zip(images, cuts, strict=True):
+        at_top = clipped_pixels(cut)
+        good &= np.isfinite(cut).all(axis=2) & ~np.ma.getmaskarray(image)[here].any(axis=2)
+        good &= True if at_top is None else ~at_top
+    if not good.any():
+        return curve
+    settings, known = {"window": curve.window}, None
+    if blur_map is not None and blur_map.settings.get("method") == "refined":  # the noise of others is not its own
+        settings, known = {**blur_map.settings, **settings}, blur_map.variance_difference[here]
+    place = (curve.row - here[0].start, curve.column - here[1].start)
+    one, two = (unit_float(cut) for cut in cuts)
+    cost = pixel_cost(one, two, good, place, curve.variance_difference, settings, known)
+    return replace(curve, refined_data=cost.data, refined_cost=cost.posterior)
 
 
 @dataclass(frozen=True)
@@ -212,6 +251,11 @@ class _Asked:
     def radius(self) -> int:
         """Of the widest kernel, px."""
         return max(kernel_radius(self.max_sigma), BAND_LIMITED_RADIUS)
+
+    @property
+    def levels(self) -> FloatArray:
+        """Blurs that are looked at on either side of zero, px."""
+        return np.linspace(0.0, self.max_sigma, LEVELS + 1)
 
     @property
     def prefilter_taps(self) -> FloatArray:
@@ -267,8 +311,8 @@ def _convolved(patch: FloatArray, taps: FloatArray) -> FloatArray:
 
 
 def _curve(patch: _Patch, asked: _Asked, row: int, column: int, blur_map: BlurMap | None) -> PixelCurve:
-    levels = np.linspace(0.0, asked.max_sigma, LEVELS + 1)
-    taps = _kernels(levels, asked)
+    levels = asked.levels
+    taps = _kernels(asked)
     inner = slice(asked.radius, asked.radius + asked.window)
     first, second = patch.first[inner, inner], patch.second[inner, inner]
     from_first, from_second = (_blurred(image, taps, asked.window) for image in (patch.first, patch.second))
@@ -304,8 +348,10 @@ def _map_at(blur_map: BlurMap | None, row: int, column: int) -> tuple[float, flo
     return float(one.sigma[0, 0]), float(one.sigma_stderr[0, 0]), int(one.flags[0, 0])
 
 
-def _kernels(levels: FloatArray, asked: _Asked) -> FloatArray:
+@lru_cache(maxsize=4)
+def _kernels(asked: _Asked) -> FloatArray:
     """Return the normalised taps of every level, (N, 2 radius + 1)."""
+    levels = asked.levels
     weights = sampled_weights if asked.family == "sampled" else band_limited_weights
     half = weights(levels[None, :], asked.radius)[:, 0].T
     taps = np.concatenate([half[:, :0:-1], half], axis=1)

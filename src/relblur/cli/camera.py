@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +9,11 @@ import typer
 
 from ..base.settings import ASSUMED_STDERR_PX2
 from .console import UsageError, one_line_errors, print_json, print_lines, print_table, say
-from .options import Json, numbers
+from .options import Json, PageOption, numbers
+from .report import write_camera_page
 
 if TYPE_CHECKING:
-    from ..depth.working_range import Resolution
+    from ..depth.camera import Camera
 
 __all__ = ["camera"]
 
@@ -39,6 +39,7 @@ def camera(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Camera file to write.")] = None,
     plot: Annotated[Path | None, typer.Option(help="PNG to draw the table into.")] = None,
+    report: PageOption = None,
     stderr: Annotated[float, typer.Option(help="Standard error of s to assume, px^2.")] = ASSUMED_STDERR_PX2,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
     as_json: Json = False,
@@ -48,13 +49,12 @@ def camera(
     For example: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml --plot cam.png
     """
     from ..base.arguments import as_positive
-    from ..depth.camera import Camera
     from ..depth.working_range import openings, resolution_table, working_range_m
     from ..files.staging import placing
     from ..files.targets import refuse_inputs, refuse_to_replace_file
 
-    refuse_inputs((output, plot), (file, *(exif or ())))
-    for target in (output, plot):
+    refuse_inputs((output, plot, report), (file, *(exif or ())))
+    for target in (output, plot, report):
         refuse_to_replace_file(target, force)
     given: dict[str, Any] = {"focal_length_mm": focal_length, "pixel_pitch_um": pixel_pitch}
     given |= {"blur_constant": blur_constant, "decimation": decimation, "image_width_px": image_width}
@@ -70,16 +70,7 @@ def camera(
         width = as_positive(image_width, "--image-width", "px")
         given["pixel_pitch_um"] = 1000 * as_positive(sensor_width, "--sensor-width", "mm") / width
     given = {name: value for name, value in given.items() if value is not None}
-    if exif:
-        if len(exif) > 2:
-            raise UsageError(f"--exif takes one or two photographs, got {len(exif)}")
-        model = Camera.from_exif(*exif, sensor_width_mm=sensor_width, **given)
-    elif file is not None:
-        model = Camera.from_dict({**Camera.load(file).as_dict(), **given}, str(file))
-    elif given:
-        model = Camera.from_dict(given, "the camera on the command line")
-    else:
-        raise UsageError("name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2")
+    model = _model(file, exif, sensor_width, given)
     near, far = working_range_m(model)
     table = resolution_table(model, stderr_px2=stderr)
     if output is not None:
@@ -92,35 +83,39 @@ def camera(
         with placing(plot, force=force) as fresh:
             camera_picture(fresh, model, stderr)
         say(f"plot: {plot}")
+    if report is not None:
+        write_camera_page(report, model, [path for path in (file, *(exif or ())) if path is not None], stderr, force)
+        say(f"look at {report}")
     if as_json:
         about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
         print_json(
             {**about, "table": [vars(row) for row in table], "openings": [vars(each) for each in openings(model)]}
         )
         return
-    title = f"{model.kind} pair, measures {_span(near, far)}; resolution if s is known to {stderr:g} px^2"
-    columns = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
-    print_table(title, columns, [_cells(row) for row in table])
+    from ..report.camera_pages import RESOLUTION_COLUMNS, resolution_cells, span
+
+    title = f"{model.kind} pair, measures {span(near, far)}; resolution if s is known to {stderr:g} px^2"
+    print_table(title, RESOLUTION_COLUMNS, [resolution_cells(row) for row in table])
     for each in openings(model):
         print_lines(
             f"--decimate {each.factor} in 'relblur depth' and 'calibrate' opens it to "
-            f"{_span(each.nearest_m, each.farthest_m)}: {each.why}"
+            f"{span(each.nearest_m, each.farthest_m)}: {each.why}"
         )
 
 
-def _cells(row: Resolution) -> tuple[str, ...]:
-    return (
-        f"{row.depth_m:.3f}",
-        f"{row.circle_first_px:.2f}",
-        f"{row.circle_second_px:.2f}",
-        f"{row.variance_difference_px2:+.2f}",
-        f"{row.resolution_mm:.2g}",
-        f"{row.resolution_mm / row.depth_m / 10:.2g} %",
-    )
+def _model(file: Path | None, exif: list[Path] | None, sensor_width: float | None, given: dict[str, Any]) -> Camera:
+    """Return the camera that photographs, a file or the options describe."""
+    from ..depth.camera import Camera
 
-
-def _span(near: float, far: float) -> str:
-    return f"{near:.3g} m to infinity" if math.isinf(far) else f"{near:.3g} m to {far:.3g} m"
+    if exif:
+        if len(exif) > 2:
+            raise UsageError(f"--exif takes one or two photographs, got {len(exif)}")
+        return Camera.from_exif(*exif, sensor_width_mm=sensor_width, **given)
+    if file is not None:
+        return Camera.from_dict({**Camera.load(file).as_dict(), **given}, str(file))
+    if given:
+        return Camera.from_dict(given, "the camera on the command line")
+    raise UsageError("name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2")
 
 
 def _one_or_two(text: str | None, name: str) -> float | tuple[float, float] | None:

@@ -21,6 +21,7 @@ from .options import (
     Json,
     LinearOption,
     MethodOption,
+    PageOption,
     Second,
     SideOption,
     stored_values,
@@ -55,9 +56,7 @@ def evaluate(
         ),
     ] = None,
     jobs: JobsOption = 1,
-    report: Annotated[
-        Path | None, typer.Option("--report", help="HTML file to write: one page with everything.", show_default=False)
-    ] = None,
+    report: PageOption = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

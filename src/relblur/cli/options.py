@@ -121,6 +121,11 @@ ReportOption = Annotated[
 ]
 
 
+PageOption = Annotated[
+    Path | None, typer.Option("--report", help="HTML file to write: one page with everything.", show_default=False)
+]
+
+
 def _as_factor(text: str) -> int | str:
     """Read a factor of decimation, or the word auto."""
     if text == "auto":

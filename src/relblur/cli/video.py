@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +16,16 @@ import typer
 from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
 from .console import UsageError, one_line_errors, print_json, print_table, say
 from .options import AlignOption, ExposureOption, Force, GammaOption, Json, LinearOption, SideOption
+from .view import announce_page, require_viewer
 
 if TYPE_CHECKING:
     from ..base._typing import FloatArray
     from ..video.clip import Clip, Frame
     from ..video.measuring import MeasuredFrame, Settings
     from ..video.pairing import Dropped
+    from ..view.live import Preview
+
+    _Show = Callable[[str], Preview]
 
 __all__ = ["video"]
 
@@ -54,8 +59,18 @@ def video(
     ] = None,
     maps: Annotated[
         Path | None,
-        typer.Option("--maps", help="All maps in one .npz, 9 bytes a pixel before compression.", show_default=False),
+        typer.Option(
+            "--maps",
+            help="All maps in one .npz, or in a .zarr with a time axis; 9 bytes a pixel before compression.",
+            show_default=False,
+        ),
     ] = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="See the maps in a page while they are measured, with a stop button.")
+    ] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page of --preview in the browser.")
+    ] = True,
     sharper: SideOption = "auto",
     window: Annotated[int, typer.Option(help="Side of the window of neighbours, odd.")] = WINDOW_WINDOW,
     max_sigma: Annotated[float, typer.Option(help="Largest blur to look for, px.")] = MAX_SIGMA,
@@ -92,17 +107,19 @@ def video(
     ('frame_%04d.png') if you can. With lossy clips less is answered and error bars are wider.
     """
     asked = _Asked(linear, gamma, start, frames, offset, tolerance, limit, force)
+    if preview:
+        require_viewer()
     from ..video.measuring import Settings
 
     settings = Settings(sharper, window, max_sigma, align, exposure, track, smooth, noise)
     _check(clips, alternate, camera, demo, asked)
     if demo:
-        _demo(output or Path("relblur_video"), settings, asked, as_json)
+        _demo(output or Path("relblur_video"), settings, asked, as_json, _shower(preview, browser))
         return
     inputs = [each for each in (*(clips or ()), alternate) if each is not None]
     with ExitStack() as stack:
         source = _open(stack, clips, alternate, camera, asked)
-        run = _Run(source, settings, asked)
+        run = _Run(source, settings, asked, _shower(preview, browser))
         run.measure(inputs, output, maps)
     _tell(run.summary(), as_json, [each for each in (output, maps) if each is not None])
 
@@ -191,9 +208,11 @@ def _from(frames: Iterable[Frame], start_s: float) -> Iterator[Frame]:
 class _Run:
     """One clip from its first pair to its last, and what there is to say about it."""
 
-    def __init__(self, source: _Source, settings: Settings, asked: _Asked) -> None:
+    def __init__(self, source: _Source, settings: Settings, asked: _Asked, show: _Show | None = None) -> None:
         from ..video.measuring import VideoMeter
 
+        self._show = show
+        self._preview: Preview | None = None
         self._source, self._asked = source, asked
         self._meter = VideoMeter(settings, tell=say)
         self._pairs = 0
@@ -206,20 +225,25 @@ class _Run:
         """Measure everything and write the clip and the maps."""
         from ..files.staging import placing
         from ..files.targets import refuse_inputs, refuse_to_replace_file
-        from ..video.writing import ClipWriter, MapsWriter, check_suffix
+        from ..video.maps import MapsWriter, check_maps, placing_maps
+        from ..video.writing import ClipWriter, check_suffix
 
+        force = self._asked.force
         refuse_inputs((output, maps), inputs)
-        for path in (output, maps):
-            refuse_to_replace_file(path, self._asked.force)
-        writers: list[ClipWriter | MapsWriter] = []
+        refuse_to_replace_file(output, force)
+        if maps is not None:
+            check_maps(maps, force)
+        writers: list[ClipWriter | MapsWriter | Preview] = []
         with ExitStack() as stack:
             if output is not None:
                 check_suffix(output)
-                place = stack.enter_context(placing(output, force=self._asked.force))
+                place = stack.enter_context(placing(output, force=force))
                 writers.append(ClipWriter(place, self._source.rate, self._source.names, self._asked.limit))
             if maps is not None:
-                place = stack.enter_context(placing(maps, force=self._asked.force))
-                writers.append(MapsWriter(place))
+                writers.append(stack.enter_context(placing_maps(maps, force)))
+            if self._show is not None:
+                self._preview = self._show(" and ".join(self._source.names))
+                writers.append(self._preview)
             try:
                 self._loop(writers, score)
                 for writer in writers:
@@ -244,6 +268,9 @@ class _Run:
                     score.add(measured)
                 self._pairs += 1
                 self._seconds = time.perf_counter() - began
+                if self._preview is not None and self._preview.stopped:
+                    say("stopped from the page")
+                    break
         if self._pairs == 0:
             raise UsageError(self._why_none())
 
@@ -283,6 +310,19 @@ class _Run:
         }
 
 
+def _shower(preview: bool, browser: bool) -> _Show | None:
+    """Return what opens the page of a clip, if it is to be seen."""
+    if not preview:
+        return None
+
+    def show(name: str) -> Preview:
+        from ..view.live import Preview
+
+        return Preview(name, partial(announce_page, browser=browser, tell=say))
+
+    return show
+
+
 @dataclass
 class _Score:
     """How right the maps of the demonstration are."""
@@ -303,7 +343,7 @@ class _Score:
             self.within.append(float((off <= 2 * blur_map.variance_stderr)[known].mean()))
 
 
-def _demo(folder: Path, settings: Settings, asked: _Asked, as_json: bool) -> None:
+def _demo(folder: Path, settings: Settings, asked: _Asked, as_json: bool, show: _Show | None) -> None:
     """Make two clips, measure them, and say how right that was."""
     from ..files.staging import filling
     from ..files.targets import refuse_to_replace
@@ -313,7 +353,7 @@ def _demo(folder: Path, settings: Settings, asked: _Asked, as_json: bool) -> Non
     with filling(folder, force=asked.force) as new, ExitStack() as stack:
         clips = make_clips(new, asked.frames or 50)
         source = _open(stack, [clips.near, clips.far], None, None, asked)
-        run = _Run(source, settings, asked)
+        run = _Run(source, settings, asked, show)
         score = _Score(clips)
         run.measure([], new / DEMO_FILES[2], None, score)
     summary = run.summary()
@@ -328,7 +368,7 @@ def _tell(summary: dict[str, Any], as_json: bool, written: list[Path]) -> None:
     else:
         print_table(f"{summary['pairs']} pairs of frames", ("", ""), _rows(summary))
     for path in written:
-        say(f"look at {path}" if path.suffix != ".npz" else f"maps: {path}")
+        say(f"look at {path}" if path.suffix not in (".npz", ".zarr") else f"maps: {path}")
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

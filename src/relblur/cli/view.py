@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..depth.camera import Camera
     from ..view.source import PairFiles
 
-__all__ = ["view"]
+__all__ = ["announce_page", "require_viewer", "view"]
 
 
 @one_line_errors
@@ -45,9 +46,7 @@ def view(
     The page is served on this machine only, to the browser that opens the printed address first.
     Ctrl-C ends it.
     """
-    missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
-    if missing:
-        raise MissingDependencyError(f"the viewer needs {', '.join(missing)}: pip install 'relblur[view]'")
+    require_viewer()
     from ..view.serve import serve
 
     if not (math.isfinite(memory) and math.isfinite(expire)):
@@ -62,12 +61,24 @@ def view(
     what, model = _pair(first, second, camera) if first is not None and second is not None else (first, None)
 
     def opened(address: str) -> None:
-        print_lines(address)
-        if browser:  # some wait until they are closed
-            threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+        announce_page(address, browser=browser)
         say("Ctrl-C ends it")
 
     serve(what, camera=model, port=port, memory_gb=memory, expire_minutes=expire, opened=opened)
+
+
+def require_viewer() -> None:
+    """Stop with one line where the page's server is not installed."""
+    missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
+    if missing:
+        raise MissingDependencyError(f"the viewer needs {', '.join(missing)}: pip install 'relblur[view]'")
+
+
+def announce_page(address: str, *, browser: bool, tell: Callable[[str], None] = print_lines) -> None:
+    """Print an address, and open it if asked to."""
+    tell(address)
+    if browser:  # some wait until they are closed
+        threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
 
 
 def _open_browser(address: str) -> None:

@@ -40,18 +40,25 @@ def check_kind(result: Any, *kinds: type) -> None:
 
 def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "") -> Any:
     """Draw a map in the colours of a scale, grey where it has no answer, with a colour bar if there is a label."""
-    from matplotlib.colors import ListedColormap
+    from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     colours = ListedColormap(scale.colours / 255.0, name=scale.name).with_extremes(bad=NO_ANSWER)
-    image = ax.imshow(
-        np.ma.masked_invalid(values), cmap=colours, vmin=scale.low, vmax=scale.high, interpolation="nearest"
-    )
+    by_ratio = scale.logarithmic
+    shown = np.ma.masked_invalid(values)
+    if by_ratio:  # zero is known and lies below the scale: only what has no answer is grey
+        shown = np.ma.array(np.maximum(shown.data, 1e-12 * scale.high), mask=np.ma.getmaskarray(shown))
+    norm = (LogNorm if by_ratio else Normalize)(vmin=scale.low, vmax=scale.high)
+    image = ax.imshow(shown, cmap=colours, norm=norm, interpolation="nearest")
     label_pixels(ax)
     if label:
         known = values[np.isfinite(values)]
         beyond = (bool((known < scale.low).any()), bool((known > scale.high).any()))
         extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
-        ax.figure.colorbar(image, ax=ax, label=label, extend=extend, fraction=0.046, pad=0.03)
+        bar = ax.figure.colorbar(image, ax=ax, label=label, extend=extend, fraction=0.046, pad=0.03)
+        if by_ratio:
+            ticks = scale.ticks(7)
+            bar.set_ticks([value for value, _ in ticks], labels=[text for _, text in ticks])
+            bar.minorticks_off()
     return image
 
 

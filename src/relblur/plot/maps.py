@@ -76,7 +76,7 @@ def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, co
     scale = scale_for(values, "depth")
     if limit is not None:
         far = as_positive(limit, "limit", "m")
-        scale = ColourScale(min(scale.low, 0.99 * far), far, scale.name)
+        scale = ColourScale(min(scale.low, 0.98 * far), far, scale.name, scale.logarithmic)
     return draw_map(values, scale, axes_or_current(ax), "distance (m)" if colour_bar else "")
 
 

@@ -70,8 +70,13 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     """Draw how badly each s fits the window around a pixel, its least, and the map's answer; return the axes.
 
     Arguments as for :func:`pixel_curve`. The axis of s is that of sigma, stretched: sign(s) sqrt(abs(s)), so that
-    small and large blur can both be seen.
+    small and large blur can both be seen. Of a map by ``method="refined"`` (or with ``refined=True``) what that
+    method minimises is drawn too, on an axis at the right: the negative log-likelihood of the pixel's own data, and
+    the same with the prior, the neighbours held at their values. ``refined=False`` leaves it out.
     """
+    made = getattr(options.get("blur_map"), "settings", {})
+    if made.get("method") == "refined":
+        options.setdefault("refined", True)
     curve = _curve(curve, pair_and_place, options)
     here = axes_or_current(ax)
     root = np.sqrt(np.maximum(curve.cost, 0))
@@ -101,8 +106,27 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     here.set_ylabel("residual (rms) per unit of noise")
     here.set_title(_title(curve), fontsize="medium")
     answer = curve.chosen if np.isfinite(curve.chosen) else best
-    here.legend(fontsize="small", loc="upper right" if answer < 0 else "upper left", frameon=False)
+    lines = [*here.get_lines(), *_draw_refined(here, curve)]
+    named = [line for line in lines if not line.get_label().startswith("_")]
+    here.legend(handles=named, fontsize="small", loc="upper right" if answer < 0 else "upper left", frameon=False)
     return here
+
+
+def _draw_refined(ax: Any, curve: PixelCurve) -> list[Any]:
+    """Draw what refined minimises on an axis of its own; return the lines."""
+    if curve.refined_data is None or curve.refined_cost is None:
+        return []
+    beside = ax.twinx()
+    s = curve.variance_difference
+    drawn = [
+        *beside.plot(s, curve.refined_data, color=SECOND, linestyle="--", linewidth=1.2, label="refined: own data"),
+        *beside.plot(s, curve.refined_cost, color=SECOND, linewidth=1.6, label="refined: with its neighbours"),
+    ]
+    top = max(2.0, 1.2 * float(np.nanmax(curve.refined_data)))
+    beside.set_ylim(0, (1 + LEGEND_ROOM) * top)
+    beside.set_ylabel("negative log-likelihood", color=SECOND)
+    beside.tick_params(axis="y", colors=SECOND)
+    return drawn
 
 
 def _curve(curve: Any, rest: tuple[Any, ...], options: dict[str, Any]) -> PixelCurve:

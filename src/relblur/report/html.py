@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, UInt8Array
-from .colours import NO_ANSWER, ColourScale, flag_colours, flag_shares, photo, rgb, tick_labels
+from .colours import NO_ANSWER, ColourScale, flag_colours, flag_shares, photo, rgb
 
 __all__ = [
     "colour_bar",
@@ -46,7 +46,7 @@ def map_png(values: AnyArray, scale: ColourScale, most_px: int, most_bytes: int 
     while True:
         small = _of_size(values, side)
         known = np.isfinite(small)
-        share = 255 * _place(np.where(known, small, scale.low), scale)
+        share = 255 * scale.place(np.where(known, small, scale.low))
         index = np.where(known, share.clip(0, 254), _NO_ANSWER_INDEX).astype(np.uint8)
         # 255 places take their colours from 256: the last is that of "no answer".
         palette = scale.colours[np.r_[np.linspace(0, 255, 255).round().astype(int), 255]].copy()
@@ -84,10 +84,7 @@ def colour_bar(scale: ColourScale, unit: str) -> str:
     """Return a colour bar with ticks, as wide as its place."""
     stops = scale.colours[np.linspace(0, 255, 17).astype(int)]
     colours = ",".join(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in stops)
-    ticks = "".join(
-        _tick(100 * float(_place(np.float64(value), scale)), text)
-        for value, text in tick_labels(scale.low, scale.high, 5)
-    )
+    ticks = "".join(_tick(100 * float(scale.place(np.asarray(value))), text) for value, text in scale.ticks(5))
     return (
         f'<div class="rb-bar"><div style="background:linear-gradient(to right,{colours})"></div>'
         f'<div class="rb-ticks">{ticks}</div><div class="rb-unit">{escape(unit)}</div></div>'
@@ -103,7 +100,7 @@ def _tick(percent: float, text: str) -> str:
 def histogram(values: AnyArray, scale: ColourScale, what: str) -> str:
     """Return how often values occur, over the colour scale, what lies beyond in the outermost bars."""
     known = values[np.isfinite(values)]
-    counts, _ = np.histogram(_place(known, scale).clip(0, 1), HISTOGRAM_BINS, (0, 1))
+    counts, _ = np.histogram(scale.place(known).clip(0, 1), HISTOGRAM_BINS, (0, 1))
     top = max(int(counts.max()), 1)
     bars = "".join(
         f'<rect x="{k}" y="{40 * (1 - count / top):.1f}" width="0.9" height="{40 * count / top:.1f}"/>'
@@ -155,11 +152,6 @@ def shown_value(value: Any, longest: int = 120) -> str:
 def json_in_html(text: str) -> str:
     """Return JSON that may stand in a script element: it cannot end it."""
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def _place(values: AnyArray | np.float64, scale: ColourScale) -> AnyArray:
-    """Return how far up a scale values lie: 0 at its low end, 1 at the high one."""
-    return np.asarray((values - scale.low) / (scale.high - scale.low))
 
 
 def _of_size(values: AnyArray, most_px: int) -> AnyArray:

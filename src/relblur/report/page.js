@@ -20,7 +20,7 @@ function valueOf(layer, index) {
   const code = layer.codes[index];
   if (code === 0) return NaN;
   const value = layer.offset + layer.scale * code;
-  return layer.coding === "log" ? Math.exp(value) : value;
+  return layer.coding === "linear" ? value : Math.exp(value);
 }
 
 function written(value, signed) {
@@ -90,8 +90,41 @@ async function listen(section, about) {
       tell(place.row + move[0], place.column + move[1]);
     });
   }
+  showSpace(section, about, columns);
   if (about.every > 1) output.textContent += ` Numbers are those of every ${about.every}th pixel.`;
   section.dataset.ready = "yes";
+}
+
+// Every pixel with a distance as a point: the numbers are those of the read-out, the colours those of the pictures.
+async function showSpace(section, about, columns) {
+  const place = section.querySelector(".space");
+  if (!place) return;
+  try {
+    const rows = Math.ceil(about.height / about.every), layer = about.layers[0];
+    const depth = Float32Array.from(layer.codes, (_, index) => valueOf(layer, index));
+    const focal = place.dataset.focal ? Number(place.dataset.focal) / about.every : null;
+    const titles = [...section.querySelectorAll("figure")].map((each) => [each.querySelector("figcaption").textContent, each.querySelector("img")]);
+    const find = (name) => titles.find(([title]) => title === name)?.[1];
+    const pictures = [find("first") ?? find(layer.name), find(layer.name)].map((image) => colours(image, columns, rows));
+    const points = new Points(place.querySelector("canvas"), () => [0.07, 0.09, 0.12]);
+    points.show(pointsOf(depth, columns, rows, focal));
+    const paint = async (which) => { const found = await pictures[which]; points.paint((index) => found.subarray(4 * index, 4 * index + 3)); };
+    await paint(0);
+    const choice = place.querySelector("select"), rock = place.querySelector("button");
+    if (!find("first")) choice.parentElement.hidden = true;
+    choice.onchange = () => paint(Number(choice.value));
+    rock.onclick = () => rock.setAttribute("aria-pressed", String(points.rock()));
+    place.dataset.ready = "yes";
+  } catch {
+    place.hidden = true;  // no WebGL here
+  }
+}
+
+async function colours(image, width, height) {
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width, height }), pen = canvas.getContext("2d");
+  pen.drawImage(image, 0, 0, width, height);
+  return pen.getImageData(0, 0, width, height).data;
 }
 
 for (const data of document.querySelectorAll("script[data-for]")) {

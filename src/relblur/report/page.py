@@ -18,7 +18,17 @@ from ..files.disk import PathLike, replacing
 from .html import data_address, json_in_html, table
 from .read_out import ReadOut, pack
 
-__all__ = ["MOST_BYTES", "PAGE_FILE", "Figure", "ResultPage", "Table", "is_our_page", "make_page", "write_page"]
+__all__ = [
+    "MOST_BYTES",
+    "PAGE_FILE",
+    "Figure",
+    "ResultPage",
+    "Space",
+    "Table",
+    "is_our_page",
+    "make_page",
+    "write_page",
+]
 
 #: Name of the page in a folder of results.
 PAGE_FILE = "report.html"
@@ -56,6 +66,13 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Space:
+    """A result that can be turned in space: the first layer of its numbers is the distance of every pixel."""
+
+    focal_px: float | None  #: None where the camera does not tell
+
+
+@dataclass(frozen=True)
 class ResultPage:
     """Everything that a page says about one result."""
 
@@ -69,6 +86,7 @@ class ResultPage:
     settings: Sequence[tuple[str, str]] = ()
     provenance: Sequence[tuple[str, str]] = ()
     read_out: ReadOut | None = None
+    space: Space | None = None  #: shown where the numbers are in the page
     thumbnail: bytes = b""
 
 
@@ -91,6 +109,9 @@ def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence
         overview += f'<div class="wrap">{_table(Table("Without a result", ("pair", "why"), failures))}</div>'
     here = files(__package__)
     style, script = (here.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    if any(each.space is not None for each in results):
+        points = here.joinpath("points.js").read_text(encoding="utf-8")
+        script = points.replace("export ", "") + script  # modules cannot be opened from a disk
     used = sum(len(_encoded(text)) for text in (*bodies, overview, style, script))
     data = []
     for number, packed in enumerate(_packed(results, MOST_BYTES - used - _AROUND)):
@@ -171,6 +192,8 @@ def _result(result: ResultPage, key: str, has_title: bool) -> str:
             else ""
         )
         parts.append(f'<div class="figures">{figures}</div>{point}')
+        if result.space is not None and result.read_out is not None:
+            parts.append(_space(result.space))
     parts += [_table(each) for each in result.tables]
     if result.notes:
         items = "".join(f"<li>{escape(text)}</li>" for text in result.notes)
@@ -193,6 +216,19 @@ def _figure(figure: Figure, is_one_of_many: bool) -> str:
         f"<figure><figcaption>{escape(figure.title)}</figcaption><div{pane}{label}{widest}>"
         f'<img alt="{escape(figure.title)}" width="{columns}" height="{rows}"{small}{lazily} '
         f'src="{data_address(figure.picture)}"></div>{figure.below}</figure>'
+    )
+
+
+def _space(space: Space) -> str:
+    focal = "" if space.focal_px is None else f' data-focal="{space.focal_px:.6g}"'
+    assumed = "" if space.focal_px is not None else " The angle of view is assumed: the camera does not tell it."
+    return (
+        f'<div class="space"{focal}><h3>In space</h3><div class="stage"><canvas tabindex="0" role="img" '
+        'aria-label="Every pixel with a distance as a point. Drag or arrow keys turn it, the wheel zooms."></canvas>'
+        "</div>"
+        '<p class="note"><label>colour <select><option value="0">photograph</option><option value="1">distance</option>'
+        '</select></label> <button type="button" aria-pressed="false">Rock</button> Drag or arrow keys turn it, the '
+        f"wheel zooms.{assumed}</p></div>"
     )
 
 

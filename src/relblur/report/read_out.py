@@ -1,8 +1,9 @@
 """The numbers behind a picture, small enough to travel in a page: a value for every pixel, to about four digits.
 
-A layer is quantised to 16 bits over its own range, or to 8 bits on a logarithmic scale for what only has a size
-(standard errors: steps of some per cent). 0 stands for "no answer". All layers are packed together, high bytes
-apart from low ones, and deflated; ``page.js`` unpacks them.
+A layer is quantised to 16 bits over its own range, by value or (distances: one pixel at infinity must not take the
+digits of all others) by ratio; or to 8 bits by ratio for what only has a size (standard errors: steps of some per
+cent). 0 stands for "no answer". All layers are packed together, high bytes apart from low ones, and deflated;
+``page.js`` unpacks them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class Layer:
     name: str
     unit: str
     values: AnyArray
-    coding: Literal["linear", "log", "flags"] = "linear"
+    coding: Literal["linear", "ratio", "log", "flags"] = "linear"
     signed: bool = False
 
 
@@ -78,8 +79,8 @@ def _coded(layer: Layer, values: AnyArray) -> tuple[dict[str, Any], AnyArray]:
         return {"coding": "flags", "bytes": 1}, values.astype(np.uint16)
     known = np.isfinite(values)
     numbers = np.where(known, values, 0.0).astype(np.float64)
-    top = 65535 if layer.coding == "linear" else 255
-    if layer.coding == "log":
+    top = 255 if layer.coding == "log" else 65535
+    if layer.coding != "linear":
         positive = numbers[known & (numbers > 0)]
         least = float(positive.min()) if positive.size else 1.0
         numbers = np.log(np.maximum(numbers, least))

@@ -22,12 +22,12 @@ from ..depth.relation import DepthRange
 from .colours import Kind, scale_for, to_look_at
 from .html import colour_bar, flag_legend, flag_png, histogram, map_png, photo_jpeg, settings_rows
 from .key_figures import blur_figures, depth_figures, percent
-from .page import Figure, ResultPage, Table
+from .page import Figure, ResultPage, Space, Table
 from .range_report import summarise_range
 from .read_out import Layer, ReadOut
 from .score_table import score_cells, score_columns
 
-__all__ = ["About", "blur_page", "depth_page", "range_page", "score_page"]
+__all__ = ["About", "blur_page", "depth_page", "pair_figures", "range_page", "score_page"]
 
 #: Longest side of a picture, px: alone on its page, and one of many.
 PICTURE_PX, SMALL_PICTURE_PX, THUMBNAIL_PX = 1000, 480, 120
@@ -67,7 +67,7 @@ def blur_page(
         note = "The photographs are not part of a saved result, so the error without blurring is not known here."
         tables = [Table("How well it explains the pair", ("", "mean error"), [("blurrier image re-made", error)], note)]
     figures = [
-        *_pair_figures(pair, about),
+        *pair_figures(pair, about),
         _map_figure("relative blur", sigma, "sigma", _sigma_unit(sigma), about, with_histogram=True),
         _map_figure("standard error", blur_map.sigma_stderr, "stderr", "px", about),
         _flag_figure(blur_map.flags, about),
@@ -107,7 +107,7 @@ def depth_page(
         subtitle=f"Distance along the optical axis, {_size(depth_map.shape)}.",
         key_figures=depth_figures(depth_map),
         figures=[
-            *_pair_figures(pair, about),
+            *pair_figures(pair, about),
             _map_figure("distance", depth, "depth", "m", about, with_histogram=True),
             _map_figure("standard error", depth_map.depth_stderr_m, "stderr", "m", about),
             _flag_figure(depth_map.flags, about),
@@ -123,12 +123,13 @@ def depth_page(
         provenance=about.provenance,
         read_out=ReadOut(
             [
-                Layer("distance", "m", depth),
+                Layer("distance", "m", depth, "ratio"),
                 Layer("standard error", "m", depth_map.depth_stderr_m, "log"),
                 Layer("flags", "", depth_map.flags, "flags"),
             ],
             _FLAG_NAMES,
         ),
+        space=None if about.is_one_of_many else Space(depth_map.camera.focal_length_px),
         thumbnail=map_png(depth, scale_for(depth, "depth"), THUMBNAIL_PX, 8_000) if about.is_one_of_many else b"",
     )
 
@@ -148,7 +149,7 @@ def range_page(found: DepthRange, about: About, pair: ComparablePair | None = No
             ("unknown", percent(summary["unknown_fraction"])),
         ],
         figures=[
-            *_pair_figures(pair, about),
+            *pair_figures(pair, about),
             _map_figure(f"probability of {span}", probability, "count", "", about, with_histogram=True, limit=1.0),
         ],
         warnings=about.warnings,
@@ -187,7 +188,7 @@ def score_page(
         title=about.title,
         subtitle=f"How well each image is re-made from the other, {scores[0][0]}.",
         key_figures=key,
-        figures=_pair_figures(pair, about, has_pixels=False),
+        figures=pair_figures(pair, about, has_pixels=False),
         tables=[Table("Errors beside their baselines", columns, rows, note)],
         warnings=[*about.warnings, *_lost(scores)],
         notes=about.notes,
@@ -223,7 +224,8 @@ def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list
     ]
 
 
-def _pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = True) -> list[Figure]:
+def pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = True) -> list[Figure]:
+    """Return both photographs, if they are known."""
     if pair is None:
         return []
     return [

@@ -9,7 +9,8 @@
 ``smoothing``     maps filtered over time, with a standard error of their own
 ``measuring``     pairs of frames in, blur maps out: what a viewer can consume
 ``picture``       a frame of the side-by-side clip
-``writing``       the clip and the maps as files
+``writing``       the side-by-side clip as a file
+``maps``          the maps of all pairs as NPZ or Zarr
 ``demo``          two clips whose blur is known
 """
 

@@ -86,7 +86,7 @@ class SideBySide:
 
         sheet = self._sheet.copy()
         for panel, light in enumerate((measured.first.light, measured.second_light)):
-            sheet[self._place(panel)] = cv2.cvtColor(self._resized(_look().take(light)), cv2.COLOR_GRAY2RGB)
+            sheet[self._place(panel)] = cv2.cvtColor(self._resized(as_seen(light)), cv2.COLOR_GRAY2RGB)
         sheet[self._place(2)] = self._resized(self._colours(measured.blur_map.variance_difference))
         self._write_numbers(sheet, measured)
         return sheet
@@ -125,6 +125,11 @@ class SideBySide:
         text = _fitting(f"pair {measured.index}   {known:.0%} answered", self._panel[0] + BAR_ROOM)
         draw.text((at, STRIP // 2), text, _FAINT, _font(), anchor="lm")
         sheet[-STRIP:] = np.asarray(strip)
+
+
+def as_seen(light: AnyArray) -> UInt8Array:
+    """Return a frame of light as a screen shows it, 8 bits."""
+    return np.asarray(_look().take(light))
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""What is measured, as files: the side-by-side clip and the maps. Each appears whole or not at all."""
+"""What is measured as a clip, both frames and the map side by side. It appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ import threading
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from ..base._typing import AnyArray, UInt8Array
 from ..base.errors import FileError, InputError
 from ..blur.blur_map import BlurMap, signed_sigma
-from ..files.disk import write_npz
 from .clip import import_av
 from .measuring import MeasuredFrame
 from .picture import SideBySide
 
-__all__ = ["CLIP_SUFFIXES", "ClipWriter", "MapsWriter", "encode", "nice_limit"]
+__all__ = ["CLIP_SUFFIXES", "ClipWriter", "encode", "nice_limit"]
 
 #: Codec, pixel format and its options by suffix. The fastest preset: a third of the time for a larger file.
 CLIP_SUFFIXES: dict[str, tuple[str, str, dict[str, str]]] = {
@@ -35,8 +34,6 @@ _CLOCK = Fraction(1, 60_000)
 
 #: Frames that wait for the encoder.
 _WAITING = 8
-
-FORMAT, FORMAT_VERSION = "relblur.BlurMaps", 1
 
 
 def encode(container: Any, stream: Any, picture: AnyArray, time_s: float, layout: str = "rgb24") -> None:
@@ -148,61 +145,6 @@ def check_suffix(path: Path) -> str:
             f"the clip's name ends in {suffix or 'nothing'!r}; use .mkv or .avi (FFV1, lossless), .mp4 or .mov (H.264)"
         )
     return suffix
-
-
-class MapsWriter:
-    """Maps of all pairs in one NPZ file: stacks of (pairs, rows, columns), written frame by frame.
-
-    Its arrays: ``variance_difference`` and ``variance_stderr`` (float32, px^2), ``flags``, and for each pair
-    ``time_s``, ``first_frame`` and ``second_frame``.
-    """
-
-    _STACKS: tuple[tuple[str, Any], ...] = (
-        ("variance_difference", np.float32),
-        ("variance_stderr", np.float32),
-        ("flags", np.uint8),
-    )
-
-    def __init__(self, path: Path) -> None:
-        """``path`` lies in a stage, where the stacks grow beside it until their length is known."""
-        if path.suffix.lower() != ".npz":
-            raise InputError(f"the maps' name ends in {path.suffix or 'nothing'!r}; use .npz")
-        self._path = path
-        self._files: dict[str, IO[bytes]] = {name: self._beside(name).open("w+b") for name, _ in self._STACKS}
-        self._rows: list[tuple[float, int, int]] = []
-        self._shape: tuple[int, int] = (0, 0)
-        self._settings: dict[str, Any] = {}
-
-    def _beside(self, name: str) -> Path:
-        return self._path.with_name(f"{name}.raw")
-
-    def put(self, measured: MeasuredFrame) -> None:
-        """Take a frame."""
-        blur_map = measured.blur_map
-        self._shape, self._settings = blur_map.shape, dict(blur_map.settings)
-        for name, dtype in self._STACKS:
-            self._files[name].write(np.ascontiguousarray(getattr(blur_map, name), dtype).data)
-        self._rows.append((measured.first.time_s, measured.first.number, measured.second.number))
-
-    def finish(self) -> None:
-        """Write the file."""
-        shape = (len(self._rows), *self._shape)
-        arrays: dict[str, AnyArray] = {}
-        for name, dtype in self._STACKS:
-            self._files[name].flush()
-            arrays[name] = np.memmap(self._files[name], dtype, "r", shape=shape)
-        time_s, first, second = zip(*self._rows, strict=True)
-        arrays |= {"time_s": np.array(time_s), "first_frame": np.array(first), "second_frame": np.array(second)}
-        metadata = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": self._settings}
-        write_npz(self._path, arrays, metadata)
-        arrays.clear()
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Remove the stacks."""
-        for name, file in self._files.items():
-            file.close()
-            self._beside(name).unlink(missing_ok=True)
 
 
 def write_lossless(path: Path, frames: list[UInt8Array], rate: float) -> None:

@@ -12,7 +12,8 @@ from .session import Session
 
 __all__ = ["BLUR_ZIP", "DEPTH_ZIP", "ROCKING", "Exports"]
 
-BLUR_ZIP, DEPTH_ZIP, ROCKING, CAMERA = "relblur_blur.zip", "relblur_depth.zip", "rocking.gif", "camera.toml"
+BLUR_ZIP, DEPTH_ZIP, CAMERA = "relblur_blur.zip", "relblur_depth.zip", "camera.toml"
+ROCKING = ("rocking.gif", "rocking.mp4")
 #: Names that both folders have: the page asks for those of depth with this before them.
 DEPTH = "depth/"
 
@@ -41,8 +42,8 @@ class Exports:
             path = session.folder / f"{secrets.token_hex(8)}.toml"
             session.camera.save(path)
             return path
-        if name == ROCKING:
-            return await self._rocking()
+        if name in ROCKING:
+            return await self._rocking(name)
         if name == BLUR_ZIP or name in REPORT_FILES:
             folder = await self._blur_folder()
         elif name == DEPTH_ZIP or (name.startswith(DEPTH) and name.removeprefix(DEPTH) in DEPTH_FILES):
@@ -85,7 +86,7 @@ class Exports:
                 await session.slow.run("export_depth", str(folder), keep=keep)
         return folder
 
-    async def _rocking(self) -> Path:
+    async def _rocking(self, name: str) -> Path:
         session = self._session
         if session.depth_map is None:
             raise InputError("there is no depth; describe the camera in the depth tab")
@@ -93,7 +94,7 @@ class Exports:
         if colours is None:
             raise InputError("a saved result has no picture to colour its points; open the pair")
         folder = self._fresh(f"rocking {session.versions['depth']}")
-        path = folder / ROCKING
+        path = folder / name
         if not path.is_file():
             version = f"{session.versions['depth']}"
             keep = {"depth_map": (version, session.depth_map), "colours": (version, colours.data)}

@@ -20,6 +20,8 @@ from ..report.colours import FLAG_COLOURS, ColourScale, flag_colours, scale_for
 __all__ = ["Plane", "blur_planes", "colour_tables", "cut", "depth_planes", "flag_legend", "picture"]
 
 _SCALES = ("blue_red", "viridis", "viridis_backwards", "magma", "cividis", "grey")
+#: Sliders of colours that go by ratio reach so many times beyond them.
+BEYOND = 30.0
 #: Limits of colours are looked for in about so many pixels.
 _SAMPLE = 200_000
 
@@ -39,11 +41,12 @@ class Plane:
     least: float = 0.0  #: ends of the sliders
     most: float = 1.0
     signed: bool = False
+    ratio: bool = False  #: colours go by ratio
     sources: tuple[str, ...] = ()
 
     def about(self, version: int) -> dict[str, Any]:
         """Return all but the bytes, as JSON has it."""
-        names = ("name", "title", "kind", "unit", "scale", "low", "high", "least", "most", "signed", "sources")
+        names = ("name", "title", "kind", "unit", "scale", "low", "high", "least", "most", "signed", "ratio", "sources")
         about = {name: getattr(self, name) for name in names}
         return {**about, "version": version, "derived": self.data is None}
 
@@ -105,7 +108,23 @@ def _value(
     signed = scale.low < 0
     most = float(max(np.abs(known).max() if signed else known.max(), scale.high)) if known.size else scale.high
     least = -most if signed else float(min(scale.low, known.min())) if known.size else scale.low
-    return Plane(name, title, "value", data, unit, scale.name, scale.low, scale.high, least, most, signed, sources)
+    if scale.logarithmic:  # a slider cannot reach zero, nor the distance of a point that is at infinity
+        least, most = max(least, scale.low / BEYOND), min(most, scale.high * BEYOND)
+    return Plane(
+        name,
+        title,
+        "value",
+        data,
+        unit,
+        scale.name,
+        scale.low,
+        scale.high,
+        least,
+        most,
+        signed,
+        scale.logarithmic,
+        sources,
+    )
 
 
 def colour_tables() -> dict[str, str]:

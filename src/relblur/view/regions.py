@@ -1,21 +1,23 @@
-"""A box and a line on a map: mean, spread and plane; profile with its error band."""
+"""Boxes, lassos and lines on a map: mean, spread and plane; profile with its error band."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, FloatArray
+from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
 from ..base.errors import InputError
 
-__all__ = ["Quantity", "box", "line"]
+__all__ = ["MOST_CORNERS", "Quantity", "box", "lasso", "line"]
 
 #: The page has no more room than this for a line's points.
 MOST_POINTS = 4000
+#: Corners of a lasso; the page thins them out.
+MOST_CORNERS = 1000
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Quantity:
     stderr: AnyArray
     unit: str
     title: str
+    window: int = 1  #: pixels closer than this repeat each other
 
 
 def box(quantities: Mapping[str, Quantity], flags: AnyArray, corners: tuple[int, int, int, int]) -> dict[str, Any]:
@@ -38,33 +41,66 @@ def box(quantities: Mapping[str, Quantity], flags: AnyArray, corners: tuple[int,
     if left > right or top > bottom:
         raise InputError(f"the box lies outside the {width}x{height} pixels of the map")
     part = (slice(top, bottom + 1), slice(left, right + 1))
-    marked = flags[part]
+    return _region(quantities, flags, part, np.ones((bottom - top + 1, right - left + 1), dtype=bool))
+
+
+def lasso(quantities: Mapping[str, Quantity], flags: AnyArray, corners: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """Return the same of the pixels inside a closed outline through (column, row) corners, those on it included."""
+    import cv2
+
+    if not 3 <= len(corners) <= MOST_CORNERS:
+        raise InputError(f"a lasso has 3 to {MOST_CORNERS} corners, got {len(corners)}")
+    height, width = flags.shape
+    outline = np.array(corners, np.int64)
+    left, top = outline.min(axis=0).clip(0)
+    right, bottom = np.minimum(outline.max(axis=0), (width - 1, height - 1))
+    if left > right or top > bottom:
+        raise InputError(f"the lasso lies outside the {width}x{height} pixels of the map")
+    # OpenCV draws what lies within its picture; corners far outside would overflow its numbers.
+    near = (outline - (left, top)).clip(-(2**14), 2**14).astype(np.int32)
+    inside: UInt8Array = np.zeros((bottom - top + 1, right - left + 1), np.uint8)
+    cv2.fillPoly(inside, [near], 1)
+    part = (slice(int(top), int(bottom) + 1), slice(int(left), int(right) + 1))
+    return _region(quantities, flags, part, inside != 0)
+
+
+def _region(
+    quantities: Mapping[str, Quantity], flags: AnyArray, part: tuple[slice, slice], inside: BoolArray
+) -> dict[str, Any]:
+    marked = flags[part][inside]
     return {
-        "left": left,
-        "top": top,
-        "width": right - left + 1,
-        "height": bottom - top + 1,
-        "pixels": int(marked.size),
-        "flagged": float((marked != 0).mean()),
-        "quantities": {name: _summary(q, part, top, left) for name, q in quantities.items()},
+        "left": part[1].start,
+        "top": part[0].start,
+        "width": inside.shape[1],
+        "height": inside.shape[0],
+        "pixels": int(inside.sum()),
+        "flagged": float((marked != 0).mean()) if marked.size else 0.0,
+        "quantities": {name: _summary(q, part, inside) for name, q in quantities.items()},
     }
 
 
-def _summary(quantity: Quantity, part: tuple[slice, slice], top: int, left: int) -> dict[str, Any]:
+def _summary(quantity: Quantity, part: tuple[slice, slice], inside: BoolArray) -> dict[str, Any]:
     values = np.asarray(quantity.values[part], np.float64)
-    known = np.isfinite(values)
+    known = np.isfinite(values) & inside
     about: dict[str, Any] = {"title": quantity.title, "unit": quantity.unit, "answered": int(known.sum())}
     if not known.any():
         return {**about, "mean": None}
     found = values[known]
     stderr = np.asarray(quantity.stderr[part], np.float64)[known]
+    stderr = stderr[np.isfinite(stderr)]
+    spread = float(found.std())
+    # Neighbours repeat each other: so many places in the region say something of their own.
+    places = max(1.0, found.size / quantity.window**2)
     about |= {
         "mean": float(found.mean()),
+        "mean_error": float(np.sqrt(np.mean(stderr**2) / places)) if stderr.size else None,
         "median": float(np.median(found)),
-        "spread": float(found.std()),
+        "spread": spread,
+        "spread_error": spread / math.sqrt(2 * places),
         "least": float(found.min()),
         "largest": float(found.max()),
-        "mean_stderr": float(np.nanmean(stderr)) if np.isfinite(stderr).any() else None,
+        "mean_stderr": float(stderr.mean()) if stderr.size else None,
+        "places": places,
     }
     return {**about, "plane": _plane(values, known)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -12,33 +13,61 @@ from ..base.errors import InputError
 from ..depth.depth_map import DepthMap
 from ..files.depth_formats import point_cloud
 from ..files.disk import replacing
+from ..files.staging import placing
 
 __all__ = ["write_rocking"]
 
 FRAMES, SIDE_PX, SWING_DEGREES, FRAME_MS = 24, 480, 14.0, 60
+#: Of a clip: about six seconds.
+TURNS = 4
 #: Angle of view of a camera that does not tell: focal length over the image's width.
 ASSUMED_FOCAL = 1.2
 _BACKGROUND = 18
 
 
 def write_rocking(path: Path, depth_map: DepthMap, colours: UInt8Array, progress: Progress) -> None:
-    """Write a looping GIF of the points of a depth map, in the colours of an 8-bit RGB picture."""
-    from PIL import Image
+    """Write the points of a depth map, in the colours of an 8-bit RGB picture, as a GIF or MP4 by the path's suffix."""
+    write = _write_mp4 if path.suffix == ".mp4" else _write_gif
+    write(path, _frames(depth_map, colours, progress))
 
+
+def _frames(depth_map: DepthMap, colours: UInt8Array, progress: Progress) -> Iterator[UInt8Array]:
+    """Draw one turn to and fro."""
     points, shades = _points(depth_map, colours)
     middle = np.median(points, axis=0)
-    width = SIDE_PX
-    height = max(2, round(SIDE_PX * depth_map.shape[0] / depth_map.shape[1]))
-    frames = []
+    # Even sides: H.264 has no others.
+    size = (max(2, 2 * round(SIDE_PX * depth_map.shape[0] / depth_map.shape[1] / 2)), SIDE_PX)
     for number in range(FRAMES):
         angle = math.radians(SWING_DEGREES) * math.sin(2 * math.pi * number / FRAMES)
-        frame = _frame(points, shades, middle, angle, (height, width))
-        frames.append(Image.fromarray(frame).quantize(128, dither=Image.Dither.NONE))
+        yield _frame(points, shades, middle, angle, size)
         progress((number + 1) / FRAMES)
+
+
+def _write_gif(path: Path, frames: Iterator[UInt8Array]) -> None:
+    from PIL import Image
+
+    drawn = [Image.fromarray(frame).quantize(128, dither=Image.Dither.NONE) for frame in frames]
     with replacing(path) as stream:
-        frames[0].save(
-            stream, format="GIF", save_all=True, append_images=frames[1:], duration=FRAME_MS, loop=0, optimize=False
+        drawn[0].save(
+            stream, format="GIF", save_all=True, append_images=drawn[1:], duration=FRAME_MS, loop=0, optimize=False
         )
+
+
+def _write_mp4(path: Path, frames: Iterator[UInt8Array]) -> None:
+    """Write some turns: a clip does not start again by itself."""
+    from ..video.clip import import_av
+    from ..video.writing import CLIP_SUFFIXES, add_stream, encode, finish
+
+    av = import_av()
+    drawn = list(frames)
+    codec, pixel_format, options = CLIP_SUFFIXES[".mp4"]
+    with placing(path, force=True) as staged:
+        container = av.open(str(staged), "w")
+        stream = add_stream(container, codec, drawn[0].shape[:2], 1000 / FRAME_MS, options)
+        stream.pix_fmt = pixel_format
+        for number, frame in enumerate(drawn * TURNS):
+            encode(container, stream, frame, number * FRAME_MS / 1000)
+        finish(container, stream)
 
 
 def _points(depth_map: DepthMap, colours: UInt8Array) -> tuple[FloatArray, UInt8Array]:

@@ -25,9 +25,9 @@ from ..depth.camera import Camera
 from ..depth.working_range import resolution_table, working_range_m
 from .exports import Exports
 from .guard import Guard, Keys
-from .pixel import describe_pixel
+from .pixel import describe_pixel, refined_costs
 from .planes import colour_tables
-from .regions import box, line
+from .regions import MOST_CORNERS, box, lasso, line
 from .session import Session
 from .source import PairFiles, read_result
 from .uploads import SLOTS, TooLargeError, receive
@@ -35,6 +35,8 @@ from .uploads import SLOTS, TooLargeError, receive
 __all__ = ["Page", "build"]
 
 STATIC = Path(__file__).parent / "static"
+#: Shared with the pages that are one file.
+POINTS = Path(__file__).parents[1] / "report" / "points.js"
 #: What a form sends is small.
 MOST_JSON = 65_536
 #: Of a camera's chart.
@@ -66,7 +68,7 @@ class Page:
         self.session = session
         self.keys = keys
         self._exports = Exports(session)
-        self._files = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.is_file()}
+        self._files = {path.name: path.read_bytes() for path in (*sorted(STATIC.iterdir()), POINTS) if path.is_file()}
         self._received: dict[str, tuple[Path, str]] = {}
 
     def routes(self) -> list[Any]:
@@ -78,7 +80,9 @@ class Page:
             "/api/colours": self.colours,
             "/api/plane/{name}": self.plane,
             "/api/pixel": self.pixel,
+            "/api/costs": self.costs,
             "/api/box": self.box,
+            "/api/lasso": self.lasso,
             "/api/line": self.line,
             "/api/export/{name:path}": self.export,
         }
@@ -120,26 +124,44 @@ class Page:
 
     async def plane(self, request: Request) -> Response:
         """Answer with the bytes of a picture or map."""
-        plane = self.session.planes.get(request.path_params["name"])
+        name = request.path_params["name"]
+        plane = self.session.planes.get(name)
         if plane is None or plane.data is None:
             raise FileError("there is no such picture yet; wait until it is made")
+        self.session.fetched(name)
         return Response(plane.bytes(), media_type="application/octet-stream")
 
     async def pixel(self, request: Request) -> Response:
         """Answer with the curve of a pixel."""
+        return await self._about_pixel(request, describe_pixel)
+
+    async def costs(self, request: Request) -> Response:
+        """Answer with what the refined method minimises at a pixel."""
+        return await self._about_pixel(request, refined_costs)
+
+    async def _about_pixel(self, request: Request, describe: Callable[..., dict[str, Any]]) -> Response:
         column, row = _whole(request, "x", "y")
         session = self.session
         if session.blur_map is None:
             raise InputError("there is no blur map yet; wait until it is measured")
         pair = session.prepared.pair if session.prepared is not None else None
-        return JSONResponse(await asyncio.to_thread(describe_pixel, pair, session.blur_map, row, column))
+        return JSONResponse(await asyncio.to_thread(describe, pair, session.blur_map, row, column))
 
     async def box(self, request: Request) -> Response:
         """Answer with mean, spread and plane of a box."""
-        x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
+        return await self._region(box, tuple(_whole(request, "x0", "y0", "x1", "y1")))
+
+    async def lasso(self, request: Request) -> Response:
+        """Answer with the same of what an outline encloses: ``points`` is x,y,x,y and so on."""
+        texts = request.query_params.get("points", "").split(",")[: 2 * MOST_CORNERS + 2]
+        values = [_number(text, "points") for text in texts]
+        if len(values) % 2:
+            raise InputError("points must be x,y,x,y and so on")
+        return await self._region(lasso, list(zip(values[::2], values[1::2], strict=True)))
+
+    async def _region(self, look: Callable[..., dict[str, Any]], where: Any) -> Response:
         quantities, flags = self.session.quantities(), self.session.planes["flags"].data
-        assert flags is not None
-        return JSONResponse(await asyncio.to_thread(box, quantities, flags, (x0, y0, x1, y1)))
+        return JSONResponse(await asyncio.to_thread(look, quantities, flags, where))
 
     async def line(self, request: Request) -> Response:
         """Answer with a profile."""
@@ -283,10 +305,10 @@ async def _json(request: Request) -> dict[str, Any]:
 
 
 def _whole(request: Request, *names: str) -> list[int]:
-    values = []
-    for name in names:
-        text = request.query_params.get(name, "")
-        if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 10):
-            raise InputError(f"{name} must be a whole number, got {text[:40]!r}")
-        values.append(int(text))
-    return values
+    return [_number(request.query_params.get(name, ""), name) for name in names]
+
+
+def _number(text: str, name: str) -> int:
+    if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 10):
+        raise InputError(f"{name} must be a whole number, got {text[:40]!r}")
+    return int(text)

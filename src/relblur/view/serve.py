@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .session import Session
     from .source import PairFiles, SavedResult
 
-__all__ = ["serve"]
+__all__ = ["listen", "make_server", "serve"]
 
 #: A page has a few connections; more are not ours.
 _MOST_CONNECTIONS = 64
@@ -51,7 +51,7 @@ def serve(
         from .source import read_result
 
         found = read_result(what)  # before a page waits for it
-    with _listener(port) as listener:
+    with listen(port) as listener:
         keys = Keys(listener.getsockname()[1])
         workers = [Worker(round(memory_gb * 1e9), stoppable=stoppable) for stoppable in (True, False)]
         try:
@@ -66,7 +66,8 @@ def serve(
                 worker.stop()
 
 
-def _listener(port: int) -> socket.socket:
+def listen(port: int) -> socket.socket:
+    """Return a socket on 127.0.0.1; port 0 is a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -79,15 +80,23 @@ def _listener(port: int) -> socket.socket:
 
 
 def _run(listener: socket.socket, keys: Keys, workers: list[Worker], start: Callable[..., None]) -> None:
-    import uvicorn
-
-    from .routes import build
     from .session import Session
 
     session = Session(slow=workers[0], quick=workers[1])
-    server = uvicorn.Server(
+    server = make_server(session, keys, lambda: start(session, server))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> uvicorn.Server:
+    """Return a server of the page about a session; ``on_start`` is called in its loop."""
+    import uvicorn
+
+    from .routes import build
+
+    return uvicorn.Server(
         uvicorn.Config(
-            build(session, keys, lambda: start(session, server)),
+            build(session, keys, on_start),
             log_level="warning",
             access_log=False,
             server_header=False,
@@ -97,8 +106,6 @@ def _run(listener: socket.socket, keys: Keys, workers: list[Worker], start: Call
             timeout_graceful_shutdown=1,
         )
     )
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listener])
 
 
 def _start(

@@ -13,11 +13,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
 from ..base.errors import InputError, RelblurError
+from ..base.settings import WINDOW_WINDOW
 from ..blur.blur_map import BlurMap
 from ..depth.camera import Camera
 from ..depth.depth_map import DepthMap
@@ -61,6 +63,7 @@ class Session:
         self._legend = shown.flag_legend()
         self._quantities: tuple[str, dict[str, Quantity]] = ("", {})
         self._version = 0
+        self._can_write_mp4 = find_spec("av") is not None
         self._task: asyncio.Task[None] | None = None
         self.watch: asyncio.Task[None] | None = None  #: who ends the server when nobody looks
         self._quick = quick
@@ -102,8 +105,10 @@ class Session:
             "camera": _finite(self.camera.as_dict()) if self.camera is not None else None,
             "depth_choices": vars(self.depth_choices),
             "commands": self._commands(),
+            "can_write_mp4": self._can_write_mp4,
             "job": self._job,
             "message": self._message,
+            "live": None,
         }
 
     def _commands(self) -> dict[str, str]:
@@ -119,6 +124,9 @@ class Session:
             commands["depth"] = self.files.before + depth
         return commands
 
+    def fetched(self, name: str) -> None:
+        """Hear that a page has fetched a plane: of interest to those that change all the time."""
+
     def quantities(self) -> dict[str, Quantity]:
         """Return the maps that boxes and lines are about."""
         key = f"{self.map_key} {self.versions.get('depth')}"
@@ -126,11 +134,13 @@ class Session:
             return self._quantities[1]
         found: dict[str, Quantity] = {}
         if self.blur_map is not None:
-            found["sigma"] = Quantity(self.blur_map.sigma, self.blur_map.sigma_stderr, "px", "relative blur")
+            window = int(self.blur_map.settings.get("window", 1))
+            found["sigma"] = Quantity(self.blur_map.sigma, self.blur_map.sigma_stderr, "px", "relative blur", window)
             s, stderr = self.blur_map.variance_difference, self.blur_map.variance_stderr
-            found["s"] = Quantity(s, stderr, "px²", "variance difference s")
+            found["s"] = Quantity(s, stderr, "px²", "variance difference s", window)
         if self.depth_map is not None:
-            found["depth"] = Quantity(self.depth_map.depth_m, self.depth_map.depth_stderr_m, "m", "depth")
+            window = int(self.depth_map.settings.get("window", WINDOW_WINDOW))
+            found["depth"] = Quantity(self.depth_map.depth_m, self.depth_map.depth_stderr_m, "m", "depth", window)
         if not found:
             raise InputError("there is no map yet; wait until it is measured")
         self._quantities = (key, found)
@@ -140,18 +150,15 @@ class Session:
 
     async def open_example(self) -> None:
         """Look at the ready example, with its camera."""
-        self.camera = EXAMPLE_CAMERA
-        await self.open_pair(example())
+        await self.open_pair(example(), camera=EXAMPLE_CAMERA)
 
     async def open_pair(self, files: PairFiles, *, camera: Camera | None = None) -> None:
-        """Look at another pair."""
+        """Look at another pair, once it has been read; if it cannot be, what is shown stays."""
         await self._stop()
-        if self.files is not None:
-            self.files.forget()
-        if files.kind != "example":
-            self.camera = camera
-        self._clear()
-        self.files, self._loaded = files, ""
+        if self.planes:
+            self._start(self._replace(files, camera))
+            return
+        self.files, self.camera, self._loaded = files, camera, ""
         self._start(self._make())
 
     async def open_result(self, found: SavedResult, name: str) -> None:
@@ -235,17 +242,10 @@ class Session:
         try:
             await work
         except (WorkerError, RelblurError) as error:
-            self._message = {"kind": "error", "text": self._by_name(str(error))}
+            self._message = {"kind": "error", "text": _by_name(str(error), self.files)}
         finally:
             self._job = None
             self.announce()
-
-    def _by_name(self, text: str) -> str:
-        """Return a message in one line that calls files as their owner does."""
-        if self.files is not None and self.files.kind != "files":
-            text = text.replace(str(self.files.first), self.files.first_name)
-            text = text.replace(str(self.files.second), self.files.second_name)
-        return " ".join(text.split())
 
     async def _stop(self) -> None:
         task, self._task = self._task, None
@@ -289,6 +289,27 @@ class Session:
         made = await self.slow.run("pictures", self.prepared.white, keep=self.kept("pair", "blur_map"), progress=tell)
         self._put(shown.picture("remade", "blurrier image, re-made", made["remade"]))
         self._put(shown.picture("fused", "sharp everywhere", made["fused"]))
+
+    async def _replace(self, files: PairFiles, camera: Camera | None) -> None:
+        """Read another pair and measure it in the place of what is shown."""
+        tell, wanted = self._begin("reading and aligning the pair"), self.choices
+        try:
+            first, second = str(files.first), str(files.second)
+            prepared = await self.slow.run("prepare", first, second, wanted.preparing, progress=tell)
+        except WorkerError as error:
+            files.forget()
+            self._message = {"kind": "error", "text": _by_name(str(error), files)}
+            if not self.is_final and self.prepared is not None:  # what was being measured has been stopped for this
+                await self._make()
+            return
+        except BaseException:
+            files.forget()
+            raise
+        if self.files is not None:
+            self.files.forget()
+        self.files, self.camera, self._loaded = files, camera, ""
+        self._accept_pair(prepared, wanted)
+        await self._make()
 
     async def _make_quick(self, estimating: Mapping[str, Any]) -> None:
         try:
@@ -356,6 +377,14 @@ class Session:
         self.is_final = self.depth_is_measured = False
         self.planes, self.versions, self._message = {}, {}, None
         self._legend = shown.flag_legend()
+
+
+def _by_name(text: str, files: PairFiles | None) -> str:
+    """Return a message in one line that calls files as their owner does."""
+    if files is not None and files.kind != "files":
+        text = text.replace(str(files.first), files.first_name)
+        text = text.replace(str(files.second), files.second_name)
+    return " ".join(text.split())
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

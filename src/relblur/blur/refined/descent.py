@@ -21,7 +21,7 @@ from .prior import strength
 from .prior.coordinate import Coordinate
 from .prior.slope import SlopeField
 
-__all__ = ["ITERATIONS", "Descent", "descend"]
+__all__ = ["ITERATIONS", "SMALLEST_JUMP", "Descent", "descend"]
 
 Array = NDArray[np.float32]
 
@@ -34,7 +34,7 @@ _LAST_STIFFENING = 8
 #: Jump tolerance over the first iterations as a share of sqrt(s^2 + C^2): the start is a staircase of 20 % steps in s.
 _STAIRCASE = (0.26, 0.12, 0.06)
 #: Steps below this (px^2 of s, px of sigma) from pixel to pixel are never jumps.
-_SMALLEST_JUMP = 0.01
+SMALLEST_JUMP = 0.01
 #: Discrete moves: iteration -> (reach of the neighbour, side of the judging window), from coarse to fine.
 _MOVES = {4: (4, 5), 6: (2, 3), 8: (1, 3)}
 #: The descent ends early when a step moves the map by less than this many standard errors.
@@ -79,7 +79,7 @@ def descend(likelihood: Likelihood, coordinate: Coordinate, progress: Callable[[
         mu = strength.spread(log_mu, shape)
         variance = loops.posterior_variance(w, mu)
         staircase = np.float32(_STAIRCASE[iteration] if iteration < len(_STAIRCASE) else 0.0)
-        tolerance = np.maximum(np.float32(_SMALLEST_JUMP), staircase * scale)
+        tolerance = np.maximum(np.float32(SMALLEST_JUMP), staircase * scale)
         edges = loops.link(z, slope, variance, mu, tolerance)
         slopes.fit(z, w, g, edges, variance, mu, _SLOPE_STEPS)
         slope = slopes.pixels()

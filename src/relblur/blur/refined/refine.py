@@ -105,7 +105,7 @@ def refine(
     if swapped:
         first, second, given = second, first, given.swapped()
     pair = prepare(first, second, valid, whole.limits if whole else None)
-    task = _Task(pair, request, given.on_scale(pair.unit), whole)
+    task = Task(pair, request, given.on_scale(pair.unit), whole)
 
     def estimate(prefilter: float, tell: Callable[[float], None]) -> Refined:
         with open_loops(request.engine.name, request.workers) as loops:
@@ -139,7 +139,7 @@ def _blend(one: Refined, two: Refined, share: Array) -> Refined:
 
 
 @dataclass(frozen=True)
-class _Task:
+class Task:
     """A prepared pair, whose first image is the sharper one unless ``signed``, and what is asked of it."""
 
     pair: Pair
@@ -159,11 +159,11 @@ class _Task:
         return None if relative is None else np.asarray(relative, np.float32)
 
 
-def _estimate(task: _Task, prefilter: float, loops: Loops, progress: Callable[[float], None]) -> Refined:
+def _estimate(task: Task, prefilter: float, loops: Loops, progress: Callable[[float], None]) -> Refined:
     images = leading_colours(task.pair.first, task.pair.second, task.whole.directions if task.whole else None)
     if prefilter > 0:
         images = blurred(images, prefilter)
-    likelihood, images, family = _likelihood(task, images, prefilter, loops)
+    likelihood, images, family = build_likelihood(task, images, prefilter, loops)
     window = task.request.window
     texture = (uncertainty.local_texture(images[0], window), uncertainty.local_texture(images[1], window))
     found = descend(likelihood, VARIANCE if task.signed else SIGMA, progress)
@@ -179,8 +179,8 @@ def _estimate(task: _Task, prefilter: float, loops: Loops, progress: Callable[[f
     )
 
 
-def _likelihood(
-    task: _Task, images: tuple[Array, Array], prefilter: float, loops: Loops
+def build_likelihood(
+    task: Task, images: tuple[Array, Array], prefilter: float, loops: Loops
 ) -> tuple[Likelihood, tuple[Array, Array], Family]:
     """Build the residual stack of the (prefiltered) images, and the noise model of the pair they came from.
 

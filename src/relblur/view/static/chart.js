@@ -1,7 +1,7 @@
 // Small charts in SVG: lines, bands, points, error bars, rules. Colours come from the page's theme.
 
 const SPACE = "http://www.w3.org/2000/svg";
-const W = 330, H = 176, LEFT = 56, RIGHT = 10, TOP = 8, BOTTOM = 34;
+const W = 330, H = 176, LEFT = 62, RIGHT = 10, TOP = 8, BOTTOM = 34;
 
 function node(kind, attributes, text) {
   const made = document.createElementNS(SPACE, kind);
@@ -47,7 +47,7 @@ export function chart({ series, xLabel, yLabel, description, xSpan, ySpan }) {
     svg.append(node("line", { x1: LEFT, x2: W - RIGHT, y1: py(value), y2: py(value), class: "axis" }), node("text", { x: LEFT - 5, y: py(value) + 4, "text-anchor": "end" }, text));
   }
   svg.append(node("text", { x: (LEFT + W - RIGHT) / 2, y: H - 6, "text-anchor": "middle" }, xLabel));
-  svg.append(node("text", { x: 11, y: (TOP + H - BOTTOM) / 2, "text-anchor": "middle", transform: `rotate(-90 11 ${(TOP + H - BOTTOM) / 2})` }, yLabel));
+  svg.append(node("text", { x: 10, y: (TOP + H - BOTTOM) / 2, "text-anchor": "middle", transform: `rotate(-90 10 ${(TOP + H - BOTTOM) / 2})` }, yLabel));
   const inner = node("svg", { x: LEFT, y: TOP, width: W - LEFT - RIGHT, height: H - TOP - BOTTOM, viewBox: `${LEFT} ${TOP} ${W - LEFT - RIGHT} ${H - TOP - BOTTOM}` });
   for (const s of series) draw(inner, s, px, py);
   svg.append(inner);

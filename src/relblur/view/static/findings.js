@@ -1,4 +1,4 @@
-// What the server found about a pixel, a box or a line, as cards.
+// What the server found about a pixel, a box, a lasso or a line, as cards.
 
 import { get } from "./api.js";
 import { chart } from "./chart.js";
@@ -26,6 +26,39 @@ export async function showPixel({ x, y }, place) {
   if (found.cost) cards.push(costCard(found));
   cards.push(card("Around it", around(x, y)));
   place.replaceChildren(...cards);
+  if (found.cost && found.method === "refined") addRefined(found, cards[1]);
+}
+
+// What the refined method minimises takes longer than a click should: it is drawn when it comes.
+async function addRefined(found, place) {
+  const made = make("div", { id: "refined-cost" }, caption("What refined minimises is being worked out …"));
+  place.append(make("h3", { textContent: "Cost of refined" }), made);
+  try {
+    const costs = await get(`/api/costs?x=${found.column}&y=${found.row}`);
+    if (!place.isConnected) return;  // another pixel was clicked meanwhile
+    made.replaceChildren(...refinedParts(found, costs));
+    made.dataset.least = String(costs.least);
+  } catch (error) {
+    made.replaceChildren(caption(error.message));
+  }
+}
+
+function refinedParts(found, { s, data, posterior, least }) {
+  if (least === null) return [caption("No pixel around can be used.")];
+  const reach = costSpan(found), known = data.filter((v, i) => v !== null && s[i] >= reach[0] && s[i] <= reach[1]);
+  const top = Math.max(2, 1.6 * Math.max(...known));
+  const series = [
+    { kind: "line", x: s, y: posterior, label: "with neighbours", colour: "var(--chart-2)" },
+    { kind: "line", x: s, y: data, label: "own data" },
+  ];
+  if (found.s !== null) series.push({ kind: "up", x: found.s, colour: "var(--chart-3)", dash: "2 3" });
+  return [
+    chart({
+      series, xLabel: S_LABEL, yLabel: "−log likelihood", xSpan: reach, ySpan: [-0.03 * top, top],
+      description: `Cost of refined against the variance difference; least at ${shown(least)} square pixels`,
+    }),
+    caption("Blue: negative log-likelihood of this pixel's own data, robust; its valleys are the candidates above. Red: the same and the prior, the neighbours held at their values: they choose the valley. Each less its least; 0.5 is one standard error."),
+  ];
 }
 
 function pixelCard(found) {
@@ -75,20 +108,27 @@ function curve(found) {
   ];
 }
 
+const S_LABEL = "s = σ²second − σ²first (px²)";
+
+// Where it matters.
+function costSpan({ s, cost }) {
+  const far = Math.max(4, 4 * Math.abs(s ?? 0));
+  return [Math.max(cost.s[0], -far), Math.min(cost.s.at(-1), far)];
+}
+
 function costCard(found) {
   const { s, window, side } = found.cost;
   const series = [{ kind: "line", x: s, y: window, label: "left over" }];
-  const far = Math.max(4, 4 * Math.abs(found.s ?? 0));  // where it matters
-  const reach = [Math.max(s[0], -far), Math.min(s.at(-1), far)];
+  const reach = costSpan(found);
   let text = `What each s leaves unexplained in the ${side} × ${side} window (root mean square per unit of noise).`;
   if (found.s !== null) {
-    const top = Math.max(...window), low = Math.min(...window);
+    const seen = window.filter((value) => value !== null), top = Math.max(...seen), low = Math.min(...seen);
     series.push({ kind: "up", x: found.s, colour: "var(--chart-3)", dash: "2 3" });
     series.push({ kind: "bar", value: found.s, error: found.s_stderr ?? 0, y: low + 0.08 * (top - low), colour: "var(--chart-3)" });
     text += found.method === "refined" ? " Green: what refined chose with its neighbours, and its error bar." : ` Green: what ${found.method} chose.`;
   }
   return card("Cost against s", chart({
-    series, xLabel: "s = σ²second − σ²first (px²)", yLabel: "left over", xSpan: reach,
+    series, xLabel: S_LABEL, yLabel: "left over", xSpan: reach,
     description: `Cost of every variance difference in the window; chosen ${shown(found.s)} square pixels`,
   }), caption(text));
 }
@@ -125,14 +165,23 @@ const query = ({ x0, y0, x1, y1 }) => `x0=${x0}&y0=${y0}&x1=${x1}&y1=${y1}`;
 
 export async function showBox(shape, place) {
   const found = await get(`/api/box?${query(shape)}`);
+  showRegion(found, `Box ${found.width} × ${found.height}`, "box-card", place);
+}
+
+export async function showLasso({ points }, place) {
+  const found = await get(`/api/lasso?points=${points.map(({ x, y }) => `${x},${y}`).join()}`);
+  showRegion(found, `Lasso, ${found.pixels.toLocaleString("en")} pixels`, "lasso-card", place);
+}
+
+function showRegion(found, title, id, place) {
   const cards = Object.values(found.quantities).map((q) => {
-    if (q.mean === null) return card(q.title, caption("no pixel of the box has an answer"));
+    if (q.mean === null) return card(q.title, caption("no pixel of it has an answer"));
     const rows = [
-      ["mean", `${shown(q.mean, q.spread / 30)} ${q.unit}`],
-      ["spread (standard deviation)", `${shown(q.spread, q.spread / 10)} ${q.unit}`],
+      ["mean ± standard error", withError(q.mean, q.mean_error, q.unit)],
+      ["spread ± standard error", withError(q.spread, q.spread_error, q.unit)],
       ["median", `${shown(q.median, q.spread / 30)} ${q.unit}`],
       ["least to largest", `${shown(q.least)} to ${shown(q.largest)} ${q.unit}`],
-      ["mean standard error", `${shown(q.mean_stderr, q.mean_stderr)} ${q.unit}`],
+      ["standard error of a pixel, mean", `${shown(q.mean_stderr, q.mean_stderr)} ${q.unit}`],
     ];
     if (q.plane) {
       rows.push(["plane: to the right", `${q.plane.across.toPrecision(3)} ${q.unit}/px`], ["plane: downwards", `${q.plane.down.toPrecision(3)} ${q.unit}/px`]);
@@ -140,10 +189,11 @@ export async function showBox(shape, place) {
     }
     return card(q.title, table(rows));
   });
-  const about = card(`Box ${found.width} × ${found.height}`, table([
+  const about = card(title, table([
     ["from column, row", `${found.left}, ${found.top}`], ["pixels", String(found.pixels)], ["flagged", `${(100 * found.flagged).toFixed(1)} %`],
-  ]));
-  about.id = "box-card";
+  ]), caption("Spread is the standard deviation over the region. Pixels within one window repeat each other, so standard errors count a place for each window."));
+  about.id = id;
+  about.dataset.found = JSON.stringify(found);
   place.replaceChildren(about, ...cards);
 }
 

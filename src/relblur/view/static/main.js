@@ -3,7 +3,7 @@
 import { follow, get, post } from "./api.js";
 import { Cloud } from "./cloud.js";
 import { fillExports, startFiles } from "./files.js";
-import { showBox, showLine, showPixel } from "./findings.js";
+import { showBox, showLasso, showLine, showPixel } from "./findings.js";
 import { fillForms, startForms } from "./forms.js";
 import * as panes from "./panes.js";
 import { about, flagNames, isHere, pixelValues, shown, store, update, valueOf, withError } from "./values.js";
@@ -21,10 +21,14 @@ const gradient = (name) => {
   return `linear-gradient(to right, ${stops.join(", ")})`;
 };
 
+// What colours, and the sliders for them, are evenly spaced in.
+const onScale = (info) => (info.ratio ? (value) => Math.log(Math.max(value, 1e-30)) : (value) => value);
+
 store.colourOf = (plane, value) => {
   const table = plane && tables.get(plane.about.scale);
   if (!table || !Number.isFinite(value)) return [154, 154, 154];
-  const k = 3 * Math.round(255 * Math.min(1, Math.max(0, (value - plane.low) / (plane.high - plane.low || 1e-9))));
+  const at = onScale(plane.about), low = at(plane.low);
+  const k = 3 * Math.round(255 * Math.min(1, Math.max(0, (at(value) - low) / (at(plane.high) - low || 1e-9))));
   return [table[k], table[k + 1], table[k + 2]];
 };
 
@@ -56,9 +60,9 @@ function showColours() {
   }
   for (const [id, value] of [["low", plane.low], ["high", plane.high]]) {
     const slider = $(id);
-    slider.min = info.least;
-    slider.max = info.most;
-    slider.value = value;
+    slider.min = onScale(info)(info.least);
+    slider.max = onScale(info)(info.most);
+    slider.value = onScale(info)(value);
     slider.setAttribute("aria-valuetext", `${shown(value)} ${info.unit}`);
     $(`${id}-value`).textContent = `${shown(value)} ${info.unit}`;
   }
@@ -67,9 +71,10 @@ function showColours() {
   pen.putImageData(image, 0, 0);
 }
 
-function setLimits(which, value) {
+function setLimits(which, place) {
   const plane = store.planes.get(panes.activePlane());
   if (!plane) return;
+  const value = plane.about.ratio ? Math.exp(place) : place;
   plane.touched = true;
   plane[which] = value;
   if (plane.about.signed) { const most = Math.abs(value); plane.low = -most; plane.high = most; }  // zero stays in the middle
@@ -185,7 +190,7 @@ function onState(state) {
   if (fresh !== size || state.name !== pairName) {
     renderer.dropAll();
     store.planes.clear();
-    Object.assign(panes.marks, { pixel: null, box: null, line: null });
+    Object.assign(panes.marks, { pixel: null, box: null, lasso: null, line: null });
     if (fresh !== size) queueMicrotask(panes.fit);
     size = fresh;
     pairName = state.name;
@@ -199,13 +204,18 @@ function onState(state) {
   document.title = state.name ? `${state.name} – relblur` : "relblur";
   const { job } = state;
   $("job").hidden = !job;
-  if (job) { $("job-text").textContent = `${job.what} …`; $("job-share").value = job.share; }
+  if (job) {
+    $("job-text").textContent = state.live ? job.what : `${job.what} …`;
+    $("job-share").hidden = job.share === null;
+    $("job-share").value = job.share ?? 0;
+    $("cancel").textContent = job.stop ?? "Cancel";
+  }
   const news = JSON.stringify(state.message);
   if (news !== told) { told = news; localMessage = null; }
   showMessage();
   $("empty").hidden = state.planes.length > 0;
   if (!job && state.message?.kind === "error" && !state.planes.length) $("empty").textContent = "Nothing to show.";
-  else $("empty").textContent = "Reading the pair …";
+  else $("empty").textContent = state.live ? "Waiting for the first frames …" : "Reading the pair …";
   const listed = state.planes.map((plane) => plane.name).join();
   if ($("chips").dataset.listed !== listed) { $("chips").dataset.listed = listed; fillChoices(state); panes.arrange(); }
   fillForms(state);
@@ -215,12 +225,17 @@ function onState(state) {
 }
 
 function onArrival(name) {
-  const plane = store.planes.get(name);
-  renderer.setPlane(name, plane.about.kind, plane.data, store.width, store.height);
+  const own = store.state.planes.filter((info) => !info.derived).map((info) => info.name);
+  // The planes of a clip change together: half of one frame and half of the next would be neither.
+  if (store.state.live && !own.every((each) => store.planes.get(each).data)) return;
+  for (const each of store.state.live ? own : [name]) {
+    const plane = store.planes.get(each);
+    renderer.setPlane(each, plane.about.kind, plane.data, store.width, store.height);
+  }
   panes.label();
   panes.redraw();
   if (panes.marks.hover) readout(panes.marks.hover, panes.activePlane());
-  if (panes.marks.pixel && name === "s_stderr") inspect(panes.marks.pixel);
+  if (panes.marks.pixel && name === "s_stderr" && !store.state.live) inspect(panes.marks.pixel);
   if (document.body.dataset.layout === "space" && (name === "depth" || name === "first")) showCloud();
   document.body.dataset.arrived = store.state.planes.filter((info) => isHere(info)).map((info) => info.name).join(" ");
   document.body.dataset.version = String(about("s")?.version ?? 0);
@@ -228,7 +243,7 @@ function onArrival(name) {
 
 async function inspect(pixel) {
   panes.marks.pixel = pixel;
-  panes.marks.box = panes.marks.line = null;
+  Object.assign(panes.marks, { box: null, lasso: null, line: null });
   panes.redraw();
   const began = performance.now();
   try {
@@ -243,7 +258,9 @@ async function onShape(kind, shape) {
   panes.marks.pixel = null;
   setTab("inspect");
   try {
-    await (kind === "box" ? showBox : showLine)(shape, $("findings"));
+    await { box: showBox, lasso: showLasso, line: showLine }[kind](shape, $("findings"));
+    $("findings").scrollIntoView({ block: "nearest" });
+    $("inspect").scrollTop = Math.min($("inspect").scrollTop, $("findings").offsetTop - $("inspect").offsetTop);
   } catch (error) {
     say(error.message, true);
   }
@@ -273,7 +290,7 @@ const KEYS = [
   ["g", "all panes", () => setLayout("grid")], ["c", "curtain between two", () => setLayout("compare")], ["d", "the scene in space", () => setLayout("space")],
   ["[", "previous plane on the right", () => step(-1)], ["]", "next plane on the right", () => step(1)], ["x", "exchange left and right", swap],
   ["f", "all of the image", () => panes.fit()], ["1", "one to one", () => panes.zoomTo(1)], ["+", "larger", () => panes.zoomTo(panes.view.zoom * 1.5)], ["-", "smaller", () => panes.zoomTo(panes.view.zoom / 1.5)],
-  ["p", "click pixels, drag to move", () => setTool("pan")], ["b", "drag a box", () => setTool("box")], ["l", "drag a line", () => setTool("line")],
+  ["p", "click pixels, drag to move", () => setTool("pan")], ["b", "drag a box", () => setTool("box")], ["s", "drag a lasso", () => setTool("lasso")], ["l", "drag a line", () => setTool("line")],
   ["i", "inspect", () => setTab("inspect")], ["m", "measure", () => setTab("measure")], ["e", "export", () => setTab("export")],
   ["o", "open files", () => $("open").click()], ["t", "dark or light", theme], [" ", "rock the scene", rock], ["Escape", "stop the work", () => { if (store.state?.job) cancel(); }], ["?", "this list", () => $("help-dialog").showModal()],
 ];
@@ -336,7 +353,7 @@ function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panes.redraw());
   startForms((text) => say(text, true));
   startFiles(say);
-  follow(onState, (lost) => { if (lost) say("the server does not answer; is 'relblur view' still running?", true); else if (localMessage?.kind === "error") say(""); });
+  follow(onState, (lost) => { if (store.state?.live?.ended) return; if (lost) say("the server does not answer; is 'relblur view' still running?", true); else if (localMessage?.kind === "error") say(""); });
   loadTables().catch((error) => say(error.message, true));
   document.body.dataset.layout = "grid";
   document.body.dataset.ready = "yes";

@@ -1,6 +1,8 @@
 // Draws pictures and maps with WebGL 2. Maps stay numbers on the graphics card: colours and limits are applied while
 // drawing, so sliders are instant. Large images are cut into tiles that every card can hold.
 
+import { program } from "./points.js";
+
 const TILE = 2048;
 
 const VERTEX = `#version 300 es
@@ -20,6 +22,7 @@ uniform sampler2D two;    // standard error of s
 uniform sampler2D table;  // 256 colours
 uniform int kind;         // 0 picture, 1 value, 2 flags, 3 sigma of s, 4 standard error of sigma
 uniform vec2 limits;
+uniform bool ratio;       // colours go by ratio, not by difference
 uniform vec2 stride;      // size of a screen pixel in the texture
 uniform int samples;      // on each axis, where the picture is drawn smaller than it is
 uniform vec3 none;        // colour of no answer
@@ -35,7 +38,8 @@ vec3 look(vec2 p) {
     v = v != v ? v : spread > 0.0 ? e / spread : 0.0;
   }
   if (!(v == v) || abs(v) > 3.0e38) return none;
-  float share = clamp((v - limits.x) / (limits.y - limits.x), 0.0, 1.0);
+  float share = ratio ? log(max(v, 1.0e-30) / limits.x) / log(limits.y / limits.x) : (v - limits.x) / (limits.y - limits.x);
+  share = clamp(share, 0.0, 1.0);
   return texture(table, vec2((share * 255.0 + 0.5) / 256.0, 0.5)).rgb;
 }
 void main() {
@@ -46,27 +50,6 @@ void main() {
       sum += look(at + stride * ((vec2(i, j) + 0.5) / float(samples) - 0.5));
   colour = vec4(sum / float(samples * samples), 1.0);
 }`;
-
-function program(gl, vertex, fragment) {
-  const made = gl.createProgram();
-  for (const [kind, source] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
-    const shader = gl.createShader(kind);
-    gl.shaderSource(shader, source);
-    gl.compileShader(shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) throw new Error(gl.getShaderInfoLog(shader));
-    gl.attachShader(made, shader);
-  }
-  gl.linkProgram(made);
-  if (!gl.getProgramParameter(made, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(made));
-  const uniforms = {};
-  for (let i = 0; i < gl.getProgramParameter(made, gl.ACTIVE_UNIFORMS); i++) {
-    const { name } = gl.getActiveUniform(made, i);
-    uniforms[name] = gl.getUniformLocation(made, name);
-  }
-  return { made, uniforms };
-}
-
-export { program };
 
 const KINDS = { picture: 0, value: 1, flags: 2 };
 
@@ -172,7 +155,9 @@ export class Renderer {
     gl.scissor(clip.x, canvas.height - clip.y - clip.h, clip.w, clip.h);
     const kind = info.name === "sigma" ? 3 : info.name === "stderr" ? 4 : KINDS[info.kind];
     gl.uniform1i(uniforms.kind, kind);
-    gl.uniform2f(uniforms.limits, pane.low, pane.high > pane.low ? pane.high : pane.low + 1e-9);
+    const low = info.ratio ? Math.max(pane.low, 1e-30) : pane.low;
+    gl.uniform2f(uniforms.limits, low, pane.high > low ? pane.high : info.ratio ? 1.000001 * low : low + 1e-9);
+    gl.uniform1i(uniforms.ratio, info.ratio ? 1 : 0);
     gl.uniform1i(uniforms.samples, fine ? Math.max(1, Math.min(4, Math.ceil(1 / view.zoom))) : 1);
     gl.uniform3f(uniforms.none, 0.604, 0.604, 0.604);
     gl.activeTexture(gl.TEXTURE2);

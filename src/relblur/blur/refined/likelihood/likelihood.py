@@ -102,7 +102,7 @@ class Likelihood:
         #: jump or an occlusion in the window should not hide the good fit beside it.
         self.misfit = np.exp(box(np.log(best + np.float32(1e-14)), 7))
         #: Sandwich ratio of the last evidence.
-        self._inflation = np.ones_like(best)
+        self.inflation = np.ones_like(best)
         self._trust = trust
         self._weight_at = weight_at
         self.shared = shared
@@ -146,7 +146,7 @@ class Likelihood:
             self.stack, self.noise, s, self.misfit, self.weight, self._trust * self._share
         )
         if inflate:
-            self._inflation = self._deflate(w, g)
+            self.inflation = self._deflate(w, g)
         return Evidence(w, g, power)
 
     def model_error(self, s: Array, evidence: Evidence, scale: Array) -> Array:
@@ -163,7 +163,7 @@ class Likelihood:
         if not self.noise.repeats:
             power = power - np.float32(_SURE_NOISE) * self.loops.variance(self.stack, self.noise, s, np.zeros_like(s))
         beyond = len(self.stack.residuals) * use * power
-        change = evidence.w * self._inflation * self.variance(s) * np.square(scale)
+        change = evidence.w * self.inflation * self.variance(s) * np.square(scale)
         total, unit, squares = (
             float(np.sum(a, where=known, dtype=np.float64)) for a in (beyond, change, np.square(scale))
         )
@@ -186,9 +186,14 @@ class Likelihood:
         self.loops.team.each(lambda work: work(), (square_of_sum, information))
         return self.loops.deflate(means["square"], means["w"], w, g)
 
+    @property
+    def use(self) -> Array:
+        """How much of each pixel counts in its cost."""
+        return self.weight * self._share
+
     def cost(self, s: Array, variance: Array) -> Array:
         """Return the robust negative log-likelihood of each pixel at ``s``, saturating at 20."""
-        return self.loops.cost(self.stack, s, self.weight * self._share, variance, self._inflation)
+        return self.loops.cost(self.stack, s, self.use, variance, self.inflation)
 
     def refit_misfit(self, s: Array, evidence: Evidence, w: Array, variance: Array) -> None:
         """Set the misfit to the local mean of ``e^2``, leave-one-out.
