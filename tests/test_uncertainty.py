@@ -84,7 +84,7 @@ def test_a_window_of_more_than_11_pixels_has_something_to_continue():
     size = 33  # its information is 1 in units of the scale
     w = plain(1 / (SCALE * size) ** 2)
     distance = (size - 11) / 2
-    hidden = UNKNOWN * (1 - np.exp(-((distance / 32) ** 2)))
+    hidden = UNKNOWN * (1 - np.exp(-((distance / 24) ** 4)))
     largest = max(size for size in WINDOWS if size <= 2 * max(SHAPE))
     open_ = 1.2 / (w[0, 0] * (1 + largest**2))
     assert_allclose(squared(w=w), hidden + open_, rtol=1e-3)
@@ -228,7 +228,7 @@ def test_texture_is_the_variance_over_a_window_in_the_mean_of_the_channels():
 #: Share of errors within one standard error on small noisy pairs, as measured: 0.68 would be ideal; brick has plain
 #: places, whose error bars are wide, gravel has none. A share that leaves its place by 5 points tells of another error
 #: bar.
-SHARES = {("brick", "ramp"): 0.84, ("brick", "jump"): 0.87, ("gravel", "jump"): 0.45}
+SHARES = {("brick", "ramp"): 0.77, ("brick", "jump"): 0.78, ("gravel", "jump"): 0.45}
 
 
 @pytest.mark.slow

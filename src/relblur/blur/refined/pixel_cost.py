@@ -102,7 +102,7 @@ def pixel_cost(
         images = blurred(images, prefilter)
     coordinate = VARIANCE if task.signed else SIGMA
     with open_loops("opencv", 1) as loops:
-        likelihood, _ = build_likelihood(task, images, prefilter, loops)
+        likelihood, images, _ = build_likelihood(task, images, prefilter, loops)
         found = descend(likelihood, coordinate, lambda share: None)
         if known is not None:
             there = np.where(np.isfinite(known), known, found.s).astype(np.float32)
