@@ -81,9 +81,11 @@ def test_from_data_sheet_to_depth_on_the_command_line(texture, tmp_path):
     assert "--psf gaussian" in message
 
 
+@pytest.mark.parametrize("constants", [22.0, (24.0, 8.0)])
 @pytest.mark.parametrize("depth", [0.7, 1.2, 1.8, 5.0])
-def test_the_blur_of_a_depth_has_the_error_that_its_slope_makes(depth):
-    camera = Camera(coc_constant_px_m=22, focus_first_m=1, focus_second_m=2)
+def test_the_blur_of_a_depth_has_the_error_that_its_slope_makes(depth, constants):
+    focus = 2.0 if constants == 22.0 else 1.0
+    camera = Camera(coc_constant_px_m=constants, focus_first_m=1.0, focus_second_m=focus)
 
     def blur(metres):
         there = np.full((2, 2), metres)
