@@ -89,7 +89,7 @@ def test_a_window_of_more_than_11_pixels_has_something_to_continue():
     open_ = 1.2 / (w[0, 0] * (1 + largest**2))
     assert_allclose(squared(w=w), hidden + open_, rtol=1e-3)
     near = plain(1 / (SCALE * 9) ** 2)
-    assert squared(w=near).max() < 0.1 * hidden
+    assert squared(w=near).max() < 0.2 * hidden
 
 
 def test_a_jump_is_known_to_some_pixels_only():
