@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ from ..blur.refined.prior.coordinate import VARIANCE, Coordinate
 from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, DepthAxis, NoisePower
 from ..depth.equal_blur.edges import settle_edges
 from ..depth.equal_blur.match import BORDER_WEIGHT, MOST_STIFFNESS
-from ..depth.equal_blur.task import NOISE_FLOOR
+from ..depth.equal_blur.task import NOISE_FLOOR, TaskNoise
 from ..depth.psf import Psf, Transfer
 from .found import Found
 
@@ -78,6 +78,8 @@ class JointTask:
         Places to look at, low and high.
     kappa : float
         Standard deviation of the blur over its diameter.
+    noise : TaskNoise
+        What is known of the noise of the first and the last frame.
     """
 
     places: NDArray[np.float64]
@@ -85,6 +87,7 @@ class JointTask:
     psf: Psf
     span: tuple[float, float]
     kappa: float
+    noise: TaskNoise = field(default_factory=TaskNoise)
 
     def transfers(self, transfer: Transfer, x: float) -> list[NDArray[Any]]:
         """Return what each frame's blur does to the frequencies if the scene is at ``x``."""
@@ -240,9 +243,8 @@ def _likelihood(
     reference = float(np.median(power.total))
     ratio = power.total / reference
     best = loops.best_fit(stack, 1 / ratio)
-    noise = estimate_noise(
-        planes[0], planes[-1], pairs[0].usable, 2 * float(np.median(best)) / reference, GivenNoise(None)
-    )
+    given = GivenNoise(task.noise.deviations).on_scale(pairs[0].unit)
+    noise = estimate_noise(planes[0], planes[-1], pairs[0].usable, 2 * float(np.median(best)) / reference, given)
     trust = np.minimum(dithered_share(pairs[0].first), dithered_share(pairs[-1].first))
     shape = (stack.residuals.shape[2], stack.residuals.shape[3])
     rows, columns = (np.minimum(np.arange(n), np.arange(n)[::-1]) for n in shape)
@@ -256,15 +258,19 @@ def _likelihood(
         return np.asarray(result if distance is None else result * (distance > 1 + radius), np.float32)
 
     bounds = (stack.lowest, stack.highest)
-    of_residuals = _noise_of(noise, power, ratio, stack)
+    of_residuals = _noise_of(noise, power, ratio, stack, task.noise)
     return Likelihood(stack, of_residuals, best, bounds, trust, weight, loops), noise
 
 
-def _noise_of(noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack) -> ResidualNoise:
+def _noise_of(
+    noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack, known: TaskNoise
+) -> ResidualNoise:
     covariance = power.covariance(noise.sensor)
     own = np.diagonal(power.covariance(noise.rounding))
     tables = noise_tables(covariance, own=own, passed=np.diagonal(covariance), axis=stack.axis)
-    return residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:])
+    varying = None if known.relative_variance is None else np.asarray(known.relative_variance, np.float32)
+    found = residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:], varying)
+    return replace(found, repeats=known.repeats)
 
 
 def _filled(found: Descent, stack: ResidualStack) -> NDArray[np.bool_]:
