@@ -220,6 +220,7 @@ SECTIONS = {"generated": generated, "hard": hard, "fused": fused, "memory": memo
 
 
 def main():
+    global EVERY, FRAMES, MEGAPIXELS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--focus-stack", default="", help="the program focus-stack, to be compared with")
@@ -229,7 +230,6 @@ def main():
     parser.add_argument("--megapixels", type=float, default=MEGAPIXELS, help="of each of them")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args()
-    global EVERY, FRAMES, MEGAPIXELS
     EVERY, FRAMES, MEGAPIXELS = asked.every, asked.frames, asked.megapixels
     for name in asked.only:
         rows = SECTIONS[name](asked.data, asked.focus_stack)
