@@ -25,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
@@ -61,6 +62,9 @@ Array = NDArray[np.float32]
 #: Memory for the residuals, bytes; more levels than fit are not laid.
 MOST_BYTES = 800e6
 LEAST_LEVELS, MOST_LEVELS = 16, 120
+#: Side of the square around a pixel at an end in which others beyond all frames count as being there too, px. In the
+#: corners of a phone's stack 0.5 % of the map stays unflagged at half the nearest distance; with 9, 1.4 %.
+DRAWN_ALONG = 13
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,10 @@ class JointTask:
         ]
         return np.asarray(np.maximum.reduce(both) / 2)
 
+    def beyond(self, x: Array) -> NDArray[np.bool_]:
+        """Return which places no two frames enclose."""
+        return np.asarray((x < self.places.min()) | (x > self.places.max()))
+
     def axis(self, pixels: int) -> DepthAxis:
         """Lay levels over the span, on an axis whose unit is px^2 of the blur between the first and the last frame."""
         low, high = self.span
@@ -136,7 +144,7 @@ def estimate_jointly(
     reach = math.ceil(2 * float(task.radius(x).max()) + 1)
     x, stderr = settle_edges(x, stderr, np.asarray(guide), float(task.circles.max()), reach)
     margin = 0.02 * axis.step / axis.gain
-    ends = np.asarray((x <= task.span[0] + margin) | (x >= task.span[1] - margin))
+    ends = _with_surroundings((x <= task.span[0] + margin) | (x >= task.span[1] - margin), task.beyond(x))
     filled = _filled(found, stack)
     # A plain area, or an end beyond which nobody looked: the value may be any that was looked for.
     unknown = np.where(filled | ends, (task.span[1] - task.span[0]) / math.sqrt(12), 0)
@@ -271,6 +279,12 @@ def _noise_of(
     varying = None if known.relative_variance is None else np.asarray(known.relative_variance, np.float32)
     found = residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:], varying)
     return replace(found, repeats=known.repeats)
+
+
+def _with_surroundings(ends: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return what ran to an end, and what it drew along: pixels beside it beyond all frames."""
+    near = cv2.dilate(ends.astype(np.uint8), np.ones((DRAWN_ALONG, DRAWN_ALONG), np.uint8)) > 0
+    return np.asarray(ends | (near & beyond))
 
 
 def _filled(found: Descent, stack: ResidualStack) -> NDArray[np.bool_]:
