@@ -1,13 +1,13 @@
 """Focal stacks and fused pictures against the truth, with rivals in the same run.
 
     python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused memory]
-                               [--every N] [--record]
+                               [--every N] [--frames N N] [--megapixels M] [--record]
 
 generated   index in steps: ours, and the largest Laplacian energy with a parabola at its best window
 hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, our two-image figure, Laplacian energy
 fused       PSNR of the picture that is sharp everywhere, Real-MFF and stacks made from photographs of scikit-image:
             ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if it is there
-memory      peak memory of fusing frames of 2 MP, five and fifteen of them: it must not grow with their number
+memory      peak memory of fusing frames, 8 and 24 of them of 2 MP or as asked: it must hardly grow with their number
 
 --record writes benchmarks/results/stacks.json, the sections that ran beside those that did not.
 """
@@ -36,6 +36,7 @@ RESULTS = HERE / "results" / "stacks.json"
 NAMES = ("near", "mid1", "mid2", "mid3", "far")
 OFF_EDGES = 10
 EVERY = 1
+FRAMES, MEGAPIXELS = (8, 24), 2.0
 
 
 def laplacian_energy(image, width):
@@ -170,13 +171,14 @@ def by_laplacian(images, width):
 
 
 def memory(_data, _program):
-    """Peak memory of a stack of 2 MP frames, by their number."""
+    """Peak memory of a stack of large frames, by their number."""
     rows = []
-    for count in (8, 24):
+    for count in FRAMES:
         with tempfile.TemporaryDirectory() as folder:
-            code = MEMORY.format(folder=folder, count=count)
+            size = (round((MEGAPIXELS * 0.78e6) ** 0.5), round((MEGAPIXELS * 1.28e6) ** 0.5))
+            code = MEMORY.format(folder=folder, count=count, size=size)
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        rows.append({"frames": count, "megapixels": 2, "peak_mb": float(done.stdout.split()[-1])})
+        rows.append({"frames": count, "megapixels": MEGAPIXELS, "peak_mb": float(done.stdout.split()[-1])})
         print(rows[-1], flush=True)
     return rows
 
@@ -185,13 +187,13 @@ MEMORY = """
 import numpy as np, cv2, resource, relblur
 from pathlib import Path
 rng = np.random.default_rng(0)
-sharp = cv2.GaussianBlur(rng.random((1250, 1600)).astype(np.float32), (0, 0), 1.0)
+sharp = cv2.GaussianBlur(rng.random({size}, np.float32), (0, 0), 1.0)
 sharp = (sharp - sharp.min()) / (sharp.max() - sharp.min())
 files = []
 for i in range({count}):
-    frame = cv2.GaussianBlur(sharp, (0, 0), 0.3 + 0.4 * abs(i - {count} / 2))
+    frame = cv2.GaussianBlur(sharp, (0, 0), 0.3 + 4 / {count} * abs(i - {count} / 2))
     files.append(str(Path({folder!r}) / f"{{i:02d}}.jpg"))
-    cv2.imwrite(files[-1], np.dstack([255 * frame] * 3))
+    cv2.imwrite(files[-1], cv2.cvtColor((255 * frame).astype(np.uint8), cv2.COLOR_GRAY2BGR))
 relblur.estimate_stack(files, align="off", exposure="off")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
@@ -218,15 +220,17 @@ SECTIONS = {"generated": generated, "hard": hard, "fused": fused, "memory": memo
 
 
 def main():
+    global EVERY, FRAMES, MEGAPIXELS
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=HERE.parent.parent / "shared" / "data")
     parser.add_argument("--focus-stack", default="", help="the program focus-stack, to be compared with")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=list(SECTIONS))
     parser.add_argument("--every", type=int, default=1, help="take every so manieth Real-MFF pair")
+    parser.add_argument("--frames", type=int, nargs="+", default=FRAMES, help="of the memory's stacks")
+    parser.add_argument("--megapixels", type=float, default=MEGAPIXELS, help="of each of them")
     parser.add_argument("--record", action="store_true")
     asked = parser.parse_args()
-    global EVERY
-    EVERY = asked.every
+    EVERY, FRAMES, MEGAPIXELS = asked.every, asked.frames, asked.megapixels
     for name in asked.only:
         rows = SECTIONS[name](asked.data, asked.focus_stack)
         if asked.record:

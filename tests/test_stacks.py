@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
 from relblur import Camera, Flag, InputError, estimate_blur, estimate_depth, estimate_stack, prepare_pair, synth
+from relblur.base.errors import FileError
 from relblur.depth.psf import as_psf
 from relblur.filters.guided import enlarge, guided_enlarge
 from relblur.stacks.frames import Reading, read_frames
@@ -256,3 +257,41 @@ def test_the_joint_residuals_of_two_frames_are_those_of_the_pair(few):
     power = np.square(residuals[0][:, 12:-12, 12:-12]).mean(axis=(1, 2))
     assert abs(axis.u(axis.levels[power.argmin()]) - 0.75) < 0.02
     assert _noise_power(task, axis).total.max() < 1
+
+
+def assert_same_stack(read, stack):
+    for name in ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place"):
+        assert_array_equal(getattr(read, name), getattr(stack, name))
+    assert (read.factor, read.order, read.dropped) == (stack.factor, stack.order, stack.dropped)
+    assert_array_equal(read.growth_px, stack.growth_px)
+    assert read.settings["method"] == stack.settings["method"]
+
+
+def test_a_saved_stack_is_loaded_again(tmp_path, many, few):
+    stack = replace(many[2], dropped=((3, "it does not fit"),), factor=2)
+    relblur.save(tmp_path / "many.npz", stack)
+    read = relblur.load(tmp_path / "many.npz")
+    assert isinstance(read, relblur.StackMap)
+    assert_same_stack(read, stack)
+    assert_array_equal(read.sigma_px, stack.sigma_px)
+    assert read.fused is None
+    camera, focus, _, frames = few
+    two = estimate_stack([frames[0], frames[2]], focus_m=[focus[0], focus[2]], camera=camera, align="off")
+    two.save(tmp_path / "two.npz")
+    again = relblur.StackMap.load(tmp_path / "two.npz")
+    assert_same_stack(again, two)
+    assert_array_equal(again.variance_difference(0, 1), two.variance_difference(0, 1))
+
+
+def test_a_damaged_stack_file_is_refused_in_one_line(tmp_path, many):
+    many[2].save(tmp_path / "a.npz")
+    with np.load(tmp_path / "a.npz") as whole:
+        parts = dict(whole)
+    del parts["place"]
+    np.savez(tmp_path / "b.npz", **parts)
+    with pytest.raises(FileError, match="lacks 'place'"):
+        relblur.load(tmp_path / "b.npz")
+    parts["place"] = np.zeros((2, 3))
+    np.savez(tmp_path / "c.npz", **parts)
+    with pytest.raises(FileError, match="differ in size"):
+        relblur.load(tmp_path / "c.npz")

@@ -18,6 +18,8 @@ from .files.archives import is_npz, read_npz
 from .files.disk import PathLike, write_image
 from .photo.photograph import Photograph, read_photograph
 from .photo.tone_curves import encode_srgb
+from .stacks.stack_map import FORMAT as STACK_FORMAT
+from .stacks.stack_map import StackMap, read_stack_map
 
 __all__ = ["imread", "load", "save"]
 
@@ -61,14 +63,14 @@ def imread(
     return (photograph.light, photograph) if return_info else photograph.light
 
 
-def save(path: PathLike, data: BlurMap | DepthMap | ArrayLike, *, colour: bool = False) -> None:
-    """Write an image, a :class:`BlurMap` or a :class:`DepthMap`; the suffix chooses the format.
+def save(path: PathLike, data: BlurMap | DepthMap | StackMap | ArrayLike, *, colour: bool = False) -> None:
+    """Write an image, a :class:`BlurMap`, :class:`DepthMap` or :class:`StackMap`; the suffix chooses the format.
 
     Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
     as they are; to PNG (16 bits, linear) and JPEG (8 bits, sRGB curve) they must lie within
-    0..1: :func:`imread` gives them back. For a map see :meth:`BlurMap.save` and
-    :meth:`DepthMap.save`; with ``colour`` a blur map becomes a colour-mapped PNG with a colour
-    bar, for people rather than programs.
+    0..1: :func:`imread` gives them back. For a map see :meth:`BlurMap.save`,
+    :meth:`DepthMap.save` and :meth:`StackMap.save`; with ``colour`` a blur map becomes a colour-mapped PNG
+    with a colour bar, for people rather than programs.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InputError("path comes first: relblur.save('map.npz', blur_map)")
@@ -80,7 +82,7 @@ def save(path: PathLike, data: BlurMap | DepthMap | ArrayLike, *, colour: bool =
         else:
             data.save(path)
         return
-    if isinstance(data, DepthMap) and not colour:
+    if isinstance(data, (DepthMap, StackMap)) and not colour:
         data.save(path)
         return
     if colour:
@@ -88,8 +90,8 @@ def save(path: PathLike, data: BlurMap | DepthMap | ArrayLike, *, colour: bool =
     write_image(path, _storable(np.asarray(data), os.fspath(path)))
 
 
-def load(path: PathLike) -> BlurMap | DepthMap | FloatArray:
-    """Read what :func:`save` wrote: a :class:`BlurMap` or :class:`DepthMap` from its file, otherwise an image.
+def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
+    """Read what :func:`save` wrote: a map from its file, otherwise an image.
 
     A map that ``relblur estimate`` wrote as a Zarr is lazy.
     """
@@ -98,6 +100,8 @@ def load(path: PathLike) -> BlurMap | DepthMap | FloatArray:
     if not is_npz(path):
         return imread(path)
     _, metadata = read_npz(path, names=())
+    if metadata.get("format") == STACK_FORMAT:
+        return read_stack_map(path)
     return read_depth_map(path) if metadata.get("format") == DEPTH_FORMAT else read_blur_map(path)
 
 

@@ -1,4 +1,4 @@
-"""``relblur batch``: every pair of a data set measured and scored, on several processes or machines.
+"""``relblur batch``: every pair or stack of a data set measured, on several processes or machines.
 
 A pair is done as in :mod:`relblur.report.batch`, by the worker that gets it: its folder appears whole, what is done is
 not done again, and a worker that dies costs the pair it is at. The tables and the page are made from the folders, so a
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import InputError
+from ..base.errors import InputError, RelblurError
 from ..blur.estimate import estimate_blur
 from ..files.disk import replacing
 from ..files.staging import filling
@@ -28,8 +28,9 @@ from ..studies.paper.pairs import LEAST_SIDE, score_row
 from .pairs import DataPair, find_pairs
 from .runners import OnCluster, started
 from .scores import Row, write_tables
+from .stacks import MeasureStack, find_stacks
 from .stores import require
-from .summary import write_summary
+from .summary import write_stack_summary, write_summary
 
 __all__ = ["BATCH_FILES", "run_data_set"]
 
@@ -78,10 +79,9 @@ def run_data_set(
     force: bool = False,
     tell: Callable[[int, int, Outcome], None] | None = None,
 ) -> tuple[list[Outcome], list[Row]]:
-    """Measure and score every pair of a data set; return what became of each, and the scores."""
+    """Measure every pair or stack of a data set; return what became of each, and a row or more of figures of each."""
     require("distributed", "pyarrow")
-    pairs = find_pairs(data)
-    jobs = [pair.job for pair in pairs]
+    jobs, options, work = _asked(data, method)
 
     def told(behind: int, outcome: Outcome) -> None:
         if tell is not None:
@@ -89,10 +89,10 @@ def run_data_set(
 
     with started(workers, scheduler, memory) as runner:
         outcomes = run_batch(
-            [Job(job.name, _absolute(job.first), _absolute(job.second)) for job in jobs],
+            jobs,
             output.absolute(),
-            {"method": method, "scores": "Table I"},
-            Score({_absolute(pair.first): pair for pair in pairs}, method),
+            options,
+            work,
             force=force,
             tell=told,
             run=partial(_on_workers, runner, output.absolute()),
@@ -103,8 +103,25 @@ def run_data_set(
     if rows:
         with filling(output, force=True) as new:
             write_tables(new, rows)
-            write_summary(new, output, rows, outcomes, f"{data.name}, method {method}")
+            if isinstance(work, Score):
+                write_summary(new, output, rows, outcomes, f"{data.name}, method {method}")
+            else:
+                write_stack_summary(new, output, rows, outcomes, data.name)
     return outcomes, rows
+
+
+def _asked(data: Path, method: str) -> tuple[list[Job], dict[str, str], Score | MeasureStack]:
+    """Return what is to be done, on what the results depend, and who does it: pairs, or stacks if there are none."""
+    try:
+        pairs = find_pairs(data)
+    except RelblurError:
+        if not (stacks := find_stacks(data)):
+            raise
+        by_file = {_absolute(stack.images[0]): stack for stack in stacks}
+        return [stack.job for stack in stacks], {"scores": "stacks"}, MeasureStack(by_file)
+    jobs = [replace(pair.job, first=_absolute(pair.first), second=_absolute(pair.second)) for pair in pairs]
+    work = Score({_absolute(pair.first): pair for pair in pairs}, method)
+    return jobs, {"method": method, "scores": "Table I"}, work
 
 
 def _absolute(path: Path | None) -> Path:

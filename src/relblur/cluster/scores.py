@@ -14,7 +14,7 @@ import numpy as np
 
 from ..files.disk import replacing
 
-__all__ = ["MeanRow", "loss", "mean_rows", "write_tables"]
+__all__ = ["MeanRow", "Row", "loss", "mean_rows", "write_tables"]
 
 Row = dict[str, Any]
 

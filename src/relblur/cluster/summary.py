@@ -18,7 +18,7 @@ from ..report.batch import Outcome
 from ..studies.paper.claims import PAPER_TABLE
 from .scores import MeanRow, Row, loss, mean_rows
 
-__all__ = ["write_summary"]
+__all__ = ["write_stack_summary", "write_summary"]
 
 WORST = 10
 
@@ -70,9 +70,36 @@ def write_summary(folder: Path, results: Path, rows: Sequence[Row], outcomes: Se
         f"<h2>The worst {min(WORST, pairs)}</h2>",
         _worst(results, rows),
     ]
-    if failed:
-        items = "".join(f"<li>{escape(each.name)}: {escape(each.error)}</li>" for each in failed)
-        parts.append(f"<h2>Failed</h2><ul>{items}</ul>")
+    parts.append(_failures(outcomes))
+    _write_page(folder, title, parts)
+
+
+def write_stack_summary(
+    folder: Path, results: Path, rows: Sequence[Row], outcomes: Sequence[Outcome], title: str
+) -> None:
+    """Write the page of a set of stacks: their figures in a table, and each stack's overview."""
+    figures = {"frames": "d", "left_out": "d", "answered_fraction": ".1%", "index_50": ".2f", "depth_m_50": ".3f"}
+    figures |= {"median_index_stderr": ".3f", "filled_fraction": ".1%", "at_limit_fraction": ".1%", "seconds": ".1f"}
+    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in ("stack", *figures))
+    body = []
+    for row in rows:
+        cells = "".join(
+            f"<td>{format(row[name], form) if math.isfinite(row[name]) else '-'}</td>" for name, form in figures.items()
+        )
+        body.append(f"<tr><td>{escape(row['stack'])}</td>{cells}</tr>")
+    parts = [
+        f"<h1>{escape(title)}</h1><p>{len(rows)} stacks.</p>",
+        f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table></div>',
+        "<h2>Stacks</h2>",
+        '<div class="worst">'
+        + "".join(_picture(results / row["folder"] / "overview.png", row["stack"]) for row in rows)
+        + "</div>",
+        _failures(outcomes),
+    ]
+    _write_page(folder, title, parts)
+
+
+def _write_page(folder: Path, title: str, parts: Sequence[str]) -> None:
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -82,6 +109,19 @@ def write_summary(folder: Path, results: Path, rows: Sequence[Row], outcomes: Se
     )
     with replacing(folder / "summary.html") as stream:
         stream.write(page.encode())
+
+
+def _failures(outcomes: Sequence[Outcome]) -> str:
+    items = "".join(f"<li>{escape(each.name)}: {escape(each.error)}</li>" for each in outcomes if not each.succeeded)
+    return f"<h2>Failed</h2><ul>{items}</ul>" if items else ""
+
+
+def _picture(path: Path, said: str) -> str:
+    try:
+        image = f'<img alt="{escape(said)}" src="{_data("image/png", path.read_bytes())}">'
+    except OSError:
+        image = ""
+    return f"<figure>{image}<figcaption>{escape(said)}</figcaption></figure>"
 
 
 def _table(rows: Sequence[MeanRow]) -> str:
@@ -164,14 +204,9 @@ def _worst(folder: Path, rows: Sequence[Row]) -> str:
 
 
 def _figure(folder: Path, row: dict[str, Any]) -> str:
-    try:
-        picture = (folder / row["folder"] / "picture.png").read_bytes()
-        image = f'<img alt="the pair and its map" src="{_data("image/png", picture)}">'
-    except OSError:
-        image = ""
     errors = f"e_B {_number('e_b', row['e_b'])}, e_F {_number('e_f', row['e_f'])}"
     said = f"{row['data_set']} {row['pair']}: {loss(row):.0%} of the difference unexplained, {errors}"
-    return f"<figure>{image}<figcaption>{escape(said)}</figcaption></figure>"
+    return _picture(folder / row["folder"] / "picture.png", said)
 
 
 def _data(kind: str, content: bytes) -> str:

@@ -38,11 +38,15 @@ _LONGEST_NAME = 255  # bytes, on the file systems in use
 
 @dataclass(frozen=True)
 class Job:
-    """One pair of files and the name of its results; ``second`` is None if there is no partner."""
+    """One pair of files and the name of its results; ``second`` is None if there is no partner.
+
+    A stack has ``more`` files.
+    """
 
     name: str
     first: Path | None
     second: Path | None
+    more: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -200,8 +204,9 @@ def _do(
         if job.first is None or job.second is None:
             alone = job.first or job.second
             raise InputError(f"{alone} has no partner of the same name")
-        made_from = {"options": dict(options), "files": [_identity(job.first), _identity(job.second)]}
-        if _is_done(output / job.name, made_from, (job.first, job.second), force):
+        inputs = (job.first, job.second, *job.more)
+        made_from = {"options": dict(options), "files": [_identity(path) for path in inputs]}
+        if _is_done(output / job.name, made_from, inputs, force):
             return outcome("was done")
         with staging(output) as new:
             results = new / job.name
@@ -246,7 +251,7 @@ def _check_name(name: str) -> None:
         raise InputError(f"a folder of results cannot be called {name[:80]!r}; rename both files of this pair")
 
 
-def _is_done(target: Path, made_from: Mapping[str, Any], inputs: tuple[Path, Path], force: bool) -> bool:
+def _is_done(target: Path, made_from: Mapping[str, Any], inputs: Sequence[Path], force: bool) -> bool:
     """Tell whether there is nothing to do; raise if there is and it may not be done."""
     if not os.path.lexists(target):
         return False

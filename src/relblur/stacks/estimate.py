@@ -21,7 +21,9 @@ from ..base.errors import InputError
 from ..base.settings import ALIGN_MODELS, EXPOSURES
 from ..blur.blur_map import Flag, mark
 from ..blur.estimate import estimate_blur
+from ..blur.noise import NoiseModel, estimate_noise, noise_at_light, smooth_light
 from ..depth.camera import Camera
+from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
 from ..engines import ENGINES, resolve_engine
@@ -42,9 +44,9 @@ FEW = 7
 BEYOND_PX, BEYOND_FRAMES = 12.0, 1.0
 #: A disc's standard deviation over its diameter.
 _DISC = 0.25
-#: The joint standard error is this much too wide on the rendered stacks: residuals of compressed frames repeat less
-#: from frame to frame than within a pair.
-_JOINT_BAR = 0.6
+#: The joint standard error is this much too wide, chosen on the rendered stack "street": residuals of compressed frames
+#: repeat less from frame to frame than within a pair.
+_JOINT_BAR = 0.45
 _SECONDS_PER_VALUE = 1.0e-7
 
 
@@ -209,11 +211,26 @@ def _few(
         span = (float(places.min()) - BEYOND_FRAMES, float(places.max()) + BEYOND_FRAMES)
     else:
         span = (max(0.0, float(places.min()) - beyond), float(places.max()) + beyond)
-    task = JointTask(places, circles, shape, span, kappa)
+    task = JointTask(places, circles, shape, span, kappa, _noise(frames))
     values = 120.0 * smalls[0].shape[0] * smalls[0].shape[1] * (len(smalls) - 1)
     chosen = resolve_engine(asked.engine, "a stack", ("opencv", "numba"), _SECONDS_PER_VALUE * values)
     found = estimate_jointly(smalls, frames.usable, task, chosen, count_workers(asked.workers), progress)
     return replace(found, stderr=_JOINT_BAR * found.stderr), growth
+
+
+def _noise(frames: Frames) -> TaskNoise:
+    """Return the noise of the first and the last frame, as it is measured for pairs."""
+    if not frames.is_light:
+        return TaskNoise()
+    ends = frames.frames[0], frames.frames[-1]
+    files = [frame.rounding for frame in ends if frame.rounding is not None]
+    names = ("read", "shot", "compressed")
+    floor = NoiseModel(*(max(getattr(each, name) for each in files) for name in names)) if files else None
+    usable = frames.usable
+    first, second = (frame.small for frame in ends)
+    model = estimate_noise(first, second, valid=usable if usable.any() else None, channel_axis=-1, floor=floor)
+    deviations, relative = noise_at_light(model, model, smooth_light(first, second), usable)
+    return TaskNoise(deviations, relative, model.compressed)
 
 
 def _camera_at(camera: Camera, frames: Frames, number: int) -> Camera:

@@ -21,6 +21,7 @@ from ..base.errors import AlignmentError, InputError
 from ..base.inputs import check_form
 from ..base.pixels import unit_float
 from ..blur.comparable_pair import ComparablePair
+from ..blur.noise import NoiseModel
 from ..files.images import StoredImage
 from ..filters.decimation import decimate, keeps_light
 from ..photo.alignment import Motion, find_motion
@@ -75,6 +76,8 @@ class Frame:
         Distance in focus, as given or from EXIF; all frames have one or none has.
     position : int
         Its place in the order of focus, frames that were left out counted too.
+    rounding : NoiseModel or None
+        Noise that its file has at least, of the small copy.
     """
 
     number: int
@@ -84,6 +87,7 @@ class Frame:
     exposure: Exposure | None = None
     focus_m: float | None = None
     position: int = 0
+    rounding: NoiseModel | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,10 +227,13 @@ def _small(number: int, photograph: Photograph, factor: int) -> Frame:
         light = np.where(finite[:, :, None], light, 0)
     shot = photograph.info["shot"]
     focus = None if shot is None else float(shot.focus_m)
+    rounding = photograph.rounding
     if factor == 1:
-        return Frame(number, light, good, focus_m=focus)
+        return Frame(number, light, good, focus_m=focus, rounding=rounding)
+    if rounding is not None:  # white noise is averaged
+        rounding = replace(rounding, read=rounding.read / factor, shot=rounding.shot / factor**2)
     small = decimate(light, factor, channel_axis=-1).astype(np.float32)
-    return Frame(number, small, keeps_light(good, factor), focus_m=focus)
+    return Frame(number, small, keeps_light(good, factor), focus_m=focus, rounding=rounding)
 
 
 def _together(

@@ -22,9 +22,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
@@ -50,7 +51,7 @@ from ..blur.refined.prior.coordinate import VARIANCE, Coordinate
 from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, DepthAxis, NoisePower
 from ..depth.equal_blur.edges import settle_edges
 from ..depth.equal_blur.match import BORDER_WEIGHT, MOST_STIFFNESS
-from ..depth.equal_blur.task import NOISE_FLOOR
+from ..depth.equal_blur.task import NOISE_FLOOR, TaskNoise
 from ..depth.psf import Psf, Transfer
 from .found import Found
 
@@ -61,6 +62,9 @@ Array = NDArray[np.float32]
 #: Memory for the residuals, bytes; more levels than fit are not laid.
 MOST_BYTES = 800e6
 LEAST_LEVELS, MOST_LEVELS = 16, 120
+#: Side of the square around a pixel at an end in which others beyond all frames count as being there too, px. In the
+#: corners of a phone's stack 0.5 % of the map stays unflagged at half the nearest distance; with 9, 1.4 %.
+DRAWN_ALONG = 13
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,8 @@ class JointTask:
         Places to look at, low and high.
     kappa : float
         Standard deviation of the blur over its diameter.
+    noise : TaskNoise
+        What is known of the noise of the first and the last frame.
     """
 
     places: NDArray[np.float64]
@@ -85,6 +91,7 @@ class JointTask:
     psf: Psf
     span: tuple[float, float]
     kappa: float
+    noise: TaskNoise = field(default_factory=TaskNoise)
 
     def transfers(self, transfer: Transfer, x: float) -> list[NDArray[Any]]:
         """Return what each frame's blur does to the frequencies if the scene is at ``x``."""
@@ -96,6 +103,10 @@ class JointTask:
             np.abs(np.float32(c) * (x - np.float32(place))) for c, place in zip(self.circles, self.places, strict=True)
         ]
         return np.asarray(np.maximum.reduce(both) / 2)
+
+    def beyond(self, x: Array) -> NDArray[np.bool_]:
+        """Return which places no two frames enclose."""
+        return np.asarray((x < self.places.min()) | (x > self.places.max()))
 
     def axis(self, pixels: int) -> DepthAxis:
         """Lay levels over the span, on an axis whose unit is px^2 of the blur between the first and the last frame."""
@@ -133,7 +144,7 @@ def estimate_jointly(
     reach = math.ceil(2 * float(task.radius(x).max()) + 1)
     x, stderr = settle_edges(x, stderr, np.asarray(guide), float(task.circles.max()), reach)
     margin = 0.02 * axis.step / axis.gain
-    ends = np.asarray((x <= task.span[0] + margin) | (x >= task.span[1] - margin))
+    ends = _with_surroundings((x <= task.span[0] + margin) | (x >= task.span[1] - margin), task.beyond(x))
     filled = _filled(found, stack)
     # A plain area, or an end beyond which nobody looked: the value may be any that was looked for.
     unknown = np.where(filled | ends, (task.span[1] - task.span[0]) / math.sqrt(12), 0)
@@ -240,9 +251,8 @@ def _likelihood(
     reference = float(np.median(power.total))
     ratio = power.total / reference
     best = loops.best_fit(stack, 1 / ratio)
-    noise = estimate_noise(
-        planes[0], planes[-1], pairs[0].usable, 2 * float(np.median(best)) / reference, GivenNoise(None)
-    )
+    given = GivenNoise(task.noise.deviations).on_scale(pairs[0].unit)
+    noise = estimate_noise(planes[0], planes[-1], pairs[0].usable, 2 * float(np.median(best)) / reference, given)
     trust = np.minimum(dithered_share(pairs[0].first), dithered_share(pairs[-1].first))
     shape = (stack.residuals.shape[2], stack.residuals.shape[3])
     rows, columns = (np.minimum(np.arange(n), np.arange(n)[::-1]) for n in shape)
@@ -256,15 +266,25 @@ def _likelihood(
         return np.asarray(result if distance is None else result * (distance > 1 + radius), np.float32)
 
     bounds = (stack.lowest, stack.highest)
-    of_residuals = _noise_of(noise, power, ratio, stack)
+    of_residuals = _noise_of(noise, power, ratio, stack, task.noise)
     return Likelihood(stack, of_residuals, best, bounds, trust, weight, loops), noise
 
 
-def _noise_of(noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack) -> ResidualNoise:
+def _noise_of(
+    noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack, known: TaskNoise
+) -> ResidualNoise:
     covariance = power.covariance(noise.sensor)
     own = np.diagonal(power.covariance(noise.rounding))
     tables = noise_tables(covariance, own=own, passed=np.diagonal(covariance), axis=stack.axis)
-    return residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:])
+    varying = None if known.relative_variance is None else np.asarray(known.relative_variance, np.float32)
+    found = residual_noise(noise.sensor, tables, ratio, stack.residuals.shape[2:], varying)
+    return replace(found, repeats=known.repeats)
+
+
+def _with_surroundings(ends: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return what ran to an end, and what it drew along: pixels beside it beyond all frames."""
+    near = cv2.dilate(ends.astype(np.uint8), np.ones((DRAWN_ALONG, DRAWN_ALONG), np.uint8)) > 0
+    return np.asarray(ends | (near & beyond))
 
 
 def _filled(found: Descent, stack: ResidualStack) -> NDArray[np.bool_]:

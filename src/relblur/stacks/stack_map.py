@@ -9,14 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
-from ..base.errors import InputError
+from ..base.errors import FileError, InputError
 from ..blur.blur_map import BlurMap, Flag, has_flag
+from ..files.archives import check_format, read_npz
 from ..files.disk import PathLike, write_npz
 from ..filters.guided import enlarge, guided_enlarge
 
-__all__ = ["StackMap"]
+__all__ = ["StackMap", "read_stack_map"]
 
 FORMAT, FORMAT_VERSION = "relblur.StackMap", 1
+_ARRAYS = ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place")
+_BLUR_ARRAYS = ("variance_difference", "variance_stderr", "flags", "sharper")
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,19 +154,58 @@ class StackMap:
         return result
 
     def save(self, path: PathLike) -> None:
-        """Write maps and description, without the fused picture, to one NPZ that NumPy reads."""
+        """Write maps and description, without the fused picture, to one NPZ: :meth:`load` and NumPy read it."""
         if not str(path).lower().endswith(".npz"):
             raise InputError(f"path is {path}; a StackMap goes to .npz")
-        names = ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place")
-        arrays = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        about = {"format": FORMAT, "format_version": FORMAT_VERSION}
+        arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
+        about: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "factor": self.factor}
+        if self.blur_map is not None:
+            arrays |= {f"blur_{name}": getattr(self.blur_map, name) for name in _BLUR_ARRAYS}
+            about["blur_settings"] = dict(self.blur_map.settings)
         write_npz(path, arrays, {**about, **{k: v for k, v in self.summary().items() if k != "flagged_fraction"}})
+
+    @classmethod
+    def load(cls, path: PathLike) -> StackMap:
+        """Read a map that :meth:`save` wrote; ``fused`` is None."""
+        return read_stack_map(path)
 
     def __repr__(self) -> str:
         known = self.index[self.known]
         span = f"index {known.min():.3g} to {known.max():.3g}" if known.size else "no index"
         size, share = f"{self.shape[0]}x{self.shape[1]}", self.known.mean()
         return f"StackMap({size}, {len(self.places)} frames, {span}, {share:.0%} of pixels)"
+
+
+def read_stack_map(path: PathLike) -> StackMap:
+    """Read a map that :meth:`StackMap.save` wrote."""
+    arrays, about = read_npz(path)
+    check_format(path, about, FORMAT, FORMAT_VERSION)
+    try:
+        maps: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
+        needed = {name: arrays[name] for name in _ARRAYS if not name.startswith("depth")}
+        if any(array.shape != needed["index"].shape for name, array in needed.items() if name != "places"):
+            raise InputError("its maps differ in size")
+        if needed["flags"].dtype.kind not in "ui" or needed["index"].ndim != 2 or needed["places"].ndim != 1:
+            raise InputError("its maps are not those of a stack")
+        blur = None
+        if "blur_settings" in about:
+            parts: dict[str, Any] = {name: arrays[f"blur_{name}"] for name in _BLUR_ARRAYS}
+            blur = BlurMap(**parts, settings=about["blur_settings"])
+        growth = about["growth_px"]
+        return StackMap(
+            **{**maps, **needed},
+            fused=None,
+            factor=int(about["factor"]),
+            order=tuple(int(number) for number in about["order"]),
+            dropped=tuple((int(each["image"]), str(each["why"])) for each in about["dropped"]),
+            growth_px=float("nan") if growth is None else float(growth),
+            blur_map=blur,
+            settings=about["settings"],
+        )
+    except KeyError as error:
+        raise FileError(f"{path} lacks {error}; it is not a complete StackMap, save it again") from None
+    except (InputError, TypeError, ValueError) as error:
+        raise FileError(f"{path} is not a usable StackMap: {error}") from None
 
 
 def _percentiles(values: FloatArray) -> dict[str, float]:

@@ -1,0 +1,158 @@
+"""The prior of a map: a smooth surface that may break, as smooth as the data say.
+
+    cost = 1/2 information (x - y)^2 / inflation + 1/2 stiffness |d grad(Laplacian x)|^2,
+
+``y`` being what the pixels say by themselves. Both numbers come from the map: the power spectrum of ``y`` is that of
+the surface, ``1 / (stiffness q^3)`` where ``q`` is the eigenvalue of the Laplacian, and that of the noise,
+``inflation / information``, which is white; they are fitted by Whittle's likelihood. A hanning window over the
+Laplacian of ``y`` takes out trends and borders. The standard error is that of such a surface on springs,
+``variance = stiffness^(-1/3) information^(-2/3) / (12 sin(pi / 3))``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft, optimize
+
+from ..base._typing import AnyArray
+
+__all__ = ["Smoothness", "fit_smoothness", "posterior_variance", "prior_step"]
+
+Array = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+#: Power of the Laplacian's eigenvalue in the prior: one more than a thin plate, whose rough spectrum (2) fits none of
+#: the surfaces it was tried on (generated stacks: errors of 0.08, 0.046, 0.069 steps instead of 0.06, 0.026, 0.042).
+ORDER = 3
+#: Wavelengths that tell noise and surface apart: from this many px, up to this share of the map's shorter side.
+SHORTEST_PX, LONGEST = 10.0, 1 / 3
+#: Least information of a pixel that takes part in the fit, share of the median.
+_LEAST = 0.3
+#: Stiffest surface: details of this width are still followed, px. A stiffer one would be a plane, which needs none.
+_WIDEST = 8.0
+_SOLVER_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Smoothness:
+    """Stiffness of the surface, and by how much the evidence counts too much."""
+
+    stiffness: float
+    inflation: float
+
+    def finest(self, information: Array) -> float:
+        """Return the width of the finest detail that the surface can follow, px."""
+        level = max(float(np.median(information)), 1e-12) / self.inflation
+        return float(np.clip((self.stiffness / level) ** (1 / (2 * ORDER)), 1, _WIDEST))
+
+
+def fit_smoothness(x: Array, score: Array, information: Array) -> Smoothness:
+    """Return the most likely smoothness, given the score (derivative of the cost) and information of every pixel."""
+    around = cv2.GaussianBlur(information, (0, 0), 2.0, borderType=cv2.BORDER_REFLECT)
+    known = around[around > 0]
+    if not known.size:
+        return Smoothness(1.0, 1.0)
+    around = np.maximum(around, np.float32(_LEAST) * np.median(known))
+    level = 1 / float(np.mean(1 / around, dtype=np.float64))
+    q, power, count = _spectrum((x - score / around).astype(np.float64))
+
+    def cost(logs: Doubles) -> float:
+        model = q ** (2 - ORDER) * math.exp(-logs[0]) + q**2 * math.exp(logs[1]) / level
+        return float((count * (np.log(model) + power / model)).sum())
+
+    start = np.log([float(1 / max(power[0] * q[0], 1e-30)), max(float(power[-1] / q[-1] ** 2) * level, 1e-6)])
+    found = optimize.minimize(cost, start, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
+    stiffness, inflation = np.exp(np.clip(found.x, -30, 30))
+    return Smoothness(min(float(stiffness), level / float(inflation) * _WIDEST ** (2 * ORDER)), float(inflation))
+
+
+def _spectrum(y: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Return eigenvalues, mean power of the Laplacian of ``y`` around each, and how many numbers that is of."""
+    inside = 4 * y[1:-1, 1:-1] - y[:-2, 1:-1] - y[2:, 1:-1] - y[1:-1, :-2] - y[1:-1, 2:]
+    rows, columns = (np.hanning(n + 2)[1:-1] for n in inside.shape)
+    window = rows[:, None] * columns
+    power = np.abs(np.fft.rfft2(inside * window)) ** 2 / np.square(window).sum()
+    q = _eigenvalues(2 * np.pi * np.fft.fftfreq(inside.shape[0]), 2 * np.pi * np.fft.rfftfreq(inside.shape[1]))
+    low, high = (2 * np.pi / (LONGEST * min(y.shape))) ** 2, (2 * np.pi / SHORTEST_PX) ** 2
+    these = (q < high) & (q > min(low, high / 4))
+    bins = np.floor(4 * np.log(q[these])).astype(int)
+    bins -= bins.min()
+    count = np.bincount(bins)
+    full = count > 0
+    mean = [np.bincount(bins, values)[full] / count[full] for values in (np.log(q[these]), power[these])]
+    return np.exp(mean[0]), mean[1], count[full].astype(np.float64)
+
+
+def _eigenvalues(rows: AnyArray, columns: AnyArray) -> Doubles:
+    return np.asarray(4 - 2 * np.cos(rows)[:, None] - 2 * np.cos(columns))
+
+
+def posterior_variance(information: Array, stiffness: float) -> Array:
+    """Return the variance that information (inflation taken out) and prior leave."""
+    factor = stiffness ** (-1 / ORDER) / (4 * ORDER * math.sin(math.pi / ORDER))
+    return np.asarray(factor * np.maximum(information, np.float32(1e-12)) ** np.float32(1 / ORDER - 1), np.float32)
+
+
+def prior_step(x: Array, score: Array, information: Array, stiffness: float, breaks: float) -> Array:
+    """Return the Gauss-Newton step of evidence and prior, by conjugate gradients.
+
+    ``breaks`` is the bend per px (of the Laplacian) at which the surface gives way.
+    """
+    start, pull, holds = (values.astype(np.float64) for values in (x, score, information))
+    surface = _Surface(start, stiffness, breaks)
+    angles = [np.pi * np.arange(n) / n for n in x.shape]
+    uniform = 1 / (max(float(holds.mean()), 1e-12) + stiffness * _eigenvalues(angles[0], angles[1]) ** ORDER)
+
+    def condition(image: Doubles) -> Doubles:
+        return np.asarray(fft.idctn(fft.dctn(image, norm="ortho") * uniform, norm="ortho"))
+
+    residual = -(pull + surface.apply(start))
+    step = np.zeros_like(start)
+    ahead = conditioned = condition(residual)
+    power = first = float((residual * conditioned).sum())
+    for _ in range(_SOLVER_STEPS):
+        if power <= 1e-6 * first or power <= 0:
+            break
+        applied = holds * ahead + surface.apply(ahead)
+        length = power / max(float((ahead * applied).sum()), 1e-30)
+        step += length * ahead
+        residual -= length * applied
+        conditioned = condition(residual)
+        before, power = power, float((residual * conditioned).sum())
+        ahead = conditioned + power / before * ahead
+    return step.astype(np.float32)
+
+
+class _Surface:
+    """The prior's quadratic form, weakened where the surface bends sharply; borders are free."""
+
+    def __init__(self, x: Doubles, stiffness: float, breaks: float) -> None:
+        inside = np.zeros(x.shape, np.float64)
+        inside[1:-1, 1:-1] = 1
+        self._inside = inside
+        bent = self._laplacian(x)
+        self._across = _hold(np.diff(bent, axis=1), inside[:, 1:] * inside[:, :-1], stiffness, breaks)
+        self._down = _hold(np.diff(bent, axis=0), inside[1:] * inside[:-1], stiffness, breaks)
+
+    def _laplacian(self, image: Doubles) -> Doubles:
+        return np.asarray(cv2.Laplacian(image, cv2.CV_64F, borderType=cv2.BORDER_REPLICATE) * self._inside)
+
+    def apply(self, image: Doubles) -> Doubles:
+        bent = self._laplacian(image)
+        across, down = self._across * np.diff(bent, axis=1), self._down * np.diff(bent, axis=0)
+        forces = np.zeros_like(image)
+        forces[:, 1:] += across
+        forces[:, :-1] -= across
+        forces[1:] += down
+        forces[:-1] -= down
+        forces *= self._inside
+        return np.asarray(cv2.Laplacian(forces, cv2.CV_64F, borderType=cv2.BORDER_REPLICATE))
+
+
+def _hold(bend: Doubles, inside: Doubles, stiffness: float, breaks: float) -> Doubles:
+    return np.asarray(stiffness * inside / (1 + np.square(bend / breaks)))
