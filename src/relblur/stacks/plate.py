@@ -35,6 +35,8 @@ SHORTEST_PX, LONGEST = 10.0, 1 / 3
 _LEAST = 0.3
 #: Stiffest surface: details of this width are still followed, px. A stiffer one would be a plane, which needs none.
 _WIDEST = 8.0
+#: A power that is none, so that its logarithm is a number.
+_TINY = 1e-300
 _SOLVER_STEPS = 60
 
 
@@ -62,7 +64,8 @@ def fit_smoothness(x: Array, score: Array, information: Array) -> Smoothness:
     q, power, count = _spectrum((x - score / around).astype(np.float64))
 
     def cost(logs: Doubles) -> float:
-        model = q ** (2 - ORDER) * math.exp(-logs[0]) + q**2 * math.exp(logs[1]) / level
+        # A search that runs away finds no zero there.
+        model = q ** (2 - ORDER) * math.exp(min(-logs[0], 300)) + q**2 * math.exp(min(logs[1], 300)) / level + _TINY
         return float((count * (np.log(model) + power / model)).sum())
 
     start = np.log([float(1 / max(power[0] * q[0], 1e-30)), max(float(power[-1] / q[-1] ** 2) * level, 1e-6)])

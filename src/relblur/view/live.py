@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveSession", "Preview"]
 
-#: A page that does not fetch what it was told of for so long is not waited for, s.
-PATIENCE_S = 1.0
+#: A page that has fetched nothing of what it was told of for so long is not waited for, s. One that is merely slow is:
+#: it shows a frame once it has all of it, and would never come to that.
+PATIENCE_S = 3.0
 #: Rates are counted over this time, s.
 RATE_S = 2.0
 #: So long the first frame waits for somebody to open the page, and the server for its last words to arrive, s.
@@ -55,14 +56,14 @@ class LiveSession(Session):
         self.opened = threading.Event()
         self._scales: dict[str, shown.Plane] = {}
         self._unfetched: set[str] = set()
-        self._shown_at = 0.0
+        self._heard_at = 0.0
         self._shown: deque[float] = deque(maxlen=1000)
         self._ended = False
 
     @property
     def wants_frame(self) -> bool:
         """Whether a page is there that has all of the last frame."""
-        waited = time.monotonic() - self._shown_at
+        waited = time.monotonic() - self._heard_at
         return bool(self.listeners) and (not self._unfetched or waited > PATIENCE_S)
 
     def state(self) -> dict[str, Any]:
@@ -73,6 +74,7 @@ class LiveSession(Session):
     def fetched(self, name: str) -> None:
         """Note that a page has a plane."""
         self._unfetched.discard(name)
+        self._heard_at = time.monotonic()
 
     def show(self, measured: MeasuredFrame, rate: float) -> None:
         """Show a frame whose arrays nobody else writes to."""
@@ -88,9 +90,9 @@ class LiveSession(Session):
             limits = {name: getattr(known, name) for name in ("low", "high", "least", "most", "scale")}
             self._put(replace(plane, **limits))
         self._unfetched = {plane.name for plane in made if plane.data is not None}
-        self._shown_at = time.monotonic()
-        self._shown.append(self._shown_at)
-        seen = sum(self._shown_at - at < RATE_S for at in self._shown) / RATE_S
+        now = self._heard_at = time.monotonic()
+        self._shown.append(now)
+        seen = sum(now - at < RATE_S for at in self._shown) / RATE_S
         self._job = {
             "what": f"pair {measured.index}, {measured.first.time_s:.2f} s: "
             f"{rate:.1f} a second measured, {seen:.1f} shown",
