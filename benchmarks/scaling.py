@@ -93,8 +93,11 @@ def run_pairs(data: Path, count: int, workers: int, method: str) -> dict[str, fl
         )
     assert all(each.state == "done" for each in outcomes), outcomes
     warm = 2 * workers
+    if len(ends) < 2 * warm:
+        sys.exit(f"{count} pairs are too few for {workers} workers: the first {warm} do not count; take 8 or more")
     seconds = (ends[-1] - ends[warm - 1]) / (len(ends) - warm)
     compute = sum(row["seconds"] for row in rows) / count
+    print(f"{workers} workers: {seconds:.2f} s a pair, of which scores {compute:.2f} s", flush=True)
     return {"workers": workers, "seconds_per_pair": seconds, "compute_per_pair": compute}
 
 
