@@ -125,9 +125,7 @@ def _printing() -> Iterator[None]:
         raise
     except (OSError, ValueError) as error:
         _give_up_stdout()
-        raise FileError(
-            f"the result cannot be printed: {_reason(error)}; files that were asked for are written"
-        ) from None
+        raise FileError(f"the result cannot be printed: {_reason(error)}; files named with -o are written") from None
 
 
 def _give_up_stdout() -> None:

@@ -46,7 +46,7 @@ SURROUNDINGS = 48
 
 @dataclass(frozen=True, eq=False)
 class PixelCost:
-    """Both costs at the ``s`` that were asked for, less the least of each; NaN where the method does not look."""
+    """Both costs at the given ``s``, less the least of each; NaN where the method does not look."""
 
     data: NDArray[np.float64]
     posterior: NDArray[np.float64]
@@ -102,7 +102,7 @@ def pixel_cost(
         images = blurred(images, prefilter)
     coordinate = VARIANCE if task.signed else SIGMA
     with open_loops("opencv", 1) as loops:
-        likelihood, images, _ = build_likelihood(task, images, prefilter, loops)
+        likelihood, _, _ = build_likelihood(task, images, prefilter, loops)
         found = descend(likelihood, coordinate, lambda share: None)
         if known is not None:
             there = np.where(np.isfinite(known), known, found.s).astype(np.float32)

@@ -34,7 +34,7 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
-    is_long: bool = False  #: shown on the page when it is asked for
+    is_long: bool = False  #: folded on the page until it is opened
 
 
 @dataclass(frozen=True)
