@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import AlignmentError, InputError, align, estimate_blur, synth
-from relblur.photo import alignment
+from relblur.photo import alignment, equal_bands
 from relblur.photo.alignment import Motion
 
 SHAPE = (180, 220)
@@ -189,7 +189,7 @@ def test_a_stated_model_is_used(scene, model):
 
 
 def test_an_unknown_model_is_refused(scene):
-    with pytest.raises(InputError, match="model must be one of 'auto', 'translation', 'similarity', 'affine'"):
+    with pytest.raises(InputError, match="model must be one of 'auto', 'translation', 'similarity', 'affine', 'bent'"):
         align(scene, scene, model="rigid")
 
 
@@ -227,7 +227,7 @@ def test_how_far_pixels_move_is_told_at_full_size():
 
 def test_a_motion_is_found_on_reduced_copies_too(scene, monkeypatch):
     """Large pictures are brought to equal blur at a lower resolution."""
-    monkeypatch.setattr(alignment, "MOST_PIXELS", SHAPE[0] * SHAPE[1] // 4)
+    monkeypatch.setattr(equal_bands, "MOST_PIXELS", SHAPE[0] * SHAPE[1] // 4)
     wanted = about_the_middle(shift=(3.3, -2.6))
     first, second = seen(scene, about_the_middle()), seen(scene, np.linalg.inv(wanted))
     found = align(first, synth.blur_with_map(second, 1.5)).motion

@@ -13,7 +13,7 @@ Sharper = Literal["auto", "first", "second"]
 Direction = Literal["deviation", "fit"]
 
 #: How the second image may be displaced against the first; "off": it is not looked for.
-Align = Literal["auto", "translation", "similarity", "affine", "off"]
+Align = Literal["auto", "translation", "similarity", "affine", "bent", "off"]
 #: What is done about exposure; "field" allows for vignetting.
 Exposure = Literal["auto", "field", "off"]
 #: Two apertures, one focus: on which side of it the scene lies.

@@ -57,7 +57,7 @@ AlignOption = Annotated[
     Align,
     typer.Option(
         "--align",
-        help="Bring the second image onto the first; similarity suits focus breathing.",
+        help="Bring the second image onto the first; similarity suits focus breathing, bent suits phones.",
     ),
 ]
 ExposureOption = Annotated[

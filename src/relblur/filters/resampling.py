@@ -1,4 +1,4 @@
-"""Images seen through an affine motion, without the blur that interpolation brings.
+"""Images seen through a motion, affine or bent, without the blur that interpolation brings.
 
 A displacement alone is a product in the Fourier domain, the ideal band-limited interpolation. For other motions the
 resolution is doubled there and the result read by cubic splines: together nearly as good. The filter that turns values
@@ -7,12 +7,14 @@ into spline coefficients is a product in the same domain.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..engines.threads import count_workers
+from .bend import Bend
 from .borders import mirrored_at_last
 
 __all__ = ["positions", "resample", "resample_nearest"]
@@ -27,29 +29,30 @@ _PAD = 16
 _BAND = 32
 
 
-def resample(planes: AnyArray, transform: FloatArray) -> AnyArray:
-    """Return (C, H, W) planes read where a 3 x 3 ``transform`` of (row, column, 1) says, in their own precision."""
+def resample(planes: AnyArray, transform: FloatArray, bend: Bend | None = None) -> AnyArray:
+    """Return (C, H, W) planes read where :func:`positions` says, in their own precision."""
     shape = (planes.shape[1], planes.shape[2])
-    if shape[0] * shape[1] > DOUBLE_BELOW:
-        from scipy import ndimage
-
-        matrix, offset = transform[:2, :2], transform[:2, 2]
-        moved = [ndimage.affine_transform(plane, matrix, offset, order=5, mode="mirror") for plane in planes]
-        return np.stack(moved).astype(planes.dtype)
     out = np.empty(planes.shape, planes.dtype)
+    bands = [slice(top, min(top + _BAND, shape[0])) for top in range(0, shape[0], _BAND)]
+
+    def places(rows: slice) -> tuple[FloatArray, FloatArray]:
+        return positions(transform, shape, rows, bend)
+
+    if shape[0] * shape[1] > DOUBLE_BELOW:
+        _read_quintic(planes, places, bands, out)
+        return out
     with ThreadPoolExecutor(count_workers(None)) as pool:
-        if np.array_equal(transform[:2, :2], np.eye(2)):
+        if bend is None and np.array_equal(transform[:2, :2], np.eye(2)):
             list(pool.map(lambda plane, into: _displace(plane, transform[:2, 2], into), planes, out))
             return out
         coefficients = list(pool.map(_spline_of_double, planes))
-        bands = [slice(top, min(top + _BAND, shape[0])) for top in range(0, shape[0], _BAND)]
-        list(pool.map(lambda rows: _read(coefficients, transform, rows, out), bands))
+        list(pool.map(lambda rows: _read(coefficients, places(rows), out[:, rows]), bands))
     return out
 
 
-def resample_nearest(image: AnyArray, transform: FloatArray) -> AnyArray:
+def resample_nearest(image: AnyArray, transform: FloatArray, bend: Bend | None = None) -> AnyArray:
     """Return an (H, W) array read at the nearest pixel; beyond the border the last one counts."""
-    places = positions(transform, (image.shape[0], image.shape[1]))
+    places = positions(transform, (image.shape[0], image.shape[1]), bend=bend)
     row, column = (
         np.floor(place + 0.5).clip(0, n - 1).astype(np.intp) for place, n in zip(places, image.shape, strict=True)
     )
@@ -57,15 +60,20 @@ def resample_nearest(image: AnyArray, transform: FloatArray) -> AnyArray:
 
 
 def positions(
-    transform: FloatArray, shape: tuple[int, int], rows: slice = slice(None)
+    transform: FloatArray, shape: tuple[int, int], rows: slice = slice(None), bend: Bend | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the rows and columns to which a transform takes the pixels of a frame, or of some of its rows."""
+    """Return the rows and columns to which a motion takes the pixels of a frame, or of some of its rows.
+
+    That is where a 3 x 3 ``transform`` of (row, column, 1) says, and from there as ``bend`` says of the same pixel.
+    """
     row = np.arange(shape[0], dtype=np.float64)[rows, None]
     column = np.arange(shape[1], dtype=np.float64)[None, :]
-    return (
-        transform[0, 0] * row + transform[0, 1] * column + transform[0, 2],
-        transform[1, 0] * row + transform[1, 1] * column + transform[1, 2],
-    )
+    down = transform[0, 0] * row + transform[0, 1] * column + transform[0, 2]
+    right = transform[1, 0] * row + transform[1, 1] * column + transform[1, 2]
+    if bend is None:
+        return down, right
+    more = bend.at(row, column)
+    return down + more[0], right + more[1]
 
 
 def _displace(plane: AnyArray, by: FloatArray, out: AnyArray) -> None:
@@ -117,12 +125,24 @@ def _spline_of_double(plane: AnyArray) -> AnyArray:
     return np.fft.irfft(np.fft.ifft(tall, axis=0), 2 * columns, axis=1).astype(plane.dtype, copy=False)
 
 
-def _read(coefficients: list[AnyArray], transform: FloatArray, rows: slice, out: AnyArray) -> None:
+def _read_quintic(
+    planes: AnyArray, places: Callable[[slice], tuple[FloatArray, FloatArray]], bands: list[slice], out: AnyArray
+) -> None:
+    """Read planes by splines of degree five at their own resolution, a plane at a time."""
+    from scipy import ndimage
+
+    for plane, into in zip(planes, out, strict=True):
+        coefficients = ndimage.spline_filter(plane, order=5, mode="mirror", output=np.float64)
+        for rows in bands:
+            into[rows] = ndimage.map_coordinates(coefficients, places(rows), order=5, mode="mirror", prefilter=False)
+
+
+def _read(coefficients: list[AnyArray], places: tuple[FloatArray, FloatArray], out: AnyArray) -> None:
     """Read some rows of all planes from their splines."""
     height, width = coefficients[0].shape
     dtype = out.dtype
     first, weights = [], []
-    for place in positions(transform, (out.shape[1], out.shape[2]), rows):
+    for place in places:
         fine = 2 * (place + _PAD)
         whole = np.floor(fine)
         t = (fine - whole).astype(dtype)
@@ -134,18 +154,18 @@ def _read(coefficients: list[AnyArray], transform: FloatArray, rows: slice, out:
     top, left = first
     if top.min() >= 0 and left.min() >= 0 and top.max() + 3 < height and left.max() + 3 < width:
         corner = top * width + left
-        places = [[corner + (j * width + i) for i in range(4)] for j in range(4)]
+        taps = [[corner + (j * width + i) for i in range(4)] for j in range(4)]
     else:
         down = [mirrored_at_last(top + j, height) * width for j in range(4)]
         across = [mirrored_at_last(left + i, width) for i in range(4)]
-        places = [[down[j] + across[i] for i in range(4)] for j in range(4)]
+        taps = [[down[j] + across[i] for i in range(4)] for j in range(4)]
     for plane, coefficient in enumerate(coefficients):
         flat = coefficient.reshape(-1)
         total = np.zeros(top.shape, dtype)
         for j in range(4):
-            line = weights[1][0] * flat.take(places[j][0], mode="clip")  # inside by construction: no check
+            line = weights[1][0] * flat.take(taps[j][0], mode="clip")  # inside by construction: no check
             for i in (1, 2, 3):
-                line += weights[1][i] * flat.take(places[j][i], mode="clip")
+                line += weights[1][i] * flat.take(taps[j][i], mode="clip")
             line *= weights[0][j]
             total += line
-        out[plane, rows] = total
+        out[plane] = total

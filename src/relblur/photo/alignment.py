@@ -3,7 +3,9 @@
 OpenCV's ECC registration (Evangelidis and Psarakis), coarse to fine, finds an affine motion;
 it is invariant to gain and offset. Blur is symmetric and so does not move anything by
 itself, but blur that varies over the picture does pull by some hundredths of a pixel. So
-the last step compares the pair after :mod:`relblur.photo.rough_equal_blur`.
+the last step compares the pair after :mod:`relblur.photo.rough_equal_blur`. What is left
+may be smooth and not affine, as with a phone: then the motion is bent
+(:mod:`relblur.photo.bending`).
 
 The second image is resampled by :mod:`relblur.filters.resampling`, nearly ideally: common
 interpolators blur (s grows by 0.05 to 0.13 px^2 at half a pixel), and here blur is what is
@@ -12,7 +14,7 @@ measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,10 +28,11 @@ from ..base.pixels import without_gaps
 from ..base.settings import ALIGN_MODELS
 from ..base.shown import Shown
 from ..filters.blocks import block_means
-from ..filters.resampling import positions, resample, resample_nearest
 from .at_rest import at_rest
-from .exposure import find_exposure
-from .rough_equal_blur import MOST_PIXELS, equalise, reduction_for
+from .bending import find_bend, is_bent
+from .equal_bands import EqualBands, band, compare
+from .motion import Motion
+from .rough_equal_blur import reduction_for
 from .warps import largest, rows_first, scaled, simplest, size
 
 __all__ = ["Alignment", "Motion", "align", "find_motion"]
@@ -57,75 +60,6 @@ MOST_RANGES, GLARE_PX = 10.0, 8
 #: over the texture: blur that was measured on a badly aligned pair is wrong itself.
 SETTLED_PX = 0.1
 _ROUNDS = 3
-
-
-@dataclass(frozen=True, eq=False)
-class Motion:
-    """Where each pixel of ``first`` is found in ``second``.
-
-    Attributes
-    ----------
-    transform : (3, 3) array
-        ``(row, column, 1)`` in ``first`` to ``(row, column, 1)`` in ``second``.
-    model : str
-        ``"none"``, ``"translation"``, ``"similarity"`` or ``"affine"``.
-    largest_px : float
-        The largest displacement in the frame.
-    correlation : float
-        Of the two once aligned, without their blur difference: 1 is perfect.
-    """
-
-    transform: FloatArray
-    model: str
-    largest_px: float
-    correlation: float
-
-    @property
-    def moves(self) -> bool:
-        """False if ``second`` already lies on ``first``."""
-        return self.model != "none"
-
-    def describe(self, shape: tuple[int, int]) -> str:
-        """Return in one line what the motion is, at the middle of a frame of this shape."""
-        if not self.moves:
-            return f"already aligned (within {max(self.largest_px, 0.01):.2f} px)"
-        middle = np.array([(shape[0] - 1) / 2, (shape[1] - 1) / 2, 1.0])
-        down, right = (self.transform @ middle - middle)[:2]
-        text = f"second moved by {-down:+.2f} px down, {-right:+.2f} px right"
-        if self.model != "translation":
-            scale = np.sqrt(abs(np.linalg.det(self.transform[:2, :2])))
-            turn = np.degrees(np.arctan2(self.transform[1, 0] - self.transform[0, 1], np.trace(self.transform[:2, :2])))
-            text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
-        return f"{text} ({self.model})"
-
-    def enlarged(self, factor: float) -> Motion:
-        """Return the motion of images of which these hold every ``factor``-th pixel."""
-        scale: FloatArray = np.diag([factor, factor, 1.0])
-        transform = scale @ self.transform @ np.linalg.inv(scale)
-        return replace(self, transform=transform, largest_px=factor * self.largest_px)
-
-    def resample(self, image: AnyArray) -> AnyArray:
-        """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken."""
-        if not self.moves:
-            return image
-        return np.ascontiguousarray(np.moveaxis(resample(np.moveaxis(image, -1, 0), self.transform), 0, -1))
-
-    def resample_map(self, bad: BoolArray) -> BoolArray:
-        """Return a map of bad pixels of ``second`` in the frame of ``first``: all that they touch."""
-        if not self.moves or not bad.any():
-            return bad
-        import cv2
-
-        wide = cv2.dilate(bad.astype(np.uint8), np.ones((3, 3), np.uint8))
-        return np.asarray(resample_nearest(wide, self.transform) > 0)
-
-    def inside(self, shape: tuple[int, int]) -> BoolArray:
-        """Return which pixels of ``first`` are in the frame of ``second``."""
-        rows, columns = positions(self.transform, shape)
-        room = 1e-6
-        return np.asarray(
-            (rows >= -room) & (rows <= shape[0] - 1 + room) & (columns >= -room) & (columns <= shape[1] - 1 + room)
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,10 +104,11 @@ def align(
     ----------
     first, second : (H, W) arrays, or colour with ``channel_axis``
         In any order; ``second`` is brought onto ``first``.
-    model : {"auto", "translation", "similarity", "affine"}
+    model : {"auto", "translation", "similarity", "affine", "bent"}
         How the two may differ. ``"auto"`` takes the simpler of translation and similarity
         (focus breathing) that is right to a few hundredths of a pixel, an affine motion only
-        if that differs clearly, and changes nothing if the two are aligned already.
+        if that differs clearly, a bent one (a lens that distorts otherwise at another focus) if
+        that brings the two clearly closer, and changes nothing if they are aligned already.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
@@ -206,21 +141,25 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
     warp = _coarse_to_fine(one, two, mask)
     _refuse_if_wild(warp, one.shape)
     if model == "auto" and factor * largest(warp, one.shape) < LEAVE_BELOW_PX:
-        correlation = _correlation(_band(one), _band(two), mask, warp)
+        correlation = _correlation(band(one), band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
     for _ in range(_ROUNDS):
         start = warp
-        warp, correlation, information = _without_blur(one, two, mask, start, translation=model == "translation")
-        chosen, warp = simplest(warp, model, information, factor)
-        if factor * size(warp - start, information) < SETTLED_PX:
+        fit = _without_blur(one, two, mask, start, translation=model == "translation")
+        chosen, warp = simplest(fit.warp, model, fit.information, factor)
+        if factor * size(warp - start, fit.information) < SETTLED_PX:
             break
-    if correlation < LEAST_CORRELATION:
+    if fit.correlation < LEAST_CORRELATION:
         raise AlignmentError(
-            f"first and second do not show the same scene (correlation {correlation:.2f} at best, "
+            f"first and second do not show the same scene (correlation {fit.correlation:.2f} at best, "
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
-    return _motion(warp, chosen, factor, shape, correlation, warp)
+    motion = _motion(warp, chosen, factor, shape, fit.correlation, warp)
+    if model == "bent" or (model == "auto" and fit.equal is not None and is_bent(fit.equal)):
+        bend = find_bend(one, two, mask, warp)
+        return motion if bend is None else motion.bent(bend.enlarged_from_means(factor), shape)
+    return motion
 
 
 def _coarse_to_fine(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
@@ -233,7 +172,7 @@ def _coarse_to_fine(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArr
         factor = 2**level
         one, two, here = (block_means(image, factor) for image in (first, second, mask.astype(np.float32)))
         good = (here > 0.999).astype(np.uint8)
-        bands = _band(one), _band(two)
+        bands = band(one), band(two)
         if level == steps:
             warp = _start(bands[0], bands[1], good)
             warp = _ecc(bands[0], bands[1], warp, good, cv2.MOTION_TRANSLATION)
@@ -254,42 +193,41 @@ def _start(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
     return max((still, shifted), key=lambda warp: _correlation(first, second, mask, warp))
 
 
-def _without_blur(
-    first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, translation: bool
-) -> tuple[AnyArray, float, FloatArray]:
-    """Refine a warp on the pair after it has been aligned by it and brought to equal blur.
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """A warp, the correlation that it reaches, what the picture says about its parameters, and the pair it leaves."""
 
-    Returns the warp, the correlation that it reaches, and what the picture says about each parameter.
-    """
+    warp: AnyArray
+    correlation: float
+    information: FloatArray
+    equal: EqualBands | None = None
+
+
+def _without_blur(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, translation: bool) -> _Fit:
+    """Refine a warp on the pair after it has been aligned by it and brought to equal blur."""
     import cv2
 
-    factor = reduction_for(first.shape, MOST_PIXELS)
-    one, two, good = (block_means(image, factor) for image in (first, second, mask.astype(np.float32)))
-    near = scaled(warp, 1 / factor)
-    matrix = rows_first(near)
-    moved = resample(two[None], matrix)[0]
-    inside = Motion(matrix, "affine", 0.0, 0.0).inside(one.shape) & (good > 0.999)
-    inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
-    if inside.mean() < 0.05:
-        return warp, 0.0, np.eye(6)
-    exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, rough=True)
-    equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside)
-    bands = [_band(image[:, :, 0].astype(np.float32), equal.usable) for image in (equal.first, equal.second)]
-    here = equal.usable.astype(np.uint8)
+    failed = _Fit(warp, 0.0, np.eye(6))
+    equal = compare(first, second, mask, warp)
+    if equal is None:
+        return failed
+    here = equal.mask
     kind = cv2.MOTION_TRANSLATION if translation else cv2.MOTION_AFFINE
-    rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
+    rest = _ecc(equal.first, equal.second, np.eye(2, 3, dtype=np.float32), here, kind)
     for _ in range(_ROUNDS):
-        steady = at_rest(bands[0], *_moved(bands[1], rest, here))
+        steady = at_rest(equal.first, *_moved(equal.second, rest, here))
         if (steady == here).all():
             break
         here = steady
-        rest = _ecc(bands[0], bands[1], np.eye(2, 3, dtype=np.float32), here, kind)
-    information = _information(bands[0], here, factor)
+        rest = _ecc(equal.first, equal.second, np.eye(2, 3, dtype=np.float32), here, kind)
+    information = _information(equal.first, here, equal.factor)
     if np.linalg.matrix_rank(information) < len(information):  # a few pixels, or a line of them
-        return warp, 0.0, np.eye(6)
-    correlation = _correlation(bands[0], bands[1], here, rest)
-    both = np.vstack([near, [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
-    return scaled(both[:2], factor), correlation, information
+        return failed
+    correlation = _correlation(equal.first, equal.second, here, rest)
+    both = np.vstack([scaled(warp, 1 / equal.factor), [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
+    moved, seen = _moved(equal.second, rest, equal.mask)
+    left = EqualBands(equal.first, moved, seen, equal.factor)
+    return _Fit(scaled(both[:2], equal.factor), correlation, information, left)
 
 
 def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -330,22 +268,6 @@ def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind
     except cv2.error:  # it has not converged: the start may still be right, and is judged by its correlation
         return warp
     return found
-
-
-def _band(image: AnyArray, usable: BoolArray | None = None) -> AnyArray:
-    """Return an image without its finest detail (noise) and its slow changes (vignetting), from usable pixels alone."""
-    import cv2
-
-    widths = (1.0, 16.0)
-    if usable is None:
-        fine, coarse = (cv2.GaussianBlur(image, (0, 0), width) for width in widths)
-    else:
-        weight = usable.astype(np.float32)
-        fine, coarse = (
-            cv2.GaussianBlur(image * weight, (0, 0), width) / np.maximum(cv2.GaussianBlur(weight, (0, 0), width), 1e-6)
-            for width in widths
-        )
-    return fine - coarse
 
 
 def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray) -> float:

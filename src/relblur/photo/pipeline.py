@@ -48,7 +48,7 @@ def prepare_pair(
         taken for linear light, integers over their full scale; :func:`relblur.imread` gives
         such. Bytes (uint8) are taken for sRGB as in files: ``gamma=1`` if they are light.
         If one is grey, the channels of the other are mixed to be like it.
-    align : {"auto", "translation", "similarity", "affine", "off"}
+    align : {"auto", "translation", "similarity", "affine", "bent", "off"}
         How ``second`` is brought onto ``first`` (:func:`relblur.align`).
     exposure : {"auto", "field", "off"}
         Whether ``second`` gets the exposure of ``first``; ``"field"``: vignetting may differ too

@@ -35,6 +35,7 @@ def simplest(warp: AnyArray, model: str, information: FloatArray, factor: int) -
         model = "affine" if apart_px("affine", "similarity") > AFFINE_FROM_PX else "similarity"
         if model == "similarity" and apart_px("similarity", "translation") < SIMPLER_WITHIN_PX:
             model = "translation" if apart_px("translation", "none") > SIMPLER_WITHIN_PX else "none"
+    model = "affine" if model == "bent" else model  # a bend comes on top
     return model, motions[model].reshape(2, 3)
 
 

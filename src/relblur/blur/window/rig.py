@@ -56,6 +56,8 @@ def read_calibration(calibration: Any, shape: tuple[int, int, int]) -> Correctio
             gain, offset = _gain_of(exposure, shape)
         elif shape_of(matrix) == (3, 3):
             _check_size(part, shape)
+            if getattr(motion, "bend", None) is not None:
+                raise InputError("calibration is bent, which a stream does not follow; align with model='affine'")
             transform = np.asarray(matrix, np.float64)
         else:
             raise InputError(f"calibration holds a {type(part).__name__}; {_ADVICE}")

@@ -1,0 +1,70 @@
+"""Two photographs laid on each other as well as is known, made alike but for motion, to see what motion is left.
+
+They are compared at low resolution, at equal exposure and equal blur, in the band between noise and shading.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray
+from ..filters.bend import Bend
+from ..filters.blocks import block_means
+from ..filters.resampling import resample
+from .exposure import find_exposure
+from .motion import Motion
+from .rough_equal_blur import MOST_PIXELS, equalise, reduction_for
+from .warps import rows_first, scaled
+
+__all__ = ["EqualBands", "band", "compare"]
+
+#: Less of the frame than this in both images is no comparison.
+LEAST_COMMON = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class EqualBands:
+    """Bands (h, w) of two images, where they can be compared, and by how much they are smaller than the images."""
+
+    first: AnyArray
+    second: AnyArray
+    mask: AnyArray
+    factor: int
+
+
+def compare(
+    first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, bend: Bend | None = None
+) -> EqualBands | None:
+    """Lay an (H, W) image on another by a warp and a bend of the small copies; None if too little is common to them."""
+    import cv2
+
+    factor = reduction_for(first.shape, MOST_PIXELS)
+    one, two, good = (block_means(image, factor) for image in (first, second, mask.astype(np.float32)))
+    motion = Motion(rows_first(scaled(warp, 1 / factor)), "affine", 0.0, 0.0, bend)
+    moved = resample(two[None], motion.transform, bend)[0]
+    inside = motion.inside(one.shape) & (good > 0.999)
+    inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
+    if inside.mean() < LEAST_COMMON:
+        return None
+    exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, rough=True)
+    equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside)
+    bands = [band(image[:, :, 0].astype(np.float32), equal.usable) for image in (equal.first, equal.second)]
+    return EqualBands(bands[0], bands[1], equal.usable.astype(np.uint8), factor)
+
+
+def band(image: AnyArray, usable: BoolArray | None = None) -> AnyArray:
+    """Return an image without its finest detail (noise) and its slow changes (vignetting), from usable pixels alone."""
+    import cv2
+
+    widths = (1.0, 16.0)
+    if usable is None:
+        fine, coarse = (cv2.GaussianBlur(image, (0, 0), width) for width in widths)
+    else:
+        weight = usable.astype(np.float32)
+        fine, coarse = (
+            cv2.GaussianBlur(image * weight, (0, 0), width) / np.maximum(cv2.GaussianBlur(weight, (0, 0), width), 1e-6)
+            for width in widths
+        )
+    return fine - coarse
