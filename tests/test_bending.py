@@ -97,6 +97,17 @@ def test_straight_motions_and_moving_things_are_not_bent(scene):
     assert align(sharp[inner], second).motion.bend is None
 
 
+def test_a_large_thing_that_moved_and_few_pixels_do_not_bend_a_frame():
+    from skimage import data
+
+    first = data.camera()[:420, :420] / 255
+    second = np.roll(first, 1, axis=0)
+    second[100:300, 100:300] = np.roll(second, 7, axis=1)[100:300, 100:300]
+    assert align(first, second).motion.bend is None
+    small = first[100:164, 100:120]
+    assert align(small, np.roll(small, 1, axis=1)).motion.bend is None
+
+
 def test_asked_for_it_is_always_fitted_and_finds_nothing_where_nothing_is(scene):
     sharp, blurred = synth.pair(scene, synth.ramp(scene.shape, 0.8, 2.0))
     inner = np.s_[ROOM:-ROOM, ROOM:-ROOM]

@@ -24,8 +24,11 @@ __all__ = ["find_bend", "is_bent"]
 TAKEN_BELOW = 0.8
 #: Less than this, px of what is compared (root mean square), is left alone: without noise any trace of a motion shows.
 LEAST_PX = 0.1
-#: Side of the squares of the chessboard, px: several widths of the band.
-SQUARE = 32
+#: Displacements of more than this share of the frame's radius are no lens's: something large moved. A phone's: 0.04.
+MOST_OF_RADIUS = 0.1
+#: Side of the squares of the chessboard, px: several widths of the band. And how many of them a frame has at least
+#: along either side: fewer fit anything.
+SQUARE, LEAST_SQUARES = 32, 3
 #: Differences of so many usual ones count half: things that move.
 USUAL = 3.0
 #: Rounds in which blur and exposure are found again, and steps of the fit in each.
@@ -36,14 +39,16 @@ _EVERYWHERE = 1e-3
 
 def is_bent(equal: EqualBands) -> bool:
     """Return whether a bend that is fitted to half of the squares brings the other half clearly closer."""
+    if min(equal.mask.shape) < LEAST_SQUARES * SQUARE:
+        return False
     rows, columns = np.ogrid[: equal.mask.shape[0], : equal.mask.shape[1]]
     black = (rows // SQUARE + columns // SQUARE) % 2 == 0
     usable = equal.mask > 0
     if not (usable & black).any() or not (usable & ~black).any():
         return False
     bend = _fit(equal, usable & black)
-    down, right = bend.at(rows, columns)
-    if np.square(down).mean() + np.square(right).mean() < LEAST_PX**2:
+    squares = np.square(bend.at(rows, columns)).sum(axis=0)
+    if not LEAST_PX**2 < squares.mean() <= squares.max() < (MOST_OF_RADIUS * bend.radius) ** 2:
         return False
     bent = _read(equal.second, bend)
     before, after = (float(np.square(equal.first - other)[usable & ~black].sum()) for other in (equal.second, bent))
