@@ -10,6 +10,8 @@ import relblur
 from relblur import InputError, align, synth
 from relblur.filters.bend import Bend
 from relblur.filters.resampling import positions, resample, resample_nearest
+from relblur.photo.bending import is_bent
+from relblur.photo.equal_bands import EqualBands
 from relblur.photo.motion import Motion
 
 SHAPE = (240, 300)
@@ -104,8 +106,12 @@ def test_a_large_thing_that_moved_and_few_pixels_do_not_bend_a_frame():
     second = np.roll(first, 1, axis=0)
     second[100:300, 100:300] = np.roll(second, 7, axis=1)[100:300, 100:300]
     assert align(first, second).motion.bend is None
-    small = first[100:164, 100:120]
-    assert align(small, np.roll(small, 1, axis=1)).motion.bend is None
+    rows, columns = np.mgrid[:64, :96].astype(float)
+    bands = [np.sin(rows / 4) * np.cos((columns + bent * (columns / 48 - 1) ** 2) / 5) for bent in (0.0, 2.0)]
+    small = EqualBands(*(band.astype(np.float32) for band in bands), np.ones((64, 96), np.uint8), 1)
+    assert not is_bent(small)
+    wide = EqualBands(*(np.tile(band, (2, 1)) for band in (small.first, small.second, small.mask)), 1)
+    assert is_bent(wide)
 
 
 def test_asked_for_it_is_always_fitted_and_finds_nothing_where_nothing_is(scene):
