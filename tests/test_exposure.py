@@ -99,12 +99,26 @@ def test_a_field_follows_vignetting(scene):
     fall_off = 1 - 0.12 * (x**2 + y**2) / 2 + 0.02 * x
     first, second = pair_of(scene, (1, 2))
     second = second * fall_off
-    plain, field = (match_exposure(first, second, field=f) for f in (False, True))
+    plain, field, asked_for_by_the_pair = (match_exposure(first, second, field=f) for f in (False, True, None))
+    assert_array_equal(asked_for_by_the_pair.second, field.second)
     want = pair_of(scene, (1, 2))[1]
     left = {name: np.abs(m.second / want - 1).mean() for name, m in (("plain", plain), ("field", field))}
     assert left["field"] < 0.006
     assert left["field"] < left["plain"] / 3
     assert "smooth gain field" in field.describe()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+@pytest.mark.parametrize("blur", [(1, 2), (-2, 3)], ids=str)
+def test_no_field_is_taken_where_there_is_none(scene, blur, noise):
+    first, second = pair_of(scene, blur, 1.08)
+    rng = np.random.default_rng(0)
+    first, second = (image + rng.normal(0, noise, SHAPE) for image in (first, second))
+    assert match_exposure(first, second).exposure.field is None
+    second[20:90, 20:110] *= 1.3  # a lamp went on over a part of it
+    assert match_exposure(first, second).exposure.field is None
+    small = match_exposure(first[:30, :40], second[:30, :40])
+    assert small.exposure.field is None
 
 
 @pytest.mark.slow

@@ -223,7 +223,7 @@ def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
     assert everything.clipped is None
 
 
-@pytest.mark.parametrize(("exposure", "field"), [("auto", False), ("field", True)])
+@pytest.mark.parametrize(("exposure", "field"), [("auto", None), ("gain", False), ("field", True)])
 def test_a_field_of_exposure_is_looked_for_if_it_is_asked_for(monkeypatch, exposure, field):
     asked = []
     monkeypatch.setattr(pipeline, "_exposed", lambda pair, field: asked.append(field) or pair)

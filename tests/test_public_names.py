@@ -89,7 +89,7 @@ SIGNATURES = {
     "imread": (["path"], {"linear": True, "gamma": None, "return_info": False}),
     "load": (["path"], {}),
     "align": (["first", "second"], {"model": "auto", "valid": None, "channel_axis": None}),
-    "match_exposure": (["first", "second"], {"field": False, "valid": None, "channel_axis": None}),
+    "match_exposure": (["first", "second"], {"field": None, "valid": None, "channel_axis": None}),
     "estimate_stack": (["images"], {"focus_m": None, "camera": None, "channel_axis": None}),
     "estimate_noise": (["first", "second"], {"valid": None, "channel_axis": None}),
 }

@@ -14,8 +14,8 @@ Direction = Literal["deviation", "fit"]
 
 #: How the second image may be displaced against the first; "off": it is not looked for.
 Align = Literal["auto", "translation", "similarity", "affine", "bent", "off"]
-#: What is done about exposure; "field" allows for vignetting.
-Exposure = Literal["auto", "field", "off"]
+#: What is done about exposure: one gain for all of the picture, or a smooth field of it as vignetting makes.
+Exposure = Literal["auto", "gain", "field", "off"]
 #: Two apertures, one focus: on which side of it the scene lies.
 SideOfFocus = Literal["behind", "front"]
 

@@ -64,7 +64,7 @@ ExposureOption = Annotated[
     Exposure,
     typer.Option(
         "--exposure",
-        help="Give the second the first's exposure; field: vignetting may differ too.",
+        help="Give the second the first's exposure: by one gain, by a field of it (vignetting), or as the pair asks.",
     ),
 ]
 LinearOption = Annotated[

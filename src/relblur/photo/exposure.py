@@ -4,9 +4,10 @@ Blur lowers contrast as a gain below 1 does, but only that of fine detail. So th
 straight line per channel, ``first = gain * second + offset``, by robust least squares, is
 made on broad averages, and after the two have been brought to equal blur as far as it is
 known (:mod:`relblur.photo.rough_equal_blur`). With a field the gain is a quadratic polynomial
-of the position, for vignetting that differs. Standard errors come from leaving out one part
-of the picture at a time: whatever disturbs the fit (parallax, highlights, misfit) is alike in
-neighbouring pixels.
+of the position, for vignetting that differs. Unless it is stated, a field is fitted where the
+pair asks for it: fitted to the black squares of a chessboard it must bring the white ones
+clearly closer. Standard errors come from leaving out one part of the picture at a time:
+whatever disturbs the fit (parallax, highlights, misfit) is alike in neighbouring pixels.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ from ..base.inputs import as_pair, check_pair
 from ..filters.blocks import block_means
 from .rough_equal_blur import MOST_PIXELS, EqualBlur, equalise, reduction_for
 
-__all__ = ["Exposure", "ExposureMatch", "find_exposure", "match_exposure"]
+__all__ = ["FIELD_FOR", "Exposure", "ExposureMatch", "find_exposure", "match_exposure"]
+
+#: What each word for exposure says of a field.
+FIELD_FOR: dict[str, bool | None] = {"auto": None, "gain": False, "field": True}
 
 #: A correction is made only if it is this many standard errors away from none.
 LEAST_SIGNIFICANCE = 3.0
@@ -41,6 +45,17 @@ _PARTS = 4
 
 #: A residual of this many standard deviations counts half (Cauchy).
 _OUTLIER = 2.0
+
+#: A field is taken if no more than this share of the difference (median) is left by it on squares to which it was not
+#: fitted, and if it changes the gain by this much somewhere. Pairs of two apertures and of a phone have 0.3 to 0.8 left
+#: and fields of 0.1 to 0.2; renders, which have no vignetting, 0.9 to 1 and 0.001 to 0.007.
+FIELD_BELOW, LEAST_FIELD = 0.8, 0.01
+
+#: Squares of the chessboard along either side of the picture.
+_SQUARES = 8
+
+#: Numbers of gain, offset and field.
+_FIELD_TERMS = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +125,7 @@ def match_exposure(
     first: ArrayLike,
     second: ArrayLike,
     *,
-    field: bool = False,
+    field: bool | None = None,
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
 ) -> ExposureMatch:
@@ -120,8 +135,8 @@ def match_exposure(
     ----------
     first, second : (H, W) arrays, or colour with ``channel_axis``
         An aligned pair in linear light; clipped pixels of integer images are left out.
-    field : bool
-        Let the gain vary smoothly over the picture too (vignetting that differs).
+    field : bool, optional
+        Whether the gain varies smoothly over the picture too (vignetting that differs). By default the pair decides.
     valid : (H, W) bool array, optional
         True = use.
     channel_axis : int, optional
@@ -148,34 +163,81 @@ def match_exposure(
 
 
 def find_exposure(
-    first: AnyArray, second: AnyArray, usable: BoolArray, *, field: bool = False, rough: bool = False
+    first: AnyArray, second: AnyArray, usable: BoolArray, *, field: bool | None = None, rough: bool = False
 ) -> Exposure:
-    """Return gain and offset between two aligned (H, W, C) images; ``rough`` does not look at their blur."""
+    """Return gain and offset between two aligned (H, W, C) images; ``rough`` looks at no blur and for no field.
+
+    ``field`` says whether the gain varies over the picture; None: it does if that explains what was not fitted.
+    """
     factor = reduction_for(first.shape, MOST_PIXELS)
     one, two = (block_means(np.asarray(image, np.float64), factor) for image in (first, second))
     good = block_means(usable[:, :, None].astype(np.float64), factor)[:, :, 0] > 0.999
-    channels = one.shape[2]
-    terms = 7 if field else 2
+    settled = _settle(one, two, good, _FIELD_TERMS if field else 2, _BROAD[:1] if rough else _BROAD)
+    if settled is None:
+        return _none(one.shape[2])
+    if field is None and not rough and _asks_for_field(settled):
+        settled, field = _settle(one, two, good, _FIELD_TERMS, _BROAD) or settled, True
+    found, spread = settled.found, settled.spread
+    changes = any(
+        _matters(one[:, :, c][good], found[c], spread[c], bool(np.abs(found[c, 2:]).max(initial=0.0) > 1e-3))
+        for c in range(one.shape[2])
+    )
+    gain, offset = found[:, 0], found[:, 1]
+    return Exposure(gain, offset, spread[:, 0], spread[:, 1], found[:, 2:] if found.shape[1] > 2 else None, changes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """What was found per channel (gain, offset, field), its errors, and the averages that it leaves."""
+
+    found: FloatArray
+    spread: FloatArray
+    first: FloatArray
+    second: FloatArray
+    usable: BoolArray
+
+
+def _settle(
+    one: FloatArray, two: FloatArray, good: BoolArray, terms: int, widths: tuple[float, ...]
+) -> _Settled | None:
+    """Fit the exposure, bring the pair to equal blur, and again; None if there is too little to compare."""
     if good.sum() < 16 * terms:
-        return _none(channels)
-    found = np.tile(np.array([1.0, 0.0] + [0.0] * (terms - 2)), (channels, 1))
-    spread = found[:, :2] * 0
-    for round_, width in enumerate(_BROAD[:1] if rough else _BROAD):
+        return None
+    settled = None
+    found = np.tile(np.array([1.0, 0.0] + [0.0] * (terms - 2)), (one.shape[2], 1))
+    for round_, width in enumerate(widths):
         corrected = _corrected(two, found)
         equal = equalise(one, corrected, good) if round_ else EqualBlur(one, corrected, good)
         if equal.usable.sum() < 16 * terms:
-            return _none(channels)
+            return None
         images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
-        more, spread = _fit(images[0], images[1], _every(equal.usable, round(width / 3)), terms)
+        usable = _every(equal.usable, round(width / 3))
+        more, spread = _fit(images[0], images[1], usable, terms)
         found = _compose(found, more)
+        settled = _Settled(found, spread, images[0], images[1], usable)
         if round_ and _moves_little(more, float(np.ptp(one))):  # another look at the blur would show the same
             break
-    changes = any(
-        _matters(one[:, :, c][good], found[c], spread[c], field and bool(np.abs(found[c, 2:]).max() > 1e-3))
-        for c in range(channels)
-    )
-    gain, offset = found[:, 0], found[:, 1]
-    return Exposure(gain, offset, spread[:, 0], spread[:, 1], found[:, 2:] if field else None, changes)
+    return settled
+
+
+def _asks_for_field(settled: _Settled) -> bool:
+    """Tell whether a field that is fitted to half of the squares brings the other half clearly closer."""
+    rows, columns = (np.arange(n) * _SQUARES // n for n in settled.usable.shape)
+    black = (rows[:, None] + columns) % 2 == 0
+    fitted, judged = settled.usable & black, settled.usable & ~black
+    if min(fitted.sum(), judged.sum()) < 16 * _FIELD_TERMS:
+        return False
+    where = _positions((black.shape[0], black.shape[1]))
+    shares, largest = [], 0.0
+    for c in range(settled.first.shape[2]):
+        y, x = settled.first[:, :, c], settled.second[:, :, c]
+        left = []
+        for shapes in (where[:0], where):
+            best, _ = _robust(_design(x[fitted], shapes[:, fitted]), y[fitted])
+            left.append(float(np.median(np.abs(y[judged] - _design(x[judged], shapes[:, judged]) @ best))))
+        shares.append(left[1] / max(left[0], 1e-300))
+        largest = max(largest, float(np.abs(np.tensordot(best[2:] / best[0], where, axes=1)).max()))
+    return float(np.mean(shares)) < FIELD_BELOW and largest > LEAST_FIELD
 
 
 def _averaged(image: FloatArray, usable: BoolArray, width: float) -> FloatArray:
@@ -222,19 +284,23 @@ def _matters(first: FloatArray, found: FloatArray, spread: FloatArray, bent: boo
 
 def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, terms: int) -> tuple[FloatArray, FloatArray]:
     """Return per channel (gain, offset, field) and the errors of gain, offset, and the value at either end."""
-    where = _positions((first.shape[0], first.shape[1]))[:, usable] if terms > 2 else None
+    where = _positions((first.shape[0], first.shape[1]))[: terms - 2, usable]
     rows, columns = np.nonzero(usable)
     part = (rows * _PARTS // first.shape[0]) * _PARTS + columns * _PARTS // first.shape[1]
     found, spread = [], []
     for c in range(first.shape[2]):
         y, x = first[:, :, c][usable], second[:, :, c][usable]
-        columns_ = [x, np.ones_like(x)] + ([] if where is None else [x * shape for shape in where])
-        design = np.stack(columns_, axis=1)
+        design = _design(x, where)
         best, weight = _robust(design, y)
         ends = np.percentile(x, (1, 99))
         found.append(best)
         spread.append(_jackknife(design, y, weight, part, ends))
     return np.array(found), np.array(spread)
+
+
+def _design(x: FloatArray, where: FloatArray) -> FloatArray:
+    """Return what gain, offset and field are multiplied by."""
+    return np.stack([x, np.ones_like(x), *(x * shape for shape in where)], axis=1)
 
 
 def _robust(design: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:

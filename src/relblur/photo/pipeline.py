@@ -19,7 +19,7 @@ from ..base.settings import ALIGN_MODELS, EXPOSURES, MAX_SIGMA
 from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel, estimate_noise
 from .alignment import find_motion
-from .exposure import find_exposure
+from .exposure import FIELD_FOR, find_exposure
 from .pair import Source, read_light_pair
 from .resolution import ENOUGH_PIXELS, choose_resolution
 
@@ -50,9 +50,9 @@ def prepare_pair(
         If one is grey, the channels of the other are mixed to be like it.
     align : {"auto", "translation", "similarity", "affine", "bent", "off"}
         How ``second`` is brought onto ``first`` (:func:`relblur.align`).
-    exposure : {"auto", "field", "off"}
-        Whether ``second`` gets the exposure of ``first``; ``"field"``: vignetting may differ too
-        (:func:`relblur.match_exposure`).
+    exposure : {"auto", "gain", "field", "off"}
+        Whether ``second`` gets the exposure of ``first``: by one gain, or by a smooth field of it where vignetting
+        differs; ``"auto"`` takes the field if the pair asks for it (:func:`relblur.match_exposure`).
     linear : bool
         Undo the tone curve that the files name. False keeps the values of files and bytes.
     gamma : float, optional
@@ -111,7 +111,7 @@ def match_pair(pair: ComparablePair, *, align: str = "auto", exposure: str = "au
     if align != "off":
         pair = _aligned(pair, align)
     if exposure != "off":
-        pair = _exposed(pair, field=exposure == "field")
+        pair = _exposed(pair, field=FIELD_FOR[exposure])
     return pair
 
 
@@ -151,7 +151,7 @@ def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion)
 
 
-def _exposed(pair: ComparablePair, field: bool) -> ComparablePair:
+def _exposed(pair: ComparablePair, field: bool | None) -> ComparablePair:
     one, two = _channels_last(pair.first), _channels_last(pair.second)
     found = find_exposure(one, two, pair.usable, field=field)
     notes = (*pair.notes, f"exposure: {found.describe()}")

@@ -25,7 +25,7 @@ from ..blur.noise import NoiseModel
 from ..files.images import StoredImage
 from ..filters.decimation import decimate, keeps_light
 from ..photo.alignment import Motion, find_motion
-from ..photo.exposure import Exposure, find_exposure
+from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
 from ..photo.pair import Source
 from ..photo.photograph import Photograph, photograph_of, read_photograph
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
@@ -276,7 +276,8 @@ def _laid_on(neighbour: Frame, frame: Frame, reading: Reading) -> Frame:
         usable = motion.inside(shape) & ~motion.resample_map(~usable)
     exposure = None
     if reading.exposure != "off":
-        exposure = find_exposure(neighbour.small, small, neighbour.usable & usable, field=reading.exposure == "field")
+        both = neighbour.usable & usable
+        exposure = find_exposure(neighbour.small, small, both, field=FIELD_FOR[reading.exposure])
         small = exposure.apply(small)
     return replace(frame, small=small, usable=usable, motion=motion, exposure=exposure)
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.errors import AlignmentError
 from ..photo.alignment import Motion, find_motion
-from ..photo.exposure import Exposure, find_exposure
+from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
 from .light import TOP
 
 __all__ = ["Registration", "find_registration"]
@@ -93,7 +93,7 @@ def find_registration(first: AnyArray, second: AnyArray, *, align: str, exposure
             usable = usable & motion.inside(usable.shape) & ~motion.resample_map(second == TOP)
             two = motion.resample(two)
     if exposure != "off":
-        found = find_exposure(one, two, usable, field=exposure == "field")
+        found = find_exposure(one, two, usable, field=FIELD_FOR[exposure])
     return Registration(motion, found)
 
 
