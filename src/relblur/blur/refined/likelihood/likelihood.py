@@ -173,11 +173,16 @@ class Likelihood:
         return np.asarray(np.float32(_LIKE_BLUR * np.sqrt(max(total, 0.0) / unit)) * np.hypot(scale, usual))
 
     def _deflate(self, w: Array, g: Array) -> Array:
-        """Divide both by ``mean (sum g)^2 / mean sum w`` over small windows, 1 to 50, which is returned."""
+        """Divide both by ``mean (sum g)^2 / mean sum w`` over small windows, 1 to 50, which is returned.
+
+        Scores are taken about the map that suits the surroundings best: a map that is wrong makes them alike, and must
+        not excuse itself by that.
+        """
         means: dict[str, Array] = {}
 
         def square_of_sum() -> None:
-            total = box(g, 5)
+            step = box(g, 31) / np.maximum(box(w, 31), np.float32(1e-12))
+            total = box(g - w * step, 5)
             means["square"] = box(np.multiply(total, total, out=total), 31)
 
         def information() -> None:
