@@ -140,15 +140,13 @@ class BlurMap(Shown):
 
     @property
     def sigma_stderr(self) -> FloatArray:
-        """Standard error of ``sigma`` in px.
+        """Standard error of ``sigma`` in px: half the distance between the sigmas of ``s`` plus and minus its own.
 
-        ``se_s / (2 |sigma|)`` to first order; near zero, where the square root is steep, the
-        spread ``sqrt(se_s)`` is the limit.
+        ``se_s / (2 |sigma|)`` to first order; around zero, where the square root is steep, up to ``sqrt(se_s)``.
         """
 
         def of(s: FloatArray, se: FloatArray) -> FloatArray:
-            spread = np.sqrt(np.abs(s)) + np.sqrt(np.abs(s) + se)
-            return np.divide(se, spread, out=np.zeros_like(se), where=spread != 0)
+            return (signed_sigma(s + se) - signed_sigma(s - se)) / 2
 
         return each_chunk(of, self.variance_difference, self.variance_stderr)
 

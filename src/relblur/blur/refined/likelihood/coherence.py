@@ -15,10 +15,11 @@ Compression is another matter: both images of a pair are cut into the same block
 alike in both.  Its noise is known from the file; that energy is added to ``S11`` and ``S22``, so that nothing fainter
 is taken for texture.
 
-Residuals at ``s`` and at ``s + ds`` differ by the sharper image's detail around the frequency ``sqrt(2 / s)``, the
-difference of Gaussians of these variances: so the bands are differences of Gaussians, and a step from level to level
-counts as much as its band is shared.  Detail that only the sharper image has, because blur has removed it from the
-other, is not shared: it cannot be told from noise.  Coarser bands speak for such places.
+Residuals at ``s`` and at ``s + ds`` differ by the sharper image's detail, in a band of frequency ``w`` by the energy
+there times ``w^4 exp(-s w^2) / 4``.  So what tells a blur from one like it counts as much as the bands are shared in
+which these energies lie: fine ones for a small ``s`` if the image has fine detail, coarser ones if it is blurred.
+Detail that only the sharper image has, because blur has removed it from the other, is not shared: it cannot be told
+from noise.  Coarser bands speak for such places.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ _ENERGY_HERE, _HERE = 0.25, 1 / 3
 _DETAIL, _OUTLINE, _FAINT = 5, 19, 0.02
 #: Energy that float32 arithmetic leaves of a plain area, on images of contrast 1.
 _ARITHMETIC = np.float32(1e-13)
-#: Both signs of ``s`` share a band around zero; its centre is the middle of the finest.
-_CENTRES = np.array([_VARIANCES[1] / 2, *(np.sqrt(a * b) for a, b in itertools.pairwise(_VARIANCES[1:]))])
+#: Squared frequency of each band: where the difference of its two Gaussians is largest; the finest has none and goes on
+#: in the octaves of the others.
+_PEAKS = np.array([2 * np.log(b / a) / (b - a) for a, b in itertools.pairwise(_VARIANCES[1:])], np.float32)
+_SQUARED_FREQUENCIES = np.array([2 * _PEAKS[0], *_PEAKS], np.float32)
 
 
 class SharedTexture:
@@ -76,30 +79,36 @@ class SharedTexture:
 
         team.each(split, range(2))
         #: (bands, rows, cols)
-        self.shares: Array = np.empty((len(_CENTRES), *(-(-n // CELL) for n in self._shape)), np.float32)
+        self.shares: Array = np.empty((len(_SQUARED_FREQUENCIES), *(-(-n // CELL) for n in self._shape)), np.float32)
+        #: Energy of either image, (2, bands, rows, cols)
+        self._energies: Array = np.empty((2, *self.shares.shape), np.float32)
 
         faint = _ARITHMETIC if alike is None else block_means(alike, CELL) * np.float32(len(first)) + _ARITHMETIC
 
         def compare(band: int) -> None:
             least = faint if alike is None else faint * np.float32(_noise_gains()[band])
-            self.shares[band] = _share(bands[0][band], bands[1][band], _VARIANCES[band], least)
+            self.shares[band], *self._energies[:, band] = _share(
+                bands[0][band], bands[1][band], _VARIANCES[band], least
+            )
 
-        team.each(compare, range(len(_CENTRES)))
+        team.each(compare, range(len(_SQUARED_FREQUENCIES)))
         self._detail = (_detail(first), _detail(second))
 
     def of_step(self, low: float, high: float) -> Array:
         """Return on the cells the share of what changes from a level ``s`` to the next."""
-        band = float(_band_of(np.array((low + high) / 2)))
-        base = min(int(band), len(_CENTRES) - 2)
-        return np.asarray(self.shares[base] + np.float32(band - base) * (self.shares[base + 1] - self.shares[base]))
+        middle = (low + high) / 2
+        changes = _changes(np.float32(abs(middle))).reshape(-1, 1, 1)
+        return self._share_of(changes * self._energies[0 if middle >= 0 else 1])
 
     def at(self, s: Array) -> Array:
         """Return at every pixel the share of what tells a map ``s`` from maps like it."""
-        band = _band_of(block_means(s, CELL)).astype(np.float32)
-        base = np.minimum(band.astype(np.intp), len(_CENTRES) - 2)[None]
-        below = np.take_along_axis(self.shares, base, 0)[0]
-        above = np.take_along_axis(self.shares, base + 1, 0)[0]
-        return self._on_pixels(below + (band - base[0]) * (above - below))
+        cells = block_means(s, CELL)
+        changes = _changes(np.abs(cells))
+        return self._on_pixels(self._share_of(changes * np.where(cells >= 0, *self._energies)))
+
+    def _share_of(self, energy: Array) -> Array:
+        """Return the share of energies of (bands, rows, cols) that is shared."""
+        return np.asarray((self.shares * energy).sum(axis=0) / np.maximum(energy.sum(axis=0), np.float32(1e-30)))
 
     def located(self, s: Array) -> Array:
         """Return, 0 to 1, whether what is known of a map ``s`` is known of the pixel, not of an outline nearby.
@@ -114,9 +123,10 @@ class SharedTexture:
         return np.ascontiguousarray(fine[: self._shape[0], : self._shape[1]], np.float32)
 
 
-def _band_of(s: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the fractional band that changes most with ``s``."""
-    return np.interp(np.log(np.maximum(np.abs(s), 1e-6)), np.log(_CENTRES), np.arange(len(_CENTRES)))
+def _changes(s: Array | np.float32) -> Array:
+    """Return how much of the energy of each band a small change of ``|s|`` moves: ``4 (d/ds exp(-s w^2 / 2))^2``."""
+    squared = _SQUARED_FREQUENCIES.reshape(-1, *(1,) * np.ndim(s))
+    return np.asarray(np.square(squared) * np.exp(-squared * s), np.float32)
 
 
 def _bands(plane: Array) -> list[Array]:
@@ -154,8 +164,11 @@ def _noise_gains() -> tuple[float, ...]:
     return tuple(float(np.square(band, dtype=np.float64).sum()) for band in _bands(impulse))
 
 
-def _share(one: Array, two: Array, variance: float, least: Array | np.float32) -> Array:
-    """Return the share of (channels, H, W) bands from a variance on that both show beyond the ``least`` energy."""
+def _share(one: Array, two: Array, variance: float, least: Array | np.float32) -> tuple[Array, Array, Array]:
+    """Return the share of (channels, H, W) bands from a variance on that both show beyond the ``least`` energy.
+
+    And the energy of either.
+    """
     width = max(_LEAST_WINDOW, _WINDOW * float(np.sqrt(variance)))
     samples = width**2 * min(_MOST_SAMPLES, _SAMPLES / max(variance, 1e-6))
     chance = np.float32(_CHANCE / np.sqrt(samples))
@@ -163,7 +176,8 @@ def _share(one: Array, two: Array, variance: float, least: Array | np.float32) -
     first, second, common = (_around(energy, width) for energy in energies)
     coherence = common / (np.sqrt(first + least) * np.sqrt(second + least))
     here = _around(energies[2], _HERE * width) / np.maximum(np.float32(_ENERGY_HERE) * common, _ARITHMETIC)
-    return np.asarray(np.clip((coherence - chance) / (1 - chance), 0, 1) * np.clip(here, 0, 1), np.float32)
+    share = np.clip((coherence - chance) / (1 - chance), 0, 1) * np.clip(here, 0, 1)
+    return share.astype(np.float32), first, second
 
 
 def _around(energy: Array, width: float) -> Array:
