@@ -417,6 +417,9 @@ def test_sigma_is_the_signed_root_and_its_error_follows():
     assert_allclose(blur_map.sigma_stderr[0], [0.1, 0.1], rtol=0.03)
     assert_allclose(blur_map.sigma_stderr[1], [0.5, np.nan])
     assert blur_map.shape == (2, 2)
+    # Beside zero the sign is in doubt, too: sigma may be any from -0.4 to 0.7.
+    beside = _map(variance_difference=np.full((2, 2), 0.16), variance_stderr=np.full((2, 2), 0.32))
+    assert_allclose(beside.sigma_stderr, (np.sqrt(0.48) + 0.4) / 2)
 
 
 def test_no_blur_known_exactly_has_no_error():

@@ -52,6 +52,14 @@ def signed_sigma(s: AnyArray) -> AnyArray:
     return each_chunk(lambda s: np.asarray(np.sign(s) * np.sqrt(np.abs(s))), s)
 
 
+def signed_sigma_stderr(s: AnyArray, stderr: AnyArray) -> AnyArray:
+    """Return the error of :func:`signed_sigma`: half the distance between those of ``s`` plus and minus its own.
+
+    ``stderr / (2 |sigma|)`` to first order; around zero, where the square root is steep, up to ``sqrt(stderr)``.
+    """
+    return each_chunk(lambda s, se: np.asarray((signed_sigma(s + se) - signed_sigma(s - se)) / 2), s, stderr)
+
+
 def each_chunk(function: Callable[..., AnyArray], *arrays: Any) -> AnyArray:
     """Call a function of equally large arrays; if they are labelled or come in chunks, so does its result."""
     if hasattr(arrays[0], "dims"):
@@ -140,15 +148,8 @@ class BlurMap(Shown):
 
     @property
     def sigma_stderr(self) -> FloatArray:
-        """Standard error of ``sigma`` in px: half the distance between the sigmas of ``s`` plus and minus its own.
-
-        ``se_s / (2 |sigma|)`` to first order; around zero, where the square root is steep, up to ``sqrt(se_s)``.
-        """
-
-        def of(s: FloatArray, se: FloatArray) -> FloatArray:
-            return (signed_sigma(s + se) - signed_sigma(s - se)) / 2
-
-        return each_chunk(of, self.variance_difference, self.variance_stderr)
+        """Standard error of ``sigma`` in px."""
+        return signed_sigma_stderr(self.variance_difference, self.variance_stderr)
 
     @property
     def is_lazy(self) -> bool:

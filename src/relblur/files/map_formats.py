@@ -92,6 +92,13 @@ def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     return fields, _description(path, about)
 
 
+def _variance_stderr(s: AnyArray, square: AnyArray) -> AnyArray:
+    """Return the standard error of ``s >= 0`` of which the sigmas of ``s`` plus and minus it are twice a root apart."""
+    within = 2 * np.sqrt(square * np.maximum(s - square, 0))
+    across = square + np.divide(s**2, 4 * square, out=np.zeros_like(s), where=square > 0)
+    return np.where(2 * square <= s, within, across)
+
+
 def _read_tiff(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     with opened(path) as source:
         source.budget.check_file()
@@ -100,9 +107,8 @@ def _read_tiff(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         sigma, stderr = (tiff_pixels(read_page(source, number))[:, :, 0] for number in (0, 1))
     if sigma.shape != stderr.shape or sigma.dtype != np.float32 or stderr.dtype != np.float32:
         raise FileError(f"{path} is not a usable BlurMap: its pages are not alike; save it again")
-    # sigma_stderr = sqrt(|s| + stderr) - |sigma|, solved for the standard error of s.
     s = np.sign(sigma) * sigma**2
-    s_stderr = stderr * (2 * np.abs(sigma) + stderr)
+    s_stderr = _variance_stderr(np.abs(s), stderr**2)
     flags = np.where(np.isfinite(s), 0, 1).astype(np.uint8)
     sharper = np.where(np.abs(s) > s_stderr, np.sign(s), 0).astype(np.int8)
     return {"variance_difference": s, "variance_stderr": s_stderr, "flags": flags, "sharper": sharper}, about

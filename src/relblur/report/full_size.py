@@ -19,7 +19,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..base.pixels import as_integers
-from ..blur.blur_map import BlurMap, signed_sigma
+from ..blur.blur_map import BlurMap, signed_sigma, signed_sigma_stderr
 from ..files.disk import PathLike, write_image, write_tiff
 from ..filters.guided import guided_enlarge
 from ..photo.tone_curves import encode_srgb
@@ -95,9 +95,7 @@ def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
 
 
 def _write_sigma(folder: Path, factor: int, s: FloatArray, stderr: FloatArray) -> None:
-    sigma = signed_sigma(s) * np.float32(factor)
-    spread = np.abs(sigma) + factor * np.sqrt(np.abs(s) + stderr)
-    error = factor**2 * stderr / np.maximum(spread, np.float32(1e-12))
+    sigma, error = (np.float32(factor) * values for values in (signed_sigma(s), signed_sigma_stderr(s, stderr)))
     about: Mapping[str, Any] = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
     write_tiff(folder / "sigma_full.tif", np.stack([sigma, error]).astype(np.float32), about)
 

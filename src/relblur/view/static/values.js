@@ -56,10 +56,7 @@ async function fetchPlane(info, onArrival) {
 const at = (name, index) => store.planes.get(name)?.data?.[index];
 
 export const sigmaOf = (s) => Math.sign(s) * Math.sqrt(Math.abs(s));
-export function sigmaStderrOf(s, stderr) {
-  const spread = Math.sqrt(Math.abs(s)) + Math.sqrt(Math.abs(s) + stderr);
-  return spread > 0 ? stderr / spread : 0;
-}
+export const sigmaStderrOf = (s, stderr) => (sigmaOf(s + stderr) - sigmaOf(s - stderr)) / 2;
 
 // All that is known about a pixel; undefined where a plane is not there.
 export function pixelValues(x, y) {

@@ -181,8 +181,8 @@ class Likelihood:
         means: dict[str, Array] = {}
 
         def square_of_sum() -> None:
-            step: Array = box(g, 31) / np.maximum(box(w, 31), np.float32(1e-12))
-            total = box(np.asarray(g - w * step, np.float32), 5)
+            step = np.asarray(box(g, 31) / np.maximum(box(w, 31), np.float32(1e-12)), np.float32)
+            total = box(g - w * step, 5)
             means["square"] = box(np.multiply(total, total, out=total), 31)
 
         def information() -> None:
