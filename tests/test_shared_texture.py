@@ -46,6 +46,17 @@ def test_one_texture_is_shared_up_to_the_blur_that_removed_it(brick):
     assert np.median(same) > 0.99
 
 
+def test_two_images_blurred_alike_are_told_from_others_by_the_bands_that_have_texture():
+    """Halfway between two focal planes the finest detail is noise; what is left of the texture still tells."""
+    texture = noise((120, 160), 1.0, 0, 4.0)
+    texture /= texture.std()
+    one, two = (texture + noise(texture.shape, 0.02, seed) for seed in (1, 2))
+    shared = SharedTexture(*planes(one, two))
+    assert shared.shares[0].mean() < 0.4
+    assert shared.at(np.zeros(texture.shape, np.float32)).mean() > 0.42
+    assert shared.of_step(0.0, 0.0).mean() > 0.42
+
+
 def test_shares_do_not_depend_on_order_scale_or_offset(brick):
     one, two = brick + noise(brick.shape, 0.02, 0), synth.blur_with_map(brick, 1.5) + noise(brick.shape, 0.02, 1)
     found = SharedTexture(*planes(one, two)).shares
