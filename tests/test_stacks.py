@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -112,6 +113,23 @@ def test_few_frames_and_a_camera_tell_the_depth(few):
     error = np.abs(found.index - np.interp(u, [0.5, 0.75, 1], [2, 1, 0]))[INSIDE]
     assert np.quantile(error, 0.999) < 0.06
     assert found.settings["method"] == "joint"
+
+
+def test_a_frame_that_contradicts_the_others_widens_the_error_bar(sharp, few):
+    camera, focus, _, _ = few
+    u, rng = 0.8, np.random.default_rng(0)
+    frames = [
+        synth.blur_with_map(sharp, np.full(sharp.shape, camera.blur_constants_px_m[0] * abs(u - 1 / f))) for f in focus
+    ]
+    frames = [frame + 0.002 * rng.standard_normal(frame.shape) for frame in frames]
+    options = {"focus_m": focus, "camera": camera, "psf": "gaussian", "align": "off", "exposure": "off", "fuse": False}
+    agreed = estimate_stack(frames, **options)
+    frames[1] = cv2.GaussianBlur(frames[1], (0, 0), 0.5)  # blurrier than any place allows
+    found = estimate_stack(frames, **options)
+    for each in (agreed, found):
+        error = np.abs(1 / each.depth_m - u)[INSIDE]
+        assert (error < 2 * (each.depth_stderr_m / each.depth_m**2)[INSIDE]).mean() > 0.9
+    assert np.median(found.index_stderr[INSIDE]) > 3 * np.median(agreed.index_stderr[INSIDE])
 
 
 @pytest.mark.slow
