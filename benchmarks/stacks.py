@@ -7,7 +7,7 @@ generated   index in steps: ours, and the largest Laplacian energy with a parabo
 hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, our two-image figure, Laplacian energy
 fused       PSNR of the picture that is sharp everywhere, Real-MFF and stacks made from photographs of scikit-image:
             ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if it is there
-memory      peak memory and time of fusing frames, 8 and 24 of 2 MP or as asked: memory must hardly grow with their number
+memory      peak memory and time of fusing frames, 8 and 24 of 2 MP or as asked: it must hardly grow with their number
 
 --record writes benchmarks/results/stacks.json, the sections that ran beside those that did not.
 """

@@ -36,7 +36,7 @@ Array = NDArray[np.float32]
 CIRCLE_STEP_PX = 0.25
 MOST_LEVELS = 120
 #: Width of the Gaussian that softens residuals, px. Detail of a pixel's size is partly aliasing and compression, which
-#: follow no blur. Without it the mean errors of `street`, `leaves` and `table` are 1.4, 1.2 and 2.4 times as large, and
+#: follow no blur. Without it the mean errors of `street`, `leaves` and `table` are 1.4, 1.2 and 2.3 times as large, and
 #: of five frames 1.2 and 1.7 times; from 0.5 to 1 they are much the same. `poles`, without noise, loses 7 %.
 SOFTENED_PX = 0.6
 #: A place this near to an end of the levels (steps) is at it: what lies beyond ends up to 0.1 of a step inside.
