@@ -29,7 +29,7 @@ Doubles = NDArray[np.float64]
 
 #: Power of the Laplacian's eigenvalue in the prior: on the way, and of the last step. Errors of the generated stacks,
 #: steps: with a thin plate's (2) 0.08, 0.046, 0.069; with 3 to the end 0.058, 0.023, 0.039; with 4 at the end 0.053,
-#: 0.018, 0.035, and 5 gains no more. From a rough start 4 is hard to solve, and a map that is not solved is wrong.
+#: 0.018, 0.035; 5 helps the second only. From a rough start 4 is hard to solve, and a map that is not solved is wrong.
 ORDER, LAST_ORDER = 3, 4
 #: Wavelengths that tell noise and surface apart: from this many px, up to this share of the map's shorter side.
 SHORTEST_PX, LONGEST = 10.0, 1 / 3
