@@ -7,7 +7,7 @@ generated   index in steps: ours, and the largest Laplacian energy with a parabo
 hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, our two-image figure, Laplacian energy
 fused       PSNR of the picture that is sharp everywhere, Real-MFF and stacks made from photographs of scikit-image:
             ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if it is there
-memory      peak memory of fusing frames, 8 and 24 of them of 2 MP or as asked: it must hardly grow with their number
+memory      peak memory and time of fusing frames, 8 and 24 of 2 MP or as asked: it must hardly grow with their number
 
 --record writes benchmarks/results/stacks.json, the sections that ran beside those that did not.
 """
@@ -178,13 +178,14 @@ def memory(_data, _program):
             size = (round((MEGAPIXELS * 0.78e6) ** 0.5), round((MEGAPIXELS * 1.28e6) ** 0.5))
             code = MEMORY.format(folder=folder, count=count, size=size)
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        rows.append({"frames": count, "megapixels": MEGAPIXELS, "peak_mb": float(done.stdout.split()[-1])})
+        seconds, peak = (float(word) for word in done.stdout.split())
+        rows.append({"frames": count, "megapixels": MEGAPIXELS, "peak_mb": peak, "wall_s": seconds})
         print(rows[-1], flush=True)
     return rows
 
 
 MEMORY = """
-import numpy as np, cv2, resource, relblur
+import numpy as np, cv2, resource, time, relblur
 from pathlib import Path
 rng = np.random.default_rng(0)
 sharp = cv2.GaussianBlur(rng.random({size}, np.float32), (0, 0), 1.0)
@@ -194,7 +195,9 @@ for i in range({count}):
     frame = cv2.GaussianBlur(sharp, (0, 0), 0.3 + 4 / {count} * abs(i - {count} / 2))
     files.append(str(Path({folder!r}) / f"{{i:02d}}.jpg"))
     cv2.imwrite(files[-1], cv2.cvtColor((255 * frame).astype(np.uint8), cv2.COLOR_GRAY2BGR))
+start = time.perf_counter()
 relblur.estimate_stack(files, align="off", exposure="off")
+print(time.perf_counter() - start)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 """
 

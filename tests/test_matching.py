@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from relblur import Camera, Flag, InputError, estimate_depth, synth
 from relblur.depth import estimate as estimate_module
 from relblur.depth.defocus import defocused_pair
-from relblur.depth.equal_blur import match
-from relblur.depth.equal_blur.candidates import depth_axis, noise_power, residual_volume
+from relblur.depth.equal_blur import candidates, match
+from relblur.depth.equal_blur.candidates import DepthAxis, depth_axis, noise_power, residual_volume
 from relblur.depth.equal_blur.edges import settle_edges
 from relblur.depth.estimate import _inverse_range, _largest_sigma
 from relblur.depth.psf import as_psf
@@ -331,12 +331,26 @@ def test_the_range_that_was_looked_at_is_remembered(disc_pair):
     assert found.settings["depth_range_m"] == pytest.approx([0.8, 3.0])
 
 
-def test_depths_within_a_fiftieth_of_a_step_of_the_ends_are_at_the_limit():
-    axis = SimpleNamespace(u=lambda level: 0.5 + level / 10, levels=np.arange(11.0), step=1.0, gain=-10.0)
-    u = np.array([[0.5, 0.5015, 0.503, 1.0, 1.497, 1.4985, 1.5]])
+def test_depths_within_a_fifth_of_a_step_of_the_ends_are_at_the_limit():
+    axis = DepthAxis(10.0, -10.0, np.arange(-5.0, 6.0), False)
+    u = np.array([[0.5, 0.515, 0.53, 1.0, 1.47, 1.485, 1.5]])
     found = match._answer(axis, u, 0.1 * u, u > 1, SimpleNamespace(sensor=(2.0, 3.0)), 0.5)
     assert found.at_limit.tolist() == [[True, True, False, False, False, True, True]]
     assert found.noise == (1.0, 1.5)
+
+
+def test_detail_of_a_pixel_that_follows_no_blur_is_softened_away(disc_pair, slope, monkeypatch):
+    rng = np.random.default_rng(0)
+    checks = 0.02 * (-1.0) ** np.indices(slope.shape).sum(axis=0)
+    first, second = (image + checks * rng.random(slope.shape) for image in disc_pair)
+
+    def error():
+        found = estimate_depth(first, second, CAMERA, psf="disc")
+        return float(np.abs(found.depth_m / slope - 1)[8:-8, 8:-8].mean())
+
+    softened = error()
+    monkeypatch.setattr(candidates, "SOFTENED_PX", 0.0)
+    assert softened < 0.8 * error()
 
 
 @pytest.mark.parametrize(("known", "answer"), [(0.95, True), (1.05, False)])

@@ -269,6 +269,21 @@ def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, mon
     assert os.listdir(tmp_path) == ["p"]
 
 
+def test_a_folder_of_very_many_files_is_known_as_ours_and_replaced(tmp_path):
+    target = tmp_path / "clip.zarr"
+    target.mkdir()
+    for number in range(12000):
+        (target / f"{'variance_difference' * 4}.c.{number}.0.0").touch()
+    sign(target, {"format": "test"})
+    assert (target / "made_from.json").stat().st_size > 1_000_000
+    with staging(tmp_path) as new:
+        (new / "clip.zarr").mkdir()
+        (new / "clip.zarr" / "result").write_text("new")
+        sign(new / "clip.zarr", {"format": "test"})
+        move_folder_in(new, "clip.zarr", True)
+    assert sorted(os.listdir(target)) == ["made_from.json", "result"]
+
+
 def test_a_move_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
     target = _signed(tmp_path / "p")
     real = os.rename

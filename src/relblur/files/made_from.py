@@ -18,7 +18,7 @@ __all__ = ["MADE_FROM", "listing", "read_signature", "remove_signed", "sign", "s
 MADE_FROM = "made_from.json"
 
 _MADE_BY = "relblur"
-_LONGEST = 1_000_000  # bytes; a signature has about two thousand
+_LONGEST = 100_000_000  # bytes; a signature has about two thousand, and a hundred more for each chunk of a Zarr
 
 
 def listing(folder: Path) -> list[str]:

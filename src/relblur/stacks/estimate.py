@@ -44,9 +44,6 @@ FEW = 7
 BEYOND_PX, BEYOND_FRAMES = 12.0, 1.0
 #: A disc's standard deviation over its diameter.
 _DISC = 0.25
-#: The joint standard error is this much too wide, chosen on the rendered stack "street": residuals of compressed frames
-#: repeat less from frame to frame than within a pair.
-_JOINT_BAR = 0.45
 _SECONDS_PER_VALUE = 1.0e-7
 
 
@@ -214,8 +211,7 @@ def _few(
     task = JointTask(places, circles, shape, span, kappa, _noise(frames))
     values = 120.0 * smalls[0].shape[0] * smalls[0].shape[1] * (len(smalls) - 1)
     chosen = resolve_engine(asked.engine, "a stack", ("opencv", "numba"), _SECONDS_PER_VALUE * values)
-    found = estimate_jointly(smalls, frames.usable, task, chosen, count_workers(asked.workers), progress)
-    return replace(found, stderr=_JOINT_BAR * found.stderr), growth
+    return estimate_jointly(smalls, frames.usable, task, chosen, count_workers(asked.workers), progress), growth
 
 
 def _noise(frames: Frames) -> TaskNoise:

@@ -28,7 +28,7 @@ from scipy.ndimage import gaussian_filter1d
 from ..base._typing import Progress
 from ..base.pixels import without_gaps
 from .found import Found
-from .plate import Smoothness, fit_smoothness, posterior_variance, prior_step
+from .plate import LAST_ORDER, ORDER, Smoothness, fit_smoothness, posterior_variance, prior_step
 
 __all__ = ["estimate_by_symmetry"]
 
@@ -46,7 +46,7 @@ _LEAST_SHARE = 0.1
 _SMOOTH, _MOST_SMOOTH = 1 / 12, 3.0
 #: Height of the pattern by which the information is checked, steps, and the round in which it is.
 _MOVED, _CHECKED = 0.1, 2
-#: Bend per px at which the surface breaks, steps per px^3.
+#: Bend at which the surface breaks, steps per px^3, in the last round per px^4: a jump of a step is 2 to 3 of either.
 BREAKS = 0.5
 ROUNDS = 6
 #: Largest move of one round, steps.
@@ -125,17 +125,16 @@ def estimate_by_symmetry(
             ways = (_Residuals.at(volume, slopes, axis, x + m, usable).evidence(weighting)[0] for m in (moved, -moved))
             follows = float(((next(ways) - next(ways)) * moved).sum() / 2)
             share = np.float32(np.clip(follows / max(float((information * moved**2).sum()), 1e-20), 0.1, 1))
-        information = information * share
-        smoothness = fit_smoothness(x, score, information)
-        inflation = np.float32(smoothness.inflation)
-        score = score / inflation
-        information = cv2.GaussianBlur(information / inflation, (0, 0), 1.0, borderType=cv2.BORDER_REFLECT)
-        move = prior_step(x, score, information, smoothness.stiffness, BREAKS * axis.step)
+        # The last step's prior is harder to solve: where it is not, that of the others serves.
+        for order in (LAST_ORDER, ORDER) if number == ROUNDS - 1 else (ORDER,):
+            move, smoothness, held, solved = _step(x, score, information * share, order, BREAKS * axis.step)
+            if solved:
+                break
         x = np.clip(x + np.clip(move, -_MOST * axis.step, _MOST * axis.step), places[0], places[-1])
         x = x.astype(np.float32)
         progress(0.2 + 0.8 * (number + 1) / ROUNDS)
-    around = cv2.GaussianBlur(information, (0, 0), 4.0, borderType=cv2.BORDER_REFLECT)
-    variance = posterior_variance(around, smoothness.stiffness)
+    around = cv2.GaussianBlur(held, (0, 0), 4.0, borderType=cv2.BORDER_REFLECT)
+    variance = posterior_variance(around, smoothness)
     most = np.float32(np.ptp(places) ** 2 / 12)
     variance = np.minimum(variance, most) + _at_jumps(x, axis.step)
     stderr = np.sqrt(variance + np.float32((_LEAST_STDERR * axis.step) ** 2))
@@ -144,6 +143,17 @@ def estimate_by_symmetry(
     ends = (x <= places[0] + margin) | (x >= places[-1] - margin)
     noise = float(np.median(np.abs(_bands(volume.frames[0])[0])) / 0.6745)
     return Found(x.astype(np.float64), stderr.astype(np.float64), np.asarray(filled), np.asarray(ends), noise)
+
+
+def _step(
+    x: Array, score: Array, information: Array, order: int, breaks: float
+) -> tuple[Array, Smoothness, Array, bool]:
+    """Return the step to the balance of evidence and prior, the prior, the information, and whether it was solved."""
+    smoothness = fit_smoothness(x, score, information, order)
+    inflation = np.float32(smoothness.inflation)
+    held = cv2.GaussianBlur(information / inflation, (0, 0), 1.0, borderType=cv2.BORDER_REFLECT)
+    move, solved = prior_step(x, score / inflation, held, smoothness, breaks)
+    return move, smoothness, np.asarray(held), solved
 
 
 def _most_detail(frames: Sequence[NDArray[Any]], axis: _Axis) -> tuple[Array, NDArray[np.bool_]]:

@@ -164,14 +164,11 @@ def _answer(
     axis: DepthAxis, u: Array, u_stderr: Array, filled: NDArray[np.bool_], noise: PairNoise, unit: float
 ) -> Matched:
     wide = u.astype(np.float64)
-    low, high = sorted(axis.u(axis.levels[[0, -1]]))
-    margin = 0.02 * axis.step / abs(axis.gain)
-    ends = (wide <= low + margin) | (wide >= high - margin)
     return Matched(
         wide,
         u_stderr.astype(np.float64),
         filled,
-        ends,
+        axis.at_end(wide),
         (noise.sensor[0] * unit, noise.sensor[1] * unit),
         len(axis.levels),
     )
