@@ -131,6 +131,26 @@ def test_a_frame_that_contradicts_the_others_widens_the_error_bar(sharp, few):
     assert np.median(found.index_stderr[INSIDE]) > 3 * np.median(agreed.index_stderr[INSIDE])
 
 
+def test_a_wall_is_flagged_whatever_the_noise_on_it(sharp, few):
+    """Noise that is correlated looks a little more like one blur than like another, and a wall is large."""
+    camera, focus, _, _ = few
+    wall = np.zeros(sharp.shape, bool)
+    wall[:, : sharp.shape[1] // 2] = True
+    scene = np.where(wall, 0.5, sharp)
+    frames = []
+    for number, f in enumerate(focus):
+        seen = synth.blur_with_map(scene, np.full(scene.shape, camera.blur_constants_px_m[0] * abs(0.8 - 1 / f)))
+        noise = 0.01 * np.random.default_rng(number).standard_normal(scene.shape)
+        frames.append(seen + synth.blur_with_map(noise, np.full(scene.shape, 0.3 + 0.4 * number)))
+    found = estimate_stack(
+        frames, focus_m=focus, camera=camera, psf="gaussian", align="off", exposure="off", fuse=False
+    )
+    inner = wall.copy()
+    inner[:, sharp.shape[1] // 2 - 12 :] = False
+    assert (found.flags[inner] != 0).mean() > 0.97
+    assert (found.flags[INSIDE][~wall[INSIDE]] != 0).mean() < 0.3
+
+
 @pytest.mark.slow
 def test_few_frames_without_a_camera_measure_the_growth_of_blur(sharp):
     index = ramp(0.5, 3.5)

@@ -19,6 +19,7 @@ Costs ``4 (N - 1 + 4) * levels`` bytes per pixel of the map.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,7 @@ from ..base._typing import Progress
 from ..blur.refined.averages import box_any
 from ..blur.refined.descent import Descent, descend
 from ..blur.refined.engine import open_loops
+from ..blur.refined.likelihood.coherence import SharedTexture
 from ..blur.refined.likelihood.likelihood import Evidence, Likelihood
 from ..blur.refined.likelihood.noise import (
     GivenNoise,
@@ -48,6 +50,7 @@ from ..blur.refined.likelihood.stack import ResidualStack
 from ..blur.refined.loops import Loops
 from ..blur.refined.prepare import Pair, colour_directions, intensity_range, prepare
 from ..blur.refined.prior.coordinate import VARIANCE, Coordinate
+from ..blur.refined.uncertainty import beside, information_around
 from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, DepthAxis, NoisePower, softening
 from ..depth.equal_blur.edges import settle_edges
 from ..depth.equal_blur.match import BORDER_WEIGHT, MOST_STIFFNESS
@@ -147,7 +150,7 @@ def estimate_jointly(
     reach = math.ceil(2 * float(task.radius(x).max()) + 1)
     x, stderr = settle_edges(x, stderr, np.asarray(guide), float(task.circles.max()), reach)
     ends = _with_surroundings(axis.at_end(x), task.beyond(x))
-    filled = _filled(found, stack)
+    filled = _filled(found, stack, None if noise.is_arithmetic else _shared(planes, task, axis.u(found.s)))
     # A plain area, or an end beyond which nobody looked: the value may be any that was looked for.
     unknown = np.where(filled | ends, (task.span[1] - task.span[0]) / math.sqrt(12), 0)
     return Found(
@@ -317,6 +320,24 @@ def _with_surroundings(ends: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> ND
     return np.asarray(ends | (near & beyond))
 
 
-def _filled(found: Descent, stack: ResidualStack) -> NDArray[np.bool_]:
-    """Return where the 9 x 9 pixels around leave the place open."""
-    return np.asarray(box_any(found.evidence.w, 9) * np.float32(81) * stack.axis.scale(found.s) ** 2 < 1)
+def _filled(found: Descent, stack: ResidualStack, share: Array | None) -> NDArray[np.bool_]:
+    """Return where the 9 x 9 pixels around leave the place open, counting only what more than one frame shows."""
+    w = found.evidence.w if share is None else found.evidence.w * share
+    silent = information_around(w, 9) * stack.axis.scale(found.s) ** 2 < 1
+    return np.asarray(silent if share is None else silent | beside(silent))
+
+
+def _shared(planes: Sequence[Array], task: JointTask, x: Array) -> Array:
+    """Return how much of what tells a place ``x`` both frames show between whose places it lies."""
+    order = np.argsort(task.places)
+    share = np.zeros(x.shape, np.float32)
+    middle = task.places[order][1:-1]
+    between = np.searchsorted(middle, x)
+    for number, (one, two) in enumerate(itertools.pairwise(order)):
+        here = between == number
+        if here.any():
+            variances = [np.square(task.kappa * task.circles[frame] * (x - task.places[frame])) for frame in (one, two)]
+            s = np.asarray(variances[1] - variances[0], np.float32)
+            texture = SharedTexture(planes[one], planes[two])
+            share = np.where(here, texture.at(s) * texture.located(s), share)
+    return np.asarray(share, np.float32)
