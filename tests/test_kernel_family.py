@@ -107,3 +107,18 @@ def test_all_tiles_use_the_kernel_of_the_whole(sharp, monkeypatch):
     assert found.settings["tiles"] > 1
     assert found.settings["kernel"] == "sampled"
     assert float(np.nanmean(np.abs(found.sigma - truth)[:, :60])) < 0.02
+
+
+@pytest.mark.parametrize("kernel", ["sampled", "band_limited"])
+def test_noise_does_not_speak_for_either_kernel(kernel):
+    from skimage import data
+
+    image = data.coffee()[:200, :300] / 255
+    rows, columns = np.mgrid[:200, :300]
+    sigma = np.where((columns - 150) ** 2 + (rows - 100) ** 2 < 900, 1.8, 0.6)
+    rng = np.random.default_rng(0)
+    pair = synth.pair(image, sigma, kernel=kernel, channel_axis=-1)
+    found = estimate_blur(*(view + rng.normal(0, 0.003, view.shape) for view in pair), channel_axis=-1)
+    assert found.settings["kernel"] == kernel
+    error = np.abs(found.variance_difference - sigma**2)
+    assert (error > 3 * found.variance_stderr)[found.flags == 0].mean() < 0.02

@@ -3,13 +3,11 @@
 From 0.8 px on the two are the same.  Below, a program's kernel of 0.5 px has the second moment of a lens of 0.46 px,
 and lets far more of the finest detail pass: where the pair shows such detail, the residuals tell which it was.
 
-At every pixel either family is given the blur that suits it best, and what is left is compared:
-
-    cost = log v + c / v      if c < v,      log c + 1      otherwise
-
-with ``c`` the mean of ``e^2`` over a window and ``v`` its variance in noise alone.  (It is the negative log-likelihood
-with a misfit that makes up what noise does not explain.)  A lens fits neither exactly, and small preferences of a pair
-that fits badly mean little: the worse the fit, the clearer the difference has to be.
+At every pixel either family is given the blur that suits it best, and what is left is compared: ``log max(c, v)``, with
+``c`` the mean of ``e^2`` over a window and ``v`` its variance in noise alone.  (It is the negative log-likelihood with
+a misfit that makes up what noise does not explain; to fit noise better than that is no merit.)  A lens fits neither
+exactly, and small preferences of a pair that fits badly mean little: the worse the fit, the clearer the difference has
+to be.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ _MEAN: dict[str, Any] = {"normalize": True, "borderType": cv2.BORDER_REFLECT}
 #: Most that one pixel's preference counts.
 _MOST = 1.0
 #: Standard errors of the mean preference that are asked for, and what in addition of a noisy pair or one that seems
-#: band-limited (noise and rounding prefer that by up to 0.015), and of residuals twice what noise explains, or more.
+#: band-limited (with half of it a photograph was taken for computed), and of residuals twice what noise explains.
 #: (Photographs and rendered lenses prefer one by up to 0.06, computed pairs without noise by 0.3 and more.)
 _STANDARD_ERRORS, _FOR_NOISE, _FOR_MISFIT = 3.0, 0.02, 0.1
 
@@ -87,8 +85,11 @@ def compare(
     )
     theirs = _fit(other, noise, slice(None), team)
     telling = (mine.telling | theirs.telling) & seen
-    gain = np.clip(mine.cost - theirs.cost, -_MOST, _MOST)
-    return Preference(gain[telling], np.minimum(mine.excess, theirs.excess)[telling])
+    excess = np.minimum(mine.excess, theirs.excess)[telling]
+    # Noise that is taken for more than it is would favour the family that lets less of it pass.
+    less = min(1.0, float(np.median(excess))) if excess.size else 1.0
+    gain = np.clip(mine.cost(less) - theirs.cost(less), -_MOST, _MOST)
+    return Preference(gain[telling], excess)
 
 
 def is_better(preferences: Sequence[Preference], noise: PairNoise, family: Family) -> bool:
@@ -106,13 +107,25 @@ def is_better(preferences: Sequence[Preference], noise: PairNoise, family: Famil
 
 @dataclass(frozen=True)
 class _Fit:
-    cost: Array
-    excess: Array
+    """The least ``c`` at every pixel, its ``v``, and whether it is at a blur that can tell."""
+
+    least: Array
+    noise: Array
     telling: NDArray[np.bool_]
+
+    @property
+    def excess(self) -> Array:
+        """``c / v``."""
+        return np.asarray(self.least / np.maximum(self.noise, np.float32(1e-30)), np.float32)
+
+    def cost(self, less: float) -> Array:
+        """Return the cost with ``less`` times the noise."""
+        noise = np.maximum(np.float32(less) * self.noise, np.float32(1e-30))
+        return np.asarray(np.log(np.maximum(self.least, noise)), np.float32)
 
 
 def _fit(stack: ResidualStack, noise: PairNoise, levels: slice, team: ThreadTeam) -> _Fit:
-    """Return cost and ``c / v`` at the best blur among some levels, and whether it is one that can tell."""
+    """Fit the best blur among some levels."""
     tables = noise.tables(stack)
     v = (tables.own + tables.passed)[levels].astype(np.float32)[:, None, None]
     s = np.abs(stack.s_levels[levels])
@@ -134,7 +147,7 @@ def _fit(stack: ResidualStack, noise: PairNoise, levels: slice, team: ThreadTeam
     least = np.maximum(here - (below - above) * u / 2 + bend * u * u / 2, here * np.float32(0.02))
     inside = (best > 0) & (best < len(s) - 1)
     v_best = np.take(v[:, 0, 0], k)
-    return _Fit(_cost(least, v_best), least / v_best, inside & (s[k] > _NEARLY_NONE) & (s[k] < _NEARLY_ALIKE))
+    return _Fit(least, v_best, inside & (s[k] > _NEARLY_NONE) & (s[k] < _NEARLY_ALIKE))
 
 
 def _cost(c: Array, v: Array) -> Array:
