@@ -37,9 +37,9 @@ _MEAN: dict[str, Any] = {"normalize": True, "borderType": cv2.BORDER_REFLECT}
 #: Most that one pixel's preference counts.
 _MOST = 1.0
 #: Standard errors of the mean preference that are asked for, and what in addition of a noisy pair or one that seems
-#: band-limited (with half of it a photograph was taken for computed), and of residuals twice what noise explains.
+#: band-limited (with 0.016 a photograph was taken for computed), and of residuals twice what noise explains.
 #: (Photographs and rendered lenses prefer one by up to 0.06, computed pairs without noise by 0.3 and more.)
-_STANDARD_ERRORS, _FOR_NOISE, _FOR_MISFIT = 3.0, 0.02, 0.1
+_STANDARD_ERRORS, _FOR_NOISE, _FOR_MISFIT = 3.0, 0.018, 0.1
 
 
 def usual_family(signed: bool) -> Family:
