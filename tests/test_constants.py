@@ -82,5 +82,5 @@ def test_no_constant_of_the_refined_estimator_is_missing(module):
 
 
 def test_the_search_sees_private_constants():
-    assert {"_OPEN", "_JUMP_PLACE"} <= _constants("blur/refined/uncertainty")
+    assert {"_BORDER", "_JUMP_PLACE"} <= _constants("blur/refined/uncertainty")
     assert "_MOVES" in _constants("blur/refined/descent")

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from relblur import NoiseModel, estimate_blur, synth
 from relblur.blur.refined.discrete import labels
+from relblur.blur.refined.discrete.silent import certainty
 from relblur.blur.refined.likelihood.likelihood import Likelihood, best_fit
 from relblur.blur.refined.likelihood.noise import GivenNoise, PairNoise, estimate_noise
 from relblur.blur.refined.likelihood.stack import build_stack
@@ -97,14 +98,18 @@ def _field(wave):
     field = wave(rows, cols).astype(np.float32)
     ones = np.ones_like(field)
     edges = (ones[1:], ones[:, 1:])
-    return measure(field, ones, edges, (np.diff(field, axis=0), np.diff(field, axis=1)), np.zeros_like(field))
+    return measure(field, ones, edges, (np.diff(field, axis=0), np.diff(field, axis=1)))
 
 
 def test_the_prior_mean_of_a_wave_is_its_mean_size_and_length():
     found = _field(lambda y, x: 3 + np.sin(y / 5) * np.sin(x / 5))
     assert_allclose([found.mean, found.spread], [3, 0.25], rtol=0.05)
     assert_allclose(np.sqrt(found.length2), 5, rtol=0.05)
-    assert found.trust == 1
+    assert_allclose(found.shrunk, 3 - 0.25 / 3, rtol=0.01)
+
+
+def test_a_mean_smaller_than_its_spread_is_none():
+    assert _field(lambda y, x: 0.3 + np.sin(y / 5) * np.sin(x / 5)).shrunk == 0
 
 
 def test_what_varies_one_way_only_goes_on_for_ever_the_other_way():
@@ -139,3 +144,31 @@ def test_noise_alone_does_not_choose_a_level(brick):
     assert np.ptp(silent) < 10
     assert textured[np.abs(np.sqrt(stack.s_levels) - 1).argmin()] - textured.min() > 300
     assert 1.7 < np.sqrt(stack.s_levels[textured.argmin()]) < 2.3
+
+
+def test_an_outline_makes_nothing_beside_it_sure():
+    cost = np.zeros((5, 32, 32), np.float32)
+    cost[1:, :, 8] = 1.0
+    sure = certainty(cost)
+    assert sure[:, 7:10].min() > 0.6
+    assert sure[:, :6].max() == sure[:, 11:].max() == 0
+
+
+def test_weak_evidence_adds_up_over_a_block():
+    cost = np.zeros((5, 32, 32), np.float32)
+    cost[1:] = 0.1
+    assert certainty(cost).min() > 0.8
+
+
+@pytest.mark.parametrize("noise", [0.003, 0.01])
+def test_a_plain_area_between_two_blurs_has_no_jump(brick, noise):
+    """One blur to the left, another to the right, and no word on where it changes."""
+    sharp = np.array(brick)
+    sharp[:, 64:128] = 0.4
+    truth = np.where(np.arange(192) < 96, 1.0, 3.0) * np.ones((192, 1))
+    found = estimate_blur(*_noisy((sharp, synth.blur_with_map(sharp, truth)), (noise, noise)), sharper="auto")
+    # The blur of the texture to the right reaches to column 110.
+    steps = np.abs(np.diff(found.sigma[:, 76:108]))
+    assert steps.max(axis=1).mean() < 0.5
+    assert_allclose(found.sigma[:, 8:56].mean(), 1, atol=0.05)
+    assert_allclose(found.sigma[:, 136:184].mean(), 3, atol=0.1)

@@ -22,15 +22,19 @@ Array = NDArray[np.float32]
 _HALF_SURE = 6.0
 #: Sides of the blocks of cells that may be sure together.
 _TOGETHER = (1, 4, 16)
+#: Part of a block's evidence, spread evenly, that a cell must have around itself to be as sure as the block.
+_PART = 0.25
 
 
 def certainty(cost: Array) -> Array:
     """Return how sure the label of each cell can be, 0 to 1, from the costs of the levels (levels, rows, cols).
 
-    Weak evidence adds up over a block, if it speaks for the same level.
+    Weak evidence adds up over a block, if it speaks for the same level, and is about the cells that have some of it:
+    what an outline tells is not about the wall beside it.
     """
     rows, cols = cost.shape[1:]
     sure = np.zeros((rows, cols), np.float32)
+    near = cv2.blur(cost.max(axis=0) - cost.min(axis=0), (3, 3), borderType=cv2.BORDER_REFLECT)
     for side in _TOGETHER:
         if side > 1 and side > min(rows, cols):
             break
@@ -38,7 +42,8 @@ def certainty(cost: Array) -> Array:
         told = blocks.max(axis=0) - blocks.min(axis=0)
         told = cv2.resize(told, (told.shape[1] * side, told.shape[0] * side), interpolation=cv2.INTER_LINEAR)
         told = told[:rows, :cols]
-        np.maximum(sure, told / (told + np.float32(_HALF_SURE)), out=sure)
+        part = near * np.float32(side**2 / _PART) / np.maximum(told, np.float32(1e-12))
+        np.maximum(sure, np.minimum(part, 1) * told / (told + np.float32(_HALF_SURE)), out=sure)
     return sure
 
 

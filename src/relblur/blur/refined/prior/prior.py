@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 
-WINDOWS = (5, 9, 17, 33, 65, 129, 257)
+WINDOWS = (5, 9, 17, 33, 65, 129, 257, 513, 1025)
 LARGEST_LAMBDA = np.float32(3e5)
 #: Most that a pixel's own datum is said to weigh in its estimate.
 MOST_LEVERAGE = np.float32(0.9)

@@ -66,17 +66,19 @@ class SlopeField:
         )
         own = leverage(weight * np.float32(1 / CELL**2), np.asarray(1 / (4 * lam), np.float32))
         edges_own = (_between(own, 0) * open_down, _between(own, 1) * open_right)
-        # (mu / w)^(1/4): see prior, lambda = 2 sqrt(mu w).
-        smooth = bend / lam * np.float32(2 / CELL**2)
-        usual = measure(level, own, edges_own, (rise_down, rise_right), smooth)
-        self._usual = np.float32(usual.mean)
+        usual = measure(level, own, edges_own, (rise_down, rise_right))
+        # The map is pulled towards the mean that it will have: that of a constant map would never move.
+        step = float(score.sum(dtype=np.float64)) / float(weight.sum(dtype=np.float64) + 1e-12)
+        self._usual = np.float32(usual.mean + step)
         pull = usual.pull(weight, lam, 2)
         self._pull = pull * np.float32(1 / CELL**2)
         problem.pull(0, pull, self._usual - level)
+        # (mu / w)^(1/4): see prior, lambda = 2 sqrt(mu w).
+        smooth = bend / lam * np.float32(2 / CELL**2)
         for axis, p in enumerate(self.cells):
             prior_mean = measure(p, own, edges_own, (difference(p, 0), difference(p, 1)), smooth)
             information = weight * np.float32(CELL**2 / 12)
-            problem.pull(1 + axis, prior_mean.pull(information, bend, 4), np.full_like(p, prior_mean.mean))
+            problem.pull(1 + axis, prior_mean.pull(information, bend, 4), np.full_like(p, prior_mean.shrunk))
         start = np.concatenate([np.zeros_like(lam)[None], self.cells])
         self.cells = problem.solve(score, (rise_down, rise_right), start, steps, self._loops)[1:]
 

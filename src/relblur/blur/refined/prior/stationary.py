@@ -9,6 +9,9 @@ changes, ``L^2 = V / mean (df/dx)^2``, a stationary field of stiffness ``k`` has
 beside ``k |grad f|^2 / 2``: it returns to its mean over the length L.  The term is added where the data are silent,
 that is times the weight which a prior of variance V keeps against what a window of L x L says.
 
+A mean that is small against its own spread is hardly one: slopes go on as zero rather than as the average of a desk
+and a wall.  ``shrunk`` is the mean after James and Stein, nothing where it is less than one deviation.
+
 The length is that along the axis on which the field changes the less: one that varies one way only (a ramp, a wall
 seen at an angle, stripes) is continued the other way for ever.  Jumps do not count as change.
 """
@@ -39,7 +42,12 @@ class PriorMean:
     mean: float
     spread: float
     length2: float
-    trust: float
+    trust: float = 1.0
+
+    @property
+    def shrunk(self) -> float:
+        """The mean, shrunk towards zero as much as its spread asks for."""
+        return max(1 - self.spread / (self.mean**2 + 1e-30), 0.0) * self.mean
 
     def pull(self, information: Array, stiffness: Array, powers: int) -> Array:
         """Return the weight of ``(f - mean)^2 / 2`` for each cell.
@@ -61,7 +69,11 @@ class PriorMean:
 
 
 def measure(
-    field: Array, weight: Array, edges: tuple[Array, Array], steps: tuple[Array, Array], smooth: Array
+    field: Array,
+    weight: Array,
+    edges: tuple[Array, Array],
+    steps: tuple[Array, Array],
+    smooth: Array | None = None,
 ) -> PriorMean:
     """Measure the prior mean of a field of cells, and how far it reaches.
 
@@ -71,8 +83,9 @@ def measure(
         How much of each cell's value is its own.
     edges, steps : (down, right)
         Between the cells: the weight of the edge, 0 at a jump, and how much the field rises on it.
-    smooth : (rows, cols)
-        Square of the length over which the prior smooths, in cells.
+    smooth : (rows, cols), optional
+        Square of the length over which the prior smooths, in cells.  Slopes have one: differences are noisy, and what
+        they do within it says nothing.
     """
     total = float(weight.sum(dtype=np.float64)) + 1e-30
     mean = float((field * weight).sum(dtype=np.float64)) / total
@@ -82,5 +95,5 @@ def measure(
         for step, edge in zip(steps, edges, strict=True)
     )
     length2 = min(spread / (change + 1e-30), (_ENDLESS * max(weight.shape)) ** 2)
-    noise = float((smooth * weight).sum(dtype=np.float64)) / total
+    noise = 0.0 if smooth is None else float((smooth * weight).sum(dtype=np.float64)) / total
     return PriorMean(mean, spread, length2, max(1 - noise / (length2 + 1e-30), 0.0))
