@@ -84,6 +84,18 @@ def _scores(output):
         return [{name: cell for name, cell in row.items() if name != "seconds"} for row in csv.DictReader(stream)]
 
 
+def _rounded(rows):
+    """The table without the last digits, in which sums over an array differ by where in memory it lies."""
+
+    def short(cell):
+        try:
+            return f"{float(cell):.9g}"
+        except ValueError:
+            return cell
+
+    return [{name: short(cell) for name, cell in row.items()} for row in rows]
+
+
 @pytest.fixture(scope="module")
 def undisturbed(data, threads, tmp_path_factory):
     output = tmp_path_factory.mktemp("results") / "out"
@@ -192,7 +204,7 @@ def test_a_worker_that_is_killed_costs_its_pair_once_and_a_pair_that_kills_is_re
     assert report["done"] == PAIRS - 1
     assert list(report["failures"]) == ["Real_MFF_003"]
     assert "ended its worker twice" in report["failures"]["Real_MFF_003"]
-    assert _scores(output) == [row for row in _scores(undisturbed) if row["pair"] != "003"]
+    assert _rounded(_scores(output)) == _rounded(row for row in _scores(undisturbed) if row["pair"] != "003")
     assert "ended its worker twice" in (output / "summary.html").read_text()
     assert not list(output.glob("*/half.txt"))
 
