@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from relblur import estimate_blur, prepare_pair, synth
+from relblur.base.tone import SRGB, encode_srgb
+from relblur.blur.recompressed import is_worthwhile
 from relblur.files.compression import JpegTable
 from relblur.photo.photograph import read_photograph
 
@@ -105,3 +108,76 @@ def test_other_pairs_are_measured_in_colour(photograph, tmp_path):
         Image.fromarray(photograph).save(tmp_path / f"{side}.jpg", quality=90)
     assert prepare_pair(tmp_path / "a.png", tmp_path / "b.png").measured[0].ndim == 3
     assert prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", linear=False).measured[0].ndim == 3
+
+
+@pytest.mark.parametrize("quality", [30, 75, 95])
+@pytest.mark.parametrize("size", [(64, 80), (61, 75)])
+def test_compressed_again_is_what_a_program_writes(photograph, quality, size):
+    grey = np.asarray(Image.fromarray(photograph).convert("L"))[: size[0], : size[1]]
+    picture = stored(grey, quality)
+    again = JpegTable.of(picture.quantization).compressed(grey.astype(float))
+    differ = np.abs(again - np.asarray(picture, float))[: size[0] // 8 * 8, : size[1] // 8 * 8]
+    assert np.mean(differ <= 1) > 0.97  # programs round their cosines, and ties fall otherwise
+    assert differ.mean() < 0.2
+    assert again.shape == size
+
+
+def _jpeg_pair(tmp_path, sharp, quality, **options):
+    """A ramp of 1 to 2 px, stored as a camera stores it, and the truth."""
+    light = np.asarray(SRGB.undo(sharp, np.float64))
+    truth = synth.ramp(light.shape, 1.0, 2.0)
+    rng = np.random.default_rng(0)
+    for name, image in zip("ab", synth.pair(light, truth), strict=True):
+        levels = synth.degrade(encode_srgb(synth.degrade(image, noise=0.003, rng=rng)), bits=8)
+        Image.fromarray(levels).save(tmp_path / f"{name}.jpg", quality=quality)
+    return prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", **options), truth
+
+
+def _error(found, truth):
+    return np.abs(found.sigma / truth - 1)[found.flags == 0].mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_what_strong_compression_did_is_not_taken_for_blur(tmp_path, exchanged):
+    from skimage import data
+
+    sharp = np.asarray(Image.fromarray(data.chelsea()).convert("L"))[:240, :320]
+    pair, truth = _jpeg_pair(tmp_path, sharp, 75)
+    if exchanged:
+        pair = replace(pair, first=pair.second, second=pair.first, exposure=None)
+        truth = -truth
+    assert is_worthwhile(pair)
+    aware, unaware = (estimate_blur(one) for one in (pair, replace(pair, jpeg=(None, None))))
+    assert _error(aware, truth) < 0.7 * _error(unaware, truth)
+
+
+def test_what_is_compressed_again_lies_where_its_file_has_it(photograph, tmp_path):
+    grey = np.asarray(Image.fromarray(photograph).convert("L"))
+    strong, _ = _jpeg_pair(tmp_path, grey, 75)
+    assert [table.quality for table in strong.jpeg] == [75, 75]
+    assert strong.decimated(2).jpeg == (None, None)
+    Image.open(tmp_path / "b.jpg").transform((256, 256), Image.Transform.AFFINE, (1, 0, 3, 0, 1, 0)).save(
+        tmp_path / "b.jpg", quality=75
+    )
+    moved = prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg")
+    assert moved.jpeg[0].quality == 75
+    assert moved.jpeg[1] is None
+    weak, _ = _jpeg_pair(tmp_path, grey, 95)
+    assert not is_worthwhile(weak)
+    assert prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", gamma=2.2).jpeg == (None, None)
+
+
+@pytest.mark.slow
+def test_a_gain_of_exposure_is_undone_before_it_is_compressed_again(tmp_path):
+    from skimage import data
+
+    sharp = np.asarray(Image.fromarray(data.chelsea()).convert("L"))[:240, :320]
+    light = np.asarray(SRGB.undo(sharp, np.float64))
+    truth = synth.ramp(light.shape, 1.0, 2.0)
+    for name, image, gain in zip("ab", synth.pair(light, truth), (1.0, 0.7), strict=True):
+        Image.fromarray(synth.degrade(encode_srgb(gain * image), bits=8)).save(tmp_path / f"{name}.jpg", quality=75)
+    pair = prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", align="off")
+    assert pair.exposure.changes
+    aware, wrong = (estimate_blur(one) for one in (pair, replace(pair, exposure=None)))
+    assert _error(aware, truth) < _error(wrong, truth)

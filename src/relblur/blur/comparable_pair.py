@@ -20,11 +20,12 @@ from ..base.settings import Sharper
 from ..filters.decimation import decimate, keeps_light
 from .noise import NoiseModel
 
-if TYPE_CHECKING:  # made further up, only carried here
+if TYPE_CHECKING:  # made elsewhere, only carried here
+    from ..files.compression import JpegTable
     from ..photo.alignment import Motion
     from ..photo.exposure import Exposure
 
-__all__ = ["ComparablePair"]
+__all__ = ["ComparablePair", "brightness"]
 
 #: Luminance of linear red, green and blue (ITU-R BT.709, whose primaries sRGB has).
 _LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
@@ -63,6 +64,8 @@ class ComparablePair:
         What was done to ``second`` to lay it on ``first``, in px before decimation, and to give it its exposure.
     shares : (C,) array, optional
         In which parts the channels of the one that is in colour were mixed, the other being grey.
+    jpeg : (first, second)
+        How each was compressed, if its pixels still lie where its file has them.
     """
 
     first: AnyArray
@@ -81,6 +84,7 @@ class ComparablePair:
     motion: Motion | None = None
     exposure: Exposure | None = None
     shares: FloatArray | None = None
+    jpeg: tuple[JpegTable | None, JpegTable | None] = (None, None)
 
     def __repr__(self) -> str:
         kind = "colour" if self.first.ndim == 3 else "grey"
@@ -116,8 +120,7 @@ class ComparablePair:
         compressed = self.rounding is not None and any(one.compressed for one in self.rounding)
         if not (compressed and self.is_light and self.first.ndim == 3):
             return self.first, self.second
-        weights = _LUMINANCE.astype(self.first.dtype)
-        return self.first @ weights, self.second @ weights
+        return brightness(self.first), brightness(self.second)
 
     @property
     def usable(self) -> BoolArray:
@@ -170,7 +173,13 @@ class ComparablePair:
             valid=None if valid is None or valid.all() else valid,
             clipped=(~keeps_light(~at_top[0], factor), ~keeps_light(~at_top[1], factor)),
             rounding=None,
+            jpeg=(None, None),
         )
+
+
+def brightness(light: AnyArray) -> AnyArray:
+    """Return the luminance of (H, W, 3) light."""
+    return np.asarray(light @ _LUMINANCE.astype(light.dtype))
 
 
 def _at_top(image: AnyArray) -> BoolArray:

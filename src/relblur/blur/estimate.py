@@ -14,11 +14,13 @@ from ..base._typing import ArrayLike, FloatArray, Progress
 from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import check_pair, is_chunked
+from . import recompressed
 from .asked import Asked, GivenNoise, settings_of, up_to
 from .blur_map import BlurMap
 from .comparable_pair import ComparablePair
 from .doubts import find_doubts
 from .labels import labelled
+from .request import part_of
 from .stored_values import light_of_srgb, tell_of_tone
 
 __all__ = ["estimate_blur"]
@@ -151,6 +153,7 @@ def estimate_blur(
     1.5
     """
     remembered: dict[str, Any] = {}
+    pair: ComparablePair | None = None
     if isinstance(first, ComparablePair):
         if second is not None:
             raise InputError("a comparable pair holds both images; leave second out")
@@ -179,7 +182,12 @@ def estimate_blur(
         asked = replace(asked, noise=noise)
     elif linear is None:
         tell_of_tone(raw)
-    request, answer = asked.answer(raw, progress or _tell_nobody, steps)
+    tell = progress or _tell_nobody
+    if pair is not None and method == "refined" and not prefilter and recompressed.is_worthwhile(pair):
+        _, answer = asked.answer(raw, part_of(tell, 0, 2))
+        raw = recompressed.without_compression(raw, pair, answer.s, answer.notes["kernel"])
+        tell = part_of(tell, 1, 2)
+    request, answer = asked.answer(raw, tell, steps)
     doubts = find_doubts(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
     settings = settings_of(request, answer.notes, {**remembered, "doubts": doubts} if doubts else remembered)
     arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)

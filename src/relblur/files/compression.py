@@ -4,6 +4,8 @@ JPEG rounds the cosine coefficients of blocks of 8 x 8 pixels to multiples of th
 energy, so the mean of ``q^2 / 12`` over the table is the variance of what rounding adds, as long as coefficients are
 large against ``q``.  Those that are not become 0, and the error is the coefficient itself: it is bounded by what
 photographs have at such frequencies.
+
+The table says not only how much changes but what: :meth:`JpegTable.compressed` does it again.
 """
 
 from __future__ import annotations
@@ -12,8 +14,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["JpegTable"]
+import numpy as np
 
+from ..base._typing import FloatArray
+
+__all__ = ["BLOCK", "JpegTable"]
+
+#: Side of a block, px.
+BLOCK = 8
 #: The table that quality 50 stands for (ITU-T T.81, annex K), its sum.
 _SUM_AT_50 = 3684
 #: Coefficients that coarser steps remove are about as large as a step of this many levels would leave, and the errors
@@ -45,3 +53,25 @@ class JpegTable:
     def noise(self) -> float:
         """Standard deviation of what compression has changed in textured places, in levels of 255."""
         return _SHARE * math.sqrt(sum(min(q, _MOST) ** 2 for q in self.divisors) / (64 * 12))
+
+    def compressed(self, brightness: FloatArray) -> FloatArray:
+        """Return what is left of an (H, W) brightness in levels of 255, whose blocks begin in its first corner."""
+        height, width = brightness.shape
+        rows, columns = (-(-n // BLOCK) for n in brightness.shape)
+        whole = np.pad(brightness - 128, ((0, rows * BLOCK - height), (0, columns * BLOCK - width)), mode="edge")
+        blocks = whole.reshape(rows, BLOCK, columns, BLOCK).swapaxes(1, 2)
+        divisors = np.reshape(self.divisors, (BLOCK, BLOCK))
+        coefficients = np.rint(_COSINES @ blocks @ _COSINES.T / divisors) * divisors
+        kept = (_COSINES.T @ coefficients @ _COSINES).swapaxes(1, 2).reshape(whole.shape)
+        return np.asarray(np.clip(np.rint(kept[:height, :width] + 128), 0, 255))
+
+
+def _cosines() -> FloatArray:
+    """Return the orthonormal cosine transform of a block's side."""
+    frequency, place = np.mgrid[:BLOCK, :BLOCK]
+    rows = np.sqrt(2 / BLOCK) * np.cos(np.pi * (2 * place + 1) * frequency / (2 * BLOCK))
+    rows[0] /= np.sqrt(2)
+    return np.asarray(rows)
+
+
+_COSINES = _cosines()

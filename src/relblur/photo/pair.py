@@ -80,6 +80,7 @@ def read_light_pair(
         sharper=sharper or "auto",
         names=(os.path.basename(names[0]), os.path.basename(names[1])),
         shares=shares,
+        jpeg=(photographs[0].jpeg, photographs[1].jpeg) if shares is None else (None, None),
     ).without_bad_pixels()
 
 

@@ -22,6 +22,7 @@ from ..base.arguments import as_positive
 from ..base.errors import InputError
 from ..base.pixels import full_scale
 from ..blur.noise import NoiseModel
+from ..files.compression import BLOCK, JpegTable
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_stored
 from .tone_curves import ADOBE_RGB_GAMMA, LINEAR, SRGB, Curve, curve_of_icc_profile, power_curve
@@ -56,6 +57,8 @@ class Photograph:
         and dark areas that are cut off at black.
     rounding : NoiseModel or None
         The noise that rounding to integers, and JPEG, left in the light; None for floats.
+    jpeg : JpegTable or None
+        How it was compressed, if it is light of the sRGB curve whose blocks begin in its first corner.
     info : mapping
         ``format``, ``bits``, ``curve`` (what was undone), ``because`` (who says so),
         ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none),
@@ -65,6 +68,7 @@ class Photograph:
     light: AnyArray
     clipped: BoolArray
     rounding: NoiseModel | None
+    jpeg: JpegTable | None
     info: Mapping[str, Any]
 
     def describe(self) -> str:
@@ -133,7 +137,10 @@ def photograph_of(
         "shot": stored.shot,
         "jpeg_quality": None if stored.jpeg is None else stored.jpeg.quality,
     }
-    return Photograph(light, _clipped(values), rounding, info)
+    # Turning a picture moves the corner at which its blocks begin, unless they fill it.
+    in_place = not stored.changes or not any(n % BLOCK for n in values.shape[:2])
+    jpeg = stored.jpeg if curve is SRGB and in_place else None
+    return Photograph(light, _clipped(values), rounding, jpeg, info)
 
 
 def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve, str]:

@@ -25,6 +25,9 @@ from .resolution import ENOUGH_PIXELS, choose_resolution
 
 __all__ = ["match_pair", "noise_of", "prepare_pair"]
 
+#: A motion by less leaves the blocks of a JPEG where they were: they are 8 px wide.
+BLOCKS_STAY_PX = 0.25
+
 
 def prepare_pair(
     first: Source,
@@ -148,7 +151,8 @@ def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
     lost = 1 - float(inside.mean())
     notes = (*notes[:-1], f"{notes[-1]}, {lost:.1%} of the frame lost")
     clipped = None if pair.clipped is None else (pair.clipped[0], motion.resample_map(pair.clipped[1]))
-    return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion)
+    jpeg = pair.jpeg if motion.largest_px < BLOCKS_STAY_PX else (pair.jpeg[0], None)
+    return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion, jpeg=jpeg)
 
 
 def _exposed(pair: ComparablePair, field: bool | None) -> ComparablePair:
