@@ -11,6 +11,7 @@
 ``boxed_pictures`` these to pixels
 ``plain_formats``  PGM, PPM, GIF
 ``compression``    what JPEG has done to the pixels
+``jpeg_traces``    whether pixels show that they were compressed
 ``shot``           how a photograph was taken: aperture and focus
 ``raw``            camera raw
 ``map_formats``    blur maps: NPZ, OpenEXR, TIFF, NPY, PNG

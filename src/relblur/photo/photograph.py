@@ -25,6 +25,7 @@ from ..blur.noise import NoiseModel
 from ..files.compression import BLOCK, JpegTable
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_stored
+from ..files.jpeg_traces import find_traces
 from .tone_curves import ADOBE_RGB_GAMMA, LINEAR, SRGB, Curve, curve_of_icc_profile, power_curve
 
 __all__ = ["Photograph", "check_gamma", "photograph_of", "read_photograph"]
@@ -39,6 +40,9 @@ _CRUSHED_WINDOW = 7
 #: ... and its brightest channel below this share of the full scale on average.
 _CRUSHED_BELOW = 0.2
 
+
+#: Points of quality by which an earlier compression must have been stronger than the one that the file tells of.
+CLEARLY_LOWER = 3
 
 #: Pixels looked at together: memory that is used again is much faster than fresh one.
 _BAND_PIXELS = 200_000
@@ -61,7 +65,8 @@ class Photograph:
         How it was compressed, if it is light of the sRGB curve whose blocks begin in its first corner.
     info : mapping
         ``format``, ``bits``, ``curve`` (what was undone), ``because`` (who says so),
-        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none),
+        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none), ``once_jpeg``
+        (quality of an earlier compression that shows in the pixels, None if none does),
         ``shot`` (aperture and focus, if EXIF has both).
     """
 
@@ -79,6 +84,8 @@ class Photograph:
         kind = self.info["format"]
         if self.info["jpeg_quality"] is not None:
             kind += f" of quality {self.info['jpeg_quality']}"
+        if self.info["once_jpeg"] is not None:
+            kind += f", once a JPEG of quality about {self.info['once_jpeg']}"
         return f"{depth} {kind}, {done} ({self.info['because']}){changes}"
 
 
@@ -122,9 +129,10 @@ def photograph_of(
     top = full_scale(values.dtype)
     light = curve.undo(values, dtype or (np.float64 if top is None else np.float32))
     rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
-    if rounding is not None and stored.jpeg is not None:
+    compression = _compression(stored)
+    if rounding is not None and compression.table is not None:
         # Rounding has a variance of 1/12 of a squared level.
-        more = 1 + 12 * stored.jpeg.noise**2
+        more = 1 + 12 * compression.table.noise**2
         rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more, compressed=True)
     elif rounding is not None and stored.lossy:  # nobody says by how much
         rounding = replace(rounding, compressed=True)
@@ -136,11 +144,30 @@ def photograph_of(
         "changes": list(stored.changes),
         "shot": stored.shot,
         "jpeg_quality": None if stored.jpeg is None else stored.jpeg.quality,
+        "once_jpeg": compression.table.quality if compression.earlier and compression.table else None,
     }
-    # Turning a picture moves the corner at which its blocks begin, unless they fill it.
-    in_place = not stored.changes or not any(n % BLOCK for n in values.shape[:2])
-    jpeg = stored.jpeg if curve is SRGB and in_place else None
+    jpeg = compression.table if curve is SRGB and compression.in_place else None
     return Photograph(light, _clipped(values), rounding, jpeg, info)
+
+
+@dataclass(frozen=True)
+class _Compression:
+    """How a picture was compressed, whether its blocks begin in its corner, and whether only its pixels tell."""
+
+    table: JpegTable | None
+    in_place: bool
+    earlier: bool
+
+
+def _compression(stored: StoredImage) -> _Compression:
+    """Return what the file says of compression, or what the pixels show of a stronger one before."""
+    own, traces = stored.jpeg, find_traces(stored.values)
+    if traces is not None and (own is None or traces.table.quality < own.quality - CLEARLY_LOWER):
+        table = traces.table if own is None else traces.table.coarser(own)
+        return _Compression(table, traces.corner == (0, 0), earlier=True)
+    # Turning a picture moves the corner at which its blocks begin, unless they fill it.
+    in_place = not stored.changes or not any(n % BLOCK for n in stored.values.shape[:2])
+    return _Compression(own, in_place, earlier=False)
 
 
 def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve, str]:

@@ -151,7 +151,8 @@ def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
     lost = 1 - float(inside.mean())
     notes = (*notes[:-1], f"{notes[-1]}, {lost:.1%} of the frame lost")
     clipped = None if pair.clipped is None else (pair.clipped[0], motion.resample_map(pair.clipped[1]))
-    jpeg = pair.jpeg if motion.largest_px < BLOCKS_STAY_PX else (pair.jpeg[0], None)
+    # To know it of one image only would favour one side.
+    jpeg = pair.jpeg if motion.largest_px < BLOCKS_STAY_PX else (None, None)
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion, jpeg=jpeg)
 
 
