@@ -6,7 +6,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 
 from relblur import estimate_blur, synth
-from relblur.blur.refined.likelihood.shading import remove_slow, without_slow
+from relblur.blur.refined.likelihood.shading import remove_slow
 
 
 def test_the_slow_part_goes_and_detail_stays():
@@ -21,14 +21,31 @@ def test_the_slow_part_goes_and_detail_stays():
 
 
 def test_pixels_that_are_not_usable_do_not_count():
-    image = np.zeros((1, 80, 90), np.float32)
-    image[0, 40:44, 40:44] = 1000
-    usable = image[0] == 0
-    first, second = without_slow((image, image), 5.0, usable)
-    assert np.abs(first[0][usable]).max() < 1e-6
-    assert image.max() == 1000, "the images themselves stay"
-    assert np.abs(without_slow((image, image), 5.0, None)[1][0][usable]).max() > 1
-    assert_allclose(first, second)
+    plane = np.zeros((80, 90), np.float32)
+    plane[40:44, 40:44] = 1000
+    usable = plane == 0
+    with_mask, without = plane.copy(), plane.copy()
+    remove_slow(with_mask, 5.0, usable)
+    remove_slow(without, 5.0, None)
+    assert np.abs(with_mask[usable]).max() < 1e-6
+    assert np.abs(without[usable]).max() > 1
+
+
+def test_a_lamp_says_nothing_of_the_wall_around_it():
+    """The lamp is near, the wall far: another blur, of which nothing shows."""
+    rng = np.random.default_rng(5)
+    rows, columns = np.mgrid[:200, :260]
+    wall = 0.3 + 0.1 * np.sin(rows / 60) + 0.05 * np.cos(columns / 80)
+    lamp = 60.0 * (np.hypot(rows - 90, columns - 170) < 9)
+    texture = np.where(columns < 60, 0.1 * rng.standard_normal(wall.shape), 0)
+    far, near = wall + texture, lamp
+    first = synth.blur_with_map(far, 1.0) + synth.blur_with_map(near, 3.0)
+    second = synth.blur_with_map(far, 2.5) + synth.blur_with_map(near, 1.0)
+    found = estimate_blur(*(one + 0.004 * rng.standard_normal(one.shape) for one in (first, second)))
+    distance = np.hypot(rows - 90, columns - 170)
+    ring = (distance > 25) & (distance < 70)
+    assert found.sigma[90, 161] < -2, "the lamp's own rim is known"
+    assert (found.flags[ring] != 0).mean() > 0.95
 
 
 def test_a_wall_under_another_vignetting_is_no_very_large_blur():

@@ -28,7 +28,7 @@ from .likelihood.coherence import SharedTexture
 from .likelihood.family import compare, is_better, other_family, usual_family
 from .likelihood.likelihood import Likelihood, best_fit, reach_of_blur
 from .likelihood.noise import GivenNoise, PairNoise, dithered_share, estimate_noise
-from .likelihood.shading import remove_slow, without_slow
+from .likelihood.shading import remove_slow
 from .likelihood.stack import ResidualStack, blurred, build_stack
 from .loops import Loops
 from .prepare import Pair, leading_colours, prepare
@@ -219,7 +219,6 @@ def build_likelihood(
         stack, best, noise = look(family)
     if not noise.is_arithmetic:
         remove_slow(stack.residuals, task.request.max_sigma, pair.usable, loops.team)
-        images = without_slow(images, task.request.max_sigma, pair.usable)
         best = best_fit(stack, loops)
     # A sampled Gaussian of the least width has no slope to descend by.
     bounds = (stack.lowest if signed else _SMALLEST_SIGMA**2, stack.highest)

@@ -3,8 +3,11 @@
 Blur moves light over a few pixels and leaves the mean around as it is.  Two photographs differ slowly for other
 reasons: vignetting that changes with the aperture, veiling glare, an offset.  Where an image has nothing but shading,
 such a difference looks like a very large blur, of either sign, and a plain wall comes out in islands at the search
-limits.  So residuals and images are used without their slow part, the mean over a Gaussian window several times as wide
-as the largest blur.  Pairs without noise keep it: they are synthetic, and where blur varies the window would mix it.
+limits.  So residuals are used without their slow part, the mean over a Gaussian window several times as wide as the
+largest blur.  Pairs without noise keep it: they are synthetic, and where blur varies the window would mix it.
+
+The images themselves keep their slow part where it is asked what they share (:mod:`.coherence`), for which fine bands
+count anyway: a lamp would leave a dark halo over the wall around it, the same in both images, like texture.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..team import SERIAL, ThreadTeam
 
-__all__ = ["remove_slow", "without_slow"]
+__all__ = ["remove_slow"]
 
 Array = NDArray[np.float32]
 
@@ -37,16 +40,6 @@ def remove_slow(planes: Array, max_sigma: float, usable: NDArray[np.bool_] | Non
     mask = usable.astype(np.float32)
     share = np.maximum(_mean_around(mask, width), np.float32(1e-3))
     team.each(lambda plane: np.subtract(plane, _mean_around(plane * mask, width) / share, out=plane), flat)
-
-
-def without_slow(
-    images: tuple[Array, Array], max_sigma: float, usable: NDArray[np.bool_] | None
-) -> tuple[Array, Array]:
-    """Return both (channels, H, W) images without their slow part."""
-    first, second = (image.copy() for image in images)
-    for image in (first, second):
-        remove_slow(image, max_sigma, usable)
-    return first, second
 
 
 def _mean_around(plane: Array, width: float) -> Array:
