@@ -51,6 +51,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/accuracy.py --quick
 	$(BIN)/python benchmarks/real.py
 	$(BIN)/python benchmarks/honest.py
+	$(BIN)/python benchmarks/violations.py
 	$(BIN)/python benchmarks/chain.py --quick
 	$(BIN)/python benchmarks/sets.py --quick
 	$(BIN)/python benchmarks/depth.py
