@@ -26,9 +26,11 @@ __all__ = ["Traces", "find_traces"]
 
 #: Divisors that are looked for.  From 1 nothing is left once pixels are rounded to whole levels.
 _DIVISORS = np.arange(2, 41)
-#: Least mean of the cosines, and coefficients behind it.  Pictures that were none had at most 0.2 with so many.
+#: Least mean of the cosines, and coefficients behind it.  Of 113 pictures that were none, 111 had at most 0.33 in any
+#: frequency, half of them less than 0.04.
 _LEAST_MEAN, _LEAST_COUNT = 0.5, 40
-#: Multiples that a frequency must have shown, each in so many blocks; and frequencies that must have done so.
+#: Multiples that a frequency must have shown, each in so many blocks; and frequencies that must have done so.  Of the
+#: same pictures one had one such frequency, the others none.
 _MULTIPLES, _EACH, _FREQUENCIES = 3, 4, 6
 #: Blocks looked at, spread over the picture; and while the place of the blocks is not known.
 _BLOCKS, _FEW_BLOCKS = 3000, 400
