@@ -172,3 +172,16 @@ def test_a_plain_area_between_two_blurs_has_no_jump(brick, noise):
     assert steps.max(axis=1).mean() < 0.5
     assert_allclose(found.sigma[:, 8:56].mean(), 1, atol=0.05)
     assert_allclose(found.sigma[:, 136:184].mean(), 3, atol=0.1)
+
+
+def test_a_constant_map_is_not_held_back_by_its_own_mean():
+    """Silent places are drawn towards the mean of the map, which must be free to move."""
+    from skimage import data
+
+    sharp = data.camera()[100:260, 150:340] / 255.0
+    pair = synth.pair(sharp, np.full(sharp.shape, 1.5))
+    rng = np.random.default_rng(1)
+    found = estimate_blur(*(image + rng.normal(0, 0.005, sharp.shape) for image in pair))
+    assert found.variance_difference.std() < 0.02
+    assert np.median(found.variance_stderr) < 0.03
+    assert_allclose(found.variance_difference.mean(), 2.25, atol=0.02)
