@@ -151,10 +151,11 @@ def test_exchanging_mirroring_and_turning_change_nothing_else(brick):
     found = estimate_blur(*pair)
     assert np.abs(found.variance_difference).max() > 1
     other = estimate_blur(*pair[::-1])
-    assert (other.variance_difference == -found.variance_difference).all()
-    assert (other.variance_stderr == found.variance_stderr).all()
-    assert (other.sharper == -found.sharper).all()
-    assert other.settings["noise"] == found.settings["noise"][::-1]
+    # But for choices that rounding tips.
+    moved = np.abs(other.variance_difference + found.variance_difference) > 0.1 * found.variance_stderr
+    assert moved.mean() < 0.01
+    assert (other.sharper == -found.sharper).mean() > 0.99
+    assert_allclose(other.settings["noise"], found.settings["noise"][::-1], rtol=1e-5)
     for turn in (np.flipud, np.fliplr, np.transpose, np.rot90):
         turned = estimate_blur(*(np.ascontiguousarray(turn(image)) for image in pair))
         assert_allclose(turned.variance_difference, turn(found.variance_difference), rtol=1e-12)

@@ -31,7 +31,7 @@ from .kernels import (
     kernel_radius,
     sampled_weights,
 )
-from .level_axis import SOFTENING, STEP, cubic_weights
+from .level_axis import SOFTENING, STEP
 
 __all__ = ["blur_by_levels", "blur_planes"]
 
@@ -130,7 +130,7 @@ def blur_by_levels(planes: NDArray[np.float32], sigma: FloatArray, family: Famil
 def _weights(level: NDArray[np.float32]) -> list[tuple[int, NDArray[np.float32]]]:
     """Return the levels that count anywhere, and the weight of each at every pixel."""
     base = np.maximum(level.astype(np.int32), 1)
-    shares = cubic_weights(level - base)
+    shares = _cubic_weights(level - base)
     found = []
     for k in range(int(base.min()) - 1, int(base.max()) + 3):
         weight = np.zeros_like(level)
@@ -139,6 +139,13 @@ def _weights(level: NDArray[np.float32]) -> list[tuple[int, NDArray[np.float32]]
         if weight.any():
             found.append((k, weight))
     return found
+
+
+def _cubic_weights(u: AnyArray) -> tuple[AnyArray, ...]:
+    """Return the weights of four levels in the cubic through them, ``u`` levels after the second of them."""
+    a, b, c = u + 1, u - 1, u - 2
+    half, sixth = np.float32(1 / 2), np.float32(1 / 6)
+    return u * b * c * -sixth, a * b * c * half, a * u * c * -half, a * u * b * sixth
 
 
 def _filter(plane: AnyArray, taps: FloatArray, around: int) -> AnyArray:

@@ -1,10 +1,8 @@
-"""The order and the orientation in which a pair is worked on, so that neither shows in the answer.
+"""The orientation in which a pair is worked on, so that it does not show in the answer.
 
-Grids begin in a corner, sums are made in an order, decisions are taken one after the other: an estimate of the same
-pair with its images exchanged, or of its mirror image, would differ.  So the work is done as the pair itself tells: the
-image with more detail first (if it is not given which is the sharper), more change along rows than along columns, the
-half with more detail on top and to the left.  Exchanging the images then exchanges the sign of the answer, mirroring or
-turning them mirrors or turns it, and that is all.
+Grids begin in a corner, sums are made in an order, decisions are taken one after the other: an estimate of the mirror
+image of a pair would differ.  So the pair itself sets the orientation: more change along rows than along columns, the
+half with more detail on top and to the left.  Mirroring or turning the images then mirrors or turns the answer.
 """
 
 from __future__ import annotations
@@ -22,9 +20,8 @@ __all__ = ["Orientation", "orientation_of"]
 
 @dataclass(frozen=True)
 class Orientation:
-    """Whether a pair is worked on with its images exchanged, with columns as rows, upside down, left on the right."""
+    """Whether a pair is worked on with columns as rows, upside down, left on the right."""
 
-    exchanged: bool
     transposed: bool
     rows: slice
     columns: slice
@@ -40,45 +37,34 @@ class Orientation:
         return None if plane is None else self._oriented(plane)
 
     def apply(self, raw: RawPair, request: Request) -> tuple[RawPair, Request]:
-        """Return the pair, and what is asked of it, as they are worked on."""
-        first, second = (raw.second, raw.first) if self.exchanged else (raw.first, raw.second)
-        noise = request.given_noise
+        """Return the pair and the request in this orientation."""
         oriented = replace(
             raw,
-            first=self._oriented(first),
-            second=self._oriented(second),
+            first=self._oriented(raw.first),
+            second=self._oriented(raw.second),
             finite=self._oriented_if_any(raw.finite),
             clipped=self._oriented_if_any(raw.clipped),
         )
-        asked = replace(
-            request,
-            given_noise=noise[::-1] if self.exchanged and noise is not None else noise,
-            relative_variance=self._oriented_if_any(request.relative_variance),
-        )
-        return oriented, asked
+        return oriented, replace(request, relative_variance=self._oriented_if_any(request.relative_variance))
 
     def undo(self, answer: Answer, steps: dict[str, FloatArray] | None) -> Answer:
-        """Return the answer for the pair as it came; so are the steps on the way to it."""
-        sign = -1 if self.exchanged else 1
+        """Return the answer, and the steps on the way to it, in the orientation of the input."""
         if steps is not None:
             for name, values in steps.items():
-                steps[name] = (sign if name == "start" else 1) * self._undone(values)
+                steps[name] = self._undone(values)
         planes = (answer.s, answer.stderr, answer.flags, answer.sharper)
         s, stderr, flags, sharper = (self._undone(plane) for plane in planes)
-        notes = {**answer.notes, "noise": answer.notes["noise"][::sign]}
-        side = np.asarray(sign * sharper, np.int8)
-        return replace(answer, s=sign * s, stderr=stderr, flags=flags, sharper=side, notes=notes)
+        return replace(answer, s=s, stderr=stderr, flags=flags, sharper=sharper)
 
 
-def orientation_of(raw: RawPair, request: Request) -> Orientation:
-    """Return how a pair is to be worked on."""
+def orientation_of(raw: RawPair) -> Orientation:
+    """Return the orientation in which a pair is worked on."""
     images = [_sample(image) for image in (raw.first, raw.second)]
     along, across = (sum(float(_detail(image, axis).sum()) for image in images) for axis in (1, 0))
     transposed = across > along
     first, second = (_detail(image.swapaxes(0, 1) if transposed else image, 1) for image in images)
     rows, columns = ((first + second).sum(axis=axis) for axis in (1, 0))
-    exchanged = request.sharper == "auto" and _is_less(float(first.sum()), float(second.sum()), raw)
-    return Orientation(exchanged, transposed, _more_first(rows), _more_first(columns))
+    return Orientation(transposed, _more_first(rows), _more_first(columns))
 
 
 def _sample(image: AnyArray) -> FloatArray:
@@ -96,10 +82,3 @@ def _detail(image: FloatArray, axis: int) -> FloatArray:
 def _more_first(power: FloatArray) -> slice:
     half = len(power) // 2
     return slice(None, None, -1) if power[:half].sum() < power[len(power) - half :].sum() else slice(None)
-
-
-def _is_less(one: float, two: float, raw: RawPair) -> bool:
-    if one != two:
-        return bool(one < two)
-    differ = np.flatnonzero(raw.first != raw.second)
-    return bool(differ.size and raw.first.flat[differ[0]] < raw.second.flat[differ[0]])

@@ -57,8 +57,8 @@ ROWS = 512
 
 
 def run_refined(raw: RawPair, request: Request, progress: Progress) -> Answer:
-    """Run the refined estimator, in the order and orientation that the pair itself tells."""
-    orientation = orientation_of(raw, request)
+    """Run the refined estimator, in the orientation that the pair itself sets."""
+    orientation = orientation_of(raw)
     return orientation.undo(_run(*orientation.apply(raw, request), progress), request.steps)
 
 

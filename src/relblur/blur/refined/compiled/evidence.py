@@ -23,7 +23,6 @@ __all__ = ["SIGNATURES"]
 _ZERO = np.float32(0)
 _HALF = np.float32(0.5)
 _ONE = np.float32(1)
-_SIXTH = np.float32(1 / 6)
 _TINY = np.float32(1e-30)
 
 
@@ -52,17 +51,25 @@ def _four_planes(planes, start, size):
     return planes[start:], planes[start + size :], planes[start + 2 * size :], planes[start + 3 * size :]
 
 
+@numba.njit(**INNER, inline="always")
+def _read(y0, y1, y2, y3, u):
+    """Return value and slope by level, twin of ``level_axis.read_cubic``."""
+    inside = min(max(u, _ZERO), _ONE)
+    first = _HALF * (y2 - y0)
+    second = y0 - float32(2.5) * y1 + float32(2) * y2 - _HALF * y3
+    third = _HALF * (y3 - y0) + float32(1.5) * (y1 - y2)
+    slope = first + inside * (float32(2) * second + float32(3) * inside * third)
+    beyond = u - inside
+    bend = y0 - float32(2) * y1 + y2 if beyond < _ZERO else y1 - float32(2) * y2 + y3
+    value = y1 + inside * (first + inside * (second + inside * third)) + beyond * (slope + _HALF * beyond * bend)
+    return value, slope + beyond * bend
+
+
 @numba.njit(**INNER)
 def _read_row(y0s, y1s, y2s, y3s, index, offset, value, slope):
     for x in range(value.size):
-        i, u = index[x], offset[x]
-        y0, y1, y2, y3 = y0s[i], y1s[i], y2s[i], y3s[i]
-        # Newton form around level 1: y1 + u (a + u (b + u c)).
-        second = _HALF * (y0 + y2) - y1
-        third = (y3 - y0) * _SIXTH + (y1 - y2) * _HALF
-        linear = y2 - y1 - second - third
-        value[x] = y1 + u * (linear + u * (second + u * third))
-        slope[x] = linear + u * (float32(2) * second + float32(3) * u * third)
+        i = index[x]
+        value[x], slope[x] = _read(y0s[i], y1s[i], y2s[i], y3s[i], offset[x])
 
 
 @numba.njit(**INNER)
@@ -208,9 +215,8 @@ def variance(level, misfit, tables, relative, noisy, first, last, out):
 @numba.njit(**INNER)
 def _add_power(y0s, y1s, y2s, y3s, index, offset, power):
     for x in range(power.size):
-        i, u = index[x], offset[x]
-        a, b, c = u + _ONE, u - _ONE, u - float32(2)
-        e = _SIXTH * a * u * b * y3s[i] - _SIXTH * u * b * c * y0s[i] + _HALF * a * c * (b * y1s[i] - u * y2s[i])
+        i = index[x]
+        e, _ = _read(y0s[i], y1s[i], y2s[i], y3s[i], offset[x])
         power[x] += e * e
 
 

@@ -104,7 +104,7 @@ class SharedTexture:
         """Return at every pixel the share of what tells a map ``s`` from maps like it."""
         cells = block_means(s, CELL)
         changes = _changes(np.abs(cells))
-        return self._on_pixels(self._share_of(changes * np.where(cells >= 0, *self._energies)))
+        return self._on_pixels(self._share_of(changes * _of_the_sharper(cells, *self._energies)))
 
     def _share_of(self, energy: Array) -> Array:
         """Return the share of energies of (bands, rows, cols) that is shared."""
@@ -115,12 +115,18 @@ class SharedTexture:
 
         The blur of an outline reaches beyond it, and with it the evidence: the sharper image tells where it belongs.
         """
-        return np.asarray(np.where(s >= 0, *self._detail))
+        return _of_the_sharper(s, *self._detail)
 
     def _on_pixels(self, cells: Array) -> Array:
         rows, cols = cells.shape
         fine = cv2.resize(cells, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)
         return np.ascontiguousarray(fine[: self._shape[0], : self._shape[1]], np.float32)
+
+
+def _of_the_sharper(s: Array, first: Array, second: Array) -> Array:
+    """Return what belongs to the sharper image at a map ``s``, the mean of both where it is 0."""
+    share = np.heaviside(s, np.float32(0.5))
+    return np.asarray(share * first + (1 - share) * second, np.float32)
 
 
 def _changes(s: Array | np.float32) -> Array:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ....filters.level_axis import LevelAxis
+from ....filters.level_axis import LevelAxis, read_cubic
 from ...noise import quantisation_step
 from ..averages import box
 from .sensor import CellPowers, measure_powers, negative_log_likelihood, noise_candidates, prefer_second
@@ -82,13 +82,15 @@ class PairNoise:
 
     def tables(self, stack: ResidualStack) -> NoiseTables:
         """Return what the noise does to the residuals of a stack."""
-        gain, positive = stack.gain, stack.s_levels >= 0
+        gain = stack.gain
         n1, n2 = self.sensor[0] ** 2, self.sensor[1] ** 2
         f1, f2 = self.rounding[0] ** 2, self.rounding[1] ** 2
+        # Share of the second image in the role of the blurrier one. Neither is at s = 0, if either may be.
+        second = np.heaviside(stack.s_levels, 0.5 if stack.lowest < 0 else 1.0)
         return noise_tables(
             n1 * gain.first + n2 * gain.second,
-            own=gain.q0 * np.where(positive, n2 + f2, n1 + f1),
-            passed=np.where(positive, n1, n2) * gain.q,
+            own=gain.q0 * (second * (n2 + f2) + (1 - second) * (n1 + f1)),
+            passed=(second * n1 + (1 - second) * n2) * gain.q,
             axis=stack.axis,
         )
 
@@ -169,9 +171,11 @@ def noise_tables(
     """Return the tables for residuals of a given covariance (levels, levels)."""
     levels = len(covariance)
     level = np.arange((levels - 1) * _FINER + 1) / _FINER
-    # e and de/dlevel as the stack reads them: the cubic through four levels, which passes over the kink at s = 0.
-    value, slope = cubic_weights(level, levels)
     factor = axis.by_s(np.full_like(level, -1), axis.s_of(level))  # from de/dlevel to D
+    # The weights of all levels in e and de/dlevel, read as the stack is.
+    base = np.clip(level.astype(np.intp), 1, levels - 3)
+    nearest = (np.eye(levels)[base + offset] for offset in (-1, 0, 1, 2))
+    value, slope = read_cubic(*nearest, (level - base)[:, None])
     change = np.diff(np.eye(levels), axis=0)
     return NoiseTables(
         own=own,
@@ -180,20 +184,6 @@ def noise_tables(
         in_dd=factor**2 * np.einsum("ij,jk,ik->i", slope, covariance, slope),
         between=np.einsum("ij,jk,ik->i", change, covariance, change),
     )
-
-
-def cubic_weights(level: NDArray[np.float64], levels: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the weights of all levels in the value and the derivative of :func:`.plain.reading.interpolate`."""
-    base = np.clip(level.astype(np.intp), 1, levels - 3)
-    u = level - base
-    value = [-u * (u - 1) * (u - 2) / 6, (u**2 - 1) * (u - 2) / 2, -u * (u + 1) * (u - 2) / 2, u * (u**2 - 1) / 6]
-    slope = [-(3 * u**2 - 6 * u + 2) / 6, (3 * u**2 - 4 * u - 1) / 2, -(3 * u**2 - 2 * u - 2) / 2, (3 * u**2 - 1) / 6]
-    out = np.zeros((2, len(level), levels))
-    for offset in range(4):
-        rows = np.arange(len(level))
-        out[0, rows, base - 1 + offset] = value[offset]
-        out[1, rows, base - 1 + offset] = slope[offset]
-    return out[0], out[1]
 
 
 def dithered_share(image: Array) -> Array:

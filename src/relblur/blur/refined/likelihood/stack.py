@@ -8,7 +8,8 @@ For a candidate variance difference ``s`` (px^2, positive where ``second`` is th
 
 one function of ``s``, continuous through zero: which image is sharper is not a separate decision but the sign of the
 best ``s``.  It is tabulated at levels uniform in ``t = asinh(s / C)``: evenly spaced in ``s`` around zero and
-geometric (about 10 % of sigma a step) far out, and read between levels by the cubic through the four nearest.
+geometric (about 10 % of sigma a step) far out, and read between levels by a cubic with one slope at each
+level (:func:`.level_axis.read_cubic`).
 
 Two kernel families.  The *sampled* Gaussian is the model of equation 9, but it is a delta below sigma 0.35 px and so
 has no slope at ``s = 0``.  The *band-limited* Gaussian (the inverse transform of ``exp(-s w^2 / 2)`` over

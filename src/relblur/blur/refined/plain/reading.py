@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ....filters.level_axis import cubic_weights
+from ....filters.level_axis import read_cubic
 
 __all__ = ["Tables", "interpolate", "interpolate_value"]
 
@@ -30,35 +30,20 @@ def _take(flat: Array, index: NDArray[np.intp], offset: int) -> Array:
 
 
 def interpolate_value(volume: Array, level: Array, top: int) -> Array:
-    """Read a (C, K, H, W) volume at fractional levels of the rows from ``top`` on by the cubic through four levels."""
-    size = volume.shape[2] * volume.shape[3]
-    index, u = _cells(volume.shape[1], level, top * level.shape[1], size)
-    weights = cubic_weights(u)
-    out = np.empty((volume.shape[0], *level.shape), np.float32)
-    for channel in range(volume.shape[0]):
-        flat = volume[channel].ravel()
-        total = np.multiply(weights[0], _take(flat, index, 0), out=out[channel])
-        for j in (1, 2, 3):
-            total += weights[j] * _take(flat, index, j * size)
-    return out
+    """Read a (C, K, H, W) volume at fractional levels of the rows from ``top`` on."""
+    return interpolate(volume, level, top)[0]
 
 
 def interpolate(volume: Array, level: Array, top: int) -> tuple[Array, Array]:
-    """Return value and derivative by level of the cubic through four levels, each (C, rows, W), as above."""
+    """Return value and derivative by level, each (C, rows, W), as above."""
     value = np.empty((volume.shape[0], *level.shape), np.float32)
     slope = np.empty_like(value)
-    sixth = np.float32(1 / 6)
     size = volume.shape[2] * volume.shape[3]
     index, u = _cells(volume.shape[1], level, top * level.shape[1], size)
     for channel in range(volume.shape[0]):
         flat = volume[channel].ravel()
         y0, y1, y2, y3 = (_take(flat, index, j * size) for j in range(4))
-        # Newton form around level 1: y1 + u (a + u (b + u c)).
-        b = np.float32(0.5) * (y0 + y2) - y1
-        c = (y3 - y0) * sixth + (y1 - y2) * np.float32(0.5)
-        a = y2 - y1 - b - c
-        value[channel] = y1 + u * (a + u * (b + u * c))
-        slope[channel] = a + u * (2 * b + 3 * u * c)
+        value[channel], slope[channel] = read_cubic(y0, y1, y2, y3, u)
     return value, slope
 
 
