@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
@@ -33,7 +32,8 @@ __all__ = [
     "sampled_weights",
 ]
 
-Family = Literal["sampled", "band_limited"]
+#: "sampled" or "band_limited" Gaussians, or discs (:func:`.discs.discs_family`).
+Family = str
 
 #: Least radius of a band-limited kernel, px.
 BAND_LIMITED_RADIUS = 6
@@ -146,5 +146,5 @@ def noise_gain(kernel: FloatArray) -> float:
 
 
 def kernel(variance: float, family: Family) -> FloatArray:
-    """Return the normalised 1-D Gaussian of a variance in px^2, of either family."""
+    """Return the normalised 1-D Gaussian of a variance in px^2, of either family of Gaussians."""
     return sampled_kernel(math.sqrt(variance)) if family == "sampled" else band_limited_kernel(variance)

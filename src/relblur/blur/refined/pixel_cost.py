@@ -116,7 +116,7 @@ def _whole(pair: Pair, given: GivenNoise, made_with: Mapping[str, Any]) -> Whole
     """Return what the map was made with, on the scale of a part of its images; None if that is not known."""
     if given.deviations is None:
         return None
-    family: Family = "sampled" if made_with.get("kernel") == "sampled" else "band_limited"
+    family: Family = made_with.get("kernel") or "band_limited"
     noise = PairNoise(given.deviations, (rounding_floor(pair.first), rounding_floor(pair.second)))
     return Whole((0.0, 1.0), colour_directions([(pair.first, pair.second)]), noise, family)
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...filters.discs import apart_of
 from ...filters.kernels import Family
 from ..request import Request
 from . import uncertainty
@@ -25,7 +26,7 @@ from .descent import descend
 from .discrete import jumps
 from .engine import open_loops
 from .likelihood.coherence import SharedTexture
-from .likelihood.family import compare, is_better, other_family, usual_family
+from .likelihood.family import choose_discs, compare, is_better, other_family, usual_family
 from .likelihood.likelihood import Likelihood, best_fit, reach_of_blur
 from .likelihood.noise import GivenNoise, PairNoise, dithered_share, estimate_noise
 from .likelihood.shading import remove_slow
@@ -40,6 +41,8 @@ Array = NDArray[np.float32]
 #: Noise of compression that may be alike in both images, as part of its variance in textured places: what is left of
 #: it in plain ones.  Chosen on `camera` at quality 75, whose sky has none of the scene's texture.
 _ALIKE = 0.1
+#: Relative error of ``s`` that discs leave: their parameter is known to 9 %, and lenses are no perfect discs.
+_SHAPE_ERROR = 0.02
 #: Smallest sigma of the one-sided map: below it the sampled Gaussian is a delta and has no slope.
 _SMALLEST_SIGMA = 0.15
 
@@ -61,8 +64,9 @@ class Refined:
     iterations : int
     steps : dict
         Intermediates, for looking at: ``start`` (labelling), ``mu`` (stiffness), ``information``, ``misfit``.
-    family : {"sampled", "band_limited"}
-        The Gaussians whose variance ``s`` is; None if they are none.
+    family : str
+        The kernels whose variance ``s`` is: "sampled" or "band_limited" Gaussians, or "discs" and their parameter;
+        None if they are none.
     """
 
     s: Array
@@ -217,6 +221,12 @@ def build_likelihood(
         family = other_family(family)
         del stack
         stack, best, noise = look(family)
+    if whole is None and prefilter == 0 and not noise.is_arithmetic:
+        lens = choose_discs([(images, pair.usable)], noise, family, -most if signed else 0.0, most, loops.team)
+        if lens is not None:
+            family = lens
+            del stack
+            stack, best, noise = look(family)
     if not noise.is_arithmetic:
         remove_slow(stack.residuals, task.request.max_sigma, pair.usable, loops.team)
         best = best_fit(stack, loops)
@@ -229,4 +239,6 @@ def build_likelihood(
     alike = residual_noise.relative * np.float32(_ALIKE * max(noise.sensor) ** 2) if task.given.repeats else None
     shared = None if noise.is_arithmetic else SharedTexture(*images, loops.team, alike)
     reach = reach_of_blur(pair.distance)
-    return Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared), images, family
+    likelihood = Likelihood(stack, residual_noise, best, bounds, trust, reach, loops, shared)
+    likelihood.shape_error = _SHAPE_ERROR if apart_of(family) is not None else 0.0
+    return likelihood, images, family

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...filters.kernels import Family
 from .engine import open_loops
 from .likelihood import noise as noise_
-from .likelihood.family import compare, is_better, other_family, usual_family
+from .likelihood.family import choose_discs, compare, is_better, other_family, usual_family
 from .likelihood.likelihood import best_fit
 from .likelihood.sensor import measure_powers
 from .likelihood.stack import ResidualStack, blurred, build_stack
@@ -40,7 +40,8 @@ class Whole:
         Colour directions in use; None for grey.
     noise : PairNoise
         On the working scale.
-    family : {"sampled", "band_limited"}
+    family : str
+        "sampled", "band_limited", or discs with their parameter.
     """
 
     limits: tuple[float, float]
@@ -76,6 +77,10 @@ def measure_whole(
         noise = sample.noise(family)
         if prefilter == 0 and sample.prefers_another(family, noise):
             family = other_family(family)
+            noise = sample.noise(family)
+        lens = sample.discs(family, noise) if prefilter == 0 and not noise.is_arithmetic else None
+        if lens is not None:
+            family = lens
             noise = sample.noise(family)
     return Whole(limits, directions, noise, family)
 
@@ -129,6 +134,12 @@ class _Sample:
             for stack, each in zip(self.stacks(family), self.seen, strict=True)
         ]
         return is_better(preferences, noise, family)
+
+    def discs(self, family: Family, noise: noise_.PairNoise) -> Family | None:
+        """Return the discs that suit the patches better, None if none do."""
+        most = self.max_sigma**2
+        patches = [(each.images, each.pair.usable) for each in self.seen]
+        return choose_discs(patches, noise, family, -most if self.signed else 0.0, most, self.loops.team)
 
 
 def _images(pair: Pair, directions: Array | None, prefilter: float) -> tuple[Array, Array]:

@@ -1,18 +1,21 @@
-"""Which Gaussian made the pair: one sampled on the pixel grid by a program, or one that light went through.
+"""Which kernels made the pair: a program's sampled Gaussian, a band-limited one, or the discs of a lens.
 
-From 0.8 px on the two are the same.  Below, a program's kernel of 0.5 px has the second moment of a lens of 0.46 px,
+From 0.8 px on the two Gaussians are the same.  Below, a program's kernel of 0.5 px has the second moment of a lens of 0.46 px,
 and lets far more of the finest detail pass: where the pair shows such detail, the residuals tell which it was.
 
 At every pixel either family is given the blur that suits it best, and what is left is compared: ``log max(c, v)``, with
 ``c`` the mean of ``e^2`` over a window and ``v`` its variance in noise alone.  (It is the negative log-likelihood with
 a misfit that makes up what noise does not explain; to fit noise better than that is no merit.)  A lens fits neither
-exactly, and small preferences of a pair that fits badly mean little: the worse the fit, the clearer the difference has
-to be.
+Gaussian exactly, and small preferences of a pair that fits badly mean little: the worse the fit, the clearer the
+difference has to be.
+
+Discs are compared with the Gaussian in the same way, where blur is larger, on a few squares with much texture.  They
+have a parameter (:mod:`.filters.discs`): the candidate that fits best is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +23,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ....filters.discs import discs_family
 from ....filters.kernels import Family
+from ....filters.level_axis import SOFTENING
 from ..team import SERIAL, ThreadTeam
 from .noise import PairNoise
-from .stack import ResidualStack, build_stack
+from .stack import ResidualStack, build_stack, noise_gain, residuals_of
 
 Array = NDArray[np.float32]
 
@@ -40,6 +45,17 @@ _MOST = 1.0
 #: band-limited (with 0.016 a photograph was taken for computed), and of residuals twice what noise explains.
 #: (Photographs and rendered lenses prefer one by up to 0.06, computed pairs without noise by 0.3 and more.)
 _STANDARD_ERRORS, _FOR_NOISE, _FOR_MISFIT = 3.0, 0.018, 0.1
+#: Blur in px^2 between which discs are told from Gaussians: less is alike, more is rare.
+_DISCS_FROM, _DISCS_TO = 0.5, 12.0
+#: Parameters of the discs that are tried, px, and the factor to those beside the best.
+_APART, _BESIDE = (0.0, 1.4, 2.0, 2.8, 4.0), 2**0.25
+#: Least mean preference (nats) for discs, and of discs with a parameter over those with 0. Real lenses reach 0.05 to
+#: 1 on `street`, `table`, `room`, `leaves` and the demo's pairs; computed Gaussians in noise stay below -0.03.
+_DISCS_BETTER, _APART_BETTER = 0.02, 0.01
+#: Number and side in px of the squares that are looked at.
+_SQUARES, _SQUARE = 4, 160
+#: Step of the levels that are looked at: twice that of the estimate.
+_COARSE_STEP = 0.4
 
 
 def usual_family(signed: bool) -> Family:
@@ -71,7 +87,8 @@ def compare(
     """Compare the family of a stack of (channels, H, W) images, not prefiltered, with the other one."""
     seen = usable[::_STRIDE, ::_STRIDE]
     low, high = np.searchsorted(stack.s_levels, (-_ALIKE, _ALIKE))
-    mine = _fit(stack, noise, slice(low, high + 1), team)
+    limits = (_NEARLY_NONE, _NEARLY_ALIKE)
+    mine = _fit(stack, noise, slice(low, high + 1), limits, team)
     if np.mean(mine.telling & seen) < _FEW:  # the families would give the same map
         return Preference(*np.zeros((2, 0), np.float32))
     other = build_stack(
@@ -83,7 +100,10 @@ def compare(
         prefilter=0.0,
         team=team,
     )
-    theirs = _fit(other, noise, slice(None), team)
+    return _preference(mine, _fit(other, noise, slice(None), limits, team), seen)
+
+
+def _preference(mine: _Fit, theirs: _Fit, seen: NDArray[np.bool_]) -> Preference:
     telling = (mine.telling | theirs.telling) & seen
     excess = np.minimum(mine.excess, theirs.excess)[telling]
     # Noise that is taken for more than it is would favour the family that lets less of it pass.
@@ -92,17 +112,93 @@ def compare(
     return Preference(gain[telling], excess)
 
 
+def choose_discs(
+    pairs: Sequence[tuple[tuple[Array, Array], NDArray[np.bool_]]],
+    noise: PairNoise,
+    family: Family,
+    lowest: float,
+    highest: float,
+    team: ThreadTeam = SERIAL,
+) -> Family | None:
+    """Return the discs that suit some (images, usable), not prefiltered, clearly better than a family of Gaussians."""
+    squares = _textured_squares(pairs)
+    steps = np.arange(1, int(np.arcsinh(min(highest, 1.5 * _DISCS_TO) / SOFTENING) / _COARSE_STEP) + 1)
+    levels = SOFTENING * np.sinh(_COARSE_STEP * np.concatenate([-steps[::-1], steps] if lowest < 0 else [steps]))
+
+    def fit(family: Family, images: tuple[Array, Array]) -> _Fit:
+        return _fit_levels(levels, images, noise, family, team)
+
+    usual = [fit(family, images) for images, _ in squares]
+    found: dict[float, tuple[float, float]] = {}
+
+    def look(apart: float) -> None:
+        gains = np.concatenate(
+            [
+                _preference(mine, fit(discs_family(apart), images), usable[::_STRIDE, ::_STRIDE]).gain
+                for mine, (images, usable) in zip(usual, squares, strict=True)
+            ]
+        )
+        found[apart] = (float(gains.mean(dtype=np.float64)), _chance(gains)) if gains.size else (0.0, np.inf)
+
+    def best() -> float:
+        return max(found, key=lambda apart: found[apart][0] - (_APART_BETTER if apart else 0.0))
+
+    for apart in _APART:
+        look(apart)
+        if len(found) == 2 and max(mean for mean, _ in found.values()) < 0:  # Gaussians are told by two
+            return None
+    if middle := best():
+        look(middle / _BESIDE)
+        look(middle * _BESIDE)
+    mean, chance = found[best()]
+    if mean <= _DISCS_BETTER + chance:
+        return None
+    return discs_family(_vertex({apart: mean for apart, (mean, _) in found.items()}, best()))
+
+
+def _vertex(means: dict[float, float], best: float) -> float:
+    """Return where the parabola through the best parameter and its neighbours, in octaves, is greatest."""
+    order = sorted(means)
+    place = order.index(best)
+    if not best or place + 1 == len(order) or not order[place - 1]:
+        return best
+    x = np.log(order[place - 1 : place + 2])
+    bend, slope, _ = np.polyfit(x - x[1], [means[apart] for apart in order[place - 1 : place + 2]], 2)
+    return float(best * np.exp(np.clip(-slope / (2 * bend), x[0] - x[1], x[2] - x[1]))) if bend < 0 else best
+
+
+def _textured_squares(
+    pairs: Sequence[tuple[tuple[Array, Array], NDArray[np.bool_]]],
+) -> list[tuple[tuple[Array, Array], NDArray[np.bool_]]]:
+    """Return the squares of some images in which most pixels have more contrast than the median pixel."""
+    squares, shares = [], []
+    for (first, second), usable in pairs:
+        slope = sum(np.abs(cv2.Laplacian(plane, cv2.CV_32F)) for image in (first, second) for plane in image)
+        textured = (slope > np.median(slope)) & usable
+        for top, left in np.ndindex(*(max(n // _SQUARE, 1) for n in usable.shape)):
+            here = np.s_[top * _SQUARE : (top + 1) * _SQUARE, left * _SQUARE : (left + 1) * _SQUARE]
+            cut = (np.ascontiguousarray(first[:, *here]), np.ascontiguousarray(second[:, *here]))
+            squares.append((cut, usable[here]))
+            shares.append(float(textured[here].mean()))
+    order = sorted(range(len(squares)), key=lambda n: -shares[n])
+    return [squares[n] for n in order[:_SQUARES]]
+
+
+def _chance(gain: Array) -> float:
+    """Return the standard errors of a mean preference that are asked for."""
+    # Windows overlap: only so many are independent.
+    count = gain.size * (_STRIDE / _WINDOW) ** 2
+    return _STANDARD_ERRORS * float(gain.std(dtype=np.float64)) / float(np.sqrt(max(count, 1e-9)))
+
+
 def is_better(preferences: Sequence[Preference], noise: PairNoise, family: Family) -> bool:
     """Tell whether the other family than this one is to be used."""
     gain, excess = (np.concatenate([getattr(each, name) for each in preferences]) for name in ("gain", "excess"))
-    # Windows overlap: only so many are independent.
-    count = gain.size * (_STRIDE / _WINDOW) ** 2
-    if count < 2:
+    if gain.size * (_STRIDE / _WINDOW) ** 2 < 2:
         return False
     misfit = min(max(float(np.median(excess)) - 1, 0.0), 1.0)
     asked = _FOR_NOISE * (max(noise.sensor) > 0 or family == "sampled") + _FOR_MISFIT * misfit
-    chance = _STANDARD_ERRORS * float(gain.std(dtype=np.float64)) / np.sqrt(count)
-    return bool(gain.mean(dtype=np.float64) > asked + chance)
+    return bool(gain.mean(dtype=np.float64) > asked + _chance(gain))
 
 
 @dataclass(frozen=True)
@@ -124,20 +220,51 @@ class _Fit:
         return np.asarray(np.log(np.maximum(self.least, noise)), np.float32)
 
 
-def _fit(stack: ResidualStack, noise: PairNoise, levels: slice, team: ThreadTeam) -> _Fit:
-    """Fit the best blur among some levels."""
+def _fit(stack: ResidualStack, noise: PairNoise, levels: slice, limits: tuple[float, float], team: ThreadTeam) -> _Fit:
+    """Fit the best blur among some levels of a stack; one whose ``|s|`` is between the limits can tell."""
     tables = noise.tables(stack)
-    v = (tables.own + tables.passed)[levels].astype(np.float32)[:, None, None]
-    s = np.abs(stack.s_levels[levels])
+    variance = (tables.own + tables.passed)[levels]
     residuals = stack.residuals[:, levels]
-    height, width = (-(-n // _STRIDE) for n in residuals.shape[2:])
-    c = np.empty((len(s), height, width), np.float32)
+    power = _power(lambda c, k: residuals[c, k], len(residuals), len(variance), residuals.shape[2:], team)
+    return _best_of(power, variance, stack.s_levels[levels], limits)
+
+
+def _fit_levels(
+    levels: NDArray[np.float64], images: tuple[Array, Array], noise: PairNoise, family: Family, team: ThreadTeam
+) -> _Fit:
+    """Fit the best blur of a family among some levels."""
+    residual = residuals_of(*images, float(np.abs(levels).max()), family)
+    channels, *shape = images[0].shape
+    power = _power(lambda c, k: residual(c, float(levels[k])), channels, len(levels), tuple(shape), team)
+    gain, second = noise_gain(levels, family, 0.0), levels > 0
+    blurrier, sharper = (np.where(second, *noise.sensor[::step]) ** 2 for step in (-1, 1))
+    rounding = np.where(second, *noise.rounding[::-1]) ** 2
+    variance = gain.q0 * (blurrier + rounding) + gain.q * sharper
+    return _best_of(power, variance, levels, (_DISCS_FROM, _DISCS_TO))
+
+
+def _power(
+    residual: Callable[[int, int], Array], channels: int, levels: int, shape: tuple[int, ...], team: ThreadTeam
+) -> Array:
+    """Return the mean square of residuals (channel, level) in windows, (levels, rows, columns)."""
+    c = np.empty((levels, *(-(-n // _STRIDE) for n in shape)), np.float32)
 
     def fill(k: int) -> None:
-        power = sum(cv2.sqrBoxFilter(plane, cv2.CV_32F, (_WINDOW, _WINDOW), **_MEAN) for plane in residuals[:, k])
-        c[k] = power[::_STRIDE, ::_STRIDE] / len(residuals)
+        power = sum(
+            cv2.sqrBoxFilter(residual(channel, k), cv2.CV_32F, (_WINDOW, _WINDOW), **_MEAN)
+            for channel in range(channels)
+        )
+        c[k] = power[::_STRIDE, ::_STRIDE] / channels
 
-    team.each(fill, range(len(s)))
+    team.each(fill, range(levels))
+    return c
+
+
+def _best_of(
+    c: Array, variance: NDArray[np.float64], s_levels: NDArray[np.float64], limits: tuple[float, float]
+) -> _Fit:
+    """Return the least of the mean squares of each window."""
+    v, s = variance.astype(np.float32)[:, None, None], np.abs(s_levels)
     best = _cost(c, v).argmin(axis=0)
     k = np.clip(best, 1, len(s) - 2)
     below, here, above = (np.take_along_axis(c, (k + step)[None], 0)[0] for step in (-1, 0, 1))
@@ -146,8 +273,7 @@ def _fit(stack: ResidualStack, noise: PairNoise, levels: slice, team: ThreadTeam
     u = np.clip((below - above) / (2 * bend), -0.5, 0.5)
     least = np.maximum(here - (below - above) * u / 2 + bend * u * u / 2, here * np.float32(0.02))
     inside = (best > 0) & (best < len(s) - 1)
-    v_best = np.take(v[:, 0, 0], k)
-    return _Fit(least, v_best, inside & (s[k] > _NEARLY_NONE) & (s[k] < _NEARLY_ALIKE))
+    return _Fit(least, np.take(v[:, 0, 0], k), inside & (s[k] > limits[0]) & (s[k] < limits[1]))
 
 
 def _cost(c: Array, v: Array) -> Array:

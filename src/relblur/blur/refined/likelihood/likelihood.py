@@ -103,6 +103,8 @@ class Likelihood:
         self.misfit = np.exp(box(np.log(best + np.float32(1e-14)), 7))
         #: Sandwich ratio of the last evidence.
         self.inflation = np.ones_like(best)
+        #: Relative error of ``s`` that the assumed shape of the blur leaves, beside what residuals show.
+        self.shape_error = 0.0
         self._trust = trust
         self._weight_at = weight_at
         self.shared = shared
@@ -170,7 +172,8 @@ class Likelihood:
         if not unit > 0:
             return np.zeros_like(s)
         usual = np.float32(_OF_BOTH * np.sqrt(squares / np.count_nonzero(known)))
-        return np.asarray(np.float32(_LIKE_BLUR * np.sqrt(max(total, 0.0) / unit)) * np.hypot(scale, usual))
+        relative = np.hypot(_LIKE_BLUR * np.sqrt(max(total, 0.0) / unit), self.shape_error)
+        return np.asarray(np.float32(relative) * np.hypot(scale, usual))
 
     def _deflate(self, w: Array, g: Array) -> Array:
         """Divide both by ``mean (sum g)^2 / mean sum w`` over small windows, 1 to 50, which is returned.

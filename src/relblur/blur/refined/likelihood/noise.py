@@ -174,8 +174,8 @@ def noise_tables(
     factor = axis.by_s(np.full_like(level, -1), axis.s_of(level))  # from de/dlevel to D
     # The weights of all levels in e and de/dlevel, read as the stack is.
     base = np.clip(level.astype(np.intp), 1, levels - 3)
-    nearest = (np.eye(levels)[base + offset] for offset in (-1, 0, 1, 2))
-    value, slope = read_cubic(*nearest, (level - base)[:, None])
+    one = np.eye(levels)
+    value, slope = read_cubic(one[base - 1], one[base], one[base + 1], one[base + 2], (level - base)[:, None])
     change = np.diff(np.eye(levels), axis=0)
     return NoiseTables(
         own=own,

@@ -11,21 +11,25 @@ best ``s``.  It is tabulated at levels uniform in ``t = asinh(s / C)``: evenly s
 geometric (about 10 % of sigma a step) far out, and read between levels by a cubic with one slope at each
 level (:func:`.level_axis.read_cubic`).
 
-Two kernel families.  The *sampled* Gaussian is the model of equation 9, but it is a delta below sigma 0.35 px and so
+Three kernel families.  The *sampled* Gaussian is the model of equation 9, but it is a delta below sigma 0.35 px and so
 has no slope at ``s = 0``.  The *band-limited* Gaussian (the inverse transform of ``exp(-s w^2 / 2)`` over
 ``|w| < pi``) has one, and equals the sampled one above about 0.8 px: a signed map needs it.
+
+Photographs are blurred by a lens's *discs* (:mod:`.filters.discs`), which no Gaussian fits.
 
 Cost: ``4 * channels * levels`` bytes per pixel (27 levels one-sided, 53 signed, for ``max_sigma = 5``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ....filters import discs
 from ....filters.kernels import Family, kernel
 from ....filters.level_axis import SOFTENING, STEP, AsinhAxis, LevelAxis
 from ..team import SERIAL, ThreadTeam
@@ -126,29 +130,61 @@ def build_stack(
     s_levels = SOFTENING * np.sinh(np.arange(low, high + 1) * STEP)
     channels, height, width = first.shape
     residuals = np.empty((channels, len(s_levels), height, width), np.float32)
+    residual = residuals_of(first, second, float(np.abs(s_levels).max()), family)
 
     def fill(place: tuple[int, int]) -> None:
         c, k = place
-        s = float(s_levels[k])
-        if s >= 0:
-            np.subtract(second[c], blur(first[c], s, family), out=residuals[c, k])
-        else:
-            np.subtract(blur(second[c], -s, family), first[c], out=residuals[c, k])
+        residuals[c, k] = residual(c, float(s_levels[k]))
 
     team.each(fill, np.ndindex(channels, len(s_levels)))
-    return ResidualStack(residuals, s_levels, AsinhAxis(float(s_levels[0])), _noise_gain(s_levels, family, prefilter))
+    return ResidualStack(residuals, s_levels, AsinhAxis(float(s_levels[0])), noise_gain(s_levels, family, prefilter))
 
 
-def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float) -> NoiseGain:
-    """Tabulate the inner products of the kernels in the Fourier domain of the 1-D ones."""
+def residuals_of(first: Array, second: Array, largest: float, family: Family) -> Callable[[int, float], Array]:
+    """Return a function of channel and ``s``, ``largest`` at most, that returns the signed residual."""
+    apart = discs.apart_of(family)
+    if apart is None:
+
+        def blurred(image: int, channel: int, variance: float) -> Array:
+            return blur((first, second)[image][channel], variance, family)
+    else:
+        ready = [[discs.DiscBlur(plane, largest**0.5) for plane in image] for image in (first, second)]
+
+        def blurred(image: int, channel: int, variance: float) -> Array:
+            return ready[image][channel].by(variance, apart)
+
+    def residual(channel: int, s: float) -> Array:
+        if s >= 0:
+            return np.asarray(second[channel] - blurred(0, channel, s))
+        return np.asarray(blurred(1, channel, -s) - first[channel])
+
+    return residual
+
+
+def noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float) -> NoiseGain:
+    """Tabulate the inner products of the kernels in the Fourier domain."""
+    apart = discs.apart_of(family)
+    if apart is None:
+        of_levels, pre, gram = _gaussian_transfers(s_levels, family, prefilter)
+    else:
+        pre, gram = np.exp(-prefilter * discs.frequencies() ** 2 / 2), discs.gram_of_discs
+        of_levels = np.stack([discs.transfer(abs(float(s)), apart) * pre for s in s_levels])
+    positive = (s_levels >= 0)[:, None]
+    first, second = gram(np.where(positive, of_levels, pre)), gram(np.where(positive, pre, of_levels))
+    q0 = float(gram(pre[None])[0, 0])
+    independent = q0**2 / float(gram(pre[None] ** 2)[0, 0])
+    return NoiseGain(q0, np.diagonal(gram(of_levels)), first, second, independent)
+
+
+def _gaussian_transfers(
+    s_levels: NDArray[np.float64], family: Family, prefilter: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.float64]]]:
+    """Return the transfer functions of the levels and of the prefilter in 1-D, and what makes a Gram matrix of them."""
     n = 256
     frequency = np.arange(n // 2 + 1) * (2 * np.pi / n)
     pre = np.exp(-prefilter * frequency**2 / 2)
     mean = np.full(n // 2 + 1, 2.0)
     mean[0] = mean[-1] = 1.0
-
-    def power(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-        return float((a * b * mean).sum() / n)
 
     def transfer(variance: float) -> NDArray[np.float64]:
         if family == "band_limited":
@@ -159,9 +195,4 @@ def _noise_gain(s_levels: NDArray[np.float64], family: Family, prefilter: float)
     def gram(transfers: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(((transfers * mean) @ transfers.T / n) ** 2)
 
-    blurred = np.array([transfer(abs(s)) for s in s_levels])
-    positive = (s_levels >= 0)[:, None]
-    first, second = gram(np.where(positive, blurred, pre)), gram(np.where(positive, pre, blurred))
-    q0 = power(pre, pre) ** 2
-    independent = q0**2 / power(pre**2, pre**2) ** 2
-    return NoiseGain(q0, np.diagonal(gram(blurred)), first, second, independent)
+    return np.array([transfer(abs(float(s))) for s in s_levels]), pre, gram

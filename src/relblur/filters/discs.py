@@ -1,0 +1,116 @@
+"""Blur between two discs: the filter that turns the smaller circle of confusion of a pair into the larger one.
+
+A disc whose standard deviation per axis is ``sigma`` (a quarter of its diameter) has the transfer function
+
+    D(w; sigma^2) = 2 J1(x) / x        x = 2 sigma |w|
+
+and two discs whose variances differ by ``s`` are related by ``D(w; c + s) / D(w; c)``, with ``c`` the variance of the
+smaller one.  A Gaussian needs no ``c``; a disc does.  Blur at either focus grows linearly in inverse depth, so one
+number gives it for the whole pair, the blur ``a`` that one image has where the other is in focus:
+
+    c = ((s - a^2) / (2 a))^2
+
+between the focal planes (``s < a^2``) and beyond them.  ``a = 0`` stands for pairs of which one image is in focus
+everywhere: ``c = 0``.  Where ``D(w; c)`` vanishes the smaller disc has lost the frequency, and the Gaussian of the
+variance ``s`` takes the place of the quotient.
+"""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base._typing import AnyArray, FloatArray
+
+__all__ = ["DiscBlur", "apart_of", "discs_family", "frequencies", "gram_of_discs", "transfer"]
+
+#: First word of the name of the family; the second is ``a`` in px.
+_NAME = "discs"
+#: Square of the transfer function of the smaller disc below which the Gaussian counts more than the quotient.
+_DAMPING = 0.02
+#: Entries of a transfer function over the frequencies 0 to sqrt(2) pi: its steepest one changes by 5e-4 between two.
+_ENTRIES = 1 << 13
+#: Largest argument of the tabulated Bessel function: a disc of sigma 13 px at the corner of the spectrum.
+_LARGEST = 120.0
+#: Pixels mirrored around an image beyond the diameter of the largest disc.
+_MARGIN = 8
+#: Side of the square of frequencies on which noise gains are summed.
+_SIDE = 64
+
+
+def discs_family(apart: float) -> str:
+    """Return the name of the family whose images have a blur of ``apart`` px where the other is in focus."""
+    return f"{_NAME} {apart:.3g}"
+
+
+def apart_of(family: str) -> float | None:
+    """Return ``a`` of a family of discs, px; None for a family of Gaussians."""
+    name, _, apart = family.partition(" ")
+    return float(apart) if name == _NAME else None
+
+
+def frequencies() -> FloatArray:
+    """Return the frequencies at which a transfer function is given, in radians a pixel."""
+    return np.linspace(0, np.sqrt(2) * np.pi, _ENTRIES)
+
+
+@lru_cache(maxsize=512)
+def transfer(variance: float, apart: float) -> FloatArray:
+    """Return the transfer function from the smaller to the larger disc at :func:`frequencies`, to be read only."""
+    w = frequencies()
+    smaller = ((variance - apart**2) / (2 * apart)) ** 2 if apart else 0.0
+    one, two = _disc(smaller, w), _disc(smaller + variance, w)
+    gaussian = np.exp(-variance * w**2 / 2)
+    return np.asarray(np.clip((one * two + _DAMPING * gaussian) / (one**2 + _DAMPING), -1, 1))
+
+
+@cache
+def _bessel() -> tuple[FloatArray, FloatArray]:
+    from scipy.special import j1
+
+    x = np.linspace(1e-6, _LARGEST, 60_001)
+    return x, 2 * j1(x) / x
+
+
+def _disc(variance: float, w: FloatArray) -> FloatArray:
+    return np.interp(2 * np.sqrt(variance) * w, *_bessel())
+
+
+@lru_cache(maxsize=2)
+def _places(rows: int, columns: int) -> NDArray[np.int32]:
+    """Return the place in a transfer function of each entry of the Fourier transform of a real (rows, columns) plane."""
+    w = np.hypot(np.fft.fftfreq(rows)[:, None], np.fft.rfftfreq(columns)) * (2 * np.pi)
+    return np.asarray(np.rint(w * ((_ENTRIES - 1) / (np.sqrt(2) * np.pi))), np.int32)
+
+
+def gram_of_discs(transfers: FloatArray) -> FloatArray:
+    """Return the inner products of the kernels of transfer functions (N, ``_ENTRIES``)."""
+    place = _places(_SIDE, _SIDE)
+    twice = np.full(place.shape, 2.0)  # the transform of a real plane has half of the frequencies
+    twice[:, [0, -1]] = 1
+    seen = transfers[:, place.ravel()]
+    return np.asarray((seen * twice.ravel()) @ seen.T / _SIDE**2)
+
+
+class DiscBlur:
+    """An (H, W) plane, ready to be blurred by any step between two discs; mirrored beyond its border."""
+
+    def __init__(self, plane: AnyArray, largest_sigma: float) -> None:
+        from scipy import fft
+
+        self._shape = plane.shape
+        margin = int(np.ceil(4 * largest_sigma)) + _MARGIN
+        rows, columns = (fft.next_fast_len(n + 2 * margin, True) for n in plane.shape)
+        sides = [(margin, full - n - margin) for n, full in zip(plane.shape, (rows, columns), strict=True)]
+        self._inside = tuple(slice(margin, margin + n) for n in plane.shape)
+        self._full = (rows, columns)
+        self._transform = fft.rfft2(np.pad(np.asarray(plane, np.float32), sides, mode="symmetric"))
+
+    def by(self, variance: float, apart: float) -> NDArray[np.float32]:
+        """Return the plane blurred by the step of a variance in px^2."""
+        from scipy import fft
+
+        gains = transfer(variance, apart).astype(np.float32)[_places(*self._full)]
+        return np.asarray(fft.irfft2(self._transform * gains, self._full)[self._inside], np.float32)
