@@ -80,7 +80,7 @@ def _disc(variance: float, w: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=2)
 def _places(rows: int, columns: int) -> NDArray[np.int32]:
-    """Return the place in a transfer function of each entry of the Fourier transform of a real (rows, columns) plane."""
+    """Return for each entry of the Fourier transform of a real plane its place in a transfer function."""
     w = np.hypot(np.fft.fftfreq(rows)[:, None], np.fft.rfftfreq(columns)) * (2 * np.pi)
     return np.asarray(np.rint(w * ((_ENTRIES - 1) / (np.sqrt(2) * np.pi))), np.int32)
 

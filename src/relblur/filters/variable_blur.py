@@ -46,7 +46,10 @@ TILE = 128
 def blur_planes(
     planes: AnyArray, sigma: FloatArray, family: str, truncate: float = TRUNCATE, workers: int | None = None
 ) -> AnyArray:
-    """Blur checked (C, H, W) planes with a map of standard deviations, in the planes' own precision; by discs quickly."""
+    """Blur checked (C, H, W) planes with a map of standard deviations, in the planes' own precision.
+
+    Discs are blurred by levels.
+    """
     if apart_of(family) is not None:
         return blur_by_levels(planes.astype(np.float32), sigma, family).astype(planes.dtype)
     height, width = planes.shape[1:]
