@@ -148,6 +148,10 @@ def test_different_sizes_name_both_files_and_sizes(tmp_path, grey_pair):
 def test_bad_values_are_one_line_and_exit_3(tmp_path, grey_pair):
     out = tmp_path / "out"
     assert "window must be an odd" in failed(run("estimate", *grey_pair, "-o", out, "--window", 4), 3)
+    assert "max_sigma must be finite and > 0" in failed(run("estimate", *grey_pair, "-o", out, "--max-sigma", 0), 3)
+    paper = ("estimate", *grey_pair, "-o", out, "--method", "paper")
+    assert "max_sigma must be at least 0.1" in failed(run(*paper, "--max-sigma", 0.01), 3)
+    assert "below 1000 px" in failed(run(*paper, "--max-sigma", 1e12), 3)
     assert "f_number must be finite" in failed(run("optics", "-f", 50, "-N", -2, "--near", 1), 3)
     assert "factor=5000 exceeds the image" in failed(run("decimate", grey_pair[0], 5000, "-o", tmp_path / "x.png"), 3)
     assert list(tmp_path.iterdir()) == []
@@ -155,7 +159,6 @@ def test_bad_values_are_one_line_and_exit_3(tmp_path, grey_pair):
 
 def test_options_that_do_not_fit_are_one_line_and_exit_2(tmp_path, grey_pair):
     out = ("-o", tmp_path / "out")
-    assert "--max-sigma must be at least" in failed(run("estimate", *grey_pair, *out, "--max-sigma", 0), 2)
     assert "--decimate must be whole numbers" in failed(run("evaluate", *grey_pair, "--decimate", "1,x"), 2)
     assert "--bits must be 8, 16 or 0" in failed(run("synth", grey_pair[0], *out, "--bits", 12), 2)
     assert "give --focal-length" in failed(run("optics", "-N", 2, "--near", 1), 2)
