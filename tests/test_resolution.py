@@ -126,6 +126,21 @@ def test_a_search_goes_on_until_it_shows_the_blur_and_never_decimates_if_it_does
     assert "the search for it ended; state a factor" in choice.describe()
 
 
+def test_blur_that_a_coarse_copy_does_not_show_is_searched_in_a_finer_one(photograph, monkeypatch):
+    """As in 40 megapixels with a blur of 2 px, an eighth of a pixel in the copy."""
+    search, steps = resolution.search_largest_blur, []
+
+    def only_fine(look, step, most):
+        steps.append(step)
+        return search(look, step, most) if step == 1 else None
+
+    monkeypatch.setattr(resolution, "search_largest_blur", only_fine)
+    monkeypatch.setattr(resolution, "LOOK_PIXELS", photograph.size / 16)
+    valid = np.ones(photograph.shape, bool)
+    assert choose_resolution(*_pair(photograph, 1.5), 5.0, valid).largest_blur_px == pytest.approx(1.5, rel=0.25)
+    assert steps == [4, 2, 1]
+
+
 @pytest.mark.slow
 def test_motion_is_not_taken_for_blur(photograph, monkeypatch):
     """Focus breathing by 2 %: blur of 3.5 px in a frame that moved by up to 7 px."""

@@ -143,7 +143,12 @@ def _largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None, al
         seen = np.asarray(whole_blocks(usable, step // start).all(axis=(1, 3)))
         return estimate_blur(*images, method="window", valid=seen, engine="opencv").sigma
 
-    return search_largest_blur(look, start, min(height, width) // LEAST_SIDE)
+    found = search_largest_blur(look, start, min(height, width) // LEAST_SIDE)
+    if found is None and start > 1:
+        # Blur that a coarse copy does not show is searched in the middle of the frame, at twice its resolution.
+        middle = slice(height // 4, height - height // 4), slice(width // 4, width - width // 4)
+        return _largest_blur(first[middle], second[middle], None if valid is None else valid[middle], align)
+    return found
 
 
 def _unclipped(image: AnyArray) -> BoolArray:
