@@ -14,7 +14,7 @@ from PIL import Image  # noqa: TID253
 from typer.testing import CliRunner
 
 import relblur
-from relblur import estimate_blur, evaluate_pair, imread, load, save, synth
+from relblur import estimate_blur, evaluate_pair, imread, load, prepare_pair, save, synth
 from relblur.cli.app import app
 from relblur.studies.paper.stand_ins import make_data_set
 
@@ -148,6 +148,10 @@ def test_different_sizes_name_both_files_and_sizes(tmp_path, grey_pair):
 def test_bad_values_are_one_line_and_exit_3(tmp_path, grey_pair):
     out = tmp_path / "out"
     assert "window must be an odd" in failed(run("estimate", *grey_pair, "-o", out, "--window", 4), 3)
+    assert "max_sigma must be finite and > 0" in failed(run("estimate", *grey_pair, "-o", out, "--max-sigma", 0), 3)
+    paper = ("estimate", *grey_pair, "-o", out, "--method", "paper")
+    assert "max_sigma must be at least 0.1" in failed(run(*paper, "--max-sigma", 0.01), 3)
+    assert "below 1000 px" in failed(run(*paper, "--max-sigma", 1e12), 3)
     assert "f_number must be finite" in failed(run("optics", "-f", 50, "-N", -2, "--near", 1), 3)
     assert "factor=5000 exceeds the image" in failed(run("decimate", grey_pair[0], 5000, "-o", tmp_path / "x.png"), 3)
     assert list(tmp_path.iterdir()) == []
@@ -155,7 +159,6 @@ def test_bad_values_are_one_line_and_exit_3(tmp_path, grey_pair):
 
 def test_options_that_do_not_fit_are_one_line_and_exit_2(tmp_path, grey_pair):
     out = ("-o", tmp_path / "out")
-    assert "--max-sigma must be at least" in failed(run("estimate", *grey_pair, *out, "--max-sigma", 0), 2)
     assert "--decimate must be whole numbers" in failed(run("evaluate", *grey_pair, "--decimate", "1,x"), 2)
     assert "--bits must be 8, 16 or 0" in failed(run("synth", grey_pair[0], *out, "--bits", 12), 2)
     assert "give --focal-length" in failed(run("optics", "-N", 2, "--near", 1), 2)
@@ -277,11 +280,34 @@ def test_evaluate_prints_shares_and_errors_with_their_baselines(colour_pair):
         assert text in result.stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--method", "window", "--sharper", "first"), ("--as-stored", "-m", "paper")])
+def test_evaluate_scores_the_map_of_estimate(colour_pair, tmp_path, options):
+    made = run("estimate", *colour_pair, *options, "-o", tmp_path / "out")
+    assert made.exit_code == 0, made.output
+    result = run("evaluate", *colour_pair, *options, "--json")
+    assert result.exit_code == 0, result.output
+    stored = {"align": "off", "exposure": "off", "linear": False} if "--as-stored" in options else {}
+    pair = prepare_pair(*colour_pair, **stored)
+    wanted = evaluate_pair(pair.first, pair.second, load(tmp_path / "out" / "blur_map.npz"), held_out=False)
+    (row,) = json.loads(result.stdout)
+    for name, value in wanted.as_dict().items():
+        if "held_out" not in name and name != "explained":
+            assert row[name] == pytest.approx(value, nan_ok=True) if row[name] is not None else np.isnan(value)
+    assert row["explained"] > 0.7
+    notes = [line for line in made.stderr.splitlines() if line.split(":")[0] in ("light", "alignment", "exposure")]
+    assert set(notes) <= set(run("evaluate", *colour_pair, *options).stderr.splitlines())
+
+
+def test_the_papers_protocol_has_three_resolutions(grey_pair):
+    rows = json.loads(run("evaluate", *grey_pair, "--protocol", "paper", "--method", "window", "--json").stdout)
+    assert [row["decimate"] for row in rows] == [1, 2, 4]
+
+
 @pytest.mark.slow
 def test_as_stored_is_the_papers_setting(grey_pair, tmp_path):
     first, second = (imread(path, linear=False) for path in grey_pair)
     wanted = evaluate_pair(first, second, method="paper")
-    rows = json.loads(run("evaluate", *grey_pair, "--as-stored", "--decimate", "1", "--json").stdout)
+    rows = json.loads(run("evaluate", *grey_pair, "--protocol", "paper", "--decimate", "1", "--json").stdout)
     assert rows[0]["e_second"] == pytest.approx(wanted.e_second)
     result = run("estimate", *grey_pair, "--method", "paper", "--as-stored", "-o", tmp_path / "out", "--json")
     assert result.exit_code == 0, result.output
@@ -292,7 +318,9 @@ def test_as_stored_is_the_papers_setting(grey_pair, tmp_path):
     for option in (("--align", "translation"), ("--exposure", "field"), ("--gamma", 2.2)):
         line = failed(run("estimate", *grey_pair, "--as-stored", *option, "-o", tmp_path / "no"), 2)
         assert f"leave {option[0]} out" in line
-    assert "leave --linear out" in failed(run("evaluate", *grey_pair, "--as-stored", "--linear"), 2)
+        assert f"--protocol paper takes the values in the files as they are; leave {option[0]} out" in failed(
+            run("evaluate", *grey_pair, "--protocol", "paper", *option), 2
+        )
 
 
 # synth, decimate, optics

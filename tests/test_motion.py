@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import AlignmentError
+from relblur import AlignmentError, align, imread, prepare_pair, synth
 from relblur.base.bad_pixels import usual_values
 from relblur.photo import alignment
 from relblur.photo.alignment import Alignment, Motion
+from relblur.photo.equal_bands import black_squares, difference
 
 SHAPE = (41, 61)  # the middle is (20, 30)
 
@@ -133,3 +134,57 @@ def test_intensities_are_brought_near_one_by_a_power_of_two(scale):
     ratio = one[5, 5] / np.float32(image[5, 5])
     assert np.log2(ratio) == round(np.log2(ratio))
     assert_array_equal(one[::-1], two)
+
+
+@pytest.fixture(scope="module")
+def blurred_pair():
+    from skimage import data
+
+    sharp = data.brick()[:300, :380] / 255.0
+    return sharp, synth.blur_with_map(sharp, 2.0)
+
+
+@pytest.mark.parametrize("model", ["translation", "similarity", "affine"])
+def test_a_motion_that_leaves_more_than_none_is_not_applied(blurred_pair, monkeypatch, model):
+    right = alignment.simplest
+
+    def wrong(*arguments):
+        warp = np.array(right(*arguments)[1])
+        warp[:, 2] += (0.6, -0.4)
+        return "similarity", warp
+
+    monkeypatch.setattr(alignment, "simplest", wrong)
+    first, second = blurred_pair
+    # A true motion of 3 px keeps even the wrong warp from being worse than none.
+    moved = align(first[:, :-3], second[:, 3:], model=model).motion
+    assert moved.moves
+    assert 0 < moved.left < 1
+    assert f"{moved.left:.0%} of the difference left" in moved.describe(first.shape)
+    found = align(first, second, model=model)
+    assert not found.motion.moves
+    assert_array_equal(found.second, second)
+    assert found.motion.left > 1
+    assert 0.6 < found.motion.largest_px < 1.0
+    assert found.describe().startswith("left as it is: the motion found, up to 0.")
+    (note,) = [each for each in prepare_pair(first, second, align=model).notes if each.startswith("alignment")]
+    assert "left as it is" in note
+
+
+def test_small_frames_have_no_chessboard():
+    assert black_squares((95, 300)) is None
+    board = black_squares((96, 128))
+    assert board[:32, :32].all()
+    assert not board[:32, 32:64].any()
+    assert board.sum() == 6 * 32 * 32
+    one, two = np.ones((4, 4)), np.full((4, 4), 3.0)
+    assert difference(one, two, one > 0) == pytest.approx(4 / 10)
+    assert difference(0 * one, 0 * one, one > 0) == 0
+
+
+def test_an_aligned_photograph_of_little_texture_is_not_moved_by_pixels(shared_data):
+    """A cup and two labels: the affine motion that fits best shifts the labels by several pixels."""
+    first, second = (imread(shared_data / "mffw" / f"06_{side}.jpg") for side in "ab")
+    found = align(first, second).motion
+    assert not found.moves
+    assert found.largest_px > 5
+    assert found.left > 1

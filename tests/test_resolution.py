@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relblur import synth
-from relblur.photo import resolution
-from relblur.photo.resolution import choose_resolution
+from relblur import prepare_pair, synth
+from relblur.photo import pipeline, resolution
+from relblur.photo.resolution import choose_resolution, resolution_for, search_largest_blur
 
 
 def _pair(image, blur_px):
@@ -107,10 +107,54 @@ def test_tiny_pictures_are_left_alone(shape):
         ((700, 700), None, 5.0, 1, "no texture to tell it by"),
     ],
 )
-def test_size_and_blur_together_decide(monkeypatch, shape, blur, limit, factor, reason):
-    monkeypatch.setattr(resolution, "_largest_blur", lambda *pair: blur)
-    image = np.zeros(shape, np.uint8)
-    assert choose_resolution(image, image, limit) == resolution.Resolution(factor, blur, reason)
+def test_size_and_blur_together_decide(shape, blur, limit, factor, reason):
+    assert resolution_for(shape, blur, limit) == resolution.Resolution(factor, blur, reason)
+
+
+def test_a_search_goes_on_until_it_shows_the_blur_and_never_decimates_if_it_does_not():
+    looked = []
+
+    def look(blur_px):
+        return lambda step: looked.append(step) or np.full((9, 9), min(blur_px / step, 5.0))
+
+    assert search_largest_blur(look(24.0), 2, 64) == 24.0
+    assert looked == [2, 4, 8]
+    assert search_largest_blur(look(18.0), 2, 4) == 18.0  # 4.5 px in the smallest copy
+    assert search_largest_blur(look(20.0), 2, 4) == np.inf
+    choice = resolution_for((3000, 4000), np.inf, 5.0)
+    assert (choice.factor, choice.largest_blur_px) == (1, None)
+    assert "the search for it ended; state a factor" in choice.describe()
+
+
+def test_blur_that_a_coarse_copy_does_not_show_is_searched_in_a_finer_one(photograph, monkeypatch):
+    """As in 40 megapixels with a blur of 2 px, an eighth of a pixel in the copy."""
+    search, steps = resolution.search_largest_blur, []
+
+    def only_fine(look, step, most):
+        steps.append(step)
+        return search(look, step, most) if step == 1 else None
+
+    monkeypatch.setattr(resolution, "search_largest_blur", only_fine)
+    monkeypatch.setattr(resolution, "LOOK_PIXELS", photograph.size / 16)
+    valid = np.ones(photograph.shape, bool)
+    assert choose_resolution(*_pair(photograph, 1.5), 5.0, valid).largest_blur_px == pytest.approx(1.5, rel=0.25)
+    assert steps == [4, 2, 1]
+
+
+@pytest.mark.slow
+def test_motion_is_not_taken_for_blur(photograph, monkeypatch):
+    """Focus breathing by 2 %: blur of 3.5 px in a frame that moved by up to 7 px."""
+    from scipy import ndimage
+
+    for module in (pipeline, resolution):
+        monkeypatch.setattr(module, "ENOUGH_PIXELS", photograph.size / 16)
+    first, second = photograph, synth.blur_with_map(photograph, 3.5)
+    middle = (np.array(first.shape) - 1) / 2
+    grown = ndimage.affine_transform(second, np.eye(2) * 0.98, 0.02 * middle, order=3, mode="mirror")
+    still, moved = (prepare_pair(first, image) for image in (second, grown))
+    assert moved.factor == still.factor == 3
+    blur = choose_resolution(first, grown, 5.0, align="auto").largest_blur_px
+    assert blur == pytest.approx(3.5, rel=0.15)
 
 
 def test_the_largest_blur_is_that_of_one_pixel_in_twenty(photograph):
@@ -130,7 +174,7 @@ def test_the_copy_that_is_looked_at_keeps_64_pixels_a_side(shape, step, monkeypa
     monkeypatch.setattr(resolution, "grey_block_means", lambda image, by: seen.append(by) or reduce(image, by))
     image = np.random.default_rng(0).random(shape)
     resolution._largest_blur(image, image, None)
-    assert seen == [step, step]
+    assert seen[:2] == [step, step]
 
 
 def test_pixels_without_a_number_in_any_channel_are_left_out():

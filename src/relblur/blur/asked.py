@@ -24,6 +24,9 @@ from .whole_image import Intensities, smoothed_light, survey
 
 __all__ = ["Asked", "GivenNoise", "settings_of", "up_to"]
 
+#: The paper's grid ends below this, px: a list of its steps stays short.
+LARGEST_GRID_PX = 1000.0
+
 #: Noise as users state it: of both images, or of each.
 GivenNoise = float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel]
 
@@ -150,8 +153,11 @@ def up_to(
     largest = as_positive(max_sigma, "max_sigma", "px")
     if method != "paper":
         return [largest]
-    if largest < PAPER_SIGMA_STEP:
-        raise InputError(f'max_sigma must be at least {PAPER_SIGMA_STEP} px for method="paper", got {largest:g}')
+    if not PAPER_SIGMA_STEP <= largest < LARGEST_GRID_PX:
+        raise InputError(
+            f'max_sigma must be at least {PAPER_SIGMA_STEP} and below {LARGEST_GRID_PX:g} px for method="paper", '
+            f"got {largest:g}"
+        )
     return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
 
 

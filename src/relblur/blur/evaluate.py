@@ -86,7 +86,8 @@ def evaluate_pair(
         blue, which that estimate has not seen. A root taken at a pixel fits that pixel by
         construction; these figures do not profit from that.
     **options
-        Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ...
+        Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ... Beside a map only ``valid=`` and
+        ``clipped=``.
 
     Notes
     -----
@@ -103,8 +104,8 @@ def evaluate_pair(
         raise InputError("linear is not part of a score, which compares the images as they are given; leave it out")
     if blur_map is None:
         blur_map = estimate_blur(first, second, channel_axis=channel_axis, linear=False, **_everywhere(options))
-    elif options:
-        raise InputError(f"blur_map is given, so {', '.join(options)} would do nothing; leave one of them out")
+    elif useless := [name for name in options if name not in ("valid", "clipped")]:
+        raise InputError(f"blur_map is given, so {', '.join(useless)} would do nothing; leave one of them out")
     blur_map = blur_map.compute()
     _check_shape(pair, blur_map)
 

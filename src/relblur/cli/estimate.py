@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..base.settings import MAX_SIGMA, PAPER_SIGMA_STEP
+from ..base.settings import MAX_SIGMA
 from .console import (
     UsageError,
     flags_in_words,
@@ -62,7 +62,9 @@ def estimate(
     method: MethodOption = "refined",
     sharper: SideOption = "auto",
     decimate: DecimateOption = "auto",
-    max_sigma: Annotated[float, typer.Option(help="Largest blur to look for, px.")] = MAX_SIGMA,
+    max_sigma: Annotated[
+        float | None, typer.Option(help="Largest blur to look for, px.", show_default=f"{MAX_SIGMA:g}")
+    ] = None,
     window: Annotated[
         int | None, typer.Option(help="Side of the window of neighbours, odd.", show_default="by method")
     ] = None,
@@ -115,13 +117,14 @@ def estimate(
     """
     from ..report.batch import is_batch
 
-    preparing = {**as_preparing(align, exposure, linear, gamma, decimate), "max_sigma": max_sigma}
+    preparing = as_preparing(align, exposure, linear, gamma, decimate)
+    preparing["max_sigma"] = MAX_SIGMA if max_sigma is None else max_sigma
     asked = _Asked(
         preparing=stored_values(preparing) if as_stored else preparing,
         estimating={
             "method": method,
             "sharper": sharper,
-            "sigmas": _sigmas(max_sigma),
+            "max_sigma": max_sigma,
             "window": window,
             "noise": noise,
             "prefilter": prefilter,
@@ -225,14 +228,6 @@ def _estimate_many(files: tuple[Path, Path], output: Path, asked: _Asked, how: M
     do_many(files, output, made_with, work, sheet=(_sheet_entry, "sigma", heading), how=how)
 
 
-def _sigmas(max_sigma: float) -> list[float] | None:
-    if max_sigma == MAX_SIGMA:
-        return None
-    if not PAPER_SIGMA_STEP <= max_sigma < 1000:
-        raise UsageError(f"--max-sigma must be at least {PAPER_SIGMA_STEP} px and below 1000, got {max_sigma:g}")
-    return [PAPER_SIGMA_STEP * (m + 1) for m in range(round(max_sigma / PAPER_SIGMA_STEP))]
-
-
 def _measure(
     first: Path, second: Path, asked: _Asked, stages: dict[str, FloatArray] | None = None, *, watched: bool = True
 ) -> tuple[ComparablePair, BlurMap, float]:
@@ -270,11 +265,13 @@ def _estimate_large(
     as_json: bool,
 ) -> None:
     """Estimate a pair that is read in parts, here or on the workers of ``where`` (how many, of which scheduler)."""
-    from ..blur.asked import Asked
+    from ..blur.asked import Asked, up_to
     from ..cluster.large import estimate_large
     from ..cluster.runners import Here, started
 
-    options = Asked(engine="auto", workers=None, direction="deviation", everywhere=False, **asked.estimating)
+    named = dict(asked.estimating)
+    sigmas = up_to(named.pop("max_sigma"), None, named["method"])
+    options = Asked(sigmas=sigmas, engine="auto", workers=None, direction="deviation", everywhere=False, **named)
     start = time.perf_counter()
     with ExitStack() as stack:
         runner = Here() if where == (None, None) else stack.enter_context(started(*where))

@@ -146,12 +146,12 @@ def as_preparing(align: str, exposure: str, linear: bool, gamma: float | None, d
     }
 
 
-def stored_values(preparing: dict[str, Any]) -> dict[str, Any]:
+def stored_values(preparing: dict[str, Any], option: str = "--as-stored") -> dict[str, Any]:
     """Return the arguments of ``prepare_pair`` that leave the files' values alone; refuse those that would not."""
     told = [f"--{name}" for name in ("align", "exposure") if preparing[name] not in ("auto", "off")]
     told += ["--gamma"] if preparing["gamma"] is not None else []
     if told:
-        raise UsageError(f"--as-stored takes the values in the files as they are; leave {' and '.join(told)} out")
+        raise UsageError(f"{option} takes the values in the files as they are; leave {' and '.join(told)} out")
     factor = 1 if preparing["decimate"] == "auto" else preparing["decimate"]
     return {**preparing, "align": "off", "exposure": "off", "linear": False, "decimate": factor}
 

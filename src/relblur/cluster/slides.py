@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray
+from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.errors import AlignmentError, InputError
 from ..base.inputs import RawPair
 from ..base.pixels import clipped_pixels, unit_float
@@ -29,7 +29,7 @@ from ..photo.alignment import find_motion
 from ..photo.exposure import Exposure, find_exposure
 from ..photo.photograph import choose_curve
 from ..photo.pipeline import noise_of
-from ..photo.resolution import LARGEST_PERCENT, resolution_for
+from ..photo.resolution import resolution_for, search_largest_blur
 from ..photo.tone_curves import LINEAR, Curve
 from .runners import Runner
 from .stores import Store
@@ -38,8 +38,8 @@ __all__ = ["SlidePair", "prepare_slides"]
 
 T = TypeVar("T")
 
-#: A look finds the blur at a resolution at which it is below this, px: beyond, the local method does not see it whole.
-SEEN_WHOLE_PX = 3.5
+#: Side of the patches in which the largest blur is searched, px of the copy.
+PATCH_SIDE = 192
 
 
 @dataclass(frozen=True)
@@ -230,22 +230,17 @@ def _motion_notes(patches: _Patches, align: str) -> list[str]:
 
 def _largest_blur(pair: SlidePair) -> float | None:
     """Return the 95th percentile of the blur, px, from patches at a resolution that shows it."""
-    step = 1
-    while True:
-        side = 192 * step
+
+    def look(step: int) -> FloatArray:
+        side = PATCH_SIDE * step
         places = [
             (slice(top, min(top + side, pair.shape[0])), slice(left, min(left + side, pair.shape[1])))
             for top in _starts(pair.shape[0], side)
             for left in _starts(pair.shape[1], side)
         ]
-        found = np.concatenate([np.ravel(each) for each in pair.map(_BlurHere(step), places)])
-        known = found[np.isfinite(found)]
-        if known.size < 0.01 * found.size:
-            return None
-        largest = float(np.percentile(known, LARGEST_PERCENT))
-        if largest < SEEN_WHOLE_PX or min(pair.shape) < 2 * side:
-            return largest * step
-        step *= 2
+        return np.concatenate([np.ravel(each) for each in pair.map(_BlurHere(step), places)])
+
+    return search_largest_blur(look, 1, min(pair.shape) // PATCH_SIDE)
 
 
 def _starts(length: int, side: int) -> list[int]:

@@ -14,7 +14,7 @@ measured.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from ..base.shown import Shown
 from ..filters.blocks import block_means
 from .at_rest import at_rest
 from .bending import find_bend, is_bent
-from .equal_bands import EqualBands, band, compare
+from .equal_bands import EqualBands, band, black_squares, compare, difference
 from .motion import Motion
 from .rough_equal_blur import reduction_for
 from .warps import largest, rows_first, scaled, simplest, size
@@ -108,7 +108,8 @@ def align(
         How the two may differ. ``"auto"`` takes the simpler of translation and similarity
         (focus breathing) that is right to a few hundredths of a pixel, an affine motion only
         if that differs clearly, a bent one (a lens that distorts otherwise at another focus) if
-        that brings the two clearly closer, and changes nothing if they are aligned already.
+        that brings the two clearly closer, and changes nothing if they are aligned already. A motion
+        that leaves no smaller a difference than none, in parts it was not fitted to, is not applied.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
@@ -155,9 +156,15 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
             f"first and second do not show the same scene (correlation {fit.correlation:.2f} at best, "
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
-    motion = _motion(warp, chosen, factor, shape, fit.correlation, warp)
+    left = None if chosen == "none" else _left_by(one, two, mask, warp, chosen)
+    rejected = left is not None and left >= 1
+    still = np.eye(2, 3) if rejected else warp
+    motion = _motion(still, "none" if rejected else chosen, factor, shape, fit.correlation, warp)
+    motion = replace(motion, left=left)
+    if rejected and model != "bent":
+        return motion
     if model == "bent" or (model == "auto" and fit.equal is not None and is_bent(fit.equal)):
-        bend = find_bend(one, two, mask, warp)
+        bend = find_bend(one, two, mask, still)
         return motion if bend is None else motion.bent(bend.enlarged_from_means(factor), shape)
     return motion
 
@@ -228,6 +235,28 @@ def _without_blur(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyAr
     moved, seen = _moved(equal.second, rest, equal.mask)
     left = EqualBands(equal.first, moved, seen, equal.factor)
     return _Fit(scaled(both[:2], equal.factor), correlation, information, left)
+
+
+def _left_by(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, model: str) -> float | None:
+    """Return the share of the difference at equal blur (root mean square) that a motion leaves where it is not fitted.
+
+    Both the warp itself and one that is fitted again, to the black squares alone, are judged on the white squares: the
+    larger share counts. None if the frame is too small for squares.
+    """
+    import cv2
+
+    still, moved = (compare(first, second, mask, motion) for motion in (np.eye(2, 3), warp))
+    black = None if still is None else black_squares(still.mask.shape)
+    if still is None or moved is None or black is None:
+        return None
+    kind = cv2.MOTION_TRANSLATION if model == "translation" else cv2.MOTION_AFFINE
+    use = np.asarray(still.mask * moved.mask, np.uint8)
+    rest = _ecc(moved.first, moved.second, np.eye(2, 3), np.asarray(use * black, np.uint8), kind)
+    fitted, seen = _moved(moved.second, rest, use)
+    white = (at_rest(moved.first, moved.second, seen) > 0) & ~black
+    before = difference(still.first, still.second, white)
+    after = max(difference(moved.first, image, white) for image in (moved.second, fitted))
+    return float(np.sqrt(after / before)) if before > 0 else None
 
 
 def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, AnyArray]:

@@ -2,8 +2,7 @@
 
 Phones show it: their lenses distort otherwise at another focus, and hands move. A polynomial of third degree is fitted
 to what is left at equal blur (Gauss and Newton's steps on the difference of the bands, moving things weighed down). It
-is taken only if it brings together what it was not fitted to: it is fitted to the black squares of a chessboard and
-judged on the white ones.
+is taken only if it brings together what it was not fitted to (the chessboard of :mod:`relblur.photo.equal_bands`).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..filters.bend import DEGREE, Bend, powers
-from .equal_bands import EqualBands, compare
+from .equal_bands import EqualBands, black_squares, compare, difference
 from .warps import rows_first
 
 __all__ = ["find_bend", "is_bent"]
@@ -26,9 +25,6 @@ TAKEN_BELOW = 0.8
 LEAST_PX = 0.1
 #: Displacements of more than this share of the frame's radius are no lens's: something large moved. A phone's: 0.04.
 MOST_OF_RADIUS = 0.1
-#: Side of the squares of the chessboard, px: several widths of the band. And how many of them a frame has at least
-#: along either side: fewer fit anything.
-SQUARE, LEAST_SQUARES = 32, 3
 #: Differences of so many usual ones count half: things that move.
 USUAL = 3.0
 #: Rounds in which blur and exposure are found again, and steps of the fit in each.
@@ -39,19 +35,16 @@ _EVERYWHERE = 1e-3
 
 def is_bent(equal: EqualBands) -> bool:
     """Return whether a bend that is fitted to half of the squares brings the other half clearly closer."""
-    if min(equal.mask.shape) < LEAST_SQUARES * SQUARE:
-        return False
-    rows, columns = np.ogrid[: equal.mask.shape[0], : equal.mask.shape[1]]
-    black = (rows // SQUARE + columns // SQUARE) % 2 == 0
-    usable = equal.mask > 0
-    if not (usable & black).any() or not (usable & ~black).any():
+    black, usable = black_squares(equal.mask.shape), equal.mask > 0
+    if black is None or not (usable & black).any() or not (usable & ~black).any():
         return False
     bend = _fit(equal, usable & black)
-    squares = np.square(bend.at(rows, columns)).sum(axis=0)
+    squares = np.square(bend.at(*np.ogrid[: usable.shape[0], : usable.shape[1]])).sum(axis=0)
     if not LEAST_PX**2 < squares.mean() <= squares.max() < (MOST_OF_RADIUS * bend.radius) ** 2:
         return False
-    bent = _read(equal.second, bend)
-    before, after = (float(np.square(equal.first - other)[usable & ~black].sum()) for other in (equal.second, bent))
+    before, after = (
+        difference(equal.first, other, usable & ~black) for other in (equal.second, _read(equal.second, bend))
+    )
     return after < TAKEN_BELOW**2 * before
 
 

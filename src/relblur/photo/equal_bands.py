@@ -1,6 +1,7 @@
 """Two photographs laid on each other as well as is known, made alike but for motion, to see what motion is left.
 
-They are compared at low resolution, at equal exposure and equal blur, in the band between noise and shading.
+They are compared at low resolution, at equal exposure and equal blur, in the band between noise and shading. A motion
+is fitted to the black squares of a chessboard and judged on the white ones, by the difference that it leaves there.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from .motion import Motion
 from .rough_equal_blur import MOST_PIXELS, equalise, reduction_for
 from .warps import rows_first, scaled
 
-__all__ = ["EqualBands", "band", "compare"]
+__all__ = ["EqualBands", "band", "black_squares", "compare", "difference"]
 
 #: Less of the frame than this in both images is no comparison.
 LEAST_COMMON = 0.05
+#: Side of the squares of the chessboard, px: several widths of the band.
+SQUARE = 32
+#: Least number of squares along either side: fewer fit anything.
+LEAST_SQUARES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +57,21 @@ def compare(
     equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside)
     bands = [band(image[:, :, 0].astype(np.float32), equal.usable) for image in (equal.first, equal.second)]
     return EqualBands(bands[0], bands[1], equal.usable.astype(np.uint8), factor)
+
+
+def black_squares(shape: tuple[int, ...]) -> BoolArray | None:
+    """Return the black squares of a chessboard; None if the frame is too small for one."""
+    if min(shape) < LEAST_SQUARES * SQUARE:
+        return None
+    rows, columns = np.ogrid[: shape[0], : shape[1]]
+    return np.asarray((rows // SQUARE + columns // SQUARE) % 2 == 0)
+
+
+def difference(first: AnyArray, second: AnyArray, where: BoolArray) -> float:
+    """Return the power of the difference of two bands as a share of their own power."""
+    one, two = (image[where].astype(np.float64) for image in (first, second))
+    power = float((one * one).sum() + (two * two).sum())
+    return float(np.square(one - two).sum()) / power if power > 0 else 0.0
 
 
 def band(image: AnyArray, usable: BoolArray | None = None) -> AnyArray:

@@ -29,6 +29,10 @@ class Motion:
         Of the two once aligned, without their blur difference: 1 is perfect.
     bend : Bend or None
         A smooth displacement on top of ``transform``.
+    left : float or None
+        Share of the difference at equal blur (root mean square) that ``transform`` leaves on squares of the frame that
+        it was not fitted to. A motion that leaves 1 or more is not applied: ``model`` is then ``"none"``, and
+        ``largest_px`` that of the rejected motion. None if it was not judged.
     """
 
     transform: FloatArray
@@ -36,6 +40,7 @@ class Motion:
     largest_px: float
     correlation: float
     bend: Bend | None = None
+    left: float | None = None
 
     @property
     def moves(self) -> bool:
@@ -44,6 +49,11 @@ class Motion:
 
     def describe(self, shape: tuple[int, int]) -> str:
         """Return in one line what the motion is, at the middle of a frame of this shape."""
+        if not self.moves and self.left is not None:
+            return (
+                f"left as it is: the motion found, up to {self.largest_px:.2f} px, would leave {self.left:.0%} of the "
+                "difference; align the pair by other means if it is not aligned"
+            )
         if not self.moves:
             return f"already aligned (within {max(self.largest_px, 0.01):.2f} px)"
         middle = np.array([(shape[0] - 1) / 2, (shape[1] - 1) / 2, 1.0])
@@ -55,7 +65,8 @@ class Motion:
             text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
         if self.bend is not None:
             text += f", bent by up to {_farthest(np.eye(3), self.bend, shape):.1f} px"
-        return f"{text} ({self.model})"
+        judged = "" if self.left is None else f", {self.left:.0%} of the difference left"
+        return f"{text} ({self.model}){judged}"
 
     def bent(self, bend: Bend, shape: tuple[int, int]) -> Motion:
         """Return this motion of a frame with a bend on top of it."""

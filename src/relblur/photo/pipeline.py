@@ -93,14 +93,14 @@ def prepare_pair(
         usable = as_valid(valid, pair.shape)
         pair = replace(pair, valid=usable if pair.valid is None else usable & pair.valid)
     full_size = pair.size
-    # Motion and exposure look like blur. In a small picture they are removed before the blur is
-    # looked at; a large one is looked at in a copy so small that motion hardly counts.
+    # Motion and exposure look like blur. They are removed from a small picture before the search for the largest blur,
+    # and from the small copies that are searched in place of a large one.
     at_once = factor == 1 or pair.shape[0] * pair.shape[1] <= ENOUGH_PIXELS
     if at_once:
         pair = match_pair(pair, align=align, exposure=exposure)
     because = "asked for"
     if factor is None:
-        choice = choose_resolution(pair.first, pair.second, limit, pair.usable)
+        choice = choose_resolution(pair.first, pair.second, limit, pair.usable, "off" if at_once else align)
         factor, because = choice.factor, choice.describe()
     pair = pair.decimated(factor)
     if not at_once:

@@ -17,8 +17,11 @@ __all__ = ["SCORE_FILES", "score_cells", "score_columns", "write_scores"]
 SCORE_FILES = ("scores.csv", "summary.json")
 
 
-def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]]) -> None:
-    """Write the scores of a pair at several (factor, size) into a fresh folder: a table, and the same by factor."""
+def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]], asked: Sequence[int | str]) -> None:
+    """Write the scores of a pair at several (factor, size) into a fresh folder: a table, and the same by factor.
+
+    ``asked`` are the factors as they were requested, ``"auto"`` included: the same names for every pair of a folder.
+    """
     text = io.StringIO(newline="")
     table = csv.writer(text, lineterminator="\n")
     table.writerow(["decimate", "resolution", *results[0][2].as_dict()])
@@ -27,11 +30,12 @@ def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]]) ->
     with replacing(folder / "scores.csv") as stream:
         stream.write(text.getvalue().encode())
     by_factor = {
-        f"decimate_{factor}": {
+        f"decimate_{name}": {
+            "decimate": factor,
             "resolution": size,
-            **{name: None if math.isnan(value) else value for name, value in score.as_dict().items()},
+            **{key: None if math.isnan(value) else value for key, value in score.as_dict().items()},
         }
-        for factor, size, score in results
+        for name, (factor, size, score) in zip(asked, results, strict=True)
     }
     with replacing(folder / "summary.json") as stream:
         stream.write(json.dumps(by_factor, indent=2).encode())

@@ -65,9 +65,7 @@ class Choices:
     def estimating(self) -> dict[str, Any]:
         """Arguments of :func:`relblur.estimate_blur`."""
         chosen: dict[str, Any] = {name: getattr(self, name) for name in ("method", "sharper", "window", "prefilter")}
-        count = round(self.max_sigma / PAPER_SIGMA_STEP)
-        grid = None if self.max_sigma == MAX_SIGMA else [PAPER_SIGMA_STEP * (m + 1) for m in range(count)]
-        return {**chosen, "sigmas": grid}
+        return {**chosen, "max_sigma": None if self.max_sigma == MAX_SIGMA else self.max_sigma}
 
     def same_pair(self, other: Choices) -> bool:
         """Tell whether a pair prepared by the others is that of these: then only the map is to be made again.
