@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+import urllib.error
+import urllib.request
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +122,31 @@ def test_workers_run_on_one_thread(processes):
     for opencv, compiled, method in processes.client.run(threads).values():
         assert opencv == compiled == 1
         assert method != "fork"
+
+
+@pytest.mark.slow
+def test_ports_are_closed_to_other_programs_of_this_machine(processes):
+    import socket
+    import ssl
+
+    info = processes.client.scheduler_info()
+    workers = info["workers"]
+    addresses = [info["address"], *workers, *(each["nanny"] for each in workers.values())]
+    assert len(addresses) == 5
+    no_key = ssl.create_default_context()
+    no_key.check_hostname, no_key.verify_mode = False, ssl.CERT_NONE
+    for address in addresses:
+        host, _, port = address.removeprefix("tls://").rpartition(":")
+        assert host == "127.0.0.1"
+        with socket.create_connection((host, int(port)), timeout=20) as plain, suppress(OSError):
+            assert plain.recv(1) == b""  # an open port of Dask greets
+        with pytest.raises(OSError), no_key.wrap_socket(socket.create_connection((host, int(port)), 20)) as stranger:
+            stranger.sendall(b"x")
+            if not stranger.recv(1):
+                raise OSError("closed")
+    pages = urllib.request.Request(f"http://127.0.0.1:{info['services']['dashboard']}/info/main/workers.html")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(pages, timeout=20)
 
 
 def test_a_set_gives_tables_and_a_page(undisturbed):

@@ -168,17 +168,19 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
     Each process may use ``memory`` ("2GB"), or its equal share of what the machine (or the container) has; Dask
     restarts one that exceeds it.
     """
-    require("distributed")
+    require("distributed", "cryptography")
     if workers is not None and scheduler is not None:
         raise InputError("--workers are processes on this machine, --scheduler has its own; leave one of them out")
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
     options = {
         "distributed.worker.multiprocessing-method": "spawn",
         "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
         "distributed.comm.timeouts.connect": f"{PATIENCE_S}s",
         "distributed.worker.daemon": True,
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
     }
     with dask.config.set(options):
         if scheduler is not None:
@@ -193,7 +195,9 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",  # nobody outside this machine
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                security=Security.temporary(),  # else every user of the machine can have the workers run code
                 memory_limit=limit,
                 silence_logs=_CRITICAL,
             )
