@@ -143,3 +143,20 @@ def test_an_error_of_the_system_is_bad_data_not_unexpected(error, capsys):
 def test_a_width_of_no_pixels_is_refused(folder):
     done = relblur(folder, "camera -f 35 -N 2 --focus 1,2 --sensor-width 36 --image-width 0")
     assert (done.returncode, done.stderr) == (3, "relblur: --image-width must be finite and > 0 px, got 0\n")
+
+
+def test_child_processes_do_not_import_from_the_current_folder(tmp_path):
+    (tmp_path / "multiprocessing.py").write_text("open('was_run', 'w')")
+    program = (
+        "import sys; sys.path.pop(0)\n"  # an installed relblur does not import from there either
+        "import multiprocessing\n"
+        "from relblur.cli import app\n"
+        "def start(_program):\n"
+        "    child = multiprocessing.get_context('spawn').Process(target=print, args=('child',))\n"
+        "    child.start(); child.join()\n"
+        "app.run_program = start\n"
+        "app.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.stdout == "child\n", done.stderr
+    assert not (tmp_path / "was_run").exists()

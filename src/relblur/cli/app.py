@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from typing import Annotated
@@ -100,6 +101,7 @@ def _end(number: int, _frame: object) -> None:
 
 def main() -> None:
     """Run the program."""
+    os.environ["PYTHONSAFEPATH"] = "1"  # for child processes: the current folder may hold a multiprocessing.py
     keep_freed_memory()
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup has it ignored
