@@ -10,8 +10,6 @@ from __future__ import annotations
 import errno
 import functools
 import io
-import json
-import math
 import os
 import sys
 import threading
@@ -25,6 +23,7 @@ import typer
 
 from ..base._typing import Progress as Report
 from ..base.errors import FileError, InputError, MissingDependencyError, OutputExistsError, RelblurError
+from ..base.shown import as_json
 
 __all__ = [
     "UsageError",
@@ -74,7 +73,7 @@ def say(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a result as JSON, NaN as null."""
-    print_lines(json.dumps(_without_nan(value), indent=2, allow_nan=False))
+    print_lines(as_json(value, indent=2))
 
 
 def print_lines(*lines: object) -> None:
@@ -279,13 +278,3 @@ def _show_warning(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
     text = " ".join(str(message).split())
     _said.append(text)
     say(f"relblur: note: {text}")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_nan(item) for item in value]
-    return value

@@ -90,6 +90,7 @@ class Worker:
         self._number += 1
         number = self._number
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio prints it if unused
         self._waiting[number] = (future, progress)
         try:
             new = {name: value for name, (key, value) in (keep or {}).items() if self._held.get(name) != key}
