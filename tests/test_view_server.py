@@ -10,10 +10,12 @@ import http.client
 import json
 import multiprocessing
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -546,3 +548,15 @@ def test_the_folder_is_deleted_whoever_ends_the_program(tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(tmp_path)}, timeout=100)
     assert (done.returncode, list(tmp_path.iterdir())) == (3, [])
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_does_not_reach_a_process_that_is_starting():
+    worker = Worker(10**9, stoppable=True)
+    worker.start()
+    try:
+        os.kill(worker.pid, signal.SIGINT)
+        time.sleep(1)
+        assert worker._process.is_alive()
+    finally:
+        worker.stop()
