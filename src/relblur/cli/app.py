@@ -91,7 +91,7 @@ _RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "view": view, "repro
 for name, command in _NEED_ARGUMENTS.items():
     app.command(name, no_args_is_help=True, cls=CommandOfPictures)(command)
 for name, command in _RUN_ALONE.items():
-    app.command(name)(command)
+    app.command(name, cls=CommandOfPictures)(command)
 
 
 def _end(number: int, _frame: object) -> None:
