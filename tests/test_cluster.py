@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -158,6 +159,7 @@ def test_a_set_gives_tables_and_a_page(undisturbed):
     assert table[0]["e_b"] == float(rows[0]["e_b"])
     assert 0 < table[0]["e_b"] < table[0]["unblurred_e_b"]
     page = (undisturbed / "summary.html").read_text()
+    assert "default-src 'none'" in page
     assert page.count("<figure>") == PAIRS
     assert page.count("data:image/png;base64") == PAIRS
     assert "data:image/svg+xml;base64" in page
@@ -173,6 +175,18 @@ def test_scores_are_those_of_reproduce(undisturbed, data):
     for row, wanted in zip(_scores(undisturbed)[:3], expected, strict=True):
         assert float(row["e_f"]) == pytest.approx(wanted.score.e_second, rel=1e-6)
         assert row["resolution"] == wanted.resolution
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["", "[1]", "{", "[[]]", '"x"', "[{}]"])
+def test_scores_of_another_content_are_one_line(undisturbed, data, on_threads, tmp_path, text):
+    output = shutil.copytree(undisturbed, tmp_path / "out")
+    path = next(output.glob("*/scores.json"))
+    path.write_text(text.ljust(path.stat().st_size))
+    done = _batch(data, output)
+    assert done.exit_code == 3
+    assert "holds no scores" in done.output
+    assert "unexpected" not in done.output
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Results that show themselves: by a figure, by a picture and a table in a notebook, as JSON.
+"""Results that show themselves: by a figure, by a picture and a table in a notebook, as JSON and as text.
 
 The first two are drawn by layers above that of the result, with matplotlib and HTML. They are imported when a result is
 shown, so that a result itself stays arrays and numbers.
@@ -11,7 +11,7 @@ import math
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Shown", "as_json", "figure"]
+__all__ = ["Shown", "as_json", "figure", "no_formula", "visible"]
 
 _ROOT = __name__.split(".")[0]
 
@@ -31,6 +31,16 @@ def figure(name: str) -> Any:
 def as_json(value: Any, indent: int | None = None) -> str:
     """Return JSON in ASCII, with null for numbers that are not finite."""
     return json.dumps(_finite(value), indent=indent, allow_nan=False)
+
+
+def visible(text: str) -> str:
+    """Write out characters that would steer a terminal, break a line or that no encoding has; names may hold any."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def no_formula(cell: Any) -> Any:
+    """Return a cell of a CSV that no spreadsheet runs."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell
 
 
 def _finite(value: Any) -> Any:
