@@ -235,6 +235,15 @@ def _pictures(home, texture, *names):
     return "shots/*_near.png", "shots/*_far.png"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
+def test_a_name_may_break_lines_and_is_no_formula(tmp_path, texture, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = _run("estimate", *_pictures(tmp_path, texture, "a\nb", "=1+1"), "-o", "out", *QUICK)
+    assert result.exit_code == 0, result.output
+    with open("out/summary.csv", newline="") as stream:
+        assert [row["pair"] for row in csv.DictReader(stream)] == ["'=1+1", "a\nb"]
+
+
 def test_a_pair_called_like_a_way_out_of_the_folder_is_refused_and_the_others_are_done(tmp_path, texture, monkeypatch):
     monkeypatch.chdir(tmp_path)
     patterns = _pictures(tmp_path, texture, "..", ".", "batch.json", "Summary.csv", "good")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -143,3 +144,16 @@ def test_full_size_lies_as_the_map_does_and_takes_grey_beside_colour(files, tmp_
     assert result.exit_code == 0, result.output
     inside = np.s_[12:-12, 12:-12]
     assert_allclose(imread(out / "second_aligned.png")[inside], second[inside], atol=0.03)
+
+
+def test_two_names_of_one_file_are_one_image(files, tmp_path):
+    os.link(files / "0.png", tmp_path / "other.png")
+    assert "twice" in failed(run("fuse", files / "0.png", tmp_path / "other.png", "-o", tmp_path / "out.png"), 2)
+
+
+def test_an_empty_argument_does_not_mean_the_current_folder(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for output in (["-o", ""], ["--output="]):
+        assert "empty" in failed(run("estimate", files / "0.png", files / "1.png", *output), 2)
+    assert "empty" in failed(run("demo", "-o", ""), 2)
+    assert not list(tmp_path.iterdir())

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from contextlib import nullcontext
+import urllib.error
+import urllib.request
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +125,30 @@ def test_workers_run_on_one_thread(processes):
         assert method != "fork"
 
 
+@pytest.mark.slow
+def test_ports_are_closed_to_other_programs_of_this_machine(processes):
+    import socket
+    import ssl
+
+    info = processes.client.scheduler_info()
+    workers = info["workers"]
+    addresses = [info["address"], *workers, *(each["nanny"] for each in workers.values())]
+    assert len(addresses) == 5
+    no_key = ssl.create_default_context()
+    no_key.check_hostname, no_key.verify_mode = False, ssl.CERT_NONE
+    for address in addresses:
+        host, _, port = address.removeprefix("tls://").rpartition(":")
+        assert host == "127.0.0.1"
+        there = (host, int(port))
+        with socket.create_connection(there, timeout=20) as plain, suppress(OSError):
+            assert plain.recv(1) == b""  # an open port of Dask greets
+        with pytest.raises(OSError), no_key.wrap_socket(socket.create_connection(there, timeout=20)) as stranger:
+            stranger.recv(1)
+    pages = urllib.request.Request(f"http://127.0.0.1:{info['services']['dashboard']}/info/main/workers.html")
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(pages, timeout=20)
+
+
 def test_a_set_gives_tables_and_a_page(undisturbed):
     from pyarrow import parquet
 
@@ -132,6 +159,7 @@ def test_a_set_gives_tables_and_a_page(undisturbed):
     assert table[0]["e_b"] == float(rows[0]["e_b"])
     assert 0 < table[0]["e_b"] < table[0]["unblurred_e_b"]
     page = (undisturbed / "summary.html").read_text()
+    assert "default-src 'none'" in page
     assert page.count("<figure>") == PAIRS
     assert page.count("data:image/png;base64") == PAIRS
     assert "data:image/svg+xml;base64" in page
@@ -147,6 +175,18 @@ def test_scores_are_those_of_reproduce(undisturbed, data):
     for row, wanted in zip(_scores(undisturbed)[:3], expected, strict=True):
         assert float(row["e_f"]) == pytest.approx(wanted.score.e_second, rel=1e-6)
         assert row["resolution"] == wanted.resolution
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", ["", "[1]", "{", "[[]]", '"x"', "[{}]"])
+def test_scores_of_another_content_are_one_line(undisturbed, data, on_threads, tmp_path, text):
+    output = shutil.copytree(undisturbed, tmp_path / "out")
+    path = next(output.glob("*/scores.json"))
+    path.write_text(text.ljust(path.stat().st_size))
+    done = _batch(data, output)
+    assert done.exit_code == 3
+    assert "holds no scores" in done.output
+    assert "unexpected" not in done.output
 
 
 @pytest.mark.slow

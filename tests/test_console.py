@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -143,3 +144,35 @@ def test_an_error_of_the_system_is_bad_data_not_unexpected(error, capsys):
 def test_a_width_of_no_pixels_is_refused(folder):
     done = relblur(folder, "camera -f 35 -N 2 --focus 1,2 --sensor-width 36 --image-width 0")
     assert (done.returncode, done.stderr) == (3, "relblur: --image-width must be finite and > 0 px, got 0\n")
+
+
+def test_child_processes_do_not_import_from_the_current_folder(tmp_path):
+    (tmp_path / "multiprocessing.py").write_text("open('was_run', 'w')")
+    program = (
+        "import sys; sys.path.pop(0)\n"  # an installed relblur does not import from there either
+        "import multiprocessing\n"
+        "from relblur.cli import app\n"
+        "def start(_program):\n"
+        "    child = multiprocessing.get_context('spawn').Process(target=print, args=('child',))\n"
+        "    child.start(); child.join()\n"
+        "app.run_program = start\n"
+        "app.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.stdout == "child\n", done.stderr
+    assert not (tmp_path / "was_run").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_while_the_program_is_loaded_ends_it_without_a_traceback():
+    program = (
+        "import os, signal, sys\n"
+        "from relblur.__main__ import main\n"
+        "class Interrupting:\n"
+        "    def find_spec(name, *_):\n"
+        "        if name == 'relblur.cli.app': os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting)\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

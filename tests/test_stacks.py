@@ -215,6 +215,16 @@ def test_gaps_and_clipped_pixels_do_not_spread(sharp):
     assert not (found.flags[50:, 50:] & Flag.INVALID).any()
 
 
+@pytest.mark.parametrize("value", [np.inf, 3e38])
+def test_one_pixel_that_is_infinite_or_overflows_is_left_out(sharp, value):
+    frames = [frame.astype(np.float32) for frame in stack_of(sharp, ramp(0.5, 1.5), 3)]
+    whole = estimate_stack(frames, align="off", exposure="off", fuse=False)
+    frames[0][40, 50] = value
+    found = estimate_stack(frames, align="off", exposure="off", fuse=False)
+    assert np.nanmedian(np.abs(found.index - whole.index)[:20]) < 0.01
+    assert found.flags[40, 50] & Flag.INVALID
+
+
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
@@ -224,7 +234,8 @@ def test_gaps_and_clipped_pixels_do_not_spread(sharp):
         ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2]}, "2 distances for 3 images"),
         ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2, 2]}, "twice"),
         ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2, -2]}, "focus_m"),
-        ({"images": [np.ones((9, 9)), np.ones((9, 8)), np.ones((9, 9))]}, "differ in size"),
+        ({"images": [np.ones((19, 19)), np.ones((19, 18)), np.ones((19, 19))]}, "differ in size"),
+        ({"images": [np.ones((9, 60))] * 9, "align": "off"}, "60x9; a stack needs at least 16x16"),
         ({"images": [np.ones((9, 9))] * 3, "camera": "cam.toml"}, "camera must be a Camera"),
         ({"images": [np.ones((9, 9))] * 3, "decimate": "some"}, "decimate"),
         ({"images": [np.ones((9, 9))] * 3, "align": "much"}, "align"),

@@ -453,6 +453,7 @@ def test_an_offset_between_two_recordings(clips):
     [
         (("{near}",), "1 clip named, two are needed"),
         (("{near}", "{far}", "{near}"), "3 clips named"),
+        (("{near}", "{near}"), "given twice"),
         (("{near}", "{far}", "--demo"), "name two clips, or one of"),
         (("{near}", "{far}", "--frames", "0"), "--frames"),
         (("{near}", "{far}", "--tolerance", "-1"), "--tolerance"),

@@ -194,6 +194,10 @@ def test_no_playlist_leads_elsewhere(tmp_path):
     playlist.write_text("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nhttp://127.0.0.1:9/a.ts\n#EXT-X-ENDLIST\n")
     with pytest.raises(FileError):
         frames_of(playlist)
+    playlist = tmp_path / "b.mkv"
+    playlist.write_text("ffconcat version 1.0\nfile a.mkv\n")
+    with pytest.raises(FileError, match="list of other files"):
+        frames_of(playlist)
     assert frames_of(real)[0]
 
 

@@ -1,15 +1,17 @@
-"""Results that show themselves: by a figure, and by a picture and a table in a notebook.
+"""Results that show themselves: by a figure, by a picture and a table in a notebook, as JSON and as text.
 
-Both are drawn by rooms above that of the result, which know matplotlib and HTML. They are looked up by name when
-somebody looks, so that a result itself stays arrays and numbers.
+The first two are drawn by layers above that of the result, with matplotlib and HTML. They are imported when a result is
+shown, so that a result itself stays arrays and numbers.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Shown", "figure"]
+__all__ = ["Shown", "as_json", "figure", "no_formula", "visible"]
 
 _ROOT = __name__.split(".")[0]
 
@@ -24,3 +26,28 @@ class Shown:
 def figure(name: str) -> Any:
     """Return the function of :mod:`relblur.plot` that draws this figure."""
     return getattr(import_module(f"{_ROOT}.plot"), name)
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """Return JSON in ASCII, with null for numbers that are not finite."""
+    return json.dumps(_finite(value), indent=indent, allow_nan=False)
+
+
+def visible(text: str) -> str:
+    """Write out characters that would steer a terminal, break a line or that no encoding has; names may hold any."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def no_formula(cell: Any) -> Any:
+    """Return a cell of a CSV that no spreadsheet runs."""
+    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value

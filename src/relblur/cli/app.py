@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from typing import Annotated
@@ -90,7 +91,7 @@ _RUN_ALONE: dict[str, Callable[..., None]] = {"demo": demo, "view": view, "repro
 for name, command in _NEED_ARGUMENTS.items():
     app.command(name, no_args_is_help=True, cls=CommandOfPictures)(command)
 for name, command in _RUN_ALONE.items():
-    app.command(name)(command)
+    app.command(name, cls=CommandOfPictures)(command)
 
 
 def _end(number: int, _frame: object) -> None:
@@ -100,6 +101,7 @@ def _end(number: int, _frame: object) -> None:
 
 def main() -> None:
     """Run the program."""
+    os.environ["PYTHONSAFEPATH"] = "1"  # for child processes: the current folder may hold a multiprocessing.py
     keep_freed_memory()
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup has it ignored

@@ -18,6 +18,9 @@ class CommandOfPictures(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments; those that are left over are named, with what was probably meant."""
+        if any(each == "" or (each.startswith("-") and each.endswith("=")) for each in args):
+            say("relblur: an argument is empty, and would mean the current folder; write . for that")
+            raise typer.Exit(EXIT_USAGE)
         ctx.allow_extra_args = True
         left: list[str] = super().parse_args(ctx, args)
         if left:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import errno
 import functools
 import io
-import json
-import math
 import os
 import sys
 import threading
@@ -25,6 +23,7 @@ import typer
 
 from ..base._typing import Progress as Report
 from ..base.errors import FileError, InputError, MissingDependencyError, OutputExistsError, RelblurError
+from ..base.shown import as_json, visible
 
 __all__ = [
     "UsageError",
@@ -69,12 +68,12 @@ def say(text: str) -> None:
     if sys.stderr is None:  # print would take stdout
         return
     with suppress(OSError, ValueError):  # full, or closed
-        print(_visible(text), file=sys.stderr)
+        print(_lines(text), file=sys.stderr)
 
 
 def print_json(value: Any) -> None:
     """Print a result as JSON, NaN as null."""
-    print_lines(json.dumps(_without_nan(value), indent=2, allow_nan=False))
+    print_lines(as_json(value, indent=2))
 
 
 def print_lines(*lines: object) -> None:
@@ -103,7 +102,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich.text import Text
 
     def plain(text: str) -> Text:  # brackets in names are names, not markup
-        return Text(_visible(text))
+        return Text(_lines(text))
 
     with _printing():
         console = Console(width=None if sys.stdout.isatty() else 200, markup=False, highlight=False, emoji=False)
@@ -140,9 +139,8 @@ def _reason(error: OSError | ValueError) -> str:
     return getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
 
 
-def _visible(text: str) -> str:
-    """Write out characters that would steer a terminal or that no encoding has; names may hold any."""
-    return "".join(each if each.isprintable() or each == "\n" else ascii(each)[1:-1] for each in text)
+def _lines(text: str) -> str:
+    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def program_name() -> str:
@@ -279,13 +277,3 @@ def _show_warning(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
     text = " ".join(str(message).split())
     _said.append(text)
     say(f"relblur: note: {text}")
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_nan(item) for item in value]
-    return value

@@ -78,8 +78,11 @@ def check_images(images: list[Path]) -> None:
     """Refuse one image, or the same one twice."""
     if len(images) < 2:
         raise UsageError(f"got one image, {images[0]}; pass two or more of one scene")
-    seen: set[Path] = set()
+    from ..files.targets import place_of
+
+    seen = set()
     for image in images:
-        if image.resolve() in seen:
-            raise UsageError(f"{image} is given twice; pass every image once")
-        seen.add(image.resolve())
+        place = place_of(image)
+        if place in seen:
+            raise UsageError(f"{image} is given twice, perhaps by another name; pass every image once")
+        seen.add(place)

@@ -164,6 +164,11 @@ def _check(
             "one clip whose focus alternates goes with --alternate" if len(clips) == 1 else "they are compared in twos"
         )
         raise UsageError(f"{len(clips)} clip{'s' if len(clips) > 1 else ''} named, two are needed: NEAR and FAR; {one}")
+    if clips:
+        from ..files.targets import place_of
+
+        if place_of(clips[0]) == place_of(clips[1]):
+            raise UsageError(f"{clips[1]} is given twice, perhaps by another name; name two clips")
     if asked.frames is not None and asked.frames < 1:
         raise UsageError(f"--frames must be 1 or more, got {asked.frames}")
     for name, value in (("--tolerance", asked.tolerance), ("--limit", asked.limit)):

@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from ..base.errors import InputError, RelblurError
+from ..base.errors import FileError, InputError, RelblurError
 from ..blur.estimate import estimate_blur
 from ..files.disk import replacing
 from ..files.staging import filling
@@ -143,6 +142,12 @@ def _on_workers(
 def _rows(output: Path, names: Sequence[str]) -> Iterator[Row]:
     """Read the scores that lie in the folders of pairs."""
     for name in names:
-        rows: list[dict[str, Any]] = json.loads((output / name / "scores.json").read_bytes())
+        path = output / name / "scores.json"
+        try:
+            rows = [dict(row) for row in json.loads(path.read_bytes())]
+            if not all("stack" in row or {"data_set", "pair", "factor"} <= row.keys() for row in rows):
+                raise ValueError
+        except (OSError, ValueError, TypeError, RecursionError):
+            raise FileError(f"{path} holds no scores of relblur; delete its folder and run the command again") from None
         for row in rows:
             yield {"folder": name, **{key: np.nan if value is None else value for key, value in row.items()}}

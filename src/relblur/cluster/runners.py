@@ -8,13 +8,13 @@ threads hold locks may hang.
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from ..base.errors import FileError, InputError
+from ..engines.threads import children_without_ctrl_c
 from .stores import require
 
 __all__ = ["Here", "OnCluster", "Runner", "started"]
@@ -168,17 +168,19 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
     Each process may use ``memory`` ("2GB"), or its equal share of what the machine (or the container) has; Dask
     restarts one that exceeds it.
     """
-    require("distributed")
+    require("distributed", "cryptography")
     if workers is not None and scheduler is not None:
         raise InputError("--workers are processes on this machine, --scheduler has its own; leave one of them out")
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client, LocalCluster, Security
 
     options = {
         "distributed.worker.multiprocessing-method": "spawn",
         "distributed.scheduler.allowed-failures": ALLOWED_FAILURES,
         "distributed.comm.timeouts.connect": f"{PATIENCE_S}s",
         "distributed.worker.daemon": True,
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
     }
     with dask.config.set(options):
         if scheduler is not None:
@@ -187,13 +189,15 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 yield OnCluster(client)
             return
         count, limit = _count(workers), _bytes(memory)
-        with _deaf_to_ctrl_c():
+        with children_without_ctrl_c():  # Dask's thread inherits it, and starts the workers
             cluster = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",  # nobody outside this machine
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                security=Security.temporary(),  # else every user of the machine can have the workers run code
                 memory_limit=limit,
                 silence_logs=_CRITICAL,
             )
@@ -204,26 +208,6 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
 
 #: Of the logging package: what Dask says of workers that end is said by us.
 _CRITICAL = 50
-
-
-@contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Block Ctrl-C for what is started inside the block; one that is pressed meanwhile is heard after it.
-
-    A terminal sends it to every process. Dask's thread inherits what is blocked, and so do the workers that it starts,
-    now and later: only this process acts on it, and ends them.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # else a worker's start does it, which unblocks Ctrl-C before the worker is there
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

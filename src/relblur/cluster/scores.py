@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.shown import no_formula
 from ..files.disk import replacing
 
 __all__ = ["MeanRow", "Row", "loss", "mean_rows", "write_tables"]
@@ -42,7 +43,7 @@ def _cell(value: Any) -> Any:
     """Return what stands in a CSV: nothing where there is no number; no formula for a spreadsheet to run."""
     if isinstance(value, float):
         return "" if math.isnan(value) else repr(value)
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@" else value
+    return no_formula(value)
 
 
 @dataclass(frozen=True)

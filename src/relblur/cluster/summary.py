@@ -33,6 +33,9 @@ COLUMNS = {
 }
 SHARES = ("b_sharper_fraction", "f_sharper_fraction", "explained")
 
+#: Pictures and style are inside; there is no script.
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --soft: #5c5c5c; --line: #dcdcdc; --paper: #f6f3ea; --back: #fff; }
 @media (prefers-color-scheme: dark) {
@@ -102,6 +105,7 @@ def write_stack_summary(
 def _write_page(folder: Path, title: str, parts: Sequence[str]) -> None:
     page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
         + "\n".join(parts)

@@ -10,7 +10,7 @@ from ..base.errors import OutputExistsError
 from .replacing import check_target, plain_errors
 from .staging import entered, identity
 
-__all__ = ["refuse_file_name", "refuse_inputs", "refuse_to_replace", "refuse_to_replace_file"]
+__all__ = ["place_of", "refuse_file_name", "refuse_inputs", "refuse_to_replace", "refuse_to_replace_file"]
 
 #: Time for another run to move its files in; one that stays longer is told to the user at once.
 _SOON_S = 2.0
@@ -58,18 +58,18 @@ def refuse_to_replace_file(path: Path | None, force: bool) -> None:
 
 def refuse_inputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
     """Stop before the work if an output is one of the inputs, by whatever name, or another output."""
-    taken = {_place(path): "is also read by this command" for path in inputs if path is not None}
+    taken = {place_of(path): "is also read by this command" for path in inputs if path is not None}
     for path in outputs:
         if path is None:
             continue
-        place = _place(path)
+        place = place_of(path)
         what = taken.get(place)
         if what is not None:
             raise OutputExistsError(f"{path} {what} and would be replaced; choose another name for the output")
         taken[place] = "is already an output of this command"
 
 
-def _place(path: Path) -> tuple[int, int] | str:
+def place_of(path: Path) -> tuple[int, int] | str:
     """Return what two names of one file have in common: its number on its device, or where it would be."""
     real = os.path.realpath(path)
     try:

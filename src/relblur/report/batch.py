@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import FileError, InputError, OutputExistsError, RelblurError
+from ..base.shown import no_formula
 from ..files.images import RAW_SUFFIXES, READ_SUFFIXES
 from ..files.made_from import missing, read_signature, sign
 from ..files.replacing import HIDDEN
@@ -176,7 +177,7 @@ def _table(outcomes: Sequence[Outcome], output: Path) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: no_formula(value) for name, value in row.items()} for row in rows)
     return text.getvalue().encode("utf-8", "surrogateescape")
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray
+from ..base.shown import visible
 from ..blur.blur_map import BlurMap
 from ..files.disk import PathLike, replacing
 from .colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, percentages, photo, scale_for
@@ -242,6 +243,7 @@ class _Sheet:
 
     def write_centred(self, middle: int, baseline: int, text: str, points: float, widest: int) -> None:
         """Write a line, in smaller letters if it would be too wide, and shortened if those would be unreadable."""
+        text = visible(text)
         while points > LEAST_TITLE_SIZE and self.font(points).getlength(text) > widest:
             points -= 0.5
         font = self.font(points)

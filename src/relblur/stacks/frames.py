@@ -33,6 +33,11 @@ from .order import focus_order
 
 __all__ = ["Frame", "Frames", "Reading", "frames_of_pair", "read_frames"]
 
+#: Larger light counts as missing: its square overflows in single precision.
+_LARGEST = 1e18
+#: Least side of the frames of a stack, px: smaller ones hold too little to be compared.
+_LEAST_PX = 16
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -129,10 +134,7 @@ class Frames:
         light = self.reading.read(self.sources[frame.number], f"images[{frame.number}]").light
         if self.shares is not None and light.shape[2] == len(self.shares):
             light = (light @ self.shares.astype(np.float32))[:, :, None]
-        inside: BoolArray | None = None
-        if not np.isfinite(light.min()) or not np.isfinite(light.max()):
-            finite = np.asarray(np.isfinite(light).all(axis=2))
-            inside, light = finite, np.where(finite[:, :, None], light, 0)
+        light, inside = _usable_light(light)
         if frame.motion is not None and frame.motion.moves:
             motion = frame.motion.enlarged(self.factor)
             light = motion.resample(light).astype(np.float32, copy=False)
@@ -207,9 +209,11 @@ def _factor(wanted: int | str, shape: tuple[int, int]) -> int:
 
 
 def _check_alike(shape: tuple[int, ...], first: tuple[int, ...], number: int, source: Source) -> None:
+    name = str(source) if isinstance(source, (str, os.PathLike)) else f"images[{number}]"
+    if min(shape[:2]) < _LEAST_PX:
+        raise InputError(f"{name} is {shape[1]}x{shape[0]}; a stack needs at least {_LEAST_PX}x{_LEAST_PX} pixels")
     if shape == first:
         return
-    name = str(source) if isinstance(source, (str, os.PathLike)) else f"images[{number}]"
     if shape[:2] != first[:2]:
         raise InputError(
             f"the images differ in size: the first is {first[1]}x{first[0]}, {name} is {shape[1]}x{shape[0]}; "
@@ -218,13 +222,17 @@ def _check_alike(shape: tuple[int, ...], first: tuple[int, ...], number: int, so
     raise InputError(f"{name} and the first image differ in colour; convert one of them")
 
 
+def _usable_light(light: AnyArray) -> tuple[AnyArray, BoolArray | None]:
+    """Return light with zeros where it is not finite or too large, and where it is usable (None: everywhere)."""
+    if light.min() > -_LARGEST and light.max() < _LARGEST:
+        return light, None
+    usable = np.asarray((np.abs(light) < _LARGEST).all(axis=2))
+    return np.where(usable[:, :, None], light, 0), usable
+
+
 def _small(number: int, photograph: Photograph, factor: int) -> Frame:
-    light = photograph.light
-    good = ~photograph.clipped
-    if not np.isfinite(light.min()) or not np.isfinite(light.max()):
-        finite = np.asarray(np.isfinite(light).all(axis=2))
-        good = good & finite
-        light = np.where(finite[:, :, None], light, 0)
+    light, usable = _usable_light(photograph.light)
+    good = ~photograph.clipped if usable is None else ~photograph.clipped & usable
     shot = photograph.info["shot"]
     focus = None if shot is None else float(shot.focus_m)
     rounding = photograph.rounding

@@ -71,6 +71,10 @@ def import_av() -> Any:
     return av
 
 
+#: Formats of FFmpeg whose files name others.
+_LISTS = ("concat", "hls", "dash", "imf")
+
+
 class Clip:
     """The frames of a video file, or of numbered image files (``frame_%04d.png``), in the order of their time.
 
@@ -90,6 +94,8 @@ class Clip:
         self._linear, self._gamma = linear, gamma
         self._container = self._open()
         try:
+            if self._container.format.name in _LISTS:
+                raise FileError(f"{self.path} is a list of other files; name the video itself")
             streams = [each for each in self._container.streams.video if not _is_cover(each)]
             if not streams:
                 what = "sound only" if self._container.streams.audio else "no video"

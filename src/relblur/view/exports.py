@@ -39,7 +39,7 @@ class Exports:
         if name == CAMERA:
             if session.camera is None:
                 raise InputError("there is no camera; describe one in the depth tab")
-            path = session.folder / f"{secrets.token_hex(8)}.toml"
+            path = self._fresh(f"camera {session.camera}") / CAMERA
             session.camera.save(path)
             return path
         if name in ROCKING:

@@ -113,7 +113,7 @@ class Guard:
             return
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
-            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+            if message["type"] == "http.response.start":
                 there = {name for name, _ in message.get("headers", [])}
                 extra = [(name, value) for name, value in self._headers if name not in there]
                 message["headers"] = [*message.get("headers", []), *extra]
@@ -158,15 +158,11 @@ class Guard:
 
 
 async def _refuse(scope: Scope, send: Send, status: int) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})  # before it is accepted: the server answers 403
+        return
     body = f"{_REFUSALS[status]}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    kind = "http.response"
-    if scope["type"] == "websocket":
-        if "websocket.http.response" not in scope.get("extensions", {}):
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        kind = "websocket.http.response"
-    else:
-        headers.append((b"connection", b"close"))  # whatever body follows is not read
-    await send({"type": f"{kind}.start", "status": status, "headers": headers})
-    await send({"type": f"{kind}.body", "body": body})
+    headers.append((b"connection", b"close"))  # whatever body follows is not read
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

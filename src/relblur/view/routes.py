@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import mimetypes
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,11 +17,12 @@ from urllib.parse import unquote
 import numpy as np
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ..base.errors import FileError, InputError, RelblurError
+from ..base.shown import as_json
 from ..depth.camera import Camera
 from ..depth.working_range import resolution_table, working_range_m
 from .exports import Exports
@@ -29,7 +31,7 @@ from .pixel import describe_pixel, refined_costs
 from .planes import colour_tables
 from .regions import MOST_CORNERS, box, lasso, line
 from .session import Session
-from .source import PairFiles, read_result
+from .source import PairFiles
 from .uploads import SLOTS, TooLargeError, receive
 
 __all__ = ["Page", "build"]
@@ -45,6 +47,16 @@ CAMERA_POINTS = 60
 Answer = Callable[[Request], Awaitable[Response]]
 
 
+class Json(Response):
+    """JSON of any numbers and any text."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Return what is sent."""
+        return as_json(content).encode()
+
+
 def _with_plain_errors(answer: Answer) -> Answer:
     """Turn our errors into one line with a status."""
 
@@ -56,7 +68,12 @@ def _with_plain_errors(answer: Answer) -> Answer:
         except RelblurError as error:
             status = 413 if isinstance(error, TooLargeError) else 404 if isinstance(error, FileError) else 422
             headers = {"connection": "close"} if status == 413 else None
-            return JSONResponse({"error": " ".join(str(error).split())}, status, headers=headers)
+            return Json({"error": " ".join(str(error).split())}, status, headers=headers)
+        except OSError as error:
+            return Json({"error": f"a file cannot be written: {error.strerror or error}; check the space"}, 500)
+        except Exception as error:
+            text = " ".join(str(error).split())[:300]
+            return Json({"error": f"unexpected {type(error).__name__}: {text}; please report it"}, 500)
 
     return run
 
@@ -116,11 +133,11 @@ class Page:
     async def state(self, request: Request) -> Response:
         """Answer with all that there is, without the maps."""
         self.session.last_seen = time.monotonic()
-        return JSONResponse(self.session.state())
+        return Json(self.session.state())
 
     async def colours(self, request: Request) -> Response:
         """Answer with the colour scales."""
-        return JSONResponse(await asyncio.to_thread(colour_tables))
+        return Json(await asyncio.to_thread(colour_tables))
 
     async def plane(self, request: Request) -> Response:
         """Answer with the bytes of a picture or map."""
@@ -145,7 +162,7 @@ class Page:
         if session.blur_map is None:
             raise InputError("there is no blur map yet; wait until it is measured")
         pair = session.prepared.pair if session.prepared is not None else None
-        return JSONResponse(await asyncio.to_thread(describe, pair, session.blur_map, row, column))
+        return Json(await asyncio.to_thread(describe, pair, session.blur_map, row, column))
 
     async def box(self, request: Request) -> Response:
         """Answer with mean, spread and plane of a box."""
@@ -161,14 +178,14 @@ class Page:
 
     async def _region(self, look: Callable[..., dict[str, Any]], where: Any) -> Response:
         quantities, flags = self.session.quantities(), self.session.planes["flags"].data
-        return JSONResponse(await asyncio.to_thread(look, quantities, flags, where))
+        return Json(await asyncio.to_thread(look, quantities, flags, where))
 
     async def line(self, request: Request) -> Response:
         """Answer with a profile."""
         x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
         quantities = self.session.quantities()
         shape = next(iter(quantities.values())).values.shape
-        return JSONResponse(await asyncio.to_thread(line, quantities, shape, (x0, y0, x1, y1)))
+        return Json(await asyncio.to_thread(line, quantities, shape, (x0, y0, x1, y1)))
 
     async def export(self, request: Request) -> Response:
         """Answer with a file that the command line would have written."""
@@ -189,7 +206,7 @@ class Page:
         if old is not None:
             old[0].unlink(missing_ok=True)
         self._received[slot] = (path, Path(name).name or slot)
-        return JSONResponse({"slot": slot, "bytes": path.stat().st_size})
+        return Json({"slot": slot, "bytes": path.stat().st_size})
 
     async def open(self, request: Request) -> Response:
         """Look at what was sent, or at the example."""
@@ -206,19 +223,19 @@ class Page:
                 raise InputError("send the file of a result first")
             path, name = self._received.pop("result")
             try:
-                await self.session.open_result(await asyncio.to_thread(read_result, path), name)
+                await self.session.open_result(await self.session.read_result(path), name)
             except RelblurError as error:
                 raise InputError(str(error).replace(str(path), name)) from None
             finally:
                 path.unlink(missing_ok=True)
         else:
             raise InputError("what must be 'example', 'pair' or 'result'")
-        return JSONResponse({"opened": wanted})
+        return Json({"opened": wanted})
 
     async def settings(self, request: Request) -> Response:
         """Measure again with other choices."""
         await self.session.change(await _json(request))
-        return JSONResponse(self.session.state())
+        return Json(self.session.state())
 
     async def camera(self, request: Request) -> Response:
         """Answer what a camera can measure, while it is being typed."""
@@ -227,7 +244,7 @@ class Page:
         planes = [z for z in (model.focus_first_m, model.focus_second_m, near) if math.isfinite(z)]
         shown = 1 / np.linspace(1 / near, 1 / min(far, 3 * max(planes)), CAMERA_POINTS)
         rows = [vars(row) for row in resolution_table(model, shown)]
-        return JSONResponse(
+        return Json(
             {"kind": model.kind, "nearest_m": near, "farthest_m": far if math.isfinite(far) else None, "table": rows}
         )
 
@@ -236,16 +253,16 @@ class Page:
         asked = await _json(request)
         model = Camera.from_dict(asked.get("camera", {}), "the form")
         await self.session.set_camera(model, asked.get("choices", {}), measure=bool(asked.get("measure")))
-        return JSONResponse(self.session.state())
+        return Json(self.session.state())
 
     async def cancel(self, request: Request) -> Response:
         """Stop what is being made."""
         await self.session.cancel()
-        return JSONResponse(self.session.state())
+        return Json(self.session.state())
 
     async def address(self, request: Request) -> Response:
         """Answer with an address that opens the page once, for another browser."""
-        return JSONResponse({"address": self.keys.new_address()})
+        return Json({"address": self.keys.new_address()})
 
     async def socket(self, websocket: WebSocket) -> None:
         """Send the state whenever it changes; what the page says is not listened to."""
@@ -267,7 +284,7 @@ class Page:
                 if news.is_set():
                     news.clear()
                     self.session.last_seen = time.monotonic()
-                    await websocket.send_json(self.session.state())
+                    await websocket.send_text(as_json(self.session.state()))
                     await asyncio.sleep(0.03)  # many small steps of progress become one message
         except (WebSocketDisconnect, RuntimeError):
             pass
@@ -296,7 +313,7 @@ async def _json(request: Request) -> dict[str, Any]:
         if len(content) > MOST_JSON:
             raise TooLargeError(f"the form has more than {MOST_JSON} bytes")
     try:
-        found = json.loads(bytes(content) or b"{}")
+        found = json.loads(bytes(content) or b"{}", parse_int=_integer)
     except (ValueError, RecursionError):
         raise InputError("what was sent is not JSON") from None
     if not isinstance(found, dict):
@@ -304,11 +321,16 @@ async def _json(request: Request) -> dict[str, Any]:
     return found
 
 
+def _integer(digits: str) -> int | float:
+    """Return a number of JSON; long ones as floats, which overflow to infinity."""
+    return int(digits) if len(digits) < 16 else float(digits)
+
+
 def _whole(request: Request, *names: str) -> list[int]:
     return [_number(request.query_params.get(name, ""), name) for name in names]
 
 
 def _number(text: str, name: str) -> int:
-    if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 10):
+    if not re.fullmatch("-?[0-9]{1,9}", text):
         raise InputError(f"{name} must be a whole number, got {text[:40]!r}")
     return int(text)

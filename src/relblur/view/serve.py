@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["listen", "make_server", "serve"]
 
-#: A page has a few connections; more are not ours.
-_MOST_CONNECTIONS = 64
+#: Time that a connection has for its first request, s, and how many connections may be without one.
+_REQUEST_S, _MOST_WAITING = 5.0, 64
 _LONGEST_SOCKET_MESSAGE = 4096
 
 
@@ -97,15 +97,51 @@ def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> u
     return uvicorn.Server(
         uvicorn.Config(
             build(session, keys, on_start),
-            log_level="warning",
+            http=_protocol(),
+            log_level="error",  # strangers cause warnings
             access_log=False,
             server_header=False,
             ws="websockets-sansio",
             ws_max_size=_LONGEST_SOCKET_MESSAGE,
-            limit_concurrency=_MOST_CONNECTIONS,
+            backlog=_MOST_WAITING,
             timeout_graceful_shutdown=1,
         )
     )
+
+
+def _protocol() -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol, with an end to connections that request nothing.
+
+    The guard answers every request without the cookie and closes its connection, so strangers cannot hold the others.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    waiting: dict[Connection, asyncio.TimerHandle] = {}
+
+    class Connection(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            waiting[self] = self.loop.call_later(_REQUEST_S, transport.abort)
+            if len(waiting) > _MOST_WAITING:
+                oldest = next(iter(waiting))
+                waiting.pop(oldest).cancel()
+                oldest.transport.abort()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.scope is not None:
+                self._forget()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._forget()
+
+        def _forget(self) -> None:
+            timer = waiting.pop(self, None)
+            if timer is not None:
+                timer.cancel()
+
+    return Connection
 
 
 def _start(

@@ -12,6 +12,7 @@ import secrets
 import shutil
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +43,7 @@ class Session:
 
     def __init__(self, quick: Worker, slow: Worker) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="relblur-view-"))
+        self._delete_folder = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)  # also at exit
         self.last_seen = time.monotonic()
         self.listeners: set[asyncio.Event] = set()
         self.files: PairFiles | None = None
@@ -134,12 +136,12 @@ class Session:
             return self._quantities[1]
         found: dict[str, Quantity] = {}
         if self.blur_map is not None:
-            window = int(self.blur_map.settings.get("window", 1))
+            window = _window(self.blur_map.settings, 1)
             found["sigma"] = Quantity(self.blur_map.sigma, self.blur_map.sigma_stderr, "px", "relative blur", window)
             s, stderr = self.blur_map.variance_difference, self.blur_map.variance_stderr
             found["s"] = Quantity(s, stderr, "px²", "variance difference s", window)
         if self.depth_map is not None:
-            window = int(self.depth_map.settings.get("window", WINDOW_WINDOW))
+            window = _window(self.depth_map.settings, WINDOW_WINDOW)
             found["depth"] = Quantity(self.depth_map.depth_m, self.depth_map.depth_stderr_m, "m", "depth", window)
         if not found:
             raise InputError("there is no map yet; wait until it is measured")
@@ -156,8 +158,11 @@ class Session:
         """Look at another pair, once it has been read; if it cannot be, what is shown stays."""
         await self._stop()
         if self.planes:
-            self._start(self._replace(files, camera))
+            task = self._start(self._replace(files, camera))
+            task.add_done_callback(lambda _: None if self.files is files else files.forget())
             return
+        if self.files is not None:
+            self.files.forget()
         self.files, self.camera, self._loaded = files, camera, ""
         self._start(self._make())
 
@@ -215,7 +220,12 @@ class Session:
         await self._stop()
         self._quick.stop()
         self.slow.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._delete_folder()
+
+    async def read_result(self, path: Path) -> SavedResult:
+        """Read a result in the process that answers at once, whose memory is limited."""
+        found: SavedResult = await self._quick.run("read", str(path))
+        return found
 
     async def warm_up(self) -> None:
         """Have the process that answers at once load what it needs."""
@@ -234,9 +244,11 @@ class Session:
 
     # -- making ----------------------------------------------------------------------------------------------
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         self._message = None
         self._task = asyncio.create_task(self._report(work))
+        self._task.add_done_callback(lambda _: work.close())  # it may be cancelled before it begins
+        return self._task
 
     async def _report(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -248,11 +260,11 @@ class Session:
             self.announce()
 
     async def _stop(self) -> None:
-        task, self._task = self._task, None
-        if task is not None and not task.done():
-            task.cancel()
-            await asyncio.wait({task})
+        while self._task is not None and not self._task.done():  # another request may have started one meanwhile
+            self._task.cancel()
+            await asyncio.wait({self._task})
             self.slow.start()  # the next request finds a process that is ready
+        self._task = None
 
     def _begin(self, what: str) -> Callable[[float], None]:
         """Announce a job and return where its progress goes."""
@@ -297,14 +309,10 @@ class Session:
             first, second = str(files.first), str(files.second)
             prepared = await self.slow.run("prepare", first, second, wanted.preparing, progress=tell)
         except WorkerError as error:
-            files.forget()
             self._message = {"kind": "error", "text": _by_name(str(error), files)}
             if not self.is_final and self.prepared is not None:  # what was being measured has been stopped for this
                 await self._make()
             return
-        except BaseException:
-            files.forget()
-            raise
         if self.files is not None:
             self.files.forget()
         self.files, self.camera, self._loaded = files, camera, ""
@@ -385,6 +393,12 @@ def _by_name(text: str, files: PairFiles | None) -> str:
         text = text.replace(str(files.first), files.first_name)
         text = text.replace(str(files.second), files.second_name)
     return " ".join(text.split())
+
+
+def _window(settings: Mapping[str, Any], usual: int) -> int:
+    """Return the window that made a map; the usual one if its settings hold no such number."""
+    value = settings.get("window")
+    return value if isinstance(value, int) and 1 <= value < 10_000 else usual
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..base.pixels import as_integers
 from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
 from ..photo.tone_curves import encode_srgb
+from .source import SavedResult, read_result
 
 if TYPE_CHECKING:
     from ..blur.window.stream import Stream
@@ -30,6 +31,7 @@ __all__ = [
     "pictures",
     "prepare",
     "quick",
+    "read",
     "rock",
     "warm_up",
 ]
@@ -56,6 +58,11 @@ def prepare(first: str, second: str, preparing: Mapping[str, Any], *, progress: 
         sample = np.nan_to_num(np.asarray(pair.first)[::4, ::4])
         white = max(1.0, float(np.percentile(sample, 99.5)))
     return Prepared(pair, _shown(pair.first, pair, white), _shown(pair.second, pair, white), white)
+
+
+def read(path: str, *, progress: Progress) -> SavedResult:
+    """Read a result."""
+    return read_result(Path(path))
 
 
 def warm_up(*, progress: Progress) -> None:

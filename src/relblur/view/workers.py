@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from ..base.errors import RelblurError
+from ..engines.threads import children_without_ctrl_c
 
 __all__ = ["Worker", "WorkerError"]
 
@@ -54,7 +55,7 @@ class Worker:
         spawn = multiprocessing.get_context("spawn")
         ours, theirs = spawn.Pipe()
         self._process = spawn.Process(target=_work, args=(theirs, self._memory), daemon=True)
-        with _without_main():
+        with _without_main(), children_without_ctrl_c():
             self._process.start()
         theirs.close()
         self._pipe = self._unheard = ours
@@ -90,6 +91,7 @@ class Worker:
         self._number += 1
         number = self._number
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio prints it if unused
         self._waiting[number] = (future, progress)
         try:
             new = {name: value for name, (key, value) in (keep or {}).items() if self._held.get(name) != key}
@@ -160,7 +162,7 @@ def _without_main() -> Iterator[None]:
 
 def _work(pipe: Connection, memory_bytes: int) -> None:
     """Be the child process: take tasks from a pipe until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its children
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends its children; for Windows
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit_memory(memory_bytes)
     from . import tasks
