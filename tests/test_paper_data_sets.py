@@ -97,7 +97,8 @@ def test_dpdd_is_paired_in_sorted_order_as_published(tmp_path, suffix):
         for stem in stems:
             (tmp_path / "dd_dp" / "test_c" / side / f"{stem}{suffix}").touch()
     (found,) = find_data_sets(tmp_path)
-    assert [(each.foreground.stem, each.background.stem) for each in found.pairs] == list(zip(*names.values()))
+    paired = [(each.foreground.stem, each.background.stem) for each in found.pairs]
+    assert paired == list(zip(*names.values(), strict=True))
 
 
 def test_halves_of_pairs_that_share_a_name_are_left_out(tmp_path):

@@ -146,7 +146,7 @@ def test_figures_6_and_7_are_laid_out_as_in_the_paper(made, name, number, top, t
     assert_allclose(observed[sharper == -1], far[sharper == -1], atol=1e-12)
     # Only points of equal sharpness are averaged.
     assert_allclose(observed[sharper == 0], ((near + far) / 2)[sharper == 0], atol=1e-12)
-    found = relblur.estimate_blur(far, near, method="paper", channel_axis=-1, everywhere=True)
+    found = relblur.estimate_blur(far, near, method="paper", channel_axis=-1)
     assert_allclose(remade, relblur.resynthesize(far, near, found, channel_axis=-1), atol=0.01)
     assert np.abs(remade - observed).mean() > 1e-4
     section = next(each for each in done.sections if each.key == name[:4])
@@ -341,7 +341,7 @@ def test_figs_3_and_4_show_what_is_in_every_block(tmp_path, small_ramps):
 
     error = float(show_evaluation(tmp_path, small_ramps[0]).claims[0].ours)
     ramp = small_ramps[0]
-    found = relblur.estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper", everywhere=True)
+    found = relblur.estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper")
     remade = synth.blur_with_map(ramp.sharp, found.sigma)
     assert error == pytest.approx(np.abs(remade - ramp.blurred).mean(), abs=1e-6)
     for name in ("fig3.png", "fig4.png"):

@@ -80,10 +80,6 @@ class Asked:
             raise InputError(
                 f'direction is part of method="paper" only; method="{method}" goes by the fit: leave it out'
             )
-        if self.everywhere and not known.may_answer_everywhere:
-            raise InputError(
-                f'everywhere is not part of method="{method}", which fills flat places itself; leave it out'
-            )
 
     def request(
         self,
@@ -132,7 +128,7 @@ class Asked:
             overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)) if self.entry.surveys else None,
             steps=steps,
         )
-        return request, self.entry.run(raw, request, progress)
+        return request, self.entry.complete(self.entry.run(raw, request, progress))
 
     def plain_noise(self) -> tuple[float, float] | None:
         """Return the noise of each image as given in numbers."""

@@ -6,6 +6,7 @@ Arguments are checked here. Which method runs, with which defaults and engines, 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -110,8 +111,8 @@ def estimate_blur(
         deviation, as the paper does, or by which direction fits its window better, which is
         right more often and takes twice as long. The other methods always go by the fit.
     everywhere : bool
-        ``"paper"`` and ``"window"``: keep what was found in flat and clipped places too, as the
-        paper does. The flags still say where that is; such values mean little.
+        Deprecated. ``"paper"`` fills flat and clipped places from the nearest pixel with an answer, as the
+        paper's similarity over neighbouring points, and flags them ``FILLED``.
     progress : callable, optional
         Called with the share of the work done, 0 to 1.
     steps : dict, optional
@@ -141,6 +142,7 @@ def estimate_blur(
 
     Dask arrays give a lazy map of Dask arrays. What all chunks must agree on is looked at when the function is called:
     ``"paper"`` and ``"window"``, which give the bits of the whole, read both images once, ``"refined"`` 49 patches.
+    Flat and clipped places of ``"paper"`` are filled from within their own chunk.
     An xarray gives a map of xarrays with its labels. ``progress`` and ``steps`` are for arrays in memory.
 
     Examples
@@ -165,6 +167,13 @@ def estimate_blur(
         sharper = pair.sharper if sharper == "auto" else sharper
     blurs = up_to(max_sigma, sigmas, method)
     asked = Asked(method, sharper, blurs, window, noise, prefilter, engine, workers, direction, everywhere)
+    if everywhere:
+        warnings.warn(
+            f'everywhere is deprecated: call estimate_blur(first, second, method="{method}"); "paper" and "refined" '
+            "answer flat and clipped places themselves",
+            FutureWarning,
+            stacklevel=2,
+        )
     if second is None:
         raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives")
     if steps is not None:

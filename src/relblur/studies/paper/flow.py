@@ -27,7 +27,7 @@ SHOWN = (1.0, 2.0, 4.0)
 
 def show_evaluation(folder: Path, ramp: Ramp) -> Section:
     """Draw Fig. 4: from the L-Image through M(sigma) and sigma to the R-Image re-made."""
-    found = estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper", everywhere=True)
+    found = estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper")
     made = resynthesize(ramp.sharp, ramp.blurred, found)
     with replacing(folder / "fig4.png") as stream:
         stream.write(as_png(_evaluation_figure(ramp, found, made)))

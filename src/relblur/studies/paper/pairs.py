@@ -112,7 +112,7 @@ def shown_pair(files: PairFiles, method: str) -> ShownPair:
     pair = read_pair(files.background, files.foreground)
     chosen = factors(files.data_set, pair.shape[1])
     pair = pair.decimated(chosen[-3])
-    found = estimate_blur(pair, method=method, everywhere=method != "refined")
+    found = estimate_blur(pair, method=method)
     score = evaluate_pair(pair.first, pair.second, found, channel_axis=pair.channel_axis, held_out=False)
     return ShownPair(f"{files.title} {files.name}, {pair.size}", files.data_set, pair, found, score)
 
