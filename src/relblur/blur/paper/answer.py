@@ -50,7 +50,12 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
         s[here] = side * found.sigma[here] ** 2
         stderr[here] = (2 * found.sigma * found.stderr)[here]
         flags[here] |= _root_flags(found, request.sigmas)[here]
-    notes = {"kernel": "sampled", "direction": request.direction, "sigmas": request.sigmas.tolist()}
+    notes = {
+        "kernel": "sampled",
+        "direction": request.direction,
+        "tolerance": request.tolerance,
+        "sigmas": request.sigmas.tolist(),
+    }
     return Answer(s, stderr, flags, sharper, notes)
 
 
@@ -104,7 +109,9 @@ def _which_is_sharper(first: FloatArray, second: FloatArray, request: Request) -
         local_variance(image[:, :, None], SHARPNESS_SIZE, whole.centre.mean())
         for image, whole in zip((first, second), request.overall, strict=True)
     ]
-    return compare_variances(variances[0], variances[1], max(whole.grey_range for whole in request.overall))
+    return compare_variances(
+        variances[0], variances[1], max(whole.grey_range for whole in request.overall), request.tolerance
+    )
 
 
 def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:
