@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 from itertools import product
 from pathlib import Path
 
@@ -20,10 +21,11 @@ import numpy as np
 
 import machine
 from photographs import RAMP_IMAGES, grey
-from relblur import Flag, estimate_blur, resynthesize, synth
+from relblur import Flag, Framework, Stream, estimate_blur, gaussian_bank, resynthesize, synth
 from relblur.files.disk import write_image
 from relblur.report.score_table import score_cells, score_columns
-from relblur.studies.paper.pairs import means
+from relblur.studies.paper.matrices import SIZE, operations
+from relblur.studies.paper.pairs import equal_table, means, trend_table
 from relblur.studies.paper.run import Wanted, reproduce
 
 TARGETS = {"paper": (0.018, 1e-3), "refined": (0.002, 1e-4)}
@@ -95,6 +97,30 @@ def harder_ramps(images: list[str]) -> list[dict[str, object]]:
     return rows
 
 
+def real_time() -> list[dict[str, object]]:
+    """Operations and times of the paper's method in its forms, for the largest image of Table I, grey."""
+    image = np.tile(grey("camera"), (1, 2))[: SIZE[1], : SIZE[0]].astype(np.float32)
+    blurred = synth.blur_with_map(image, synth.ramp(image.shape, 1.0, 2.0)).astype(np.float32)
+    framework, patch = Framework(), image[:66, :66]
+    runs = {
+        "W and F": (lambda: framework.respond_image(patch), image.size / patch.size),
+        "the bank": (lambda: gaussian_bank(image, framework.sigmas), 1.0),
+        "method paper": (lambda: estimate_blur(image, blurred, method="paper", sharper="first", linear=False), 1.0),
+    }
+    with Stream(image.shape, sharper="first") as stream:
+        runs["Stream"] = (lambda: stream.process(image, blurred), 1.0)
+        stream.process(image, blurred)
+        rows: list[dict[str, object]] = []
+        print(f"\n| {SIZE[0]}x{SIZE[1]} | multiply-adds a pixel | an image | seconds | images a second |")
+        print("|---|---|---|---|---|")
+        for what, count in operations().items():
+            run, times = runs[what]
+            seconds = min(timeit.repeat(run, number=1, repeat=3)) * times
+            rows.append({"what": what, "multiply_adds": count, "seconds": seconds})
+            print(f"| {what} | {count:,} | {count * image.size:.2g} | {seconds:.4g} | {1 / seconds:.3g} |", flush=True)
+    return rows
+
+
 def real_pairs(data: Path) -> list[dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
         table = reproduce(Path(folder), data, Wanted(("table1",))).table
@@ -103,6 +129,9 @@ def real_pairs(data: Path) -> list[dict[str, object]]:
     for row in means(table):
         cells = (row.data_set, row.pair, row.resolution, *score_cells(row.score), f"{row.seconds:.2f}")
         print(f"| {' | '.join(cells)} |")
+    for each in (trend_table(table), *equal_table(table)):
+        print(f"\n| {' | '.join(each.columns)} |\n|{'---|' * len(each.columns)}")
+        print("\n".join(f"| {' | '.join(row)} |" for row in each.rows))
     return [row.as_dict() for row in table]
 
 
@@ -146,6 +175,7 @@ def main() -> None:
     print(machine.describe(), "\n")
     images = options.images.split(",")
     result: dict[str, object] = {"ramps": ramps(images), "harder_ramps": harder_ramps(images)}
+    result["real_time"] = real_time()
     if options.data.is_dir():
         result["real_pairs"] = real_pairs(options.data)
     else:

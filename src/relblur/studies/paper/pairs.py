@@ -29,6 +29,7 @@ from .sections import Claim, Picture, Section, Table
 __all__ = [
     "ShownPair",
     "TableRow",
+    "equal_table",
     "means",
     "rows_of",
     "score_row",
