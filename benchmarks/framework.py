@@ -63,7 +63,7 @@ def ramps(images: list[str]) -> list[dict[str, object]]:
 
 def harder_ramps(images: list[str]) -> list[dict[str, object]]:
     """Fig. 1 by the paper's method on values of 8 bits, and where nobody states which image is the sharper."""
-    columns = ("image", "ramp", "bits", "sharper", "own answer", "filled", "error there", "wrong side", "all")
+    columns = ("image", "ramp", "bits", "sharper", "own answer", "filled", "error there", "wrong sign", "all")
     print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     rows: list[dict[str, object]] = []
     for name, (axis, direction) in product(images, ((0, "down"), (1, "right"))):
@@ -71,7 +71,8 @@ def harder_ramps(images: list[str]) -> list[dict[str, object]]:
         truth = synth.ramp(image.shape, 1.0, 2.0, axis)
         blurred = synth.blur_with_map(image, truth)
         stored = [synth.degrade(each, bits=8) for each in (image, blurred)]
-        for bits, pair, sharper in ((None, (image, blurred), "auto"), (8, stored, "first"), (8, stored, "auto")):
+        pairs = ((None, (image, blurred)), (8, stored))
+        for (bits, pair), sharper in product(pairs, ("first", "auto")):
             found = estimate_blur(*pair, sharper=sharper, method="paper", linear=False)
             error = np.abs(np.abs(found.sigma) - truth) / truth
             filled = (found.flags & np.uint8(Flag.FILLED)) != 0
@@ -81,7 +82,7 @@ def harder_ramps(images: list[str]) -> list[dict[str, object]]:
                 "own_answer_error": float(error[own].mean()),
                 "filled": float(filled.mean()),
                 "filled_error": float(error[filled].mean()) if filled.any() else float("nan"),
-                "wrong_side": float((found.sigma < 0).mean()),
+                "wrong_sign": float((found.sigma < 0).mean()),
                 "error": float(np.nanmean(error)),
             }
             rows.append(row | shares)
