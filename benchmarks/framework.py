@@ -13,16 +13,19 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 import machine
 from photographs import RAMP_IMAGES, grey
-from relblur import Flag, estimate_blur, resynthesize, synth
+from relblur import Flag, Framework, Stream, estimate_blur, gaussian_bank, resynthesize, synth
 from relblur.files.disk import write_image
 from relblur.report.score_table import score_cells, score_columns
-from relblur.studies.paper.pairs import means
+from relblur.studies.paper.matrices import SIZE, operations
+from relblur.studies.paper.pairs import equal_table, means, trend_table
 from relblur.studies.paper.run import Wanted, reproduce
 
 TARGETS = {"paper": (0.018, 1e-3), "refined": (0.002, 1e-4)}
@@ -58,6 +61,67 @@ def ramps(images: list[str]) -> list[dict[str, object]]:
     return rows
 
 
+def harder_ramps(images: list[str]) -> list[dict[str, object]]:
+    """Fig. 1 by the paper's method on values of 8 bits, and where nobody states which image is the sharper."""
+    columns = ("image", "ramp", "bits", "sharper", "own answer", "filled", "error there", "wrong sign", "all")
+    print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    rows: list[dict[str, object]] = []
+    for name, (axis, direction) in product(images, ((0, "down"), (1, "right"))):
+        image = grey(name)
+        truth = synth.ramp(image.shape, 1.0, 2.0, axis)
+        blurred = synth.blur_with_map(image, truth)
+        stored = [synth.degrade(each, bits=8) for each in (image, blurred)]
+        pairs = ((None, (image, blurred)), (8, stored))
+        for (bits, pair), sharper in product(pairs, ("first", "auto")):
+            found = estimate_blur(*pair, sharper=sharper, method="paper", linear=False)
+            error = np.abs(np.abs(found.sigma) - truth) / truth
+            filled = (found.flags & np.uint8(Flag.FILLED)) != 0
+            own = np.isfinite(error) & ~filled
+            row = {"image": name, "ramp": direction, "bits": bits or "float", "sharper": sharper}
+            shares = {
+                "own_answer_error": float(error[own].mean()),
+                "filled": float(filled.mean()),
+                "filled_error": float(error[filled].mean()) if filled.any() else float("nan"),
+                "wrong_sign": float((found.sigma < 0).mean()),
+                "error": float(np.nanmean(error)),
+            }
+            rows.append(row | shares)
+            print(f"| {' | '.join([*map(str, row.values()), *(f'{x:.1%}' for x in shares.values())])} |", flush=True)
+    print("\n| bits | sharper | error where a window answers | filled | error of all |\n|---|---|---|---|---|")
+    for bits, sharper in dict.fromkeys((row["bits"], row["sharper"]) for row in rows):
+        some = [row for row in rows if (row["bits"], row["sharper"]) == (bits, sharper)]
+        ends = [
+            f"{min(row[key] for row in some):.1%} to {max(row[key] for row in some):.1%}"
+            for key in ("own_answer_error", "filled", "error")
+        ]
+        print(f"| {bits} | {sharper} | {' | '.join(ends)} |")
+    return rows
+
+
+def real_time() -> list[dict[str, object]]:
+    """Operations and times of the paper's method in its forms, for the largest image of Table I, grey."""
+    image = np.tile(grey("camera"), (1, 2))[: SIZE[1], : SIZE[0]].astype(np.float32)
+    blurred = synth.blur_with_map(image, synth.ramp(image.shape, 1.0, 2.0)).astype(np.float32)
+    framework, patch = Framework(), image[:66, :66]
+    runs = {
+        "W and F": (lambda: framework.respond_image(patch), image.size / patch.size),
+        "the bank": (lambda: gaussian_bank(image, framework.sigmas), 1.0),
+        "method paper": (lambda: estimate_blur(image, blurred, method="paper", sharper="first", linear=False), 1.0),
+    }
+    with Stream(image.shape, sharper="first") as stream:
+        runs["Stream"] = (lambda: stream.process(image, blurred), 1.0)
+        stream.process(image, blurred)
+        rows: list[dict[str, object]] = []
+        print(f"\n| {SIZE[0]}x{SIZE[1]} | multiply-adds a pixel | an image | seconds | images a second |")
+        print("|---|---|---|---|---|")
+        for what, count in operations().items():
+            run, times = runs[what]
+            seconds = min(timeit.repeat(run, number=1, repeat=3)) * times
+            rows.append({"what": what, "multiply_adds": count, "seconds": seconds})
+            print(f"| {what} | {count:,} | {count * image.size:.2g} | {seconds:.4g} | {1 / seconds:.3g} |", flush=True)
+    return rows
+
+
 def real_pairs(data: Path) -> list[dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
         table = reproduce(Path(folder), data, Wanted(("table1",))).table
@@ -66,6 +130,9 @@ def real_pairs(data: Path) -> list[dict[str, object]]:
     for row in means(table):
         cells = (row.data_set, row.pair, row.resolution, *score_cells(row.score), f"{row.seconds:.2f}")
         print(f"| {' | '.join(cells)} |")
+    for each in (trend_table(table), *equal_table(table)):
+        print(f"\n| {' | '.join(each.columns)} |\n|{'---|' * len(each.columns)}")
+        print("\n".join(f"| {' | '.join(row)} |" for row in each.rows))
     return [row.as_dict() for row in table]
 
 
@@ -107,7 +174,9 @@ def main() -> None:
     parser.add_argument("--images", default=",".join(RAMP_IMAGES))
     options = parser.parse_args()
     print(machine.describe(), "\n")
-    result: dict[str, object] = {"ramps": ramps(options.images.split(","))}
+    images = options.images.split(",")
+    result: dict[str, object] = {"ramps": ramps(images), "harder_ramps": harder_ramps(images)}
+    result["real_time"] = real_time()
     if options.data.is_dir():
         result["real_pairs"] = real_pairs(options.data)
     else:

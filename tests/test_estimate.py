@@ -92,6 +92,8 @@ def test_turning_both_images_turns_the_map(both_ways, method, tolerance, turn):
     wanted = turn(straight.variance_difference)
     assert (np.isnan(wanted) != np.isnan(turned.variance_difference)).mean() < 0.002
     difference = np.abs(turned.variance_difference - wanted)
+    if method == "paper":  # of several nearest pixels that have an answer, one fills a flat place
+        difference = difference[turn(straight.flags) & np.uint8(Flag.FILLED) == 0]
     assert np.nanmedian(difference) <= tolerance
     # The refined map's stiffness lives on blocks counted from the top left corner; the ends of the image may differ.
     assert np.nanpercentile(difference, 99) <= (0.25 if method == "refined" else tolerance)
@@ -364,7 +366,8 @@ def test_no_answer_is_nan_and_a_flag_never_a_number(both_ways, method):
     assert_array_equal(missing, np.isnan(found.variance_stderr))
     assert ((found.flags[missing] & NO_VALUE) != 0).all()
     if method != "refined":
-        assert_array_equal(missing, (found.flags & NO_VALUE) != 0)
+        no_value = NO_VALUE if method == "window" else int(Flag.INVALID | Flag.EQUAL)
+        assert_array_equal(missing, (found.flags & no_value) != 0)
         assert missing.any()
     assert (found.variance_stderr[~missing] > 0).all()
     assert np.isfinite(found.variance_stderr[~missing]).all()

@@ -22,7 +22,7 @@ def read(path):
     [
         ("realmff", "realmff", "imageA/001_A.png", "imageB/001_B.png", "as it unpacks"),
         ("realmff flat", "realmff", "001_a.png", "001_b.png", "flat"),
-        ("dpdd", "dpdd", "test_c/source/1P0A0001.png", "test_c/target/1P0A0001.png", "as it unpacks"),
+        ("dpdd", "dpdd", "test_c/source/1P0A0001.png", "test_c/target/1P0A0002.png", "as it unpacks"),
         ("dpdd flat", "dpdd", "01_f4.png", "01_f22.png", "flat"),
     ],
 )
@@ -83,15 +83,45 @@ def test_a_wrong_layout_is_refused_with_those_that_are_known(tmp_path):
     (tmp_path / "photos" / "one.png").touch()
     with pytest.raises(InputError) as caught:
         find_data_sets(tmp_path)
-    for known in ("imageA/001_A.png", "test_c/source/NAME.png", "pairs.csv", "realmff*/001_a.png"):
+    for known in ("imageA/001_A.png", "test_c/source/1P0A0917.png", "pairs.csv", "realmff*/001_a.png"):
         assert known in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_half_pairs_are_left_out(tmp_path):
-    make_data_set(tmp_path, "dpdd", pairs=2, shape=(64, 80))
-    (tmp_path / "test_c" / "target" / "1P0A0001.png").unlink()
-    assert [pair.name for pair in find_data_sets(tmp_path)[0].pairs] == ["1P0A0002"]
+@pytest.mark.parametrize("suffix", [".png", ".jpg", ".TIF"])
+def test_dpdd_is_paired_in_sorted_order_as_published(tmp_path, suffix):
+    """The author's lists: 76 names each, none in both, the target before or after its source."""
+    names = {"source": ("1P0A0917", "1P0A0984", "1P0A1002"), "target": ("1P0A0916", "1P0A0985", "1P0A1001")}
+    for side, stems in names.items():
+        (tmp_path / "dd_dp" / "test_c" / side).mkdir(parents=True)
+        for stem in stems:
+            (tmp_path / "dd_dp" / "test_c" / side / f"{stem}{suffix}").touch()
+    (found,) = find_data_sets(tmp_path)
+    paired = [(each.foreground.stem, each.background.stem) for each in found.pairs]
+    assert paired == list(zip(*names.values(), strict=True))
+
+
+def test_halves_of_pairs_that_share_a_name_are_left_out(tmp_path):
+    for side, stems in (("source", "12"), ("target", "23")):
+        (tmp_path / "test_c" / side).mkdir(parents=True)
+        for stem in stems:
+            (tmp_path / "test_c" / side / f"{stem}.png").touch()
+    assert [pair.name for pair in find_data_sets(tmp_path)[0].pairs] == ["2"]
+
+
+@pytest.mark.parametrize("layout", ["dpdd", "realmff", "dpdd flat"])
+def test_a_data_set_that_is_there_but_not_understood_is_an_error(tmp_path, layout):
+    """Beside another that is: no stand-in takes its place."""
+    broken = tmp_path / "dpdd_of_mine"
+    make_data_set(broken, layout, pairs=2, shape=(64, 80))
+    for path in (*broken.glob("test_c/target/*2.png"), *broken.glob("imageB/*"), *broken.glob("*_f4.png")):
+        path.unlink()
+    make_data_set(tmp_path / "pairs", "realmff flat" if "dpdd" in layout else "dpdd flat", shape=(64, 80))
+    (tmp_path / "pairs").rename(tmp_path / ("realmff" if "dpdd" in layout else "dpdd"))
+    name = "DPDD" if "dpdd" in layout else "Real MFF"
+    with pytest.raises(InputError, match=f"dpdd_of_mine looks like {name}, but its files do not form pairs") as caught:
+        find_data_sets(tmp_path)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,9 @@ def test_the_root_that_the_neighbours_support_is_kept_though_a_pixel_has_several
 def test_direction_is_that_of_the_3x3_standard_deviation(texture):
     first, second = synth.pair(texture, synth.ramp(texture.shape, -2, 2, axis=1))
     found = estimate_blur(first, second, method="paper")
-    known = np.isfinite(found.sigma)
-    assert_array_equal(np.sign(found.sigma[known]), compare_sharpness(first, second)[known])
+    known = np.isfinite(found.sigma) & ~_has(found, Flag.FILLED)
+    assert_array_equal(found.sharper, compare_sharpness(first, second))
+    assert_array_equal(np.sign(found.sigma[known]), found.sharper[known])
     assert (found.sigma[:, :40][known[:, :40]] < 0).mean() > 0.85
     assert (found.sigma[:, 72:][known[:, 72:]] > 0).mean() > 0.85
 
@@ -149,31 +150,50 @@ def test_flat_areas_are_flagged_and_left_without_a_number(texture, bits):
     inside = np.s_[32:48, 32:48]
     flat = _has(found, Flag.FLAT)
     assert flat[inside].mean() > 0.95
-    assert np.isnan(found.sigma[flat]).all()
+    assert _has(found, Flag.FILLED)[flat].all()
     assert flat[80:].mean() < 0.2
     wrong = np.abs(found.variance_difference - 1.0)[inside] > 3 * found.variance_stderr[inside]
     assert not wrong.any()
 
 
-@pytest.mark.parametrize("method", ["paper", "window"])
-def test_everywhere_keeps_what_was_found_in_flat_and_clipped_places(texture, method):
+def test_flat_and_clipped_places_take_the_nearest_answer(texture):
     sharp = np.array(texture)
-    sharp[20:60, 20:60], sharp[70:80, 70:80] = 0.5, 1.0
-    first, second = (synth.degrade(image, bits=8) for image in (sharp, gaussian_bank(sharp, [1.0])[0]))
-    some = estimate_blur(first, second, method=method, sharper="first")
-    every = estimate_blur(first, second, method=method, sharper="first", everywhere=True)
-    assert_array_equal(some.flags, every.flags)
-    assert np.isnan(some.sigma[_has(some, Flag.FLAT)]).all()
-    assert np.isnan(some.sigma[_has(some, Flag.CLIPPED)]).all()
-    assert _has(some, Flag.CLIPPED).any()
-    assert np.isfinite(every.sigma).all()
-    known = np.isfinite(some.sigma)
-    assert_array_equal(every.sigma[known], some.sigma[known])
+    sharp[20:60, 20:60] = 0.5
+    clipped = np.zeros(texture.shape, bool)
+    clipped[75:80, 85:90] = True
+    second = synth.blur_with_map(sharp, 1.5)
+    found = estimate_blur(sharp, second, method="paper", sharper="first", clipped=clipped)
+    assert np.isfinite(found.sigma).all()
+    filled = _has(found, Flag.FILLED)
+    assert_array_equal(filled, _has(found, Flag.FLAT | Flag.CLIPPED))
+    assert _has(found, Flag.CLIPPED).any()
+    assert np.abs(found.sigma - 1.5)[filled].max() < 0.25
+    answered = ~filled & ~_has(found, Flag.NO_ROOT)
+    row, column = 35, 30
+    distance = np.where(answered, np.hypot(*(np.indices(sharp.shape) - [[[row]], [[column]]])), np.inf)
+    nearest = found.sigma[distance == distance.min()]
+    assert found.sigma[row, column] in nearest
+    assert found.sigma_stderr[row, column] >= 0.1 / np.sqrt(12)
 
 
-def test_refined_has_no_everywhere(texture):
-    with pytest.raises(InputError, match='everywhere is not part of method="refined"'):
-        estimate_blur(texture, texture, everywhere=True)
+def test_a_filled_place_takes_the_sign_as_well_and_keeps_its_sharper_image(texture):
+    first, second = synth.pair(texture, synth.ramp(texture.shape, 1.0, 2.0))
+    found = estimate_blur(first, second, method="paper")
+    filled = _has(found, Flag.FILLED)
+    assert 0.02 < filled.mean() < 0.3  # beside edges the 3 x 3 deviation takes the wrong side
+    assert_array_equal(found.sharper, compare_sharpness(first, second))
+    assert (found.sigma[filled] > 0).mean() > 0.6
+    assert (found.sharper[filled] == 1).mean() < 0.2
+
+
+def test_everywhere_is_deprecated(texture):
+    second = gaussian_bank(texture, [1.0])[0]
+    for method in ("paper", "window", "refined"):
+        call = f'call estimate_blur\\(first, second, method="{method}"\\)'
+        with pytest.warns(FutureWarning, match=f"everywhere is deprecated: {call}"):
+            every = estimate_blur(texture, second, method=method, everywhere=True)
+        known = np.isfinite(estimate_blur(texture, second, method=method).sigma)
+        assert (np.isfinite(every.sigma) | ~known).all()
 
 
 def test_error_bar_holds_the_rounding_to_the_grid(texture):

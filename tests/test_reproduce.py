@@ -146,7 +146,7 @@ def test_figures_6_and_7_are_laid_out_as_in_the_paper(made, name, number, top, t
     assert_allclose(observed[sharper == -1], far[sharper == -1], atol=1e-12)
     # Only points of equal sharpness are averaged.
     assert_allclose(observed[sharper == 0], ((near + far) / 2)[sharper == 0], atol=1e-12)
-    found = relblur.estimate_blur(far, near, method="paper", channel_axis=-1, everywhere=True)
+    found = relblur.estimate_blur(far, near, method="paper", channel_axis=-1)
     assert_allclose(remade, relblur.resynthesize(far, near, found, channel_axis=-1), atol=0.01)
     assert np.abs(remade - observed).mean() > 1e-4
     section = next(each for each in done.sections if each.key == name[:4])
@@ -262,16 +262,23 @@ def test_fig_1_is_a_ramp_of_known_blur_that_is_found(small_ramps, fig1, place, n
     along = np.linspace(1, 2, ramp.truth.shape[axis])
     assert_allclose(ramp.truth, np.broadcast_to(along[:, None] if axis == 0 else along, ramp.truth.shape))
     assert_allclose(ramp.blurred, synth.blur_with_map(ramp.sharp, ramp.truth), atol=1e-12)
-    assert [(row.image, row.direction, row.method) for row in rows] == [(name, direction, m) for m in ramps.METHODS]
+    methods = (*ramps.METHODS, *ramps.HARDER)
+    assert [(row.image, row.direction, row.method) for row in rows] == [(name, direction, m) for m in methods]
     for row, sigma in zip(rows, maps, strict=True):
         known = np.isfinite(sigma)
-        error = np.abs(sigma - ramp.truth)[known]
+        error = np.abs(np.abs(sigma) - ramp.truth)[known]
         assert row.mean_error_px == pytest.approx(error.mean())
         assert row.mean_relative_error == pytest.approx((error / ramp.truth[known]).mean())
         assert row.error_over_mean == pytest.approx(error.mean() / ramp.truth[known].mean())
         assert row.error_over_largest == pytest.approx(error.mean() / 2)
         assert row.unanswered_fraction == pytest.approx(1 - known.mean())
-    by_paper, printed, refined = rows
+    by_paper, printed, refined, in_8_bits, not_stated, both = rows
+    for harder in (in_8_bits, not_stated, both):
+        assert 1.5 * by_paper.mean_relative_error < harder.mean_relative_error < 0.6
+    assert in_8_bits.wrong_side_fraction == 0 < not_stated.wrong_side_fraction < 0.2
+    stored = [synth.degrade(image, bits=8) for image in (ramp.sharp, ramp.blurred)]
+    assert_allclose(maps[3], relblur.estimate_blur(*stored, sharper="first", method="paper", linear=False).sigma)
+    assert_allclose(maps[4], relblur.estimate_blur(ramp.sharp, ramp.blurred, method="paper").sigma)
     assert 0.015 < by_paper.mean_relative_error < 0.02
     assert printed.mean_relative_error > 2 * by_paper.mean_relative_error
     assert refined.mean_relative_error < 0.005
@@ -294,6 +301,8 @@ def test_fig_1_is_laid_out_as_in_the_paper(small_ramps, fig1):
         assert panel.image is image
     maps, how = figures["fig1_maps.png"]
     assert how["columns"] == 4
+    assert len(maps) == 8
+    assert [len(table.rows) for table in section.tables] == [6, 6]
     assert {panel.limit for panel in maps} == {2.0}
     stated = [(claim.paper, claim.what.split(",")[1].split(" (")[0].strip()) for claim in section.claims[:2]]
     assert stated == [("1.4 %", "top to bottom"), ("1.47 % (caption), 1.7 % (text)", "left to right")]
@@ -341,7 +350,7 @@ def test_figs_3_and_4_show_what_is_in_every_block(tmp_path, small_ramps):
 
     error = float(show_evaluation(tmp_path, small_ramps[0]).claims[0].ours)
     ramp = small_ramps[0]
-    found = relblur.estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper", everywhere=True)
+    found = relblur.estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper")
     remade = synth.blur_with_map(ramp.sharp, found.sigma)
     assert error == pytest.approx(np.abs(remade - ramp.blurred).mean(), abs=1e-6)
     for name in ("fig3.png", "fig4.png"):
@@ -360,13 +369,23 @@ def test_fig_5_has_both_sets_on_their_sides(tmp_path, data, monkeypatch):
     section = flow.show_architecture(tmp_path, shown.title, shown.pair, shown.blur_map, shown.score)
     near, far = (image / 255 for image in photographs(1))
     sharper = relblur.compare_sharpness(far.mean(axis=2), near.mean(axis=2))
-    sides = {"BL": (far, sharper == -1), "FL": (near, sharper == 1)}
+    # As in the paper: BH and BL are the same points, of I_B and of I_F.
+    sides = {
+        "BH": (far, sharper == 1),
+        "BL": (near, sharper == 1),
+        "FH": (near, sharper == -1),
+        "FL": (far, sharper == -1),
+    }
     for name, (image, where) in sides.items():
         panel = next(value for title, value in drawn.items() if title.startswith(f"{name}:"))
         assert_allclose(panel[where], image[where], atol=1e-12)
         assert (panel[~where] == 1).all()
-        hat = next(value for title, value in drawn.items() if f"{{{name}}}" in title)
-        assert 0 < np.abs(hat[where] - image[where]).mean() < 0.02
+        if name.endswith("L"):
+            hat = next(value for title, value in drawn.items() if f"{{{name}}}" in title)
+            assert 0 < np.abs(hat[where] - image[where]).mean() < 0.02
+            assert (hat[~where] == 1).all()
+    e_b, e_f = f"{shown.score.e_first:.4f}", f"{shown.score.e_second:.4f}"
+    assert [claim.ours for claim in section.claims[:2]] == [f"{e_f} / {e_b}", f"{e_b} / {e_f}"]
     shares = [f"{(sharper == side).mean():.0%}" for side in (1, -1, 0)]
-    assert section.claims[0].ours == " / ".join(shares)
+    assert section.claims[2].ours == " / ".join(shares)
     assert (shown.blur_map.flags[np.isnan(shown.blur_map.sigma)] & int(Flag.EQUAL)).all()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import InputError, compare_sharpness, gaussian_bank, local_sharpness
+from relblur import InputError, compare_sharpness, estimate_blur, gaussian_bank, local_sharpness
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +25,8 @@ def test_local_sharpness_is_the_standard_deviation_in_a_square(texture, size):
     assert_allclose(local_sharpness(crop, size), wanted, rtol=1e-6, atol=1e-9)
 
 
-def test_channel_variances_are_averaged(colour):
-    wanted = np.sqrt(np.mean([local_sharpness(colour[:, :, c]) ** 2 for c in range(3)], axis=0))
+def test_of_colours_the_grey_values_are_compared_as_in_table_1(colour):
+    wanted = local_sharpness(colour.mean(axis=2))
     assert_allclose(local_sharpness(colour, channel_axis=-1), wanted, atol=1e-9)
     assert_allclose(local_sharpness(np.moveaxis(colour, -1, 0), channel_axis=0), wanted, atol=1e-9)
 
@@ -59,6 +61,45 @@ def test_swapping_flips_the_sign_exactly(texture):
     blurred = gaussian_bank(texture, [1.0])[0]
     for size in (3, 7):
         assert_array_equal(compare_sharpness(blurred, texture, size), -compare_sharpness(texture, blurred, size))
+
+
+def test_a_colour_pair_is_compared_as_by_the_papers_method(colour):
+    """Noise in red against green and blue: grey values cancel most of it."""
+    rng = np.random.default_rng(2)
+    noisy = colour + rng.normal(0, 0.1, colour.shape[:2])[:, :, None] * [1.0, -0.5, -0.5]
+    blurred = np.stack([gaussian_bank(colour[:, :, c], [1.0])[0] for c in range(3)], axis=-1)
+    sides = compare_sharpness(blurred, noisy, channel_axis=-1)
+    assert_array_equal(sides, compare_sharpness(blurred.mean(axis=2), noisy.mean(axis=2)))
+    assert_array_equal(sides, estimate_blur(blurred, noisy, method="paper", sigmas=[1.0, 2.0]).sharper)
+
+
+def test_deviations_within_the_tolerance_are_equal(texture):
+    first = np.rint(200 * texture).astype(np.uint8)
+    second = np.rint(200 * gaussian_bank(texture, [1.0])[0]).astype(np.uint8)
+    apart = 255 * (local_sharpness(first) - local_sharpness(second))
+    shares = []
+    for levels in (0.0, 0.5, 2.0):
+        sides = compare_sharpness(first, second, tolerance=levels)
+        wanted = np.where(np.abs(apart) <= max(levels, 1e-6), 0, np.sign(apart))
+        assert (sides == wanted).mean() > 0.999
+        assert_array_equal(compare_sharpness(first / 255, second / 255, tolerance=levels), sides)
+        found = estimate_blur(first / 255, second / 255, method="paper", sigmas=[1.0, 2.0], tolerance=levels)
+        assert_array_equal(found.sharper, sides)
+        assert np.isnan(found.sigma[sides == 0]).all()
+        assert found.settings["tolerance"] == levels
+        shares.append((sides == 0).mean())
+    assert shares[0] < shares[1] < shares[2] < 0.9
+    assert shares[1] > shares[0] + 0.02
+
+
+@pytest.mark.parametrize("tolerance", [-1, np.nan, np.inf, "much"])
+def test_a_bad_tolerance_is_refused_by_name(texture, tolerance):
+    for call in (compare_sharpness, partial(estimate_blur, method="paper")):
+        with pytest.raises(InputError, match="tolerance must be "):
+            call(texture, texture, tolerance=tolerance)
+    for other in ({"method": "window"}, {"method": "paper", "direction": "fit"}):
+        with pytest.raises(InputError, match="tolerance compares 3 x 3 deviations"):
+            estimate_blur(texture, texture, tolerance=1, **other)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])

@@ -17,6 +17,7 @@ from ..base.inputs import RawPair
 from ..base.settings import DIRECTIONS, METHODS, PAPER_SIGMA_STEP, SIDES, Method
 from ..engines import ENGINES
 from ..engines.threads import count_workers
+from ..filters.sharpness import as_tolerance
 from .methods import METHOD_TABLE, MethodEntry, engine_for
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request
@@ -45,6 +46,7 @@ class Asked:
     workers: int | None
     direction: str
     everywhere: bool
+    tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         as_choice(self.method, "method", METHODS)
@@ -83,9 +85,9 @@ class Asked:
             raise InputError(
                 f'direction is part of method="paper" only; method="{method}" goes by the fit: leave it out'
             )
-        if self.everywhere and not known.may_answer_everywhere:
+        if as_tolerance(self.tolerance) and (self.kind != "paper" or self.direction != "deviation"):
             raise InputError(
-                f'everywhere is not part of method="{method}", which fills flat places itself; leave it out'
+                'tolerance compares 3 x 3 deviations, as method="paper" with direction="deviation" does; leave it out'
             )
 
     def request(
@@ -115,6 +117,7 @@ class Asked:
             workers=count_workers(self.workers),
             overall=overall,
             direction=self.direction,  # type: ignore[arg-type]
+            tolerance=float(self.tolerance),
             everywhere=self.everywhere,
             steps=steps,
         )
@@ -135,7 +138,7 @@ class Asked:
             overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)) if self.entry.surveys else None,
             steps=steps,
         )
-        return request, self.entry.run(raw, request, progress)
+        return request, self.entry.complete(self.entry.run(raw, request, progress))
 
     def plain_noise(self) -> tuple[float, float] | None:
         """Return the noise of each image as given in numbers."""

@@ -23,8 +23,9 @@ __all__ = ["BlurMap", "Flag", "PairScore", "has_flag", "mark", "signed_sigma"]
 class Flag(IntFlag):
     """Why a pixel has no value, or how far to trust it.
 
-    With the first four the value is NaN, except that ``method="refined"`` fills what bad
-    pixels reach from around. With the others it is there, to be read with care.
+    With the first four the value is NaN, except where ``FILLED`` is set as well: ``method="refined"``
+    fills what bad pixels reach from around, ``method="paper"`` flat and clipped places. With the
+    others it is there, to be read with care.
     """
 
     INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach

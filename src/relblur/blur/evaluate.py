@@ -15,7 +15,6 @@ from ..base.pixels import grey
 from ..filters.variable_blur import blur_by_levels, blur_planes
 from .blur_map import BlurMap, Flag, PairScore, has_flag
 from .estimate import estimate_blur
-from .methods import METHOD_TABLE
 
 __all__ = ["evaluate_pair", "resynthesize"]
 
@@ -94,8 +93,7 @@ def evaluate_pair(
     The paper's definition: errors are those of grey values (the mean of the channels), over
     all points but those of equal sharpness. The set "first is sharper" is
     ``blur_map.sharper == 1``: by the 3 x 3 standard deviation for ``method="paper"``, by the
-    better fit otherwise. Flat and clipped areas count (a map that is made here is made with
-    ``everywhere=True``); where a map that is given has no answer the sharper image is taken as it
+    better fit otherwise. Flat and clipped areas count; where the map has no answer the sharper image is taken as it
     is. Leaving such points out flatters, see ``answered_e_first``.
     """
     channel_axis = colour_axis(first, channel_axis)
@@ -103,7 +101,7 @@ def evaluate_pair(
     if "linear" in options:
         raise InputError("linear is not part of a score, which compares the images as they are given; leave it out")
     if blur_map is None:
-        blur_map = estimate_blur(first, second, channel_axis=channel_axis, linear=False, **_everywhere(options))
+        blur_map = estimate_blur(first, second, channel_axis=channel_axis, linear=False, **options)
     elif useless := [name for name in options if name not in ("valid", "clipped")]:
         raise InputError(f"blur_map is given, so {', '.join(useless)} would do nothing; leave one of them out")
     blur_map = blur_map.compute()
@@ -162,19 +160,13 @@ def _errors(pair: Pair, blur_map: BlurMap) -> _Errors:
     )
 
 
-def _everywhere(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of an estimate that is to be scored: nothing is left out that the method knows."""
-    whole = METHOD_TABLE.get(options.get("method", "refined"))
-    return {"everywhere": whole is not None and whole.may_answer_everywhere, **options}
-
-
 def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> tuple[_Errors, float]:
     """Return the errors in red and blue of a map estimated from green, and the share of the differences explained."""
     settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
     green = estimate_blur(
         pair.first[:, :, GREEN],
         pair.second[:, :, GREEN],
-        **_everywhere({**settings, **options, "valid": pair.finite, "clipped": ~pair.unclipped}),
+        **{**settings, **options, "valid": pair.finite, "clipped": ~pair.unclipped},
     )
     others = [0, 2]
     unseen = Pair(pair.first[:, :, others], pair.second[:, :, others], pair.finite, pair.unclipped)
@@ -197,9 +189,9 @@ def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.fl
 
 
 def _choose(blur_map: BlurMap, where_positive: AnyArray, where_negative: AnyArray) -> AnyArray:
-    """Pick by the sign of s, where it is unknown by which image is the sharper; the mean of both if neither is."""
-    s = blur_map.variance_difference
-    side = np.where(np.isfinite(s), np.sign(s), blur_map.sharper)[:, :, None]
+    """Pick by which image is the sharper, where neither clearly is by the sign of s; the mean of both without one."""
+    sign = np.sign(np.nan_to_num(blur_map.variance_difference))
+    side = np.where(blur_map.sharper != 0, blur_map.sharper, sign)[:, :, None]
     between = (where_positive + where_negative) / 2
     return np.where(side > 0, where_positive, np.where(side < 0, where_negative, between))
 

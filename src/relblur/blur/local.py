@@ -17,25 +17,29 @@ from .flags import flag_pixels
 from .request import Answer, Request, part_of
 from .tiles import cut_into_tiles
 
-__all__ = ["run_in_tiles"]
+__all__ = ["DOUBTFUL", "NO_VALUE", "run_in_tiles"]
 
 #: Side of the tiles, px.
 SIDE = 2016
 
-#: With these there is no value, but for the second kind if values are wanted everywhere.
+#: Pixels with these flags have no value. Those with the second kind may keep what was found there.
 NO_VALUE = Flag.INVALID | Flag.EQUAL
 DOUBTFUL = Flag.CLIPPED | Flag.FLAT
 
 
 def run_in_tiles(
-    answer: Callable[[Pair, Request, Progress], Answer], raw: RawPair, request: Request, progress: Progress
+    answer: Callable[[Pair, Request, Progress], Answer],
+    raw: RawPair,
+    request: Request,
+    progress: Progress,
+    keep_doubtful: bool = False,
 ) -> Answer:
-    """Run a method that answers for one tile, and flag what it leaves open."""
+    """Run a method that answers for one tile, and flag its pixels; flat and clipped ones may keep their values."""
     tiles = cut_into_tiles(raw.shape, SIDE, request.reach)
     s, stderr = np.empty(raw.shape), np.empty(raw.shape)
     flags, sharper = np.empty(raw.shape, np.uint8), np.empty(raw.shape, np.int8)
     notes: dict[str, Any] = {}
-    without = NO_VALUE if request.everywhere else NO_VALUE | DOUBTFUL
+    without = NO_VALUE if keep_doubtful or request.everywhere else NO_VALUE | DOUBTFUL
     for done, tile in enumerate(tiles):
         pair = raw.part(*tile.outer)
         found = answer(pair, request, part_of(progress, done, len(tiles)))

@@ -15,7 +15,7 @@ from ..base.inputs import RawPair
 from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, Method, paper_sigmas
 from ..engines import Engine, choose_engine, resolve_engine
 from .local import run_in_tiles
-from .paper.answer import answer_on_grid
+from .paper.answer import answer_on_grid, fill_from_neighbours
 from .refined.loops import ENGINES as REFINED_ENGINES
 from .refined.tiled import run_refined
 from .request import Answer, Request
@@ -34,7 +34,7 @@ class MethodEntry:
     window: int = WINDOW_WINDOW  #: side of the square of neighbours by default, px
     least_compiled_window: int = 1  #: compiled loops begin at this side, px
     takes_prefilter: bool = True
-    may_answer_everywhere: bool = True  #: knows values that it leaves out by default
+    complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
     surveys: bool = True  #: needs figures of the whole images; False if it looks at the pair itself
     seconds_per_sample: float = 0.0  #: processor time with OpenCV, a sample being one channel of a pixel
     seconds_per_pixel: float = 0.0  #: the same whatever the channels, for each estimate: a prefilter means two
@@ -50,8 +50,9 @@ class MethodEntry:
 # megapixels on (grey, 0.65 in colour) and from 0.7 (0.36 with a prefilter).
 METHOD_TABLE: Mapping[Method, MethodEntry] = {
     "paper": MethodEntry(
-        partial(run_in_tiles, answer_on_grid),
+        partial(run_in_tiles, answer_on_grid, keep_doubtful=True),
         ("reference", "opencv"),
+        complete=fill_from_neighbours,
         sigmas=paper_sigmas(),
         window=PAPER_WINDOW,
         takes_prefilter=False,
@@ -62,9 +63,7 @@ METHOD_TABLE: Mapping[Method, MethodEntry] = {
         least_compiled_window=3,
         seconds_per_sample=2.6e-6,
     ),
-    "refined": MethodEntry(
-        run_refined, tuple(REFINED_ENGINES), may_answer_everywhere=False, surveys=False, seconds_per_pixel=7e-6
-    ),
+    "refined": MethodEntry(run_refined, tuple(REFINED_ENGINES), surveys=False, seconds_per_pixel=7e-6),
 }
 
 

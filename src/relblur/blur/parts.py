@@ -1,8 +1,9 @@
 """The answer for one part of a pair that is never held whole, from what all parts share.
 
 ``paper`` and ``window`` look as far as ``Request.reach``: a part with that much around its core gives the bits of the
-whole. ``refined`` looks without limit, so its parts are tiles that overlap and pass gradually into one another, as in
-:mod:`relblur.blur.refined.tiled`: :func:`refine_tile` for each, then :func:`blend_tile` from it and its neighbours.
+whole, except that flat and clipped places of ``paper`` are filled from within the core. ``refined`` looks without
+limit, so its parts are tiles that overlap and pass gradually into one another, as in :mod:`relblur.blur.refined.tiled`:
+:func:`refine_tile` for each, then :func:`blend_tile` from it and its neighbours.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .blur_map import Flag
 from .methods import METHOD_TABLE
 from .noise import smooth_light
 from .refined.tiled import PASSAGE, Blend, flag_refined, refine_part
-from .request import side_of
+from .request import Answer, side_of
 from .shared import Part, Shared, clean
 from .tiles import Region, Tile, blend_weights
 
@@ -36,9 +37,10 @@ def answer_part(part: Part, tile: Tile, shared: Shared) -> Planes:
     raw = clean(part, shared.bad)
     if raw.finite is not None and not raw.finite.any():
         return _nothing(raw.finite[tile.inside].shape)
-    answer = METHOD_TABLE[shared.request.method].run(raw, shared.request, _tell_nobody)
-    here = tile.inside
-    return answer.s[here], answer.stderr[here], answer.flags[here], answer.sharper[here]
+    entry = METHOD_TABLE[shared.request.method]
+    found, here = entry.run(raw, shared.request, _tell_nobody), tile.inside
+    answer = entry.complete(Answer(found.s[here], found.stderr[here], found.flags[here], found.sharper[here]))
+    return answer.s, answer.stderr, answer.flags, answer.sharper
 
 
 def answer_whole(part: Part, asked: Asked) -> Planes:

@@ -32,7 +32,8 @@ class Request:
     prefilter: float = 0.0
     overall: tuple[Intensities, Intensities] | None = None  #: of the whole images; None for ``"refined"``
     direction: Direction = "deviation"  #: how ``"paper"`` tells which image is the sharper
-    everywhere: bool = False  #: keep values of flat and clipped places
+    tolerance: float = 0.0  #: difference of deviations that ``"paper"`` takes for none, grey levels of 255
+    everywhere: bool = False  #: deprecated; ``"window"`` keeps values of flat and clipped places
     noise_repeats: bool = False  #: from pixel to pixel: compression made a part of it
     steps: dict[str, FloatArray] | None = None  #: to be filled with what ``"refined"`` makes on its way
 

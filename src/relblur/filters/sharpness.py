@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..base._typing import ArrayLike, FloatArray, Int8Array
-from ..base.arguments import as_odd_size
+from ..base.arguments import as_odd_size, as_positive
 from ..base.array_kinds import colour_axis
 from ..base.inputs import as_pair, check_image_with_gaps
-from ..base.pixels import unit_float
+from ..base.pixels import grey, unit_float
 from ..base.settings import SHARPNESS_SIZE
 from ..engines import choose_engine
 
@@ -23,6 +23,9 @@ __all__ = ["compare_sharpness", "local_sharpness"]
 #: above float64 rounding and far below one 16-bit step.
 EQUAL = 1e-12
 
+#: Grey levels of full scale, the unit of ``tolerance``.
+LEVELS = 255
+
 
 def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axis: int | None = None) -> FloatArray:
     """Return the standard deviation of the intensities in a square around each pixel.
@@ -30,7 +33,7 @@ def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axi
     Parameters
     ----------
     image : (H, W) array, or colour with ``channel_axis``
-        The channels' variances are averaged.
+        Of colours the grey values are taken, the mean of the channels.
     size : int
         Side of the square, odd; 3 in the paper. A larger one is steadier in noise and
         less local.
@@ -49,36 +52,64 @@ def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axi
     channel_axis = colour_axis(image, channel_axis)
     stacked, good = check_image_with_gaps(image, channel_axis=channel_axis)
     as_odd_size(size, "size", (stacked.shape[0], stacked.shape[1]))
-    found = np.sqrt(local_variance(unit_float(stacked), size))
+    found = np.sqrt(local_variance(grey(unit_float(stacked))[:, :, None], size))
     if good is not None:
         found[choose_engine("opencv").box_mean((~good).astype(np.float64), size) > 0] = np.nan
     return found
 
 
 def compare_sharpness(
-    first: ArrayLike, second: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axis: int | None = None
+    first: ArrayLike,
+    second: ArrayLike,
+    size: int = SHARPNESS_SIZE,
+    *,
+    channel_axis: int | None = None,
+    tolerance: float = 0.0,
 ) -> Int8Array:
     """Return +1 where ``first`` is sharper, -1 where ``second`` is, 0 where they are equal.
 
     With ``first`` the background-focused image of the paper, +1 is its BH (and FL), -1 its
     FH (and BL), and 0 the excluded points, those without a finite value in both among them.
+
+    Parameters
+    ----------
+    first, second : (H, W) arrays, or colour with ``channel_axis``
+        Of colours the grey values are compared, as in ``method="paper"`` and Table I.
+    size : int
+        Side of the square, as for :func:`local_sharpness`.
+    tolerance : float
+        Deviations that differ by this many grey levels or less are equal; 255 levels are full scale (1 for floats).
+        0 means equal to rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> first, second = np.eye(3), 0.99 * np.eye(3)
+    >>> int(compare_sharpness(first, second)[1, 1]), int(compare_sharpness(first, second, tolerance=2)[1, 1])
+    (1, 0)
     """
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     as_odd_size(size, "size", pair.shape)
-    return np.where(pair.finite, compare_arrays(pair.first, pair.second, size), 0).astype(np.int8)
+    levels = as_tolerance(tolerance)
+    greys = grey(pair.first)[:, :, None], grey(pair.second)[:, :, None]
+    contrast = max(float(np.ptp(image)) for image in greys)
+    variances = [local_variance(image, size) for image in greys]
+    return np.where(pair.finite, compare_variances(variances[0], variances[1], contrast, levels), 0).astype(np.int8)
 
 
-def compare_arrays(first: FloatArray, second: FloatArray, size: int = SHARPNESS_SIZE) -> Int8Array:
-    """Compare two checked (H, W, C) images; see :func:`compare_sharpness`."""
-    contrast = max(float(np.ptp(first)), float(np.ptp(second)))
-    return compare_variances(local_variance(first, size), local_variance(second, size), contrast)
+def as_tolerance(tolerance: float) -> float:
+    """Check a tolerance in grey levels."""
+    return 0.0 if tolerance == 0 else as_positive(tolerance, "tolerance", "grey levels")
 
 
-def compare_variances(first: FloatArray, second: FloatArray, contrast: float) -> Int8Array:
+def compare_variances(first: FloatArray, second: FloatArray, contrast: float, tolerance: float = 0.0) -> Int8Array:
     """Compare local variances of two images whose intensities span ``contrast``."""
     difference = first - second
-    return np.where(np.abs(difference) <= EQUAL * contrast**2, 0, np.sign(difference)).astype(np.int8)
+    equal = np.abs(difference) <= EQUAL * contrast**2
+    if tolerance:
+        equal |= np.abs(np.sqrt(first) - np.sqrt(second)) <= tolerance / LEVELS
+    return np.where(equal, 0, np.sign(difference)).astype(np.int8)
 
 
 def local_variance(image: FloatArray, size: int, centre: FloatArray | None = None) -> FloatArray:

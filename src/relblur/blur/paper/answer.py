@@ -1,6 +1,12 @@
-"""``method="paper"`` on one image, or one tile of it: from a request to an answer with flags."""
+"""``method="paper"`` on one image, or one tile of it: from a request to an answer with flags.
+
+``answer_on_grid`` estimates pixel by pixel. ``fill_from_neighbours`` then gives flat and clipped places the value of
+the nearest pixel that has a root of its own.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,11 +15,12 @@ from ...base.inputs import Pair
 from ...base.pixels import grey
 from ...base.settings import FLAT_ABOVE, SHARPNESS_SIZE
 from ...filters.sharpness import compare_variances, local_variance
-from ..blur_map import Flag, mark
+from ..blur_map import Flag, has_flag, mark
+from ..local import DOUBTFUL, NO_VALUE
 from ..request import Answer, Request, part_of
 from .method import GridRoots, Levels, estimate_on_grid, filter_bank
 
-__all__ = ["answer_on_grid"]
+__all__ = ["answer_on_grid", "fill_from_neighbours"]
 
 
 def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Levels | None = None) -> Answer:
@@ -43,8 +50,40 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
         s[here] = side * found.sigma[here] ** 2
         stderr[here] = (2 * found.sigma * found.stderr)[here]
         flags[here] |= _root_flags(found, request.sigmas)[here]
-    notes = {"kernel": "sampled", "direction": request.direction, "sigmas": request.sigmas.tolist()}
+    notes = {
+        "kernel": "sampled",
+        "direction": request.direction,
+        "tolerance": request.tolerance,
+        "sigmas": request.sigmas.tolist(),
+    }
     return Answer(s, stderr, flags, sharper, notes)
+
+
+def fill_from_neighbours(answer: Answer) -> Answer:
+    """Give flat and clipped pixels the signed blur of the nearest pixel that is neither and has a root.
+
+    Pixels keep their flags and get ``FILLED``. The standard error is the larger one of that pixel and of the flat
+    window itself. Without any such pixel nothing is filled: the values become NaN.
+    """
+    doubtful = has_flag(answer.flags, DOUBTFUL) & ~has_flag(answer.flags, NO_VALUE)
+    if not doubtful.any():
+        return answer
+    s, stderr, flags = answer.s.copy(), answer.stderr.copy(), answer.flags.copy()
+    known = ~has_flag(flags, DOUBTFUL | NO_VALUE | Flag.NO_ROOT)
+    if not known.any():
+        s[doubtful] = stderr[doubtful] = np.nan
+        return replace(answer, s=s, stderr=stderr)
+    from scipy.ndimage import distance_transform_edt
+
+    rows, columns = distance_transform_edt(~known, return_distances=False, return_indices=True)
+    nearest = rows[doubtful], columns[doubtful]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        own = stderr[doubtful] * np.sqrt(np.abs(s[nearest] / s[doubtful]))
+    s[doubtful] = s[nearest]
+    stderr[doubtful] = np.fmax(stderr[nearest], own)
+    limit = np.uint8(Flag.AT_LIMIT)
+    flags[doubtful] = (flags[doubtful] & ~limit) | (flags[nearest] & limit) | np.uint8(Flag.FILLED)
+    return replace(answer, s=s, stderr=stderr, flags=flags)
 
 
 def _roots(
@@ -70,7 +109,9 @@ def _which_is_sharper(first: FloatArray, second: FloatArray, request: Request) -
         local_variance(image[:, :, None], SHARPNESS_SIZE, whole.centre.mean())
         for image, whole in zip((first, second), request.overall, strict=True)
     ]
-    return compare_variances(variances[0], variances[1], max(whole.grey_range for whole in request.overall))
+    return compare_variances(
+        variances[0], variances[1], max(whole.grey_range for whole in request.overall), request.tolerance
+    )
 
 
 def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:

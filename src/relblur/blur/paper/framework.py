@@ -40,7 +40,7 @@ from ..blur_map import BlurMap
 from ..local import run_in_tiles
 from ..request import Request
 from ..whole_image import survey
-from .answer import answer_on_grid
+from .answer import answer_on_grid, fill_from_neighbours
 from .circles import circle_weights
 from .method import Levels
 
@@ -187,7 +187,10 @@ class Framework:
             overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)),
         )
         levels = Levels(self.sigmas, self._levels_of, self.window_size // 2)
-        answer = run_in_tiles(partial(answer_on_grid, levels=levels), raw, request, progress or (lambda _: None))
+        on_grid = partial(answer_on_grid, levels=levels)
+        answer = fill_from_neighbours(
+            run_in_tiles(on_grid, raw, request, progress or (lambda _: None), keep_doubtful=True)
+        )
         return BlurMap(answer.s, answer.stderr, answer.flags, answer.sharper, self._settings(request))
 
     def _levels_of(self, padded: FloatArray) -> Callable[[int], FloatArray]:

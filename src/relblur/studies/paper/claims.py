@@ -18,6 +18,11 @@ class PaperRow:
     e_b: float
     e_f: float
 
+    @property
+    def equal(self) -> float:
+        """Share of the points that are of equal sharpness and left out."""
+        return max(0.0, round(1 - self.b_sharper - self.f_sharper, 9))
+
 
 PAPER_TABLE = (
     PaperRow("Real MFF", "625x433", 0.50, 0.27, 0.021, 0.025),

@@ -25,12 +25,15 @@ STAND_IN = " stand-in"
 #: Width of the largest DPDD image in Table I; the next two are a half and a quarter of it.
 DPDD_WIDTH = 420
 
+#: Files of DPDD, whatever their case.
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
+
 CSV_COLUMNS = ("data_set", "name", "foreground", "background")
 
 LAYOUTS = """known layouts:
   Real-MFF as it unpacks  imageA/001_A.png (foreground) + imageB/001_B.png (background)
   Real-MFF flat           realmff*/001_a.png + 001_b.png
-  DPDD as it unpacks      test_c/source/NAME.png (f/4) + test_c/target/NAME.png (f/22)
+  DPDD as it unpacks      test_c/source/1P0A0917.png (f/4) + test_c/target/1P0A0916.png (f/22), in sorted order
   DPDD flat               dpdd*/00_f4.png + 00_f22.png
   a list                  pairs.csv with the columns data_set (realmff or dpdd),name,foreground,background"""
 
@@ -84,6 +87,7 @@ def find_data_sets(data: Path) -> list[FoundSet]:
         found = _from_list(data)
     elif data.is_dir():
         found = [each for folder in _folders(data) for each in _in_folder(folder, is_root=folder == data)]
+        _refuse_what_is_not_understood(data, {each.data_set for each in found})
     else:
         raise InputError(f"--data {data} is neither a folder nor a list of pairs; {_on_one_line(LAYOUTS)}")
     if not found:
@@ -105,8 +109,7 @@ def _in_folder(folder: Path, is_root: bool) -> Iterator[FoundSet]:
         return
     for data_set, layout, find in _FINDERS:
         # Names that end in _a and _b are common: another folder must be called after the data set.
-        named = folder.name.lower().replace("-", "").replace("_", "").startswith(data_set)
-        if layout == "flat" and not (is_root or named):
+        if layout == "flat" and not (is_root or _is_named(folder, data_set)):
             continue
         pairs = tuple(PairFiles(data_set, *each) for each in find(folder))
         if pairs:
@@ -122,9 +125,15 @@ def _real_mff(folder: Path) -> Iterator[tuple[str, Path, Path]]:
 
 
 def _dpdd(folder: Path) -> Iterator[tuple[str, Path, Path]]:
-    for blurry in sorted((folder / "test_c" / "source").glob("*.png")):
-        sharp = folder / "test_c" / "target" / blurry.name
-        if sharp.is_file():
+    """Pair by name where names agree. The published lists have no name in common and are paired in sorted order."""
+    source, target = (_images(folder / "test_c" / side) for side in ("source", "target"))
+    by_name = {sharp.stem: sharp for sharp in target}
+    if any(blurry.stem in by_name for blurry in source):
+        for blurry in source:
+            if blurry.stem in by_name:
+                yield blurry.stem, blurry, by_name[blurry.stem]
+    elif len(source) == len(target):
+        for blurry, sharp in zip(source, target, strict=True):
             yield blurry.stem, blurry, sharp
 
 
@@ -145,6 +154,29 @@ _FINDERS: tuple[tuple[str, str, Callable[[Path], Iterator[tuple[str, Path, Path]
     ("dpdd", "as it unpacks", _dpdd),
     ("dpdd", "flat", _flat("_f4.png", "_f22.png")),
 )
+
+
+def _images(folder: Path) -> list[Path]:
+    """Return the image files in a folder, sorted by name."""
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() in IMAGE_SUFFIXES)
+
+
+def _is_named(folder: Path, data_set: str) -> bool:
+    return folder.name.lower().replace("-", "").replace("_", "").startswith(data_set)
+
+
+def _refuse_what_is_not_understood(data: Path, found: set[str]) -> None:
+    """Refuse a folder that looks like a data set of which no pair was found anywhere."""
+    for folder in _folders(data):
+        for data_set, parts in (("realmff", ("imageA", "imageB")), ("dpdd", ("test_c/source", "test_c/target"))):
+            flat = _is_named(folder, data_set) and _images(folder)
+            if data_set in found or not (flat or (folder / Path(parts[0]).parts[0]).is_dir()):
+                continue
+            counts = " and ".join(f"{len(_images(folder / part))} images in {part}" for part in parts)
+            raise InputError(
+                f"{folder} looks like {DATA_SETS[data_set]}, but its files do not form pairs ({counts}); "
+                f"{_on_one_line(LAYOUTS)}"
+            )
 
 
 def _from_list(path: Path) -> list[FoundSet]:

@@ -27,7 +27,7 @@ SHOWN = (1.0, 2.0, 4.0)
 
 def show_evaluation(folder: Path, ramp: Ramp) -> Section:
     """Draw Fig. 4: from the L-Image through M(sigma) and sigma to the R-Image re-made."""
-    found = estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper", everywhere=True)
+    found = estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper")
     made = resynthesize(ramp.sharp, ramp.blurred, found)
     with replacing(folder / "fig4.png") as stream:
         stream.write(as_png(_evaluation_figure(ramp, found, made)))
@@ -52,22 +52,28 @@ def show_architecture(folder: Path, title: str, pair: ComparablePair, found: Blu
     made = resynthesize(pair.first, pair.second, found, channel_axis=pair.channel_axis)
     with replacing(folder / "fig5.png") as stream:
         stream.write(as_png(_architecture_figure(pair, found, score, made)))
-    equal = score.equal_fraction
+    one, two = f"{score.e_first:.4f}", f"{score.e_second:.4f}"
     return Section(
         key="fig5",
         title="Fig. 5: the errors e_B and e_F",
-        paper_shows="I_B and I_F are compared by their 3 x 3 standard deviations. Where I_F is the sharper (FH) it "
-        "serves to re-make the less sharp points of I_B (BL), and where I_B is (BH) those of I_F (FL). e_B and e_F "
-        "are the mean absolute errors.",
-        finding=f"The same on {title}. The text defines BL first as the points where I_F is the less sharp, then as "
-        "those where I_B is; the second agrees with the figure and with the shares it states, and is used here.",
+        paper_shows="I_B and I_F are compared by their 3 x 3 standard deviations. BH and BL enter 'Estimate BL', FH "
+        "and FL enter 'Estimate FL'; I_B and I_F serve as the L-Image of BH and of FH. e_B and e_F are the mean "
+        "absolute errors of the less sharp subsets.",
+        finding=f"The same boxes and arrows, with the contents of {title}. Two readings of the paper differ. By Fig. "
+        "5, its caption and the first definition of section 6, BH and BL are the points where I_B is the sharper: I_B "
+        "re-makes I_F there, and that error is e_B. By the shares that section 6 states (50 % of the points count in "
+        "e_F where I_B is sharper in 50 %) and the text on Fig. 6, BL is where I_B is the less sharp, and I_F re-makes "
+        "it. Between the two, e_B and e_F change places. The figure follows the first, Table I here the second.",
         pictures=(Picture("fig5.png", "Fig. 5 with its contents; points outside a set are white"),),
         claims=(
+            Claim("e_B / e_F as Fig. 5 has them", "0.021 / 0.025 (Table I)", f"{two} / {one}", "drawn here"),
+            Claim("e_B / e_F as section 6 has them", "the same", f"{one} / {two}", "Table I here"),
             Claim(
-                "points that count in e_F / e_B / neither",
+                "I_B sharper / I_F sharper / neither",
                 "50 / 27 / 23 % (Fig. 6)",
-                f"{score.first_sharper_fraction:.0%} / {score.second_sharper_fraction:.0%} / {equal:.0%}",
-                "equal means equal to rounding; the paper does not say within what",
+                f"{score.first_sharper_fraction:.0%} / {score.second_sharper_fraction:.0%} / "
+                f"{score.equal_fraction:.0%}",
+                "equal means equal to rounding; for other tolerances see Table I",
             ),
         ),
     )
@@ -102,32 +108,40 @@ def _evaluation_figure(ramp: Ramp, found: BlurMap, made: FloatArray) -> Any:
 
 
 def _architecture_figure(pair: ComparablePair, found: BlurMap, score: PairScore, made: AnyArray) -> Any:
-    diagram = Diagram(10.6, 6.3)
-    first, second, remade = photo(pair.first), photo(pair.second), np.clip(made, 0, 1)
-    ratio = pair.shape[0] / pair.shape[1]
-    size = (2.0, min(2.0 * ratio, 1.7))
+    """Draw the paper's boxes and arrows; "Estimate BL" has I_B as its L-Image, as the caption says."""
+    diagram = Diagram(10.6, 6.6)
+    images = photo(pair.first), photo(pair.second)
+    size = (1.75, min(1.75 * pair.shape[0] / pair.shape[1], 1.3))
     how = {"cmap": "gray", "vmin": 0, "vmax": 1}
-    b_sharper, f_sharper = found.sharper == 1, found.sharper == -1
-    top = diagram.picture(Place(4.0, 5.3, *size), first, "$I_B$", **how)
-    other = diagram.picture(Place(6.6, 5.3, *size), second, "$I_F$", **how)
-    diagram.box(Place(5.3, 3.85, 1.4, 0.6), "Detect\nSharper")
-    bl = diagram.picture(Place(3.0, 2.95, *size), _only(first, f_sharper), "BL: $I_B$ where $I_F$ is sharper", **how)
-    fl = diagram.picture(Place(7.6, 2.95, *size), _only(second, b_sharper), "FL: $I_F$ where $I_B$ is sharper", **how)
-    bl_hat = diagram.picture(Place(1.25, 0.95, *size), _only(remade, f_sharper), "$\\widehat{BL}$, from FH", **how)
-    fl_hat = diagram.picture(Place(9.35, 0.95, *size), _only(remade, b_sharper), "$\\widehat{FL}$, from BH", **how)
-    minus_b = diagram.box(Place(3.3, 0.95, 0.42, 0.42), "−")
-    minus_f = diagram.box(Place(7.3, 0.95, 0.42, 0.42), "−")
-    diagram.text(4.35, 0.95, f"$e_B$ = {score.e_first:.4f}", 11, "#c02020")
-    diagram.text(6.25, 0.95, f"$e_F$ = {score.e_second:.4f}", 11, "#c02020")
-    diagram.text(5.3, 0.4, f"nothing blurred: {score.unblurred_e_first:.4f} and {score.unblurred_e_second:.4f}", 8)
-    diagram.arrow(top.edge("bottom"), (5.0, 4.15))
-    diagram.arrow(other.edge("bottom"), (5.6, 4.15))
-    diagram.arrow((4.6, 3.7), (bl.edge("right")[0], 3.3))
-    diagram.arrow((6.0, 3.7), (fl.edge("left")[0], 3.3))
-    diagram.arrow((3.3, bl.edge("bottom")[1]), minus_b.edge("top"))
-    diagram.arrow((7.3, fl.edge("bottom")[1]), minus_f.edge("top"))
-    diagram.arrow(bl_hat.edge("right"), minus_b.edge("left"))
-    diagram.arrow(fl_hat.edge("left"), minus_f.edge("right"))
+    detect = diagram.box(Place(5.3, 3.5, 1.2, 1.9), "Detect\nSharper")
+    names = "B", "F"
+    for side, x in enumerate((4.3, 6.3)):
+        top = diagram.picture(Place(x, 5.75, *size), images[side], f"$I_{names[side]}$", **how)
+        diagram.arrow(top.edge("bottom"), (detect.x + 0.3 * (2 * side - 1), detect.edge("top")[1]))
+    errors = score.e_second, score.e_first
+    before = score.unblurred_e_second, score.unblurred_e_first
+    for side, name in enumerate(names):
+        out = 2 * side - 1  # -1: the left half of the figure
+        toward, away = ("left", "right") if side == 0 else ("right", "left")
+        here = found.sharper == -out
+        estimate = diagram.box(Place(5.3 + 4.45 * out, 3.5, 1.1, 1.9), f"Estimate\n{name}L")
+        sharp, blurry = f"{name}H: $I_{name}$", f"{name}L: $I_{names[1 - side]}$, same points"
+        for y, image, title in ((4.2, images[side], sharp), (2.6, images[1 - side], blurry)):
+            part = diagram.picture(Place(5.3 + 2.25 * out, y, *size), _only(image, here), title, **how)
+            diagram.arrow((detect.edge(toward)[0], y), part.edge(away))
+            diagram.arrow(part.edge(toward), (estimate.edge(away)[0], y))
+        remade = Place(5.3 + 4.3 * out, 1.15, *size)
+        diagram.picture(remade, _only(np.clip(made, 0, 1), here), f"$\\widehat{{{name}L}}$", **how)
+        minus = diagram.box(Place(part.x, 1.15, 0.36, 0.36), "")
+        diagram.text(minus.x + 0.2 * out, 1.45, "+", 11)
+        diagram.text(minus.x + 0.3 * out, 1.27, "−", 11)
+        diagram.arrow(estimate.edge("bottom"), (estimate.x, remade.edge("top")[1] + 0.22))
+        diagram.arrow(remade.edge(away), minus.edge(toward))
+        diagram.arrow(part.edge("bottom"), minus.edge("top"))
+        diagram.arrow(minus.edge("bottom"), (minus.x, 0.62))
+        diagram.text(minus.x - 0.25 * out, 0.5, f"$e_{name}$ = {errors[side]:.4f}", 11, "#c02020")
+        diagram.text(minus.x - 0.25 * out, 0.25, f"nothing blurred: {before[side]:.4f}", 8)
+    diagram.text(5.3, 1.15, "By section 6 and in Table I\n$e_B$ and $e_F$ change places", 8)
     return diagram.figure
 
 

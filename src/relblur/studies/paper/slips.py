@@ -113,9 +113,10 @@ def _in_experiments() -> tuple[tuple[str, str, str], ...]:
         ),
         ("section 6", "'maximum absolute errors' of (0.021, 0.025)", "they are the means of Table I"),
         (
-            "section 6",
-            "BL is where I_F is less sharp than I_B",
-            "two paragraphs on, and in Fig. 5, it is where I_B is less sharp than I_F",
+            "section 6, Fig. 5",
+            "BL is where I_F is less sharp than I_B; in Fig. 5 BH and BL enter one block, with I_B as the L-Image",
+            "by the shares stated two paragraphs on, and on Fig. 6, it is where I_B is less sharp than I_F: e_B and "
+            "e_F change places",
         ),
         ("section 6", "the image has 433 x 635 pixels", "625 x 433, as Table I says"),
         (

@@ -68,7 +68,8 @@ def _names(layout: str, data_set: str, number: int) -> tuple[str, ...]:
     if layout == "realmff":
         return f"imageA/{number:03}_A.png", f"imageB/{number:03}_B.png", f"Fusion/{number:03}_F.png"
     if layout == "dpdd":
-        return f"test_c/source/1P0A{number:04}.png", f"test_c/target/1P0A{number:04}.png"
+        # As published, no name stands in both folders.
+        return f"test_c/source/1P0A{2 * number - 1:04}.png", f"test_c/target/1P0A{2 * number:04}.png"
     if layout == "realmff flat":
         return f"{number:03}_a.png", f"{number:03}_b.png"
     if layout == "dpdd flat":
