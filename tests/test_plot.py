@@ -85,7 +85,7 @@ def test_depth_stderr_and_flags(depth_map, signed, ax):
     assert plot.stderr(signed, ax=Figure().add_subplot()).colorbar.ax.get_ylabel() == "standard error (px)"
     other = Figure().add_subplot()
     plot.flags(depth_map, ax=other)
-    assert [text.get_text() for text in other.get_legend().get_texts()] == ["filled 100.0%"]
+    assert [text.get_text() for text in other.get_legend().get_texts()] == ["filled 100.0 %"]
 
 
 def test_without_axes_the_current_ones_are_taken_and_nothing_is_shown(signed, monkeypatch):

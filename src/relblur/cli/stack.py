@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..depth.psf import NAMES
-from .console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
+from .console import UsageError, flags_in_words, one_line_errors, print_json, print_table, progress_bar, say
 from .fuse import Images, check_images
 from .options import (
     AlignOption,
@@ -111,7 +111,6 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["growth_px"] is not None:
         rows.append(("blur grows by", f"{summary['growth_px']:.3g} px a frame" if summary["settings"]["focus_m"] is None
                      else f"{summary['growth_px']:.3g} px per 1/m"))  # fmt: skip
-    flagged = {name: share for name, share in summary["flagged_fraction"].items() if share > 0}
-    rows.append(("flagged", ", ".join(f"{name} {share:.1%}" for name, share in flagged.items()) or "none"))
+    rows.append(("flags, each pixel once", flags_in_words(summary["flag_shares"])))
     rows.append(("time", f"{summary['seconds']:.1f} s"))
     return rows

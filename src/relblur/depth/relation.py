@@ -110,6 +110,7 @@ def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") ->
     if not isinstance(blur_map, BlurMap):
         raise InputError(f"blur_map must be a BlurMap, got {type(blur_map).__name__}; use estimate_blur first")
     camera.check_width(blur_map.shape[1])
+    blur_map = blur_map.compute()
     if side == "both":
         if camera.kind == "focus":
             raise InputError('side="both" is for two apertures; with one aperture there is one depth: leave side out')
@@ -199,7 +200,8 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
 
     low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))
     camera.check_width(blur_map.shape[1])
-    s, stderr, flags = blur_map.variance_difference, blur_map.variance_stderr, blur_map.flags
+    whole = blur_map.compute()
+    s, stderr, flags = whole.variance_difference, whole.variance_stderr, whole.flags
     slack = _ROUNDING * (high - low)
     with np.errstate(invalid="ignore", divide="ignore"):
         between = np.asarray((s >= low - slack) & (s <= high + slack))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
-from ..blur.blur_map import BlurMap, Flag, has_flag
+from ..blur.blur_map import BlurMap, Flag, flag_shares, has_flag
 from ..files.archives import check_format, read_npz
 from ..files.disk import PathLike, write_npz
 from ..filters.guided import enlarge, guided_enlarge
@@ -144,6 +144,7 @@ class StackMap:
             "depth_m_percentiles": None,
             "growth_px": self.growth_px if np.isfinite(self.growth_px) else None,
             "flagged_fraction": {str(flag.name).lower(): float(has_flag(self.flags, flag).mean()) for flag in Flag},
+            "flag_shares": flag_shares(self.flags),
             "settings": dict(self.settings),
         }
         if known.any():
@@ -162,7 +163,8 @@ class StackMap:
         if self.blur_map is not None:
             arrays |= {f"blur_{name}": getattr(self.blur_map, name) for name in _BLUR_ARRAYS}
             about["blur_settings"] = dict(self.blur_map.settings)
-        write_npz(path, arrays, {**about, **{k: v for k, v in self.summary().items() if k != "flagged_fraction"}})
+        figures = {k: v for k, v in self.summary().items() if k not in ("flagged_fraction", "flag_shares")}
+        write_npz(path, arrays, {**about, **figures})
 
     @classmethod
     def load(cls, path: PathLike) -> StackMap:
