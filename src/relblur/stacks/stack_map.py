@@ -53,7 +53,7 @@ class StackMap:
     blur_map : BlurMap or None
         For two images: their relative blur, as :func:`relblur.estimate_blur` has it.
     settings : mapping
-        How it was made; ``notes`` among it.
+        How it was made; ``notes`` among it, and ``images``, the names of the images in the order given.
     """
 
     index: FloatArray
@@ -132,12 +132,16 @@ class StackMap:
     def summary(self) -> dict[str, Any]:
         """Return the figures a person wants to see first."""
         known = self.known
+        names = self.settings.get("images", {})
         result: dict[str, Any] = {
             "width": self.shape[1],
             "height": self.shape[0],
             "frames": len(self.places),
             "order": list(self.order),
-            "dropped": [{"image": number, "why": why} for number, why in self.dropped],
+            "dropped": [
+                {"image": number, "name": names[number] if names else f"images[{number}]", "why": why}
+                for number, why in self.dropped
+            ],
             "answered_fraction": float(known.mean()),
             "index_percentiles": None,
             "median_index_stderr": None,
