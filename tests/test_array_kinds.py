@@ -99,6 +99,69 @@ def test_xarray_is_read():
     assert_array_equal(sigma_of(*images), sigma_of(FIRST, SECOND))
 
 
+@pytest.fixture(scope="module", params=["memory", "chunks"])
+def from_xarray(request):
+    """A map made from DataArrays, in memory or in chunks, and the same of plain arrays."""
+    xarray = pytest.importorskip("xarray")
+    images = [
+        xarray.DataArray(image[:, :, 1], dims=("y", "x"), coords={"y": np.arange(40) * 0.5})
+        for image in (FIRST, SECOND)
+    ]
+    if request.param == "chunks":
+        pytest.importorskip("dask")
+        images = [image.chunk(25) for image in images]
+    options = {"method": "window", "sigmas": [3.0], "engine": "opencv"}
+    return estimate_blur(*images, **options), estimate_blur(FIRST[:, :, 1], SECOND[:, :, 1], **options)
+
+
+def test_a_map_of_xarray_is_shown_as_any_other(from_xarray):
+    found, plain = from_xarray
+    if found.is_lazy:  # it may not fit into memory
+        assert str(found) == repr(found)
+        assert "not computed yet" in found._repr_html_()
+        return
+    assert str(found) == str(plain)
+    assert found._repr_html_() == plain._repr_html_()
+
+
+def test_a_map_of_xarray_is_drawn_as_any_other(from_xarray):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    for draw in (relblur.plot.blur, relblur.plot.stderr, relblur.plot.flags):
+        shown = [draw(blur, ax=Figure().add_subplot()).get_array() for blur in from_xarray]
+        assert_array_equal(*(np.ma.getdata(one) for one in shown))
+    assert from_xarray[0].plot(ax=Figure().add_subplot()) is not None
+    assert relblur.plot.surface(from_xarray[0], ax=Figure().add_subplot(projection="3d")) is not None
+
+
+def test_a_map_of_xarray_becomes_depth_and_goes_to_files(from_xarray, tmp_path):
+    found, plain = from_xarray
+    camera = relblur.Camera(coc_constant_px_m=8, focus_first_m=1, focus_second_m=2)
+    depths = [relblur.blur_to_depth(blur, camera) for blur in from_xarray]
+    assert_array_equal(depths[0].depth_m, depths[1].depth_m)
+    inside = [relblur.in_depth_range(blur, camera) for blur in from_xarray]
+    assert_array_equal(inside[0].probability, inside[1].probability)
+    fits = [relblur.calibrate(blur, camera, depth_m=1.2).camera for blur in from_xarray]
+    assert fits[0] == fits[1]
+    found.save(tmp_path / "map.npz")
+    assert_array_equal(relblur.load(tmp_path / "map.npz").sigma, plain.sigma)
+
+
+def test_a_map_of_xarray_goes_back_with_its_labels_and_its_pixels(from_xarray):
+    found, plain = from_xarray
+    dataset = found.to_xarray()
+    assert dataset.sigma.dims == ("y", "x")
+    assert_array_equal(dataset.y, np.arange(40) * 0.5)
+    assert_array_equal(dataset.sigma, plain.sigma)
+    assert dataset.sigma.attrs["units"] == "px"
+    for one, dims in ((dataset, ("y", "x")), (plain.to_xarray(), ("row", "column"))):
+        assert (one.row.dims, one.column.dims) == ((dims[0],), (dims[1],))
+        assert_array_equal(one.row, np.arange(40))
+        assert_array_equal(one.column, np.arange(44))
+
+
 @pytest.mark.parametrize("mode", ["L", "RGB", "P", "1", "CMYK", "YCbCr", "I;16", "I", "F"])
 def test_pictures_are_intensities(mode):
     picture = Image.fromarray(BYTES[0]).convert("L" if mode[0] in "IF" else "RGB").convert(mode)

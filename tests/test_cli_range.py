@@ -57,6 +57,23 @@ def test_range_finds_the_points_between_the_planes(scene, tmp_path, as_json):
     assert "would be replaced" in failed(run(*command), 2)
 
 
+def test_a_plain_area_is_unknown(tmp_path, texture):
+    plain = np.arange(texture.shape[1]) >= 56
+    pair = defocused_pair(np.where(plain, 0.6, texture), np.where(plain, 5.0, 1.4) * np.ones(texture.shape), CAMERA)
+    for name, image in zip(("near", "far"), pair, strict=True):
+        save(tmp_path / f"{name}.png", synth.degrade(image, bits=8, noise=0.003, rng=len(name)))
+    CAMERA.save(tmp_path / "cam.toml")
+    out = tmp_path / "out"
+    result = run("range", tmp_path / "near.png", tmp_path / "far.png", "-c", tmp_path / "cam.toml", "-o", out, "--json")
+    assert result.exit_code == 0, result.output
+    between = np.asarray(Image.open(out / "between.png"))
+    assert (between[:, 90:] == 128).mean() > 0.95
+    assert (between[20:-20, 15:40] == 255).mean() > 0.8
+    summary = json.loads(result.stdout)
+    assert summary["unknown_fraction"] == pytest.approx((between == 128).mean())
+    assert summary["between_fraction"] == pytest.approx((between == 255).mean())
+
+
 def test_range_needs_two_distances(scene, tmp_path):
     folder, _ = scene
     Camera(coc_constant_px_m=(20, 7), focus_first_m=1.7, focus_second_m=1.7).save(tmp_path / "one.toml")

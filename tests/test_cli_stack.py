@@ -64,11 +64,45 @@ def test_stack_writes_depth_with_distances_and_none_without(files, tmp_path):
     assert "would be replaced" in failed(run(*command), 2)
 
 
+@pytest.mark.parametrize("argument", [".", "*.png"])
+def test_stack_takes_folders_and_patterns_as_estimate_does(files, tmp_path, monkeypatch, argument):
+    monkeypatch.chdir(files)
+    result = run("stack", argument, "-o", tmp_path / "out", "--align", "off", "--exposure", "off", "--no-fuse")
+    assert result.exit_code == 0, result.output
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["settings"]["images"] == ["0.png", "1.png", "2.png"]
+    assert "flags, each pixel once" in result.stdout
+
+
+def test_frames_that_do_not_fit_are_named(files, tmp_path):
+    rng = np.random.default_rng(1)
+    for number in range(3):
+        (tmp_path / f"scene_{number}.png").write_bytes((files / f"{number}.png").read_bytes())
+    other = synth.blur_with_map(rng.random(imread(files / "0.png").shape), 1.0)
+    write_picture(tmp_path / "other.png", other)
+    result = run("stack", tmp_path, "-o", tmp_path / "out", "--no-fuse")
+    assert result.exit_code == 0, result.output
+    assert "left out: other.png, it does not show the same scene" in result.stderr
+    assert "other.png" in result.stdout
+    assert "image 0" not in result.stdout + result.stderr
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert [each["name"] for each in summary["dropped"]] == ["other.png"]
+    for number in range(2):
+        (tmp_path / f"scene_{number}.png").unlink()
+    write_picture(tmp_path / "third.png", synth.blur_with_map(rng.random(other.shape), 1.0))
+    line = failed(run("stack", tmp_path, "-o", tmp_path / "few"), 3)
+    assert ".png" in line
+    assert "left out: " in line
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["fuse", "0.png", "-o", "out.png"], "two or more"),
         (["fuse", "0.png", "0.png", "-o", "out.png"], "twice"),
+        (["stack", "*.png", "0.png", "-o", "out"], "0.png is given twice"),
+        (["stack", "*.gif", "-o", "out"], "*.gif matches no file"),
+        (["stack", "nowhere/*.png", "-o", "out"], "no folder nowhere"),
         (["fuse", "0.png", "1.png", "-o", "out"], "name a picture"),
         (["fuse", "0.png", "1.png", "-o", "1.png", "--force"], "1.png"),
         (["stack", "0.png", "1.png", "2.png", "-o", "out", "--focus", "1,2"], "3 numbers"),

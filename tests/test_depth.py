@@ -134,6 +134,21 @@ def test_points_between_the_focal_planes_with_their_probability():
     assert not unknown.between[0, 0]
 
 
+@pytest.mark.parametrize("flag", [Flag.FILLED, Flag.CLIPPED, Flag.INVALID, Flag.AT_LIMIT, Flag.FILLED | Flag.CLIPPED])
+def test_flagged_pixels_are_in_the_range_only_if_their_error_bar_decides(flag):
+    end = float(depth_to_blur(1.0, CAMERA))
+    s = np.array([[0.0, 0.0, 3 * end, 3 * end, -3 * end]])
+    stderr = np.array([[end / 2.5, end / 3.5, 2 * end / 2.5, 2 * end / 3.5, 2 * end / 3.5]])
+    made = BlurMap(s, stderr, np.full(s.shape, flag, np.uint8), np.zeros(s.shape))
+    found = in_depth_range(made, CAMERA)
+    decided = [False, not flag & Flag.AT_LIMIT, False, True, True]  # more blur than the limit may be outside
+    assert np.isfinite(found.probability[0]).tolist() == decided
+    assert found.between[0].tolist() == [False, decided[1], False, False, False]
+    unflagged = in_depth_range(BlurMap(s, stderr, np.zeros(s.shape), np.zeros(s.shape)), CAMERA)
+    assert np.isfinite(unflagged.probability).all()
+    assert unflagged.between[0].tolist() == [True, True, False, False, False]
+
+
 def test_bad_requests_are_refused():
     with pytest.raises(InputError, match="two focus distances"):
         in_depth_range(blur_map([0.0]), APERTURES)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import ndimage  # noqa: TID253
 
 from relblur import Camera, Flag, InputError, estimate_depth, synth
 from relblur.depth import estimate as estimate_module
@@ -155,6 +156,20 @@ def test_error_bars_cover_about_two_thirds_in_noise(texture, slope, disc_pair):
         found = estimate_depth(*noisy, CAMERA, psf="disc", depth_range_m=RANGE)
         shares.append(np.mean(np.abs(found.depth_m - slope) < found.depth_stderr_m))
     assert 0.45 < np.mean(shares) < 0.9
+
+
+def test_a_plain_area_behind_the_scene_has_a_wide_error_bar():
+    rng = np.random.default_rng(4)
+    scene = ndimage.gaussian_filter(rng.random((96, 160)), 1.0)
+    scene = 0.5 + 0.15 * (scene - scene.mean()) / scene.std()
+    scene[:, 60:] = 0.5  # as the sky: the noise of the two images is its only texture
+    depth = np.where(np.arange(160) < 60, 1.2, 5.0) * np.ones(scene.shape)
+    pair = [image + rng.normal(0, 0.003, image.shape) for image in defocused_pair(scene, depth, CAMERA)]
+    found = estimate_depth(*pair, CAMERA, psf="disc")
+    sky = np.s_[:, 110:]
+    u, stderr = 1 / found.depth_m[sky], (found.depth_stderr_m / found.depth_m**2)[sky]
+    assert (found.flags[sky] & Flag.FILLED != 0).all()
+    assert (np.abs(u - 1 / 5.0) <= stderr).mean() > 0.95
 
 
 def test_intensity_scale_workers_and_colour_do_not_matter(disc_pair, read_only):
@@ -358,7 +373,7 @@ def test_a_depth_is_filled_where_its_window_leaves_all_of_it_open(known, answer)
     plain = np.ones((20, 24), np.float32)
     found = SimpleNamespace(evidence=SimpleNamespace(w=plain * np.float32(known / 49 / 4)), s=plain)
     axis = SimpleNamespace(scale=lambda s: 2 * s)
-    assert (match._filled(found, axis, 7, None) == answer).all()
+    assert (match._filled(found, axis, 7, False) == answer).all()
 
 
 def test_the_guide_is_the_image_with_the_smaller_circle():

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
+from relblur.base.shown import percentages
 from relblur.blur.blur_map import Flag
-from relblur.report.colours import ColourScale, flag_colours, flag_shares, percentages, rgb, scale_for, tick_labels
+from relblur.report.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
 from relblur.report.panels import Panel, panels_picture
 
 

@@ -78,6 +78,22 @@ def test_colour_and_integers_and_a_pair(colour):
     assert curve.second_value == pytest.approx(second[30, 40].mean(), abs=1e-4)
 
 
+def test_a_pair_is_followed_by_row_and_column(noise_pair):
+    pair = relblur.ComparablePair(*noise_pair)
+    wanted = pixel_curve(*noise_pair, 30, 40)
+    calls = [(pair, 30, 40), (pair, None, 30, 40)]
+    by_name = pixel_curve(pair, row=30, column=40), pixel_curve(pair, 30, column=40)
+    for curve in (*(pixel_curve(*call) for call in calls), *by_name):
+        assert (curve.row, curve.column) == (30, 40)
+        np.testing.assert_array_equal(curve.blurred, wanted.blurred)
+    with pytest.raises(relblur.InputError, match=r"a comparable pair is followed by row and column"):
+        pixel_curve(pair, noise_pair[1], 30, 40)
+    with pytest.raises(relblur.InputError, match=r"row must be a whole number from 0 to 79, got None"):
+        pixel_curve(pair)
+    with pytest.raises(relblur.InputError, match=r"column must be a whole number from 0 to 89, got None"):
+        pixel_curve(*noise_pair, 30)
+
+
 def test_a_flat_pixel_has_one_root_and_no_slope():
     flat = np.full((40, 40), 0.3)
     curve = pixel_curve(flat, flat, 20, 20)

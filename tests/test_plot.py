@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 import relblur
-from relblur import BlurMap, Camera, DepthMap, Flag, plot, synth
+from relblur import BlurMap, Camera, ComparablePair, DepthMap, Flag, plot, synth
 from relblur.blur.pixel_curve import pixel_curve
 from relblur.plot.trust import coverage, remaining_error
 from relblur.report.colours import NO_ANSWER
@@ -85,7 +85,7 @@ def test_depth_stderr_and_flags(depth_map, signed, ax):
     assert plot.stderr(signed, ax=Figure().add_subplot()).colorbar.ax.get_ylabel() == "standard error (px)"
     other = Figure().add_subplot()
     plot.flags(depth_map, ax=other)
-    assert [text.get_text() for text in other.get_legend().get_texts()] == ["filled 100.0%"]
+    assert [text.get_text() for text in other.get_legend().get_texts()] == ["filled 100.0 %"]
 
 
 def test_without_axes_the_current_ones_are_taken_and_nothing_is_shown(signed, monkeypatch):
@@ -131,9 +131,11 @@ def test_the_curve_of_a_pixel_shows_roots_choice_and_error_bar(texture, ax):
     left = next(line for line in ax.lines if line.get_label().startswith("second blurred"))
     assert (left.get_xdata() <= 0).all()
     assert left.get_ydata()[-1] == second[40, 50]
-    direct = Figure().add_subplot()
-    plot.pixel_curve(first, second, 40, 50, blur_map=blur, ax=direct)
-    assert [text.get_text() for text in direct.get_legend().get_texts()] == labels
+    pair = ComparablePair(first, second)
+    for call in ((first, second, 40, 50), (pair, 40, 50), (pair, None, 40, 50)):
+        direct = Figure().add_subplot()
+        plot.pixel_curve(*call, blur_map=blur, ax=direct)
+        assert [text.get_text() for text in direct.get_legend().get_texts()] == labels
 
 
 def test_the_cost_has_its_least_where_the_window_says(texture, ax):
@@ -203,7 +205,10 @@ def test_a_map_without_any_answer_is_grey(ax):
         (lambda blur, ax: plot.profile(blur, 3, (0, 3), ax=ax), r"start must be \(row, column\)"),
         (lambda blur, ax: plot.reliability(blur, np.zeros((2, 2)), ax=ax), "pass the truth of the whole map"),
         (lambda blur, ax: plot.sparsification(blur, np.full((20, 30), np.nan), ax=ax), "no pixel has both"),
-        (lambda blur, ax: plot.pixel_curve(blur, ax=ax), "pass a PixelCurve, or first, second, row and column"),
+        (
+            lambda blur, ax: plot.pixel_curve(blur, ax=ax),
+            "pass a PixelCurve, or first, second, row and column, or a comparable pair, row and column",
+        ),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(signed, ax, draw, message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -104,6 +105,8 @@ def test_the_lines_run_as_written_in_their_order(tmp_path, monkeypatch):
         "all/summary.csv",
     ):
         assert (folder / path).stat().st_size > 100, path
+    between = json.loads((folder / "range" / "summary.json").read_bytes())["between_fraction"]
+    assert 0.4 < between < 0.6  # the range splits the scene
     found = names["found"]
     truth = demo_depth(found.shape)
     assert np.median(np.abs(found.depth_m / truth - 1)) < 0.002

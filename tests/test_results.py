@@ -42,21 +42,31 @@ def test_print_says_what_matters():
     assert "24 x 30 pixels" in text
     assert "decimated by 3 from 90x72" in text
     assert "answered  99.9% of the pixels" in text
-    assert "flat 0.1%, filled 25.0%" in text
+    assert "flags     no flag 75.0 %, filled 25.0 %" in text
     assert "the median standard error" in text
     assert "px, + where second is the blurrier" in text
     assert len(text.splitlines()) == 6
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_a_flag_has_one_share_wherever_it_is_shown():
+    blur = made()
+    flags = np.array(blur.flags)
+    flags[:12] |= np.uint8(2)  # clipped, half of them filled as well
+    blur = BlurMap(blur.variance_difference, blur.variance_stderr, flags, blur.sharper, blur.settings)
+    shown = str(blur).rpartition("flags     ")[2]
+    assert "clipped" in shown
+    assert all(share in blur._repr_html_() for share in shown.split(", "))
+
+
 def test_print_of_nothing_and_of_one_pixel():
     nothing = np.full((3, 4), np.nan)
     text = str(BlurMap(nothing, nothing, np.full((3, 4), 4), np.zeros((3, 4))))
     assert "answered  0.0%" in text
-    assert "flat 100.0%" in text
+    assert "flat 100.0 %" in text
     one = str(BlurMap(np.ones((1, 1)), np.ones((1, 1)), np.zeros((1, 1)), np.ones((1, 1))))
     assert "+1 to +1 px" in one
-    assert "flags     none" in one
+    assert "flags     no flag 100.0 %" in one
 
 
 @pytest.mark.parametrize("part", [np.s_[4:9, 3:], np.s_[::2, ::-1], np.s_[5:6], np.s_[..., 2:4], np.s_[:]])

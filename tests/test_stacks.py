@@ -184,7 +184,7 @@ def test_a_frame_of_another_scene_is_left_out_and_said(sharp, place):
     assert [number for number, _ in prepared.dropped] == [place]
     assert [frame.number for frame in prepared.frames] == [i for i in range(5) if i != place]
     assert [frame.position for frame in prepared.frames] == [i for i in range(5) if i != place]
-    assert any(f"left out: image {place}" in note for note in prepared.notes)
+    assert any(f"left out: images[{place}]" in note for note in prepared.notes)
 
 
 def test_breathing_and_exposure_drift_are_undone(sharp):

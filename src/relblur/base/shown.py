@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-__all__ = ["Shown", "as_json", "figure", "no_formula", "visible"]
+import numpy as np
+
+__all__ = ["Shown", "as_json", "figure", "no_formula", "percentages", "visible"]
 
 _ROOT = __name__.split(".")[0]
 
@@ -51,3 +54,12 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+def percentages(shares: Sequence[float]) -> list[str]:
+    """Write shares of one whole in tenths of a percent that add up to it; what is nearly nothing is said to be so."""
+    exact = 1000 * np.asarray(shares, dtype=np.float64)
+    tenths = np.floor(exact + 1e-9)
+    missing = round(float(exact.sum()) - float(tenths.sum()))
+    tenths[np.argsort(tenths - exact, kind="stable")[:missing]] += 1  # the largest remainders are rounded up
+    return [f"{t / 10:.1f} %" if t > 0 or share == 0 else "< 0.1 %" for t, share in zip(tenths, shares, strict=True)]

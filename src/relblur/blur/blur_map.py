@@ -12,7 +12,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Array
 from ..base.errors import FileError, InputError
 from ..base.inputs import is_chunked
-from ..base.shown import Shown, figure
+from ..base.shown import Shown, figure, percentages
 from ..files.labelled import Labelled, labelled
 from ..files.map_formats import read_map, write_map
 from ..files.replacing import PathLike
@@ -199,7 +199,10 @@ class BlurMap(Shown):
             raise FileError(f"{path} is not a usable BlurMap: {error}") from None
 
     def to_xarray(self) -> Any:
-        """Return the map as an ``xarray.Dataset`` over ``row`` and ``column`` (the extra ``xarray``).
+        """Return the map as an ``xarray.Dataset`` (the extra ``xarray``).
+
+        Its dimensions are ``row`` and ``column``, or those of the images if these were of xarray. The coordinates
+        ``row`` and ``column`` count the pixels from 0.
 
         The variables are sigma, its standard error, and the fields of the map; units and the meaning of the flags
         are in their attributes, in the words of the CF conventions.
@@ -262,7 +265,10 @@ class BlurMap(Shown):
 
 
 def describe_map(blur_map: BlurMap) -> str:
-    """Return in a few lines what is in a map: ``print(blur)``."""
+    """Return in a few lines what is in a map: ``print(blur)``; one line for a map that is not computed yet."""
+    if blur_map.is_lazy:
+        return repr(blur_map)
+    blur_map = blur_map.compute()
     sigma, stderr = blur_map.sigma, blur_map.sigma_stderr
     known = np.isfinite(sigma)
     height, width = blur_map.shape
@@ -284,11 +290,30 @@ def percentiles(values: AnyArray, form: str, unit: str) -> str:
     return f"{low}, {middle}, {high} {unit} at 5, 50, 95 % of the answers"
 
 
+def flag_name(flag: Flag) -> str:
+    """Return the name of a flag in words."""
+    return str(flag.name).lower().replace("_", " ")
+
+
+def flag_shares(flags: UInt8Array) -> dict[str, float]:
+    """Return the share of the pixels without a flag and with each flag, in words.
+
+    Every pixel counts once, for the last of its flags, so that the shares add up to 1.
+    """
+    counts = np.bincount(flags.ravel(), minlength=256)
+    showing = np.zeros(256, dtype=np.int64)  # the highest bit, counted from 1
+    for number, flag in enumerate(Flag, start=1):
+        showing[(np.arange(256) & int(flag)) != 0] = number
+    shares = np.bincount(showing, counts, minlength=len(Flag) + 1) / flags.size
+    names = ["no flag", *map(flag_name, Flag)]
+    return {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
+
+
 def describe_flags(flags: UInt8Array) -> str:
-    """Return the share of the pixels that each flag has, in words."""
-    shares = {str(flag.name): float(has_flag(flags, flag).mean()) for flag in Flag}
-    told = [f"{name.lower().replace('_', ' ')} {share:.1%}" for name, share in shares.items() if share > 0]
-    return ", ".join(told) or "none"
+    """Return :func:`flag_shares` as text."""
+    shares = flag_shares(flags)
+    written = percentages(list(shares.values()))
+    return ", ".join(f"{name} {share}" for name, share in zip(shares, written, strict=True))
 
 
 def flag_attributes() -> dict[str, Any]:

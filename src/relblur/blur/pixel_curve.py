@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -132,9 +133,9 @@ class PixelCurve:
 
 def pixel_curve(
     first: ArrayLike | ComparablePair,
-    second: ArrayLike | None,
-    row: int,
-    column: int,
+    second: ArrayLike | int | None = None,
+    row: int | None = None,
+    column: int | None = None,
     *,
     blur_map: BlurMap | None = None,
     max_sigma: float | None = None,
@@ -147,8 +148,8 @@ def pixel_curve(
 
     Parameters
     ----------
-    first, second : arrays, or a ComparablePair and None
-        The pair as it was given to :func:`relblur.estimate_blur`.
+    first, second : arrays, or one ComparablePair
+        The pair as it was given to :func:`relblur.estimate_blur`: ``pixel_curve(pair, row, column)``.
     row, column : int
         The pixel, counted from 0.
     blur_map : BlurMap, optional
@@ -172,27 +173,30 @@ def pixel_curve(
     """
     clipped: BoolArray | None = None
     if isinstance(first, ComparablePair):
-        if second is not None:
-            raise InputError("a comparable pair holds both images; pass None for second")
         pair = first
+        if second is not None:
+            if np.ndim(second) != 0 or None not in (row, column):
+                raise InputError("a comparable pair is followed by row and column: pixel_curve(pair, row, column)")
+            given: Any = second
+            row, column = given, row if column is None else column
         (first, second), valid, clipped, channel_axis, _ = pair.inputs(valid, None, channel_axis, None)
     if second is None:
-        raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives and None")
+        raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives")
     images = tuple(
         check_form(image, name, channel_axis=channel_axis) for image, name in ((first, "first"), (second, "second"))
     )
     shape = images[0].shape[:2]
     if images[0].shape != images[1].shape:
         raise InputError(f"first and second differ in shape: {times(images[0].shape)} and {times(images[1].shape)}")
-    _check_place(row, column, shape)
+    place = _checked_place(row, column, shape)
     if blur_map is not None and blur_map.shape != shape:
         raise InputError(f"blur_map is {blur_map.shape}, the images {shape}; it belongs to another pair")
     asked = _Asked.of(blur_map, max_sigma, window)
     usable = None if valid is None else as_valid(valid, shape)
     if clipped is not None:
         usable = ~clipped if usable is None else usable & ~clipped
-    patch = _cut(images[0], images[1], usable, int(row), int(column), asked)
-    found = _curve(patch, asked, int(row), int(column), blur_map)
+    patch = _cut(images[0], images[1], usable, *place, asked)
+    found = _curve(patch, asked, *place, blur_map)
     if not refined:
         return found
     return _with_refined(found, images, usable, blur_map)
@@ -272,10 +276,11 @@ class _Patch:
     centre_is_finite: bool
 
 
-def _check_place(row: int, column: int, shape: tuple[int, ...]) -> None:
+def _checked_place(row: Any, column: Any, shape: tuple[int, ...]) -> tuple[int, int]:
     for value, name, count in ((row, "row", shape[0]), (column, "column", shape[1])):
         if not is_whole(value) or not 0 <= value < count:
             raise InputError(f"{name} must be a whole number from 0 to {count - 1}, got {value!r}")
+    return int(row), int(column)
 
 
 def _cut(first: AnyArray, second: AnyArray, usable: BoolArray | None, row: int, column: int, asked: _Asked) -> _Patch:

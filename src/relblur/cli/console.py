@@ -90,7 +90,7 @@ def flags_in_words(shares: Mapping[str, float]) -> str:
 
 def shares_in_words(shares: Sequence[float]) -> list[str]:
     """Write shares of one whole as percentages that add up."""
-    from ..report.colours import percentages
+    from ..base.shown import percentages
 
     return percentages(shares)
 

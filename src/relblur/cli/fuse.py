@@ -23,7 +23,11 @@ from .options import (
 __all__ = ["Images", "fuse"]
 
 Images = Annotated[
-    list[Path], typer.Argument(help="Two or more images of one scene, same size and viewpoint.", show_default=False)
+    list[Path],
+    typer.Argument(
+        help="Two or more images of one scene, same size and viewpoint; or a folder, or a quoted pattern, 'dir/*.jpg'.",
+        show_default=False,
+    ),
 ]
 #: What a fused picture can be written to.
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
@@ -52,7 +56,7 @@ def fuse(
     from ..stacks.estimate import estimate_stack
 
     check_picture(output)
-    check_images(images)
+    images = files_of_all(images)
     refuse_inputs((output,), images)
     refuse_to_replace_file(output, force)
     start = time.perf_counter()
@@ -72,6 +76,15 @@ def check_picture(output: Path) -> None:
     """Refuse a name that says no format, before the work."""
     if output.suffix.lower() not in PICTURES:
         raise UsageError(f"-o {output} does not end in {', '.join(PICTURES)}; name a picture to write")
+
+
+def files_of_all(arguments: list[Path]) -> list[Path]:
+    """Return the images that files, folders and patterns mean; refuse one image, or the same one twice."""
+    from ..report.batch import files_of
+
+    images = [image for argument in arguments for image in files_of(argument)]
+    check_images(images)
+    return images
 
 
 def check_images(images: list[Path]) -> None:

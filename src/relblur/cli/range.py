@@ -49,8 +49,9 @@ def find_range(
 
     Focus a pair on the ends of the range that matters; NEAR is the camera file's first
     distance, FAR its second. Writes probability.tif, between.png (255 in the range, 0 outside,
-    128 unknown) and overview.png. The blur is taken for a disc, or for a Gaussian if the camera was
-    calibrated for it.
+    128 unknown) and overview.png. Flagged pixels (filled, clipped, invalid, at the limit) are
+    unknown unless their error bar decides. The blur is taken for a disc, or for a Gaussian if
+    the camera was calibrated for it.
     """
     from ..blur.estimate import estimate_blur
     from ..blur.unanswered import refuse_if_unanswered

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..depth.psf import NAMES
-from .console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
-from .fuse import Images, check_images
+from .console import UsageError, flags_in_words, one_line_errors, print_json, print_table, progress_bar, say
+from .fuse import Images, files_of_all
 from .options import (
     AlignOption,
     AnyCameraFile,
@@ -61,7 +61,7 @@ def stack(
     from ..report.stack_report import stack_files, write_stack_report
     from ..stacks.estimate import estimate_stack
 
-    check_images(images)
+    images = files_of_all(images)
     if psf not in NAMES:
         raise UsageError(f"--psf must be {' or '.join(NAMES)}, got {psf!r}")
     distances = None if focus is None else numbers(focus, "--focus", len(images))
@@ -100,7 +100,7 @@ def stack(
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("pixels answered", f"{summary['answered_fraction']:.1%}")]
     if summary["dropped"]:
-        rows.append(("images left out", ", ".join(str(each["image"]) for each in summary["dropped"])))
+        rows.append(("images left out", ", ".join(each["name"] for each in summary["dropped"])))
     spans = (("index_percentiles", "frame", ".2f"), ("depth_m_percentiles", "depth, m", ".3f"))
     for key, name, form in spans:
         if summary[key] is not None:
@@ -111,7 +111,6 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["growth_px"] is not None:
         rows.append(("blur grows by", f"{summary['growth_px']:.3g} px a frame" if summary["settings"]["focus_m"] is None
                      else f"{summary['growth_px']:.3g} px per 1/m"))  # fmt: skip
-    flagged = {name: share for name, share in summary["flagged_fraction"].items() if share > 0}
-    rows.append(("flagged", ", ".join(f"{name} {share:.1%}" for name, share in flagged.items()) or "none"))
+    rows.append(("flags, each pixel once", flags_in_words(summary["flag_shares"])))
     rows.append(("time", f"{summary['seconds']:.1f} s"))
     return rows

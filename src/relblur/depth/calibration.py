@@ -121,7 +121,7 @@ def calibrate(
         the limit of what it may be, and if three values explain the depths worse than two of them.
     """
     names = check_fit(fit, camera)
-    samples = _collect(blur_map, depth_m, plane, points, valid)
+    samples = _collect(blur_map.compute(), depth_m, plane, points, valid)
     if len(samples.s) < len(names) + 1:
         raise InputError(
             f"only {len(samples.s)} usable pixels have a known depth; {len(names)} values need more, "

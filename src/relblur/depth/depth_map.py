@@ -137,7 +137,7 @@ class DepthMap(Shown):
         return read_depth_map(path)
 
     def to_xarray(self) -> Any:
-        """Return the map as an ``xarray.Dataset`` over ``row`` and ``column`` (the extra ``xarray``)."""
+        """Return the map as an ``xarray.Dataset`` over ``row`` and ``column``, from 0 (the extra ``xarray``)."""
         variables: dict[str, Labelled] = {
             "depth": (self.depth_m, {"units": "m", "long_name": "distance along the optical axis"}),
             "depth_stderr": (self.depth_stderr_m, {"units": "m"}),

@@ -21,7 +21,7 @@ import numpy as np
 from ..base._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
 from ..base.arguments import as_choice
 from ..base.errors import InputError
-from ..blur.blur_map import BlurMap, Flag, mark
+from ..blur.blur_map import BlurMap, Flag, has_flag, mark
 from .camera import Camera
 from .depth_map import DepthMap
 
@@ -35,6 +35,10 @@ _EXCUSED = 2.0
 
 #: Blur this little beyond that of a focal plane, as a share of the range's, is the plane's own: arithmetic.
 _ROUNDING = 1e-9
+
+#: Standard errors by which a flagged pixel must lie on one side of an end of the range to be decided: its error bar
+#: assumes a surface without jumps. Chosen on `street`.
+_DECIDED = 3.0
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,7 @@ def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") ->
     if not isinstance(blur_map, BlurMap):
         raise InputError(f"blur_map must be a BlurMap, got {type(blur_map).__name__}; use estimate_blur first")
     camera.check_width(blur_map.shape[1])
+    blur_map = blur_map.compute()
     if side == "both":
         if camera.kind == "focus":
             raise InputError('side="both" is for two apertures; with one aperture there is one depth: leave side out')
@@ -163,7 +168,8 @@ class DepthRange:
     Attributes
     ----------
     between : (H, W) bool
-        The blur measured is that of a point between the planes, the planes themselves included.
+        The blur measured is that of a point between the planes, the planes themselves included; False where that is
+        unknown.
     probability : (H, W) float64
         That the point lies between the planes, given the standard error of the blur: one half on a plane, 0 or 1
         where the blur is known exactly; NaN where it is unknown.
@@ -182,6 +188,9 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
 
     Focus the pair on the two ends of the range that matters: points in it have
     ``|s| <= k^2 (u_1 - u_2)^2``, and no depth needs to be computed.
+
+    A pixel with a flag (filled, clipped, invalid, at the limit) is unknown unless both ends of the range are more than
+    three standard errors away. At the limit it can only be outside, since the true blur may be larger.
     """
     check_two_planes(camera)
     relation = Relation.of(camera)
@@ -191,15 +200,19 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
 
     low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))
     camera.check_width(blur_map.shape[1])
-    s, stderr = blur_map.variance_difference, blur_map.variance_stderr
+    whole = blur_map.compute()
+    s, stderr, flags = whole.variance_difference, whole.variance_stderr, whole.flags
     slack = _ROUNDING * (high - low)
     with np.errstate(invalid="ignore", divide="ignore"):
         between = np.asarray((s >= low - slack) & (s <= high + slack))
         spread = ndtr((high - s) / stderr) - ndtr((low - s) / stderr)
+        clear = np.minimum(np.abs(s - low), np.abs(s - high)) > _DECIDED * stderr
     certain = np.where(np.isfinite(s), between, np.nan)
     probability = np.where(stderr > 0, spread, np.where(stderr == 0, certain, np.nan))
+    decided = (flags == 0) | (clear & ~(between & has_flag(flags, Flag.AT_LIMIT)))
+    unknown = ~decided | np.isnan(probability)
     near, far = sorted((camera.focus_first_m, camera.focus_second_m))
-    return DepthRange(between, probability, near, far)
+    return DepthRange(between & ~unknown, np.where(unknown, np.nan, probability), near, far)
 
 
 def check_two_planes(camera: Camera) -> None:

@@ -6,19 +6,23 @@ import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from ..base._typing import AnyArray
+import numpy as np
+
 from ..base.errors import MissingDependencyError
 
 __all__ = ["Labelled", "labelled"]
 
 AXES = ("row", "column")
 
-#: An (H, W) array and its attributes.
-Labelled: TypeAlias = tuple[AnyArray, dict[str, Any]]
+#: An (H, W) array, of xarray or not, and its attributes.
+Labelled: TypeAlias = tuple[Any, dict[str, Any]]
 
 
 def labelled(variables: Mapping[str, Labelled], about: Mapping[str, Any]) -> Any:
-    """Return (H, W) arrays with their attributes as an ``xarray.Dataset``; what is no plain value becomes JSON."""
+    """Return (H, W) arrays with their attributes as an ``xarray.Dataset``; what is no plain value becomes JSON.
+
+    Arrays of xarray keep their dimensions and coordinates. ``row`` and ``column`` count the pixels from 0.
+    """
     try:
         import xarray
     except ImportError:
@@ -26,4 +30,14 @@ def labelled(variables: Mapping[str, Labelled], about: Mapping[str, Any]) -> Any
     attributes = {
         name: value if isinstance(value, (str, int, float)) else json.dumps(value) for name, value in about.items()
     }
-    return xarray.Dataset({name: (AXES, array, each) for name, (array, each) in variables.items()}, attrs=attributes)
+    made: dict[str, Any] = {}
+    for name, (array, each) in variables.items():
+        if hasattr(array, "dims"):
+            made[name] = array.copy(deep=False)
+            made[name].attrs = dict(each)
+        else:
+            made[name] = (AXES, array, each)
+    dataset = xarray.Dataset(made, attrs=attributes)
+    first = next(iter(dataset.data_vars.values()))
+    pixels = {axis: (dim, np.arange(dataset.sizes[dim])) for axis, dim in zip(AXES, first.dims, strict=True)}
+    return dataset.assign_coords({axis: each for axis, each in pixels.items() if axis not in dataset.coords})

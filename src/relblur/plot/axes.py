@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import InputError, MissingDependencyError
+from ..blur.blur_map import BlurMap
 from ..report.colours import NO_ANSWER, ColourScale
 
 __all__ = ["axes_in_space", "axes_or_current", "check_kind", "draw_map", "label_pixels"]
@@ -31,11 +32,12 @@ def axes_in_space(ax: Any = None) -> Any:
     return ax
 
 
-def check_kind(result: Any, *kinds: type) -> None:
-    """Refuse anything but results of these kinds."""
+def check_kind(result: Any, *kinds: type) -> Any:
+    """Return a result with arrays of NumPy; refuse anything but results of these kinds."""
     if not isinstance(result, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise InputError(f"a {wanted} is needed for this figure, got {type(result).__name__}")
+    return result.compute() if isinstance(result, BlurMap) else result
 
 
 def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "") -> Any:

@@ -47,7 +47,7 @@ def profile(
     >>> len(line.get_xdata())
     10
     """
-    check_kind(result, BlurMap, DepthMap)
+    result = check_kind(result, BlurMap, DepthMap)
     here = axes_or_current(ax)
     places, along = _places(start, stop, result.shape)
     if isinstance(result, BlurMap):

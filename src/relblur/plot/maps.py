@@ -10,6 +10,7 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike
 from ..base.arguments import as_choice, as_positive
 from ..base.errors import InputError
+from ..base.shown import percentages
 from ..blur.blur_map import BlurMap
 from ..depth.depth_map import DepthMap
 from ..report.colours import ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
@@ -56,7 +57,7 @@ def blur(
     >>> [round(float(end), 1) for end in image.get_clim()]
     [-2.0, 2.0]
     """
-    check_kind(blur_map, BlurMap)
+    blur_map = check_kind(blur_map, BlurMap)
     as_choice(quantity, "quantity", ("sigma", "variance_difference"))
     values = blur_map.sigma if quantity == "sigma" else blur_map.variance_difference
     label = "relative blur σ (px)" if quantity == "sigma" else "variance difference s (px²)"
@@ -71,7 +72,7 @@ def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, co
 
     ``limit`` is the far end of the colour scale, m.
     """
-    check_kind(depth_map, DepthMap)
+    depth_map = check_kind(depth_map, DepthMap)
     values = depth_map.depth_m
     scale = scale_for(values, "depth")
     if limit is not None:
@@ -92,16 +93,18 @@ def flags(result: BlurMap | DepthMap, *, ax: Any = None, legend: bool = True) ->
 
     Where a pixel has several flags the last of :class:`relblur.Flag` shows.
     """
-    check_kind(result, BlurMap, DepthMap)
+    result = check_kind(result, BlurMap, DepthMap)
     here = axes_or_current(ax)
     image = here.imshow(flag_colours(result.flags), interpolation="nearest")
     label_pixels(here)
     if legend:
         from matplotlib.patches import Patch
 
+        shown = flag_shares(result.flags)
+        shares = percentages([share for _, _, share in shown])
         entries = [
-            Patch(facecolor=colour, edgecolor="0.4", label=f"{name} {share:.1%}")
-            for name, colour, share in flag_shares(result.flags)
+            Patch(facecolor=colour, edgecolor="0.4", label=f"{name} {share}")
+            for (name, colour, _), share in zip(shown, shares, strict=True)
         ]
         # Beside the map: it may not hide what it explains.
         here.legend(handles=entries, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, fontsize="small")
@@ -122,7 +125,7 @@ def surface(
     limit : float, optional
         End of the colour scale.
     """
-    check_kind(result, BlurMap, DepthMap)
+    result = check_kind(result, BlurMap, DepthMap)
     here = axes_in_space(ax)
     is_depth = isinstance(result, DepthMap)
     values = result.depth_m if isinstance(result, DepthMap) else result.sigma
@@ -154,7 +157,7 @@ def surface(
 
 
 def _stderr_of(result: BlurMap | DepthMap) -> tuple[AnyArray, str]:
-    check_kind(result, BlurMap, DepthMap)
+    result = check_kind(result, BlurMap, DepthMap)
     return (result.sigma_stderr, "px") if isinstance(result, BlurMap) else (result.depth_stderr_m, "m")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..base.errors import InputError
 from ..blur.blur_map import signed_sigma
+from ..blur.comparable_pair import ComparablePair
 from ..blur.pixel_curve import PixelCurve
 from ..blur.pixel_curve import pixel_curve as compute_curve
 from .axes import axes_or_current
@@ -29,7 +30,7 @@ def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, *
 
     Parameters
     ----------
-    curve : PixelCurve, or first, second, row, column
+    curve : PixelCurve, or first, second, row, column, or a ComparablePair, row, column
         What :func:`relblur.blur.pixel_curve.pixel_curve` gave, or its arguments, such as ``blur_map=``.
 
     Examples
@@ -134,10 +135,9 @@ def _curve(curve: Any, rest: tuple[Any, ...], options: dict[str, Any]) -> PixelC
         if rest or options:
             raise InputError("a curve that is computed already needs no further arguments; leave them out")
         return curve
-    if len(rest) != 3:
-        raise InputError("pass a PixelCurve, or first, second, row and column")
-    second, row, column = rest
-    return compute_curve(curve, second, row, column, **options)
+    if not (len(rest) == 3 or (len(rest) == 2 and isinstance(curve, ComparablePair))):
+        raise InputError("pass a PixelCurve, or first, second, row and column, or a comparable pair, row and column")
+    return compute_curve(curve, *rest, **options)
 
 
 def _title(curve: PixelCurve) -> str:

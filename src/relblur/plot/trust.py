@@ -98,7 +98,7 @@ def _errors(result: BlurMap | DepthMap, truth: ArrayLike, linear: bool) -> tuple
 
     Error bars of blur are judged in s, where they are symmetric (``linear``), else in px.
     """
-    check_kind(result, BlurMap, DepthMap)
+    result = check_kind(result, BlurMap, DepthMap)
     known = np.asarray(truth, dtype=np.float64)
     if known.shape != result.shape:
         raise InputError(f"truth is {known.shape}, the map {result.shape}; pass the truth of the whole map")

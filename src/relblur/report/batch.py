@@ -27,7 +27,7 @@ from ..files.replacing import HIDDEN
 from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
 from ..files.targets import refuse_file_name
 
-__all__ = ["SUMMARY", "Job", "Outcome", "find_jobs", "is_batch", "on_threads", "run_batch"]
+__all__ = ["SUMMARY", "Job", "Outcome", "files_of", "find_jobs", "is_batch", "on_threads", "run_batch"]
 
 #: In the output folder: what became of every pair, their figures in a table, their maps on a sheet.
 BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
@@ -68,9 +68,20 @@ class Outcome:
 
 def is_batch(first: Path, second: Path) -> bool:
     """Tell whether two arguments mean many pairs: two folders, or two patterns with a star."""
-    return any("*" in path.name and not os.path.exists(path) for path in (first, second)) or (
-        os.path.isdir(first) and os.path.isdir(second)
-    )
+    return _is_pattern(first) or _is_pattern(second) or (os.path.isdir(first) and os.path.isdir(second))
+
+
+def files_of(argument: Path) -> list[Path]:
+    """Return the files that an argument means: the images of a folder, what matches a pattern, or the file itself."""
+    if os.path.isdir(argument):
+        found, fault = _images_in(argument), "holds no image"
+    elif _is_pattern(argument):
+        found, fault = _matching(argument), "matches no file"
+    else:
+        return [argument]
+    if not found:
+        raise FileError(f"{argument} {fault}; check the path")
+    return list(found.values())
 
 
 def find_jobs(first: Path, second: Path) -> list[Job]:
@@ -290,6 +301,10 @@ def _entries(folder: Path) -> list[Path]:
         return sorted(folder.iterdir())
     except OSError as error:
         raise FileError(f"the folder {folder} cannot be read: {error.strerror}") from None
+
+
+def _is_pattern(path: Path) -> bool:
+    return "*" in path.name and not os.path.exists(path)
 
 
 def _images_in(folder: Path) -> dict[str, Path]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -12,7 +11,8 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray, UInt8Array
 from ..base.pixels import unit_float
-from ..blur.blur_map import Flag, has_flag
+from ..blur.blur_map import Flag, flag_name, has_flag
+from ..blur.blur_map import flag_shares as shares_of_flags
 from ..photo.tone_curves import encode_srgb
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "Kind",
     "flag_colours",
     "flag_shares",
-    "percentages",
     "photo",
     "scale_for",
     "tick_labels",
@@ -186,36 +185,14 @@ def flag_colours(flags: AnyArray) -> UInt8Array:
     table[:] = rgb(FLAG_COLOURS["ok"])
     values = np.arange(256, dtype=np.uint8)
     for flag in Flag:
-        table[has_flag(values, flag)] = rgb(FLAG_COLOURS[_flag_name(flag)])
+        table[has_flag(values, flag)] = rgb(FLAG_COLOURS[flag_name(flag)])
     return np.asarray(table[flags])
 
 
 def flag_shares(flags: AnyArray) -> list[tuple[str, str, float]]:
-    """Return (name, colour, share of pixels) of no flag and of every flag that shows.
-
-    Every pixel counts once, as :func:`flag_colours` paints it, so that the shares add up to 1.
-    """
-    counts = np.bincount(flags.ravel(), minlength=256)
-    showing = np.zeros(256, dtype=np.int64)  # the highest bit, counted from 1
-    for number, flag in enumerate(Flag, start=1):
-        showing[(np.arange(256) & int(flag)) != 0] = number
-    shares = np.bincount(showing, counts, minlength=len(Flag) + 1) / flags.size
-    names = ["no flag", *(_flag_name(flag) for flag in Flag)]
-    colours = [FLAG_COLOURS["ok" if name == "no flag" else name] for name in names]
-    return [(n, c, float(share)) for n, c, share in zip(names, colours, shares, strict=True) if share > 0]
-
-
-def percentages(shares: Sequence[float]) -> list[str]:
-    """Write shares of one whole in tenths of a percent that add up to it; what is nearly nothing is said to be so."""
-    exact = 1000 * np.asarray(shares, dtype=np.float64)
-    tenths = np.floor(exact + 1e-9)
-    missing = round(float(exact.sum()) - float(tenths.sum()))
-    tenths[np.argsort(tenths - exact, kind="stable")[:missing]] += 1  # the largest remainders are rounded up
-    return [f"{t / 10:.1f} %" if t > 0 or share == 0 else "< 0.1 %" for t, share in zip(tenths, shares, strict=True)]
-
-
-def _flag_name(flag: Flag) -> str:
-    return str(flag.name).lower().replace("_", " ")
+    """Return (name, colour, share of pixels) of no flag and of every flag that shows in :func:`flag_colours`."""
+    colours = {**FLAG_COLOURS, "no flag": FLAG_COLOURS["ok"]}
+    return [(name, colours[name], share) for name, share in shares_of_flags(flags).items()]
 
 
 def rgb(colour: str) -> tuple[int, int, int]:

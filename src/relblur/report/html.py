@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, UInt8Array
+from ..base.shown import percentages
 from .colours import NO_ANSWER, ColourScale, flag_colours, flag_shares, photo, rgb
 
 __all__ = [
@@ -115,9 +116,11 @@ def histogram(values: AnyArray, scale: ColourScale, what: str) -> str:
 
 def flag_legend(flags: AnyArray) -> str:
     """Return the colours of the flags that occur, and their shares."""
+    shown = flag_shares(flags)
+    shares = percentages([share for _, _, share in shown])
     entries = "".join(
-        f'<li><i style="background:{colour}"></i>{escape(name)} {100 * share:.1f} %</li>'
-        for name, colour, share in flag_shares(flags)
+        f'<li><i style="background:{colour}"></i>{escape(name)} {escape(share)}</li>'
+        for (name, colour, _), share in zip(shown, shares, strict=True)
     )
     return f'<ul class="rb-flags">{entries}</ul>'
 

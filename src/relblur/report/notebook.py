@@ -33,7 +33,7 @@ THUMBNAIL_BYTES = 30_000
 def to_html(result: Any) -> str:
     """Return a result as HTML for a notebook."""
     if isinstance(result, BlurMap):
-        return _framed(result, *_blur(result))
+        return f"<pre>{escape(repr(result))}</pre>" if result.is_lazy else _framed(result, *_blur(result.compute()))
     if isinstance(result, DepthMap):
         return _framed(result, *_depth(result))
     if isinstance(result, PairScore):

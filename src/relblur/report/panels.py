@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray
-from ..base.shown import visible
+from ..base.shown import percentages, visible
 from ..blur.blur_map import BlurMap
 from ..files.disk import PathLike, replacing
-from .colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, percentages, photo, scale_for
+from .colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
 
 __all__ = ["Panel", "colour_map_picture", "map_picture", "panels_picture"]
 

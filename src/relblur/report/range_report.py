@@ -64,7 +64,7 @@ def summarise_range(found: DepthRange) -> dict[str, Any]:
 
 
 def _cut_out(images: list[AnyArray], found: DepthRange) -> AnyArray:
-    """Return the mean of both photographs, dark where a point is probably not in the range."""
+    """Return the mean of both photographs, dark where a point is probably not in the range, half so where unknown."""
     mean = (photo(images[0]) + photo(images[1])) / 2
-    light = DIMMED + (1 - DIMMED) * np.nan_to_num(found.probability)
+    light = DIMMED + (1 - DIMMED) * np.nan_to_num(found.probability, nan=0.5)
     return mean * (light[:, :, None] if mean.ndim == 3 else light)

@@ -32,7 +32,7 @@ from ..photo.pair import Source
 from ..photo.photograph import check_gamma
 from ..photo.pipeline import prepare_pair
 from .found import Found
-from .frames import Frames, Reading, frames_of_pair, read_frames
+from .frames import Frames, Reading, frames_of_pair, name_of, read_frames
 from .fuse import fuse_frames, prior_of_index, prior_of_pair
 from .stack_map import StackMap
 
@@ -115,9 +115,10 @@ def estimate_stack(
         return _two(sources, reading, distances, camera, psf, fuse, {"engine": engine, "workers": workers}, tell)
     frames = read_frames(sources, reading, distances, lambda share: tell(0.3 * share))
     if len(frames.frames) < 3:
+        left_out = ", ".join(name_of(sources, number) for number, _ in frames.dropped)
         raise InputError(
-            f"only {len(frames.frames)} of {len(sources)} images fit together; a stack needs three (two are a pair): "
-            "check that they show one scene, or align them by other means and pass align='off'"
+            f"only {len(frames.frames)} of {len(sources)} images fit together (left out: {left_out}); a stack needs "
+            "three (two are a pair): check that they show one scene, or align them by other means and pass align='off'"
         )
     places = _places(frames)
     if camera is not None and frames.frames[0].focus_m is None:
@@ -260,6 +261,7 @@ def _map_of(frames: Frames, places: FloatArray, found: Found, growth: float, met
         "method": method,
         "noise": found.noise,
         "decimate": frames.factor,
+        "images": [name_of(frames.sources, number) for number in range(len(frames.sources))],
         "notes": list(frames.notes),
         "focus_m": [frame.focus_m for frame in frames.frames] if frames.frames[0].focus_m is not None else None,
     }
@@ -306,7 +308,8 @@ def _two(
     )
     blur_map = estimate_blur(pair, progress=lambda share: progress(0.7 * share), **running)
     nothing = np.full(blur_map.shape, np.nan)
-    settings: dict[str, Any] = {**blur_map.settings, "notes": list(pair.notes)}
+    names = [name_of(sources, number) for number in (0, 1)]
+    settings: dict[str, Any] = {**blur_map.settings, "images": names, "notes": list(pair.notes)}
     stack = StackMap(
         nothing, nothing.copy(), None, None, blur_map.flags, None, pair.factor, (0, 1), (), np.array([0.0, 1.0]),
         float("nan"), nothing.copy(), blur_map, settings,

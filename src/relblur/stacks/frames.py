@@ -31,7 +31,10 @@ from ..photo.photograph import Photograph, photograph_of, read_photograph
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from .order import focus_order
 
-__all__ = ["Frame", "Frames", "Reading", "frames_of_pair", "read_frames"]
+__all__ = ["Frame", "Frames", "Reading", "frames_of_pair", "name_of", "read_frames"]
+
+#: Names of files that a note lists at most.
+_MOST_NAMES = 9
 
 #: Larger light counts as missing: its square overflows in single precision.
 _LARGEST = 1e18
@@ -131,7 +134,7 @@ class Frames:
 
     def full(self, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
         """Return a frame in place at full size, (H, W, C) float32, and where it has light (None: everywhere)."""
-        light = self.reading.read(self.sources[frame.number], f"images[{frame.number}]").light
+        light = self.reading.read(self.sources[frame.number], name_of(self.sources, frame.number)).light
         if self.shares is not None and light.shape[2] == len(self.shares):
             light = (light @ self.shares.astype(np.float32))[:, :, None]
         light, inside = _usable_light(light)
@@ -153,7 +156,7 @@ def read_frames(
     shape: tuple[int, ...] = ()
     factor, notes = 1, []
     for number, source in enumerate(sources):
-        photograph = reading.read(source, f"images[{number}]")
+        photograph = reading.read(source, name_of(sources, number))
         if number == 0:
             shape = photograph.light.shape
             factor = _factor(reading.decimate, (shape[0], shape[1]))
@@ -163,11 +166,11 @@ def read_frames(
         progress(0.5 * (number + 1) / len(sources))
     if focus_m is not None:
         frames = [replace(frame, focus_m=float(distance)) for frame, distance in zip(frames, focus_m, strict=True)]
-    ordered, told = _in_order(frames)
+    ordered, told = _in_order(frames, sources)
     placed, dropped, more = _together(ordered, reading, progress)
     notes += told
     full = (shape[0], shape[1])
-    notes += more + [f"left out: image {number}, {why}" for number, why in dropped]
+    notes += more + [f"left out: {name_of(sources, number)}, {why}" for number, why in dropped]
     if factor > 1:
         notes.append(f"map of every {factor}th pixel, pictures at full size")
     return Frames(sources, reading, tuple(placed), full, factor, reading.linear, tuple(dropped), tuple(notes))
@@ -183,7 +186,13 @@ def frames_of_pair(sources: Sequence[Source], reading: Reading, pair: Comparable
     return Frames(sources, reading, (first, second), (height, width), pair.factor, reading.linear, shares=pair.shares)
 
 
-def _in_order(frames: list[Frame]) -> tuple[list[Frame], list[str]]:
+def name_of(sources: Sequence[Source], number: int) -> str:
+    """Return what an image of a stack is called in messages: its file, or its place in the list."""
+    source = sources[number]
+    return os.path.basename(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else f"images[{number}]"
+
+
+def _in_order(frames: list[Frame], sources: Sequence[Source]) -> tuple[list[Frame], list[str]]:
     """Return frames by distance in focus, near first, if all have one; else in the order that their detail tells."""
     distances = [frame.focus_m for frame in frames]
     known = [distance for distance in distances if distance is not None]
@@ -198,7 +207,10 @@ def _in_order(frames: list[Frame]) -> tuple[list[Frame], list[str]]:
     numbers = [frame.number for frame in ordered]
     if numbers == sorted(numbers):
         return ordered, []
-    return ordered, [f"order of focus: images {', '.join(map(str, numbers))} (counted from 0)"]
+    names = [name_of(sources, number) for number in numbers]
+    if len(names) > _MOST_NAMES:
+        names[_MOST_NAMES - 1 : -1] = ["..."]
+    return ordered, [f"order of focus: {', '.join(names)}"]
 
 
 def _factor(wanted: int | str, shape: tuple[int, int]) -> int:

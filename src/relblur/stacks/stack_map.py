@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
-from ..blur.blur_map import BlurMap, Flag, has_flag
+from ..blur.blur_map import BlurMap, Flag, flag_shares, has_flag
 from ..files.archives import check_format, read_npz
 from ..files.disk import PathLike, write_npz
 from ..filters.guided import enlarge, guided_enlarge
@@ -53,7 +53,7 @@ class StackMap:
     blur_map : BlurMap or None
         For two images: their relative blur, as :func:`relblur.estimate_blur` has it.
     settings : mapping
-        How it was made; ``notes`` among it.
+        How it was made; ``notes`` among it, and ``images``, the names of the images in the order given.
     """
 
     index: FloatArray
@@ -132,18 +132,23 @@ class StackMap:
     def summary(self) -> dict[str, Any]:
         """Return the figures a person wants to see first."""
         known = self.known
+        names = self.settings.get("images", {})
         result: dict[str, Any] = {
             "width": self.shape[1],
             "height": self.shape[0],
             "frames": len(self.places),
             "order": list(self.order),
-            "dropped": [{"image": number, "why": why} for number, why in self.dropped],
+            "dropped": [
+                {"image": number, "name": names[number] if names else f"images[{number}]", "why": why}
+                for number, why in self.dropped
+            ],
             "answered_fraction": float(known.mean()),
             "index_percentiles": None,
             "median_index_stderr": None,
             "depth_m_percentiles": None,
             "growth_px": self.growth_px if np.isfinite(self.growth_px) else None,
             "flagged_fraction": {str(flag.name).lower(): float(has_flag(self.flags, flag).mean()) for flag in Flag},
+            "flag_shares": flag_shares(self.flags),
             "settings": dict(self.settings),
         }
         if known.any():
@@ -162,7 +167,8 @@ class StackMap:
         if self.blur_map is not None:
             arrays |= {f"blur_{name}": getattr(self.blur_map, name) for name in _BLUR_ARRAYS}
             about["blur_settings"] = dict(self.blur_map.settings)
-        write_npz(path, arrays, {**about, **{k: v for k, v in self.summary().items() if k != "flagged_fraction"}})
+        figures = {k: v for k, v in self.summary().items() if k not in ("flagged_fraction", "flag_shares")}
+        write_npz(path, arrays, {**about, **figures})
 
     @classmethod
     def load(cls, path: PathLike) -> StackMap:

@@ -44,8 +44,8 @@ DEMO_CAMERA = Camera(
     focus_second_m=2.0,
     image_width_px=SIZE[1],
 )
-#: Distance of the flat target, and of the lower and the upper edge of the scene, m.
-TARGET_M, SCENE_M = 1.2, (1.1, 1.75)
+#: Distance of the flat target, and of the lower and the upper edge of the scene, m: half of it lies between the foci.
+TARGET_M, SCENE_M = 1.2, (0.8, 3.0)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def describe_pixel(pair: ComparablePair | None, blur_map: BlurMap, row: int, col
         pixel = cut(blur_map, slice(row, row + 1), slice(column, column + 1))
         sigma, sigma_stderr = float(pixel.sigma[0, 0]), float(pixel.sigma_stderr[0, 0])
         return {**found, "sigma": _plain(sigma), "sigma_stderr": _plain(sigma_stderr), "curve": None, "cost": None}
-    curve = pixel_curve(pair, None, row, column, blur_map=blur_map)
+    curve = pixel_curve(pair, row, column, blur_map=blur_map)
     return {
         **found,
         "sigma": _plain(curve.chosen),
@@ -68,7 +68,7 @@ def refined_costs(pair: ComparablePair | None, blur_map: BlurMap, row: int, colu
     _check_place(blur_map, row, column)
     if pair is None:
         raise InputError("a saved result has no images with it, so there are no costs; open the pair")
-    curve = pixel_curve(pair, None, row, column, blur_map=blur_map, refined=True)
+    curve = pixel_curve(pair, row, column, blur_map=blur_map, refined=True)
     if curve.refined_data is None or curve.refined_cost is None:
         return {"s": [], "data": [], "posterior": [], "least": None}
     least = int(np.nanargmin(curve.refined_cost))

@@ -84,6 +84,16 @@ class _Circles:
         return np.asarray(weight, np.float32)
 
 
+class _Matching(Likelihood):
+    """The likelihood of a matching: all texture finds the depth, but only shared texture counts for its error bar."""
+
+    counted: SharedTexture | None = None
+
+    def located(self, s: Array, w: Array) -> Array:
+        """Return the part of the information at a map ``s`` that both images show, and that is about the pixel."""
+        return w if self.counted is None else w * self.counted.at(s) * self.counted.located(s)
+
+
 def _noise_of(
     noise: PairNoise, power: NoisePower, ratio: NDArray[np.float64], stack: ResidualStack, known: TaskNoise
 ) -> ResidualNoise:
@@ -129,15 +139,17 @@ def match(
         trust = np.minimum(dithered_share(pair.first), dithered_share(pair.second))
         bounds = (stack.lowest, stack.highest)
         noise = _noise_of(model, power, ratio, stack, task.noise)
-        likelihood = Likelihood(stack, noise, best, bounds, trust, circles.weight, loops)
+        likelihood = _Matching(stack, noise, best, bounds, trust, circles.weight, loops)
+        # The bands of shared texture go by relative variance, which is the axis of a focus pair alone.
+        if not (model.is_arithmetic or axis.is_sigma):
+            likelihood.counted = SharedTexture(*images)
         found = descend(likelihood, _coordinate(axis), lambda share: progress(0.3 + 0.7 * share))
     u, u_stderr = axis.u(found.s).astype(np.float32), found.s_stderr / np.float32(abs(axis.gain))
     reach = 2 * circles.radius(found.s).max() + 1
     guide = _sharper(images, camera, u)
     u, u_stderr = settle_edges(u, u_stderr, guide, max(camera.circle_constants_px_m), int(np.ceil(reach)))
-    # The bands of shared texture go by relative variance, which is the axis of a focus pair alone.
-    shared = None if model.is_arithmetic or axis.is_sigma else SharedTexture(*images)
-    return _answer(axis, u, u_stderr, _filled(found, stack.axis, task.window, shared), model, pair.unit)
+    filled = _filled(found, stack.axis, task.window, likelihood.counted is not None)
+    return _answer(axis, u, u_stderr, filled, model, pair.unit)
 
 
 def _coordinate(axis: DepthAxis) -> Coordinate:
@@ -146,11 +158,10 @@ def _coordinate(axis: DepthAxis) -> Coordinate:
     return Coordinate(False, usual.first_stiffness, max(usual.most_stiffness, MOST_STIFFNESS))
 
 
-def _filled(found: Descent, axis: LevelAxis, window: int, shared: SharedTexture | None) -> NDArray[np.bool_]:
-    """Return where the window around a pixel leaves its depth open, counting only texture that both images show."""
-    w = found.evidence.w if shared is None else found.evidence.w * shared.at(found.s) * shared.located(found.s)
-    silent = information_around(w, window) * axis.scale(found.s) ** 2 < 1
-    return np.asarray(silent if shared is None else silent | beside(silent))
+def _filled(found: Descent, axis: LevelAxis, window: int, rims: bool) -> NDArray[np.bool_]:
+    """Return where the window around a pixel leaves its depth open, the rims of such areas included if wanted."""
+    silent = information_around(found.evidence.w, window) * axis.scale(found.s) ** 2 < 1
+    return np.asarray(silent | beside(silent) if rims else silent)
 
 
 def _sharper(images: tuple[Array, Array], camera: Camera, u: Array) -> Array:

@@ -1,7 +1,7 @@
 """Which kernels made the pair: a program's sampled Gaussian, a band-limited one, or the discs of a lens.
 
-From 0.8 px on the two Gaussians are the same.  Below, a program's kernel of 0.5 px has the second moment of a lens of 0.46 px,
-and lets far more of the finest detail pass: where the pair shows such detail, the residuals tell which it was.
+From 0.8 px on the two Gaussians are the same.  Below, a program's kernel of 0.5 px has the second moment of a lens of
+0.46 px, and lets far more of the finest detail pass: where the pair shows such detail, the residuals tell which it was.
 
 At every pixel either family is given the blur that suits it best, and what is left is compared: ``log max(c, v)``, with
 ``c`` the mean of ``e^2`` over a window and ``v`` its variance in noise alone.  (It is the negative log-likelihood with
