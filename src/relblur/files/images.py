@@ -25,20 +25,17 @@ from .boxes import CODESTREAM_MAGIC, JP2_MAGIC, brands_of, is_avif, is_heic
 from .budget import Budget
 from .compression import JpegTable
 from .containers import PNG_MAGIC, jpeg_content, png_content, webp_parts
+from .exif import EXIF_IFD, ORIENTATION, exif_of, exif_of_tiff
 from .exr import EXR_MAGIC, exr_pixels
 from .plain_formats import PNM_MAGIC, gif_packed_bytes, pnm_pixels
 from .reading import Source, opened
 from .replacing import PathLike
 from .stored import (
-    EXIF_IFD,
     StoredImage,
     damage_told,
     decode_with_opencv,
     described,
-    exif_of,
     first_line,
-    said_of,
-    turned_upright,
 )
 from .tiff import read_first_page, tiff_pixels
 from .tiff_tags import TIFF_MAGIC
@@ -78,7 +75,8 @@ def _decoded(source: Source) -> StoredImage:
         from .raw import read_raw
 
         values, changes = read_raw(source)
-        return StoredImage(values, "camera raw", linear=True, changes=changes)
+        raw = described(values, "camera raw", exif_of_tiff(source), {}, upright=True)
+        return replace(raw, linear=True, changes=changes)
     for is_its_start, decode in _FORMATS:
         if is_its_start(start):
             return decode(source)
@@ -125,9 +123,9 @@ def _decode_tiff(source: Source) -> StoredImage:
     array = tiff_pixels(page)
     if page.pages > 1:
         warnings.warn(f"{source.path} has {page.pages} pages; the first is used", stacklevel=6)
-    return StoredImage(
-        turned_upright(array, page.orientation), "TIFF", icc_profile=page.profile, changes=said_of(page.orientation)
-    )
+    exif = exif_of_tiff(source)
+    exif[ORIENTATION] = page.orientation
+    return described(array, "TIFF", exif, {"icc_profile": page.profile})
 
 
 def _decode_hdr(source: Source) -> StoredImage:

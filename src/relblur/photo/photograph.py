@@ -1,10 +1,8 @@
 """One photograph read from a file as linear light, with a record of what was done to it.
 
-What the file itself says about its tone curve is believed, in this order: the caller's
-``gamma``, an ICC profile, PNG's sRGB and gAMA chunks, EXIF's colour space. A file that
-says nothing is taken for sRGB if it has 8 bits (cameras, phones and the web store that)
-and for light if it has 16 bits or floats (instruments and renderers store that; editors
-that write encoded 16-bit files embed a profile).
+The tone curve follows the one rule of :func:`~relblur.photo.tone_curves.choose_curve`. A file that states none is
+taken for sRGB if it has 8 bits (cameras, phones and the web store that) and for light if it has 16 bits or floats
+(instruments and renderers store that; editors that write encoded 16-bit files embed a profile).
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from ..files.compression import BLOCK, JpegTable
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_stored
 from ..files.jpeg_traces import find_traces
-from .tone_curves import ADOBE_RGB_GAMMA, LINEAR, SRGB, Curve, curve_of_icc_profile, power_curve
+from .tone_curves import LINEAR, SRGB, choose_curve
 
 __all__ = ["Photograph", "check_gamma", "photograph_of", "read_photograph"]
 
@@ -125,7 +123,7 @@ def photograph_of(
 ) -> Photograph:
     """Return numbers and what is said about them as light, as :func:`read_photograph` does."""
     values = stored.values
-    curve, because = choose_curve(stored, gamma) if linear else (LINEAR, "asked for")
+    curve, because = choose_curve(stored, linear=linear, gamma=gamma)
     top = full_scale(values.dtype)
     light = curve.undo(values, dtype or (np.float64 if top is None else np.float32))
     rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
@@ -168,27 +166,6 @@ def _compression(stored: StoredImage) -> _Compression:
     # Turning a picture moves the corner at which its blocks begin, unless they fill it.
     in_place = not stored.changes or not any(n % BLOCK for n in stored.values.shape[:2])
     return _Compression(own, in_place, earlier=False)
-
-
-def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve, str]:
-    """Return the tone curve of a file's numbers and who says so."""
-    if gamma is not None:
-        return power_curve(gamma), "asked for"
-    if stored.linear:
-        return LINEAR, f"{stored.format} holds light"
-    if stored.icc_profile is not None:
-        curve = curve_of_icc_profile(stored.icc_profile)
-        if curve is not None:
-            return curve, "its ICC profile says so"
-    if stored.srgb:
-        return SRGB, "the file says so"
-    if stored.adobe_rgb:
-        return power_curve(ADOBE_RGB_GAMMA), "EXIF says Adobe RGB"
-    if stored.png_gamma:
-        return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
-    if stored.bits == 8 and stored.format != "NPY":
-        return SRGB, "usual for 8 bits; gamma=1 if it is light" if stored.format == "array" else "usual for 8 bits"
-    return LINEAR, "usual for floats" if stored.bits is None else f"usual for {stored.format} of {stored.bits} bits"
 
 
 def _clipped(values: AnyArray) -> BoolArray:

@@ -70,7 +70,7 @@ def estimate_stack(
     ----------
     images : sequence of paths or arrays
         Two or more images of one scene from one viewpoint, in any order of focus. (H, W) arrays, or colour with
-        ``channel_axis`` of each. Files are read one at a time.
+        ``channel_axis`` of each; their tone curve as for :func:`relblur.prepare_pair`. Files are read one at a time.
     focus_m : sequence of float, optional
         Distance in focus of each image, m (``inf`` included). Then ``depth_m`` is given. Taken from EXIF if all files
         have it.

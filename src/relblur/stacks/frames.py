@@ -18,15 +18,12 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ..base.errors import AlignmentError, InputError
-from ..base.inputs import check_form
-from ..base.pixels import unit_float
 from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel
-from ..files.images import StoredImage
 from ..filters.decimation import decimate, keeps_light
 from ..photo.alignment import Motion, find_motion
 from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
-from ..photo.pair import Source
+from ..photo.pair import Source, stored_array
 from ..photo.photograph import Photograph, photograph_of, read_photograph
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from .order import focus_order
@@ -50,10 +47,10 @@ class Reading:
         if isinstance(source, (str, os.PathLike)):
             photograph = read_photograph(source, linear=self.linear, gamma=self.gamma, dtype=np.float32)
         else:
-            values = check_form(source, name, channel_axis=self.channel_axis)
-            values = np.ma.filled(unit_float(values), np.nan) if np.ma.isMaskedArray(values) else np.asarray(values)
-            stored = StoredImage(values if self.channel_axis is not None else values[:, :, 0], "array", linear=True)
+            stored, valid = stored_array(source, name, self.channel_axis)
             photograph = photograph_of(stored, linear=self.linear, gamma=self.gamma, dtype=np.float32)
+            if valid is not None:
+                photograph.light[~valid] = np.nan
         light = photograph.light
         return replace(photograph, light=light if light.ndim == 3 else light[:, :, None])
 
