@@ -73,6 +73,18 @@ class Curve:
         values = unit_float(stored)
         return np.where(values < 0, -decode(-values.clip(max=0)), decode(values.clip(min=0))).astype(dtype)
 
+    def encode(self, light: AnyArray) -> AnyArray:
+        """Return the stored values, 0..1, of light: what :meth:`undo` undoes. Linear light is not cut off."""
+        if self.is_linear:
+            return light
+        if self is SRGB:
+            return np.asarray(encode_srgb(light))
+        stored = np.linspace(0, 1, TOP + 1)
+        if len(self.decoders) == 1 or light.ndim == 2:
+            return np.interp(light, self.decoders[0](stored), stored)
+        planes = [np.interp(light[:, :, c], decode(stored), stored) for c, decode in enumerate(self.decoders)]
+        return np.stack(planes, axis=2)
+
     def rounding_variance(self, steps: int) -> tuple[float, float]:
         """Return (a, b): rounding to ``steps`` steps adds noise of variance ``a + b * light``.
 

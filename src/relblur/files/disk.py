@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +20,13 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, InputError
+from .exif import LISTS, SOFTWARE
 from .replacing import PathLike, replacing
 
 __all__ = [
     "IMAGE_SUFFIXES",
     "PathLike",
+    "PictureTags",
     "replacing",
     "write_image",
     "write_npz",
@@ -33,19 +38,41 @@ TIFF_SUFFIXES = (".tif", ".tiff")
 IMAGE_SUFFIXES = (*PILLOW_SUFFIXES, *TIFF_SUFFIXES, ".npy")
 
 
-def write_image(path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None, *, light: bool = False) -> None:
+#: Rows of a strip of a TIFF hold about so many bytes.
+_STRIP_BYTES = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class PictureTags:
+    """What a file states about its numbers: ICC profile, EXIF (Pillow's), PNG's sRGB and gAMA chunks."""
+
+    profile: bytes | None = None
+    exif: Any = None
+    srgb: bool = False
+    png_gamma: float | None = None
+
+
+def write_image(
+    path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None, *, tags: PictureTags | None = None
+) -> None:
     """Write uint8, uint16 or float values exactly as they are; the suffix chooses the format.
 
-    With ``light`` an 8-bit PNG says that its values are light, not sRGB.
+    ``text`` goes into PNG and TIFF, and marks a result of relblur, which is no input of a stack.
     """
+    if text is not None:
+        text = {"Software": SOFTWARE, **text}
     suffix = Path(path).suffix.lower()
     if suffix == ".npy":
         with replacing(path) as stream:
             np.save(stream, array, allow_pickle=False)
-    elif suffix in TIFF_SUFFIXES:
+    elif suffix in TIFF_SUFFIXES and tags is None:
         write_tiff(path, array, dict(text or {}))
+    elif suffix in TIFF_SUFFIXES:
+        content = _encode_tiff(array, tags or PictureTags())
+        with replacing(path) as stream:
+            stream.write(content)
     elif suffix in PILLOW_SUFFIXES:
-        content = _encode_picture(suffix, array, text or {}, light)
+        content = _encode_picture(suffix, array, text or {}, tags or PictureTags())
         with replacing(path) as stream:
             stream.write(content)
     else:
@@ -58,7 +85,14 @@ def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) 
 
     photometric = "rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack"
     with replacing(path) as stream:
-        tifffile.imwrite(stream, array, photometric=photometric, description=json.dumps(description), metadata=None)
+        tifffile.imwrite(
+            stream,
+            array,
+            photometric=photometric,
+            description=json.dumps(description),
+            metadata=None,
+            software=SOFTWARE if description else None,
+        )
 
 
 def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
@@ -71,30 +105,75 @@ def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[
                 np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
 
 
-def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], light: bool) -> bytes:
-    from PIL import Image, PngImagePlugin
+def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], tags: PictureTags) -> bytes:
+    from PIL import Image
 
-    colour = array.ndim == 3
     if suffix != ".png" and array.dtype != np.uint8:
         raise InputError(f"JPEG holds 8 bits, got {array.dtype}; write .png, .tif or .npy")
-    if array.dtype == np.uint16 and colour:  # beyond Pillow
+    if array.dtype not in (np.uint8, np.uint16):
+        raise InputError(f"PNG and JPEG hold uint8 or uint16, got {array.dtype}; write .tif or .npy")
+    if array.dtype == np.uint16 and array.ndim == 3:  # beyond Pillow
         import cv2
 
         done, data = cv2.imencode(".png", array[:, :, ::-1])
         if not done:
             raise FileError("OpenCV could not encode the PNG")
-        return bytes(data)
-    if array.dtype not in (np.uint8, np.uint16):
-        raise InputError(f"PNG and JPEG hold uint8 or uint16, got {array.dtype}; write .tif or .npy")
+        return _with_chunks(bytes(data), text, tags)
     stream = io.BytesIO()
     picture = Image.fromarray(np.ascontiguousarray(array))
     if suffix == ".png":
-        info = PngImagePlugin.PngInfo()
-        if light:
-            info.add(b"gAMA", (100_000).to_bytes(4, "big"))
-        for key, value in text.items():
-            info.add_text(key, value)
-        picture.save(stream, "PNG", pnginfo=info, compress_level=3)
-    else:
-        picture.save(stream, "JPEG", quality=95)
+        picture.save(stream, "PNG", compress_level=3)
+        return _with_chunks(stream.getvalue(), text, tags)
+    exif = b"" if tags.exif is None else tags.exif.tobytes()
+    picture.save(stream, "JPEG", quality=95, exif=exif, icc_profile=tags.profile)
     return stream.getvalue()
+
+
+def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> bytes:
+    """Return a PNG with what is stated about it, after its first chunk."""
+    from PIL.PngImagePlugin import PngInfo
+
+    info = PngInfo()
+    if tags.profile is not None:
+        info.add(b"iCCP", b"ICC profile\0\0" + zlib.compress(tags.profile))
+    elif tags.srgb:
+        info.add(b"sRGB", b"\0")
+    elif tags.png_gamma:
+        info.add(b"gAMA", struct.pack(">I", round(100_000 * tags.png_gamma)))
+    if tags.exif is not None:
+        info.add(b"eXIf", tags.exif.tobytes()[6:])  # without the name that JPEG has before it
+    for key, value in text.items():
+        info.add_text(key, value)
+    chunks = b""
+    for kind, content, *_ in info.chunks:
+        chunks += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    after_head = 8 + 25
+    return png[:after_head] + chunks + png[after_head:]
+
+
+def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
+    """Return a TIFF of one page, packed by deflate: tifffile writes no EXIF, Pillow no 16-bit colour."""
+    from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
+    values = np.atleast_3d(array)
+    height, width, channels = values.shape
+    if values.dtype.kind == "u":  # differences along a row are smaller
+        values = np.diff(values, axis=1, prepend=values.dtype.type(0))
+    values = values.astype(values.dtype.newbyteorder("<"), copy=False)
+    rows = max(1, _STRIP_BYTES // (width * channels * values.itemsize))
+    strips = [zlib.compress(values[top : top + rows].tobytes(), 4) for top in range(0, height, rows)]
+    tag: Any = ImageFileDirectory_v2(b"II*\0\x08\0\0\0")
+    if tags.exif is not None:
+        for number in {*tags.exif, *LISTS}:
+            value = tags.exif.get_ifd(number) if number in LISTS else tags.exif[number]
+            if value or number not in LISTS:
+                tag[number] = value
+    tag[256], tag[257], tag[258], tag[259] = width, height, (8 * values.itemsize,) * channels, 8
+    tag[262], tag[277], tag[278], tag[284] = 2 if channels == 3 else 1, channels, rows, 1
+    tag[317], tag[339] = (2, (1,) * channels) if values.dtype.kind == "u" else (1, (3,) * channels)
+    if tags.profile is not None:
+        tag[34675] = tags.profile
+    tag.tagtype[273] = 4
+    tag[273] = tuple(int(n) for n in np.cumsum([0, *map(len, strips[:-1])]))  # from the end of the tags
+    tag[279] = tuple(map(len, strips))
+    return b"II*\0\x08\0\0\0" + tag.tobytes(8) + b"".join(strips)

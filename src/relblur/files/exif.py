@@ -9,21 +9,55 @@ from typing import Any
 from .. import __version__
 from .reading import Source
 
-__all__ = ["EXIF_IFD", "ORIENTATION", "SOFTWARE", "exif_of", "exif_of_tiff", "exif_space", "kept_exif", "result_exif"]
+__all__ = [
+    "EXIF_IFD",
+    "LISTS",
+    "ORIENTATION",
+    "SOFTWARE",
+    "SOFTWARE_TAG",
+    "exif_of",
+    "exif_of_tiff",
+    "exif_space",
+    "kept_exif",
+    "result_exif",
+]
 
 #: The program that results name as their maker; :func:`relblur.files.images.is_result` looks for its first word.
 SOFTWARE = f"relblur {__version__}"
 
 EXIF_IFD, _GPS_IFD, _INTEROPERABILITY_IFD = 0x8769, 0x8825, 0xA005
-ORIENTATION, _SOFTWARE, _HISTORY = 0x0112, 0x0131, 0x9213
+_DESCRIPTION, ORIENTATION, SOFTWARE_TAG, _HISTORY = 0x010E, 0x0112, 0x0131, 0x9213
+#: Tags that are lists of tags: of the shot, and of the place.
+LISTS = (EXIF_IFD, _GPS_IFD)
 _COLOUR_SPACE, _WIDTH, _HEIGHT, _MAKER_NOTE = 0xA001, 0xA002, 0xA003, 0x927C
 #: Description, maker, model, resolution and its unit, date, artist, host, rating, copyright, Windows' titles: tags of
 #: the first list that describe the photograph. The others describe how a file stores its pixels.
-_KEPT = (270, 271, 272, 282, 283, 296, _SOFTWARE, 306, 315, 316, 18246, 33432, 40091, 40092, 40093, 40094, 40095)
+_KEPT = (
+    _DESCRIPTION,
+    271,
+    272,
+    282,
+    283,
+    296,
+    SOFTWARE_TAG,
+    306,
+    315,
+    316,
+    18246,
+    33432,
+    40091,
+    40092,
+    40093,
+    40094,
+    40095,
+)
+#: Descriptions that programs write for themselves begin so (tifffile, OME, ImageJ); they are untrue of another picture.
+_OF_PROGRAMS = ("{", "<", "ImageJ=")
 #: EXIF data of a TIFF lie among its other tags: at most so many bytes of these are read.
 _MOST_TIFF_BYTES = 20_000_000
-#: A JPEG has room for so many bytes of EXIF data.
-_MOST_BYTES = 65_000
+#: A JPEG has room for 65533 bytes of EXIF data: those of the photograph, and letters about the processing.
+_MOST_BYTES = 60_000
+_MOST_LETTERS = 1000
 
 
 def exif_of(content: bytes) -> Any:
@@ -85,9 +119,9 @@ def kept_exif(exif: Any) -> bytes:
     kept = Exif()
     for tag in _KEPT:
         with suppress(Exception):
-            if tag in exif:
+            if tag in exif and not (tag == _DESCRIPTION and str(exif[tag]).lstrip().startswith(_OF_PROGRAMS)):
                 kept[tag] = exif[tag]
-    for number in (EXIF_IFD, _GPS_IFD):
+    for number in LISTS:
         values = _list_of(exif, number)
         values.pop(_INTEROPERABILITY_IFD, None)
         if values:
@@ -101,15 +135,20 @@ def kept_exif(exif: Any) -> bytes:
     return content if 0 < len(content) <= _MOST_BYTES and (len(kept) or _list_of(kept, EXIF_IFD)) else b""
 
 
-def result_exif(kept: bytes, size: tuple[int, int], processing: str) -> Any:
-    """Return the EXIF data of an upright picture of (width, height) made from a photograph by relblur."""
+def result_exif(kept: bytes, size: tuple[int, int], processing: str, *, srgb: bool = False) -> Any:
+    """Return the EXIF data of an upright picture of (width, height) made from a photograph by relblur.
+
+    With ``srgb`` they state that colour space.
+    """
     exif = exif_of(kept)
-    before = exif.get(_SOFTWARE)
-    exif[ORIENTATION], exif[_SOFTWARE] = 1, SOFTWARE
-    exif[_HISTORY] = f"{SOFTWARE}: {processing}" + (f"; before: {before}" if before else "")
+    before = exif.get(SOFTWARE_TAG)
+    exif[ORIENTATION], exif[SOFTWARE_TAG] = 1, SOFTWARE
     details = exif.get_ifd(EXIF_IFD)
+    details[_HISTORY] = f"{SOFTWARE}: {processing[:_MOST_LETTERS]}" + (f"; before: {before}" if before else "")
     if _WIDTH in details or _HEIGHT in details:
         details[_WIDTH], details[_HEIGHT] = size
+    if srgb:
+        details[_COLOUR_SPACE] = 1
     return exif
 
 

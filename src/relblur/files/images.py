@@ -25,7 +25,7 @@ from .boxes import CODESTREAM_MAGIC, JP2_MAGIC, brands_of, is_avif, is_heic
 from .budget import Budget
 from .compression import JpegTable
 from .containers import PNG_MAGIC, jpeg_content, png_content, webp_parts
-from .exif import EXIF_IFD, ORIENTATION, exif_of, exif_of_tiff
+from .exif import EXIF_IFD, ORIENTATION, SOFTWARE, SOFTWARE_TAG, exif_of, exif_of_tiff
 from .exr import EXR_MAGIC, exr_pixels
 from .plain_formats import PNM_MAGIC, gif_packed_bytes, pnm_pixels
 from .reading import Source, opened
@@ -40,7 +40,7 @@ from .stored import (
 from .tiff import read_first_page, tiff_pixels
 from .tiff_tags import TIFF_MAGIC
 
-__all__ = ["RAW_SUFFIXES", "READ_SUFFIXES", "StoredImage", "read_exif", "read_image", "read_stored"]
+__all__ = ["RAW_SUFFIXES", "READ_SUFFIXES", "StoredImage", "is_result", "read_exif", "read_image", "read_stored"]
 
 READ_SUFFIXES = (
     ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".j2k", ".bmp", ".gif",
@@ -191,6 +191,26 @@ def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
             raise FileError(
                 f"{path} is not a photograph whose EXIF data can be read; give the camera by hand"
             ) from None
+
+
+def is_result(path: PathLike) -> bool:
+    """Return whether a PNG, JPEG or TIFF names relblur as its maker; of other files this is not known."""
+    try:
+        with opened(path) as source:
+            start = source.read(0, 4)
+            if start in TIFF_MAGIC:
+                return _is_own(exif_of_tiff(source).get(SOFTWARE_TAG))
+            kind = {PNG_MAGIC[:2]: "PNG", b"\xff\xd8": "JPEG"}.get(start[:2])
+            if kind is None:
+                return False
+            _, picture = _open_picture(source, kind)
+            return _is_own(picture.info.get("Software")) or _is_own(picture.getexif().get(SOFTWARE_TAG))
+    except Exception:  # of any type: a file that cannot be used is refused where it is read
+        return False
+
+
+def _is_own(software: Any) -> bool:
+    return str(software).startswith(SOFTWARE.split()[0] + " ")
 
 
 class _Clocked(io.BytesIO):

@@ -81,6 +81,7 @@ def read_light_pair(
         names=(os.path.basename(names[0]), os.path.basename(names[1])),
         shares=shares,
         jpeg=(photographs[0].jpeg, photographs[1].jpeg) if shares is None else (None, None),
+        form=photographs[0].form,
     ).without_bad_pixels()
 
 

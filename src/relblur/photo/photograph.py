@@ -8,6 +8,7 @@ taken for sRGB if it has 8 bits (cameras, phones and the web store that) and for
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -24,6 +25,7 @@ from ..files.compression import BLOCK, JpegTable
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_stored
 from ..files.jpeg_traces import find_traces
+from .picture_form import PictureForm
 from .tone_curves import LINEAR, SRGB, choose_curve
 
 __all__ = ["Photograph", "check_gamma", "photograph_of", "read_photograph"]
@@ -66,6 +68,8 @@ class Photograph:
         ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none), ``once_jpeg``
         (quality of an earlier compression that shows in the pixels, None if none does),
         ``shot`` (aperture and focus, if EXIF has both).
+    form : PictureForm
+        How a picture made from it is to be written.
     """
 
     light: AnyArray
@@ -73,6 +77,7 @@ class Photograph:
     rounding: NoiseModel | None
     jpeg: JpegTable | None
     info: Mapping[str, Any]
+    form: PictureForm
 
     def describe(self) -> str:
         """Return what was done, in one line."""
@@ -106,7 +111,8 @@ def read_photograph(
     stored = read_stored(path)
     if np.iscomplexobj(stored.values) or not np.issubdtype(stored.values.dtype, np.number):
         raise InputError(f"{path} holds {stored.values.dtype}; an image is made of real numbers")
-    return photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
+    found = photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
+    return replace(found, form=replace(found.form, name=os.path.basename(os.fspath(path))))
 
 
 def check_gamma(gamma: float | None, linear: bool) -> float | None:
@@ -145,7 +151,7 @@ def photograph_of(
         "once_jpeg": compression.table.quality if compression.earlier and compression.table else None,
     }
     jpeg = compression.table if curve is SRGB and compression.in_place else None
-    return Photograph(light, _clipped(values), rounding, jpeg, info)
+    return Photograph(light, _clipped(values), rounding, jpeg, info, PictureForm.of(stored, linear, gamma))
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from ..photo.alignment import Motion, find_motion
 from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
 from ..photo.pair import Source, stored_array
 from ..photo.photograph import Photograph, photograph_of, read_photograph
+from ..photo.picture_form import PictureForm
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from .order import focus_order
 
@@ -75,6 +76,8 @@ class Frame:
         Its place in the order of focus, frames that were left out counted too.
     rounding : NoiseModel or None
         Noise that its file has at least, of the small copy.
+    form : PictureForm or None
+        How its file stores it.
     """
 
     number: int
@@ -85,6 +88,7 @@ class Frame:
     focus_m: float | None = None
     position: int = 0
     rounding: NoiseModel | None = None
+    form: PictureForm | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +119,12 @@ class Frames:
     dropped: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
     shares: FloatArray | None = None
+
+    @property
+    def form(self) -> PictureForm | None:
+        """How a picture made from the stack is written: like the frame that stays as it is."""
+        still = [frame for frame in self.frames if frame.motion is None and frame.exposure is None]
+        return still[(len(still) - 1) // 2].form if still else None
 
     @property
     def usable(self) -> BoolArray:
@@ -172,7 +182,7 @@ def frames_of_pair(sources: Sequence[Source], reading: Reading, pair: Comparable
     """Return the two frames of a comparable pair, to be used at full size as the pair was made."""
     motion = None if pair.motion is None else pair.motion.enlarged(1 / pair.factor)
     small = [np.atleast_3d(one).astype(np.float32, copy=False) for one in (pair.first, pair.second)]
-    first = Frame(0, small[0], pair.usable)
+    first = Frame(0, small[0], pair.usable, form=pair.form)
     second = Frame(1, small[1], pair.usable, motion, pair.exposure, position=1)
     width, height = map(int, pair.full_size.split("x"))
     return Frames(sources, reading, (first, second), (height, width), pair.factor, reading.linear, shares=pair.shares)
@@ -224,13 +234,13 @@ def _small(number: int, photograph: Photograph, factor: int) -> Frame:
         light = np.where(finite[:, :, None], light, 0)
     shot = photograph.info["shot"]
     focus = None if shot is None else float(shot.focus_m)
-    rounding = photograph.rounding
+    rounding, form = photograph.rounding, photograph.form
     if factor == 1:
-        return Frame(number, light, good, focus_m=focus, rounding=rounding)
+        return Frame(number, light, good, focus_m=focus, rounding=rounding, form=form)
     if rounding is not None:  # white noise is averaged
         rounding = replace(rounding, read=rounding.read / factor, shot=rounding.shot / factor**2)
     small = decimate(light, factor, channel_axis=-1).astype(np.float32)
-    return Frame(number, small, keeps_light(good, factor), focus_m=focus, rounding=rounding)
+    return Frame(number, small, keeps_light(good, factor), focus_m=focus, rounding=rounding, form=form)
 
 
 def _together(
