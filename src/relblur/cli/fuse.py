@@ -53,6 +53,7 @@ def fuse(
 
     check_picture(output)
     check_images(images)
+    images = without_results(images)
     refuse_inputs((output,), images)
     refuse_to_replace_file(output, force)
     start = time.perf_counter()
@@ -68,6 +69,18 @@ def fuse(
     size = f"{stack.fused.shape[1]}x{stack.fused.shape[0]}"
     say(f"{len(stack.order)} images, {size}, {time.perf_counter() - start:.1f} s")
     print_lines(output)
+
+
+def without_results(images: list[Path]) -> list[Path]:
+    """Leave out pictures that relblur made, by their metadata, if two others are there; report each."""
+    from ..files.images import is_result
+
+    made = [image for image in images if is_result(image)]
+    if len(images) - len(made) < 2:
+        return images
+    for image in made:
+        say(f"left out: {image}, a picture that relblur made")
+    return [image for image in images if image not in made]
 
 
 def _names(images: list[Path]) -> str:

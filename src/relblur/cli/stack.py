@@ -9,7 +9,7 @@ import typer
 
 from ..depth.psf import NAMES
 from .console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
-from .fuse import Images, check_images
+from .fuse import Images, check_images, without_results
 from .options import (
     AlignOption,
     AnyCameraFile,
@@ -62,6 +62,7 @@ def stack(
     from ..stacks.estimate import estimate_stack
 
     check_images(images)
+    images = without_results(images)
     if psf not in NAMES:
         raise UsageError(f"--psf must be {' or '.join(NAMES)}, got {psf!r}")
     distances = None if focus is None else numbers(focus, "--focus", len(images))

@@ -112,7 +112,7 @@ def _write_maps(folder: Path, blur_map: BlurMap, heading: str) -> None:
     meaning = "standard error of sigma in px = offset_px + scale_px * value; 0 = none"
     write_16_bit(folder / "stderr.png", blur_map.sigma_stderr, meaning)
     # Plain pictures for other programs: 255 = first is sharper, 0 = second, 128 = neither.
-    write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8))
+    write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8), {})
     map_picture(folder / "flags.png", Panel("flags", blur_map.flags, "flags"), heading)
 
 

@@ -31,7 +31,7 @@ def write_range_report(folder: Path, pair: ComparablePair, found: DepthRange) ->
     meaning = {"quantity": f"probability that the point lies at {span}; NaN where it is unknown"}
     write_tiff(folder / "probability.tif", found.probability.astype(np.float32), meaning)
     # For other programs: 255 = in the range, 0 = outside, 128 = unknown.
-    write_image(folder / "between.png", np.where(known, np.where(found.between, 255, 0), 128).astype(np.uint8))
+    write_image(folder / "between.png", np.where(known, np.where(found.between, 255, 0), 128).astype(np.uint8), {})
     images = [to_look_at(image, pair.is_light) for image in (pair.first, pair.second)]
     titles = photo_titles(pair)
     panels = [
