@@ -69,6 +69,13 @@ class PictureForm:
             encoded[start : start + rows] = band if dtype == np.float32 else as_integers(band, dtype)
         write_image(path, encoded, {}, tags=self._tags(suffix, encoded, processing))
 
+    def for_screens(self) -> PictureForm:
+        """Return the form of a picture of 8 bits to look at: under the profile, or else the sRGB curve."""
+        stored = replace(self.stored, values=FOR_SCREENS.stored.values, linear=False)
+        if self.linear and stored.icc_profile is None:
+            return replace(self, stored=replace(stored, srgb=True, png_gamma=None), gamma=None)
+        return replace(self, stored=stored)
+
     def describe(self, path: PathLike) -> str:
         """Return in what form a picture is written, in one line."""
         suffix = Path(path).suffix.lower()
