@@ -39,11 +39,13 @@ Decoder = Callable[[FloatArray], FloatArray]
 class Curve:
     """How stored values on a 0..1 scale become light on a 0..1 scale.
 
-    ``decoders`` holds one function for all channels, or one for each.
+    ``decoders`` holds one function for all channels, or one for each; ``encoder`` is the inverse of a lone one, if
+    there is a formula.
     """
 
     name: str
     decoders: tuple[Decoder, ...]
+    encoder: Decoder | None = None
 
     @property
     def is_linear(self) -> bool:
@@ -77,8 +79,8 @@ class Curve:
         """Return the stored values, 0..1, of light: what :meth:`undo` undoes. Linear light is not cut off."""
         if self.is_linear:
             return light
-        if self is SRGB:
-            return np.asarray(encode_srgb(light))
+        if self.encoder is not None:
+            return np.asarray(self.encoder(light))
         stored = np.linspace(0, 1, TOP + 1)
         if len(self.decoders) == 1 or light.ndim == 2:
             return np.interp(light, self.decoders[0](stored), stored)
@@ -107,19 +109,21 @@ def decode_srgb(stored: FloatArray) -> FloatArray:
     return np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
 
 
-LINEAR = Curve("linear", (lambda stored: stored,))
-SRGB = Curve("sRGB curve", (decode_srgb,))
-
-
-def power_curve(gamma: float) -> Curve:
-    """Return the curve ``light = stored ** gamma``."""
-    return LINEAR if gamma == 1 else Curve(f"gamma {gamma:g}", (lambda stored: stored**gamma,))
-
-
 def encode_srgb(light: FloatArray) -> FloatArray:
     """Return the stored values, 0..1, of light within 0..1 under the sRGB curve."""
     light = np.clip(light, 0, 1)
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+
+
+LINEAR = Curve("linear", (lambda stored: stored,))
+SRGB = Curve("sRGB curve", (decode_srgb,), encode_srgb)
+
+
+def power_curve(gamma: float) -> Curve:
+    """Return the curve ``light = stored ** gamma``."""
+    if gamma == 1:
+        return LINEAR
+    return Curve(f"gamma {gamma:g}", (lambda stored: stored**gamma,), lambda light: light.clip(0, 1) ** (1 / gamma))
 
 
 def light_in_16_bits(

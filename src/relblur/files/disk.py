@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -161,7 +163,9 @@ def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
         values = np.diff(values, axis=1, prepend=values.dtype.type(0))
     values = values.astype(values.dtype.newbyteorder("<"), copy=False)
     rows = max(1, _STRIP_BYTES // (width * channels * values.itemsize))
-    strips = [zlib.compress(values[top : top + rows].tobytes(), 4) for top in range(0, height, rows)]
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        parts = [values[top : top + rows] for top in range(0, height, rows)]
+        strips = list(pool.map(lambda part: zlib.compress(part.tobytes(), 4), parts))
     tag: Any = ImageFileDirectory_v2(b"II*\0\x08\0\0\0")
     if tags.exif is not None:
         for number in {*tags.exif, *LISTS}:

@@ -108,7 +108,9 @@ def curve_of_icc_profile(profile: bytes) -> Curve | None:
         return LINEAR
     if all(np.abs(v - decode_srgb(at)).max() < 2e-3 for v in values):
         return SRGB
-    return Curve("profile's tone curve", decoders)
+    gamma = float(np.log(values[0][128]) / np.log(at[128])) if values[0][128] > 0 else 0.0
+    is_power = len(values) == 1 and gamma > 0 and np.abs(values[0] - at**gamma).max() < 1e-9
+    return Curve("profile's tone curve", decoders, power_curve(gamma).encoder if is_power else None)
 
 
 def _icc_tags(profile: bytes) -> dict[bytes, bytes]:
