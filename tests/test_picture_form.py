@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from functools import cache
 
 import cv2  # noqa: TID253
@@ -35,15 +36,16 @@ def rgb_profile(gamma=GAMMA):
     return bytes(whole)
 
 
-def exif_data(orientation=1):
+def exif_data(orientation=1, order="<"):
     """Return EXIF data with a shot, a place and a thumbnail."""
     exif = Image.Exif()
+    exif.endian = order
     exif[271], exif[305], exif[0x0112] = "Maker", "Firmware 1", orientation
     exif.get_ifd(0x8769).update({0x829D: 2.8, 0xA001: 0xFFFF})
     exif.get_ifd(0x8825).update({1: "N", 2: (48.0, 12.0, 1.5)})
     content = bytearray(exif.tobytes())
-    following = 6 + 8 + 2 + 12 * struct.unpack_from(">H" if content[6:8] == b"MM" else "<H", content, 14)[0]
-    order = ">" if content[6:8] == b"MM" else "<"
+    assert content[6:8] == (b"II" if order == "<" else b"MM")
+    following = 6 + 8 + 2 + 12 * struct.unpack_from(f"{order}H", content, 14)[0]
     struct.pack_into(f"{order}I", content, following, len(content) - 6)
     at = len(content) - 6 + 2 + 24 + 4
     entries = struct.pack(f"{order}HHIIHHII", 513, 4, 1, at, 514, 4, 1, 4)
@@ -104,9 +106,10 @@ def test_whatever_was_taken_for_the_curve_the_numbers_come_out_again(tmp_path, o
         assert file.pages[0].software == SOFTWARE == f"relblur {__version__}"
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("suffix", [".jpg", ".png", ".tif"])
-def test_profile_and_exif_are_kept_upright_and_without_the_thumbnail(tmp_path, suffix):
-    path = stored_file(tmp_path / "in.jpg", np.uint8, profile=rgb_profile(), exif=exif_data(orientation=6))
+def test_profile_and_exif_are_kept_upright_and_without_the_thumbnail(tmp_path, suffix, order):
+    path = stored_file(tmp_path / "in.jpg", np.uint8, profile=rgb_profile(), exif=exif_data(6, order))
     assert b"\xff\xd8\xff\xd9" in path.read_bytes()[:2000]  # the thumbnail
     light, photograph = imread(path, return_info=True)
     out = tmp_path / f"out{suffix}"
@@ -194,3 +197,18 @@ def test_fuse_and_refocus_keep_depth_curve_profile_and_exif(tmp_path, colour):
         assert_allclose(written, expected, atol=3)
         assert is_result(tmp_path / "out.jpg")
         assert not is_result(pair[0])
+
+
+def test_damaged_exif_data_of_a_tiff_are_left_out_silently(tmp_path):
+    exif = Image.Exif()
+    exif[271], exif[305] = "Maker of a long name", "editor"
+    path = tmp_path / "in.tif"
+    Image.fromarray(CODES[:, :, 0].astype(np.uint16)).save(path, exif=exif.tobytes())
+    content = path.read_bytes()
+    at = content.index(struct.pack("<HHI", 271, 2, 21)) + 8
+    path.write_bytes(content[:at] + struct.pack("<I", 10**8) + content[at + 4 :])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        light, photograph = imread(path, return_info=True)
+    photograph.form.write(tmp_path / "out.tif", light, "")
+    assert_array_equal(numbers_of(tmp_path / "out.tif"), CODES[:, :, 0])

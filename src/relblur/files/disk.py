@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, InputError
-from .exif import LISTS, SOFTWARE
+from .exif import SOFTWARE, Exif, packed_tags, tiff_head
 from .replacing import PathLike, replacing
 
 __all__ = [
@@ -46,10 +46,10 @@ _STRIP_BYTES = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class PictureTags:
-    """What a file states about its numbers: ICC profile, EXIF (Pillow's), PNG's sRGB and gAMA chunks."""
+    """What a file states about its numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks."""
 
     profile: bytes | None = None
-    exif: Any = None
+    exif: Exif | None = None
     srgb: bool = False
     png_gamma: float | None = None
 
@@ -126,7 +126,7 @@ def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], tags:
     if suffix == ".png":
         picture.save(stream, "PNG", compress_level=3)
         return _with_chunks(stream.getvalue(), text, tags)
-    exif = b"" if tags.exif is None else tags.exif.tobytes()
+    exif = b"" if tags.exif is None else b"Exif\0\0" + tags.exif.packed()
     picture.save(stream, "JPEG", quality=95, exif=exif, icc_profile=tags.profile)
     return stream.getvalue()
 
@@ -143,7 +143,7 @@ def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> byte
     elif tags.png_gamma:
         info.add(b"gAMA", struct.pack(">I", round(100_000 * tags.png_gamma)))
     if tags.exif is not None:
-        info.add(b"eXIf", tags.exif.tobytes()[6:])  # without the name that JPEG has before it
+        info.add(b"eXIf", tags.exif.packed())
     for key, value in text.items():
         info.add_text(key, value)
     chunks = b""
@@ -155,29 +155,39 @@ def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> byte
 
 def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
     """Return a TIFF of one page, packed by deflate: tifffile writes no EXIF, Pillow no 16-bit colour."""
-    from PIL.TiffImagePlugin import ImageFileDirectory_v2
-
+    exif = tags.exif or Exif()
     values = np.atleast_3d(array)
     height, width, channels = values.shape
-    if values.dtype.kind == "u":  # differences along a row are smaller
+    is_whole = values.dtype.kind == "u"
+    if is_whole:  # differences along a row are smaller
         values = np.diff(values, axis=1, prepend=values.dtype.type(0))
-    values = values.astype(values.dtype.newbyteorder("<"), copy=False)
+    values = values.astype(values.dtype.newbyteorder(exif.order), copy=False)  # type: ignore[arg-type]
     rows = max(1, _STRIP_BYTES // (width * channels * values.itemsize))
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         parts = [values[top : top + rows] for top in range(0, height, rows)]
         strips = list(pool.map(lambda part: zlib.compress(part.tobytes(), 4), parts))
-    tag: Any = ImageFileDirectory_v2(b"II*\0\x08\0\0\0")
-    if tags.exif is not None:
-        for number in {*tags.exif, *LISTS}:
-            value = tags.exif.get_ifd(number) if number in LISTS else tags.exif[number]
-            if value or number not in LISTS:
-                tag[number] = value
-    tag[256], tag[257], tag[258], tag[259] = width, height, (8 * values.itemsize,) * channels, 8
-    tag[262], tag[277], tag[278], tag[284] = 2 if channels == 3 else 1, channels, rows, 1
-    tag[317], tag[339] = (2, (1,) * channels) if values.dtype.kind == "u" else (1, (3,) * channels)
+    sizes = [len(strip) for strip in strips]
+    short, long, undefined = 3, 4, 7
+    told = dict(exif.tags)
+
+    def put(tag: int, kind: int, *numbers: int) -> None:
+        letter = "H" if kind == short else "I"
+        told[tag] = (kind, len(numbers), struct.pack(f"{exif.order}{len(numbers)}{letter}", *numbers))
+
+    put(256, long, width)
+    put(257, long, height)
+    put(258, short, *[8 * values.itemsize] * channels)
+    put(259, short, 8)
+    put(262, short, 2 if channels == 3 else 1)
+    put(277, short, channels)
+    put(278, long, rows)
+    put(279, long, *sizes)
+    put(284, short, 1)
+    put(317, short, 2 if is_whole else 1)
+    put(339, short, *[1 if is_whole else 3] * channels)
     if tags.profile is not None:
-        tag[34675] = tags.profile
-    tag.tagtype[273] = 4
-    tag[273] = tuple(int(n) for n in np.cumsum([0, *map(len, strips[:-1])]))  # from the end of the tags
-    tag[279] = tuple(map(len, strips))
-    return b"II*\0\x08\0\0\0" + tag.tobytes(8) + b"".join(strips)
+        told[34675] = (undefined, len(tags.profile), tags.profile)
+    put(273, long, *sizes)  # as long as the list of places
+    start = 8 + len(packed_tags(exif.order, told, 8))
+    put(273, long, *(start + int(n) for n in np.cumsum([0, *sizes[:-1]])))
+    return tiff_head(exif.order) + packed_tags(exif.order, told, 8) + b"".join(strips)

@@ -25,7 +25,7 @@ from .boxes import CODESTREAM_MAGIC, JP2_MAGIC, brands_of, is_avif, is_heic
 from .budget import Budget
 from .compression import JpegTable
 from .containers import PNG_MAGIC, jpeg_content, png_content, webp_parts
-from .exif import EXIF_IFD, ORIENTATION, SOFTWARE, SOFTWARE_TAG, exif_of, exif_of_tiff
+from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
 from .exr import EXR_MAGIC, exr_pixels
 from .plain_formats import PNM_MAGIC, gif_packed_bytes, pnm_pixels
 from .reading import Source, opened
@@ -36,6 +36,8 @@ from .stored import (
     decode_with_opencv,
     described,
     first_line,
+    said_of,
+    turned_upright,
 )
 from .tiff import read_first_page, tiff_pixels
 from .tiff_tags import TIFF_MAGIC
@@ -75,8 +77,7 @@ def _decoded(source: Source) -> StoredImage:
         from .raw import read_raw
 
         values, changes = read_raw(source)
-        raw = described(values, "camera raw", exif_of_tiff(source), {}, upright=True)
-        return replace(raw, linear=True, changes=changes)
+        return StoredImage(values, "camera raw", linear=True, changes=changes, exif=Exif.of_tiff(source))
     for is_its_start, decode in _FORMATS:
         if is_its_start(start):
             return decode(source)
@@ -123,9 +124,13 @@ def _decode_tiff(source: Source) -> StoredImage:
     array = tiff_pixels(page)
     if page.pages > 1:
         warnings.warn(f"{source.path} has {page.pages} pages; the first is used", stacklevel=6)
-    exif = exif_of_tiff(source)
-    exif[ORIENTATION] = page.orientation
-    return described(array, "TIFF", exif, {"icc_profile": page.profile})
+    return StoredImage(
+        turned_upright(array, page.orientation),
+        "TIFF",
+        icc_profile=page.profile,
+        changes=said_of(page.orientation),
+        exif=Exif.of_tiff(source),
+    )
 
 
 def _decode_hdr(source: Source) -> StoredImage:
@@ -149,7 +154,7 @@ def _decode_webp(source: Source) -> StoredImage:
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete WebP image")
     with damage_told(source):
-        return described(array, "WEBP", exif_of(webp.exif), {"icc_profile": webp.profile})
+        return described(array, "WEBP", exif_of(webp.exif), {"icc_profile": webp.profile, "exif": webp.exif})
 
 
 def _decode_pnm(source: Source) -> StoredImage:
@@ -199,18 +204,15 @@ def is_result(path: PathLike) -> bool:
         with opened(path) as source:
             start = source.read(0, 4)
             if start in TIFF_MAGIC:
-                return _is_own(exif_of_tiff(source).get(SOFTWARE_TAG))
+                return Exif.of_tiff(source).names_relblur
             kind = {PNG_MAGIC[:2]: "PNG", b"\xff\xd8": "JPEG"}.get(start[:2])
             if kind is None:
                 return False
             _, picture = _open_picture(source, kind)
-            return _is_own(picture.info.get("Software")) or _is_own(picture.getexif().get(SOFTWARE_TAG))
+            own = str(picture.info.get("Software")).startswith(SOFTWARE.split()[0] + " ")
+            return own or Exif.of(picture.info.get("exif") or b"").names_relblur
     except Exception:  # of any type: a file that cannot be used is refused where it is read
         return False
-
-
-def _is_own(software: Any) -> bool:
-    return str(software).startswith(SOFTWARE.split()[0] + " ")
 
 
 class _Clocked(io.BytesIO):

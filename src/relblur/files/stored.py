@@ -12,7 +12,7 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .compression import JpegTable
-from .exif import EXIF_IFD, ORIENTATION, exif_space, kept_exif
+from .exif import EXIF_IFD, ORIENTATION, Exif
 from .quiet import quietly
 from .reading import Source
 from .shot import Shot
@@ -48,7 +48,6 @@ class StoredImage:
     icc_profile: bytes | None = None
     png_gamma: float | None = None  #: the gAMA chunk: stored = light ** png_gamma
     srgb: bool = False  #: PNG's sRGB chunk, or the box of a HEIC or AVIF
-    exif_space: str = ""  #: EXIF's colour space: "sRGB", "Adobe RGB" or unknown
     transfer: int | None = None  #: transfer characteristics of a clip by their number (ITU-T H.273)
     luma: str = ""  #: "limited" or "full": range of a brightness computed from encoded colours (Y'CbCr)
     linear: bool = False  #: the format holds light by definition
@@ -56,7 +55,7 @@ class StoredImage:
     jpeg: JpegTable | None = None  #: how coarsely it was compressed
     lossy: bool = False  #: compressed with loss, by another method than JPEG's
     shot: Shot | None = None  #: how it was taken
-    exif: bytes = b""  #: what a picture made from it keeps of its EXIF data
+    exif: Exif = field(default_factory=Exif)  #: what a picture made from it keeps of its EXIF data
 
     @property
     def bits(self) -> int | None:
@@ -85,10 +84,9 @@ def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *,
         icc_profile=profile if isinstance(profile, bytes) else None,
         png_gamma=info.get("gamma") if kind == "PNG" else None,
         srgb="srgb" in info,
-        exif_space=exif_space(exif),
         changes=said_of(orientation),
         shot=Shot.of(exif.get_ifd(EXIF_IFD)),
-        exif=kept_exif(exif),
+        exif=Exif.of(info.get("exif") or b""),
     )
 
 

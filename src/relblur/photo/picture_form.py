@@ -17,7 +17,6 @@ from ..base._typing import AnyArray
 from ..base.pixels import as_integers
 from ..base.tone import LINEAR, SRGB, Curve
 from ..files.disk import TIFF_SUFFIXES, PathLike, PictureTags, write_image
-from ..files.exif import result_exif
 from ..files.stored import StoredImage
 from .tone_curves import choose_curve
 
@@ -83,7 +82,9 @@ class PictureForm:
             return "written as light, floats"
         dtype, (curve, is_own) = self._dtype(suffix), self._curve(suffix)
         depth = "32-bit float" if dtype == np.float32 else f"{8 * dtype.itemsize}-bit"
-        kept = [name for name, there in (("ICC profile", self._profile(suffix)), ("EXIF", self.stored.exif)) if there]
+        kept = [
+            name for name, there in (("ICC profile", self._profile(suffix)), ("EXIF", self.stored.exif.tags)) if there
+        ]
         told = f", {' and '.join(kept)} kept" if kept else ""
         return f"written as {depth} numbers, {curve.name}{f' as {self.name}' if is_own and self.name else ''}{told}"
 
@@ -105,7 +106,7 @@ class PictureForm:
 
     def _tags(self, suffix: str, encoded: AnyArray, processing: str) -> PictureTags:
         is_own = self._curve(suffix)[1]
-        exif = result_exif(self.stored.exif, (encoded.shape[1], encoded.shape[0]), processing, srgb=not is_own)
+        exif = self.stored.exif.of_result((encoded.shape[1], encoded.shape[0]), processing, srgb=not is_own)
         profile = self._profile(suffix)
         if profile is not None and profile[16:20] != _PROFILE_KINDS[1 if encoded.ndim == 2 else 3]:
             profile = None

@@ -67,8 +67,8 @@ def choose_curve(stored: StoredImage, *, linear: bool = True, gamma: float | Non
         return _TRANSFERS[stored.transfer], "the file says so"
     if stored.png_gamma:
         return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
-    if stored.exif_space:
-        return SRGB if stored.exif_space == "sRGB" else power_curve(ADOBE_RGB_GAMMA), f"EXIF says {stored.exif_space}"
+    if space := stored.exif.space:
+        return SRGB if space == "sRGB" else power_curve(ADOBE_RGB_GAMMA), f"EXIF says {space}"
     return _usual_curve(stored)
 
 
