@@ -13,6 +13,8 @@ from PIL import Image  # noqa: TID253
 from test_cli import failed, run
 
 from relblur import Camera, imread, save, synth
+from relblur.base.pixels import as_integers
+from relblur.base.tone import encode_srgb
 from relblur.report.full_size import relative_depth, write_picture
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
@@ -26,7 +28,7 @@ def files(tmp_path_factory, texture):
     u = synth.ramp(texture.shape, 1.0, 0.5, axis=1)
     for number, focus in enumerate(FOCUS):
         frame = synth.blur_with_map(texture, CAMERA.blur_constants_px_m[0] * np.abs(u - 1 / focus))
-        write_picture(folder / f"{number}.png", frame)
+        save(folder / f"{number}.png", as_integers(encode_srgb(frame), np.uint8))
     CAMERA.save(folder / "cam.toml")
     return folder
 
@@ -191,3 +193,23 @@ def test_an_empty_argument_does_not_mean_the_current_folder(files, tmp_path, mon
         assert "empty" in failed(run("estimate", files / "0.png", files / "1.png", *output), 2)
     assert "empty" in failed(run("demo", "-o", ""), 2)
     assert not list(tmp_path.iterdir())
+
+
+def test_pictures_that_relblur_made_are_no_frames_unless_there_are_no_others(files, tmp_path):
+    for number in range(2):
+        (tmp_path / f"{number}.png").write_bytes((files / f"{number}.png").read_bytes())
+    named = [tmp_path / "0.png", tmp_path / "1.png"]
+    plain = ("--align", "off", "--exposure", "off")
+    for name in ("fused.png", "fused.jpg", "fused.tif"):
+        assert run("fuse", *named, "-o", tmp_path / name, *plain).exit_code == 0
+    made = [tmp_path / f"fused.{suffix}" for suffix in ("png", "jpg", "tif")]
+    result = run("stack", *made, *named, "-o", tmp_path / "out", *plain, "--no-fuse")
+    assert result.exit_code == 0, result.output
+    for path in made:
+        assert f"left out: {path}, a picture that relblur made" in result.stderr
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["frames"] == 2
+    result = run("fuse", *named, *made[:1], "-o", made[0], *plain, "--force")  # no input, so it may be replaced
+    assert result.exit_code == 0, result.output
+    result = run("fuse", *made[:2], "-o", tmp_path / "again.png", *plain)  # slabs, fused before
+    assert result.exit_code == 0, result.output
+    assert "left out" not in result.stderr

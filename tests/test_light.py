@@ -136,6 +136,18 @@ def test_exif_colour_space_is_honoured(tmp_path, colour_space, interoperability,
     assert photograph.info["curve"] == wanted
 
 
+def test_a_chunk_of_the_file_beats_exif_and_exif_counts_in_tiff_too(tmp_path):
+    exif = Image.Exif()
+    exif.get_ifd(0x8769)[0xA001] = 1
+    info = PngImagePlugin.PngInfo()
+    info.add(b"gAMA", struct.pack(">I", 100000))
+    Image.fromarray(CODES).save(tmp_path / "image.png", pnginfo=info, exif=exif)
+    assert imread(tmp_path / "image.png", return_info=True)[1].info["because"] == "its gAMA chunk says so"
+    Image.fromarray(CODES.astype(np.uint16) * 257).save(tmp_path / "image.tif", exif=exif.tobytes())
+    info = imread(tmp_path / "image.tif", return_info=True)[1].info
+    assert (info["curve"], info["because"]) == ("sRGB curve", "EXIF says sRGB")
+
+
 def test_an_icc_profile_beats_everything_but_the_caller(tmp_path):
     for suffix in (".png", ".jpg", ".webp"):
         path = tmp_path / f"image{suffix}"

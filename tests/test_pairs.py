@@ -12,7 +12,7 @@ from relblur import InputError, decimate, save
 from relblur.base.errors import FileError
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.files.images import read_image
-from relblur.photo.pair import _stored_array, grey_shares, read_light_pair, read_pair
+from relblur.photo.pair import grey_shares, read_light_pair, read_pair, stored_array
 
 WHITE = 255
 
@@ -155,9 +155,9 @@ def test_the_smaller_aperture_is_the_sharper_image(tmp_path, f_numbers, sharper)
 def test_the_last_of_two_or_four_channels_of_an_array_is_alpha(channels):
     values = np.random.default_rng(0).random((6, 8, channels))
     with pytest.warns(UserWarning, match="taken for alpha"):
-        stored, _ = _stored_array(values, "first", -1)
+        stored, _ = stored_array(values, "first", -1)
     assert_array_equal(stored.values, values[:, :, 0] if channels == 2 else values[:, :, :3])
-    three, _ = _stored_array(np.dstack([values[:, :, 0]] * 3), "first", -1)
+    three, _ = stored_array(np.dstack([values[:, :, 0]] * 3), "first", -1)
     assert three.values.shape == (6, 8, 3)
 
 

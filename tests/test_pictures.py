@@ -10,9 +10,22 @@ import pytest
 
 from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
 from relblur.base.shown import percentages
+from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import Flag
-from relblur.report.colours import ColourScale, flag_colours, flag_shares, rgb, scale_for, tick_labels
+from relblur.report.colours import (
+    ColourScale,
+    flag_colours,
+    flag_shares,
+    look_of,
+    photo,
+    rgb,
+    scale_for,
+    tick_labels,
+    to_look_at,
+    white_of,
+)
 from relblur.report.panels import Panel, panels_picture
+from relblur.video.picture import as_seen, white_of_light
 
 
 @pytest.mark.parametrize(
@@ -154,3 +167,23 @@ def test_candidates_are_taken_from_the_sharper_image_of_each_pixel(texture, tmp_
     assert np.nanmedian(sigma[:, -20:]) > 1.3
     sharper = compare_sharpness(first, second)
     assert (np.isfinite(count) == (sharper != 0)).mean() > 0.999
+
+
+def test_dim_data_are_stretched_for_display_and_no_others():
+    twelve_bits = np.linspace(0, 4000, 400).reshape(20, 20)
+    for image in (twelve_bits.astype(np.uint16), twelve_bits / 65535):
+        assert white_of(image) == pytest.approx(4000 / 65535)
+        assert photo(image).max() == pytest.approx(1)
+        assert to_look_at(image, True).max() == pytest.approx(1)
+    pair = ComparablePair(twelve_bits / 65535, 0.9 * twelve_bits / 65535, is_light=True)
+    look = look_of(pair)
+    assert look(pair.first).max() == pytest.approx(1)
+    assert look(pair.second).max() == pytest.approx(encode_srgb(0.9), abs=1e-6)
+    for image in (np.full((4, 4), 40, np.uint8), np.full((4, 4), 20000, np.uint16), np.full((4, 4), 0.4)):
+        assert white_of(image) == 1
+    assert photo(np.full((4, 4), 40, np.uint8)).max() == pytest.approx(40 / 255)
+    assert white_of(np.zeros((4, 4)), np.full((4, 4), np.nan)) == 1
+    assert 1.9 < white_of(np.linspace(0, 2, 1000)) < 2
+    assert as_seen(np.array([[0, 4000]], np.uint16), white_of_light(twelve_bits.astype(np.uint16))).tolist() == [
+        [0, 255]
+    ]

@@ -20,6 +20,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import BlurMap, Flag, InputError, Stream, estimate_blur, load, synth
+from relblur.base.pixels import as_integers
 from relblur.blur.window.method import LINEAR_BELOW
 
 RNG = np.random.default_rng(7)
@@ -441,3 +442,22 @@ def test_no_thread_goes_on_before_all_have_done_a_step(monkeypatch, step):
         monkeypatch.setattr(engine, step, helper_takes_all_and_is_slow)
         for pair, expected in zip(pairs, wanted, strict=True):
             assert_array_equal(stream.process(*pair).variance_difference, expected.variance_difference)
+
+
+def test_a_gamma_makes_light_of_stored_frames(texture):
+    blurry = synth.blur_with_map(texture, 1.5)
+    stored = [as_integers(np.clip(light, 0, 1) ** (1 / 2.2), np.uint8) for light in (texture, blurry)]
+    found = {}
+    for gamma in (None, 1, 2.2):
+        with Stream(texture.shape, sharper="first", gamma=gamma) as stream:
+            found[gamma] = stream.process(*stored).copy()
+    assert abs(np.nanmedian(found[2.2].sigma) - 1.5) < 0.03
+    assert abs(np.nanmedian(found[None].sigma) - 1.5) > abs(np.nanmedian(found[2.2].sigma) - 1.5)
+    assert np.array_equal(found[None].sigma, found[1].sigma, equal_nan=True)
+    assert found[2.2].settings["gamma"] == 2.2
+    floats = [frame.astype(np.float32) / 255 for frame in stored]
+    with Stream(texture.shape, sharper="first", gamma=2.2, noise=found[2.2].settings["noise"]) as stream:
+        difference = stream.process(*floats).sigma - found[2.2].sigma
+    assert np.nanmedian(np.abs(difference)) < 1e-3
+    with pytest.raises(InputError, match="gamma must be finite and > 0, got 0"):
+        Stream(texture.shape, gamma=0)

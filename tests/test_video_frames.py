@@ -6,8 +6,12 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
+from PIL import Image  # noqa: TID253
+from test_light import gamma_element, icc
 from video_clips import texture, write_clip
 
+from relblur import imread
 from relblur.base.errors import FileError, RelblurError
 from relblur.photo.tone_curves import SRGB, encode_srgb
 from relblur.video.clip import Clip, Frame
@@ -248,6 +252,46 @@ def test_no_damaged_frame_of_a_lossless_clip_is_taken(tmp_path):
     assert 1 <= len(frames) < 8
     for frame in frames:
         assert any(np.array_equal(frame.light, each) for each in light)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "dtype", "tags", "wanted"),
+    [
+        (".tif", np.uint16, {}, "linear"),  # FFmpeg states gamma 2.2 for every TIFF
+        (".png", np.uint16, {}, "linear"),
+        (".png", np.uint8, {}, "sRGB curve"),
+        (".png", np.uint16, {"icc_profile": icc(gamma_element(1.8))}, "profile's tone curve"),
+        (".jpg", np.uint8, {"icc_profile": icc(gamma_element(1.8))}, "profile's tone curve"),
+        (".tif", np.uint16, {"icc_profile": icc(gamma_element(1.8))}, "profile's tone curve"),
+    ],
+)
+def test_numbered_images_have_the_tone_curve_that_imread_finds(tmp_path, suffix, dtype, tags, wanted):
+    codes = np.linspace(0, np.iinfo(dtype).max, 64 * 64).reshape(64, 64).astype(dtype)
+    for number in range(2):
+        Image.fromarray(codes).save(tmp_path / f"f_{number:03d}{suffix}", **tags)
+    frames, clip = frames_of(tmp_path / f"f_%03d{suffix}")
+    light, photograph = imread(tmp_path / f"f_000{suffix}", return_info=True)
+    assert clip.curve[0].name == photograph.info["curve"] == wanted
+    assert clip.curve[1] == photograph.info["because"]
+    assert_allclose(frames[0].light / 65535, light, atol=2e-2 if suffix == ".jpg" else 2e-5)
+
+
+@pytest.mark.parametrize(
+    ("pixel_format", "wanted"),
+    [("gray", "sRGB curve"), ("gray16le", "linear"), ("yuv420p", "BT.709 curve"), ("yuvj420p", "sRGB curve")],
+)
+def test_a_clip_that_states_no_curve_has_that_of_its_container(tmp_path, pixel_format, wanted):
+    dtype = np.uint16 if pixel_format == "gray16le" else np.uint8
+    codec = "ffv1" if pixel_format.startswith("gray") else "mjpeg" if pixel_format == "yuvj420p" else "mpeg4"
+    suffix = ".avi" if codec == "mjpeg" else ".mkv"
+    path = write_clip(
+        tmp_path / f"clip{suffix}",
+        [np.full((64, 64), 100, dtype)],
+        codec=codec,
+        pixel_format=pixel_format,
+        layout="gray16le" if dtype == np.uint16 else "gray",
+    )
+    assert frames_of(path)[1].curve[0].name == wanted
 
 
 def test_numbered_images_are_a_lossless_clip(tmp_path):

@@ -8,13 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from ._typing import AnyArray, FloatArray
 from .pixels import unit_float
 
-__all__ = ["LINEAR", "SRGB", "Curve", "Decoder", "decode_srgb", "encode_srgb", "power_curve"]
+__all__ = [
+    "LINEAR",
+    "SRGB",
+    "TOP",
+    "Curve",
+    "Decoder",
+    "decode_srgb",
+    "encode_srgb",
+    "light_in_16_bits",
+    "power_curve",
+]
+
+#: Light at the top of the range, in 16 bits.
+TOP = 65535
+#: Every so many pixels in both directions count for the mean slope of the curve.
+_SPARSE = 8
 
 Decoder = Callable[[FloatArray], FloatArray]
 
@@ -23,11 +39,13 @@ Decoder = Callable[[FloatArray], FloatArray]
 class Curve:
     """How stored values on a 0..1 scale become light on a 0..1 scale.
 
-    ``decoders`` holds one function for all channels, or one for each.
+    ``decoders`` holds one function for all channels, or one for each; ``encoder`` is the inverse of a lone one, if
+    there is a formula.
     """
 
     name: str
     decoders: tuple[Decoder, ...]
+    encoder: Decoder | None = None
 
     @property
     def is_linear(self) -> bool:
@@ -57,6 +75,18 @@ class Curve:
         values = unit_float(stored)
         return np.where(values < 0, -decode(-values.clip(max=0)), decode(values.clip(min=0))).astype(dtype)
 
+    def encode(self, light: AnyArray) -> AnyArray:
+        """Return the stored values, 0..1, of light: what :meth:`undo` undoes. Linear light is not cut off."""
+        if self.is_linear:
+            return light
+        if self.encoder is not None:
+            return np.asarray(self.encoder(light))
+        stored = np.linspace(0, 1, TOP + 1)
+        if len(self.decoders) == 1 or light.ndim == 2:
+            return np.interp(light, self.decoders[0](stored), stored)
+        planes = [np.interp(light[:, :, c], decode(stored), stored) for c, decode in enumerate(self.decoders)]
+        return np.stack(planes, axis=2)
+
     def rounding_variance(self, steps: int) -> tuple[float, float]:
         """Return (a, b): rounding to ``steps`` steps adds noise of variance ``a + b * light``.
 
@@ -79,16 +109,54 @@ def decode_srgb(stored: FloatArray) -> FloatArray:
     return np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
 
 
-LINEAR = Curve("linear", (lambda stored: stored,))
-SRGB = Curve("sRGB curve", (decode_srgb,))
-
-
-def power_curve(gamma: float) -> Curve:
-    """Return the curve ``light = stored ** gamma``."""
-    return LINEAR if gamma == 1 else Curve(f"gamma {gamma:g}", (lambda stored: stored**gamma,))
-
-
 def encode_srgb(light: FloatArray) -> FloatArray:
     """Return the stored values, 0..1, of light within 0..1 under the sRGB curve."""
     light = np.clip(light, 0, 1)
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+
+
+LINEAR = Curve("linear", (lambda stored: stored,))
+SRGB = Curve("sRGB curve", (decode_srgb,), encode_srgb)
+
+
+def power_curve(gamma: float) -> Curve:
+    """Return the curve ``light = stored ** gamma``."""
+    if gamma == 1:
+        return LINEAR
+    return Curve(f"gamma {gamma:g}", (lambda stored: stored**gamma,), lambda light: light.clip(0, 1) ** (1 / gamma))
+
+
+def light_in_16_bits(
+    stored: AnyArray, curve: Curve, bits: int | None = None, *, full_range: bool = True
+) -> tuple[AnyArray, float]:
+    """Return the light of uint8 or uint16 values as uint16, and the light (0..1) of one of 255 stored levels.
+
+    ``bits`` are those that the values use, all of their type by default. The second is an average over the values.
+    """
+    import cv2
+
+    table, slope = _light_table(curve, bits or 8 * stored.dtype.itemsize, full_range)
+    if stored.dtype == np.uint8:
+        light = np.asarray(cv2.LUT(np.ascontiguousarray(stored), table)).reshape(stored.shape)
+    else:
+        light = table.take(stored, mode="clip")
+    return light, _rms(slope.take(stored[::_SPARSE, ::_SPARSE], mode="clip"))
+
+
+@lru_cache(maxsize=8)
+def _light_table(curve: Curve, bits: int, full_range: bool) -> tuple[AnyArray, FloatArray]:
+    """Return the light of every stored value, and the light that one of 255 levels is there."""
+    stored = np.arange(2**bits, dtype=np.float64)
+    # BT.709: 16 to 235 of 256, and the same shares of finer scales.
+    unit = 2.0 ** (bits - 8)
+    share = stored / (2**bits - 1) if full_range else (stored - 16 * unit) / (219 * unit)
+    light = np.asarray(curve.undo(share.clip(0, 1), np.float64))
+    # Steps of 1/255 of the scale to either side, where there is a scale.
+    step = max(1, round(unit))
+    slope = (np.roll(light, -step) - np.roll(light, step)) / 2
+    slope[:step], slope[-step:] = slope[step], slope[-step - 1]
+    return np.rint(TOP * light).astype(np.uint16), slope.clip(min=0)
+
+
+def _rms(slopes: FloatArray) -> float:
+    return float(np.sqrt(np.mean(np.square(slopes)))) if slopes.size else 1 / 255

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # made elsewhere, only carried here
     from ..files.compression import JpegTable
     from ..photo.alignment import Motion
     from ..photo.exposure import Exposure
+    from ..photo.picture_form import PictureForm
 
 __all__ = ["ComparablePair", "brightness"]
 
@@ -66,6 +67,8 @@ class ComparablePair:
         In which parts the channels of the one that is in colour were mixed, the other being grey.
     jpeg : (first, second)
         How each was compressed, if its pixels still lie where its file has them.
+    form : PictureForm, optional
+        How a picture made from the pair is written: like the first photograph.
     """
 
     first: AnyArray
@@ -85,6 +88,7 @@ class ComparablePair:
     exposure: Exposure | None = None
     shares: FloatArray | None = None
     jpeg: tuple[JpegTable | None, JpegTable | None] = (None, None)
+    form: PictureForm | None = None
 
     def __repr__(self) -> str:
         kind = "colour" if self.first.ndim == 3 else "grey"

@@ -47,8 +47,8 @@ def fuse(
     """Make one picture that is sharp everywhere, at full size.
 
     The images are aligned and brought to one exposure; what was done is said. Each counts at a pixel
-    by the detail it has there and by the map of blur, which decides where there is none. PNG and JPEG
-    are written as screens expect them, TIFF and NPY as linear light.
+    by the detail it has there and by the map of blur, which decides where there is none. The picture has
+    the depth, tone curve, ICC profile and EXIF of one of the images; NPY holds linear light as floats.
     """
     from ..files.staging import placing
     from ..files.targets import refuse_inputs, refuse_to_replace_file
@@ -56,7 +56,7 @@ def fuse(
     from ..stacks.estimate import estimate_stack
 
     check_picture(output)
-    images = files_of_all(images)
+    images = without_results(files_of_all(images))
     refuse_inputs((output,), images)
     refuse_to_replace_file(output, force)
     start = time.perf_counter()
@@ -64,12 +64,30 @@ def fuse(
         stack = estimate_stack(images, **as_preparing(align, exposure, linear, gamma, decimate), progress=report)
     assert stack.fused is not None
     with placing(output, force=force) as file:
-        write_picture(file, stack.fused, linear)
+        write_picture(file, stack.fused, stack.form, f"sharp everywhere, from {_names(images)}")
     for note in stack.settings["notes"]:
         say(note)
+    if stack.form is not None:
+        say(stack.form.describe(output))
     size = f"{stack.fused.shape[1]}x{stack.fused.shape[0]}"
     say(f"{len(stack.order)} images, {size}, {time.perf_counter() - start:.1f} s")
     print_lines(output)
+
+
+def without_results(images: list[Path]) -> list[Path]:
+    """Leave out pictures that relblur made, by their metadata, if two others are there; report each."""
+    from ..files.images import is_result
+
+    made = [image for image in images if is_result(image)]
+    if len(images) - len(made) < 2:
+        return images
+    for image in made:
+        say(f"left out: {image}, a picture that relblur made")
+    return [image for image in images if image not in made]
+
+
+def _names(images: list[Path]) -> str:
+    return ", ".join(image.name for image in images)
 
 
 def check_picture(output: Path) -> None:

@@ -86,9 +86,12 @@ def refocus(
     frames = frames_of_pair((first, second), Reading(align, exposure, linear, gamma, pair.factor), pair)
     picture = refocus_frames(frames, depth, focus_m, aperture=aperture)
     with placing(output, force=force) as file:
-        write_picture(file, np.asarray(picture), linear)
+        processing = f"focused at {at:g}{' m' if model else ''}, from {first.name}, {second.name}"
+        write_picture(file, np.asarray(picture), pair.form, processing)
     for note in pair.notes:
         say(note)
+    if pair.form is not None:
+        say(pair.form.describe(output))
     print_lines(output)
 
 

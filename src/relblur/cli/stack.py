@@ -9,7 +9,7 @@ import typer
 
 from ..depth.psf import NAMES
 from .console import UsageError, flags_in_words, one_line_errors, print_json, print_table, progress_bar, say
-from .fuse import Images, files_of_all
+from .fuse import Images, files_of_all, without_results
 from .options import (
     AlignOption,
     AnyCameraFile,
@@ -61,7 +61,7 @@ def stack(
     from ..report.stack_report import stack_files, write_stack_report
     from ..stacks.estimate import estimate_stack
 
-    images = files_of_all(images)
+    images = without_results(files_of_all(images))
     if psf not in NAMES:
         raise UsageError(f"--psf must be {' or '.join(NAMES)}, got {psf!r}")
     distances = None if focus is None else numbers(focus, "--focus", len(images))

@@ -150,7 +150,8 @@ class _Source:
     cameras: Any = None
 
     def notes(self) -> list[str]:
-        return [f"{clip.path.name}: {clip.describe()}" for clip in self.clips]
+        cameras = [] if self.cameras is None else self.cameras.describe()
+        return [*(f"{clip.path.name}: {clip.describe()}" for clip in self.clips), *cameras]
 
 
 def _check(

@@ -27,10 +27,9 @@ from ..filters.blocks import block_means
 from ..filters.decimation import decimate, decimation_margin, keeps_light
 from ..photo.alignment import find_motion
 from ..photo.exposure import Exposure, find_exposure
-from ..photo.photograph import choose_curve
 from ..photo.pipeline import noise_of
 from ..photo.resolution import resolution_for, search_largest_blur
-from ..photo.tone_curves import LINEAR, Curve
+from ..photo.tone_curves import Curve, choose_curve
 from .runners import Runner
 from .stores import Store
 
@@ -124,11 +123,10 @@ class SlidePair:
 
     def curve_of(self, store: Store) -> tuple[Curve, str]:
         """Return the tone curve of a store, and who says so."""
-        if not self.linear:
-            return LINEAR, "asked for"
         kind = "TIFF" if not store.array and store.path.lower().endswith(("f", "btf")) else "Zarr"
         nothing = np.zeros((1, 1), store.dtype)
-        return choose_curve(StoredImage(nothing, kind, store.icc_profile, linear=kind == "Zarr"), self.gamma)
+        stored = StoredImage(nothing, kind, store.icc_profile, linear=kind == "Zarr")
+        return choose_curve(stored, linear=self.linear, gamma=self.gamma)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@
 ``plain_formats``  PGM, PPM, GIF
 ``compression``    what JPEG has done to the pixels
 ``jpeg_traces``    whether pixels show that they were compressed
+``exif``           tags that a picture made from a photograph keeps
 ``shot``           how a photograph was taken: aperture and focus
 ``raw``            camera raw
 ``map_formats``    blur maps: NPZ, OpenEXR, TIFF, NPY, PNG

@@ -11,8 +11,9 @@ import numpy as np
 
 from ..base.errors import FileError, MissingDependencyError
 from .boxes import HeifParts, heif_parts, jpeg_2000_codestream
+from .exif import exif_of
 from .reading import Source
-from .stored import StoredImage, damage_told, decode_with_opencv, described, exif_of
+from .stored import StoredImage, damage_told, decode_with_opencv, described
 
 __all__ = ["decode_avif", "decode_heif", "decode_jpeg_2000", "open_avif", "open_heif"]
 

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +22,13 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, InputError
+from .exif import SOFTWARE, Exif, packed_tags, tiff_head
 from .replacing import PathLike, replacing
 
 __all__ = [
     "IMAGE_SUFFIXES",
     "PathLike",
+    "PictureTags",
     "replacing",
     "write_image",
     "write_npz",
@@ -33,19 +40,41 @@ TIFF_SUFFIXES = (".tif", ".tiff")
 IMAGE_SUFFIXES = (*PILLOW_SUFFIXES, *TIFF_SUFFIXES, ".npy")
 
 
-def write_image(path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None, *, light: bool = False) -> None:
+#: Rows of a strip of a TIFF hold about so many bytes.
+_STRIP_BYTES = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class PictureTags:
+    """What a file states about its numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks."""
+
+    profile: bytes | None = None
+    exif: Exif | None = None
+    srgb: bool = False
+    png_gamma: float | None = None
+
+
+def write_image(
+    path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None, *, tags: PictureTags | None = None
+) -> None:
     """Write uint8, uint16 or float values exactly as they are; the suffix chooses the format.
 
-    With ``light`` an 8-bit PNG says that its values are light, not sRGB.
+    ``text`` goes into PNG and TIFF, and marks a result of relblur, which is no input of a stack.
     """
+    if text is not None:
+        text = {"Software": SOFTWARE, **text}
     suffix = Path(path).suffix.lower()
     if suffix == ".npy":
         with replacing(path) as stream:
             np.save(stream, array, allow_pickle=False)
-    elif suffix in TIFF_SUFFIXES:
+    elif suffix in TIFF_SUFFIXES and tags is None:
         write_tiff(path, array, dict(text or {}))
+    elif suffix in TIFF_SUFFIXES:
+        content = _encode_tiff(array, tags or PictureTags())
+        with replacing(path) as stream:
+            stream.write(content)
     elif suffix in PILLOW_SUFFIXES:
-        content = _encode_picture(suffix, array, text or {}, light)
+        content = _encode_picture(suffix, array, text or {}, tags or PictureTags())
         with replacing(path) as stream:
             stream.write(content)
     else:
@@ -58,7 +87,14 @@ def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) 
 
     photometric = "rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack"
     with replacing(path) as stream:
-        tifffile.imwrite(stream, array, photometric=photometric, description=json.dumps(description), metadata=None)
+        tifffile.imwrite(
+            stream,
+            array,
+            photometric=photometric,
+            description=json.dumps(description),
+            metadata=None,
+            software=SOFTWARE if description else None,
+        )
 
 
 def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
@@ -71,30 +107,87 @@ def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[
                 np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
 
 
-def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], light: bool) -> bytes:
-    from PIL import Image, PngImagePlugin
+def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], tags: PictureTags) -> bytes:
+    from PIL import Image
 
-    colour = array.ndim == 3
     if suffix != ".png" and array.dtype != np.uint8:
         raise InputError(f"JPEG holds 8 bits, got {array.dtype}; write .png, .tif or .npy")
-    if array.dtype == np.uint16 and colour:  # beyond Pillow
+    if array.dtype not in (np.uint8, np.uint16):
+        raise InputError(f"PNG and JPEG hold uint8 or uint16, got {array.dtype}; write .tif or .npy")
+    if array.dtype == np.uint16 and array.ndim == 3:  # beyond Pillow
         import cv2
 
         done, data = cv2.imencode(".png", array[:, :, ::-1])
         if not done:
             raise FileError("OpenCV could not encode the PNG")
-        return bytes(data)
-    if array.dtype not in (np.uint8, np.uint16):
-        raise InputError(f"PNG and JPEG hold uint8 or uint16, got {array.dtype}; write .tif or .npy")
+        return _with_chunks(bytes(data), text, tags)
     stream = io.BytesIO()
     picture = Image.fromarray(np.ascontiguousarray(array))
     if suffix == ".png":
-        info = PngImagePlugin.PngInfo()
-        if light:
-            info.add(b"gAMA", (100_000).to_bytes(4, "big"))
-        for key, value in text.items():
-            info.add_text(key, value)
-        picture.save(stream, "PNG", pnginfo=info, compress_level=3)
-    else:
-        picture.save(stream, "JPEG", quality=95)
+        picture.save(stream, "PNG", compress_level=3)
+        return _with_chunks(stream.getvalue(), text, tags)
+    exif = b"" if tags.exif is None else b"Exif\0\0" + tags.exif.packed()
+    picture.save(stream, "JPEG", quality=95, exif=exif, icc_profile=tags.profile)
     return stream.getvalue()
+
+
+def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> bytes:
+    """Return a PNG with what is stated about it, after its first chunk."""
+    from PIL.PngImagePlugin import PngInfo
+
+    info = PngInfo()
+    if tags.profile is not None:
+        info.add(b"iCCP", b"ICC profile\0\0" + zlib.compress(tags.profile))
+    elif tags.srgb:
+        info.add(b"sRGB", b"\0")
+    elif tags.png_gamma:
+        info.add(b"gAMA", struct.pack(">I", round(100_000 * tags.png_gamma)))
+    if tags.exif is not None:
+        info.add(b"eXIf", tags.exif.packed())
+    for key, value in text.items():
+        info.add_text(key, value)
+    chunks = b""
+    for kind, content, *_ in info.chunks:
+        chunks += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+    after_head = 8 + 25
+    return png[:after_head] + chunks + png[after_head:]
+
+
+def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
+    """Return a TIFF of one page, packed by deflate: tifffile writes no EXIF, Pillow no 16-bit colour."""
+    exif = tags.exif or Exif()
+    values = np.atleast_3d(array)
+    height, width, channels = values.shape
+    is_whole = values.dtype.kind == "u"
+    if is_whole:  # differences along a row are smaller
+        values = np.diff(values, axis=1, prepend=values.dtype.type(0))
+    values = values.astype(values.dtype.newbyteorder(exif.order), copy=False)  # type: ignore[arg-type]
+    rows = max(1, _STRIP_BYTES // (width * channels * values.itemsize))
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+        parts = [values[top : top + rows] for top in range(0, height, rows)]
+        strips = list(pool.map(lambda part: zlib.compress(part.tobytes(), 4), parts))
+    sizes = [len(strip) for strip in strips]
+    short, long, undefined = 3, 4, 7
+    told = dict(exif.tags)
+
+    def put(tag: int, kind: int, *numbers: int) -> None:
+        letter = "H" if kind == short else "I"
+        told[tag] = (kind, len(numbers), struct.pack(f"{exif.order}{len(numbers)}{letter}", *numbers))
+
+    put(256, long, width)
+    put(257, long, height)
+    put(258, short, *[8 * values.itemsize] * channels)
+    put(259, short, 8)
+    put(262, short, 2 if channels == 3 else 1)
+    put(277, short, channels)
+    put(278, long, rows)
+    put(279, long, *sizes)
+    put(284, short, 1)
+    put(317, short, 2 if is_whole else 1)
+    put(339, short, *[1 if is_whole else 3] * channels)
+    if tags.profile is not None:
+        told[34675] = (undefined, len(tags.profile), tags.profile)
+    put(273, long, *sizes)  # as long as the list of places
+    start = 8 + len(packed_tags(exif.order, told, 8))
+    put(273, long, *(start + int(n) for n in np.cumsum([0, *sizes[:-1]])))
+    return tiff_head(exif.order) + packed_tags(exif.order, told, 8) + b"".join(strips)

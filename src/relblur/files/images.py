@@ -25,17 +25,16 @@ from .boxes import CODESTREAM_MAGIC, JP2_MAGIC, brands_of, is_avif, is_heic
 from .budget import Budget
 from .compression import JpegTable
 from .containers import PNG_MAGIC, jpeg_content, png_content, webp_parts
+from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
 from .exr import EXR_MAGIC, exr_pixels
 from .plain_formats import PNM_MAGIC, gif_packed_bytes, pnm_pixels
 from .reading import Source, opened
 from .replacing import PathLike
 from .stored import (
-    EXIF_IFD,
     StoredImage,
     damage_told,
     decode_with_opencv,
     described,
-    exif_of,
     first_line,
     said_of,
     turned_upright,
@@ -43,7 +42,7 @@ from .stored import (
 from .tiff import read_first_page, tiff_pixels
 from .tiff_tags import TIFF_MAGIC
 
-__all__ = ["RAW_SUFFIXES", "READ_SUFFIXES", "StoredImage", "read_exif", "read_image", "read_stored"]
+__all__ = ["RAW_SUFFIXES", "READ_SUFFIXES", "StoredImage", "is_result", "read_exif", "read_image", "read_stored"]
 
 READ_SUFFIXES = (
     ".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".j2k", ".bmp", ".gif",
@@ -78,7 +77,7 @@ def _decoded(source: Source) -> StoredImage:
         from .raw import read_raw
 
         values, changes = read_raw(source)
-        return StoredImage(values, "camera raw", linear=True, changes=changes)
+        return StoredImage(values, "camera raw", linear=True, changes=changes, exif=Exif.of_tiff(source))
     for is_its_start, decode in _FORMATS:
         if is_its_start(start):
             return decode(source)
@@ -126,7 +125,11 @@ def _decode_tiff(source: Source) -> StoredImage:
     if page.pages > 1:
         warnings.warn(f"{source.path} has {page.pages} pages; the first is used", stacklevel=6)
     return StoredImage(
-        turned_upright(array, page.orientation), "TIFF", icc_profile=page.profile, changes=said_of(page.orientation)
+        turned_upright(array, page.orientation),
+        "TIFF",
+        icc_profile=page.profile,
+        changes=said_of(page.orientation),
+        exif=Exif.of_tiff(source),
     )
 
 
@@ -151,7 +154,7 @@ def _decode_webp(source: Source) -> StoredImage:
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete WebP image")
     with damage_told(source):
-        return described(array, "WEBP", exif_of(webp.exif), {"icc_profile": webp.profile})
+        return described(array, "WEBP", exif_of(webp.exif), {"icc_profile": webp.profile, "exif": webp.exif})
 
 
 def _decode_pnm(source: Source) -> StoredImage:
@@ -193,6 +196,23 @@ def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
             raise FileError(
                 f"{path} is not a photograph whose EXIF data can be read; give the camera by hand"
             ) from None
+
+
+def is_result(path: PathLike) -> bool:
+    """Return whether a PNG, JPEG or TIFF names relblur as its maker; of other files this is not known."""
+    try:
+        with opened(path) as source:
+            start = source.read(0, 4)
+            if start in TIFF_MAGIC:
+                return Exif.of_tiff(source).names_relblur
+            kind = {PNG_MAGIC[:2]: "PNG", b"\xff\xd8": "JPEG"}.get(start[:2])
+            if kind is None:
+                return False
+            _, picture = _open_picture(source, kind)
+            own = str(picture.info.get("Software")).startswith(SOFTWARE.split()[0] + " ")
+            return own or Exif.of(picture.info.get("exif") or b"").names_relblur
+    except Exception:  # of any type: a file that cannot be used is refused where it is read
+        return False
 
 
 class _Clocked(io.BytesIO):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,17 +12,16 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .compression import JpegTable
+from .exif import EXIF_IFD, ORIENTATION, Exif
 from .quiet import quietly
 from .reading import Source
 from .shot import Shot
 
 __all__ = [
-    "EXIF_IFD",
     "StoredImage",
     "damage_told",
     "decode_with_opencv",
     "described",
-    "exif_of",
     "first_line",
     "said_of",
     "turned_upright",
@@ -40,9 +39,6 @@ _TURNS = {
 }
 
 
-EXIF_IFD = 0x8769
-
-
 @dataclass(frozen=True)
 class StoredImage:
     """The numbers of a file, (H, W) or (H, W, 3), upright, and what the file says about them."""
@@ -51,13 +47,15 @@ class StoredImage:
     format: str
     icc_profile: bytes | None = None
     png_gamma: float | None = None  #: the gAMA chunk: stored = light ** png_gamma
-    srgb: bool = False  #: the file itself says sRGB (PNG chunk, EXIF)
-    adobe_rgb: bool = False  #: EXIF says Adobe RGB
+    srgb: bool = False  #: PNG's sRGB chunk, or the box of a HEIC or AVIF
+    transfer: int | None = None  #: transfer characteristics of a clip by their number (ITU-T H.273)
+    luma: str = ""  #: "limited" or "full": range of a brightness computed from encoded colours (Y'CbCr)
     linear: bool = False  #: the format holds light by definition
     changes: tuple[str, ...] = field(default=())  #: what was done to the pixels
     jpeg: JpegTable | None = None  #: how coarsely it was compressed
     lossy: bool = False  #: compressed with loss, by another method than JPEG's
     shot: Shot | None = None  #: how it was taken
+    exif: Exif = field(default_factory=Exif)  #: what a picture made from it keeps of its EXIF data
 
     @property
     def bits(self) -> int | None:
@@ -78,31 +76,18 @@ def damage_told(source: Source) -> Iterator[None]:
 
 def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *, upright: bool = False) -> StoredImage:
     """Return pixels, which may be upright already, with what EXIF and the rest of the file say about them."""
-    colour_space, interoperability = exif.get_ifd(EXIF_IFD).get(0xA001), None
-    with suppress(KeyError):  # Pillow before 13 raises it where there is none
-        interoperability = exif.get_ifd(0xA005).get(1)
-    orientation = 1 if upright else exif.get(0x0112, 1)
+    orientation = 1 if upright else exif.get(ORIENTATION, 1)
     profile = info.get("icc_profile")
     return StoredImage(
         turned_upright(array, orientation),
         kind,
         icc_profile=profile if isinstance(profile, bytes) else None,
         png_gamma=info.get("gamma") if kind == "PNG" else None,
-        srgb="srgb" in info or colour_space == 1,
-        adobe_rgb=colour_space == 2 or (colour_space == 0xFFFF and interoperability == "R03"),
+        srgb="srgb" in info,
         changes=said_of(orientation),
         shot=Shot.of(exif.get_ifd(EXIF_IFD)),
+        exif=Exif.of(info.get("exif") or b""),
     )
-
-
-def exif_of(content: bytes) -> Any:
-    """Return EXIF data from their bytes."""
-    from PIL.Image import Exif
-
-    exif = Exif()
-    with suppress(Exception):  # damaged: as if there were none
-        exif.load(content)
-    return exif
 
 
 def turned_upright(array: AnyArray, orientation: int) -> AnyArray:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
+from .exif import packed_tags, tiff_head
 from .quiet import quietly
 from .tiff_tags import DECODER_TAGS, FILL_ORDER, Page, read_first_page, read_page
 
@@ -263,24 +264,13 @@ def _by_libtiff(
         elif value is not None:
             put(tag, short if tag in (FILL_ORDER, 530) else long, *(int(n) for n in value))
     put(273, long, *[0] * len(pieces))
-    start = 8 + 2 + 12 * len(tags) + 4 + sum(len(content) for _, _, content in tags.values() if len(content) > 4)
+    start = 8 + len(packed_tags("<", tags, 8))
     offsets = start + np.cumsum([0, *(len(piece) for piece in pieces[:-1])])
     put(273, long, *(int(n) for n in offsets))
-    with quietly(), TiffImageFile(io.BytesIO(_tiff_of(tags) + b"".join(pieces))) as picture:
+    with quietly(), TiffImageFile(io.BytesIO(tiff_head("<") + packed_tags("<", tags, 8) + b"".join(pieces))) as picture:
         picture.load()
         found = np.asarray(picture)
     return found.astype(np.uint8) * np.uint8(255) if found.dtype == bool else found
-
-
-def _tiff_of(tags: dict[int, tuple[int, int, bytes]]) -> bytes:
-    """Return a TIFF's header and tags; what they point to follows."""
-    entries, more = b"", b""
-    after = 8 + 2 + 12 * len(tags) + 4
-    for tag, (kind, count, content) in sorted(tags.items()):
-        inline = content.ljust(4, b"\0") if len(content) <= 4 else struct.pack("<I", after + len(more))
-        more += content if len(content) > 4 else b""
-        entries += struct.pack("<HHI", tag, kind, count) + inline
-    return b"II*\0" + struct.pack("<IH", 8, len(tags)) + entries + bytes(4) + more
 
 
 def _as_colours(page: Page, values: AnyArray) -> AnyArray:

@@ -2,6 +2,7 @@
 
 ``photograph``        one file as linear light
 ``tone_curves``       what has to be undone for that
+``picture_form``      how a picture made from it is written
 ``pair``              two of them, checked against each other
 ``alignment``         one laid on the other
 ``warps``             motions as matrices, and the simplest that will do

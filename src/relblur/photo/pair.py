@@ -21,7 +21,7 @@ from ..files.shot import smaller_aperture
 from ..filters.blocks import block_means
 from .photograph import Photograph, check_gamma, photograph_of, read_photograph
 
-__all__ = ["Source", "read_light_pair", "read_pair"]
+__all__ = ["Source", "read_light_pair", "read_pair", "stored_array"]
 
 #: An image file, or an image.
 Source = PathLike | ArrayLike
@@ -56,7 +56,7 @@ def read_light_pair(
         name, source = named
         if isinstance(source, (str, os.PathLike)):
             return read_photograph(source, linear=linear, gamma=gamma), None
-        stored, valid = _stored_array(source, name, channel_axis)
+        stored, valid = stored_array(source, name, channel_axis)
         return photograph_of(stored, linear=linear, gamma=gamma), valid
 
     with ThreadPoolExecutor(min(2, count_workers(None))) as pool:
@@ -81,6 +81,7 @@ def read_light_pair(
         names=(os.path.basename(names[0]), os.path.basename(names[1])),
         shares=shares,
         jpeg=(photographs[0].jpeg, photographs[1].jpeg) if shares is None else (None, None),
+        form=photographs[0].form,
     ).without_bad_pixels()
 
 
@@ -104,7 +105,7 @@ def _refuse_one_file_twice(first: Source, second: Source) -> None:
         raise InputError(f"first and second are one file, {first}; name the two photographs of the pair")
 
 
-def _stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[StoredImage, BoolArray | None]:
+def stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[StoredImage, BoolArray | None]:
     """Return an array as if it came from a file, and which of its pixels no mask hides."""
     array = plain_array(source, name)
     axis = colour_axis(array, channel_axis)

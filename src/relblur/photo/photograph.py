@@ -1,15 +1,14 @@
 """One photograph read from a file as linear light, with a record of what was done to it.
 
-What the file itself says about its tone curve is believed, in this order: the caller's
-``gamma``, an ICC profile, PNG's sRGB and gAMA chunks, EXIF's colour space. A file that
-says nothing is taken for sRGB if it has 8 bits (cameras, phones and the web store that)
-and for light if it has 16 bits or floats (instruments and renderers store that; editors
-that write encoded 16-bit files embed a profile).
+The tone curve follows the one rule of :func:`~relblur.photo.tone_curves.choose_curve`. A file that states none is
+taken for sRGB if it has 8 bits (cameras, phones and the web store that) and for light if it has 16 bits or floats
+(instruments and renderers store that; editors that write encoded 16-bit files embed a profile).
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -26,7 +25,8 @@ from ..files.compression import BLOCK, JpegTable
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_stored
 from ..files.jpeg_traces import find_traces
-from .tone_curves import ADOBE_RGB_GAMMA, LINEAR, SRGB, Curve, curve_of_icc_profile, power_curve
+from .picture_form import PictureForm
+from .tone_curves import LINEAR, SRGB, choose_curve
 
 __all__ = ["Photograph", "check_gamma", "photograph_of", "read_photograph"]
 
@@ -68,6 +68,8 @@ class Photograph:
         ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none), ``once_jpeg``
         (quality of an earlier compression that shows in the pixels, None if none does),
         ``shot`` (aperture and focus, if EXIF has both).
+    form : PictureForm
+        How a picture made from it is to be written.
     """
 
     light: AnyArray
@@ -75,6 +77,7 @@ class Photograph:
     rounding: NoiseModel | None
     jpeg: JpegTable | None
     info: Mapping[str, Any]
+    form: PictureForm
 
     def describe(self) -> str:
         """Return what was done, in one line."""
@@ -108,7 +111,8 @@ def read_photograph(
     stored = read_stored(path)
     if np.iscomplexobj(stored.values) or not np.issubdtype(stored.values.dtype, np.number):
         raise InputError(f"{path} holds {stored.values.dtype}; an image is made of real numbers")
-    return photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
+    found = photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
+    return replace(found, form=replace(found.form, name=os.path.basename(os.fspath(path))))
 
 
 def check_gamma(gamma: float | None, linear: bool) -> float | None:
@@ -125,7 +129,7 @@ def photograph_of(
 ) -> Photograph:
     """Return numbers and what is said about them as light, as :func:`read_photograph` does."""
     values = stored.values
-    curve, because = choose_curve(stored, gamma) if linear else (LINEAR, "asked for")
+    curve, because = choose_curve(stored, linear=linear, gamma=gamma)
     top = full_scale(values.dtype)
     light = curve.undo(values, dtype or (np.float64 if top is None else np.float32))
     rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
@@ -147,7 +151,7 @@ def photograph_of(
         "once_jpeg": compression.table.quality if compression.earlier and compression.table else None,
     }
     jpeg = compression.table if curve is SRGB and compression.in_place else None
-    return Photograph(light, _clipped(values), rounding, jpeg, info)
+    return Photograph(light, _clipped(values), rounding, jpeg, info, PictureForm.of(stored, linear, gamma))
 
 
 @dataclass(frozen=True)
@@ -168,27 +172,6 @@ def _compression(stored: StoredImage) -> _Compression:
     # Turning a picture moves the corner at which its blocks begin, unless they fill it.
     in_place = not stored.changes or not any(n % BLOCK for n in stored.values.shape[:2])
     return _Compression(own, in_place, earlier=False)
-
-
-def choose_curve(stored: StoredImage, gamma: float | None = None) -> tuple[Curve, str]:
-    """Return the tone curve of a file's numbers and who says so."""
-    if gamma is not None:
-        return power_curve(gamma), "asked for"
-    if stored.linear:
-        return LINEAR, f"{stored.format} holds light"
-    if stored.icc_profile is not None:
-        curve = curve_of_icc_profile(stored.icc_profile)
-        if curve is not None:
-            return curve, "its ICC profile says so"
-    if stored.srgb:
-        return SRGB, "the file says so"
-    if stored.adobe_rgb:
-        return power_curve(ADOBE_RGB_GAMMA), "EXIF says Adobe RGB"
-    if stored.png_gamma:
-        return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
-    if stored.bits == 8 and stored.format != "NPY":
-        return SRGB, "usual for 8 bits; gamma=1 if it is light" if stored.format == "array" else "usual for 8 bits"
-    return LINEAR, "usual for floats" if stored.bits is None else f"usual for {stored.format} of {stored.bits} bits"
 
 
 def _clipped(values: AnyArray) -> BoolArray:

@@ -1,6 +1,7 @@
-"""What a file says about its tone curve: the curves of ICC profiles, per channel where those differ.
+"""The tone rule: which curve the numbers of a file, a clip or an array are stored under.
 
-The curves themselves are in :mod:`relblur.base.tone`.
+:func:`choose_curve` decides for every reader; docs/photographs.md shows its table. The curves of ICC profiles are read
+here, per channel where those differ. The curves themselves are in :mod:`relblur.base.tone`.
 """
 
 from __future__ import annotations
@@ -9,12 +10,75 @@ import struct
 
 import numpy as np
 
+from ..base._typing import FloatArray
 from ..base.tone import LINEAR, SRGB, Curve, Decoder, decode_srgb, encode_srgb, power_curve
+from ..files.stored import StoredImage
 
-__all__ = ["ADOBE_RGB_GAMMA", "LINEAR", "SRGB", "Curve", "curve_of_icc_profile", "encode_srgb", "power_curve"]
+__all__ = [
+    "ADOBE_RGB_GAMMA",
+    "BT709",
+    "LINEAR",
+    "SRGB",
+    "Curve",
+    "choose_curve",
+    "curve_of_icc_profile",
+    "encode_srgb",
+    "power_curve",
+]
 
 #: The exponent of Adobe RGB, 2 + 51/256.
 ADOBE_RGB_GAMMA = 2.19921875
+
+
+def _bt709(stored: FloatArray) -> FloatArray:
+    return np.where(stored < 0.081, stored / 4.5, ((stored + 0.099) / 1.099) ** (1 / 0.45))
+
+
+BT709 = Curve("BT.709 curve", (_bt709,))
+
+#: Transfer characteristics by their number (ITU-T H.273).
+_TRANSFERS = {
+    **dict.fromkeys((1, 6, 7, 11, 12, 14, 15), BT709),
+    4: power_curve(2.2),
+    5: power_curve(2.8),
+    8: LINEAR,
+    13: SRGB,
+}
+
+
+def choose_curve(stored: StoredImage, *, linear: bool = True, gamma: float | None = None) -> tuple[Curve, str]:
+    """Return the tone curve of stored numbers and who says so; of ``stored`` only the type of its values counts.
+
+    The caller comes first, then the format, the file's own tags (profile, PNG chunk, transfer characteristics),
+    EXIF, and the convention of the container.
+    """
+    if not linear:
+        return LINEAR, "asked for"
+    if gamma is not None:
+        return power_curve(gamma), "asked for"
+    if stored.linear:
+        return LINEAR, f"{stored.format} holds light"
+    profile = curve_of_icc_profile(stored.icc_profile) if stored.icc_profile is not None else None
+    if profile is not None:
+        return profile, "its ICC profile says so"
+    if stored.srgb:
+        return SRGB, "the file says so"
+    if stored.transfer in _TRANSFERS:
+        return _TRANSFERS[stored.transfer], "the file says so"
+    if stored.png_gamma:
+        return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
+    if space := stored.exif.space:
+        return SRGB if space == "sRGB" else power_curve(ADOBE_RGB_GAMMA), f"EXIF says {space}"
+    return _usual_curve(stored)
+
+
+def _usual_curve(stored: StoredImage) -> tuple[Curve, str]:
+    """Return the curve by the convention of the container, where nothing is stated."""
+    if stored.luma:
+        return (BT709, "usual for video") if stored.luma == "limited" else (SRGB, "usual for full range")
+    if stored.bits == 8 and stored.format != "NPY":
+        return SRGB, "usual for 8 bits; gamma=1 if it is light" if stored.format == "array" else "usual for 8 bits"
+    return LINEAR, "usual for floats" if stored.bits is None else f"usual for {stored.format} of {stored.bits} bits"
 
 
 def curve_of_icc_profile(profile: bytes) -> Curve | None:
@@ -44,7 +108,9 @@ def curve_of_icc_profile(profile: bytes) -> Curve | None:
         return LINEAR
     if all(np.abs(v - decode_srgb(at)).max() < 2e-3 for v in values):
         return SRGB
-    return Curve("profile's tone curve", decoders)
+    gamma = float(np.log(values[0][128]) / np.log(at[128])) if values[0][128] > 0 else 0.0
+    is_power = len(values) == 1 and gamma > 0 and np.abs(values[0] - at**gamma).max() < 1e-9
+    return Curve("profile's tone curve", decoders, power_curve(gamma).encoder if is_power else None)
 
 
 def _icc_tags(profile: bytes) -> dict[bytes, bytes]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base._typing import FloatArray
 from ..base.inputs import Pair, as_pair
-from ..base.pixels import as_integers, grey
+from ..base.pixels import grey
 from ..base.settings import PAPER_WINDOW, paper_sigmas
 from ..blur.blur_map import BlurMap, Flag, has_flag, signed_sigma
 from ..blur.comparable_pair import ComparablePair
@@ -25,8 +25,9 @@ from ..files.disk import replacing, write_image
 from ..files.map_formats import write_16_bit
 from ..filters.bank import gaussian_bank
 from ..filters.sharpness import local_sharpness
+from ..photo.picture_form import FOR_SCREENS
 from .captions import caption, photo_titles
-from .colours import flag_shares, to_look_at
+from .colours import flag_shares, look_of, white_of
 from .panels import SIGMA_TITLE, Panel, colour_map_picture, map_picture, panels_picture
 
 __all__ = ["summarise", "write_report", "write_steps"]
@@ -79,16 +80,14 @@ def write_report(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[
         heading = caption(pair, blur_map.settings)
         _write_maps(folder, blur_map, heading)
         made = remaking.result()
-        writing = beside.submit(
-            lambda: write_image(folder / "remade.png", as_integers(to_look_at(made, pair.is_light), np.uint8))
-        )
+        writing = beside.submit(write_remade, folder / "remade.png", made, pair)
         error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
         error = error.mean(axis=2) if error.ndim == 3 else error
         error[~np.isfinite(blur_map.sigma)] = np.nan
-        titles = photo_titles(pair)
+        titles, look = photo_titles(pair), look_of(pair)
         overview = [
-            Panel(titles[0], to_look_at(pair.first, pair.is_light)),
-            Panel(titles[1], to_look_at(pair.second, pair.is_light)),
+            Panel(titles[0], look(pair.first)),
+            Panel(titles[1], look(pair.second)),
             Panel(SIGMA_TITLE, blur_map.sigma, "sigma"),
             Panel("standard error (px)", blur_map.sigma_stderr, "stderr"),
             Panel("flags", blur_map.flags, "flags"),
@@ -104,6 +103,13 @@ def write_report(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[
     return summary
 
 
+def write_remade(path: Path, made: FloatArray, pair: ComparablePair) -> None:
+    """Write the blurrier image, re-made, for screens, with the profile and the EXIF data of the first photograph."""
+    light = np.nan_to_num(made) / white_of(pair.first, pair.second)
+    form = FOR_SCREENS if pair.form is None else pair.form.for_screens()
+    form.write(path, light, "the blurrier image at each pixel, re-made from the sharper")
+
+
 def _write_maps(folder: Path, blur_map: BlurMap, heading: str) -> None:
     blur_map.save(folder / "blur_map.npz")
     blur_map.save(folder / "sigma.tif")
@@ -112,7 +118,7 @@ def _write_maps(folder: Path, blur_map: BlurMap, heading: str) -> None:
     meaning = "standard error of sigma in px = offset_px + scale_px * value; 0 = none"
     write_16_bit(folder / "stderr.png", blur_map.sigma_stderr, meaning)
     # Plain pictures for other programs: 255 = first is sharper, 0 = second, 128 = neither.
-    write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8))
+    write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8), {})
     map_picture(folder / "flags.png", Panel("flags", blur_map.flags, "flags"), heading)
 
 
@@ -136,10 +142,10 @@ def write_steps(
     ``"refined"``, a plain window is shown in their place.
     """
     axis = pair.channel_axis
-    titles, heading = photo_titles(pair), caption(pair, blur_map.settings)
+    titles, heading, look = photo_titles(pair), caption(pair, blur_map.settings), look_of(pair)
     both = [
-        Panel(titles[0], to_look_at(pair.first, pair.is_light)),
-        Panel(titles[1], to_look_at(pair.second, pair.is_light)),
+        Panel(titles[0], look(pair.first)),
+        Panel(titles[1], look(pair.second)),
     ]
     panels_picture(folder / "1_pair.png", both, columns=2, heading=heading)
     _write_local_steps(folder, as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis), steps, heading)
@@ -158,8 +164,8 @@ def write_steps(
     panels_picture(
         folder / "7_remade.png",
         [
-            Panel("the blurrier image at each pixel", to_look_at(wanted, pair.is_light)),
-            Panel("re-made from the sharper", to_look_at(made, pair.is_light)),
+            Panel("the blurrier image at each pixel", look(wanted)),
+            Panel("re-made from the sharper", look(made)),
             Panel("|difference|", difference.mean(axis=2) if difference.ndim == 3 else difference, "error"),
         ],
         heading=heading,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -13,6 +14,7 @@ from ..base._typing import AnyArray, FloatArray, UInt8Array
 from ..base.pixels import unit_float
 from ..blur.blur_map import Flag, flag_name, has_flag
 from ..blur.blur_map import flag_shares as shares_of_flags
+from ..blur.comparable_pair import ComparablePair
 from ..photo.tone_curves import encode_srgb
 
 __all__ = [
@@ -20,10 +22,12 @@ __all__ = [
     "Kind",
     "flag_colours",
     "flag_shares",
+    "look_of",
     "photo",
     "scale_for",
     "tick_labels",
     "to_look_at",
+    "white_of",
 ]
 
 #: "sigma" is signed, "blur" is not: a map of one sign looks like those of both beside it.
@@ -51,6 +55,8 @@ _DIVERGING = {
 }
 
 
+#: Images whose largest value is at most this are stretched for display: 14 bits and fewer in files of 16 bits.
+DIM = 0.25
 #: Percent of the values beyond either end of a scale: outliers should not flatten the rest.
 OUTLIERS = 1
 #: A logarithmic scale spans no more than this: standard errors of pixels that say nothing can be anything.
@@ -163,20 +169,37 @@ def tick_labels(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 def photo(image: AnyArray) -> FloatArray:
     """Scale an image of any type for display, 0..1."""
-    shown = unit_float(np.asarray(image))
-    if np.issubdtype(np.asarray(image).dtype, np.integer):
-        return shown
-    finite = shown[np.isfinite(shown)]
-    top = max(1.0, float(finite.max())) if finite.size else 1.0
-    return np.nan_to_num(shown / top).clip(0, 1)
+    return to_look_at(np.asarray(image), False, _white((image,), 100))
 
 
-def to_look_at(image: AnyArray, is_light: bool) -> AnyArray:
-    """Return light as a screen expects it; stored values as they are."""
-    if not is_light:
-        return image
-    finite = np.nan_to_num(image)
-    return encode_srgb(finite / max(1.0, float(np.percentile(finite, 99.5))))
+def white_of(*images: AnyArray) -> float:
+    """Return the value that is shown as white, the same for all of these images; integers count on a scale of 0..1.
+
+    It is 1, more if many pixels are brighter, and the largest value of dim images, such as 12 bits stored in 16.
+    """
+    return _white(images, 99.5)
+
+
+def _white(images: Sequence[AnyArray], percent: float) -> float:
+    values = [unit_float(np.asarray(image), np.float32) for image in images]
+    finite = [each[np.isfinite(each)] for each in values]
+    top = max((float(each.max()) for each in finite if each.size), default=1.0)
+    if 0 < top <= DIM and all(np.asarray(image).dtype != np.uint8 for image in images):
+        return top
+    return max(1.0, *(float(np.percentile(each, percent)) for each in finite if each.size)) if top > 1 else 1.0
+
+
+def to_look_at(image: AnyArray, is_light: bool, white: float | None = None) -> AnyArray:
+    """Return an image of light, or of stored values, for a screen, 0..1, where ``white`` is 1."""
+    values = unit_float(np.asarray(image), np.float64 if np.asarray(image).dtype == np.float64 else np.float32)
+    shown = np.nan_to_num(values / (white_of(image) if white is None else white)).clip(0, 1)
+    return encode_srgb(shown) if is_light else shown
+
+
+def look_of(pair: ComparablePair) -> Callable[[AnyArray], AnyArray]:
+    """Return a function that makes images of a pair ready for a screen, all on one scale."""
+    white = white_of(pair.first, pair.second)
+    return lambda image: to_look_at(image, pair.is_light, white)
 
 
 def flag_colours(flags: AnyArray) -> UInt8Array:

@@ -14,7 +14,7 @@ from ..base.pixels import as_integers
 from ..blur.comparable_pair import ComparablePair
 from ..files.disk import write_image
 from ..files.images import read_image
-from .colours import Kind, photo, scale_for, to_look_at
+from .colours import Kind, look_of, photo, scale_for
 from .panels import Panel, panels_picture
 
 __all__ = ["SheetEntry", "contact_sheet", "read_thumbnail", "thinned", "write_thumbnails"]
@@ -41,8 +41,9 @@ class SheetEntry:
 
 def write_thumbnails(folder: Path, pair: ComparablePair) -> None:
     """Leave small photographs of a pair in its folder."""
+    look = look_of(pair)
     for name, image in zip(THUMBNAILS, (pair.first, pair.second), strict=True):
-        small = thinned(photo(to_look_at(image, pair.is_light)), smooth=True)
+        small = thinned(photo(look(image)), smooth=True)
         write_image(folder / name, as_integers(small, np.uint8))
 
 

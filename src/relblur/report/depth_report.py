@@ -19,7 +19,7 @@ from ..depth.working_range import resolution_at, working_range_m
 from ..files.depth_formats import point_cloud
 from ..files.disk import PathLike, replacing
 from .captions import caption, photo_titles
-from .colours import ColourScale, flag_shares, photo, scale_for, to_look_at
+from .colours import ColourScale, flag_shares, look_of, photo, scale_for
 from .panels import Panel, map_picture, panels_picture
 from .plots import lines_picture, points_picture
 
@@ -57,9 +57,7 @@ def write_depth_report(
     if focal_length_px is None and depth_map.camera.focal_length_px is None:
         left_out.append("points.ply (the camera file has no focal length: add --focal-px)")
     else:
-        depth_map.save(
-            folder / "points.ply", image=to_look_at(pair.first, pair.is_light), focal_length_px=focal_length_px
-        )
+        depth_map.save(folder / "points.ply", image=look_of(pair)(pair.first), focal_length_px=focal_length_px)
     try:
         depth_map.save(folder / "depth.exr")
     except MissingDependencyError as error:
@@ -113,10 +111,10 @@ def depth_picture(
 ) -> None:
     """Draw pair, depth, standard error, flags and a view of the scene in space."""
     title, points = _points(pair, depth_map, focal_length_px)
-    titles = photo_titles(pair)
+    titles, look = photo_titles(pair), look_of(pair)
     panels = [
-        Panel(titles[0], to_look_at(pair.first, pair.is_light)),
-        Panel(titles[1], to_look_at(pair.second, pair.is_light)),
+        Panel(titles[0], look(pair.first)),
+        Panel(titles[1], look(pair.second)),
         Panel("depth (m)", depth_map.depth_m, "depth", scale=depth_scale(depth_map)),
         Panel("standard error (m)", depth_map.depth_stderr_m, "stderr"),
         Panel("flags", depth_map.flags, "flags"),
@@ -161,6 +159,6 @@ def _points(pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | 
             depth_map.depth_m <= min(1.1 * scale.high, _DEEPEST * scale.low)
         )
     points = point_cloud(np.where(shown, depth_map.depth_m, np.nan), focal or 1.2 * depth_map.shape[1])
-    image = photo(to_look_at(pair.first, pair.is_light))
+    image = photo(look_of(pair)(pair.first))
     colours = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
     return title, np.concatenate([points, colours], axis=2)

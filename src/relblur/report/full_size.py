@@ -5,7 +5,7 @@
 ``second_aligned.png``   the second photograph as it lies on the first
 ``sigma_full.tif``       relative blur and its standard error at every pixel, px of the photographs
 
-What a screen shows is encoded for it: light gets the sRGB curve in PNG and JPEG alike, and is cut off at white.
+Pictures have the depth, the tone curve, the profile and the EXIF data of the first photograph.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
-from ..base.pixels import as_integers
 from ..blur.blur_map import BlurMap, signed_sigma, signed_sigma_stderr
 from ..files.disk import PathLike, write_image, write_tiff
 from ..filters.guided import guided_enlarge
-from ..photo.tone_curves import encode_srgb
+from ..photo.picture_form import FOR_SCREENS, PictureForm
 from ..stacks.frames import Frame, Frames, Reading
 from ..stacks.fuse import fuse_frames, prior_of_pair
 
@@ -35,13 +34,9 @@ FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
 _BEYOND = 1.0
 
 
-def write_picture(path: PathLike, light: AnyArray, is_light: bool = True) -> None:
-    """Write a picture: PNG and JPEG 8 bits as a screen expects them, cut off at black and white; others as it is."""
-    image = light[:, :, 0] if light.ndim == 3 and light.shape[2] == 1 else light
-    if str(path).lower().endswith((".png", ".jpg", ".jpeg")):
-        shown = np.clip(np.nan_to_num(image), 0, 1)
-        image = as_integers(encode_srgb(shown) if is_light else shown, np.uint8)
-    write_image(path, image)
+def write_picture(path: PathLike, light: AnyArray, form: PictureForm | None = None, processing: str = "") -> None:
+    """Write a picture like the photograph that it was made from, or else 8 bits as a screen expects them."""
+    (form or FOR_SCREENS).write(path, light, processing)
 
 
 def relative_depth(s: FloatArray) -> AnyArray:
@@ -77,15 +72,15 @@ def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
     with ThreadPoolExecutor(1) as writer:  # packing a PNG takes as long as making the next picture
         writes = []
 
-        def write(name: str, light: AnyArray) -> None:
-            writes.append(writer.submit(write_picture, folder / name, light, frames.is_light))
+        def write(name: str, light: AnyArray, processing: str) -> None:
+            writes.append(writer.submit(write_picture, folder / name, light, frames.form, processing))
 
         def seen(frame: Frame, light: AnyArray) -> None:
             if frame.number == 1:
-                write("second_aligned.png", light)
+                write("second_aligned.png", light, "second photograph, laid on the first")
 
         fused = fuse_frames(frames, prior_of_pair(blur_map), lambda share: None, seen)
-        write("fused.png", fused)
+        write("fused.png", fused, "sharp everywhere, from two photographs")
         s, stderr = _enlarged(blur_map, fused, frames.factor)
         del fused
         _write_relative_depth(folder, s)

@@ -7,7 +7,6 @@ Matplotlib would take longer to load than all of them take to draw; it draws lin
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.shown import percentages, visible
 from ..blur.blur_map import BlurMap
-from ..files.disk import PathLike, replacing
+from ..files.disk import PathLike, write_image
 from .colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
 
 __all__ = ["Panel", "colour_map_picture", "map_picture", "panels_picture"]
@@ -109,10 +108,7 @@ def panels_picture(
     """
     sheet = _Sheet(panels, min(columns, len(panels)), heading, panel_width)
     sheet.draw_all()
-    stream = io.BytesIO()
-    sheet.picture.save(stream, "PNG", compress_level=3)
-    with replacing(path) as target:
-        target.write(stream.getvalue())
+    write_image(path, np.asarray(sheet.picture), {})
 
 
 def map_picture(path: PathLike, panel: Panel, heading: str = "") -> None:

@@ -13,7 +13,7 @@ from ..blur.comparable_pair import ComparablePair
 from ..depth.relation import DepthRange
 from ..files.disk import replacing, write_image, write_tiff
 from .captions import photo_titles
-from .colours import photo, to_look_at
+from .colours import look_of, photo
 from .panels import Panel, panels_picture
 
 __all__ = ["RANGE_FILES", "summarise_range", "write_range_report"]
@@ -31,8 +31,9 @@ def write_range_report(folder: Path, pair: ComparablePair, found: DepthRange) ->
     meaning = {"quantity": f"probability that the point lies at {span}; NaN where it is unknown"}
     write_tiff(folder / "probability.tif", found.probability.astype(np.float32), meaning)
     # For other programs: 255 = in the range, 0 = outside, 128 = unknown.
-    write_image(folder / "between.png", np.where(known, np.where(found.between, 255, 0), 128).astype(np.uint8))
-    images = [to_look_at(image, pair.is_light) for image in (pair.first, pair.second)]
+    write_image(folder / "between.png", np.where(known, np.where(found.between, 255, 0), 128).astype(np.uint8), {})
+    look = look_of(pair)
+    images = [look(image) for image in (pair.first, pair.second)]
     titles = photo_titles(pair)
     panels = [
         Panel(titles[0], images[0]),

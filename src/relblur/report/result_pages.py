@@ -19,7 +19,7 @@ from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
-from .colours import Kind, scale_for, to_look_at
+from .colours import Kind, look_of, scale_for
 from .html import colour_bar, flag_legend, flag_png, histogram, map_png, photo_jpeg, settings_rows
 from .key_figures import blur_figures, depth_figures, percent
 from .page import Figure, ResultPage, Space, Table
@@ -217,7 +217,7 @@ def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list
     error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
     error = error.mean(axis=2) if error.ndim == 3 else error
     error[~np.isfinite(blur_map.sigma)] = np.nan
-    picture = photo_jpeg(to_look_at(made, pair.is_light), about.picture_px)
+    picture = photo_jpeg(look_of(pair)(made), about.picture_px)
     return [Table("How well it explains the pair", columns, rows, note)], [
         Figure("the blurrier image, re-made from the sharper", picture, pair.shape),
         _map_figure("error of the re-made image", error, "error", "on the images' scale", about),
@@ -228,8 +228,9 @@ def pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = T
     """Return both photographs, if they are known."""
     if pair is None:
         return []
+    look = look_of(pair)
     return [
-        Figure(name, photo_jpeg(to_look_at(image, pair.is_light), about.picture_px), pair.shape, has_pixels=has_pixels)
+        Figure(name, photo_jpeg(look(image), about.picture_px), pair.shape, has_pixels=has_pixels)
         for name, image in (("first", pair.first), ("second", pair.second))
     ]
 

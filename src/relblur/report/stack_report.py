@@ -30,7 +30,8 @@ def write_stack_report(folder: Path, stack: StackMap, is_light: bool, *, depth: 
     """Write a stack's maps, at full size where a fused picture leads them there, and its pictures."""
     stack.save(folder / "stack.npz")
     if stack.fused is not None:
-        write_picture(folder / "fused.png", stack.fused, is_light)
+        processing = f"sharp everywhere, from {len(stack.order)} photographs"
+        write_picture(folder / "fused.png", stack.fused, stack.form, processing)
         index = _full_index(stack)
         if index is not None:
             _write_pages(folder / "index.tif", index, ["index", "index_stderr"])

@@ -70,7 +70,7 @@ def estimate_stack(
     ----------
     images : sequence of paths or arrays
         Two or more images of one scene from one viewpoint, in any order of focus. (H, W) arrays, or colour with
-        ``channel_axis`` of each. Files are read one at a time.
+        ``channel_axis`` of each; their tone curve as for :func:`relblur.prepare_pair`. Files are read one at a time.
     focus_m : sequence of float, optional
         Distance in focus of each image, m (``inf`` included). Then ``depth_m`` is given. Taken from EXIF if all files
         have it.
@@ -129,7 +129,7 @@ def estimate_stack(
     if not fuse:
         return stack
     prior = prior_of_index(stack.index, stack.index_stderr)
-    return _with_picture(stack, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
+    return _with_picture(stack, frames, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
 
 
 class _Asked(NamedTuple):
@@ -281,8 +281,8 @@ def _flags(frames: Frames, found: Found, known: BoolArray) -> UInt8Array:
     return flags
 
 
-def _with_picture(stack: StackMap, picture: AnyArray) -> StackMap:
-    return replace(stack, fused=picture if picture.shape[2] > 1 else picture[:, :, 0])
+def _with_picture(stack: StackMap, frames: Frames, picture: AnyArray) -> StackMap:
+    return replace(stack, fused=picture if picture.shape[2] > 1 else picture[:, :, 0], form=frames.form)
 
 
 def _two(
@@ -336,4 +336,5 @@ def _two(
         return stack
     frames = frames_of_pair(sources, replace(reading, decimate=pair.factor), pair)
     # The map lies on the first image: so must the picture.
-    return _with_picture(stack, fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share)))
+    picture = fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share))
+    return _with_picture(stack, frames, picture)

@@ -18,16 +18,14 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ..base.errors import AlignmentError, InputError
-from ..base.inputs import check_form
-from ..base.pixels import unit_float
 from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel
-from ..files.images import StoredImage
 from ..filters.decimation import decimate, keeps_light
 from ..photo.alignment import Motion, find_motion
 from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
-from ..photo.pair import Source
+from ..photo.pair import Source, stored_array
 from ..photo.photograph import Photograph, photograph_of, read_photograph
+from ..photo.picture_form import PictureForm
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from .order import focus_order
 
@@ -58,10 +56,10 @@ class Reading:
         if isinstance(source, (str, os.PathLike)):
             photograph = read_photograph(source, linear=self.linear, gamma=self.gamma, dtype=np.float32)
         else:
-            values = check_form(source, name, channel_axis=self.channel_axis)
-            values = np.ma.filled(unit_float(values), np.nan) if np.ma.isMaskedArray(values) else np.asarray(values)
-            stored = StoredImage(values if self.channel_axis is not None else values[:, :, 0], "array", linear=True)
+            stored, valid = stored_array(source, name, self.channel_axis)
             photograph = photograph_of(stored, linear=self.linear, gamma=self.gamma, dtype=np.float32)
+            if valid is not None:
+                photograph.light[~valid] = np.nan
         light = photograph.light
         return replace(photograph, light=light if light.ndim == 3 else light[:, :, None])
 
@@ -86,6 +84,8 @@ class Frame:
         Its place in the order of focus, frames that were left out counted too.
     rounding : NoiseModel or None
         Noise that its file has at least, of the small copy.
+    form : PictureForm or None
+        How its file stores it.
     """
 
     number: int
@@ -96,6 +96,7 @@ class Frame:
     focus_m: float | None = None
     position: int = 0
     rounding: NoiseModel | None = None
+    form: PictureForm | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +127,12 @@ class Frames:
     dropped: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
     shares: FloatArray | None = None
+
+    @property
+    def form(self) -> PictureForm | None:
+        """How a picture made from the stack is written: like the frame that stays as it is."""
+        still = [frame for frame in self.frames if frame.motion is None and frame.exposure is None]
+        return still[(len(still) - 1) // 2].form if still else None
 
     @property
     def usable(self) -> BoolArray:
@@ -180,7 +187,7 @@ def frames_of_pair(sources: Sequence[Source], reading: Reading, pair: Comparable
     """Return the two frames of a comparable pair, to be used at full size as the pair was made."""
     motion = None if pair.motion is None else pair.motion.enlarged(1 / pair.factor)
     small = [np.atleast_3d(one).astype(np.float32, copy=False) for one in (pair.first, pair.second)]
-    first = Frame(0, small[0], pair.usable)
+    first = Frame(0, small[0], pair.usable, form=pair.form)
     second = Frame(1, small[1], pair.usable, motion, pair.exposure, position=1)
     width, height = map(int, pair.full_size.split("x"))
     return Frames(sources, reading, (first, second), (height, width), pair.factor, reading.linear, shares=pair.shares)
@@ -247,13 +254,13 @@ def _small(number: int, photograph: Photograph, factor: int) -> Frame:
     good = ~photograph.clipped if usable is None else ~photograph.clipped & usable
     shot = photograph.info["shot"]
     focus = None if shot is None else float(shot.focus_m)
-    rounding = photograph.rounding
+    rounding, form = photograph.rounding, photograph.form
     if factor == 1:
-        return Frame(number, light, good, focus_m=focus, rounding=rounding)
+        return Frame(number, light, good, focus_m=focus, rounding=rounding, form=form)
     if rounding is not None:  # white noise is averaged
         rounding = replace(rounding, read=rounding.read / factor, shot=rounding.shot / factor**2)
     small = decimate(light, factor, channel_axis=-1).astype(np.float32)
-    return Frame(number, small, keeps_light(good, factor), focus_m=focus, rounding=rounding)
+    return Frame(number, small, keeps_light(good, factor), focus_m=focus, rounding=rounding, form=form)
 
 
 def _together(

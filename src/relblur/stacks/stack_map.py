@@ -14,6 +14,7 @@ from ..blur.blur_map import BlurMap, Flag, flag_shares, has_flag
 from ..files.archives import check_format, read_npz
 from ..files.disk import PathLike, write_npz
 from ..filters.guided import enlarge, guided_enlarge
+from ..photo.picture_form import PictureForm
 
 __all__ = ["StackMap", "read_stack_map"]
 
@@ -54,6 +55,8 @@ class StackMap:
         For two images: their relative blur, as :func:`relblur.estimate_blur` has it.
     settings : mapping
         How it was made; ``notes`` among it, and ``images``, the names of the images in the order given.
+    form : PictureForm or None
+        How the fused picture is written: like the frame that all were laid on.
     """
 
     index: FloatArray
@@ -70,6 +73,7 @@ class StackMap:
     place: FloatArray
     blur_map: BlurMap | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    form: PictureForm | None = None
 
     def __post_init__(self) -> None:
         for name in ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place", "fused"):

@@ -19,7 +19,7 @@ from ..blur.estimate import estimate_blur
 from ..blur.evaluate import resynthesize
 from ..depth.camera import Camera
 from ..depth.defocus import defocused_pair
-from ..files.disk import write_image
+from ..files.disk import PictureTags, write_image
 from ..files.staging import filling
 from ..files.targets import refuse_to_replace
 from ..photo.tone_curves import SRGB, encode_srgb
@@ -118,8 +118,8 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
         if progress is not None:
             progress((done + 1) / (len(METHODS) + 1))
     with filling(folder, force=force) as new:
-        write_image(new / "first.png", first, light=True)  # blurred as if it were
-        write_image(new / "second.png", second, light=True)
+        write_image(new / "first.png", first, tags=PictureTags(png_gamma=1.0))  # blurred as if it were
+        write_image(new / "second.png", second, tags=PictureTags(png_gamma=1.0))
         for name, picture in camera_pairs().items():
             write_image(new / name, picture)
         for below in ("refined", "steps"):

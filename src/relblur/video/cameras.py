@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import FileError
-from ..photo.tone_curves import SRGB, Curve, power_curve
+from ..files.stored import StoredImage
+from ..photo.tone_curves import Curve, choose_curve
 from .clip import USUAL_RATE, Frame
 from .codecs import ROUNDING_LEVELS
 from .light import light_of_colours, light_of_grey
@@ -56,11 +57,12 @@ class Cameras:
     ) -> None:
         if numbers[0] == numbers[1]:
             raise FileError(f"the two cameras are one, number {numbers[0]}; name two, such as --camera 0 1")
-        curve = (SRGB if gamma is None else power_curve(gamma)) if linear else power_curve(1.0)
+        kinds = {dtype: StoredImage(np.zeros((0, 0), dtype), "camera") for dtype in (np.uint8, np.uint16)}
+        curves = {np.dtype(t): choose_curve(kind, linear=linear, gamma=gamma) for t, kind in kinds.items()}
         self._both: list[_Camera] = []
         try:
             for number in numbers:
-                self._both.append(_Camera(number, curve, open_camera or _capture))
+                self._both.append(_Camera(number, curves, open_camera or _capture))
         except BaseException:
             self.close()
             raise
@@ -78,6 +80,10 @@ class Cameras:
     def sources(self) -> tuple[Iterator[Frame], Iterator[Frame]]:
         """Return the frames of each, without end."""
         return self._both[0].frames(), self._both[1].frames()
+
+    def describe(self) -> list[str]:
+        """Return the tone curve of each that has sent a frame."""
+        return [f"camera {c.number}: {c.curve[0].name} ({c.curve[1]})" for c in self._both if c.curve is not None]
 
     def close(self) -> None:
         """Give the cameras back."""
@@ -103,8 +109,11 @@ def _capture(number: int) -> Any:
 
 
 class _Camera:
-    def __init__(self, number: int, curve: Curve, open_camera: Callable[[int], Any]) -> None:
-        self._number, self._curve = number, curve
+    def __init__(
+        self, number: int, curves: dict[np.dtype[Any], tuple[Curve, str]], open_camera: Callable[[int], Any]
+    ) -> None:
+        self.number, self._curves = number, curves
+        self.curve: tuple[Curve, str] | None = None
         self._capture = open_camera(number)
         if not self._capture.isOpened():
             raise FileError(f"camera {number} cannot be opened; is it connected, free, and yours to use?")
@@ -145,10 +154,10 @@ class _Camera:
                     return
                 number, time_s, picture = self._waiting.popleft()
             picture = np.asarray(picture)
+            self.curve = self._curves[picture.dtype]
+            curve, _ = self.curve
             colour = picture.ndim == 3 and picture.shape[2] == 3
-            light = (
-                light_of_colours(picture[:, :, ::-1], self._curve) if colour else light_of_grey(picture, self._curve)
-            )
+            light = light_of_colours(picture[:, :, ::-1], curve) if colour else light_of_grey(picture, curve)
             levels = math.hypot(ROUNDING_LEVELS, MJPEG_LEVELS if self._lossy else 0.0)
             yield Frame(number, time_s, light.values, light.per_level * levels, self._lossy)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,11 +20,13 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.arguments import times
-from ..base.errors import FileError, MissingDependencyError
+from ..base.errors import FileError, MissingDependencyError, RelblurError
 from ..files.budget import Budget
-from ..photo.tone_curves import Curve
+from ..files.images import read_stored
+from ..files.stored import StoredImage
+from ..photo.tone_curves import Curve, choose_curve
 from .codecs import ASSUMED_LEVELS, ROUNDING_LEVELS, h264_levels, is_lossless, mjpeg_levels
-from .light import choose_curve, frame_light
+from .light import check_transfer, frame_light, stored_as
 
 __all__ = ["Clip", "Frame", "import_av"]
 
@@ -221,8 +225,31 @@ class Clip:
         if self.curve is None:
             # Before version 17 PyAV's frames do not tell; their stream does.
             transfer = int(getattr(picture, "color_trc", self._codec.color_trc))
-            self.curve = choose_curve(str(self.path), picture, transfer, linear=self._linear, gamma=self._gamma)
+            if self._linear and self._gamma is None:
+                check_transfer(str(self.path), transfer)
+            stored = self._image_file() or stored_as(picture, self.codec, transfer)
+            self.curve = choose_curve(stored, linear=self._linear, gamma=self._gamma)
         return self.curve[0]
+
+    def _image_file(self) -> StoredImage | None:
+        """Return the first of numbered image files as every command reads it, None for another kind of clip."""
+        if not self._container.format.name.endswith(("image2", "_pipe")):
+            return None
+        for path in self._image_paths():
+            if path.is_file():
+                with suppress(RelblurError), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)
+                    return read_stored(path)
+                break
+        return None
+
+    def _image_paths(self) -> list[Path]:
+        """Return where the first image may be: FFmpeg looks for the numbers 0 to 4."""
+        if "%" not in self.path.name:
+            return [self.path]
+        with suppress(TypeError, ValueError):  # no number in the pattern, or two
+            return [self.path.with_name(self.path.name % number) for number in range(5)]
+        return []
 
     def _upright(self, picture: Any, values: AnyArray) -> AnyArray:
         quarter_turns = round(picture.rotation / 90) % 4

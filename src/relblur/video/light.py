@@ -10,50 +10,27 @@ a good approximation for all but deep colours. Frames of red, green and blue bec
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, FloatArray
+from ..base._typing import AnyArray
 from ..base.errors import FileError
-from ..photo.tone_curves import LINEAR, SRGB, Curve, power_curve
+from ..base.tone import TOP, Curve, light_in_16_bits
+from ..files.stored import StoredImage
 
-__all__ = ["BT709", "TOP", "Light", "choose_curve", "frame_light", "light_of_colours", "light_of_grey"]
-
-TOP = 65535
+__all__ = ["TOP", "Light", "check_transfer", "frame_light", "light_of_colours", "light_of_grey", "stored_as"]
 
 #: Light of red, green and blue in brightness (ITU-R BT.709).
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
 
 #: Formats whose first plane is the brightness, as it is stored.
 _PLANAR = ("yuv4", "yuvj4", "yuva4", "gray", "nv12", "nv21", "nv16", "nv24")
+_COLOURS, _GREYS = ("gbr", "rgb", "bgr", "pal"), ("gray", "ya8", "ya16", "mono")
 _NOT_PLAIN = ("be", "f32le", "f16le", "yuyv", "grayf")
 
-#: Every so many pixels in both directions are looked at for the mean slope of the curve.
-_SPARSE = 8
 
-
-def _bt709(stored: FloatArray) -> FloatArray:
-    return np.where(stored < 0.081, stored / 4.5, ((stored + 0.099) / 1.099) ** (1 / 0.45))
-
-
-BT709 = Curve("BT.709 curve", (_bt709,))
-
-#: Transfer characteristics by their number (ITU-T H.273).
-_CURVES = {
-    1: BT709,
-    4: power_curve(2.2),
-    5: power_curve(2.8),
-    6: BT709,
-    7: BT709,
-    8: LINEAR,
-    11: BT709,
-    12: BT709,
-    13: SRGB,
-    14: BT709,
-    15: BT709,
-}
+#: Transfer characteristics that are not undone, by their number (ITU-T H.273).
 _REFUSED = {9: "logarithmic", 10: "logarithmic", 16: "PQ (HDR)", 17: "SMPTE 428", 18: "HLG (HDR)"}
 
 
@@ -65,57 +42,65 @@ class Light:
     per_level: float
 
 
-def choose_curve(name: str, frame: Any, transfer: int, *, linear: bool, gamma: float | None) -> tuple[Curve, str]:
-    """Return the tone curve of a clip's frames and who says so; ``transfer`` is the number by which a file names it."""
-    if not linear:
-        return LINEAR, "asked for"
-    if gamma is not None:
-        return power_curve(gamma), "asked for"
+def stored_as(frame: Any, codec: str, transfer: int) -> StoredImage:
+    """Return what a clip states about the numbers of its frames, for the tone rule, without pixels.
+
+    ``transfer`` is the number of the transfer characteristics. FFmpeg's TIFF decoder states gamma 2.2 for every file,
+    which counts for nothing.
+    """
+    full, bits = _is_full_range(frame), max(component.bits for component in frame.format.components)
+    luma = ("full" if _is_luma(frame) else "") if full else "limited"
+    nothing = np.zeros((0, 0), np.uint8 if bits <= 8 else np.uint16)
+    return StoredImage(nothing, codec, transfer=None if codec == "tiff" else transfer, luma=luma)
+
+
+def check_transfer(name: str, transfer: int) -> None:
+    """Refuse a clip of a high dynamic range."""
     if transfer in _REFUSED:
         raise FileError(
             f"{name} holds {_REFUSED[transfer]} video; convert it to an ordinary range, or give its curve with --gamma"
         )
-    if transfer in _CURVES:
-        return _CURVES[transfer], "the file says so"
-    return (SRGB, "usual for full range") if _is_full_range(frame) else (BT709, "usual for video")
 
 
 def frame_light(frame: Any, curve: Curve) -> Light:
     """Return the light of a frame (PyAV's)."""
     name = frame.format.name
     bits = max(component.bits for component in frame.format.components)
-    if frame.format.is_rgb or name.startswith(("gbr", "rgb", "bgr", "pal")):
+    if frame.format.is_rgb or name.startswith(_COLOURS):
         return light_of_colours(frame.to_ndarray(format="rgb24" if bits <= 8 else "rgb48le"), curve)
     plain = name.startswith(_PLANAR) and not name.endswith(_NOT_PLAIN) and not name.startswith(_NOT_PLAIN)
     if plain:
-        return _through(_first_plane(frame, bits), _table(curve, bits, _is_full_range(frame)))
+        return Light(*light_in_16_bits(_first_plane(frame, bits), curve, bits, full_range=_is_full_range(frame)))
     # Full range, whatever it was.
     return light_of_grey(frame.to_ndarray(format="gray" if bits <= 8 else "gray16le"), curve)
 
 
 def light_of_grey(stored: AnyArray, curve: Curve) -> Light:
     """Return the light of an (H, W) frame of full range, uint8 or uint16."""
-    stored = stored.reshape(stored.shape[:2])
-    return _through(stored, _table(curve, 8 * stored.dtype.itemsize, True))
+    return Light(*light_in_16_bits(stored.reshape(stored.shape[:2]), curve))
 
 
 def light_of_colours(stored: AnyArray, curve: Curve) -> Light:
     """Return the light of an (H, W, 3) frame of red, green and blue, uint8 or uint16."""
     import cv2
 
-    channels = _through(stored, _table(curve, 8 * stored.dtype.itemsize, True))
-    brightness = cv2.transform(channels.values.astype(np.float32), np.array([_WEIGHTS], np.float32))
+    channels, per_level = light_in_16_bits(stored, curve)
+    brightness = cv2.transform(channels.astype(np.float32), np.array([_WEIGHTS], np.float32))
     light = np.rint(brightness).clip(0, TOP).astype(np.uint16)
-    light[channels.values.max(axis=2) == TOP] = TOP
+    light[channels.max(axis=2) == TOP] = TOP
     # Errors of the three channels are independent: their mean has less.
-    return Light(light, channels.per_level * float(np.hypot.reduce(_WEIGHTS)))
+    return Light(light, per_level * float(np.hypot.reduce(_WEIGHTS)))
 
 
 def _is_full_range(frame: Any) -> bool:
-    name = frame.format.name
     if int(frame.color_range) in (1, 2):
         return int(frame.color_range) == 2
-    return bool(frame.format.is_rgb) or name.startswith(("yuvj", "gray", "gbr", "rgb", "bgr", "pal"))
+    return frame.format.name.startswith("yuvj") or not _is_luma(frame)
+
+
+def _is_luma(frame: Any) -> bool:
+    """Return whether a frame holds a brightness computed from encoded colours, not grey or red, green and blue."""
+    return not (frame.format.is_rgb or frame.format.name.startswith((*_COLOURS, *_GREYS)))
 
 
 def _first_plane(frame: Any, bits: int) -> AnyArray:
@@ -123,33 +108,3 @@ def _first_plane(frame: Any, bits: int) -> AnyArray:
     dtype = np.dtype("u1" if bits <= 8 else "<u2")
     rows = np.frombuffer(plane, dtype, plane.height * plane.line_size // dtype.itemsize)
     return rows.reshape(plane.height, -1)[: frame.height, : frame.width]
-
-
-@lru_cache(maxsize=8)
-def _table(curve: Curve, bits: int, full_range: bool) -> tuple[AnyArray, FloatArray]:
-    """Return the light of every stored value, and the light that one of 255 levels is there."""
-    stored = np.arange(2**bits, dtype=np.float64)
-    # BT.709: 16 to 235 of 256, and the same shares of finer scales.
-    unit = 2.0 ** (bits - 8)
-    share = stored / (2**bits - 1) if full_range else (stored - 16 * unit) / (219 * unit)
-    light = np.asarray(curve.undo(share.clip(0, 1), np.float64))
-    # Steps of 1/255 of the scale to either side, where there is a scale.
-    step = max(1, round(unit))
-    slope = (np.roll(light, -step) - np.roll(light, step)) / 2
-    slope[:step], slope[-step:] = slope[step], slope[-step - 1]
-    return np.rint(TOP * light).astype(np.uint16), slope.clip(min=0)
-
-
-def _through(stored: AnyArray, table: tuple[AnyArray, FloatArray]) -> Light:
-    import cv2
-
-    values, slope = table
-    if stored.dtype == np.uint8:
-        light = np.asarray(cv2.LUT(np.ascontiguousarray(stored), values)).reshape(stored.shape)
-    else:
-        light = values.take(stored, mode="clip")
-    return Light(light, _rms(slope.take(stored[::_SPARSE, ::_SPARSE], mode="clip")))
-
-
-def _rms(slopes: FloatArray) -> float:
-    return float(np.sqrt(np.mean(np.square(slopes)))) if slopes.size else 1 / 255

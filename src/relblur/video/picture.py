@@ -11,7 +11,7 @@ import numpy as np
 from ..base._typing import AnyArray, UInt8Array
 from ..blur.blur_map import signed_sigma
 from ..photo.tone_curves import encode_srgb
-from ..report.colours import NO_ANSWER, ColourScale, rgb, tick_labels
+from ..report.colours import NO_ANSWER, ColourScale, rgb, tick_labels, white_of
 from .light import TOP
 from .measuring import MeasuredFrame
 
@@ -49,6 +49,7 @@ class SideBySide:
         self._smooth = factor < 1
         self._scale = ColourScale(-limit_px, limit_px, "blue_red")
         self._names = names
+        self._white = 0
         width, height = self._panel
         # Even sides: most codecs halve the resolution of colours.
         self.size = _even(3 * width + 2 * GAP + BAR_ROOM), _even(max(height, 60) + 2 * STRIP)
@@ -85,8 +86,10 @@ class SideBySide:
         import cv2
 
         sheet = self._sheet.copy()
-        for panel, light in enumerate((measured.first.light, measured.second_light)):
-            sheet[self._place(panel)] = cv2.cvtColor(self._resized(as_seen(light)), cv2.COLOR_GRAY2RGB)
+        both = measured.first.light, measured.second_light
+        self._white = self._white or white_of_light(*both)
+        for panel, light in enumerate(both):
+            sheet[self._place(panel)] = cv2.cvtColor(self._resized(as_seen(light, self._white)), cv2.COLOR_GRAY2RGB)
         sheet[self._place(2)] = self._resized(self._colours(measured.blur_map.variance_difference))
         self._write_numbers(sheet, measured)
         return sheet
@@ -127,15 +130,20 @@ class SideBySide:
         sheet[-STRIP:] = np.asarray(strip)
 
 
-def as_seen(light: AnyArray) -> UInt8Array:
+def as_seen(light: AnyArray, white: int = TOP) -> UInt8Array:
     """Return a frame of light as a screen shows it, 8 bits."""
-    return np.asarray(_look().take(light))
+    return np.asarray(_look(white).take(light))
 
 
-@lru_cache(maxsize=1)
-def _look() -> UInt8Array:
+def white_of_light(*frames: AnyArray) -> int:
+    """Return the light that is shown as white in a clip that begins with these frames."""
+    return round(TOP * white_of(*frames))
+
+
+@lru_cache(maxsize=2)
+def _look(white: int) -> UInt8Array:
     """Return how a screen shows light, by its 16-bit value."""
-    return np.rint(255 * encode_srgb(np.arange(TOP + 1) / TOP)).astype(np.uint8)
+    return np.rint(255 * encode_srgb(np.arange(TOP + 1) / white)).astype(np.uint8)
 
 
 @lru_cache

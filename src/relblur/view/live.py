@@ -21,7 +21,7 @@ from ..base._typing import AnyArray
 from ..base.errors import InputError
 from ..base.settings import VIEW_MEMORY_GB
 from ..blur.comparable_pair import ComparablePair
-from ..video.picture import as_seen
+from ..video.picture import as_seen, white_of_light
 from . import planes as shown
 from .guard import Keys
 from .serve import listen, make_server
@@ -59,6 +59,7 @@ class LiveSession(Session):
         self._heard_at = 0.0
         self._shown: deque[float] = deque(maxlen=1000)
         self._ended = False
+        self._white = 0
 
     @property
     def wants_frame(self) -> bool:
@@ -82,7 +83,8 @@ class LiveSession(Session):
         self.map_key = f"{measured.index}"
         first, second = measured.first.light, measured.second_light
         pair = ComparablePair(first, second)
-        self.prepared = Prepared(pair, _grey(first), _grey(second), 1.0)
+        self._white = self._white or white_of_light(first, second)
+        self.prepared = Prepared(pair, _grey(first, self._white), _grey(second, self._white), 1.0)
         made = [shown.picture("first", "first", self.prepared.first)]
         made += [shown.picture("second", "second", self.prepared.second), *shown.blur_planes(measured.blur_map)]
         for plane in made:
@@ -200,5 +202,5 @@ def _busy() -> InputError:
     return InputError("a clip is being measured here; for other things run relblur view")
 
 
-def _grey(light: AnyArray) -> Any:
-    return np.repeat(as_seen(light)[:, :, None], 3, axis=2)
+def _grey(light: AnyArray, white: int) -> Any:
+    return np.repeat(as_seen(light, white)[:, :, None], 3, axis=2)

@@ -14,7 +14,6 @@ from ..base._typing import AnyArray, Progress, UInt8Array
 from ..base.pixels import as_integers
 from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
-from ..photo.tone_curves import encode_srgb
 from .source import SavedResult, read_result
 
 if TYPE_CHECKING:
@@ -50,13 +49,11 @@ class Prepared:
 def prepare(first: str, second: str, preparing: Mapping[str, Any], *, progress: Progress) -> Prepared:
     """Read two files and make them comparable."""
     from ..photo.pipeline import prepare_pair
+    from ..report.colours import white_of
 
     pair = prepare_pair(first, second, **preparing)
     progress(0.9)
-    white = 1.0
-    if pair.is_light:
-        sample = np.nan_to_num(np.asarray(pair.first)[::4, ::4])
-        white = max(1.0, float(np.percentile(sample, 99.5)))
+    white = white_of(pair.first[::4, ::4], pair.second[::4, ::4])
     return Prepared(pair, _shown(pair.first, pair, white), _shown(pair.second, pair, white), white)
 
 
@@ -171,10 +168,8 @@ def rock(path: str, *, depth_map: DepthMap, colours: UInt8Array, progress: Progr
 
 def _shown(image: AnyArray, pair: ComparablePair, white: float) -> UInt8Array:
     """Return an image as 8-bit RGB for a screen."""
-    if np.issubdtype(image.dtype, np.integer):
-        shown = image if image.dtype == np.uint8 else (image // 257).astype(np.uint8)
-    else:
-        values = np.nan_to_num(image / np.float32(white)).clip(0, 1)
-        shown = as_integers(encode_srgb(values) if pair.is_light else values, np.uint8)
+    from ..report.colours import to_look_at
+
+    shown = as_integers(to_look_at(image, pair.is_light, white), np.uint8)
     colour = shown if shown.ndim == 3 else np.repeat(shown[:, :, None], 3, axis=2)
     return np.ascontiguousarray(colour[:, :, :3])

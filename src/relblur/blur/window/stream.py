@@ -18,6 +18,7 @@ from ...base.errors import InputError
 from ...base.inputs import MOST_CHANNELS, check_pair, looks_like_alpha, refuse_mixed_scales
 from ...base.pixels import clipped_pixels, full_scale, without_gaps
 from ...base.settings import MAX_SIGMA, SIDES, WINDOW_WINDOW, Sharper
+from ...base.tone import Curve, light_in_16_bits, power_curve
 from ...engines import require_numba, tell_terminal
 from ...engines.threads import count_workers, renew_after_fork
 from ..blur_map import BlurMap
@@ -66,6 +67,8 @@ class Stream:
         What is the same in every pair of a rig, undone in ``second``: what :func:`relblur.align`
         or :func:`relblur.match_exposure` gave for one pair of frames, or both,
         ``(aligned, matched)``, or a 3 x 3 transform of (row, column, 1) of ``first`` to ``second``.
+    gamma : float, optional
+        The tone curve of the frames: ``light = stored ** gamma``. By default they are light.
     tell : callable, optional
         Called with a sentence before anything is compiled. By default the sentence goes to
         standard error if that is a terminal.
@@ -100,6 +103,7 @@ class Stream:
         workers: int | None = None,
         tell: Callable[[str], None] | None = None,
         calibration: Any = None,
+        gamma: float | None = None,
     ) -> None:
         self._shape = _check_shape(shape)
         size = self._shape[:2]
@@ -113,6 +117,7 @@ class Stream:
         both = as_noise(noise)
         self._noise = None if both is None else max(both)
         self._valid = None if valid is None else _check_valid(valid, size)
+        self._curve = None if gamma is None else power_curve(as_positive(gamma, "gamma"))
         threads = count_workers(workers)
         require_numba()
         from .realtime import runner as engine  # brings numba with it
@@ -135,6 +140,8 @@ class Stream:
             "kernel": "band_limited",
             "max_sigma": float(max_sigma),
         }
+        if gamma is not None:
+            self._settings["gamma"] = float(gamma)
 
     def _make_rig(self, calibration: Any) -> Rig:
         def prepare() -> None:
@@ -178,9 +185,9 @@ class Stream:
         ----------
         first, second : arrays of the stream's shape
             float32 or float64, taken as they are, or uint8 or uint16, divided by their full
-            scale: light, as cameras of rigs give it. Masked pixels are left out. Nothing large is
-            allocated unless a frame is not contiguous, masked or holds NaN, or there is a
-            ``calibration``.
+            scale: light, as cameras of rigs give it, unless the stream has a ``gamma``. Masked
+            pixels are left out. Nothing large is allocated unless a frame is not contiguous,
+            masked or holds NaN, or there is a ``calibration`` or a ``gamma``.
 
         Returns
         -------
@@ -190,13 +197,17 @@ class Stream:
         (one, bad_one), (two, bad_two) = self._check(first, "first"), self._check(second, "second")
         if one.dtype.kind != two.dtype.kind:
             refuse_mixed_scales(*(frame[::_STEP, ::_STEP, None] for frame in (one, two)))
+        noise = self._noise
+        if self._curve is not None and not self._curve.is_linear:
+            (one, noise_one), (two, noise_two) = _as_light(one, self._curve), _as_light(two, self._curve)
+            noise = (max(noise_one, noise_two) or None) if noise is None else noise
         with self._lock:
             if self._closed:
                 raise InputError("this stream is closed; make a new one")
             if self._rig is None:
-                fit = self._fit(one, two, self._valid_but(bad_one, bad_two))
+                fit = self._fit(one, two, noise, self._valid_but(bad_one, bad_two))
             else:
-                fit = self._fit_in_rig(self._rig, one, two, bad_one, bad_two)
+                fit = self._fit_in_rig(self._rig, (one, two), noise, bad_one, bad_two)
         settings = {**self._settings, "noise": fit.noise}
         return BlurMap.of_views(fit.s, fit.stderr, fit.flags, fit.sharper, settings)
 
@@ -211,9 +222,15 @@ class Stream:
         return valid
 
     def _fit_in_rig(
-        self, rig: Rig, one: AnyArray, two: AnyArray, bad_one: BoolArray | None, bad_two: BoolArray | None
+        self,
+        rig: Rig,
+        frames: tuple[AnyArray, AnyArray],
+        noise: float | None,
+        bad_one: BoolArray | None,
+        bad_two: BoolArray | None,
     ) -> FrameFit:
         """Undo what the rig does to the second frame first; bad and clipped pixels move with it."""
+        one, two = frames
         size = self.shape
         planes = two.reshape(self._shape)
         if two.dtype.kind == "f" and not np.isfinite(two.sum(dtype=np.float64)):
@@ -230,17 +247,31 @@ class Stream:
             clipped = None if at_top is None else rig.undo_map(at_top)
         valid = self._valid_but(bad_one, bad_two)
         assert valid is None or valid.shape == size
-        return self._fit(one, rig.undo(two), valid, clipped)
+        return self._fit(one, rig.undo(two), noise, valid, clipped)
 
-    def _fit(self, one: AnyArray, two: AnyArray, valid: BoolArray | None, clipped: BoolArray | None = None) -> FrameFit:
+    def _fit(
+        self,
+        one: AnyArray,
+        two: AnyArray,
+        noise: float | None,
+        valid: BoolArray | None,
+        clipped: BoolArray | None = None,
+    ) -> FrameFit:
         self.prepare(_NAMES[one.dtype], _NAMES[two.dtype])
         try:
-            return self._engine.run(one, two, noise=self._noise, valid=valid, clipped=clipped)
+            return self._engine.run(one, two, noise=noise, valid=valid, clipped=clipped)
         except self._core.NotOrdinaryError:
             # Rare and slow: filled as estimate_blur does.
-            return self._fit_filled(one, two, valid, clipped)
+            return self._fit_filled(one, two, noise, valid, clipped)
 
-    def _fit_filled(self, one: AnyArray, two: AnyArray, valid: BoolArray | None, clipped: BoolArray | None) -> FrameFit:
+    def _fit_filled(
+        self,
+        one: AnyArray,
+        two: AnyArray,
+        noise: float | None,
+        valid: BoolArray | None,
+        clipped: BoolArray | None,
+    ) -> FrameFit:
         shape = self._shape
         pair = check_pair(one.reshape(shape), two.reshape(shape), valid=valid, channel_axis=-1)
         frames: list[AnyArray] = []
@@ -251,7 +282,7 @@ class Stream:
             image = image if unit == 1 else (image / unit).astype(np.float64)
             frames.append(np.ascontiguousarray(image).reshape(shape[0], -1))
         self.prepare(*{_NAMES[frame.dtype] for frame in frames})
-        noise = None if self._noise is None else self._noise / unit
+        noise = None if noise is None else noise / unit
         return self._engine.run(frames[0], frames[1], noise=noise, valid=pair.finite, checked=True, clipped=clipped)
 
     def _check(self, frame: ArrayLike, name: str) -> tuple[AnyArray, BoolArray | None]:
@@ -298,6 +329,14 @@ class Stream:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _as_light(frame: AnyArray, curve: Curve) -> tuple[AnyArray, float]:
+    """Return the light of a frame and the noise that its rounding leaves there, 0 for floats."""
+    if frame.dtype.kind == "f":
+        return curve.undo(frame, frame.dtype.type), 0.0
+    light, per_level = light_in_16_bits(frame, curve)
+    return light, per_level * 255 / (full_scale(frame.dtype) or 255) / math.sqrt(12)
 
 
 def _check_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:

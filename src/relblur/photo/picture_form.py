@@ -1,0 +1,118 @@
+"""How a picture made from photographs is written: in the numbers of one of them, and with what its file says of them.
+
+The numbers have the depth and the tone curve of that photograph, so that they mean the same in every program, whatever
+relblur took for its curve. Formats that hold light (camera raw, OpenEXR, floats) have no look of their own: screens get
+the sRGB curve.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray
+from ..base.pixels import as_integers
+from ..base.tone import LINEAR, SRGB, Curve
+from ..files.disk import TIFF_SUFFIXES, PathLike, PictureTags, write_image
+from ..files.stored import StoredImage
+from .tone_curves import choose_curve
+
+__all__ = ["FOR_SCREENS", "PictureForm"]
+
+#: Pixels that are encoded together: what is in between takes memory.
+_BAND_PIXELS = 500_000
+#: Which colours a profile describes, by its bytes 16 to 19 and the channels of a picture.
+_PROFILE_KINDS = {1: b"GRAY", 3: b"RGB "}
+
+
+@dataclass(frozen=True, eq=False)
+class PictureForm:
+    """What a photograph's file says about its numbers, and how these were read.
+
+    Attributes
+    ----------
+    stored : StoredImage
+        The photograph without its pixels.
+    linear, gamma
+        As for :func:`relblur.imread`.
+    name : str
+        Of its file.
+    """
+
+    stored: StoredImage
+    linear: bool = True
+    gamma: float | None = None
+    name: str = ""
+
+    @classmethod
+    def of(cls, stored: StoredImage, linear: bool, gamma: float | None, name: str = "") -> PictureForm:
+        """Return the form of a photograph."""
+        return cls(replace(stored, values=stored.values[:0, :0].copy(), jpeg=None), linear, gamma, name)
+
+    def write(self, path: PathLike, light: AnyArray, processing: str) -> None:
+        """Write (H, W) or (H, W, C) light, what EXIF says of the processing with it; NPY holds the light as it is."""
+        suffix = Path(path).suffix.lower()
+        image = light[:, :, 0] if light.ndim == 3 and light.shape[2] == 1 else light
+        if suffix == ".npy":
+            write_image(path, image)
+            return
+        curve, _ = self._curve(suffix)
+        dtype = self._dtype(suffix)
+        encoded = np.empty(image.shape, dtype)
+        rows = max(1, _BAND_PIXELS // image.shape[1])
+        for start in range(0, len(image), rows):
+            band = curve.encode(np.nan_to_num(image[start : start + rows]))
+            encoded[start : start + rows] = band if dtype == np.float32 else as_integers(band, dtype)
+        write_image(path, encoded, {}, tags=self._tags(suffix, encoded, processing))
+
+    def for_screens(self) -> PictureForm:
+        """Return the form of a picture of 8 bits to look at: under the profile, or else the sRGB curve."""
+        stored = replace(self.stored, values=FOR_SCREENS.stored.values, linear=False)
+        if self.linear and stored.icc_profile is None:
+            return replace(self, stored=replace(stored, srgb=True, png_gamma=None), gamma=None)
+        return replace(self, stored=stored)
+
+    def describe(self, path: PathLike) -> str:
+        """Return in what form a picture is written, in one line."""
+        suffix = Path(path).suffix.lower()
+        if suffix == ".npy":
+            return "written as light, floats"
+        dtype, (curve, is_own) = self._dtype(suffix), self._curve(suffix)
+        depth = "32-bit float" if dtype == np.float32 else f"{8 * dtype.itemsize}-bit"
+        kept = [
+            name for name, there in (("ICC profile", self._profile(suffix)), ("EXIF", self.stored.exif.tags)) if there
+        ]
+        told = f", {' and '.join(kept)} kept" if kept else ""
+        return f"written as {depth} numbers, {curve.name}{f' as {self.name}' if is_own and self.name else ''}{told}"
+
+    def _dtype(self, suffix: str) -> np.dtype[Any]:
+        if suffix in TIFF_SUFFIXES and self.stored.bits is None:
+            return np.dtype(np.float32)
+        return np.dtype(np.uint8 if suffix in (".jpg", ".jpeg") or self.stored.bits == 8 else np.uint16)
+
+    def _curve(self, suffix: str) -> tuple[Curve, bool]:
+        """Return the curve of the numbers that are written, and whether it is the photograph's."""
+        if not self.linear:
+            return LINEAR, True
+        curve, _ = choose_curve(self.stored, gamma=self.gamma)
+        for_screens = self.stored.linear or self.stored.bits is None
+        return (SRGB, False) if for_screens and curve.is_linear and suffix not in TIFF_SUFFIXES else (curve, True)
+
+    def _profile(self, suffix: str) -> bytes | None:
+        return self.stored.icc_profile if self._curve(suffix)[1] else None
+
+    def _tags(self, suffix: str, encoded: AnyArray, processing: str) -> PictureTags:
+        is_own = self._curve(suffix)[1]
+        exif = self.stored.exif.of_result((encoded.shape[1], encoded.shape[0]), processing, srgb=not is_own)
+        profile = self._profile(suffix)
+        if profile is not None and profile[16:20] != _PROFILE_KINDS[1 if encoded.ndim == 2 else 3]:
+            profile = None
+        stored = self.stored
+        return PictureTags(profile, exif, not is_own or stored.srgb, stored.png_gamma if is_own else None)
+
+
+#: Pictures of no photograph: as a screen expects them.
+FOR_SCREENS = PictureForm(StoredImage(np.zeros((0, 0), np.uint8), "array", srgb=True))
