@@ -158,7 +158,7 @@ def run_batch(
             files = sorted({*ours, *(path.name for path in new.iterdir())})  # an older sheet stays ours
             content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": report}
             (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
-            move_files_in(new, force=True)
+            move_files_in(new, True, output)
     return outcomes
 
 
