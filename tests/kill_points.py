@@ -15,8 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from relblur.files import staging
+from relblur.files.made_from import sign
 from relblur.files.replacing import replacing
-from relblur.files.staging import entered, filling
+from relblur.files.staging import entered, filling, move_folder_in, resuming
 from relblur.report.batch import Job, run_batch
 
 #: Every function by which relblur changes the disk or makes sure of a change.
@@ -129,6 +130,31 @@ class Folder(Scenario):
         return [f"{at}: left {hidden}"] * bool(hidden)
 
 
+class Unfinished(Batch):
+    """A folder that the next run goes on with, as a map in a Zarr."""
+
+    def do(self, generation: str) -> None:
+        with resuming(self.out, "p") as new:
+            if (new / "p" / "below").exists() and (new / "generation").read_text() != generation:
+                shutil.rmtree(new / "p")
+            if not (new / "p" / "below").exists():
+                (new / "generation").write_text(generation)
+                (new / "p").mkdir(exist_ok=True)
+                (new / "p" / "below").mkdir()
+            for part in PARTS:
+                with replacing(new / "p" / part) as stream:
+                    stream.write(generation.encode() * 1000)
+            sign(new / "p", {"generation": generation})
+            move_folder_in(new, "p", True)
+
+    def check(self, at: str) -> list[str]:
+        """Like the others, but what is unfinished stays until the next run."""
+        wrong = [f"{at}: {self.generation()}"] * (self.generation() not in ({"old" if self.force else ""}, {"new"}))
+        self.do("new")
+        wrong += [f"{at}: not finished: {self.generation()}"] * (self.generation() != {"new"})
+        return wrong + self._check_rest(at)
+
+
 class Files(Scenario):
     """The results of one pair, in a folder that holds other things: they move in one by one, each whole."""
 
@@ -208,7 +234,9 @@ def _killed_before(moment: int, what: Callable[[], None]) -> bool:
 def main() -> None:
     """Kill at every moment."""
     scenario, force, folder = sys.argv[1], sys.argv[2] == "force", Path(sys.argv[3])
-    kind = {"batch": Batch, "aside": Aside, "folder": Folder, "files": Files, "file": File}[scenario]
+    kinds = {"batch": Batch, "aside": Aside, "folder": Folder, "files": Files, "file": File}
+    kinds["unfinished"] = Unfinished
+    kind = kinds[scenario]
     moment, wrong, killed = 0, list[str](), True
     while killed:
         moment += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -51,6 +50,7 @@ def _map(value: float) -> BlurMap:
         *(("batch", force, 55) for force in ("fresh", "force")),
         ("aside", "force", 60),
         ("folder", "fresh", 20),
+        *(("unfinished", force, 35) for force in ("fresh", "force")),
     ],
 )
 def test_killed_before_any_change_to_the_disk(scenario, moments, force):

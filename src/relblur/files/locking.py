@@ -1,7 +1,7 @@
 """One run at a time in a folder, by a lock that the system takes away when its holder dies.
 
-The open folder itself is locked (``flock``), so no file of ours can lie in anybody's way. A process number would not do:
-two containers may have the same, and a dead process's is given out again.
+The open folder itself is locked (``flock``). A process number would not do: two containers may have the same, and a
+dead process's is given out again.
 """
 
 from __future__ import annotations

@@ -9,9 +9,11 @@ as its owner lives. In it are
     a folder that is being replaced, where the system cannot exchange two names in one step.
 
 A folder takes its name in one step, with its signature in it. Files that go into a folder with other contents take
-theirs one after the other. What is in a dead run's stage is deleted, but for a folder in ``old`` whose name is free: that
-gets it back. Nothing in a stage is followed as an instruction, and a stage that another user made, or that contains a
+theirs one after the other. What is in a dead run's stage is deleted, but for a folder in ``old`` whose name is free:
+that gets it back. Nothing in a stage is followed as an instruction. A stage that another user made, or that contains a
 link, is left alone.
+
+The stage of a result that an interrupted run goes on with is called ``.relblur-unfinished-`` and the result's name.
 """
 
 from __future__ import annotations
@@ -31,13 +33,14 @@ from pathlib import Path
 
 from ..base.errors import FileError, OutputExistsError
 from .locking import holding, locked
-from .made_from import listing, read_signature, strangers
+from .made_from import MADE_FROM, listing, read_signature, strangers
 from .replacing import HIDDEN, check_target, exchange, plain_errors, sync_folder, sync_tree
 
 __all__ = ["clear", "entered", "filling", "move_files_in", "move_folder_in", "placing", "resuming", "staging"]
 
 NEW, OLD = "new", "old"
 
+_UNFINISHED = f"{HIDDEN}-unfinished-"
 _STAGE = re.compile(re.escape(HIDDEN) + "-([0-9a-f]{8})([0-9a-f]{8})-[0-9a-f]{16}")
 
 #: Moving files in takes milliseconds; a run over many pairs holds its folder for as long as it lasts.
@@ -56,11 +59,12 @@ def entered(folder: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
 
 
 def clear(folder: Path) -> None:
-    """Delete the stages that dead runs of this user on this machine left in a folder."""
+    """Delete the stages that dead runs of this user on this machine left in a folder, but not unfinished results."""
     for name in _names(folder):
-        parts = _STAGE.fullmatch(name)
+        parts, result = _STAGE.fullmatch(name), name.removeprefix(_UNFINISHED)
         # Locks may not reach other machines: their stages are left alone.
-        if parts and any(here == there for here, there in zip(_machine(), parts.groups(), strict=True)):
+        dead = parts and any(here == there for here, there in zip(_machine(), parts.groups(), strict=True))
+        if dead or (result != name and _is_replaced(folder / name / NEW / result, folder / result)):
             with suppress(OSError):
                 if _made_by_this_user(folder / name):
                     with locked(folder / name) as held:
@@ -87,7 +91,7 @@ def resuming(folder: Path, name: str) -> Iterator[Path]:
 
     It stays until ``name`` has been moved out of it.
     """
-    home = folder / f"{HIDDEN}-unfinished-{name}"
+    home = folder / f"{_UNFINISHED}{name}"
     with plain_errors(home):
         with suppress(FileExistsError):
             os.mkdir(home, 0o700)
@@ -98,6 +102,8 @@ def resuming(folder: Path, name: str) -> Iterator[Path]:
     with holding(home, 0.0):
         with plain_errors(home):
             _put_back(home)
+            if _is_replaced(home / NEW / name, folder / name):
+                shutil.rmtree(home / NEW)
             os.makedirs(home / NEW, exist_ok=True)
         yield home / NEW
         with plain_errors(home):
@@ -231,6 +237,13 @@ def _made_by_this_user(home: Path) -> bool:
     state = os.lstat(home)
     ours = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
     return stat.S_ISDIR(state.st_mode) and ours and not any(os.path.islink(home / name) for name in listing(home))
+
+
+def _is_replaced(before: Path, after: Path) -> bool:
+    """Tell whether both are signed, the second later: it has replaced the first, and the run died at that moment."""
+    if read_signature(before) is None or read_signature(after) is None:
+        return False
+    return (before / MADE_FROM).lstat().st_mtime_ns <= (after / MADE_FROM).lstat().st_mtime_ns
 
 
 def _drop(home: Path) -> None:
