@@ -31,6 +31,7 @@ from ..blur.tiles import Tile
 from ..blur.zarr_map import STORED, said_of
 from ..files.made_from import sign
 from ..files.map_formats import FORMAT, FORMAT_VERSION
+from ..files.zarr_arrays import open_zarr_array
 
 __all__ = ["MapStore"]
 
@@ -60,6 +61,8 @@ class MapStore:
 
         before = said_of(self.path) or {}
         if before.get("made_from") == self.made_from and self._done.is_dir():
+            for name in (*STORED, *map(str, range(len(self._levels())))):
+                open_zarr_array(self.path / name)  # refuses what is not of ours
             return
         for remains in (self._done, self.path):
             if os.path.lexists(remains):
