@@ -39,11 +39,12 @@ def do_many(
     *,
     sheet: tuple[Callable[[str, Path], SheetEntry], Kind, str],
     how: Manner,
+    reads: Sequence[Path] = (),
 ) -> None:
     """Do all pairs and tell what became of them; exit code 3 if some failed.
 
-    ``work`` fills a folder from two files. ``sheet`` is what makes an entry of the contact sheet of a pair's name and
-    folder, the kind of its maps, and the sheet's heading.
+    ``work`` fills a folder from two files and those of ``reads``. ``sheet`` is what makes an entry of the contact sheet
+    of a pair's name and folder, the kind of its maps, and the sheet's heading.
     """
     from ..report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
     from ..report.contact_sheet import contact_sheet
@@ -65,7 +66,7 @@ def do_many(
         contact_sheet(path, [entry(name, folder) for name, folder in there], kind, heading)
 
     run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
-    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run)
+    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run, reads=reads)
     if how.report:
         write_folder_page(output / PAGE_FILE, output)
     failed = [each for each in outcomes if not each.succeeded]

@@ -20,6 +20,7 @@ from ..base.errors import FileError, InputError, RelblurError
 from ..blur.estimate import estimate_blur
 from ..files.disk import replacing
 from ..files.staging import filling
+from ..files.targets import refuse_inputs
 from ..photo.pair import read_pair
 from ..report.batch import Job, Outcome, run_batch
 from ..report.panels import Panel, panels_picture
@@ -81,6 +82,8 @@ def run_data_set(
     """Measure every pair or stack of a data set; return what became of each, and a row or more of figures of each."""
     require("distributed", "pyarrow")
     jobs, options, work = _asked(data, method)
+    reads = (data, data / "pairs.csv")
+    refuse_inputs((output / name for name in BATCH_FILES), reads)
 
     def told(behind: int, outcome: Outcome) -> None:
         if tell is not None:
@@ -95,6 +98,7 @@ def run_data_set(
             force=force,
             tell=told,
             run=partial(_on_workers, runner, output.absolute()),
+            reads=reads,
         )
     order = {job.name: number for number, job in enumerate(jobs)}
     outcomes.sort(key=lambda outcome: order[outcome.name])
