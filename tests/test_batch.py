@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -318,7 +319,7 @@ def test_a_file_that_is_read_is_not_replaced_with_a_folder_of_results(tmp_path, 
     there = out / "a" / "camera.toml"
     there.write_text("mine")
     if kept == "camera file":
-        outcomes = run_batch(jobs, out, {}, work, force=True, reads=(there,))
+        outcomes = run_batch([replace(job, also_read=(there,)) for job in jobs], out, {}, work, force=True)
     else:
         outcomes = run_batch([jobs[0], Job("b", there, images[3])], out, {}, work, force=True)
     assert [outcome.state for outcome in outcomes] == ["failed", "done"]
@@ -329,7 +330,7 @@ def test_a_file_that_is_read_is_not_replaced_with_a_folder_of_results(tmp_path, 
 def test_a_table_of_many_pairs_is_not_replaced_if_it_is_read(tmp_path):
     out = tmp_path / "out"
     with pytest.raises(OutputExistsError, match=r"summary\.csv is also read"):
-        run_batch([], out, {}, lambda *_: None, force=True, reads=(out / "summary.csv",))
+        run_batch([Job("a", out / "summary.csv", tmp_path / "b")], out, {}, lambda *_: None, force=True)
     assert not out.exists()
 
 

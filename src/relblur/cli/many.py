@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,7 +54,7 @@ def do_many(
         raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
     if output is None:
         raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
-    pairs = find_jobs(*files)
+    pairs = [replace(job, also_read=tuple(reads)) for job in find_jobs(*files)]
     if how.report:
         refuse_foreign_page(output / PAGE_FILE)
     entry, kind, heading = sheet
@@ -66,7 +66,7 @@ def do_many(
         contact_sheet(path, [entry(name, folder) for name, folder in there], kind, heading)
 
     run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
-    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run, reads=reads)
+    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run)
     if how.report:
         write_folder_page(output / PAGE_FILE, output)
     failed = [each for each in outcomes if not each.succeeded]

@@ -84,6 +84,7 @@ def run_data_set(
     jobs, options, work = _asked(data, method)
     reads = (data, data / "pairs.csv")
     refuse_inputs((output / name for name in BATCH_FILES), reads)
+    jobs = [replace(job, also_read=reads) for job in jobs]
 
     def told(behind: int, outcome: Outcome) -> None:
         if tell is not None:
@@ -98,7 +99,6 @@ def run_data_set(
             force=force,
             tell=told,
             run=partial(_on_workers, runner, output.absolute()),
-            reads=reads,
         )
     order = {job.name: number for number, job in enumerate(jobs)}
     outcomes.sort(key=lambda outcome: order[outcome.name])

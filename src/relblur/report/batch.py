@@ -48,6 +48,7 @@ class Job:
     first: Path | None
     second: Path | None
     more: tuple[Path, ...] = ()
+    also_read: tuple[Path, ...] = ()  #: by all jobs, such as a camera file; the options hold what it contains
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,6 @@ def run_batch(
     tell: Callable[[int, Outcome], None] | None = None,
     draw: Callable[[Path, Sequence[tuple[str, Path]]], None] | None = None,
     run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
-    reads: Iterable[Path] = (),
 ) -> list[Outcome]:
     """Do every pair that is not done yet; then write the table of all of them.
 
@@ -135,14 +135,9 @@ def run_batch(
     run
         Calls a function with every pair and gives what it returns, in any order: one after the other, on several
         threads (:func:`on_threads`), or elsewhere.
-    reads
-        Files that are read beside those of the pairs. None of all these is replaced.
     """
     refuse_file_name(output)
-    inputs = [*reads, *(path for job in jobs for path in (job.first, job.second, *job.more) if path is not None)]
-    refuse_inputs((output / name for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE)), inputs)
-    homes = {Path(os.path.realpath(path)).parent for path in inputs}
-    kept = {folder for home in homes for folder in (home, *home.parents)}
+    kept = _read_by(jobs, output)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -167,6 +162,14 @@ def run_batch(
             (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
             move_files_in(new, True, output)
     return outcomes
+
+
+def _read_by(jobs: Sequence[Job], output: Path) -> set[Path]:
+    """Return the folders that hold a file that is read; refuse to replace one by a table."""
+    inputs = [path for job in jobs for path in (job.first, job.second, *job.more, *job.also_read) if path is not None]
+    refuse_inputs((output / name for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE)), inputs)
+    homes = {Path(os.path.realpath(path)).parent for path in inputs}
+    return {folder for home in homes for folder in (home, *home.parents)}
 
 
 def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:
