@@ -252,6 +252,7 @@ def test_a_map_that_is_loaded_shows_itself(tmp_path):
     assert found.is_lazy
     for text in (str(found), repr(found), f"{found}"):
         assert text == "BlurMap(20x24, method='window', not computed yet)"
+    assert "not computed yet" in found._repr_html_()
     assert "BlurMap of 20 x 24" in str(found.compute())
 
 
