@@ -184,7 +184,7 @@ def chunk_overhead() -> list[dict[str, float]]:
         shared = find_shared(pair, asked)
         look = time.process_time() - start
         tiles = _tiles(shared)
-        store = MapStore(folder / "out.zarr", (side, side), (CELL, CELL), "")
+        store = MapStore(folder / "stage" / "new" / "out.zarr", (side, side), (CELL, CELL), "")
         store.begin()
         spent = np.zeros((len(tiles), 3))
         for number, tile in enumerate(tiles):

@@ -32,7 +32,7 @@ from pathlib import Path
 import numpy as np
 
 import relblur.cli.app
-from relblur import BlurMap, load, save
+from relblur import BlurMap, load, save, synth
 from relblur.base.errors import RelblurError
 from relblur.files.made_from import MADE_FROM, listing, missing, read_signature, strangers
 from relblur.files.staging import entered
@@ -45,7 +45,6 @@ CALLS = (
     "openat",
     "write",
     "flock",
-    "ftruncate",
     "fsync",
     "rename",
     "link",
@@ -63,8 +62,10 @@ class Ground:
         rng = np.random.default_rng(0)
         for side in ("near", "far"):
             (top / side).mkdir(parents=True)
-            for name, size in zip(PAIRS, SIZES, strict=True):
-                save(top / side / f"{name}.png", rng.integers(0, 256, size, dtype=np.uint8))
+        for name, size in zip(PAIRS, SIZES, strict=True):
+            image = rng.integers(0, 256, size, dtype=np.uint8)
+            save(top / "near" / f"{name}.png", image)
+            save(top / "far" / f"{name}.png", np.rint(synth.blur_with_map(image / 255, 0.8) * 255).astype(np.uint8))
         self.out.mkdir()
         (self.out / "notes.txt").write_text("mine")
 

@@ -14,12 +14,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from relblur.files import staging
+from relblur.files.made_from import sign
 from relblur.files.replacing import replacing
-from relblur.files.staging import entered, filling
+from relblur.files.staging import entered, filling, move_folder_in, resuming
 from relblur.report.batch import Job, run_batch
 
 #: Every function by which relblur changes the disk or makes sure of a change.
-CHANGES = ("open", "write", "ftruncate", "fsync", "mkdir", "rename", "replace", "link", "unlink", "rmdir")
+CHANGES = ("open", "write", "fsync", "mkdir", "rename", "replace", "link", "unlink", "rmdir")
 os.fsync = lambda _descriptor: None  # what a kill leaves does not depend on it, and it takes the time of a disk
 PARTS = ("one", "below/two")
 
@@ -28,6 +30,7 @@ class Scenario:
     """Something to interrupt, in a folder."""
 
     at_once = True  #: no moment at which some of the files are old and some new
+    one_generation = True  #: the next run finds one of them
 
     def __init__(self, folder: Path, force: bool) -> None:
         self.out, self.force = folder / "out", force
@@ -61,7 +64,7 @@ class Scenario:
         before = "old" if self.force else ""
         wrong = self.check_moment(at)
         self.enter()
-        if self.generation() not in ({before}, {"new"}):
+        if self.one_generation and self.generation() not in ({before}, {"new"}):
             wrong.append(f"{at}: not one generation {self.generation()}")
         wrong += self._check_rest(at)
         self.do("new")  # as a user does who repeats the command
@@ -93,18 +96,73 @@ class Batch(Scenario):
         return {_generation(self.out / "p" / part) for part in (*PARTS, "made_from.json")}
 
 
-class Files(Scenario):
-    """The results of one pair, in a folder that holds other things: they move in one by one."""
+class Aside(Batch):
+    """The same where the system cannot exchange two names: for a moment there is none."""
 
     at_once = False
 
+    def __init__(self, folder: Path, force: bool) -> None:
+        super().__init__(folder, force)
+        staging.exchange = lambda _one, _two: False
+
+
+class Folder(Scenario):
+    """The results of one pair, in a folder of their own."""
+
+    def prepare(self) -> None:
+        """Lay out no folder."""
+        self.image.write_text("x")
+
+    def enter(self) -> None:
+        """Let the folder above be put in order."""
+        with entered(self.out.parent):
+            pass
+
     def do(self, generation: str) -> None:
         try:
-            with filling(self.out, force=self.force) as new:
+            with filling(self.out) as new:
                 _write(new, generation)
-        except FileExistsError:  # whole, and nobody said that it may be replaced
-            if self.force:
-                raise
+        except FileExistsError:
+            pass  # whole
+
+    def _check_rest(self, at: str) -> list[str]:
+        hidden = [name for name in os.listdir(self.out.parent) if name.startswith(".")]
+        return [f"{at}: left {hidden}"] * bool(hidden)
+
+
+class Unfinished(Batch):
+    """A folder that the next run goes on with, as a map in a Zarr."""
+
+    def do(self, generation: str) -> None:
+        with resuming(self.out, "p") as new:
+            if (new / "p" / "below").exists() and (new / "generation").read_text() != generation:
+                shutil.rmtree(new / "p")
+            if not (new / "p" / "below").exists():
+                (new / "generation").write_text(generation)
+                (new / "p").mkdir(exist_ok=True)
+                (new / "p" / "below").mkdir()
+            for part in PARTS:
+                with replacing(new / "p" / part) as stream:
+                    stream.write(generation.encode() * 1000)
+            sign(new / "p", {"generation": generation})
+            move_folder_in(new, "p", True)
+
+    def check(self, at: str) -> list[str]:
+        """Like the others, but what is unfinished stays until the next run."""
+        wrong = [f"{at}: {self.generation()}"] * (self.generation() not in ({"old" if self.force else ""}, {"new"}))
+        self.do("new")
+        wrong += [f"{at}: not finished: {self.generation()}"] * (self.generation() != {"new"})
+        return wrong + self._check_rest(at)
+
+
+class Files(Scenario):
+    """The results of one pair, in a folder that holds other things: they move in one by one, each whole."""
+
+    at_once = one_generation = False
+
+    def do(self, generation: str) -> None:
+        with filling(self.out, force=True) as new:
+            _write(new, generation)
 
 
 class File(Scenario):
@@ -164,6 +222,7 @@ def _killed_before(moment: int, what: Callable[[], None]) -> bool:
 
     for name in CHANGES:
         setattr(os, name, counted(getattr(os, name)))
+    staging.exchange = counted(staging.exchange)
     code = 1
     try:
         what()
@@ -175,7 +234,9 @@ def _killed_before(moment: int, what: Callable[[], None]) -> bool:
 def main() -> None:
     """Kill at every moment."""
     scenario, force, folder = sys.argv[1], sys.argv[2] == "force", Path(sys.argv[3])
-    kind = {"batch": Batch, "files": Files, "file": File}[scenario]
+    kinds = {"batch": Batch, "aside": Aside, "folder": Folder, "files": Files, "file": File}
+    kinds["unfinished"] = Unfinished
+    kind = kinds[scenario]
     moment, wrong, killed = 0, list[str](), True
     while killed:
         moment += 1

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -18,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from relblur import Camera, load, save, synth
-from relblur.base.errors import FileError, InputError
+from relblur.base.errors import FileError, InputError, OutputExistsError
 from relblur.cli.app import app
 from relblur.depth.defocus import defocused_pair
 from relblur.report.batch import Job, find_jobs, is_batch, on_threads, run_batch
@@ -300,8 +301,37 @@ def test_an_image_among_the_results_of_its_own_pair_is_kept(tmp_path, texture):
     run_batch([Job("p", tmp_path / "p.png", tmp_path / "far" / "p.png")], out, {}, work)
     again = [Job("p", out / "p" / "p.png", tmp_path / "far" / "p.png")]
     (outcome,) = run_batch(again, out, {}, work, force=True)
-    assert "holds an image of this pair" in outcome.error
+    assert "holds a file that this command reads" in outcome.error
     assert (out / "p" / "p.png").exists()
+
+
+@pytest.mark.parametrize("kept", ["camera file", "image of another pair"])
+def test_a_file_that_is_read_is_not_replaced_with_a_folder_of_results(tmp_path, kept):
+    out, images = tmp_path / "out", [tmp_path / name for name in ("a1", "a2", "b1", "b2")]
+    for path in images:
+        path.write_text("x")
+
+    def work(_first, _second, folder):
+        (folder / "camera.toml").write_text("x")
+
+    jobs = [Job("a", *images[:2]), Job("b", *images[2:])]
+    run_batch(jobs, out, {}, work)
+    there = out / "a" / "camera.toml"
+    there.write_text("mine")
+    if kept == "camera file":
+        outcomes = run_batch([replace(job, also_read=(there,)) for job in jobs], out, {}, work, force=True)
+    else:
+        outcomes = run_batch([jobs[0], Job("b", there, images[3])], out, {}, work, force=True)
+    assert [outcome.state for outcome in outcomes] == ["failed", "done"]
+    assert "holds a file that this command reads" in outcomes[0].error
+    assert there.read_text() == "mine"
+
+
+def test_a_table_of_many_pairs_is_not_replaced_if_it_is_read(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(OutputExistsError, match=r"summary\.csv is also read"):
+        run_batch([Job("a", out / "summary.csv", tmp_path / "b")], out, {}, lambda *_: None, force=True)
+    assert not out.exists()
 
 
 def test_a_folder_that_is_not_whole_is_not_taken_for_done(copied):
@@ -334,7 +364,7 @@ def test_a_second_run_on_one_output_folder_is_told(folders, tmp_path):
         first.stdout.readline()
         result = _run("estimate", *folders, "-o", out, *QUICK)
         assert result.exit_code == 3
-        assert f"another relblur (process {first.pid} on " in result.stderr
+        assert "another relblur is at work in " in result.stderr
         first.kill()
     assert _run("estimate", *folders, "-o", out, *QUICK).stderr.count(": done") == 3  # a dead one is not waited for
     assert not [name for name in os.listdir(out) if name.startswith(".")]

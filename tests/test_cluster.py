@@ -327,6 +327,17 @@ def test_pairs_are_found_in_lists_and_layouts(data, tmp_path):
         find_pairs(tmp_path / "nothing")
 
 
+@pytest.mark.parametrize("name", ["scores.csv", "summary.csv"])
+def test_a_list_of_pairs_is_not_replaced(data, tmp_path, name):
+    lines = [f"{data}/imageA/00{n}_A.png,{data}/imageB/00{n}_B.png" for n in range(2)]
+    (tmp_path / name).write_text("\n".join(["first,second", *lines]))
+    (tmp_path / "batch.json").write_text(json.dumps({"made_by": "relblur", "files": [name]}))
+    done = CliRunner().invoke(app, ["batch", str(tmp_path / name), "-o", str(tmp_path), "--force"])
+    assert done.exit_code == 2
+    assert f"{name} is also read by this command" in done.output
+    assert sorted(os.listdir(tmp_path)) == sorted(["batch.json", name])
+
+
 def test_intervals_hold_the_mean_and_shrink_with_pairs():
     rng = np.random.default_rng(1)
     rows = [

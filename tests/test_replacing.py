@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -19,16 +18,18 @@ from hypothesis import strategies as st
 
 from relblur import BlurMap, load
 from relblur.base.errors import FileError, OutputExistsError
-from relblur.files.locking import holding, mark
+from relblur.files import staging as staging_module
+from relblur.files.locking import holding
 from relblur.files.made_from import read_signature, sign
-from relblur.files.replacing import HIDDEN, replacing
-from relblur.files.staging import WORK, entered, filling, move_folder_in, placing, staging
+from relblur.files.replacing import HIDDEN, exchange, replacing
+from relblur.files.staging import entered, filling, move_folder_in, placing, resuming, staging
 from relblur.files.targets import refuse_inputs, refuse_to_replace
 from relblur.report.batch import Job, run_batch
 
 #: A disk takes ten times as long.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-STAGE = f"{HIDDEN}-0123456789abcdef"
+STAGE = f"{HIDDEN}-{''.join(staging_module._machine())}-0123456789abcdef"
+ELSEWHERE = f"{HIDDEN}-0123456789abcdef-0123456789abcdef"
 
 
 def _hidden(folder: Path) -> list[str]:
@@ -41,8 +42,17 @@ def _map(value: float) -> BlurMap:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("force", ["fresh", "force"])
-@pytest.mark.parametrize(("scenario", "moments"), [("file", 5), ("files", 39), ("batch", 65)])
+@pytest.mark.parametrize(
+    ("scenario", "force", "moments"),
+    [
+        *(("file", force, 5) for force in ("fresh", "force")),
+        *(("files", force, 30) for force in ("fresh", "force")),
+        *(("batch", force, 55) for force in ("fresh", "force")),
+        ("aside", "force", 60),
+        ("folder", "fresh", 20),
+        *(("unfinished", force, 35) for force in ("fresh", "force")),
+    ],
+)
 def test_killed_before_any_change_to_the_disk(scenario, moments, force):
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         program = Path(__file__).with_name("kill_points.py")
@@ -155,7 +165,7 @@ def test_force_is_looked_at_when_the_files_move_in(tmp_path):
 def test_only_one_run_at_a_time(tmp_path):
     with (
         entered(tmp_path),
-        pytest.raises(FileError, match=rf"another relblur \(process {os.getpid()} on "),
+        pytest.raises(FileError, match="another relblur is at work in"),
         entered(tmp_path, wait_s=0.05),
     ):
         pass
@@ -175,46 +185,16 @@ def test_only_one_run_at_a_time(tmp_path):
     thread.join()
 
 
-def test_a_lock_that_is_not_ours_is_not_touched(tmp_path):
-    (tmp_path / ".relblur.lock").write_text("my diary")
-    with pytest.raises(FileError, match="not from relblur"), entered(tmp_path):
-        pass
-    assert (tmp_path / ".relblur.lock").read_text() == "my diary"
-
-
-def _stage(folder: Path, owner: bytes | None, content: str = "x") -> Path:
-    home = folder / STAGE
+def _stage(folder: Path, name: str = STAGE) -> Path:
+    home = folder / name
     (home / "new").mkdir(parents=True)
-    (home / "new" / "thing").write_text(content)
-    if owner is not None:
-        (home / "owner.json").write_bytes(owner)
+    (home / "new" / "thing").write_text("x")
     return home
 
 
-def _elsewhere() -> bytes:
-    return json.dumps({**json.loads(mark(WORK)), "host": "another", "boot": "another"}).encode()
-
-
-STRANGERS = {
-    "none": None,
-    "empty": b"",
-    "another format": b"[]",
-    "not ours": b"not ours",
-    "a lock": mark("lock"),
-    "elsewhere": _elsewhere(),
-}
-
-
-@pytest.mark.parametrize("owner", STRANGERS.values(), ids=STRANGERS)
-def test_what_does_not_carry_our_mark_or_is_from_another_machine_is_left_alone(tmp_path, owner):
-    home = _stage(tmp_path, owner)
-    with entered(tmp_path):
-        pass
-    assert (home / "new" / "thing").read_text() == "x"
-
-
-def test_remains_of_the_dead_are_cleared_and_work_of_the_living_is_not(tmp_path):
-    _stage(tmp_path, mark(WORK))
+def test_remains_of_the_dead_are_cleared_and_work_of_the_living_or_of_another_machine_is_not(tmp_path):
+    _stage(tmp_path)
+    _stage(tmp_path, ELSEWHERE)
     (tmp_path / ".photos.2019.part").mkdir()
     with staging(tmp_path) as new:
         (new / "x").write_text("x")
@@ -222,21 +202,82 @@ def test_remains_of_the_dead_are_cleared_and_work_of_the_living_is_not(tmp_path)
             pass
         assert (new / "x").exists()
         assert not (tmp_path / STAGE).exists()
-    assert _hidden(tmp_path) == [".photos.2019.part"]
+    assert sorted(_hidden(tmp_path)) == [".photos.2019.part", ELSEWHERE]
 
 
-@pytest.mark.parametrize(
-    "plan", ['{"files": {"../victim": null}}', '{"folder": "..", "before": null}', "[]", '{"files": 1}']
-)
-def test_a_forged_journal_leads_nowhere(tmp_path, plan):
-    out = tmp_path / "out"
-    home = _stage(out, mark(WORK))
-    (home / "journal.json").write_text(plan)
-    (tmp_path / "victim").write_text("mine")
+def _by_another_user(home):
+    if os.geteuid():
+        pytest.skip("only root gives files away")
+    os.chown(home, 65534, 65534)
+
+
+FORGED = {
+    "of another user": _by_another_user,
+    "with a link to a folder": lambda home: (home / "new" / "link").symlink_to("../../../victims"),
+    "with a link to a file": lambda home: (home / "new" / "link").symlink_to("../../../victims/precious"),
+    "a link": lambda home: (home.rename(home.parent / "real"), home.symlink_to("real")),
+    "a file": lambda home: (shutil.rmtree(home), home.write_text("mine")),
+    "a pipe": lambda home: (shutil.rmtree(home), os.mkfifo(home)),
+    "with a link that is put back": lambda home: (
+        (home / "old").mkdir(),
+        (home / "old" / "planted").symlink_to("../../../victims"),
+    ),
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
+def test_a_stage_that_this_user_did_not_make_or_that_contains_a_link_is_left_alone(tmp_path, forge):
+    out, victims = tmp_path / "out", tmp_path / "victims"
+    victims.mkdir()
+    (victims / "precious").write_text("mine")
+    home = _stage(out)
+    forge(home)
+    before = sorted(tmp_path.rglob("*"))
+    with filling(out) as new:
+        (new / "result").write_text("x")
+    assert sorted({*before, out / "result"}) == sorted(tmp_path.rglob("*"))
+    assert (victims / "precious").read_text() == "mine"
+    assert (out / "result").read_text() == "x"
+
+
+def test_plans_in_a_stage_are_not_carried_out(tmp_path):
+    """Neither a journal, nor a pipe of that name, nor files for a folder that is a link."""
+    out, victims = tmp_path / "out", tmp_path / "victims"
+    victims.mkdir()
+    home = _stage(out, f"{HIDDEN}-0123456789abcdef")
+    (home / "new" / "link").mkdir()
+    (home / "new" / "link" / "planted").write_text("x")
+    (home / "journal.json").write_text('{"files": {"link/planted": null, "thing": null}}')
+    (out / "link").symlink_to(victims)
+    os.mkfifo(_stage(out) / "journal.json")
     with entered(out):
         pass
-    assert (tmp_path / "victim").read_text() == "mine"
-    assert os.listdir(tmp_path) == ["out", "victim"] or os.listdir(tmp_path) == ["victim", "out"]
+    assert sorted(os.listdir(out)) == sorted([home.name, "link"])
+    assert not os.listdir(victims)
+
+
+def test_files_do_not_move_through_a_folder_that_is_a_link(tmp_path):
+    out, victims = tmp_path / "out", tmp_path / "victims"
+    victims.mkdir()
+    out.mkdir()
+    (out / "below").symlink_to(victims)
+
+    def fill():
+        with filling(out, force=True) as new:
+            (new / "below").mkdir()
+            (new / "below" / "x").write_text("x")
+
+    with pytest.raises(OutputExistsError, match="below is a link"):
+        fill()
+    assert not os.listdir(victims)
+
+
+@pytest.mark.parametrize("forge", ["of another user", "with a link to a folder", "a link"])
+def test_unfinished_work_of_another_user_is_not_gone_on_with(tmp_path, forge):
+    home = _stage(tmp_path, f"{HIDDEN}-unfinished-x.zarr")
+    FORGED[forge](home)
+    with pytest.raises(OutputExistsError, match="is in the way"), resuming(tmp_path, "x.zarr"):
+        pass
 
 
 def _signed(folder: Path) -> Path:
@@ -246,27 +287,55 @@ def _signed(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(params=["exchange", "aside"])
+def way(request, monkeypatch):
+    """With names exchanged in one step, where the system can, and with the old folder moved aside."""
+    if request.param == "aside":
+        monkeypatch.setattr(staging_module, "exchange", lambda *_: False)
+    return request.param
+
+
 def _replace_folder(folder: Path) -> None:
     with staging(folder) as new:
         _signed(new / "p")
         move_folder_in(new, "p", force=True)
 
 
-def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, monkeypatch):
+def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, monkeypatch, way):
     """A file that somebody puts in at the last moment is put back with its folder."""
     target = _signed(tmp_path / "p")
-    real = os.rename
+    real = staging_module._swap
 
-    def rename(source, destination, **kwargs):
-        if Path(source) == target:
+    def swap(source, destination, aside):
+        if not (source / "thesis.txt").exists():
             (target / "thesis.txt").write_text("mine")
-        return real(source, destination, **kwargs)
+        real(source, destination, aside)
 
-    monkeypatch.setattr(os, "rename", rename)
+    monkeypatch.setattr(staging_module, "_swap", swap)
     with pytest.raises(OutputExistsError, match=r"thesis\.txt, not made by relblur"):
         _replace_folder(tmp_path)
     assert sorted(os.listdir(target)) == ["made_from.json", "result", "thesis.txt"]
     assert os.listdir(tmp_path) == ["p"]
+
+
+def test_a_dead_stage_keeps_what_relblur_did_not_make(tmp_path):
+    """As left by a run that was killed between the exchange of two folders and the second look at the old one."""
+    (tmp_path / STAGE / "new").mkdir(parents=True)
+    _signed(tmp_path / STAGE / "new" / "p")
+    (tmp_path / STAGE / "new" / "p" / "thesis.txt").write_text("mine")
+    with entered(tmp_path):
+        pass
+    assert (tmp_path / STAGE / "new" / "p" / "thesis.txt").read_text() == "mine"
+
+
+def test_two_folders_take_each_others_name(tmp_path):
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    if exchange(tmp_path / "a", tmp_path / "b"):
+        assert os.listdir(tmp_path / "a") == ["b"]
+    assert not exchange(tmp_path / "a", tmp_path / "none")
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
 def test_a_folder_of_very_many_files_is_known_as_ours_and_replaced(tmp_path):
@@ -293,6 +362,7 @@ def test_a_move_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
             raise OSError(28, "No space left on device")
         return real(source, destination, **kwargs)
 
+    monkeypatch.setattr(staging_module, "exchange", lambda *_: False)
     monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(FileError, match="No space left"):
         _replace_folder(tmp_path)
@@ -377,9 +447,12 @@ def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, 
         stream.write(b"x")
     assert seen == ["fsync", "replace", "fsync"]
     seen.clear()
-    with filling(tmp_path / "out") as new:
-        for name in ("x", "y"):
-            (new / name).write_text("x")
-    first = seen.index("link")
-    assert seen[:first].count("fsync") >= 5  # two files, their folder, the journal, its folder
-    assert "fsync" in seen[first:]
+    (tmp_path / "out").mkdir()
+    for folder, into in (("new", "rename"), ("out", "link")):
+        seen.clear()
+        with filling(tmp_path / folder) as new:
+            for name in ("x", "y"):
+                (new / name).write_text("x")
+        first = seen.index(into)
+        assert seen[:first].count("fsync") >= 3  # two files, their folder
+        assert "fsync" in seen[first:]

@@ -111,11 +111,11 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     unfinished = tmp_path / ".relblur-unfinished-out.zarr"
     deadline = time.monotonic() + 120
-    while not len(list(unfinished.glob("done/c/*/*"))) > 3 and time.monotonic() < deadline:
+    while not len(list(unfinished.glob("done/*"))) > 3 and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    before = len(list(unfinished.glob("done/c/*/*")))
+    before = len(list(unfinished.glob("done/*")))
     assert 3 < before < 15
     assert not output.exists()
     written = []
@@ -142,6 +142,51 @@ def test_what_is_half_done_with_other_options_is_begun_anew(tmp_path, pair, smal
     assert done.exit_code == 0, done.output
     assert "earlier run" not in done.output
     _is_that_of(output, _whole(pair))
+
+
+LAST_MOMENTS = """
+import os, signal, sys
+from relblur.files import staging
+name, after, k = sys.argv.pop(1), int(sys.argv.pop(1)), 0
+real = getattr(staging, name)
+def last(*arguments):
+    if after:
+        real(*arguments)
+    os.kill(os.getpid(), signal.SIGKILL)
+setattr(staging, name, last)
+if name == "_put_back":
+    staging.exchange = lambda *_: False
+    staging._put_back = real
+    rename = os.rename
+    def stop(source, target):
+        rename(source, target)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.rename = stop
+from relblur.cli.app import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "after"),
+    [("_becomes", 0), ("_becomes", 1), ("_swap", 0), ("_swap", 1), ("refuse_foreign", 1), ("_put_back", 0)],
+)
+def test_a_run_that_was_killed_in_its_last_moment_can_be_finished(tmp_path, pair, name, after):
+    """Before and after each step by which the map gets its name; ``_put_back`` is between two renames."""
+    output = tmp_path / "out.zarr"
+    force = ["--force"] if name != "_becomes" else []
+    command = ["estimate", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "-o", str(output), *OPTIONS, *force]
+    if force:
+        assert _run(*command).exit_code == 0
+    killed = subprocess.run([sys.executable, "-c", LAST_MOMENTS, name, str(after), *command], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert output.exists() == (name not in ("_becomes", "_put_back") or bool(after))
+    again = _run(*command)
+    assert (again.exit_code == 0) == (not (name == "_becomes" and after)), again.output
+    _is_that_of(output, _whole(pair))
+    _run(*command, "--force")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.zarr", "b.zarr", "out.zarr"]
 
 
 @pytest.mark.slow

@@ -245,8 +245,8 @@ class BlurMap(Shown):
         raise TypeError("a BlurMap is no sequence; go through blur.sigma, or another of its arrays")
 
     def __str__(self) -> str:
-        """Return what matters, a line each: share answered, range, error, flags."""
-        return describe_map(self)
+        """Return what matters, a line each: share answered, range, error, flags; of a lazy map, what is known."""
+        return repr(self) if self.is_lazy else describe_map(self)
 
     def plot(self, *, ax: Any = None, **options: Any) -> Any:
         """Draw the map into axes of matplotlib, the current ones by default: :func:`relblur.plot.blur`."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..base.errors import FileError, MissingDependencyError
-from ..files.map_formats import FORMAT
+from ..files.archives import check_format
+from ..files.map_formats import FORMAT, FORMAT_VERSION
+from ..files.zarr_arrays import open_zarr_array, read_zarr_node
 from .blur_map import BlurMap
 
 __all__ = ["STORED", "is_zarr_map", "read_zarr_map", "said_of"]
@@ -26,10 +29,11 @@ def is_zarr_map(path: str | os.PathLike[str]) -> bool:
 def said_of(path: Path) -> dict[str, Any] | None:
     """Return what we have said of a Zarr that we made; None if it is not ours."""
     try:
-        said = json.loads((path / "zarr.json").read_bytes())["attributes"]["relblur"]
-        return dict(said) if said["format"] == FORMAT else None
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        node = read_zarr_node(path)
+    except FileError:
         return None
+    said = node.attributes.get("relblur") if node is not None else None
+    return said if isinstance(said, dict) and said.get("format") == FORMAT else None
 
 
 def read_zarr_map(path: str | os.PathLike[str]) -> BlurMap:
@@ -39,7 +43,12 @@ def read_zarr_map(path: str | os.PathLike[str]) -> BlurMap:
     import dask.array as da
 
     said = said_of(Path(path))
-    if said is None or "settings" not in said:
+    if said is None:
         raise FileError(f"{path} is not a map that relblur wrote; relblur estimate A B -o NAME.zarr makes one")
-    arrays = [da.from_zarr(os.fspath(path), component=name) for name in STORED]
+    check_format(path, said, FORMAT, FORMAT_VERSION)
+    stored = [open_zarr_array(os.path.join(path, name)) for name in STORED]
+    for array, dtype in zip(stored, STORED.values(), strict=True):
+        if array.ndim != 2 or array.shape != stored[0].shape or array.dtype != np.dtype(dtype):
+            raise FileError(f"{array.path} is {array.dtype} of shape {array.shape}; it is not part of a map of relblur")
+    arrays = [da.from_array(array, chunks=array.chunks) for array in stored]
     return BlurMap.of_views(arrays[0], arrays[1], arrays[2], arrays[3], said["settings"])

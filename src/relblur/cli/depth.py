@@ -125,6 +125,7 @@ def depth(
             work,
             sheet=(_sheet_entry, "depth", f"depth (m), {asked.camera.describe()}, psf {asked.psf_name}"),
             how=Manner(jobs, report, force, as_json),
+            reads=(camera, Path(psf)),
         )
         return
     names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,11 +39,12 @@ def do_many(
     *,
     sheet: tuple[Callable[[str, Path], SheetEntry], Kind, str],
     how: Manner,
+    reads: Sequence[Path] = (),
 ) -> None:
     """Do all pairs and tell what became of them; exit code 3 if some failed.
 
-    ``work`` fills a folder from two files. ``sheet`` is what makes an entry of the contact sheet of a pair's name and
-    folder, the kind of its maps, and the sheet's heading.
+    ``work`` fills a folder from two files and those of ``reads``. ``sheet`` is what makes an entry of the contact sheet
+    of a pair's name and folder, the kind of its maps, and the sheet's heading.
     """
     from ..report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
     from ..report.contact_sheet import contact_sheet
@@ -53,7 +54,7 @@ def do_many(
         raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
     if output is None:
         raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
-    pairs = find_jobs(*files)
+    pairs = [replace(job, also_read=tuple(reads)) for job in find_jobs(*files)]
     if how.report:
         refuse_foreign_page(output / PAGE_FILE)
     entry, kind, heading = sheet

@@ -20,6 +20,7 @@ from ..base.errors import FileError, InputError, RelblurError
 from ..blur.estimate import estimate_blur
 from ..files.disk import replacing
 from ..files.staging import filling
+from ..files.targets import refuse_inputs
 from ..photo.pair import read_pair
 from ..report.batch import Job, Outcome, run_batch
 from ..report.panels import Panel, panels_picture
@@ -81,6 +82,9 @@ def run_data_set(
     """Measure every pair or stack of a data set; return what became of each, and a row or more of figures of each."""
     require("distributed", "pyarrow")
     jobs, options, work = _asked(data, method)
+    reads = (data, data / "pairs.csv")
+    refuse_inputs((output / name for name in BATCH_FILES), reads)
+    jobs = [replace(job, also_read=reads) for job in jobs]
 
     def told(behind: int, outcome: Outcome) -> None:
         if tell is not None:

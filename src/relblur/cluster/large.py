@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +20,8 @@ from ..blur.asked import Asked, settings_of
 from ..blur.parts import RefinedTile, answer_part, blend_tile, neighbours, refine_tile
 from ..blur.shared import Shared, find_shared, refined_halo
 from ..blur.tiles import Region, Tile, cut_into_tiles
-from ..files.locking import holding
-from ..files.replacing import HIDDEN
-from .map_store import MapStore, refuse_foreign_zarr
+from ..files.staging import clear, move_folder_in, refuse_foreign, resuming
+from .map_store import MapStore
 from .runners import Runner
 from .slides import SlidePair, prepare_slides
 from .stores import open_store, require
@@ -73,8 +71,9 @@ def estimate_large(
         "relblur": __version__,
     }
     chunks = tuple(max(tile.core[axis].stop - tile.core[axis].start for tile in tiles) for axis in (0, 1))
-    store = MapStore(output, shared.shape, (chunks[0], chunks[1]), json.dumps(identity, default=str, sort_keys=True))
-    with _alone(output):
+    made_from = json.dumps(identity, default=str, sort_keys=True)
+    with resuming(output.parent, output.name) as new:
+        store = MapStore(new.absolute() / output.name, shared.shape, (chunks[0], chunks[1]), made_from)
         store.begin()
         missing = store.missing(tiles)
         were_done = len(tiles) - len(missing)
@@ -86,7 +85,8 @@ def estimate_large(
         runner.run(_tasks(pair, store, shared, tiles, missing), done)
         notes = {**shared.notes, "chunks": len(tiles)}
         settings = settings_of(shared.request, notes, found["settings"])
-        store.finish(settings, force)
+        store.finish(settings)
+        move_folder_in(new, output.name, force)
     return Finished(pair.notes, shared.shape, len(tiles), were_done, settings)
 
 
@@ -96,6 +96,7 @@ def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
         raise OutputExistsError(f"-o {output} must end in .zarr for pictures that are read in parts")
     if not output.parent.is_dir():
         raise FileError(f"cannot write {output}: there is no folder {output.parent}; make it first")
+    clear(output.parent)
     real = os.path.realpath(output)
     for path in files:
         if Path(os.path.realpath(path)).is_relative_to(real) or Path(real).is_relative_to(os.path.realpath(path)):
@@ -103,20 +104,7 @@ def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
     if os.path.lexists(output):
         if not force:
             raise OutputExistsError(f"{output} would be replaced; add --force or choose another name")
-        refuse_foreign_zarr(output)
-
-
-@contextmanager
-def _alone(output: Path) -> Iterator[None]:
-    """Be the only run that writes an output. The lock has a folder of its own: in the Zarr it would be a stranger."""
-    folder = output.parent / f"{HIDDEN}-at-work-{output.name}"
-    folder.mkdir(exist_ok=True)
-    try:
-        with holding(folder, 0.0):
-            yield
-    finally:
-        with suppress(OSError):  # another run is at work in it
-            os.rmdir(folder)
+        refuse_foreign(output)
 
 
 def _tiles(shared: Shared) -> list[Tile]:

@@ -7,6 +7,7 @@ the reading is to be done.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +19,9 @@ from ..base._typing import AnyArray
 from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.inputs import as_form
 from ..blur.tiles import Region
+from ..files.staging import is_plain
+from ..files.tiff import TiffPicture
+from ..files.zarr_arrays import open_zarr_array, read_zarr_node
 
 __all__ = ["Store", "is_zarr", "open_store", "require"]
 
@@ -91,34 +95,31 @@ def open_store(path: Path) -> Store:
         raise FileError(f"there is no file {path}; check the path")
     try:
         return _zarr_store(path) if os.path.isdir(path) else _tiff_store(path)
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError, IndexError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError, IndexError, AttributeError) as error:
         if isinstance(error, (FileError, InputError)):
             raise
         raise FileError(f"{path} cannot be opened: {_first_line(error)}; it may be damaged") from None
 
 
 def _zarr_store(path: Path) -> Store:
-    import zarr
-
-    if not is_zarr(path) or not any((path / name).exists() for name in ("zarr.json", ".zarray", ".zgroup")):
+    node = read_zarr_node(path)
+    if node is None:
         raise FileError(f"{path} is a folder without a Zarr in it; check the path")
-    node = zarr.open(os.fspath(path), mode="r")
-    name, kinds = "", None
-    if isinstance(node, zarr.Group):
-        name, kinds = _image_in(node, path)
-        node = node[name]
-    if not isinstance(node, zarr.Array):
-        raise FileError(f"{path} holds no array {name}; it may be damaged")
-    return _store(path, name, node, kinds or getattr(node.metadata, "dimension_names", None), None)
+    name, kinds = ("", None) if node.array else _image_in(node.attributes, path)
+    array = _opened(os.fspath(path), name)
+    return _store(path, name, array, kinds or array.names, None)
 
 
-def _image_in(group: Any, path: Path) -> tuple[str, tuple[str, ...] | None]:
+def _image_in(attributes: Mapping[str, Any], path: Path) -> tuple[str, tuple[str, ...] | None]:
     """Return the name of the full-size array in a group, and what its dimensions are if that is said."""
-    attributes = dict(group.attrs)
     images = attributes.get("ome", attributes).get("multiscales")
     if images:
-        return images[0]["datasets"][0]["path"], tuple(axis["name"] for axis in images[0].get("axes", ())) or None
-    arrays = [name for name, _ in group.arrays()]
+        name = images[0]["datasets"][0]["path"]
+        if not all(is_plain(part) for part in name.split("/")):
+            raise FileError(f"{path} names a picture outside itself, {name[:80]!r}; it may be damaged")
+        return name, tuple(axis["name"] for axis in images[0].get("axes", ())) or None
+    nodes = ((entry.name, read_zarr_node(entry)) for entry in path.iterdir() if entry.is_dir())
+    arrays = [name for name, node in nodes if node is not None and node.array]
     if len(arrays) != 1:
         found = f"the arrays {', '.join(sorted(arrays)[:5])}" if arrays else "no array"
         raise InputError(f"{path} has {found} and no OME metadata; name the array itself, such as {path}/NAME")
@@ -130,16 +131,10 @@ def _tiff_store(path: Path) -> Store:
         raise InputError(
             f"{path} is neither Zarr nor TIFF; for other pictures name a folder for the results, -o result"
         )
-    import tifffile
-
-    with tifffile.TiffFile(path) as file:
-        page = file.pages[0]
-        kinds = tuple(str(page.axes).lower().replace("s", "c"))
-        icc = page.tags.get(34675)
-        if page.photometric not in (0, 1, 2) or page.photometric == 0:
-            raise InputError(f"{path} is {page.photometric.name}; only grey and RGB TIFF is read in parts")
-        profile = bytes(icc.value) if icc is not None else None
-    return _store(path, "", _opened(os.fspath(path), ""), kinds, profile)
+    picture = TiffPicture.of(path)
+    if picture.photometric not in (1, 2):
+        raise InputError(f"{path} has colours of kind {picture.photometric}; only grey and RGB TIFF is read in parts")
+    return _store(path, "", picture, ("y", "x", "c"), picture.profile)
 
 
 def _store(path: Path, name: str, array: Any, kinds: Any, profile: bytes | None) -> Store:
@@ -178,17 +173,8 @@ def _guessed(shape: tuple[int, ...]) -> tuple[str, ...] | None:
 
 @lru_cache(maxsize=16)
 def _opened(path: str, name: str) -> Any:
-    """Open an array for reading; once a process."""
-    import zarr
-
-    if os.path.isdir(path):
-        return zarr.open_array(os.path.join(path, name) if name else path, mode="r")
-    import tifffile
-
-    try:
-        return tifffile.memmap(path, page=0, mode="r")  # uncompressed: as one chunk it would be read whole
-    except ValueError:
-        return zarr.open(tifffile.imread(path, aszarr=True, key=0), mode="r")
+    """Look at an array that is to be read; once a process."""
+    return open_zarr_array(os.path.join(path, name) if name else path) if os.path.isdir(path) else TiffPicture.of(path)
 
 
 def _first_line(error: BaseException) -> str:

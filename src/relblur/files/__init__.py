@@ -16,6 +16,7 @@
 ``shot``           how a photograph was taken: aperture and focus
 ``raw``            camera raw
 ``map_formats``    blur maps: NPZ, OpenEXR, TIFF, NPY, PNG
+``zarr_arrays``    Zarr arrays, chunk by chunk
 ``labelled``       maps as datasets of xarray
 ``depth_formats``  depth for other programs: PNG in mm, PFM, EXR, PLY
 """

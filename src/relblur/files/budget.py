@@ -41,6 +41,9 @@ FREE_SECONDS, SLOWEST_BYTES = 5.0, 2_000_000
 #: Strips, tiles, chunks and parts; a picture of the largest size in tiles of 64 x 64 pixels has 61,000.
 MOST_SEGMENTS = 100_000
 
+#: A picture that is read in parts: as much as a list of its tiles, and of its pieces, takes some hundred megabytes for.
+MOST_PARTED_VALUES, MOST_PARTED_PIECES = 1000 * MOST_PIXELS, 1_000_000
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -80,6 +83,13 @@ class Budget:
         """Refuse a picture in more pieces than anyone cuts it into."""
         if count > MOST_SEGMENTS:
             raise FileError(f"{self.path} claims to be cut into {count} pieces; relblur reads up to {MOST_SEGMENTS}")
+
+    def check_parts(self, values: int, pieces: int) -> None:
+        """Refuse more than is read in parts: the limits of one picture do not hold there, those of lists do."""
+        if values > MOST_PARTED_VALUES or pieces > MOST_PARTED_PIECES:
+            claimed = f"{min(values, 10**99):.2g} values in {min(pieces, 10**99):.2g} pieces"
+            most = f"{MOST_PARTED_VALUES:.2g} in {MOST_PARTED_PIECES:.2g}"
+            raise FileError(f"{self.path} claims {claimed}; relblur reads up to {most}, cut larger pieces")
 
     def check_time(self) -> None:
         """Refuse to go on for longer than a sound file takes."""

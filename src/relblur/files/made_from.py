@@ -13,7 +13,7 @@ from typing import Any
 
 from .replacing import NO_LINKS, replacing
 
-__all__ = ["MADE_FROM", "listing", "read_signature", "remove_signed", "sign", "strangers"]
+__all__ = ["MADE_FROM", "listing", "read_signature", "sign", "strangers"]
 
 MADE_FROM = "made_from.json"
 
@@ -35,7 +35,7 @@ def listing(folder: Path) -> list[str]:
 
 def sign(folder: Path, made_from: Mapping[str, Any]) -> None:
     """Write down what the files in a folder were made from."""
-    wrote = {name: (folder / name).lstat().st_size for name in listing(folder)}
+    wrote = {name: (folder / name).lstat().st_size for name in listing(folder) if name != MADE_FROM}
     with replacing(folder / MADE_FROM) as stream:
         stream.write(json.dumps({"made_by": _MADE_BY, **made_from, "wrote": wrote}, indent=2).encode())
 
@@ -70,23 +70,3 @@ def missing(folder: Path, signature: Mapping[str, Any]) -> list[str]:
         except OSError:
             wrong.append(name)
     return wrong
-
-
-def remove_signed(folder: Path, signature: Mapping[str, Any]) -> None:
-    """Delete the files that relblur wrote into a folder, its signature last, and then the folder if it is empty."""
-    there = listing(folder)
-    for name in there:
-        if name in signature["wrote"]:
-            os.unlink(folder / name)
-    if MADE_FROM in there:
-        os.unlink(folder / MADE_FROM)
-    remove_empty(folder)
-
-
-def remove_empty(folder: Path) -> None:
-    """Remove a folder and those below it, as far as they are empty."""
-    with os.scandir(folder) as entries:
-        below = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-    for name in below:
-        remove_empty(folder / name)
-    os.rmdir(folder)

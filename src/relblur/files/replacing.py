@@ -10,9 +10,11 @@ If the target is a link, the link is replaced and what it points to is left alon
 
 from __future__ import annotations
 
+import ctypes
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +22,7 @@ from typing import BinaryIO
 
 from ..base.errors import FileError, RelblurError
 
-__all__ = ["EXCLUSIVE", "HIDDEN", "check_target", "hidden_name", "plain_errors", "replacing", "sync_folder"]
+__all__ = ["EXCLUSIVE", "HIDDEN", "check_target", "exchange", "plain_errors", "replacing", "sync_folder", "sync_tree"]
 
 PathLike = str | os.PathLike[str]
 
@@ -31,10 +33,11 @@ HIDDEN = ".relblur"
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 EXCLUSIVE = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
 
+#: Windows flushes only what is open for writing.
+_TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
 
-def hidden_name(ending: str = "") -> str:
-    """Return a short name that nobody else has: 64 random bits."""
-    return f"{HIDDEN}-{secrets.token_hex(8)}{ending}"
+#: AT_FDCWD of Linux; RENAME_EXCHANGE of Linux is RENAME_SWAP of macOS.
+_HERE, _SWAP = -100, 2
 
 
 @contextmanager
@@ -53,7 +56,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file that appears under its name only when it has been written to the end."""
     target = Path(path)
     check_target(target)
-    temporary = target.parent / hidden_name(".part")
+    temporary = target.parent / f"{HIDDEN}-{secrets.token_hex(8)}.part"
     # In a hidden folder of ours everything is brought to the disk together, before it moves in.
     staged = any(part.startswith(f"{HIDDEN}-") for part in target.parent.parts)
     with plain_errors(target):
@@ -85,6 +88,32 @@ def sync_folder(folder: PathLike) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Bring all that is in a folder and below to the disk; links are not followed."""
+    for path, _, names in os.walk(folder):
+        for name in names:
+            if not os.path.islink(os.path.join(path, name)):
+                descriptor = os.open(os.path.join(path, name), _TO_SYNC | NO_LINKS)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+        sync_folder(path)
+
+
+def exchange(one: Path, two: Path) -> bool:
+    """Let two files or folders take each other's name in one step; False where the system cannot."""
+    names = os.fsencode(one), os.fsencode(two)
+    if sys.platform == "linux":
+        call, arguments = "renameat2", (_HERE, names[0], _HERE, names[1], _SWAP)
+    elif sys.platform == "darwin":
+        call, arguments = "renamex_np", (*names, _SWAP)
+    else:
+        return False
+    function = getattr(ctypes.CDLL(None), call, None)
+    return function is not None and function(*arguments) == 0
 
 
 def check_target(target: Path) -> None:

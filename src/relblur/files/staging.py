@@ -1,51 +1,50 @@
 """Results appear together: made in a hidden folder beside their place, moved in when all of them are complete.
 
-The hidden folder, ``.relblur-`` and 16 random digits, holds
+A stage is called ``.relblur-``, 8 digits of this machine, 8 of its start, and 16 random ones; it is locked for as long
+as its owner lives. In it are
 
-``owner.json``
-    our mark; locked for as long as its owner lives.
 ``new``
     the results while they are made.
-``journal.json``
-    what is to be moved. It is written when everything is on the disk. Before that moment an interrupted run has
-    done nothing, and what it left is dropped; after it, the moves are finished, by the next run if need be.
 ``old``
-    the folder that is being replaced, until the new one has its name.
+    a folder that is being replaced, where the system cannot exchange two names in one step.
 
-So a run that is killed at any instruction leaves the old results whole or, at the latest when the next run has
-entered the folder, the new ones. A hidden folder is touched only if it carries our mark, was made on this machine
-and its lock can be had; in it an old folder is deleted only if it is signed and holds nothing but what relblur wrote.
+A folder takes its name in one step, with its signature in it. Files that go into a folder with other contents take
+theirs one after the other. What is in a dead run's stage is deleted, but for a folder in ``old`` whose name is free:
+that gets it back. Nothing in a stage is followed as an instruction. A stage that another user made, or that contains a
+link, is left alone.
+
+The stage of a result that an interrupted run goes on with is called ``.relblur-unfinished-`` and the result's name.
 """
 
 from __future__ import annotations
 
 import errno
-import json
+import hashlib
 import os
+import platform
 import re
+import secrets
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 from ..base.errors import FileError, OutputExistsError
-from .locking import holding, made_here, mark, read_mark, try_lock
-from .made_from import listing, read_signature, remove_empty, remove_signed, strangers
-from .replacing import EXCLUSIVE, HIDDEN, NO_LINKS, check_target, hidden_name, plain_errors, replacing, sync_folder
+from .locking import holding, locked
+from .made_from import MADE_FROM, listing, read_signature, strangers
+from .replacing import HIDDEN, check_target, exchange, plain_errors, sync_folder, sync_tree
 
-__all__ = ["entered", "filling", "identity", "move_files_in", "move_folder_in", "placing", "staging"]
+__all__ = ["clear", "entered", "filling", "move_files_in", "move_folder_in", "placing", "resuming", "staging"]
 
-OWNER, NEW, OLD, JOURNAL = "owner.json", "new", "old", "journal.json"
-WORK = "work in progress"  #: what the mark says
+NEW, OLD = "new", "old"
 
-_STAGE = re.compile(re.escape(HIDDEN) + "-[0-9a-f]{16}")
+_UNFINISHED = f"{HIDDEN}-unfinished-"
+_STAGE = re.compile(re.escape(HIDDEN) + "-([0-9a-f]{8})([0-9a-f]{8})-[0-9a-f]{16}")
 
 #: Moving files in takes milliseconds; a run over many pairs holds its folder for as long as it lasts.
 _WAIT_S = 30.0
-
-#: Windows flushes only what is open for writing.
-_TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
 
 #: What a file system without hard links says when it is asked for one.
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
@@ -53,45 +52,83 @@ _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, er
 
 @contextmanager
 def entered(folder: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
-    """Be the only run in a folder, where interrupted moves are finished and remains are cleared."""
-    with holding(folder, wait_s) as held:
-        if held:
-            with plain_errors(folder), os.scandir(folder) as entries:
-                stages = [entry.name for entry in entries if _STAGE.fullmatch(entry.name)]
-            for name in sorted(stages):
-                with plain_errors(folder / name):
-                    _recover(folder / name)
+    """Be the only run in a folder, from which the stages of dead runs are cleared."""
+    with holding(folder, wait_s):
+        clear(folder)
         yield
+
+
+def clear(folder: Path) -> None:
+    """Delete the stages that dead runs of this user on this machine left in a folder, but not unfinished results."""
+    for name in _names(folder):
+        parts, result = _STAGE.fullmatch(name), name.removeprefix(_UNFINISHED)
+        # Locks may not reach other machines: their stages are left alone.
+        dead = parts and any(here == there for here, there in zip(_machine(), parts.groups(), strict=True))
+        if dead or (result != name and _is_replaced(folder / name / NEW / result, folder / result)):
+            with suppress(OSError):
+                if _made_by_this_user(folder / name):
+                    with locked(folder / name) as held:
+                        if held:
+                            _drop(folder / name)
 
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
     """Give an empty folder to fill, beside the results' place; what has not been moved in at the end is dropped."""
-    with plain_errors(folder):
-        home, descriptor = _open_stage(folder)
-    try:
-        yield home / NEW
-    finally:
+    with ExitStack() as stack:
+        with plain_errors(folder):
+            home = _new_stage(folder, stack)
         try:
-            with plain_errors(folder):
-                _settle(home)
+            yield home / NEW
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
+            with plain_errors(folder):
+                _drop(home)
+
+
+@contextmanager
+def resuming(folder: Path, name: str) -> Iterator[Path]:
+    """Give a folder to fill that an interrupted run of the same result has filled in part.
+
+    It stays until ``name`` has been moved out of it.
+    """
+    home = folder / f"{_UNFINISHED}{name}"
+    with plain_errors(home):
+        with suppress(FileExistsError):
+            os.mkdir(home, 0o700)
+        if not _made_by_this_user(home):
+            raise OutputExistsError(
+                f"{home} is in the way: another user made it, or it holds a link; move it elsewhere"
+            )
+    with holding(home, 0.0):
+        with plain_errors(home):
+            _put_back(home)
+            if _is_replaced(home / NEW / name, folder / name):
+                shutil.rmtree(home / NEW)
+            os.makedirs(home / NEW, exist_ok=True)
+        yield home / NEW
+        with plain_errors(home):
+            if not os.path.lexists(home / NEW / name):
+                _drop(home)
 
 
 @contextmanager
 def filling(folder: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give an empty folder to fill; its files then move into ``folder``, which may hold others.
+    """Give an empty folder to fill, which then becomes ``folder``, or whose files move into it if it is there.
 
-    Files of the same names are replaced only with ``force``. If anything goes wrong, nothing has changed.
+    Files of the same names are replaced only with ``force``. If anything goes wrong before the files move, nothing has
+    changed.
     """
-    made = _make_folders(folder)
+    place = folder if os.path.lexists(folder) else folder.parent
+    made = _make_folders(place)
     try:
-        with staging(folder) as new:
+        clear(place)
+        with staging(place) as new:
             yield new
-            with entered(folder):
-                move_files_in(new, force)
+            with plain_errors(folder):
+                whole = place is not folder and _becomes(new, folder)
+            if not whole:
+                with entered(folder):
+                    move_files_in(new, force, folder)
     except BaseException:
         with suppress(OSError):
             for each in made:
@@ -103,38 +140,57 @@ def filling(folder: Path, *, force: bool = False) -> Iterator[Path]:
 def placing(path: Path, *, force: bool = False) -> Iterator[Path]:
     """Give a path to write one file to, which then appears as ``path``."""
     check_target(path)
+    clear(path.parent)
     with staging(path.parent) as new:
         yield new / path.name
-        move_files_in(new, force)
+        move_files_in(new, force, path.parent)
 
 
-def move_files_in(new: Path, force: bool) -> None:
-    """Move the files in a stage to their place, all of them."""
-    folder = new.parent.parent
+def move_files_in(new: Path, force: bool, folder: Path) -> None:
+    """Move the files in a stage to their places, one after the other in the order of their names."""
     with plain_errors(folder):
-        before = {name: identity(folder / name) for name in listing(new)}
-        there = [name for name, what in before.items() if what is not None]
+        names = listing(new)
+        there = [name for name in names if os.path.lexists(folder / name)]
         if there and not force:
             more = f" and {len(there) - 1} more" if len(there) > 1 else ""
             raise OutputExistsError(f"{folder / there[0]}{more} would be replaced; add --force or choose another place")
         for name in there:
             if os.path.exists(folder / name) and not os.path.isfile(folder / name):
                 raise OutputExistsError(f"{folder / name} is not a file and is not replaced; choose another place")
-        _write_journal(new, {"files": before})
-        _settle(new.parent)
+        for below in sorted({each for name in names for each in Path(name).parents} - {Path()}):
+            if os.path.islink(folder / below):
+                raise OutputExistsError(f"{folder / below} is a link and is not followed; choose another place")
+        sync_tree(new)
+        for name in names:
+            source, target = new / name, folder / name
+            os.makedirs(target.parent, exist_ok=True)
+            if name in there:
+                os.replace(source, target)
+            elif not _move_if_vacant(source, target):
+                raise OutputExistsError(f"{target} has appeared meanwhile and is not replaced; run the command again")
+        sync_folder(folder)
 
 
 def move_folder_in(new: Path, name: str, force: bool) -> None:
     """Move a signed folder in a stage to its place; one that is there is replaced with ``force``, if it is ours."""
-    folder = new.parent.parent
-    with plain_errors(folder / name):
-        before = identity(folder / name)
-        if before is not None:
-            refuse_foreign(folder / name)
+    home = new.parent
+    source, target, aside = new / name, home.parent / name, home / OLD / name
+    with plain_errors(target):
+        sync_tree(source)
+        if os.path.lexists(target):
+            refuse_foreign(target)
             if not force:
-                raise OutputExistsError(f"{folder / name} has appeared meanwhile; add --force or choose another folder")
-        _write_journal(new, {"folder": name, "before": before})
-        _settle(new.parent)
+                raise OutputExistsError(f"{target} has appeared meanwhile; add --force or choose another folder")
+            _swap(source, target, aside)
+            try:
+                refuse_foreign(source)  # looked at here, where nobody expects it any more
+            except OutputExistsError:
+                _swap(source, target, aside)
+                raise
+            shutil.rmtree(source)
+        elif not _becomes(source, target):
+            raise OutputExistsError(f"{target} has appeared meanwhile and is not replaced; run the command again")
+        sync_folder(target.parent)
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -154,143 +210,92 @@ def is_plain(name: str) -> bool:
     return name not in ("", os.curdir, os.pardir) and not any(each in name for each in separators)
 
 
-def identity(path: Path) -> list[int] | None:
-    """Return what tells a file or folder from a later one of the same name; None if there is nothing."""
+@cache
+def _machine() -> tuple[str, str]:
+    """Return digits of this machine's name, and of its start: all its containers have the same."""
     try:
-        state = os.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if os.path.isdir(path):
-        return [state.st_ino]
-    return [state.st_ino, state.st_size, state.st_mtime_ns]
-
-
-def _open_stage(folder: Path) -> tuple[Path, int | None]:
-    """Make a hidden folder with our mark in it, and return the open file that locks it, where there are locks."""
-    while True:
-        home = folder / hidden_name()
-        try:
-            os.mkdir(home)
-        except FileExistsError:
-            continue
-        try:
-            descriptor = os.open(home / OWNER, EXCLUSIVE, 0o666)
-        except FileNotFoundError:  # taken for the remains of a run killed before it could sign: try another
-            continue
-        locked = try_lock(descriptor)
-        if locked is not False:
-            os.write(descriptor, mark(WORK))
-            with suppress(FileNotFoundError):
-                os.mkdir(home / NEW)
-                if locked:
-                    return home, descriptor
-        os.close(descriptor)
-        if locked is None:
-            return home, None
-
-
-def _recover(home: Path) -> None:
-    """Finish or drop what a dead run left; leave alone whatever is not surely that."""
-    if home.is_symlink() or not home.is_dir():
-        return
-    try:
-        descriptor = os.open(home / OWNER, os.O_RDWR | NO_LINKS | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        with suppress(OSError):
-            os.rmdir(home)  # only if it is empty
-        return
+        start = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
+        start = platform.node()
+    one, two = (hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] for text in (platform.node(), start))
+    return one, two
+
+
+def _new_stage(folder: Path, stack: ExitStack) -> Path:
+    """Make a stage that is locked until the stack is closed."""
+    while True:
+        home = folder / f"{HIDDEN}-{''.join(_machine())}-{secrets.token_hex(8)}"
+        os.mkdir(home, 0o700)
+        with suppress(FileNotFoundError):  # it was taken for a dead run's before it was locked
+            if stack.enter_context(locked(home)) is not False:
+                os.mkdir(home / NEW)
+                return home
+
+
+def _made_by_this_user(home: Path) -> bool:
+    """Tell whether this is a folder of this user that contains no link."""
+    state = os.lstat(home)
+    ours = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
+    return stat.S_ISDIR(state.st_mode) and ours and not any(os.path.islink(home / name) for name in listing(home))
+
+
+def _is_replaced(before: Path, after: Path) -> bool:
+    """Tell whether both are signed, the second later: it has replaced the first, and the run died at that moment."""
+    if read_signature(before) is None or read_signature(after) is None:
+        return False
+    return (before / MADE_FROM).lstat().st_mtime_ns <= (after / MADE_FROM).lstat().st_mtime_ns
+
+
+def _drop(home: Path) -> None:
+    """Delete a stage; one with a folder of results that holds something else too stays."""
+    _put_back(home)
+    for folder in (home / OLD, home / NEW):
+        for name in _names(folder):
+            signature = read_signature(folder / name)
+            if signature is not None and strangers(folder / name, signature):
+                return
+    shutil.rmtree(home)
+
+
+def _put_back(home: Path) -> None:
+    """Give a folder that was to be replaced its name back, if the new one has not got it."""
+    for name in _names(home / OLD):
+        if not os.path.lexists(home.parent / name):
+            os.rename(home / OLD / name, home.parent / name)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _swap(source: Path, target: Path, aside: Path) -> None:
+    """Let two folders take each other's name: in one step where the system can."""
+    if exchange(source, target):
         return
+    os.makedirs(aside.parent, exist_ok=True)
+    os.rename(target, aside)
     try:
-        if try_lock(descriptor) is not True:
-            return
-        owner = read_mark(descriptor, WORK)
-        if owner:
-            if made_here(owner):
-                _settle(home)
-        elif owner is not None:  # killed before it could sign: nothing else can be there
-            with suppress(FileNotFoundError):
-                if os.listdir(home) == [OWNER]:
-                    os.unlink(home / OWNER)
-                    os.rmdir(home)
-    finally:
-        os.close(descriptor)
+        os.rename(source, target)
+    except OSError:
+        os.rename(aside, target)
+        raise
+    os.rename(aside, source)
 
 
-def _write_journal(new: Path, plan: Mapping[str, Any]) -> None:
-    for name in listing(new):
-        if not os.path.islink(new / name):
-            descriptor = os.open(new / name, _TO_SYNC | NO_LINKS)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-    for path, _, _ in os.walk(new):
-        sync_folder(path)
-    with replacing(new.parent / JOURNAL) as stream:
-        stream.write(json.dumps(plan).encode())
-        stream.flush()
-        os.fsync(stream.fileno())
-    sync_folder(new.parent)
-
-
-def _settle(home: Path) -> None:
-    """Finish the moves that the journal asks for, put back or delete what was replaced, and remove the stage.
-
-    It may be interrupted anywhere and called again.
-    """
-    if not os.path.lexists(home):
-        return
-    refusal: FileError | None = None
-    plan = _read_journal(home)
+def _becomes(source: Path, target: Path) -> bool:
+    """Give a folder its name, unless there is something of that name that is not an empty folder."""
     try:
-        if "files" in plan:
-            _move_files(home, plan["files"])
-        elif "folder" in plan:
-            _move_folder(home, plan["folder"], plan.get("before"))
-    except FileError as error:
-        refusal = error
-    except OSError as error:
-        refusal = FileError(f"cannot write into {home.parent}: {error.strerror or error}; choose another place")
-    sync_folder(home.parent)
-    _drop_old(home)
-    for name in sorted(os.listdir(home), key=lambda name: (name == OWNER, name != NEW)):  # our mark is the last to go
-        shutil.rmtree(home / name) if name == NEW else os.unlink(home / name)
-    os.rmdir(home)
-    if refusal is not None:
-        raise refusal
-
-
-def _read_journal(home: Path) -> dict[str, Any]:
-    """Return the plan, empty if there is none; one that would lead out of the folder is none."""
-    try:
-        plan = json.loads((home / JOURNAL).read_bytes())
-        names = [plan["folder"]] if "folder" in plan else list(plan["files"].keys())
-        safe = all(is_plain(part) for name in names for part in name.split("/"))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return {}
-    return plan if safe else {}
-
-
-def _move_files(home: Path, before: Mapping[str, list[int] | None]) -> None:
-    changed = []
-    for name, was in before.items():
-        source, target = home / NEW / name, home.parent / name
-        if not os.path.lexists(source):
-            continue  # moved already
-        now = identity(target)
-        if now is None:
-            os.makedirs(target.parent, exist_ok=True)
-            if not _move_if_vacant(source, target):
-                changed.append(target)
-        elif now == identity(source):  # killed between its new name and the end of the old
-            os.unlink(source)
-        elif now == was:
-            os.replace(source, target)
-        else:
-            changed.append(target)
-    if changed:
-        raise OutputExistsError(f"{changed[0]} has changed meanwhile and is not replaced; run the command again")
+        sync_tree(source)
+        os.rename(source, target)
+    except OSError:
+        if not os.path.lexists(target):
+            raise
+        return False
+    sync_folder(target.parent)
+    return True
 
 
 def _move_if_vacant(source: Path, target: Path) -> bool:
@@ -305,38 +310,6 @@ def _move_if_vacant(source: Path, target: Path) -> bool:
         return True
     os.unlink(source)
     return True
-
-
-def _move_folder(home: Path, name: str, before: list[int] | None) -> None:
-    source, target, old = home / NEW / name, home.parent / name, home / OLD / name
-    if not os.path.lexists(source):
-        return  # moved already
-    if os.path.lexists(target):
-        if os.path.lexists(old) or identity(target) != before:
-            raise OutputExistsError(f"{target} has changed meanwhile and is not replaced; run the command again")
-        os.makedirs(old.parent, exist_ok=True)
-        os.rename(target, old)
-    if os.path.lexists(old):
-        refuse_foreign(old)  # looked at here, where nobody expects it any more
-    os.rename(source, target)
-
-
-def _drop_old(home: Path) -> None:
-    """Put the old folder back if the new one could not take its place, else delete it if it is ours."""
-    if not os.path.isdir(home / OLD):
-        return
-    for name in os.listdir(home / OLD):
-        old, target = home / OLD / name, home.parent / name
-        signature = read_signature(old)
-        if os.path.lexists(home / NEW / name) and not os.path.lexists(target):
-            os.rename(old, target)
-        elif signature is not None and not strangers(old, signature):
-            remove_signed(old, signature)
-        elif not listing(old):
-            remove_empty(old)
-        else:
-            raise FileError(f"{old} was to be replaced and is not wholly from relblur; move it to another place")
-    os.rmdir(home / OLD)
 
 
 def _make_folders(folder: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..base.errors import OutputExistsError
 from .replacing import check_target, plain_errors
-from .staging import entered, identity
+from .staging import entered
 
 __all__ = ["place_of", "refuse_file_name", "refuse_inputs", "refuse_to_replace", "refuse_to_replace_file"]
 
@@ -39,8 +39,8 @@ def refuse_to_replace(folder: Path, names: Iterable[str], force: bool) -> None:
     with plain_errors(folder):
         if not os.path.isdir(folder):
             return
-        with entered(folder, _SOON_S):  # what an interrupted run has finished counts
-            there = [name for name in names if identity(folder / name) is not None]
+        with entered(folder, _SOON_S):
+            there = [name for name in names if os.path.lexists(folder / name)]
     if there and not force:
         more = f" and {len(there) - 1} more" if len(there) > 1 else ""
         raise OutputExistsError(f"{folder / there[0]}{more} would be replaced; add --force or choose another folder")
@@ -51,7 +51,7 @@ def refuse_to_replace_file(path: Path | None, force: bool) -> None:
     if path is None:
         return
     with plain_errors(path):
-        if identity(path) is not None and not force and not os.path.isdir(path):
+        if os.path.lexists(path) and not force and not os.path.isdir(path):
             raise OutputExistsError(f"{path} would be replaced; add --force or choose another name")
     check_target(path)
 

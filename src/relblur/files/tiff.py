@@ -10,9 +10,12 @@ from __future__ import annotations
 import io
 import lzma
 import math
+import os
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +23,11 @@ from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .exif import packed_tags, tiff_head
 from .quiet import quietly
+from .reading import opened
+from .replacing import PathLike
 from .tiff_tags import DECODER_TAGS, FILL_ORDER, Page, read_first_page, read_page
 
-__all__ = ["Page", "read_first_page", "read_page", "tiff_pixels"]
+__all__ = ["Page", "TiffPicture", "read_first_page", "read_page", "tiff_pixels"]
 
 _NONE, _JPEG = 1, 7
 _FAX = (2, 3, 4)
@@ -47,15 +52,50 @@ _MOST_LZMA_BYTES = 100_000_000
 #: Packing what does not shrink makes it longer, at most by half (LZW), and JPEG pieces have a head.
 _SPARE_BYTES = 100_000
 
+#: Rows of an uncompressed strip that are read at a time.
+_STRIP_ROWS = 64
+
 #: Bytes that libtiff unpacks at a time: enough that starting it costs nothing, and the clock is looked at in between.
 _BATCH_BYTES = 8_000_000
 
 
-def tiff_pixels(page: Page) -> AnyArray:
-    """Return a page as (H, W, samples): grey or red, green, blue, and what is there beside them."""
+@dataclass(frozen=True)
+class TiffPicture:
+    """The first page of a file as (H, W, samples), of which rectangles are read by index."""
+
+    path: str
+    shape: tuple[int, int, int]
+    dtype: np.dtype[Any]
+    chunks: tuple[int, int, int]
+    photometric: int
+    profile: bytes | None
+
+    @classmethod
+    def of(cls, path: PathLike) -> TiffPicture:
+        """Look at a file."""
+        with opened(path) as source:
+            page = _in_rows(read_first_page(source))
+            _check(page, ())
+            kind = np.dtype(_TYPES[page.kind, page.bits])
+            shape, chunks = (page.height, page.width, page.samples), (*page.piece, page.samples)
+            return cls(os.fspath(path), shape, kind, chunks, page.photometric, page.profile)
+
+    def __getitem__(self, place: tuple[slice, slice, Any]) -> AnyArray:
+        with opened(self.path) as source:
+            return tiff_pixels(_in_rows(read_first_page(source)), place[:2])[:, :, place[2]]
+
+
+def tiff_pixels(page: Page, region: tuple[slice, slice] | None = None) -> AnyArray:
+    """Return a page, or some of its rows and columns, as (H, W, samples).
+
+    The samples are grey or red, green, blue, and what is there beside them.
+    """
+    tall, wide = page.height, page.width
+    rows, columns = region or (slice(0, tall), slice(0, wide))
     try:
-        _check(page)
-        return _as_colours(page, _assembled(page))
+        wanted = None if region is None else _touched(page, rows, columns)
+        _check(page, wanted)
+        return _as_colours(page, _assembled(page, rows, columns, wanted))
     except RelblurError:
         raise
     except Exception as error:  # decoders raise many types; all mean an unusable file
@@ -67,25 +107,66 @@ def _refuse(page: Page, why: str) -> FileError:
     return FileError(f"{page.source.path} cannot be used: {why}; save it as grey or RGB of 8 or 16 bits")
 
 
-def _check(page: Page) -> None:
-    """Refuse what is not understood, and what claims too much, before memory is taken for it."""
+def _in_rows(page: Page) -> Page:
+    """Return an uncompressed page of large strips as one of small ones, of which few are read for a rectangle."""
+    row = math.ceil(page.width * (1 if page.separate_planes else page.samples) * page.bits / 8)
+    tall = page.piece[0]
+    if page.tiled or page.compression != _NONE or tall <= _STRIP_ROWS or row < 1:
+        return page
+    rows = _STRIP_ROWS if tall >= page.height else next(n for n in range(_STRIP_ROWS, 0, -1) if tall % n == 0)
+    places = []
+    for number, (offset, count) in enumerate(page.places):
+        strips = -(-page.height // tall)
+        height = min(tall, page.height - number % strips * tall)
+        for top in range(0, height, rows):
+            start, stop = top * row, min(top + rows, height) * row
+            if stop > count:
+                raise FileError(f"{page.source.path} is not a readable TIFF: strip {number} has {count} bytes")
+            places.append((offset + start, stop - start))
+    return page.with_strips(rows, places)
+
+
+def _touched(page: Page, rows: slice, columns: slice) -> list[int]:
+    """Return the numbers of the pieces that a rectangle lies on."""
+    tall, wide = page.piece
+    across, down = math.ceil(page.width / wide), math.ceil(page.height / tall)
+    return [
+        plane * across * down + row * across + column
+        for plane in range(page.samples if page.separate_planes else 1)
+        for row in range(rows.start // tall, math.ceil(rows.stop / tall))
+        for column in range(columns.start // wide, math.ceil(columns.stop / wide))
+    ]
+
+
+def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
+    """Refuse what is not understood, and what claims too much, before memory is taken for it.
+
+    Of a page that is read in parts, only the pieces that are wanted count.
+    """
     budget, (tall, wide) = page.source.budget, page.piece
     if min(page.height, page.width, page.samples, tall, wide) < 1:
         raise FileError(f"{page.source.path} is not a readable TIFF: it claims {page.width} x {page.height} pixels")
-    budget.check_pixels(page.height, page.width)
+    budget.check_pixels(*((page.height, page.width) if wanted is None else page.piece))
     if page.samples > 5 or not page.is_plain_volume:
         raise _refuse(page, f"it has {page.samples} channels, or inks or a depth of its own")
     _check_meaning(page)
     per_plane = math.ceil(page.height / tall) * math.ceil(page.width / wide)
     pieces = per_plane * (page.samples if page.separate_planes else 1)
-    budget.check_segments(pieces)
+    if wanted is None:
+        budget.check_segments(pieces)
+    else:
+        budget.check_parts(page.height * page.width, pieces)
     if len(page.places) != pieces:
         raise FileError(f"{page.source.path} is not a readable TIFF: it has {len(page.places)} of {pieces} pieces")
+    places = page.places
     unpacked = per_plane * tall * wide * page.samples if page.tiled else page.height * page.width * page.samples
+    if wanted is not None:
+        places = [places[number] for number in wanted]
+        unpacked = len(wanted) * tall * wide * (1 if page.separate_planes else page.samples)
     unpacked *= np.dtype(_TYPES[page.kind, page.bits]).itemsize
     if page.photometric == _PALETTE:
         unpacked *= 3
-    budget.check_expansion(unpacked, _covered(page.places, page.source.size), lossy=page.compression == _JPEG)
+    budget.check_expansion(unpacked, _covered(places, page.source.size), lossy=page.compression == _JPEG)
 
 
 def _check_meaning(page: Page) -> None:
@@ -139,22 +220,24 @@ def _covered(places: Sequence[tuple[int, int]], size: int) -> int:
     return total
 
 
-def _assembled(page: Page) -> AnyArray:
-    """Return all pieces in their places: (H, W, samples) as stored."""
+def _assembled(page: Page, rows: slice, columns: slice, wanted: Sequence[int] | None) -> AnyArray:
+    """Return the pieces in their places: (H, W, samples) as stored."""
     tall, wide = page.piece
     across = math.ceil(page.width / wide)
     per_plane = across * math.ceil(page.height / tall)
-    pixels: AnyArray = np.zeros((page.height, page.width, page.samples), _TYPES[page.kind, page.bits])
-    for index, piece in _pieces(page, per_plane):
+    size = (rows.stop - rows.start, columns.stop - columns.start, page.samples)
+    pixels: AnyArray = np.zeros(size, _TYPES[page.kind, page.bits])
+    for index, piece in _pieces(page, per_plane, range(len(page.places)) if wanted is None else wanted):
         plane, rest = divmod(index, per_plane)
-        top, left = rest // across * tall, rest % across * wide
+        top, left = rest // across * tall - rows.start, rest % across * wide - columns.start
         channels = slice(plane, plane + 1) if page.separate_planes else slice(None)
-        target = pixels[top : top + tall, left : left + wide, channels]
-        target[...] = piece[: target.shape[0], : target.shape[1]]
+        target = pixels[max(top, 0) : top + tall, max(left, 0) : left + wide, channels]
+        inside = piece[max(-top, 0) :, max(-left, 0) :]
+        target[...] = inside[: target.shape[0], : target.shape[1]]
     return pixels
 
 
-def _pieces(page: Page, per_plane: int) -> Iterator[tuple[int, AnyArray]]:
+def _pieces(page: Page, per_plane: int, wanted: Sequence[int]) -> Iterator[tuple[int, AnyArray]]:
     """Yield the number and the pixels of every piece that is there."""
     tall, wide = page.piece
     samples = 1 if page.separate_planes else page.samples
@@ -163,10 +246,10 @@ def _pieces(page: Page, per_plane: int) -> Iterator[tuple[int, AnyArray]]:
     if page.compression in (*_BY_LIBTIFF, _JPEG, *_FAX):
         at_once = max(1, _BATCH_BYTES // (tall * row_bytes))
     for plane_start in range(0, len(page.places), per_plane):
-        for start in range(plane_start, plane_start + per_plane, at_once):
+        in_plane = [n for n in wanted if plane_start <= n < plane_start + per_plane]
+        for start in range(0, len(in_plane), at_once):
             page.source.budget.check_time()
-            numbers = range(start, min(start + at_once, plane_start + per_plane))
-            there = [n for n in numbers if page.places[n][1]]  # one that is not there is zero
+            there = [n for n in in_plane[start : start + at_once] if page.places[n][1]]  # one that is not there is zero
             rows = [_rows_of(page, n % per_plane) for n in there]
             packed = [_packed(page, n, 2 * tall * row_bytes + _SPARE_BYTES) for n in there]
             if not there:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -139,6 +139,12 @@ class Page:
         if len(offsets) != len(counts):
             raise FileError(f"{self.source.path} is not a readable TIFF: its lists of pieces differ in length")
         return list(zip(offsets, counts, strict=True))
+
+    def with_strips(self, rows: int, places: list[tuple[int, int]]) -> Page:
+        """Return the page with its rows cut into other strips."""
+        offsets, counts = np.array(places, np.uint64).T
+        cut = {_ROWS: np.array([rows]), _STRIP_OFFSETS: offsets, _STRIP_BYTES: counts}
+        return replace(self, tags={**self.tags, **cut})
 
     @cached_property
     def orientation(self) -> int:

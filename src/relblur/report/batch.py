@@ -12,7 +12,7 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from ..files.images import RAW_SUFFIXES, READ_SUFFIXES
 from ..files.made_from import missing, read_signature, sign
 from ..files.replacing import HIDDEN
 from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
-from ..files.targets import refuse_file_name
+from ..files.targets import refuse_file_name, refuse_inputs
 
 __all__ = ["SUMMARY", "Job", "Outcome", "files_of", "find_jobs", "is_batch", "on_threads", "run_batch"]
 
@@ -48,6 +48,7 @@ class Job:
     first: Path | None
     second: Path | None
     more: tuple[Path, ...] = ()
+    also_read: tuple[Path, ...] = ()  #: by all jobs, such as a camera file; the options hold what it contains
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ def run_batch(
         threads (:func:`on_threads`), or elsewhere.
     """
     refuse_file_name(output)
+    kept = _read_by(jobs, output)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -143,7 +145,7 @@ def run_batch(
     found: dict[str, Outcome] = {}
     with entered(output, wait_s=0.0):
         ours = _check_report(output)
-        do = partial(_do, output=output, options=options, work=work, force=force)
+        do = partial(_do, output=output, options=options, work=work, force=force, kept=kept)
         for behind, outcome in enumerate(run(do, jobs), start=1):
             found[outcome.name] = outcome
             if tell is not None:
@@ -158,8 +160,16 @@ def run_batch(
             files = sorted({*ours, *(path.name for path in new.iterdir())})  # an older sheet stays ours
             content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": report}
             (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
-            move_files_in(new, force=True)
+            move_files_in(new, True, output)
     return outcomes
+
+
+def _read_by(jobs: Sequence[Job], output: Path) -> set[Path]:
+    """Return the folders that hold a file that is read; refuse to replace one by a table."""
+    inputs = [path for job in jobs for path in (job.first, job.second, *job.more, *job.also_read) if path is not None]
+    refuse_inputs((output / name for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE)), inputs)
+    homes = {Path(os.path.realpath(path)).parent for path in inputs}
+    return {folder for home in homes for folder in (home, *home.parents)}
 
 
 def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:
@@ -204,8 +214,14 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 
 def _do(
-    job: Job, output: Path, options: Mapping[str, Any], work: Callable[[Path, Path, Path], None], force: bool
+    job: Job,
+    output: Path,
+    options: Mapping[str, Any],
+    work: Callable[[Path, Path, Path], None],
+    force: bool,
+    kept: Set[Path],
 ) -> Outcome:
+    """Do a pair; a folder in ``kept`` holds a file that is read."""
     names = [str(path) if path is not None else "" for path in (job.first, job.second)]
 
     def outcome(state: str, error: str = "") -> Outcome:
@@ -218,7 +234,7 @@ def _do(
             raise InputError(f"{alone} has no partner of the same name")
         inputs = (job.first, job.second, *job.more)
         made_from = {"options": dict(options), "files": [_identity(path) for path in inputs]}
-        if _is_done(output / job.name, made_from, inputs, force):
+        if _is_done(output / job.name, made_from, kept, force):
             return outcome("was done")
         with staging(output) as new:
             results = new / job.name
@@ -263,14 +279,13 @@ def _check_name(name: str) -> None:
         raise InputError(f"a folder of results cannot be called {name[:80]!r}; rename both files of this pair")
 
 
-def _is_done(target: Path, made_from: Mapping[str, Any], inputs: Sequence[Path], force: bool) -> bool:
+def _is_done(target: Path, made_from: Mapping[str, Any], kept: Set[Path], force: bool) -> bool:
     """Tell whether there is nothing to do; raise if there is and it may not be done."""
     if not os.path.lexists(target):
         return False
-    inside = os.path.realpath(target)
-    if any(Path(os.path.realpath(path)).is_relative_to(inside) for path in inputs):
-        raise OutputExistsError(f"{target} holds an image of this pair; choose another output folder")
     if force:
+        if Path(os.path.realpath(target)) in kept:
+            raise OutputExistsError(f"{target} holds a file that this command reads; choose another output folder")
         refuse_foreign(target)
         return False
     before = read_signature(target)

@@ -19,7 +19,7 @@ from ..base._typing import AnyArray
 from ..base.errors import InputError, MissingDependencyError, OutputExistsError
 from ..files.disk import write_npz
 from ..files.made_from import sign
-from ..files.staging import move_folder_in, placing, refuse_foreign, staging
+from ..files.staging import clear, move_folder_in, placing, refuse_foreign, staging
 from ..files.targets import refuse_to_replace_file
 from .measuring import MeasuredFrame
 
@@ -45,6 +45,7 @@ def check_maps(path: Path, force: bool) -> None:
         raise InputError(f"the maps' name ends in {path.suffix or 'nothing'!r}; use .npz or .zarr")
     if find_spec("zarr") is None:
         raise MissingDependencyError("maps in a Zarr need zarr: pip install 'relblur[cluster]', or name them .npz")
+    clear(path.parent)
     if path.is_symlink() or path.exists():
         refuse_foreign(path)
         if not force:
@@ -58,6 +59,7 @@ def placing_maps(path: Path, force: bool) -> Iterator[MapsWriter]:
         with placing(path, force=force) as place:
             yield NpzMaps(place)
         return
+    clear(path.parent)
     with staging(path.parent) as new:
         yield ZarrMaps(new / path.name)
         sign(new / path.name, {"format": FORMAT})

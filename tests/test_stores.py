@@ -1,0 +1,293 @@
+"""Zarr and TIFF that are read in parts: the values that zarr reads, and the limits of every other format."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import zlib
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from typer.testing import CliRunner
+
+import relblur
+from relblur import BlurMap
+from relblur.base.errors import RelblurError
+from relblur.blur.zarr_map import STORED
+from relblur.cli.app import app
+from relblur.cluster.stores import open_store
+from relblur.files.map_formats import FORMAT
+from relblur.files.tiff import TiffPicture
+from relblur.files.zarr_arrays import open_zarr_array
+
+zarr = pytest.importorskip("zarr")
+
+SHAPE = (37, 50)
+VALUES = np.random.default_rng(0).integers(0, 4000, SHAPE).astype("u2")
+PLACES = [(slice(0, 37), slice(0, 50)), (slice(3, 30), slice(11, 12)), (slice(36, 37), slice(40, 50))]
+
+KINDS = {
+    "plain": {"compressors": None},
+    "zstd": {},
+    "blosc": {"compressors": zarr.codecs.BloscCodec()},
+    "gzip": {"compressors": zarr.codecs.GzipCodec()},
+    "checksum": {"compressors": [zarr.codecs.ZstdCodec(), zarr.codecs.Crc32cCodec()]},
+    "checksum of the values": {"compressors": [zarr.codecs.Crc32cCodec(), zarr.codecs.ZstdCodec()]},
+    "big endian": {"serializer": zarr.codecs.BytesCodec(endian="big")},
+    "transposed": {"filters": [zarr.codecs.TransposeCodec(order=(1, 0))]},
+    "shards": {"shards": (32, 32)},
+    "shards, plain": {"shards": (32, 32), "compressors": None},
+    "keys of version 2": {"chunk_key_encoding": {"name": "v2", "separator": "/"}},
+    "version 2": {"zarr_format": 2},
+    "version 2, F": {"zarr_format": 2, "order": "F"},
+    "version 2, plain": {"zarr_format": 2, "compressors": None},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["u1", "<u2", ">f4", "f8"])
+def test_the_values_are_those_that_zarr_reads(tmp_path, kind, dtype):
+    fill = 7 if np.dtype(dtype).kind == "u" else np.nan
+    options = {"chunks": (16, 8), "fill_value": fill, **KINDS[kind]}
+    written = zarr.create_array(tmp_path / "a.zarr", shape=SHAPE, dtype=dtype, **options)
+    written[:30] = VALUES[:30].astype(dtype)  # the last chunks are not there
+    array = open_zarr_array(tmp_path / "a.zarr")
+    assert array.shape == SHAPE
+    for place in PLACES:
+        found = array[place]
+        assert_array_equal(found, written[place])
+        assert found.dtype == np.dtype(dtype).newbyteorder("=")
+
+
+@pytest.mark.parametrize("compressor", [{"id": "zlib"}, {"id": "gzip"}, {"id": "lz4"}, {"id": "blosc", "shuffle": 2}])
+def test_the_compressors_of_version_2(tmp_path, compressor):
+    import numcodecs
+
+    codec = numcodecs.get_codec(compressor)
+    written = zarr.create_array(
+        tmp_path / "a.zarr", shape=SHAPE, chunks=(16, 16), dtype="u2", zarr_format=2, compressors=codec
+    )
+    written[:] = VALUES
+    assert_array_equal(open_zarr_array(tmp_path / "a.zarr")[:, :], VALUES)
+
+
+TIFFS = {
+    "one strip": {"rowsperstrip": 500},
+    "strips": {"rowsperstrip": 7},
+    "tiles": {"tile": (16, 32)},
+    "one packed strip": {"rowsperstrip": 500, "compression": "zlib", "predictor": True},
+    "packed tiles": {"tile": (16, 16), "compression": "lzma"},
+    "planes": {"planarconfig": "separate", "rowsperstrip": 100},
+    "planes of tiles": {"planarconfig": "separate", "tile": (32, 16), "compression": "zlib"},
+    "BigTIFF": {"bigtiff": True, "byteorder": ">"},
+}
+
+
+RECTANGLES = [
+    (slice(0, 150), slice(0, 90)),
+    (slice(60, 70), slice(31, 33)),
+    (slice(140, 150), slice(80, 90)),
+]
+
+
+@pytest.mark.parametrize("kind", TIFFS)
+def test_rectangles_of_a_tiff_are_those_of_the_whole(tmp_path, kind):
+    import tifffile
+
+    values = np.random.default_rng(1).integers(0, 65536, (150, 90, 3)).astype("u2")
+    stored = np.moveaxis(values, 2, 0) if "planes" in kind else values
+    tifffile.imwrite(tmp_path / "a.tif", stored, photometric="rgb", **TIFFS[kind])
+    picture = TiffPicture.of(tmp_path / "a.tif")
+    assert picture.shape == values.shape
+    for rows, columns in RECTANGLES:
+        assert_array_equal(picture[rows, columns, slice(None)], values[rows, columns])
+        assert_array_equal(open_store(tmp_path / "a.tif").read((rows, columns)), values[rows, columns])
+
+
+def test_rectangles_of_a_tiff_that_libtiff_unpacks(tmp_path):
+    from PIL import Image
+
+    values = np.random.default_rng(1).integers(0, 256, (150, 90, 3)).astype("u1")
+    Image.fromarray(values).save(tmp_path / "a.tif", compression="tiff_lzw", tiffinfo={278: 16})
+    for rows, columns in RECTANGLES:
+        assert_array_equal(open_store(tmp_path / "a.tif").read((rows, columns)), values[rows, columns])
+
+
+def _old(path, change=(), chunk=b""):
+    """Write an array of version 2 by hand."""
+    path.mkdir(parents=True)
+    about = {"zarr_format": 2, "shape": [128, 160], "chunks": [128, 160], "dtype": "<f4", "fill_value": 0, "order": "C"}
+    about |= {"compressor": {"id": "zlib", "level": 1}, "filters": None, **dict(change)}
+    (path / ".zarray").write_text(json.dumps(about))
+    if chunk:
+        (path / "0.0").write_bytes(chunk)
+    return path
+
+
+def _new(path, change=(), chunk=b""):
+    """Write an array of version 3 by hand."""
+    (path / "c" / "0").mkdir(parents=True)
+    about = {"zarr_format": 3, "node_type": "array", "shape": [128, 160], "data_type": "float32", "fill_value": 0}
+    about |= {"chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [128, 160]}}}
+    about |= {"chunk_key_encoding": {"name": "default"}, "codecs": [{"name": "bytes"}], **dict(change)}
+    (path / "zarr.json").write_text(json.dumps(about))
+    if chunk:
+        (path / "c" / "0" / "0").write_bytes(chunk)
+    return path
+
+
+def _by(codec, size):
+    import numcodecs
+
+    return bytes(numcodecs.get_codec({"id": codec}).encode(np.zeros(size, "u1")))
+
+
+def _replaced(path, make):
+    path.unlink(missing_ok=True)
+    make(path)
+
+
+BOMB = zlib.compress(bytes(300_000_000), 9)
+PICKLE = [{"id": "vlen-utf8"}, {"id": "pickle"}]
+OME = {"axes": [{"name": "y"}, {"name": "x"}], "datasets": [{"path": "../b.zarr"}]}
+SHARDS = {"chunk_shape": [1, 1], "codecs": [], "index_codecs": []}
+HOSTILE = {
+    "bomb of zlib": lambda p: _old(p, chunk=BOMB),
+    **{
+        f"bomb of {codec}": lambda p, codec=codec: _old(p, {"compressor": {"id": codec}}, _by(codec, 200_000_000))
+        for codec in ("gzip", "zstd", "blosc", "lz4")
+    },
+    "bomb of LZMA": lambda p: _old(p, {"compressor": {"id": "lzma"}}, b"x"),
+    "too little": lambda p: _old(p, {"compressor": {"id": "zstd"}}, _by("zstd", 100)),
+    "chunk of 2 GB": lambda p: _old(p, {"shape": [23000, 23000], "chunks": [23000, 23000]}, BOMB),
+    "no zlib": lambda p: _old(p, chunk=b"nothing"),
+    "empty chunk": lambda p: _replaced(_old(p) / "0.0", lambda f: f.touch()),
+    "chunk too long": lambda p: _old(p, {"compressor": None}, bytes(81921)),
+    "chunk as a pipe": lambda p: os.mkfifo(_old(p) / "0.0"),
+    "chunk as a device": lambda p: (_old(p) / "0.0").symlink_to("/dev/zero"),
+    "chunk as a folder": lambda p: (_old(p) / "0.0").mkdir(),
+    "description as a pipe": lambda p: _replaced(_old(p) / ".zarray", os.mkfifo),
+    "new description as a pipe": lambda p: _replaced(_new(p) / "zarr.json", os.mkfifo),
+    "description as a device": lambda p: _replaced(_new(p) / "zarr.json", lambda f: f.symlink_to("/dev/zero")),
+    "description of another kind": lambda p: (_new(p) / "zarr.json").write_text("[" * 100_000),
+    "objects": lambda p: _old(p, {"dtype": "|O", "filters": PICKLE}, b"\x80\x04."),
+    "pickle as a filter": lambda p: _old(p, {"filters": PICKLE[1:]}, b"\x80\x04."),
+    "pickle as the compressor": lambda p: _old(p, {"compressor": {"id": "pickle"}}, b"\x80\x04."),
+    "pickle, new": lambda p: _new(p, {"codecs": [{"name": "numcodecs.pickle", "configuration": {}}]}, b"\x80\x04."),
+    "filter to objects": lambda p: _old(p, {"filters": [{"id": "astype", "encode_dtype": "|O", "decode_dtype": "|O"}]}),
+    "text": lambda p: _new(p, {"data_type": "string", "codecs": [{"name": "vlen-utf8"}]}),
+    "a table for the type": lambda p: _new(p, {"data_type": {"name": "numpy.datetime64"}}),
+    "complex": lambda p: _new(p, {"data_type": "complex64"}),
+    "no rows": lambda p: _new(p, {"shape": [0, 160]}),
+    "enormous": lambda p: _new(p, {"shape": [10**9, 10**9]}),
+    "endless shape": lambda p: _new(p, {"shape": [10**400, 3]}),
+    "float for the shape": lambda p: _new(p, {"shape": [128.0, 160]}),
+    "unknown separator": lambda p: _old(p, {"dimension_separator": "/../"}),
+    "OME as a list": lambda p: _new(p, {"node_type": "group", "attributes": {"ome": [1]}}),
+    "OME elsewhere": lambda p: _new(p, {"node_type": "group", "attributes": {"multiscales": [OME]}}),
+    "OME that is a number": lambda p: _new(p, {"node_type": "group", "attributes": {"multiscales": 3}}),
+    "huge fill": lambda p: _old(p, {"dtype": "|u1", "fill_value": 10**30}),
+    "shards of millions": lambda p: _new(
+        p,
+        {
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [12800, 16000]}},
+            "codecs": [{"name": "sharding_indexed", "configuration": SHARDS}],
+        },
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_stores_are_refused_in_one_line(tmp_path, case):
+    zarr.create_array(tmp_path / "b.zarr", data=np.zeros((128, 160), "f4"), chunks=(64, 64))
+    HOSTILE[case](tmp_path / "a.zarr")
+    _refused(tmp_path, "a.zarr")
+
+
+def _refused(folder, name):
+    """Run the command in a thread, so that one that waits for ever is a failure."""
+    results = []
+    command = ["estimate", str(folder / name), str(folder / "b.zarr"), "-o", str(folder / "o.zarr"), "-m", "window"]
+    worker = threading.Thread(target=lambda: results.append(CliRunner().invoke(app, command)), daemon=True)
+    worker.start()
+    worker.join(60)
+    assert results, "it hangs"
+    assert results[0].exit_code in (2, 3), results[0].output
+    assert "unexpected" not in results[0].output
+    assert len(results[0].output.strip().splitlines()) == 1, results[0].output
+    assert not (folder / "o.zarr").exists()
+
+
+@pytest.mark.parametrize("kind", ["zlib", "lzma"])
+def test_a_tiff_that_unpacks_to_too_much_is_refused(tmp_path, kind):
+    import tifffile
+
+    zarr.create_array(tmp_path / "b.zarr", data=np.zeros((12000, 6000), "u1"), chunks=(2000, 2000))
+    tifffile.imwrite(tmp_path / "a.tif", np.zeros((12000, 6000), "u1"), rowsperstrip=12000, compression=kind)
+    _refused(tmp_path, "a.tif")
+
+
+def test_a_pipe_or_a_device_is_no_tiff(tmp_path):
+    os.mkfifo(tmp_path / "p.tif")
+    (tmp_path / "z.tif").symlink_to("/dev/zero")
+    for name in ("p.tif", "z.tif"):
+        _refused(tmp_path, name)
+
+
+def _map(path, change=None, settings=None, version=1):
+    about = {"format": FORMAT, "format_version": version, "settings": {} if settings is None else settings}
+    group = zarr.create_group(path, attributes={"relblur": about})
+    for name, dtype in STORED.items():
+        values = np.zeros((20, 24), dtype)
+        data = values if change is None else change(values)
+        group.create_array(name, data=data, chunks=(10,) * data.ndim)
+    return path
+
+
+def test_a_map_that_is_loaded_shows_itself(tmp_path):
+    found = relblur.load(_map(tmp_path / "a.zarr", settings={"method": "window"}))
+    assert isinstance(found, BlurMap)
+    assert found.is_lazy
+    for text in (str(found), repr(found), f"{found}"):
+        assert text == "BlurMap(20x24, method='window', not computed yet)"
+    assert "not computed yet" in found._repr_html_()
+    assert "BlurMap of 20 x 24" in str(found.compute())
+
+
+HOSTILE_MAPS = {
+    "one dimension": lambda p: _map(p, lambda v: v[0]),
+    "three dimensions": lambda p: _map(p, lambda v: v[None]),
+    "complex": lambda p: _map(p, lambda v: v.astype("c8")),
+    "objects": lambda p: (_map(p), (p / "flags" / "zarr.json").unlink(), _old(p / "flags" / "x"),
+                          (p / "flags" / "x" / ".zarray").rename(p / "flags" / ".zarray")),
+    "another type": lambda p: _map(p, lambda v: v.astype("f8")),
+    "settings that are no table": lambda p: _map(p, settings=[1]),
+    "later version": lambda p: _map(p, version=10**30),
+    "no format": lambda p: zarr.create_group(p, attributes={"relblur": {"format": "x"}}),
+    "attributes that are no table": lambda p: (p.mkdir(), (p / "zarr.json").write_text(
+        '{"zarr_format": 3, "node_type": "group", "attributes": 3}')),
+    "no array": lambda p: zarr.create_group(p, attributes={"relblur": {"format": FORMAT, "settings": {}}}),
+    "other shapes": lambda p: (_map(p), zarr.create_array(p / "flags", data=np.zeros((5, 5), "u1"), overwrite=True)),
+    "no pixel": lambda p: (_map(p), _new(p / "sharper" / "x", {"shape": [0, 0], "data_type": "int8"}),
+                           (p / "sharper" / "x" / "zarr.json").replace(p / "sharper" / "zarr.json")),
+    "enormous": lambda p: (_map(p), _new(p / "sharper" / "x", {"shape": [10**9, 10**9], "data_type": "int8"}),
+                           (p / "sharper" / "x" / "zarr.json").replace(p / "sharper" / "zarr.json")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HOSTILE_MAPS)
+def test_hostile_maps_are_refused_with_an_error_of_ours(tmp_path, case):
+    HOSTILE_MAPS[case](tmp_path / "a.zarr")
+    with pytest.raises(RelblurError) as caught:
+        relblur.load(tmp_path / "a.zarr")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_chunk_of_a_map_that_unpacks_to_too_much_is_refused(tmp_path):
+    path = _map(tmp_path / "a.zarr")
+    (path / "flags" / "c" / "0").mkdir(parents=True, exist_ok=True)
+    (path / "flags" / "c" / "0" / "0").write_bytes(_by("zstd", 100_000_000))
+    with pytest.raises(RelblurError, match="too small"):
+        relblur.load(path).flags.compute()
