@@ -215,13 +215,14 @@ def score_stored(stored: list[np.ndarray], quality: int | None, truth: np.ndarra
         found = estimate_blur(pair)
     middles = slice(pair.factor // 2, None, pair.factor)
     ramp = truth[middles, middles][: found.shape[0], : found.shape[1]] / pair.factor
-    error, known = np.abs(found.sigma - ramp), np.isfinite(found.sigma)
-    for pixels, where in (("all", known), ("unflagged", known & (found.flags == 0))):
+    sigma, stderr, flags = (a[: ramp.shape[0], : ramp.shape[1]] for a in (found.sigma, found.sigma_stderr, found.flags))
+    error, known = np.abs(sigma - ramp), np.isfinite(sigma)
+    for pixels, where in (("all", known), ("unflagged", known & (flags == 0))):
         yield {
             "pixels": pixels,
             "share": float(where.mean()),
             "error": 100 * float((error / ramp)[where].mean()),
-            "within": list(coverage((error / found.sigma_stderr)[where], (1, 2))),
+            "within": list(coverage((error / stderr)[where], (1, 2))),
             "decimated_by": pair.factor,
         }
 

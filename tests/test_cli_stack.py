@@ -81,7 +81,7 @@ def test_frames_that_do_not_fit_are_named(files, tmp_path):
     for number in range(3):
         (tmp_path / f"scene_{number}.png").write_bytes((files / f"{number}.png").read_bytes())
     other = synth.blur_with_map(rng.random(imread(files / "0.png").shape), 1.0)
-    write_picture(tmp_path / "other.png", other)
+    save(tmp_path / "other.png", np.rint(255 * other).astype(np.uint8))
     result = run("stack", tmp_path, "-o", tmp_path / "out", "--no-fuse")
     assert result.exit_code == 0, result.output
     assert "left out: other.png, it does not show the same scene" in result.stderr
@@ -91,7 +91,8 @@ def test_frames_that_do_not_fit_are_named(files, tmp_path):
     assert [each["name"] for each in summary["dropped"]] == ["other.png"]
     for number in range(2):
         (tmp_path / f"scene_{number}.png").unlink()
-    write_picture(tmp_path / "third.png", synth.blur_with_map(rng.random(other.shape), 1.0))
+    third = synth.blur_with_map(rng.random(other.shape), 1.0)
+    save(tmp_path / "third.png", np.rint(255 * third).astype(np.uint8))
     line = failed(run("stack", tmp_path, "-o", tmp_path / "few"), 3)
     assert ".png" in line
     assert "left out: " in line

@@ -168,6 +168,7 @@ def test_ctrl_c_while_the_program_is_loaded_ends_it_without_a_traceback():
     program = (
         "import os, signal, sys\n"
         "from relblur.__main__ import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs ignore it
         "class Interrupting:\n"
         "    def find_spec(name, *_):\n"
         "        if name == 'relblur.cli.app': os.kill(os.getpid(), signal.SIGINT)\n"

@@ -123,7 +123,7 @@ def test_clipped_is_flagged_as_clipped_and_reached_pixels_too(light):
     for method in ("window", "paper"):
         found = estimate_blur(first, second, clipped=clipped, method=method, noise=1e-3)
         assert (found.flags[98:106, 98:106] & 2).all()
-        assert np.isnan(found.sigma[100:104, 100:104]).all()
+        assert (np.isnan(found.sigma[100:104, 100:104]) == (method == "window")).all()  # the paper's fills them
         assert not (found.flags[:80] & 2).any()
     found = estimate_blur(first, second, clipped=clipped, noise=1e-3)
     assert (found.flags[98:106, 98:106] & 2).all()

@@ -101,18 +101,20 @@ def search_largest_blur(look: Callable[[int], FloatArray], step: int, most: int)
     """Return the 95th percentile of the blur, px of the full resolution; None if hardly any pixel has an answer.
 
     ``look`` returns signed blur, px of a copy reduced by a step. Copies are reduced by ``step``, then by twice as much
-    each time, until one shows the blur as a whole. If none up to ``most`` does, inf is returned.
+    each time, until one shows the blur as a whole. The least that any of them shows is returned, for a coarse copy
+    shows too much; if all of them up to ``most`` end at the end of their search, inf.
     """
+    least = math.inf
     while True:
         found = look(step)
         sigma = np.abs(found[np.isfinite(found)])
         if sigma.size < LEAST_ANSWERED * found.size:
             return None
         largest = float(np.percentile(sigma, LARGEST_PERCENT))
-        if largest < SEEN_WHOLE_PX or (2 * step > most and largest < SEARCH_ENDS * MAX_SIGMA):
-            return largest * step
-        if 2 * step > most:
-            return math.inf
+        if largest < SEARCH_ENDS * MAX_SIGMA:
+            least = min(least, largest * step)
+        if largest < SEEN_WHOLE_PX or 2 * step > most:
+            return least
         step *= 2
 
 

@@ -121,6 +121,8 @@ def choose_discs(
     team: ThreadTeam = SERIAL,
 ) -> Family | None:
     """Return the discs that suit some (images, usable), not prefiltered, clearly better than a family of Gaussians."""
+    if highest < _DISCS_FROM:
+        return None
     squares = _textured_squares(pairs)
     steps = np.arange(1, int(np.arcsinh(min(highest, 1.5 * _DISCS_TO) / SOFTENING) / _COARSE_STEP) + 1)
     levels = SOFTENING * np.sinh(_COARSE_STEP * np.concatenate([-steps[::-1], steps] if lowest < 0 else [steps]))
