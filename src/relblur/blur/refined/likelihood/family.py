@@ -100,11 +100,11 @@ def compare(
         prefilter=0.0,
         team=team,
     )
-    return _preference(mine, _fit(other, noise, slice(None), limits, team), seen)
+    theirs = _fit(other, noise, slice(None), limits, team)
+    return _preference(mine, theirs, (mine.telling | theirs.telling) & seen)
 
 
-def _preference(mine: _Fit, theirs: _Fit, seen: NDArray[np.bool_]) -> Preference:
-    telling = (mine.telling | theirs.telling) & seen
+def _preference(mine: _Fit, theirs: _Fit, telling: NDArray[np.bool_]) -> Preference:
     excess = np.minimum(mine.excess, theirs.excess)[telling]
     # Noise that is taken for more than it is would favour the family that lets less of it pass.
     less = min(1.0, float(np.median(excess))) if excess.size else 1.0
@@ -134,12 +134,12 @@ def choose_discs(
     found: dict[float, tuple[float, float]] = {}
 
     def look(apart: float) -> None:
-        gains = np.concatenate(
-            [
-                _preference(mine, fit(discs_family(apart), images), usable[::_STRIDE, ::_STRIDE]).gain
-                for mine, (images, usable) in zip(usual, squares, strict=True)
-            ]
-        )
+        gains = np.zeros(0, np.float32)
+        for mine, (images, usable) in zip(usual, squares, strict=True):
+            theirs = fit(discs_family(apart), images)
+            # Blur beyond the search fits any kernel that is narrower than it should be.
+            telling = mine.telling & theirs.inside & usable[::_STRIDE, ::_STRIDE]
+            gains = np.append(gains, _preference(mine, theirs, telling).gain)
         found[apart] = (float(gains.mean(dtype=np.float64)), _chance(gains)) if gains.size else (0.0, np.inf)
 
     def best() -> float:
@@ -205,10 +205,11 @@ def is_better(preferences: Sequence[Preference], noise: PairNoise, family: Famil
 
 @dataclass(frozen=True)
 class _Fit:
-    """The least ``c`` at every pixel, its ``v``, and whether it is at a blur that can tell."""
+    """The least ``c`` at every pixel, its ``v``, whether it is between the levels, and at a blur that can tell."""
 
     least: Array
     noise: Array
+    inside: NDArray[np.bool_]
     telling: NDArray[np.bool_]
 
     @property
@@ -275,7 +276,7 @@ def _best_of(
     u = np.clip((below - above) / (2 * bend), -0.5, 0.5)
     least = np.maximum(here - (below - above) * u / 2 + bend * u * u / 2, here * np.float32(0.02))
     inside = (best > 0) & (best < len(s) - 1)
-    return _Fit(least, np.take(v[:, 0, 0], k), inside & (s[k] > limits[0]) & (s[k] < limits[1]))
+    return _Fit(least, np.take(v[:, 0, 0], k), inside, inside & (s[k] > limits[0]) & (s[k] < limits[1]))
 
 
 def _cost(c: Array, v: Array) -> Array:
