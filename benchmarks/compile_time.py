@@ -20,9 +20,6 @@ import machine
 
 USES = {
     "first `Stream` frame, 480x640": "relblur.Stream((480, 640)).process(image, image)",
-    "first `refined`, compiled, 96x96": (
-        "relblur.estimate_blur(image[:96, :96], image[:96, :96], method='refined', engine='numba')"
-    ),
 }
 
 

@@ -27,7 +27,8 @@ from relblur import estimate_blur, imread, resynthesize
 from relblur.base.settings import DEPTH_PREFILTER, MAX_SIGMA
 from relblur.blur.blur_map import BlurMap
 from relblur.blur.evaluate import observed_blurrier
-from relblur.blur.refined.likelihood.stack import build_stack
+from relblur.blur.dense.residuals import build_residuals
+from relblur.engines.threads import Team
 from relblur.report.panels import Panel, panels_picture
 from relblur.studies.paper.data_sets import find_data_sets
 
@@ -101,8 +102,11 @@ def real_mff(data: Path, options: dict[str, dict[str, Any]]) -> list[dict[str, A
 def explained_if_seen(first: np.ndarray, second: np.ndarray) -> float:
     """Share of the red and blue differences explained by the Gaussian that fits them best in every 9 x 9 window."""
     planes = [np.ascontiguousarray(np.moveaxis(image[:, :, [0, 2]], 2, 0), np.float32) for image in (first, second)]
-    stack = build_stack(*planes, lowest=-(MAX_SIGMA**2), highest=MAX_SIGMA**2, family="band_limited", prefilter=0)
-    left = np.abs(stack.residuals).sum(axis=0)
+    with Team(1) as team:
+        found = build_residuals(
+            *planes, lowest=-(MAX_SIGMA**2), highest=MAX_SIGMA**2, family="band_limited", prefilter=0, team=team
+        )
+    left = np.abs(found.planes).sum(axis=0)
     best = np.stack([cv2.blur(level, (9, 9)) for level in left]).argmin(axis=0)
     return float(1 - np.take_along_axis(left, best[None], 0).sum() / np.abs(planes[0] - planes[1]).sum())
 

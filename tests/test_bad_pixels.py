@@ -225,10 +225,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sharper", ["auto", "first"])
-@pytest.mark.parametrize("engine", ["opencv", "numba"])
 @pytest.mark.parametrize("largest", [0.1, 0.2])
-def test_a_very_small_largest_blur(pair, sharper, engine, largest):
-    found = estimate_blur(*pair, sigmas=[largest], engine=engine, sharper=sharper)
+def test_a_very_small_largest_blur(pair, sharper, largest):
+    found = estimate_blur(*pair, sigmas=[largest], sharper=sharper)
     assert np.isfinite(found.variance_stderr).all()
     assert (found.flags & Flag.AT_LIMIT).astype(bool).mean() > 0.5
 

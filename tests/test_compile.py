@@ -8,13 +8,13 @@ import time
 import numpy as np
 import pytest
 
-from relblur.blur.refined.compiled import coordinate
+from relblur.blur.window.realtime import runner
 from relblur.engines import compile_cache, compile_helper
 from relblur.engines.compile_inner import INNER
 
 numba = pytest.importorskip("numba")
 
-CALLS = [(function, signature.args) for function, signature in coordinate.SIGNATURES[:3]]
+CALLS = runner._calls(["float64"])[1:4]
 
 
 @numba.njit(**INNER)
@@ -83,8 +83,8 @@ def test_a_second_process_compiles_into_the_cache_meanwhile(helpers, tmp_path, m
     compile_helper.compile_in_two_processes(CALLS, compile_slowly, compile_cache._HELP_OUT)
     assert here == CALLS[:1]
     assert sorted(path.name.split("-")[0] for path in tmp_path.rglob("*.nbc")) == [
-        "coordinate.carry",
-        "coordinate.move",
+        "barrier.wait_for_all",
+        "reach.run_reach",
     ]
     assert len(helpers) == 1
 
@@ -136,11 +136,11 @@ def test_compiled_code_is_forgotten_when_a_source_changes_that_it_may_be_made_of
     for name in (
         "base/settings.py",
         "engines/simd.py",
-        "filters/level_axis.py",
+        "filters/blur_levels.py",
         "blur/noise.py",
         "blur/window/realtime/plan.py",
-        "blur/refined/prior/solver.py",
-        "blur/refined/compiled/row_loops.py",
+        "blur/window/realtime/tiles.py",
+        "blur/dense/run.py",
     ):
         with (tmp_path / name).open("a") as file:
             file.write("#\n")
@@ -150,7 +150,7 @@ def test_compiled_code_is_forgotten_when_a_source_changes_that_it_may_be_made_of
 
 def test_compiled_functions_take_nothing_from_other_packages():
     code = (
-        "import sys, relblur.blur.window.realtime.runner, relblur.blur.refined.compiled.loops;"
+        "import sys, relblur.blur.window.realtime.runner;"
         "print(*{m.__name__.split('.')[1] for n, m in sys.modules.items() if n.startswith('relblur.')})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from relblur import estimate_blur, synth
-from relblur.blur.refined.discrete import labels
-from relblur.blur.refined.engine import open_loops
-from relblur.blur.refined.likelihood.noise import GivenNoise
-from relblur.blur.refined.prepare import prepare
-from relblur.blur.refined.refine import Task, build_likelihood
+from relblur.blur.dense.estimate import build_volume
+from relblur.blur.dense.noise import GivenNoise
+from relblur.blur.dense.planes import prepare
 from relblur.blur.request import Request
 from relblur.engines import choose_engine
+from relblur.engines.threads import Team
+from relblur.field.energy import Energy
+from relblur.field.start import label
+from relblur.field.volume import Tables
 
 EQUAL, UNEQUAL = (0.005, 0.005), (0.002, 0.01)
 #: Largest difference, in parts of the largest entry.
@@ -28,55 +30,65 @@ def noisy_pair(noise):
     return first + rng.normal(0, noise[0], first.shape), second + rng.normal(0, noise[1], second.shape)
 
 
-def likelihood_of(first, second, noise, loops):
-    pair = prepare(first, second, None)
+def volume_of(first, second, noise):
+    planes = prepare(first, second, None)
     request = Request("refined", "auto", np.array([2.0]), 11, choose_engine("opencv"))
-    task = Task(pair, request, GivenNoise(noise).on_scale(pair.unit), None)
-    return build_likelihood(task, (pair.first, pair.second), 0.0, loops)[0]
+    return build_volume(planes, request, GivenNoise(noise).on_scale(planes.unit), None, 0.0, Team(1))[0]
 
 
 @pytest.fixture(params=[EQUAL, UNEQUAL], ids=["equal noise", "unequal noise"], scope="module")
 def both(request):
-    """The likelihood of a pair, and that of the pair exchanged."""
+    """The volume of a pair, and that of the pair exchanged."""
     first, second = noisy_pair(request.param)
-    with open_loops("opencv", 1) as loops:
-        yield (
-            likelihood_of(first, second, request.param, loops),
-            likelihood_of(second, first, request.param[::-1], loops),
-        )
+    return volume_of(first, second, request.param), volume_of(second, first, request.param[::-1])
 
 
 def assert_same(found, expected):
     assert np.abs(found - expected).max() <= ROUNDING * np.abs(expected).max()
 
 
-@pytest.mark.parametrize(("name", "sign"), [("own", 1), ("passed", 1), ("in_ed", -1), ("in_dd", 1), ("between", 1)])
-def test_noise_tables_are_mirrored(both, name, sign):
-    one, two = (getattr(likelihood.noise.tables, name) for likelihood in both)
+@pytest.mark.parametrize(
+    ("number", "sign"), [(0, 1), (1, 1), (2, -1), (3, 1)], ids=["own", "passed", "covariance", "variance"]
+)
+def test_noise_tables_are_mirrored(both, number, sign):
+    level = np.linspace(0, both[0].levels - 1, 4 * both[0].levels - 3, dtype=np.float32)
+    (one,), (two,) = (Tables(volume.noise, volume.axis).at(level, number) for volume in both)
     assert_same(sign * two[::-1], one)
+
+
+@pytest.mark.parametrize("name", ["own", "passed", "covariance", "gain"])
+def test_noise_of_the_levels_is_mirrored(both, name):
+    one, two = (getattr(volume.noise, name) for volume in both)
+    assert_same(np.flip(two), one)
+
+
+def test_residuals_are_mirrored(both):
+    one, two = (volume.residuals for volume in both)
+    assert_same(-two[:, ::-1], one)
 
 
 @pytest.mark.parametrize("place", ["a map", "zero everywhere"])
 def test_evidence_is_mirrored(both, place):
-    shape = both[0].misfit.shape
+    shape = both[0].shape
     s = np.zeros(shape, np.float32) if place == "zero everywhere" else synth.ramp(shape, -2.1, 2.1).astype(np.float32)
     found = []
-    for likelihood, sign in zip(both, (1, -1), strict=True):
-        likelihood.weigh(sign * s)
-        found.append(likelihood.evidence(sign * s, inflate=False))
+    for volume, sign in zip(both, (1, -1), strict=True):
+        energy = Energy(volume)
+        energy.weigh(sign * s)
+        found.append(energy.evidence(sign * s, correlated=False))
     assert_same(found[1].w, found[0].w)
     assert_same(-found[1].g, found[0].g)
 
 
 def test_shared_texture_is_the_same_where_no_image_is_the_sharper(both):
-    nowhere = np.zeros(both[0].misfit.shape, np.float32)
-    one, two = (likelihood.shared for likelihood in both)
+    nowhere = np.zeros(both[0].shape, np.float32)
+    one, two = (volume.support for volume in both)
     assert_same(two.at(nowhere), one.at(nowhere))
     assert_same(two.located(nowhere), one.located(nowhere))
 
 
 def test_labels_are_mirrored(both):
-    one, two = (labels.label(likelihood) for likelihood in both)
+    one, two = (label(Energy(volume)) for volume in both)
     assert_same(-two, one)
 
 

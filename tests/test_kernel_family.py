@@ -7,9 +7,9 @@ import pytest
 
 from relblur import estimate_blur, synth
 from relblur.blur import tiles
-from relblur.blur.refined import tiled as refined_tiles
-from relblur.blur.refined.likelihood.family import Preference, is_better
-from relblur.blur.refined.likelihood.noise import PairNoise
+from relblur.blur.dense import run
+from relblur.blur.dense.family import _is_better, _Preference
+from relblur.blur.dense.noise import PairNoise
 
 SHAPE = (192, 224)
 
@@ -32,12 +32,11 @@ def _error(found, truth):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["opencv", "numba"])
 @pytest.mark.parametrize("bits", [None, 8])
 @pytest.mark.parametrize("kernel", ["sampled", "band_limited"])
-def test_the_kernel_of_a_computed_pair_is_found(sharp, kernel, bits, engine):
+def test_the_kernel_of_a_computed_pair_is_found(sharp, kernel, bits):
     truth = synth.ramp(SHAPE, -1.0, 1.0, axis=1)
-    found = estimate_blur(*_pair(sharp, truth, kernel, bits), engine=engine)
+    found = estimate_blur(*_pair(sharp, truth, kernel, bits))
     assert found.settings["kernel"] == kernel
     # Below 0.35 px a sampled Gaussian is none: a fifth of this field is filled from its neighbours.
     assert _error(found, truth) < (0.05 if kernel == "sampled" else 0.02)
@@ -69,7 +68,7 @@ def test_the_worse_the_fit_and_the_more_noise_the_more_proof_is_asked_for():
     def decide(gain, excess, noise, family="band_limited"):
         pixels = np.random.default_rng(0).normal(gain, 0.1, 4000).astype(np.float32)
         sensor = PairNoise((noise, noise), (1e-6, 1e-6))
-        return is_better([Preference(pixels, np.full_like(pixels, excess))], sensor, family)
+        return _is_better(_Preference(pixels, np.full_like(pixels, excess)), sensor, family)
 
     assert decide(0.015, 1.0, 0.0)
     assert not decide(0.015, 1.0, 0.01)
@@ -99,10 +98,10 @@ def test_all_tiles_use_the_kernel_of_the_whole(sharp, monkeypatch):
     truth = np.full(SHAPE, 2.0)
     truth[:, :80] = synth.ramp((SHAPE[0], 80), 0.4, 0.8, axis=1)
     first, second = _pair(sharp, truth, "sampled")
-    monkeypatch.setattr(refined_tiles, "MARGIN", 32)
-    monkeypatch.setattr(refined_tiles, "PASSAGE", 16)
+    monkeypatch.setattr(run, "MARGIN", 32)
+    monkeypatch.setattr(run, "PASSAGE", 16)
     monkeypatch.setattr(tiles, "GRID", 32)
-    monkeypatch.setattr(refined_tiles, "TILE_BYTES", refined_tiles.BYTES_PER_PIXEL * 160**2)
+    monkeypatch.setattr(run, "TILE_BYTES", run.BYTES_PER_PIXEL * 160**2)
     found = estimate_blur(first, second)
     assert found.settings["tiles"] > 1
     assert found.settings["kernel"] == "sampled"

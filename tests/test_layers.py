@@ -15,7 +15,7 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < synth, optics < blur < depth < photo < stacks < report < io, video"
+    "base < engines, files < filters < field, synth, optics < blur < depth < photo < stacks < report < io, video"
     " < plot, studies < cluster, view < cli < __main__"
 )
 
@@ -104,8 +104,8 @@ def test_the_parts_of_a_package_form_no_knot(package):
 def test_the_walk_sees_imports_inside_functions_and_in_subpackages():
     assert ("io",) in _imported(SOURCE / "cli" / "synth.py")
     assert ("filters", "kernels") in _imported(SOURCE / "blur" / "window" / "method.py")
-    assert ("blur", "refined", "loops") in _imported(SOURCE / "blur" / "refined" / "likelihood" / "likelihood.py")
-    assert "refined" in _graph(SOURCE / "blur")["methods"]
+    assert ("blur", "noise") in _imported(SOURCE / "blur" / "dense" / "sensor.py")
+    assert "dense" in _graph(SOURCE / "blur")["methods"]
 
 
 @pytest.mark.parametrize("statement", ["import relblur", "import relblur; relblur.InputError; dir(relblur)"])

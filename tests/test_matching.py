@@ -114,29 +114,15 @@ def test_two_apertures(texture, side, z):
         assert_allclose(np.median(found.depth_m), z, rtol=0.01)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ["exact", "noise", "apertures", "invalid"])
-def test_the_engines_agree(texture, slope, case):
-    """They differ in the last digit, and the descent passes that on: see test_refined_compiled."""
-    camera, options, depth = CAMERA, {"depth_range_m": RANGE}, slope
-    if case == "apertures":
-        camera = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.7, focus_second_m=1.7)
-        options, depth = {"depth_range_m": (0.9, 4)}, 2.6
-    pair = defocused_pair(texture, depth, camera)
-    if case == "noise":
-        rng = np.random.default_rng(0)
-        pair = [synth.degrade(image, noise=0.005, rng=rng) for image in pair]
-    if case == "invalid":
-        options["valid"] = np.ones(texture.shape, bool)
-        options["valid"][30:40, 50:60] = False
-    wanted, found = (
-        estimate_depth(*pair, camera, psf="disc", engine=engine, **options) for engine in ("opencv", "numba")
-    )
-    assert (wanted.settings["engine"], found.settings["engine"]) == ("opencv", "numba")
-    difference = np.abs(found.depth_m - wanted.depth_m) / wanted.depth_stderr_m
-    assert np.nanpercentile(difference, 99.9) < 0.03
-    assert np.nanmax(np.abs(np.log(found.depth_stderr_m / wanted.depth_stderr_m))) < 0.1
-    assert (found.flags != wanted.flags).mean() <= 1e-3
+def test_there_is_one_engine_whatever_is_asked_for(disc_pair):
+    first, second = (image[:24, :30] for image in disc_pair)
+    options = {"psf": "disc", "depth_range_m": RANGE}
+    wanted = estimate_depth(first, second, CAMERA, **options)
+    assert wanted.settings["engine"] == "opencv"
+    for engine in ("opencv", "numba"):
+        found = estimate_depth(first, second, CAMERA, engine=engine, **options)
+        assert found.settings["engine"] == "opencv"
+        assert_array_equal(found.depth_m, wanted.depth_m)
 
 
 def test_swapping_the_images_with_the_camera_changes_nothing(disc_pair):
@@ -241,7 +227,7 @@ def test_at_the_true_depth_nothing_is_left_and_noise_is_as_tabulated(texture):
     noise = [rng.normal(0, s, (1, 128, 128)).astype(np.float32) for s in (1.0, 2.0)]
     power = noise_power(CAMERA, psf, axis, 0.3)
     passed = residual_volume(*noise, CAMERA, psf, axis, 0.3, 1, lambda share: None).var(axis=(0, 2, 3))
-    assert_allclose(passed, np.diagonal(power.covariance((1.0, 2.0))), rtol=0.1)
+    assert_allclose(passed, power.noise((1.0, 2.0), (0.0, 0.0), None, False).passed, rtol=0.1)
 
 
 def test_a_depth_edge_moves_to_the_outline_that_the_picture_shows():
@@ -366,14 +352,6 @@ def test_detail_of_a_pixel_that_follows_no_blur_is_softened_away(disc_pair, slop
     softened = error()
     monkeypatch.setattr(candidates, "SOFTENED_PX", 0.0)
     assert softened < 0.8 * error()
-
-
-@pytest.mark.parametrize(("known", "answer"), [(0.95, True), (1.05, False)])
-def test_a_depth_is_filled_where_its_window_leaves_all_of_it_open(known, answer):
-    plain = np.ones((20, 24), np.float32)
-    found = SimpleNamespace(evidence=SimpleNamespace(w=plain * np.float32(known / 49 / 4)), s=plain)
-    axis = SimpleNamespace(scale=lambda s: 2 * s)
-    assert (match._filled(found, axis, 7, False) == answer).all()
 
 
 def test_the_guide_is_the_image_with_the_smaller_circle():

@@ -79,7 +79,7 @@ def test_a_model_without_shot_noise_is_the_number(light):
 
 def test_information_falls_where_light_is_noisier(light):
     """The same texture twice, dark and bright: shot noise makes the bright one tell less."""
-    from relblur.blur.refined import refine
+    from relblur.blur.dense.estimate import estimate
     from relblur.blur.request import Request
     from relblur.engines import choose_engine
 
@@ -89,7 +89,7 @@ def test_information_falls_where_light_is_noisier(light):
     first, second = synth.pair(scene, 1.5 * np.ones(scene.shape))
     relative = np.where(scene > 1, 1.8, 0.2)
     for variance, ratio in ((None, 1.0), (relative, 9.0)):
-        found = refine(first, second, replace(request, relative_variance=variance))
+        found = estimate(first, second, replace(request, relative_variance=variance))
         dark, bright = (found.steps["information"][:, part].mean() for part in (slice(20, 110), slice(150, 240)))
         assert dark / bright == pytest.approx(ratio, rel=0.35)
 

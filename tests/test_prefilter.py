@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relblur import estimate_blur
-from relblur.blur.refined.discrete import jumps
+from relblur.blur.dense import jumps
 
 SHAPE = (160, 200)
 

@@ -1,22 +1,18 @@
 """What the refined estimator promises beyond the oracles that every method meets (test_estimate.py)."""
 
-import cv2  # noqa: TID253
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Flag, InputError, estimate_blur, synth
-from relblur.blur.refined.discrete import propagate
-from relblur.blur.refined.likelihood.likelihood import Likelihood, best_fit
-from relblur.blur.refined.likelihood.noise import PairNoise
-from relblur.blur.refined.likelihood.stack import blur, build_stack
-from relblur.blur.refined.plain.loops import PlainLoops
-from relblur.blur.refined.plain.solver import Multigrid
-from relblur.blur.refined.prepare import leading_colours
-from relblur.blur.refined.prior.slope import SlopeField
-from relblur.blur.refined.team import SERIAL
-
-LOOPS = PlainLoops(SERIAL)
+from relblur.blur.dense.noise import PairNoise
+from relblur.blur.dense.planes import leading_colours
+from relblur.blur.dense.residuals import blur, build_residuals
+from relblur.engines.threads import Team
+from relblur.field import AsinhAxis, Volume, surface
+from relblur.field.energy import Energy
+from relblur.field.multigrid import Multigrid
+from relblur.filters.blur_levels import SOFTENING, STEP
 
 
 @pytest.fixture(scope="module")
@@ -91,27 +87,30 @@ def test_noise_does_not_look_like_blur(brick, s):
     blurred = blur(sharp, abs(s), "band_limited")
     pair = (sharp, blurred) if s > 0 else (blurred, sharp)
     first, second = (synth.degrade(image, noise=0.01, rng=rng)[None].astype(np.float32) for image in pair)
-    stack = build_stack(first, second, lowest=-25.0, highest=25.0, family="band_limited", prefilter=0.0)
-    noise = PairNoise((0.01, 0.01), (1e-6, 1e-6)).on(stack)
-    best = best_fit(stack, LOOPS)
-    likelihood = Likelihood(stack, noise, best, (-25.0, 25.0), np.ones_like(sharp), None, LOOPS)
-    likelihood.misfit = np.zeros_like(sharp)
-    evidence = likelihood.evidence(np.full_like(sharp, s), inflate=False)
+    residuals = build_residuals(
+        first, second, lowest=-25.0, highest=25.0, family="band_limited", prefilter=0.0, team=Team(1)
+    )
+    axis = AsinhAxis(float(residuals.levels[0]), SOFTENING, STEP)
+    noise = PairNoise((0.01, 0.01), (1e-6, 1e-6)).of(residuals)
+    energy = Energy(Volume(residuals.planes, axis, noise, (-25.0, 25.0)))
+    energy.misfit = np.zeros_like(sharp)
+    evidence = energy.evidence(np.full_like(sharp, s), correlated=False)
     assert abs(evidence.g.sum()) < 3 * np.sqrt(evidence.w.sum())
 
 
-def test_slopes_cross_an_area_without_information():
+def test_slopes_cross_an_area_without_information(monkeypatch):
+    monkeypatch.setattr(surface, "SLOPE_STEPS", 40)
     rows, columns = np.indices((65, 90), np.float32)
     plane = 0.02 * rows - 0.01 * columns
     z = np.zeros_like(plane)
     w = np.where((columns > 25) & (columns < 75), 0.0, 100.0).astype(np.float32)
     mu = np.full_like(z, 1e6)
-    variance = LOOPS.posterior_variance(w, mu)
-    field = SlopeField((65, 90), LOOPS)
-    edges = LOOPS.link(z, field.pixels(), variance, mu, np.full_like(z, 1.0))
-    field.fit(z, w, w * (plane - z), edges, variance, mu, 40)
-    assert_allclose(field.pixels()[0], 0.02, atol=0.001)
-    assert_allclose(field.pixels()[1], -0.01, atol=0.001)
+    variance = surface.posterior_variance(w, mu)
+    slopes = surface.Slopes((65, 90))
+    edges = surface.link(z, slopes.pixels(), variance, mu, np.full_like(z, 1.0))
+    slopes.fit(z, w, w * (plane - z), edges, variance, mu)
+    assert_allclose(slopes.pixels()[0], 0.02, atol=0.001)
+    assert_allclose(slopes.pixels()[1], -0.01, atol=0.001)
 
 
 def test_flat_areas_are_filled_from_around_flagged_and_less_certain(brick):
@@ -235,25 +234,6 @@ def test_leading_colours_keep_what_differs_between_channels():
     rotated, _ = leading_colours(independent, independent)
     assert rotated.shape[0] == 3
     assert_allclose(np.square(rotated).sum(), np.square(independent).sum(), rtol=1e-4)
-
-
-@pytest.mark.parametrize("kind", ["smooth", "steps", "noise"])
-@pytest.mark.parametrize("shape", [(70, 90), (5, 40), (1, 1)])
-def test_the_majority_is_the_median_wherever_it_differs(kind, shape, monkeypatch):
-    monkeypatch.setattr(propagate, "_TILE", 32)
-    y, x = np.indices(shape)
-    values = {
-        "smooth": 100 + (x + y) // 20,
-        "steps": 100 + 30 * (x // 37),
-        "noise": np.random.default_rng(0).integers(100, 108, shape),
-    }[kind]
-    image = values.astype(np.uint8)
-    median = cv2.medianBlur(image, propagate._MAJORITY).reshape(shape)
-    differs = np.abs(median.astype(int) - image) >= 4
-    assert differs.any() == (kind == "noise" and image.size > 1)
-    found = propagate._median(image, 4, SERIAL)
-    assert_array_equal(found[differs], median[differs])
-    assert (np.abs(found.astype(int) - image)[~differs] < 4).all()
 
 
 def test_the_solver_solves():

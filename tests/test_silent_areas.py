@@ -5,17 +5,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from relblur import NoiseModel, estimate_blur, synth
-from relblur.blur.refined.discrete import labels
-from relblur.blur.refined.discrete.silent import certainty
-from relblur.blur.refined.likelihood.likelihood import Likelihood, best_fit
-from relblur.blur.refined.likelihood.noise import GivenNoise, PairNoise, estimate_noise
-from relblur.blur.refined.likelihood.stack import build_stack
-from relblur.blur.refined.plain.loops import PlainLoops
-from relblur.blur.refined.prepare import prepare
-from relblur.blur.refined.prior.stationary import measure
-from relblur.blur.refined.team import SERIAL
-
-LOOPS = PlainLoops(SERIAL)
+from relblur.blur.dense.coherence import Coherence
+from relblur.blur.dense.noise import GivenNoise, PairNoise, estimate_noise
+from relblur.blur.dense.planes import prepare
+from relblur.blur.dense.residuals import build_residuals
+from relblur.engines.threads import Team
+from relblur.field import AsinhAxis, Volume, best_fit
+from relblur.field.energy import Energy
+from relblur.field.start import _certainty, _costs
+from relblur.filters.blur_levels import SOFTENING, STEP
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +41,17 @@ def test_either_image_may_be_the_noisier(brick, noise, sharper):
 
 def _estimated_noise(first, second, signed):
     pair = prepare(first, second, None)
-    stack = build_stack(
+    residuals = build_residuals(
         pair.first,
         pair.second,
         lowest=-9.0 if signed else 0.0,
         highest=9.0,
         family="band_limited",
         prefilter=0.0,
+        team=Team(1),
     )
-    residual = float(np.median(best_fit(stack, LOOPS)))
-    found = estimate_noise(pair.first, pair.second, pair.usable, residual, GivenNoise(), lambda: [stack])
+    residual = float(np.median(best_fit(residuals.planes, residuals.gain.relative, Team(1)))) / residuals.gain.q0
+    found = estimate_noise(pair.first, pair.second, pair.usable, residual, GivenNoise(), lambda: [residuals])
     return np.array(found.sensor) * pair.unit
 
 
@@ -93,63 +92,29 @@ def test_a_wavy_map_does_not_overshoot_where_nothing_is_seen(brick):
     assert_allclose(np.percentile(found[:64], [5, 50, 95]), 2.0, atol=0.25)
 
 
-def _field(wave):
-    rows, cols = np.indices((60, 80)).astype(np.float32)
-    field = wave(rows, cols).astype(np.float32)
-    ones = np.ones_like(field)
-    edges = (ones[1:], ones[:, 1:])
-    return measure(field, ones, edges, (np.diff(field, axis=0), np.diff(field, axis=1)))
-
-
-def test_the_prior_mean_of_a_wave_is_its_mean_size_and_length():
-    found = _field(lambda y, x: 3 + np.sin(y / 5) * np.sin(x / 5))
-    assert_allclose([found.mean, found.spread], [3, 0.25], rtol=0.05)
-    assert_allclose(np.sqrt(found.length2), 5, rtol=0.05)
-    assert_allclose(found.shrunk, 3 - 0.25 / 3, rtol=0.01)
-
-
-def test_a_mean_smaller_than_its_spread_is_none():
-    assert _field(lambda y, x: 0.3 + np.sin(y / 5) * np.sin(x / 5)).shrunk == 0
-
-
-def test_what_varies_one_way_only_goes_on_for_ever_the_other_way():
-    found = _field(lambda y, x: np.sin(y / 5))
-    assert np.sqrt(found.length2) > 500
-    pull = found.pull(np.zeros((60, 80), np.float32), np.ones((60, 80), np.float32), 2)
-    assert pull.max() < 1e-5
-
-
-def test_the_prior_mean_pulls_where_the_data_are_silent():
-    found = _field(lambda y, x: np.sin(y / 5) * np.sin(x / 5))
-    information = np.zeros((60, 80), np.float32)
-    information[:, :40] = 100
-    pull = found.pull(information, np.ones((60, 80), np.float32), 2)
-    assert_allclose(pull[:, 60:], 1 / 25, rtol=0.1)
-    assert pull[:, :30].max() < 1e-3
-
-
 def test_noise_alone_does_not_choose_a_level(brick):
     """The costs of the levels must not differ where the pair shows noise only, and must where there is texture."""
     sharp = np.array(brick)
     sharp[:, :96] = 0.4
     first, second = _noisy((sharp, synth.blur_with_map(sharp, 2.0)), (0.01, 0.01))
     pair = prepare(first, second, None)
-    stack = build_stack(pair.first, pair.second, lowest=0.0, highest=25.0, family="sampled", prefilter=0.0)
+    residuals = build_residuals(
+        pair.first, pair.second, lowest=0.0, highest=25.0, family="sampled", prefilter=0.0, team=Team(1)
+    )
     sensor = 0.01 / pair.unit
-    noise = PairNoise((sensor, sensor), (1e-6, 1e-6)).on(stack)
-    best = best_fit(stack, LOOPS)
-    likelihood = Likelihood(stack, noise, best, (0.02, 25.0), np.ones(sharp.shape), None, LOOPS)
-    cost = labels.data_cost(likelihood)
+    noise = PairNoise((sensor, sensor), (1e-6, 1e-6)).of(residuals)
+    support = Coherence(pair.first, pair.second, Team(1))
+    cost = _costs(Energy(Volume(residuals.planes, AsinhAxis(0.0, SOFTENING, STEP), noise, (0.02, 25.0), 1.0, support)))
     silent, textured = cost[:, :, :36].sum(axis=(1, 2)), cost[:, :, 60:].sum(axis=(1, 2))
     assert np.ptp(silent) < 10
-    assert textured[np.abs(np.sqrt(stack.s_levels) - 1).argmin()] - textured.min() > 300
-    assert 1.7 < np.sqrt(stack.s_levels[textured.argmin()]) < 2.3
+    assert textured[np.abs(np.sqrt(residuals.levels) - 1).argmin()] - textured.min() > 300
+    assert 1.7 < np.sqrt(residuals.levels[textured.argmin()]) < 2.3
 
 
 def test_an_outline_makes_nothing_beside_it_sure():
     cost = np.zeros((5, 32, 32), np.float32)
     cost[1:, :, 8] = 1.0
-    sure = certainty(cost)
+    sure = _certainty(cost)
     assert sure[:, 7:10].min() > 0.6
     assert sure[:, :6].max() == sure[:, 11:].max() == 0
 
@@ -157,7 +122,7 @@ def test_an_outline_makes_nothing_beside_it_sure():
 def test_weak_evidence_adds_up_over_a_block():
     cost = np.zeros((5, 32, 32), np.float32)
     cost[1:] = 0.1
-    assert certainty(cost).min() > 0.8
+    assert _certainty(cost).min() > 0.8
 
 
 @pytest.mark.parametrize("noise", [0.003, 0.01])

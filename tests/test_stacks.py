@@ -114,6 +114,14 @@ def test_few_frames_and_a_camera_tell_the_depth(few):
     assert found.settings["method"] == "joint"
 
 
+def test_the_engine_that_is_asked_for_changes_nothing_of_a_joint_map(few):
+    camera, focus, _, frames = few
+    options = {"focus_m": focus, "camera": camera, "psf": "gaussian", "align": "off", "exposure": "off", "fuse": False}
+    wanted, found = (estimate_stack(frames, engine=engine, **options) for engine in ("auto", "numba"))
+    assert wanted.settings["method"] == "joint"
+    assert_array_equal(found.depth_m, wanted.depth_m)
+
+
 def test_a_frame_that_contradicts_the_others_widens_the_error_bar(sharp, few):
     camera, focus, _, _ = few
     u, rng = 0.8, np.random.default_rng(0)
@@ -293,7 +301,7 @@ def test_a_stack_map_can_be_saved_shown_and_brought_to_full_size(many, tmp_path)
 
 def test_the_joint_residuals_of_two_frames_are_those_of_the_pair(few):
     """Two frames, one residual: white in noise at every level, and zero at the true place."""
-    from relblur.stacks.joint import JointTask, _noise_power, _residuals
+    from relblur.stacks.few import JointTask, _noise_power, _residuals
 
     camera, focus, _, _ = few
     places = 1 / np.array([focus[0], focus[2]])

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Flag, estimate_blur, synth
 from relblur.blur import local, tiles
-from relblur.blur.refined import tiled as refined_tiles
+from relblur.blur.dense import run
 from relblur.blur.tiles import blend_weights, cut_into_tiles, padded_tiles
 
 
@@ -157,7 +157,7 @@ def refined_both_ways(request):
     first, second, truth = _pair(data.astronaut()[:400, :, 1] / 255.0, np.random.default_rng(0), request.param)
     whole = estimate_blur(first, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refined_tiles, "TILE_BYTES", refined_tiles.BYTES_PER_PIXEL * (192 + 2 * 96) ** 2)
+        patch.setattr(run, "TILE_BYTES", run.BYTES_PER_PIXEL * (192 + 2 * 96) ** 2)
         cut = estimate_blur(first, second)
     assert "tiles" not in whole.settings
     assert cut.settings["tiles"] >= 3
@@ -199,10 +199,10 @@ def test_refined_tiles_take_every_option(photograph):
     valid[40:60, 120:140] = False
     options = {"channel_axis": -1, "valid": valid, "prefilter": 1.0}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(refined_tiles, "MARGIN", 32)
-        patch.setattr(refined_tiles, "PASSAGE", 16)
+        patch.setattr(run, "MARGIN", 32)
+        patch.setattr(run, "PASSAGE", 16)
         patch.setattr(tiles, "GRID", 32)
-        patch.setattr(refined_tiles, "TILE_BYTES", refined_tiles.BYTES_PER_PIXEL * 128**2)
+        patch.setattr(run, "TILE_BYTES", run.BYTES_PER_PIXEL * 128**2)
         cut = estimate_blur(first, second, sharper="first", noise=(0.004, 0.006), **options)
         swapped = estimate_blur(second, first, sharper="second", noise=(0.006, 0.004), **options)
     assert cut.settings["tiles"] == swapped.settings["tiles"] >= 3

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, synth
-from relblur.blur.refined.likelihood.likelihood import Evidence
-from relblur.blur.refined.prior.prior import WINDOWS, Edges
-from relblur.blur.refined.uncertainty import (
-    at_borders,
-    best_window,
-    filled,
-    information_around,
-    knowing_window,
-    local_texture,
-    near_jumps,
-    standard_error,
-)
+from relblur.blur.dense import estimate as dense
+from relblur.blur.request import Request
+from relblur.engines import choose_engine
+from relblur.field import AsinhAxis, Field, filled, information_around, rims
+from relblur.field.surface import WINDOWS, Edges
+from relblur.field.uncertainty import _at_borders, _best_window, _knowing_window, _near_jumps, standard_error
 
 SHAPE = (80, 100)
 MIDDLE = (40, 50)
 SCALE = 3.0
-LIMITS = (-6.0, 6.0)
-#: Variance of a value between these limits of which nothing else is known.
+#: Variance of a value between -6 and 6 of which nothing else is known.
 UNKNOWN = 12.0
 
 
@@ -38,19 +33,18 @@ def edges_with(step=0.0, columns=slice(0, 0)):
     steps, cut = np.zeros((height, width - 1), np.float32), np.ones((height, width - 1), np.float32)
     steps[:, columns], cut[:, columns] = step, 0.0
     down = np.zeros((height - 1, width), np.float32)
-    return Edges(steps, down, cut, down + 1)
+    return Edges((down, steps), (down + 1, cut))
 
 
 def squared(**change):
     """The squared standard error where all that is left out of ``change`` adds next to nothing."""
     given = {
         "z": plain(2.0),
-        "before": plain(2.0),
         "scale": plain(SCALE),
         "w": plain(1e12),
         "mu": plain(np.inf),
         "edges": edges_with(),
-        "limits": LIMITS,
+        "unknown": np.float32(UNKNOWN),
     }
     return np.square(standard_error(**(given | change)).astype(np.float64))
 
@@ -66,20 +60,9 @@ def test_a_pixel_and_the_best_window_around_it_leave_something_open():
 
 
 def test_more_is_open_beside_the_border_and_most_in_a_corner():
-    times = at_borders(plain(10.0))
+    times = _at_borders(plain(10.0))
     assert_allclose([times[MIDDLE], times[0, 50], times[40, -1], times[-1, -1]], [1, 3.2, 3.2, 5.4], rtol=0.01)
     assert_allclose(times[4, 50] - 1, 2.2 * np.exp(-4 / 4.2), rtol=0.01)
-
-
-def test_what_the_solver_still_moved_counts_in_the_mean_over_31_pixels():
-    assert_allclose(squared(before=plain(1.5)), 1.5 * 0.5**2, rtol=1e-4)
-    assert_allclose(squared(before=plain(-20.0)), 1.5 * SCALE**2 / 4, rtol=1e-4)  # but never more than this
-    before = plain(2.0)
-    before[MIDDLE] = 1.0
-    found = squared(before=before) - squared()
-    assert_allclose(found[25:56, 35:66], 1.5 / 31**2, rtol=1e-3)
-    assert_allclose(found[24], 0, atol=1e-9)
-    assert_allclose(found[:, 66], 0, atol=1e-9)
 
 
 def test_of_a_plain_area_nothing_but_the_limits_is_known():
@@ -104,24 +87,22 @@ def test_a_jump_is_known_to_some_pixels_only():
     assert_allclose(found[MIDDLE[0], 49], 0.7**2 / 4, rtol=0.02)
     assert_allclose(found[MIDDLE[0], 52], 0.7**2 / 4 * np.exp(-0.5), rtol=0.05)
     assert found[:, 65].max() < 1e-3
-    assert_allclose(near_jumps(edges_with()), 0)
+    assert_allclose(_near_jumps(edges_with()), 0)
 
 
 def test_a_jump_downwards_counts_as_one_to_the_right():
     """Also beside the last row, and alike in all directions from a single cut edge."""
     across = edges_with(0.7, slice(49, 50))
     height, width = SHAPE
-    turned = Edges(
-        np.zeros((width, height - 1), np.float32), across.step_right.T, across.cut_down.T, across.cut_right.T
-    )
-    assert_allclose(near_jumps(turned), near_jumps(across).T, rtol=1e-5)
+    turned = Edges((across.d[1].T, np.zeros((width, height - 1), np.float32)), (across.h[1].T, across.h[0].T))
+    assert_allclose(_near_jumps(turned), _near_jumps(across).T, rtol=1e-5)
     last = edges_with()
-    last.step_down[-1], last.cut_down[-1] = 0.7, 0.0
+    last.d[0][-1], last.h[0][-1] = 0.7, 0.0
     # It is mirrored at the border, three pixels away.
-    assert_allclose(near_jumps(last)[-2, 20:80], 0.7**2 / 4 * (1 + np.exp(-0.5)), rtol=0.02)
+    assert_allclose(_near_jumps(last)[-2, 20:80], 0.7**2 / 4 * (1 + np.exp(-0.5)), rtol=0.02)
     one = edges_with()
-    one.step_down[MIDDLE], one.cut_down[MIDDLE] = 0.7, 0.0
-    found = near_jumps(one)
+    one.d[0][MIDDLE], one.h[0][MIDDLE] = 0.7, 0.0
+    found = _near_jumps(one)
     assert_allclose(found[MIDDLE[0] + 4, MIDDLE[1]], found[MIDDLE[0], MIDDLE[1] + 4], rtol=1e-4)
     assert found[MIDDLE[0] + 4, MIDDLE[1]] > 0.3 * found[MIDDLE] > 0
 
@@ -166,8 +147,8 @@ def test_evidence_counts_if_it_lies_around():
 
 def test_the_best_window_has_enough_information_and_no_bend():
     around = {5: plain(25.0), 9: plain(81.0)}
-    assert_allclose(best_window(around, plain(np.inf)), 1 / 81, rtol=1e-4)
-    assert_allclose(best_window(around, plain(25 / 256)), 1 / 25 + 1, rtol=1e-4)
+    assert_allclose(_best_window(around, plain(np.inf)), 1 / 81, rtol=1e-4)
+    assert_allclose(_best_window(around, plain(25 / 256)), 1 / 25 + 1, rtol=1e-4)
 
 
 def windows_of(w):
@@ -178,11 +159,11 @@ def windows_of(w):
 @pytest.mark.parametrize("number", range(len(WINDOWS)))
 def test_the_smallest_window_that_knows_the_blur(number):
     size = WINDOWS[number]
-    assert_allclose(knowing_window(windows_of(1 / size**2 / 2), plain(2.0)), size, rtol=1e-4)
+    assert_allclose(_knowing_window(windows_of(1 / size**2 / 2), plain(2.0)), size, rtol=1e-4)
     between = 1.2 * size  # information grows with the square of the side here, so the place between is exact
     if number < len(WINDOWS) - 1:
-        assert_allclose(knowing_window(windows_of(1 / between**2), plain(1.0)), between, rtol=1e-3)
-    assert (knowing_window(windows_of(0.0), plain(2.0)) > 1.8 * WINDOWS[-1]).all()
+        assert_allclose(_knowing_window(windows_of(1 / between**2), plain(1.0)), between, rtol=1e-3)
+    assert (_knowing_window(windows_of(0.0), plain(2.0)) > 1.8 * WINDOWS[-1]).all()
 
 
 def test_the_largest_window_of_a_small_image_may_know_too_little():
@@ -190,46 +171,56 @@ def test_the_largest_window_of_a_small_image_may_know_too_little():
     around = {5: plain(0.1), 9: plain(0.5)}
     part = np.log(4) / np.log(4 / 0.5)
     wanted = 2 * WINDOWS[-1] * (9 / (2 * WINDOWS[-1])) ** part
-    assert_allclose(knowing_window(around, plain(1.0)), wanted, rtol=1e-4)
+    assert_allclose(_knowing_window(around, plain(1.0)), wanted, rtol=1e-4)
     assert_allclose(
-        knowing_window({5: plain(0.5), 9: plain(1.5)}, plain(1.0)), 9 * (5 / 9) ** (np.log(1.5) / np.log(3))
+        _knowing_window({5: plain(0.5), 9: plain(1.5)}, plain(1.0)), 9 * (5 / 9) ** (np.log(1.5) / np.log(3))
     )
-    assert_array_equal(knowing_window({5: plain(1.0), 9: plain(1.5)}, plain(1.0)), 5)
+    assert_array_equal(_knowing_window({5: plain(1.0), 9: plain(1.5)}, plain(1.0)), 5)
     # A larger window may know less, if one of its halves is poor.
-    assert_array_equal(knowing_window({5: plain(1.5), 9: plain(0.5)}, plain(1.0)), 5)
+    assert_array_equal(_knowing_window({5: plain(1.5), 9: plain(0.5)}, plain(1.0)), 5)
 
 
 def test_a_pixel_is_filled_where_its_window_leaves_more_than_100_percent_open():
-    s = plain(0.4)  # of which sqrt(0.4^2 + 0.3^2) = 0.5 is 100 %
-    texture = plain(1.0), plain(1.0)
+    scale = plain(0.5)  # a change of the map by this is 100 %
     for w, answer in ((3.9, True), (4.1, False)):
-        evidence = Evidence(plain(w / 7**2), plain(0.0), plain(0.0))
-        assert (filled(s, evidence, texture, 7) == answer).all()
+        assert (filled(plain(w / 7**2), scale, 7) == answer).all()
 
 
 def test_the_rim_of_a_plain_area_is_filled_too():
     w = plain(1e3)
     w[:, :40] = 0
-    texture = plain(1.0), plain(1.0)
-    found = filled(plain(0.4), Evidence(w, plain(0.0), plain(0.0)), texture, 7)
+    found = rims(filled(w, plain(0.5), 7))
     # The pixels next to it have evidence on both sides; what they show may lie in front of the plain area.
     assert found[:, :44].all()
     assert not found[:, 46:].any()
 
 
+def test_a_single_unknown_pixel_has_no_rim():
+    unknown = np.zeros(SHAPE, bool)
+    unknown[MIDDLE] = True
+    assert_array_equal(rims(unknown), unknown)
+
+
 @pytest.mark.parametrize("s", [-0.4, 0.0, 0.4])
-def test_a_pixel_is_filled_where_no_blur_explains_half_of_the_blurrier_image(s):
-    texture = (plain(2.0), plain(6.0))
+def test_a_pixel_is_filled_where_no_blur_explains_half_of_the_blurrier_image(s, monkeypatch):
+    """Whatever the information says: the two images show different things there."""
+    volume = SimpleNamespace(axis=AsinhAxis(-25.0, 0.3, 0.2))
+    images = plain(2.0)[None], plain(6.0)[None]  # their local variance is given, instead of theirs
+    noise = SimpleNamespace(sensor=(0.01, 0.01))
+    monkeypatch.setattr(dense, "_local_variance", lambda image, window: image[0])
+    monkeypatch.setattr(dense, "build_volume", lambda *given: (volume, images, noise, "band_limited"))
+    request = Request("refined", "auto", np.array([5.0]), 7, choose_engine("opencv"))
     explained = 3.0 if s >= 0 else 1.0
     for power, answer in ((1.01 * explained, True), (explained, False), (0.99 * explained, False)):
-        evidence = Evidence(plain(1e3), plain(0.0), plain(power))
-        assert (filled(plain(s), evidence, texture, 7) == answer).all()
+        found = Field(plain(s), plain(0.1), plain(1e3), plain(power), 1, {})
+        monkeypatch.setattr(dense, "solve", lambda volume, progress, found=found: found)
+        assert (dense.estimate(*np.random.default_rng(0).random((2, *SHAPE)), request).filled == answer).all()
 
 
 def test_texture_is_the_variance_over_a_window_in_the_mean_of_the_channels():
     image = np.random.default_rng(0).random((2, 9, 11), dtype=np.float32)
     wanted = image[:, 2:7, 3:8].var(axis=(1, 2)).mean()
-    assert_allclose(local_texture(image, 5)[4, 5], wanted, rtol=1e-4)
+    assert_allclose(dense._local_variance(image, 5)[4, 5], wanted, rtol=1e-4)
 
 
 #: Share of errors within one standard error on small noisy pairs, as measured: 0.68 would be ideal; brick has plain

@@ -6,7 +6,7 @@
 ``local``         a local method tile by tile
 ``paper``         the paper's estimator, and its framework to the letter
 ``window``        the local, continuous one, and ``Stream``
-``refined``       the dense, regularised one
+``dense``         the dense one, ``method="refined"``
 ``blur_map``      what comes out: BlurMap, Flag, PairScore
 ``doubts``        does a pair differ by something else than defocus? in words
 ``pixel_curve``   what one pixel says: M(sigma), its roots, the cost of its window

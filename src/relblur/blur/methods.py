@@ -14,10 +14,9 @@ from ..base._typing import Progress
 from ..base.inputs import RawPair
 from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, Method, paper_sigmas
 from ..engines import Engine, choose_engine, resolve_engine
+from .dense.run import run_dense
 from .local import run_in_tiles
 from .paper.answer import answer_on_grid, fill_from_neighbours
-from .refined.loops import ENGINES as REFINED_ENGINES
-from .refined.tiled import run_refined
 from .request import Answer, Request
 from .window.answer import answer_in_windows
 
@@ -37,17 +36,14 @@ class MethodEntry:
     complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
     surveys: bool = True  #: needs figures of the whole images; False if it looks at the pair itself
     seconds_per_sample: float = 0.0  #: processor time with OpenCV, a sample being one channel of a pixel
-    seconds_per_pixel: float = 0.0  #: the same whatever the channels, for each estimate: a prefilter means two
 
-    def seconds(self, raw: RawPair, prefilter: float) -> float:
+    def seconds(self, raw: RawPair) -> float:
         """Return the processor time that a pair takes with OpenCV, s."""
-        pixels = raw.shape[0] * raw.shape[1] * (2 if prefilter else 1)
-        return self.seconds_per_sample * raw.first.size + self.seconds_per_pixel * pixels
+        return self.seconds_per_sample * raw.first.size
 
 
 # Processor times were measured at 640 x 480 on a Xeon: "window" 0.82 s grey and 2.35 s in colour, compiled 0.05 and
-# 0.15; "refined", which works on the leading colours, 2.2 s, compiled 1.1. So "auto" asks for compiled code from 1.9
-# megapixels on (grey, 0.65 in colour) and from 0.7 (0.36 with a prefilter).
+# 0.15. So "auto" chooses compiled code from 1.9 megapixels on (grey; 0.65 in colour).
 METHOD_TABLE: Mapping[Method, MethodEntry] = {
     "paper": MethodEntry(
         partial(run_in_tiles, answer_on_grid, keep_doubtful=True),
@@ -63,11 +59,11 @@ METHOD_TABLE: Mapping[Method, MethodEntry] = {
         least_compiled_window=3,
         seconds_per_sample=2.6e-6,
     ),
-    "refined": MethodEntry(run_refined, tuple(REFINED_ENGINES), surveys=False, seconds_per_pixel=7e-6),
+    "refined": MethodEntry(run_dense, ("opencv",), surveys=False),
 }
 
 
-def engine_for(name: str, method: Method, raw: RawPair, window: int, prefilter: float) -> Engine:
+def engine_for(name: str, method: Method, raw: RawPair, window: int) -> Engine:
     """Return the engine that will do the work."""
     entry = METHOD_TABLE[method]
     offered = entry.engines
@@ -75,4 +71,4 @@ def engine_for(name: str, method: Method, raw: RawPair, window: int, prefilter: 
         offered = tuple(each for each in offered if each != "numba")
     if name == "numba" and name not in offered:  # OpenCV has loops for everything
         name = "opencv"
-    return choose_engine(resolve_engine(name, f'method="{method}"', offered, entry.seconds(raw, prefilter)))
+    return choose_engine(resolve_engine(name, f'method="{method}"', offered, entry.seconds(raw)))

@@ -2,7 +2,7 @@
 
 ``paper`` and ``window`` look as far as ``Request.reach``: a part with that much around its core gives the bits of the
 whole, except that flat and clipped places of ``paper`` are filled from within the core. ``refined`` looks without
-limit, so its parts are tiles that overlap and pass gradually into one another, as in :mod:`relblur.blur.refined.tiled`:
+limit, so its parts are tiles that overlap and pass gradually into one another, as in :mod:`relblur.blur.dense.run`:
 :func:`refine_tile` for each, then :func:`blend_tile` from it and its neighbours.
 """
 
@@ -17,9 +17,9 @@ from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Arra
 from ..base.inputs import Pair, check_pair
 from .asked import Asked
 from .blur_map import Flag
+from .dense.run import PASSAGE, Blend, flag_dense, refine_part
 from .methods import METHOD_TABLE
 from .noise import smooth_light
-from .refined.tiled import PASSAGE, Blend, flag_refined, refine_part
 from .request import Answer, side_of
 from .shared import Part, Shared, clean
 from .tiles import Region, Tile, blend_weights
@@ -113,7 +113,7 @@ def blend_tile(tile: Tile, others: Sequence[tuple[Tile, RefinedTile]], shared: S
     around[tile.inside] = s
     nothing = np.empty((*own.s.shape, 0))
     pair = Pair(nothing, nothing, own.finite, own.unclipped)
-    flags = flag_refined(pair, shared.request, around, own.filled)[tile.inside]
+    flags = flag_dense(pair, shared.request, around, own.filled)[tile.inside]
     unknown = ~own.finite[tile.inside]
     s[unknown] = np.nan
     stderr[unknown] = np.nan

@@ -206,7 +206,7 @@ def _with_refined(
     curve: PixelCurve, images: tuple[AnyArray, ...], usable: BoolArray | None, blur_map: BlurMap | None
 ) -> PixelCurve:
     """Add what the refined method minimises, from the surroundings of the pixel."""
-    from .refined.pixel_cost import pixel_cost, reach_of
+    from .dense.pixel_cost import pixel_cost, reach_of
 
     reach = reach_of(float(curve.sigma[-1]))
     here = tuple(slice(max(0, place - reach), place + reach + 1) for place in (curve.row, curve.column))

@@ -29,14 +29,14 @@ from ..base.errors import InputError
 from ..base.inputs import RawPair
 from ..base.pixels import unit_float, without_gaps
 from .asked import Asked
+from .dense.run import MARGIN, PATCH, flag_margin, measure_patches, places_of_patches
 from .noise import noise_at_light, smooth_light
-from .refined.tiled import MARGIN, PATCH, flag_margin, measure_patches, places_of_patches
 from .request import Request
 from .tiles import Region
 from .whole_image import CELL, Lights, Survey, lights_of
 
 if TYPE_CHECKING:
-    from .refined.whole import Whole
+    from .dense.whole import Whole
 
 __all__ = ["Part", "Parts", "Shared", "clean", "find_shared", "refined_halo"]
 

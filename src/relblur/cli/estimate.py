@@ -238,7 +238,7 @@ def _measure(
 
     start = time.perf_counter()
     # For later: what estimates, writes and tells.
-    load_in_background("relblur.blur.refined", "PIL.ImageDraw", "PIL.ImageFont", "tifffile", "rich.table")
+    load_in_background("relblur.blur.dense.estimate", "PIL.ImageDraw", "PIL.ImageFont", "tifffile", "rich.table")
     pair = prepare_pair(first, second, **asked.preparing)
     with progress_bar(f"estimating, {pair.size}", watched) as report:
         blur_map = estimate_blur(pair, progress=report, steps=stages, **asked.estimating)

@@ -18,8 +18,8 @@ from ..base.errors import AlignmentError, InputError
 from ..base.inputs import RawPair
 from ..base.pixels import clipped_pixels, unit_float
 from ..blur.comparable_pair import ComparablePair
+from ..blur.dense.run import places_of_patches
 from ..blur.estimate import estimate_blur
-from ..blur.refined.tiled import places_of_patches
 from ..blur.shared import Part
 from ..blur.tiles import Region
 from ..files.images import StoredImage

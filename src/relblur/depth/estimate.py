@@ -20,10 +20,8 @@ from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel, noise_at_light
-from ..blur.refined.loops import ENGINES
 from ..blur.stored_values import light_of_srgb, tell_of_tone
 from ..blur.whole_image import smoothed_light
-from ..engines import resolve_engine
 from ..engines.threads import count_workers
 from .camera import Camera
 from .depth_map import DepthMap
@@ -38,9 +36,6 @@ SIDES = ("behind", "front")
 
 #: What the matching holds at its peak for each pixel, apart from and for each level.
 _BYTES_PER_PIXEL, _BYTES_PER_LEVEL = 250, 20
-#: Processor time that the matching takes with OpenCV for each pixel and level: 3.9 s at 640 x 480 with 121 levels on
-#: a Xeon, compiled 2.6. So ``"auto"`` asks for compiled code from 0.4 megapixels on with that many levels.
-_SECONDS_PER_PIXEL_AND_LEVEL = 1.05e-7
 #: From here on people are told what they will need.
 _BYTES_TO_WARN = 4e9
 
@@ -130,7 +125,7 @@ def estimate_depth(
     if second is None or isinstance(second, Camera):
         raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
     as_choice(side, "side", SIDES)
-    as_choice(engine, "engine", ("auto", *ENGINES))
+    as_choice(engine, "engine", ("auto", "opencv", "numba"))
     shape = as_psf(psf, camera.blur_constant)
     channel_axis = colour_axis(first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
@@ -142,7 +137,7 @@ def estimate_depth(
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
         raw = light_of_srgb(raw, None, False)[0] if linear else raw
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
-        found = _match(raw.part(), task, engine, workers, progress)
+        found = _match(raw.part(), task, workers, progress)
         return replace(found, settings={**found.settings, **remembered})
     blur_map = estimate_blur(
         first,
@@ -187,7 +182,7 @@ def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: Raw
     return TaskNoise(deviations, relative, noise.compressed)
 
 
-def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
+def _match(pair: Pair, task: MatchTask, workers: int | None, progress: Progress | None) -> DepthMap:
     from .equal_blur.candidates import depth_axis  # brings OpenCV and SciPy with it
     from .equal_blur.match import match
 
@@ -199,11 +194,7 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
             f"{levels} candidate depths; decimate the pair, or narrow depth_range_m",
             stacklevel=3,
         )
-    seconds = _SECONDS_PER_PIXEL_AND_LEVEL * pair.shape[0] * pair.shape[1] * levels
-    engine = resolve_engine(engine, "depth by equal blur", tuple(ENGINES), seconds)
-    found = match(
-        pair.first, pair.second, pair.usable, task, engine, count_workers(workers), progress or (lambda share: None)
-    )
+    found = match(pair.first, pair.second, pair.usable, task, count_workers(workers), progress or (lambda share: None))
     flags = np.zeros(pair.shape, np.uint8)
     mark(flags, found.filled | ~pair.unclipped, Flag.FILLED)
     mark(flags, found.at_limit, Flag.AT_LIMIT)
@@ -221,7 +212,7 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
         "side": task.side,
         "window": task.window,
         "noise": list(found.noise),
-        "engine": engine,
+        "engine": "opencv",
         "candidates": found.levels,
         "depth_range_m": [1 / high, 1 / low if low > 0 else "inf"],
     }

@@ -1,9 +1,9 @@
-"""Who does the arithmetic.
+"""The engines: who does the arithmetic.
 
 ``reference`` is written to be read and defines the answer of ``method="paper"`` and ``"window"``; ``opencv`` is faster
-and must agree with it to rounding (both work in float64). ``numba`` compiles whole methods, in float32 where that is
-enough: :mod:`relblur.blur.window.realtime` for ``"window"``, :mod:`relblur.blur.refined.compiled` for ``"refined"`` and
-for depth by equal blur, which have no reference. The name that a result carries is that of the engine that ran.
+and must agree with it to rounding (both work in float64). Dense maps, depth by equal blur and stacks run on it alone.
+``numba`` compiles :mod:`relblur.blur.window.realtime`, in float32 where that is enough. The name that a result carries
+is that of the engine that ran.
 
 ``"auto"`` depends on the input and on what is installed only. What was compiled before and lies on the disk does not
 count: the same pair gets the same engine, and so the same digits, every time.

@@ -153,6 +153,12 @@ class Team:
         """End the helpers."""
         self._dismiss()
 
+    def __enter__(self) -> Team:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 class _Helper:
     """A thread with at most one work, which is the caller's to set and the thread's to take away.

@@ -3,7 +3,7 @@
 ``borders``        what lies beyond the border: mirrors
 ``blocks``         means over blocks of pixels
 ``kernels``        sampled and band-limited Gaussians
-``level_axis``     the axis of candidate blurs, and the cubic between them
+``blur_levels``    the levels of relative blur
 ``bank``           one image at many blurs: M(sigma) of the paper for whole images
 ``sharpness``      the paper's 3 x 3 standard deviation
 ``detail``         which of several images has the detail at a pixel

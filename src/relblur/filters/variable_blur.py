@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..base._typing import AnyArray, FloatArray
 from ..base.settings import TRUNCATE
 from ..engines.threads import count_workers
+from .blur_levels import SOFTENING, STEP
 from .discs import DiscBlur, apart_of
 from .kernels import (
     BAND_LIMITED_RADIUS,
@@ -32,7 +33,6 @@ from .kernels import (
     kernel_radius,
     sampled_weights,
 )
-from .level_axis import SOFTENING, STEP
 
 __all__ = ["blur_by_levels", "blur_planes"]
 

@@ -1,7 +1,7 @@
 """``estimate_stack``: a stack of images in, a :class:`~relblur.stacks.stack_map.StackMap` out.
 
 Two images go to :func:`relblur.estimate_blur` and :func:`relblur.estimate_depth`; up to :data:`FEW` to the joint
-likelihood of :mod:`relblur.stacks.joint`, whose law of blur comes from a camera or from the frames; more to the
+likelihood of :mod:`relblur.stacks.few`, whose law of blur comes from a camera or from the frames; more to the
 symmetry of :mod:`relblur.stacks.symmetric`, which needs no law.
 """
 
@@ -26,7 +26,7 @@ from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
-from ..engines import ENGINES, resolve_engine
+from ..engines import ENGINES
 from ..engines.threads import count_workers
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
@@ -44,7 +44,6 @@ FEW = 7
 BEYOND_PX, BEYOND_FRAMES = 12.0, 1.0
 #: A disc's standard deviation over its diameter.
 _DISC = 0.25
-_SECONDS_PER_VALUE = 1.0e-7
 
 
 def estimate_stack(
@@ -191,8 +190,8 @@ def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progre
 def _few(
     smalls: list[AnyArray], frames: Frames, places: FloatArray, asked: _Asked, progress: Progress
 ) -> tuple[Found, float]:
-    from .joint import JointTask, estimate_jointly
-    from .law import growth_of_triples
+    from .few import JointTask, estimate_jointly
+    from .law import growth_error, growth_of_triples
 
     camera = asked.camera
     if camera is None:
@@ -210,9 +209,10 @@ def _few(
     else:
         span = (max(0.0, float(places.min()) - beyond), float(places.max()) + beyond)
     task = JointTask(places, circles, shape, span, kappa, _noise(frames))
-    values = 120.0 * smalls[0].shape[0] * smalls[0].shape[1] * (len(smalls) - 1)
-    chosen = resolve_engine(asked.engine, "a stack", ("opencv", "numba"), _SECONDS_PER_VALUE * values)
-    return estimate_jointly(smalls, frames.usable, task, chosen, count_workers(asked.workers), progress), growth
+    found = estimate_jointly(smalls, frames.usable, task, count_workers(asked.workers), progress)
+    if camera is None:
+        found = replace(found, stderr=np.hypot(found.stderr, growth_error(found.place, places)))
+    return found, growth
 
 
 def _noise(frames: Frames) -> TaskNoise:

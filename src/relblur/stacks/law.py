@@ -21,7 +21,7 @@ from ..base.settings import MAX_SIGMA
 from ..blur.blur_map import BlurMap
 from ..blur.estimate import estimate_blur
 
-__all__ = ["growth_of_pair", "growth_of_triples"]
+__all__ = ["growth_error", "growth_of_pair", "growth_of_triples"]
 
 #: Pixels whose value says something: no flag, and within this share of the largest blur looked for.
 _INSIDE = 0.9
@@ -29,6 +29,9 @@ _INSIDE = 0.9
 _LEAST_PIXELS = 100
 #: A place tells the growth from this distance (steps) from the middle of the pair on.
 _TELLS = 0.25
+#: Relative standard error of the growth: sigma of a real lens, or of a sampled kernel, is not exactly proportional to
+#: the distance from focus. Chosen on made stacks of three frames of a plane, whose growth comes out 3 % too large.
+_LAW_ERROR = 0.03
 
 
 def growth_of_triples(
@@ -55,6 +58,17 @@ def growth_of_triples(
     order = np.argsort(values)
     middle = np.searchsorted(np.cumsum(counts[order]), counts.sum() / 2)
     return float(np.sqrt(values[order][middle]))
+
+
+def growth_error(place: FloatArray, places: FloatArray) -> FloatArray:
+    """Return the standard error of places between frames that comes from the error of the growth.
+
+    Two frames around a place give ``x - (x_i + x_j) / 2 = s / (2 k^2 (x_i - x_j))``.
+    """
+    order = np.sort(places)
+    before = np.clip(np.searchsorted(order, place) - 1, 0, len(order) - 2)
+    middle = (order[before] + order[before + 1]) / 2
+    return np.asarray(2 * _LAW_ERROR * np.abs(place - middle))
 
 
 def growth_of_pair(

@@ -18,9 +18,9 @@ from ..filters.detail import detail_energy
 
 __all__ = ["focus_order"]
 
-#: An order makes sense if the next frame but one differs more than the next, for at least this share of the frames:
-#: all in a good order but those around a plane, two thirds of them in a random one.
-MAKES_SENSE = 0.8
+#: An order is kept if the next frame but one differs less than the next at no more than this share of the frames, or
+#: at two of them: these are the frames around a single plane. In a random order it is a third.
+CONTRADICTED, AROUND_A_PLANE = 0.2, 2
 #: Side of the cells, px of the frames looked at.
 _CELL = 8
 
@@ -31,18 +31,14 @@ def focus_order(frames: Sequence[AnyArray]) -> list[int]:
     if len(frames) < 3:
         return given
     apart = _distances(np.stack([_pattern(frame) for frame in frames]))
-    if _sense(apart) >= MAKES_SENSE:
+    near, far = np.diagonal(apart, 1), np.diagonal(apart, 2)
+    contradicted = np.concatenate([near[:-1] >= far, near[1:] >= far])
+    if contradicted.sum() <= max(CONTRADICTED * contradicted.size, AROUND_A_PLANE):
         return given
     best = min((_improved(_chain(apart, start), apart) for start in given), key=lambda order: _length(order, apart))
     if _length(best, apart) >= _length(given, apart):
         return given
     return best if best[0] < best[-1] else best[::-1]
-
-
-def _sense(apart: FloatArray) -> float:
-    """Return for which share of the frames, from either side, the next differs less than the next but one."""
-    near, far = np.diagonal(apart, 1), np.diagonal(apart, 2)
-    return float(np.mean([near[:-1] < far, near[1:] < far]))
 
 
 def _pattern(frame: AnyArray) -> FloatArray:

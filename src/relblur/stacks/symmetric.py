@@ -27,6 +27,9 @@ from scipy.ndimage import gaussian_filter1d
 
 from ..base._typing import Progress
 from ..base.pixels import without_gaps
+from ..blur.dense.coherence import Coherence
+from ..engines.threads import Team
+from ..field import filled, hidden_variance, rims
 from .found import Found
 from .plate import LAST_ORDER, ORDER, Smoothness, fit_smoothness, posterior_variance, prior_step
 
@@ -63,6 +66,8 @@ _RIDGE = 0.2
 _PART = 1 << 16
 #: Least standard error, steps: interpolation between frames.
 _LEAST_STDERR = 0.01
+#: Side of the square that must determine a pixel's place to a step, else it counts as filled, px.
+_WINDOW = 9
 #: A pixel this far from the mean around it lies beside a jump, steps.
 _JUMP = 0.3
 
@@ -134,15 +139,35 @@ def estimate_by_symmetry(
         x = x.astype(np.float32)
         progress(0.2 + 0.8 * (number + 1) / ROUNDS)
     around = cv2.GaussianBlur(held, (0, 0), 4.0, borderType=cv2.BORDER_REFLECT)
-    variance = posterior_variance(around, smoothness)
     most = np.float32(np.ptp(places) ** 2 / 12)
+    step = np.full_like(x, axis.step)
+    known = held * _shared(volume.frames, axis, x)
+    variance = posterior_variance(around, smoothness) + hidden_variance(known, step, most)
     variance = np.minimum(variance, most) + _at_jumps(x, axis.step)
     stderr = np.sqrt(variance + np.float32((_LEAST_STDERR * axis.step) ** 2))
-    filled = around * 81 * axis.step**2 < 1  # the 9 x 9 pixels around do not know it to a step
+    plain = rims(filled(known, step, _WINDOW))
     margin = 0.02 * axis.step
     ends = (x <= places[0] + margin) | (x >= places[-1] - margin)
     noise = float(np.median(np.abs(_bands(volume.frames[0])[0])) / 0.6745)
-    return Found(x.astype(np.float64), stderr.astype(np.float64), np.asarray(filled), np.asarray(ends), noise)
+    return Found(x.astype(np.float64), stderr.astype(np.float64), plain, np.asarray(ends), noise)
+
+
+def _shared(frames: Array, axis: _Axis, x: Array) -> Array:
+    """Return the share of the texture around each pixel that two frames at its place show, not noise of one of them.
+
+    The frames are the two nearest to the place, one with an even number and one with an odd one.
+    """
+    index, _ = axis.index(x)
+    count = len(frames)
+
+    def nearest(parity: int) -> Array:
+        number = np.clip(2 * np.round((index - parity) / 2) + parity, parity, count - 1 - (count - 1 - parity) % 2)
+        return np.take_along_axis(frames, number.astype(np.intp)[None], axis=0)
+
+    with Team(1) as team:
+        texture = Coherence(nearest(0), nearest(1), team)
+    in_focus = np.zeros_like(x)
+    return np.asarray(texture.at(in_focus) * texture.located(in_focus))
 
 
 def _step(

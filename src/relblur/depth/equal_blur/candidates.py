@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
 
-from ...blur.refined.likelihood.stack import NoiseGain
-from ...filters.level_axis import UniformAxis
+from ...field import Noise, UniformAxis
+from ...filters.blur_levels import STEP
 from ..camera import Camera
 from ..psf import Psf, Transfer
 from ..relation import Relation
@@ -68,7 +68,7 @@ class DepthAxis:
     @property
     def between(self) -> UniformAxis:
         """What lies between the levels."""
-        return UniformAxis(float(self.levels[0]), self.step)
+        return UniformAxis(float(self.levels[0]), self.step, self.step / STEP)
 
     def u(self, x: Any) -> Any:
         """Return ``u`` of a place on the axis."""
@@ -173,18 +173,27 @@ class NoisePower:
     second: NDArray[np.float64]
     independent: float
 
-    def covariance(self, deviations: tuple[float, float]) -> NDArray[np.float64]:
-        """Return the covariance of the residuals for noise of these standard deviations."""
+    def noise(
+        self,
+        sensor: tuple[float, float],
+        rounding: tuple[float, float],
+        relative: NDArray[Any] | None,
+        repeats: bool,
+    ) -> Noise:
+        """Return the noise of the residuals for noise of the images with some standard deviations."""
+        covariance = self._covariance(sensor)
+        plane = None if relative is None else np.ascontiguousarray(relative, np.float32)
+        own = np.diagonal(self._covariance(rounding))
+        gain = self.total / float(np.median(self.total))
+        return Noise(own, np.diagonal(covariance), covariance, gain, max(sensor) ** 2, plane, repeats)
+
+    def _covariance(self, deviations: tuple[float, float]) -> NDArray[np.float64]:
         return np.asarray(deviations[0] ** 2 * self.first + deviations[1] ** 2 * self.second)
 
     @property
     def total(self) -> NDArray[np.float64]:
         """Variance at each level for unit noise in both images."""
         return np.diagonal(self.first + self.second)
-
-    def gain(self) -> NoiseGain:
-        """Return the same for a residual stack."""
-        return NoiseGain(1.0, self.total, self.first, self.second, self.independent)
 
 
 def noise_power(camera: Camera, psf: Psf, axis: DepthAxis, floor: float) -> NoisePower:

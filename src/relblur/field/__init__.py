@@ -1,0 +1,46 @@
+"""The solver of every map: residuals along one axis in, a surface with breaks and its standard error out.
+
+A :class:`Volume` holds the residuals of a measurement at candidate values (levels) and the noise in them;
+:func:`solve` returns the :class:`Field` that explains them.  Nothing here knows what the value means.  The method and
+the names of its quantities are those of ``docs/method.md``.
+
+``axis``         levels and values, reading between levels
+``volume``       residuals, noise, support, limits: the input of the solver
+``energy``       cost, score and information of the residuals at a map
+``start``        a first map from the costs of all levels
+``surface``      the prior: a piecewise affine surface with breaks
+``multigrid``    its linear systems
+``stiffness``    how stiff the data allow the surface to be
+``moves``        discrete moves between steps
+``uncertainty``  the standard error, and where a map says nothing
+``solve``        the descent
+``pixel``        the energy of one pixel
+"""
+
+from .axis import AsinhAxis, Axis, RootAxis, UniformAxis
+from .pixel import PixelEnergy
+from .solve import Field, solve
+from .uncertainty import filled, hidden_variance, information_around, rims
+from .volume import Noise, Support, Volume, best_fit
+from .windows import box, box_any, cell_means
+
+__all__ = [
+    "AsinhAxis",
+    "Axis",
+    "Field",
+    "Noise",
+    "PixelEnergy",
+    "RootAxis",
+    "Support",
+    "UniformAxis",
+    "Volume",
+    "best_fit",
+    "box",
+    "box_any",
+    "cell_means",
+    "filled",
+    "hidden_variance",
+    "information_around",
+    "rims",
+    "solve",
+]

@@ -1,0 +1,116 @@
+"""The descent to the most likely surface.
+
+A discrete labelling (:mod:`.start`) gives the first map.  Each Gauss-Newton step is one linear system of evidence and
+prior (:mod:`.surface`), with the slopes found alongside and the stiffness that the data allow (:mod:`.stiffness`);
+discrete moves in between (:mod:`.moves`) correct what a gradient cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import stiffness
+from .energy import Energy
+from .moves import follow_median, propagate
+from .start import label
+from .surface import Slopes, link, map_step, posterior_variance, unseen
+from .uncertainty import model_error, standard_error
+from .volume import Volume
+
+__all__ = ["Field", "solve"]
+
+Array = NDArray[np.float32]
+
+#: Most Gauss-Newton steps.
+STEPS = 12
+#: First step at which stiffness is tested, when the start's staircase is smooth, and the last that may stiffen.
+FIRST_TEST, LAST_STIFFENING = 3, 8
+#: Jump tolerance in the first steps, relative: the start is a staircase of levels.
+STAIRCASE = (0.26, 0.12, 0.06)
+#: Steps of the map below this are never jumps.
+SMALLEST_JUMP = 0.01
+#: Discrete moves: step -> (distance of the neighbour, side of the window that judges), px.
+MOVES = {4: (4, 5), 6: (2, 3), 8: (1, 3)}
+#: Most that one step moves the map, relative: the linearisation is not good for more.
+MOST_MOVE = np.float32(0.5)
+#: Root mean square of a step, in standard errors, at which the descent ends.
+SETTLED = 0.12
+
+
+@dataclass(frozen=True)
+class Field:
+    """A map with its standard error.
+
+    Attributes
+    ----------
+    z, stderr : (H, W)
+        The map and its standard error: about 68 % of errors are smaller.
+    w : (H, W)
+        Information of each pixel about itself.
+    power : (H, W)
+        Mean of the squared residuals over the channels.
+    iterations : int
+    steps : dict
+        Intermediates: ``start``, ``mu``, ``information``, ``misfit``.
+    """
+
+    z: Array
+    stderr: Array
+    w: Array
+    power: Array
+    iterations: int
+    steps: dict[str, Array] = field(repr=False)
+
+
+def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None) -> Field:
+    """Return the most likely surface of a volume."""
+    energy, shape = Energy(volume), volume.shape
+    z = start = label(energy)
+    slopes = Slopes(shape)
+    slope = slopes.pixels()
+    log_mu = stiffness.initial(shape, volume.first_stiffness)
+    for step in range(STEPS):
+        scale = volume.axis.scale(z)
+        energy.weigh(z)
+        evidence = energy.evidence(z, correlated=step > 0)
+        if step >= FIRST_TEST:
+            t = stiffness.score_test(evidence.w, evidence.g, scale)
+            log_mu = stiffness.adapt(log_mu, t, step <= LAST_STIFFENING, volume.most_stiffness)
+        mu = stiffness.spread(log_mu, shape)
+        variance = posterior_variance(evidence.w, mu)
+        staircase = np.float32(STAIRCASE[step] if step < len(STAIRCASE) else 0.0)
+        tolerance = np.maximum(np.float32(SMALLEST_JUMP), staircase * scale)
+        # Without noise every area contains evidence.
+        if volume.finding is not None:
+            tolerance = np.hypot(tolerance, unseen(evidence.w))
+        edges = link(z, slope, variance, mu, tolerance)
+        slopes.fit(z, evidence.w, evidence.g, edges, variance, mu)
+        slope = slopes.pixels()
+        delta = map_step(z, slope, evidence.w, evidence.g, edges, variance)
+        z = volume.clip(z + np.clip(delta, -MOST_MOVE * scale, MOST_MOVE * scale))
+        if step in MOVES:
+            z = propagate(energy, follow_median(energy, z), slope, *MOVES[step])
+        energy.refit(z, evidence, evidence.w, variance)
+        progress((step + 1) / STEPS)
+        if step > LAST_STIFFENING and _size(delta, evidence.w, variance) < SETTLED:
+            break
+    scale = volume.axis.scale(z)
+    evidence = energy.evidence(z)
+    error = model_error(energy, z, evidence, scale)
+    w = evidence.w if volume.support is None else evidence.w * volume.support.located(z)
+    if volume.support is not None and not volume.support_finds:
+        w = w * volume.support.at(z)
+    stderr = np.hypot(standard_error(scale, w, mu, edges, volume.unknown), error)
+    progress(1.0)
+    steps = {"start": start, "mu": mu, "information": w, "misfit": energy.misfit}
+    return Field(z, stderr, w, evidence.power, step + 1, steps)
+
+
+def _size(delta: Array, w: Array, variance: Array) -> float:
+    """Return the root mean square of a step in standard errors, single pixels counting three at most."""
+    squares = np.minimum(np.square(delta) * (w + 1 / variance), np.float32(9))
+    return float(np.sqrt(np.mean(squares, dtype=np.float64)))

@@ -1,0 +1,186 @@
+"""A first map: the discrete labelling that resolves multiple solutions.
+
+A single pixel fits several values, and a window decides wrongly where texture is weak.  Semi-global matching finds,
+along rows and columns through every cell of 2 x 2 pixels, the sequence of levels that minimises
+
+    sum of U_k(x) + P1 [neighbouring levels differ by one] + P2 [they differ by more]
+
+Noise changes from level to level too.  So the costs ``U`` are sums of the steps ``X_k+1 - X_k`` of the energy, each
+times the share of the change ``e_k+1 - e_k`` around that is evidence: by the support (:class:`.volume.Support`), or
+without one the share that the known noise does not explain.  Coarser grids of
+4 x 4 cells help where single cells are too noisy to decide.  Where the costs contain no evidence, paths would carry
+the level at which they enter straight across: there the labels around are averaged over ever larger cells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engines.threads import Team
+from .energy import Energy
+from .volume import Volume
+from .windows import box, box_any, cell_means, enlarged
+
+__all__ = ["CELL", "label"]
+
+Array = NDArray[np.float32]
+
+#: Side of the cells that are labelled, px.
+CELL = 2
+#: Cost of a step of one level, and of a jump, nats.
+STEP_COST, JUMP_COST = 1.0, 6.0
+#: Noise floor of the costs, on images of contrast 1: it covers the distance between levels.
+COARSE = 1 / 255
+#: Preference for the level nearest to zero, nats a level: it decides ties.
+TIE = np.float32(1e-4)
+#: Cells a side of a coarse cell, the largest cost that it adds to one of them, nats, and the factor of the prices on
+#: each coarser grid: the cost that a cell has by chance grows with its side.
+POOL, PULL, DEARER = 4, 0.4, 2.0
+#: Side of the window in which the share of noise in a change is measured, cells.
+CHANGE_WINDOW = 17
+#: Range of the costs (nats) of a cell that makes its label half sure: the cost of a jump.
+HALF_SURE = 6.0
+#: Sides of the blocks of cells whose evidence is summed, and the part of a block's evidence, spread evenly, that a cell
+#: must have around itself to be as sure as the block.
+TOGETHER, PART = (1, 4, 16), 0.25
+
+
+def label(energy: Energy) -> Array:
+    """Return a first map: the level of least aggregated cost at each cell, and a share of the next."""
+    volume = energy.volume
+    cost = _costs(energy)
+    # Without noise there is no area without evidence.
+    sure = None if volume.finding is None else _certainty(cost)
+    total = _aggregate(cost, volume.team, DEARER if volume.noise.present else 1.0)
+    nearest = np.abs(volume.axis.value_of(np.arange(volume.levels, dtype=np.float64))).argmin()
+    total += (TIE * np.abs(np.arange(volume.levels) - nearest)).astype(np.float32)[:, None, None]
+    level = _sublevel(total)
+    if sure is not None:
+        # An unsure label among sure ones hardly counts.
+        weight = np.square(sure) + np.float32(1e-6)
+        level = sure * level + (1 - sure) * _mean_around(level * weight, weight)
+    level = level.repeat(CELL, axis=0).repeat(CELL, axis=1)[: volume.shape[0], : volume.shape[1]]
+    return volume.clip(volume.axis.value_of(np.ascontiguousarray(level, np.float32)))
+
+
+def _costs(energy: Energy) -> Array:
+    """Return the costs of the levels on the cells, (K, rows, cols)."""
+    volume = energy.volume
+    rows, cols = (-(-n // CELL) for n in volume.shape)
+    cost = np.empty((volume.levels, rows, cols), np.float32)
+    base = np.maximum(energy.misfit, np.float32(max(COARSE**2, volume.noise.of_images)))
+
+    def fill(k: int) -> None:
+        cost[k] = cell_means(box(energy.costs(k, base), 3), CELL) * np.float32(CELL**2)
+
+    volume.team.each(fill, range(volume.levels))
+    if volume.noise.present or volume.support is not None:
+        before = cost[0].copy()
+        for k in range(1, volume.levels):
+            here = cost[k].copy()
+            cost[k] = cost[k - 1] + _share(volume, k) * (here - before)
+            before = here
+    return cost
+
+
+def _share(volume: Volume, k: int) -> Array:
+    """Return the share of the change of the residuals from level ``k - 1`` to ``k`` that is evidence, on cells."""
+    if volume.finding is not None:
+        low, high = volume.axis.value_of(np.array([k - 1, k], np.float64))
+        return volume.finding.of_step(float(low), float(high))
+    change = np.square(volume.residuals[:, k] - volume.residuals[:, k - 1]).mean(axis=0)
+    of_noise = volume.noise.covariance[k - 1 : k + 1, k - 1 : k + 1] @ (1, -1) @ (1, -1)
+    noise = np.float32(of_noise) * cell_means(np.broadcast_to(volume.noise.on(slice(None)), change.shape), CELL)
+    mean = box_any(cell_means(change, CELL), CHANGE_WINDOW)
+    return np.asarray(np.maximum(1 - noise / (mean + np.float32(1e-30)), 0))
+
+
+def _aggregate(cost: Array, team: Team, dearer: float, price: float = 1.0) -> Array:
+    """Aggregate costs, which are overwritten, over the paths through every cell, coarse grids first."""
+    if min(cost.shape[1:]) > 2 * POOL:
+        coarse = np.stack([cell_means(level, POOL) for level in cost]) * np.float32(POOL**2)
+        coarse = _aggregate(coarse, team, dearer, dearer * price)
+        coarse -= coarse.min(axis=0)
+        coarse *= np.float32(1 / POOL**2)
+        np.minimum(coarse, np.float32(PULL), out=coarse)
+
+        def pull(k: int) -> None:
+            cost[k] += enlarged(coarse[k], POOL, cost.shape[1:])
+
+        team.each(pull, range(len(cost)))
+    ways: dict[bool, Array] = {}
+
+    def scan(transposed: bool) -> None:
+        given = np.ascontiguousarray(cost.transpose(0, 2, 1)) if transposed else cost
+        ways[transposed] = scan_rows(given, price * STEP_COST, price * JUMP_COST)
+
+    team.each(scan, (False, True))
+    total = ways[False]
+    total += ways[True].transpose(0, 2, 1)
+    return total
+
+
+def scan_rows(cost: Array, small: float, large: float) -> Array:
+    """Aggregate (K, H, W) costs along the rows axis, downwards and upwards.
+
+    ``L(y) = cost(y) + min(L(y-1), L(y-1) of the next level + small, min L(y-1) + large) - min L(y-1)``
+    for every column at once; the two directions are added.
+    """
+    total = np.empty_like(cost)
+    height = cost.shape[1]
+    p1, p2 = np.float32(small), np.float32(large)
+    for rows, first in ((range(height), True), (range(height - 1, -1, -1), False)):
+        path = np.zeros((cost.shape[0], cost.shape[2]), np.float32)
+        raised = np.empty_like(path)
+        best = np.empty_like(path)
+        for y in rows:
+            path -= path.min(axis=0)
+            np.minimum(path, p2, out=best)
+            np.add(path, p1, out=raised)
+            np.minimum(best[1:], raised[:-1], out=best[1:])
+            np.minimum(best[:-1], raised[1:], out=best[:-1])
+            np.add(best, cost[:, y], out=path)
+            if first:
+                total[:, y] = path
+            else:
+                total[:, y] += path
+    return total
+
+
+def _sublevel(total: Array) -> Array:
+    """Return the fractional level of least cost, by equal slopes on both sides of the minimum."""
+    k = np.clip(np.asarray(total.argmin(axis=0)), 1, total.shape[0] - 2)[None]
+    here = np.take_along_axis(total, k, 0)[0]
+    below = np.take_along_axis(total, k - 1, 0)[0] - here
+    above = np.take_along_axis(total, k + 1, 0)[0] - here
+    steeper = np.maximum(np.maximum(below, above), np.float32(1e-6))
+    return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)
+
+
+def _certainty(cost: Array) -> Array:
+    """Return how sure the label of each cell can be, 0 to 1, from the costs (K, rows, cols).
+
+    Weak evidence adds up over a block, and counts for the cells that have some of it.
+    """
+    rows, cols = cost.shape[1:]
+    sure = np.zeros((rows, cols), np.float32)
+    near = box(cost.max(axis=0) - cost.min(axis=0), 3)
+    for side in TOGETHER:
+        if side > 1 and side > min(rows, cols):
+            break
+        blocks = np.stack([cell_means(level, side) for level in cost]) * np.float32(side**2) if side > 1 else cost
+        ranges = enlarged(blocks.max(axis=0) - blocks.min(axis=0), side, (rows, cols))
+        part = near * np.float32(side**2 / PART) / np.maximum(ranges, np.float32(1e-12))
+        np.maximum(sure, np.minimum(part, 1) * ranges / (ranges + np.float32(HALF_SURE)), out=sure)
+    return sure
+
+
+def _mean_around(value: Array, weight: Array) -> Array:
+    """Return the weighted mean of the smallest cells that have some weight, from sums of value and weight."""
+    if max(weight.shape) == 1:
+        return np.asarray(value / np.maximum(weight, np.float32(1e-12)))
+    far = enlarged(_mean_around(cell_means(value, 2), cell_means(weight, 2)), 2, weight.shape)
+    value, weight = box(value, 3), box(weight, 3)
+    known = np.minimum(weight * np.float32(4), 1)
+    return np.asarray(known * value / np.maximum(weight, np.float32(1e-12)) + (1 - known) * far)

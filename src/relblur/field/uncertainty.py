@@ -1,0 +1,190 @@
+"""How wrong a map may be: its standard error, and the pixels of which the residuals around say too little.
+
+    stderr^2 = b / (w + 1 / V)                 left open by the pixel and the best window around it
+             + U (1 - exp(-(d / 24)^4))        what a plain area may be, far from all evidence
+             + J / 4                           a jump is there, and its place is known to some pixels
+             + the model's error               residuals that noise does not explain, as far as they look like a change
+
+Evidence counts for a pixel if it lies around it: of the four halves of a window the one with the least counts, twice.
+``V`` is the variance of the best window (:func:`.surface.posterior_variance`), ``b`` is 1, and more at the image's
+border.  ``d`` is half the side of the smallest window that knows the value to 100 %, beyond the least, and ``U`` the
+variance of a value of which only the limits are known.  ``J`` is the squared jump; it falls off over 3 px beside it.
+"""
+
+from __future__ import annotations
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from .energy import Energy, Evidence
+from .surface import JUMP, WINDOWS, Edges, window_sizes
+from .windows import box, box_any
+
+__all__ = ["filled", "hidden_variance", "information_around", "model_error", "rims", "standard_error"]
+
+Array = NDArray[np.float32]
+
+#: Relative standard error of reading between levels.
+INTERPOLATION = np.float32(2e-5)
+#: Side in px of a window that is near: the usual one of local methods.
+NEAR = 11.0
+#: Distance in px over which a plain area may become something else than what is beside it.
+ANOTHER = 24.0
+#: What is open at the image's border, over what is open inside, less 1, and the part of the smoothing length
+#: ``(mu / w)^(1/4)`` over which that falls off: errors of maps of constant value under noise, at borders and corners.
+BORDER, BORDER_REACH = 2.2, 0.42
+#: Side of the square that makes a plain area, and twice the width of its rim, px.
+RIM = 9
+#: Standard deviation of the place of a jump, px, and the probability that a pixel at it is on its other side.
+JUMP_PLACE, OTHER_SIDE = 3.0, 0.25
+#: Information of a pixel for a relative change by 1 from which on its residual measures the model's error.
+CLEAR = 1 / 25
+#: Uncertainty of the noise: residuals up to this many times its variance are noise.
+SURE_NOISE = 1.2
+#: Share of the model's error that looks like a change of the map, in amplitude.
+LIKE_CHANGE = 0.12
+#: Relative error at the value zero, over that at the usual value.
+AT_ZERO = 0.3
+#: Side of the square in which channels are compared, px.
+AGREE = 65
+
+
+def standard_error(scale: Array, w: Array, mu: Array, edges: Edges, unknown: np.float32) -> Array:
+    """Return the standard error of a map, without the model's error.
+
+    ``scale`` is the change of the map that counts as a relative change by 1, ``unknown`` the variance ``U``.
+    """
+    scale2 = scale**2
+    around = _informations(w)
+    best = _best_window(around, mu)
+    open_ = _at_borders(np.sqrt(8 * mu * best)) / (w + 1 / best)
+    total = open_ + _hidden(around, scale2, unknown) + _near_jumps(edges)
+    # Running sums may leave a negative trace of a zero; and no more is unknown than everything.
+    return np.asarray(np.sqrt(np.clip(total, 0, unknown) + INTERPOLATION**2 * scale2))
+
+
+def hidden_variance(w: Array, scale: Array, unknown: np.float32) -> Array:
+    """Return the variance of what a plain area may be, far from all evidence."""
+    return _hidden(_informations(w), scale**2, unknown)
+
+
+def _informations(w: Array) -> dict[int, Array]:
+    return {size: information_around(w, size) for size in window_sizes(w.shape)}
+
+
+def _hidden(around: dict[int, Array], scale2: Array, unknown: np.float32) -> Array:
+    distance = np.maximum(_knowing_window(around, scale2) - np.float32(NEAR), 0) / 2
+    return box(unknown * (1 - np.exp(-((distance / np.float32(ANOTHER)) ** 4))), RIM)
+
+
+def model_error(energy: Energy, z: Array, evidence: Evidence, scale: Array) -> Array:
+    """Return the standard error that the model of the residuals leaves in a map."""
+    if energy.volume.disagreement:
+        return _disagreement(energy, z)
+    return _misfit_error(energy, z, evidence, scale)
+
+
+def _misfit_error(energy: Energy, z: Array, evidence: Evidence, scale: Array) -> Array:
+    """Return the relative error that residuals beyond noise leave, where the data are clear, as one number.
+
+    They repeat from pixel to pixel, and a share of them looks like a change of the map.
+    """
+    known = evidence.w * np.square(scale) > CLEAR
+    power = evidence.power
+    if not energy.volume.noise.repeats:
+        power = power - np.float32(SURE_NOISE) * energy.noise(z)
+    beyond = len(energy.volume.residuals) * energy.credit * power
+    change = evidence.w * energy.inflation * energy.variance(z) * np.square(scale)
+    sums = [float(np.sum(a, where=known, dtype=np.float64)) for a in (beyond, change, np.square(scale))]
+    if not sums[1] > 0:
+        return np.zeros_like(z)
+    usual = np.float32(AT_ZERO * np.sqrt(sums[2] / np.count_nonzero(known)))
+    relative = np.hypot(LIKE_CHANGE * np.sqrt(max(sums[0], 0.0) / sums[1]), energy.volume.shape_error)
+    return np.asarray(np.float32(relative) * np.hypot(scale, usual))
+
+
+def _disagreement(energy: Energy, z: Array) -> Array:
+    """Return what channels that contradict each other leave open: a sandwich estimate with channels as clusters.
+
+    With the scores ``G_k`` and the information ``W_k`` of K channels over a square, ``sum G_k^2 / (sum W_k)^2`` times
+    ``K / (K - 1)`` is the variance of the answer, whatever moves them.
+    """
+    count = len(energy.volume.residuals)
+    squares, total = np.zeros_like(z), np.zeros_like(z)
+    for channel in range(count):
+        w, g = energy.of_channel(z, channel)
+        squares += np.square(box_any(g, AGREE))
+        total += box_any(w, AGREE)
+    error = np.sqrt(squares * np.float32(count / (count - 1))) / np.maximum(total, np.float32(1e-12))
+    return np.asarray(np.minimum(error, np.sqrt(energy.volume.unknown)))
+
+
+def filled(w: Array, scale: Array, window: int) -> NDArray[np.bool_]:
+    """Return where the window around a pixel leaves its value open to 100 %: it comes from farther away."""
+    return np.asarray(information_around(w, window) * scale**2 < 1)
+
+
+def rims(plain: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the plain areas and their rims, which may be seen through the blur of what is in front of them."""
+    square = np.ones((RIM, RIM), np.uint8)
+    areas = cv2.morphologyEx(plain.astype(np.uint8), cv2.MORPH_OPEN, square, borderType=cv2.BORDER_REFLECT)
+    return np.asarray(plain | (cv2.dilate(areas, square, borderType=cv2.BORDER_REFLECT) > 0))
+
+
+def information_around(w: Array, size: int) -> Array:
+    """Return the information of a window, as if all of it had as much as the poorest of its four halves."""
+    height, width = w.shape
+    rows, cols = min(size, 2 * height - 1), min(size, 2 * width - 1)
+    half_rows, half_cols = (rows + 1) // 2, (cols + 1) // 2
+    # Each half has the pixel itself on its inner border, where the anchor is.
+    halves = (
+        ((cols, half_rows), (cols // 2, 0)),
+        ((cols, half_rows), (cols // 2, half_rows - 1)),
+        ((half_cols, rows), (0, rows // 2)),
+        ((half_cols, rows), (half_cols - 1, rows // 2)),
+    )
+    means = [cv2.blur(w, shape, anchor=anchor, borderType=cv2.BORDER_REFLECT) for shape, anchor in halves]
+    return np.asarray(np.maximum(np.minimum.reduce(means), 0) * np.float32(size * size))
+
+
+def _best_window(around: dict[int, Array], mu: Array) -> Array:
+    """Return the variance ``V`` of the best window, by the information around."""
+    best = np.full_like(mu, np.inf)
+    for size, information in around.items():
+        variance = 1 / (information + np.float32(1e-6)) + np.float32(size * size / 256) / mu
+        np.minimum(best, variance, out=best)
+    return best
+
+
+def _at_borders(smooth: Array) -> Array:
+    """Return ``b``, given the length ``(mu / w)^(1/4)`` over which the prior smooths."""
+    height, width = smooth.shape
+    down, right = (np.minimum(np.arange(n), np.arange(n)[::-1]).astype(np.float32) for n in (height, width))
+    reach = np.float32(BORDER_REACH) * smooth
+    return np.asarray(1 + np.float32(BORDER) * (np.exp(-down[:, None] / reach) + np.exp(-right / reach)))
+
+
+def _knowing_window(around: dict[int, Array], scale2: Array) -> Array:
+    """Return the side of the smallest window that knows the value to 100 %, between sizes by its information."""
+    side = np.empty_like(scale2)  # beyond the largest window all is known: its place is set first
+    larger, beyond = 2 * WINDOWS[-1], np.full_like(scale2, 4)
+    for size in sorted(around, reverse=True):
+        known = np.minimum(around[size] * scale2, np.float32(1e6))
+        # Information grows as some power of the side: where it passes 1 lies between the two sizes.
+        part = np.log(np.maximum(beyond, 1)) / np.maximum(np.log(np.maximum(beyond, 1) / np.maximum(known, 1e-6)), 1e-6)
+        between = larger * (size / larger) ** np.clip(part, 0, 1)
+        side = np.where(known >= 1, np.float32(size), np.where(beyond >= 1, between, side))
+        larger, beyond = size, known
+    return np.asarray(side, np.float32)
+
+
+def _near_jumps(edges: Edges) -> Array:
+    """Return the variance of pixels that may be on the other side of a jump."""
+    down, right = (np.where(h < JUMP, np.square(d), 0) for d, h in zip(edges.d, edges.h, strict=True))
+    jumps = np.zeros((right.shape[0], down.shape[1]), np.float32)
+    jumps[:, :-1] = right
+    np.maximum(jumps[:-1], down, out=jumps[:-1])
+    # A line of ones that is blurred by a Gaussian is 1 / (sqrt(2 pi) sigma) high.
+    gain = np.float32(OTHER_SIDE * np.sqrt(2 * np.pi) * JUMP_PLACE)
+    return np.asarray(cv2.GaussianBlur(jumps, (0, 0), JUMP_PLACE, borderType=cv2.BORDER_REFLECT) * gain)

@@ -1,0 +1,104 @@
+"""The axes of candidate values: there and back, how fast the value follows the level, and reading between levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from relblur.field import AsinhAxis, RootAxis, UniformAxis
+from relblur.field.axis import read, read_cubic
+from relblur.filters.blur_levels import SOFTENING, STEP, relative_scale
+
+OF_BLUR, FROM_ZERO = AsinhAxis(-25.0, SOFTENING, STEP), AsinhAxis(0.0, SOFTENING, STEP)
+UNIFORM = UniformAxis(-3.0, 0.07, 0.07 / STEP)
+AXES = [OF_BLUR, FROM_ZERO, RootAxis(FROM_ZERO), UNIFORM]
+LEVELS = np.linspace(0, 40, 161)
+
+
+@pytest.mark.parametrize(("axis", "lowest"), list(zip(AXES, (-25.0, 0.0, 0.0, -3.0), strict=True)))
+def test_there_and_back(axis, lowest):
+    assert axis.value_of(np.zeros(1)) == pytest.approx([lowest])
+    assert_allclose(axis.level_of(axis.value_of(LEVELS)), LEVELS, atol=1e-9)
+
+
+@pytest.mark.parametrize("axis", AXES, ids=repr)
+def test_slopes_are_those_of_the_axis(axis):
+    h = 1e-4
+    levels = LEVELS[4:]  # a root rises without limit at zero
+    z = axis.value_of(levels)
+    slope = (axis.value_of(levels + h) - axis.value_of(levels - h)) / (2 * h)
+    assert_allclose(axis.by_value(3 * slope, z), 3, rtol=1e-6)
+    assert_allclose(axis.scale(z) * STEP, slope, rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", AXES, ids=repr)
+def test_single_precision_stays_single(axis):
+    level = LEVELS[4:].astype(np.float32)
+    z = axis.value_of(level)
+    for found in (z, axis.level_of(z), axis.by_value(level, z), axis.scale(z)):
+        assert found.dtype == np.float32
+
+
+def test_asinh_levels_are_even_around_zero_and_geometric_far_out():
+    steps = np.diff(FROM_ZERO.value_of(np.arange(40.0)))
+    assert_allclose(steps[0], SOFTENING * STEP, rtol=0.01)
+    assert_allclose(steps[-1] / steps[-2], np.exp(STEP), rtol=1e-4)
+
+
+def test_a_relative_change_of_blur_is_that_of_its_axis():
+    s = np.linspace(-25, 25, 101, dtype=np.float32)
+    assert_allclose(relative_scale(s), OF_BLUR.scale(s), rtol=1e-6)
+
+
+def test_levels_of_an_axis_are_those_at_which_residuals_are_tabulated():
+    from relblur.blur.dense.residuals import build_residuals
+    from relblur.engines.threads import Team
+
+    image = np.random.default_rng(0).random((1, 9, 11), np.float32)
+    made = {"lowest": -25.0, "highest": 16.0, "family": "band_limited", "prefilter": 0.0, "team": Team(1)}
+    levels = build_residuals(image, image, **made).levels
+    axis = AsinhAxis(float(levels[0]), SOFTENING, STEP)
+    assert_allclose(axis.value_of(np.arange(len(levels))), levels, atol=1e-9)
+
+
+def volume_of(curve):
+    """Residuals of two channels that follow a curve along the axis, at eight levels."""
+    levels = np.arange(8.0)[:, None, None] * np.ones((1, 3, 5))
+    return np.stack([curve(levels), 2 * curve(levels)]).astype(np.float32)
+
+
+def test_a_parabola_is_read_exactly_also_beyond_the_ends():
+    residuals = volume_of(lambda k: 0.3 * k * k - k + 0.5)
+    for at in (-0.7, 0.0, 0.4, 1.0, 3.3, 6.0, 6.9, 7.0, 7.6):
+        value, slope = read(residuals, np.full((3, 5), at, np.float32))
+        assert_allclose(value[0], 0.3 * at * at - at + 0.5, atol=1e-5)
+        assert_allclose(slope[0], 0.6 * at - 1, atol=1e-5)
+        assert_allclose(value[1], 2 * value[0], atol=1e-5)
+
+
+def test_value_and_slope_are_continuous_from_level_to_level():
+    residuals = volume_of(np.sin)
+    for level in range(1, 7):
+        below, above = (read(residuals, np.full((3, 5), level + step, np.float32)) for step in (-1e-4, 1e-4))
+        here = read(residuals, np.full((3, 5), level, np.float32))
+        assert_allclose(here[0], residuals[:, level], atol=1e-6)
+        assert_allclose(here[1], (residuals[:, level + 1] - residuals[:, level - 1]) / 2, atol=1e-6)
+        for one, two in zip(below, above, strict=True):
+            assert_allclose(one, two, atol=1e-3)
+
+
+def test_the_slope_is_the_derivative_of_the_value():
+    before, here, after, last = np.random.default_rng(1).normal(size=(4, 50))
+    for u in np.linspace(-0.5, 1.5, 9) + 0.01:
+        at = np.full(50, u)
+        low, high = (read_cubic(before, here, after, last, at + step)[0] for step in (-1e-5, 1e-5))
+        assert_allclose(read_cubic(before, here, after, last, at)[1], (high - low) / 2e-5, atol=1e-4)
+
+
+def test_some_rows_are_read_as_those_of_the_whole():
+    residuals = np.random.default_rng(2).random((2, 8, 6, 7), np.float32)
+    level = (7 * np.random.default_rng(3).random((6, 7))).astype(np.float32)
+    whole, part = read(residuals, level), read(residuals, level[2:5], 2)
+    for one, two in zip(whole, part, strict=True):
+        assert_allclose(two, one[:, 2:5])
