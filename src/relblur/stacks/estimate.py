@@ -38,8 +38,9 @@ from .stack_map import StackMap
 
 __all__ = ["FEW", "estimate_stack"]
 
-#: Most frames for the joint likelihood: it holds a volume for each of them.
-FEW = 7
+#: Most frames for the joint likelihood, with a camera and without one. It holds a volume for each frame; without a
+#: camera it needs even steps of focus, which `phone2` and `macro_pcb` (5 and 7 frames) do not have.
+FEW, FEW_WITHOUT_CAMERA = 7, 4
 #: Circle beyond the first and last frame in which the scene is still looked for, px; without a law, frames.
 BEYOND_PX, BEYOND_FRAMES = 12.0, 1.0
 #: A disc's standard deviation over its diameter.
@@ -124,7 +125,7 @@ def estimate_stack(
         raise InputError("camera needs focus_m, the distance in focus of every image (EXIF does not have them all)")
     asked = _Asked(camera, psf, engine, workers)
     found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
-    stack = _map_of(frames, places, found, growth, method="joint" if len(frames.frames) <= FEW else "symmetric")
+    stack = _map_of(frames, places, found, growth, "joint" if _is_joint(frames, camera) else "symmetric")
     if not fuse:
         return stack
     prior = prior_of_index(stack.index, stack.index_stderr)
@@ -172,7 +173,7 @@ def _places(frames: Frames) -> FloatArray:
 def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progress) -> tuple[Found, float]:
     """Return the places of best focus and the growth of blur, px of the map per unit of the places."""
     smalls = [frame.small for frame in frames.frames]
-    if len(smalls) <= FEW:
+    if _is_joint(frames, asked.camera):
         return _few(smalls, frames, places, asked, progress)
     from .law import growth_of_pair
     from .symmetric import estimate_by_symmetry
@@ -185,6 +186,11 @@ def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progre
     one, two = len(smalls) // 2 - max(1, len(smalls) // 10), len(smalls) // 2 + max(1, len(smalls) // 10)
     pair, where = [smalls[one], smalls[two]], places[[one, two]]
     return found, growth_of_pair(pair, frames.usable, where, found.place, asked.workers, asked.engine)
+
+
+def _is_joint(frames: Frames, camera: Camera | None) -> bool:
+    """Return whether the law of blur is known well enough, and the frames are few enough, for the joint likelihood."""
+    return len(frames.frames) <= (FEW_WITHOUT_CAMERA if camera is None else FEW)
 
 
 def _few(

@@ -64,8 +64,8 @@ _LOCAL, _ROUNDED = 4.0, 0.01
 _RIDGE = 0.2
 #: Numbers taken at a time when residuals are combined.
 _PART = 1 << 16
-#: Least standard error, steps: interpolation between frames.
-_LEAST_STDERR = 0.01
+#: Least standard error, steps: interpolation between frames. Of fewer frames than these blur grows too fast for it.
+_LEAST_STDERR, _COARSE_STDERR, _COARSE = 0.01, 0.06, 8
 #: Side of the square that must determine a pixel's place to a step, else it counts as filled, px.
 _WINDOW = 9
 #: A pixel this far from the mean around it lies beside a jump, steps.
@@ -144,7 +144,8 @@ def estimate_by_symmetry(
     known = held * _shared(volume.frames, axis, x)
     variance = posterior_variance(around, smoothness) + hidden_variance(known, step, most)
     variance = np.minimum(variance, most) + _at_jumps(x, axis.step)
-    stderr = np.sqrt(variance + np.float32((_LEAST_STDERR * axis.step) ** 2))
+    least = _COARSE_STDERR if len(frames) < _COARSE else _LEAST_STDERR
+    stderr = np.sqrt(variance + np.float32((least * axis.step) ** 2))
     plain = rims(filled(known, step, _WINDOW))
     margin = 0.02 * axis.step
     ends = (x <= places[0] + margin) | (x >= places[-1] - margin)
