@@ -1,0 +1,8 @@
+#include "kernels.h"
+#include "lanes.h"
+
+namespace LEVEL {
+
+int lanes() { return LANES; }
+
+}  // namespace LEVEL
