@@ -110,6 +110,7 @@ def test_refined_has_no_reference_and_says_what_it_has(texture):
 def ran(monkeypatch):
     """The engines whose loops have been called."""
     from relblur.blur.window.realtime.runner import WindowEngine
+
     from relblur.engines import opencv, reference
     from relblur.field.energy import Energy
 

@@ -8,11 +8,11 @@ import signal
 import threading
 import time
 
-import numba  # noqa: TID253
+import numba
 import numpy as np
 import pytest
-
 from relblur.engines.barrier import abort, fetch_add, new_barrier, wait_for_all
+
 from relblur.engines.threads import Team
 
 
