@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+BUILT  := $(VENV)/.kernels
 
 # Tests run in so many processes, each taking whole files: what a file prepares is prepared once. tests/conftest.py says
 # which files come first.
@@ -16,12 +17,12 @@ unexport PYTHONDONTWRITEBYTECODE
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test quick oldest lint bench figures docs clean chromium
+.PHONY: demo test quick oldest lint kernels compiler bench figures docs clean chromium
 
-demo: $(STAMP)
+demo: $(BUILT)
 	$(BIN)/relblur demo --output relblur_demo --force
 
-test: $(STAMP) chromium
+test: $(BUILT) chromium
 	$(BIN)/python $(PYTEST) tests src/relblur
 
 # The page's tests want a browser: Debian's, where there is none and root may install it. Elsewhere they are skipped.
@@ -32,13 +33,12 @@ chromium:
 		|| echo "no Chromium: the page's tests will be skipped (apt-get install chromium)"
 
 # The everyday run: every module, without the tests that take long.
-quick: $(STAMP)
+quick: $(BUILT)
 	$(BIN)/python $(PYTEST) -m 'not slow' tests src/relblur
 
 # The same with the oldest versions that pyproject.toml allows. Those warn of one another's deprecated names.
-# Compiled code is kept beside them: the everyday environment keeps its own.
-oldest: $(OLDEST)/.installed
-	NUMBA_CACHE_DIR=$(abspath $(OLDEST)) $(OLDEST)/bin/python $(PYTEST) -m 'not slow' \
+oldest: $(OLDEST)/.installed $(BUILT)
+	$(OLDEST)/bin/python $(PYTEST) -m 'not slow' \
 		-W ignore::DeprecationWarning tests src/relblur
 
 lint: $(STAMP)
@@ -46,7 +46,7 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(STAMP)
+bench: $(BUILT)
 	$(BIN)/python benchmarks/framework.py
 	$(BIN)/python benchmarks/accuracy.py --quick
 	$(BIN)/python benchmarks/real.py
@@ -59,7 +59,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/video.py
 
 # The pictures in docs/, made by the program itself.
-figures: $(STAMP)
+figures: $(BUILT)
 	$(BIN)/python docs/make_figures.py
 
 # The site, from what is on this machine alone; warnings are errors, and so are links that lead nowhere.
@@ -67,7 +67,7 @@ docs: $(VENV)/.docs-installed
 	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
-$(VENV)/.docs-installed: $(STAMP)
+$(VENV)/.docs-installed: $(BUILT)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
@@ -76,6 +76,23 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $@
+
+# The compiled kernels, src/relblur/_kernels.*; ninja compiles what has changed.
+kernels: $(BUILT)
+
+$(BUILT): $(STAMP) CMakeLists.txt $(wildcard src/kernels/*) | compiler
+	$(BIN)/cmake -S . -B build/kernels -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN)/python) --log-level=WARNING
+	$(BIN)/cmake --build build/kernels
+	$(BIN)/cmake --install build/kernels --prefix src
+	touch $@
+
+# A C++ compiler and Python's headers: Debian's, where they are missing and root may install them.
+compiler:
+	@{ command -v c++ || command -v g++ || command -v clang++; } >/dev/null \
+		&& test -f "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" \
+		|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq \
+			&& apt-get install -y -qq --no-install-recommends g++ python3-dev >/dev/null; } \
+		|| { echo "no C++ compiler, or no Python.h: install them first (apt-get install g++ python3-dev)"; exit 1; }
 
 # Made anew whenever a floor changes: what is installed already would be kept if it is new enough.
 $(OLDEST)/.installed: pyproject.toml

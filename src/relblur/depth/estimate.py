@@ -22,6 +22,7 @@ from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel, noise_at_light
 from ..blur.stored_values import light_of_srgb, tell_of_tone
 from ..blur.whole_image import smoothed_light
+from ..engines import as_engine
 from ..engines.threads import count_workers
 from .camera import Camera
 from .depth_map import DepthMap
@@ -88,7 +89,7 @@ def estimate_depth(
     window : int, optional
         Side of the square within which a pixel's own surroundings must determine its depth, else it is flagged as
         filled; 9 by default.
-    engine : {"auto", "opencv", "numba"}
+    engine : {"auto", "opencv", "compiled"}
         As for :func:`relblur.estimate_blur` with ``method="refined"``; ``settings["engine"]`` says which it was.
 
     Returns
@@ -125,7 +126,7 @@ def estimate_depth(
     if second is None or isinstance(second, Camera):
         raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
     as_choice(side, "side", SIDES)
-    as_choice(engine, "engine", ("auto", "opencv", "numba"))
+    engine = as_engine(engine, ("auto", "opencv", "compiled"))
     shape = as_psf(psf, camera.blur_constant)
     channel_axis = colour_axis(first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)

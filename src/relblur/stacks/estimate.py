@@ -26,7 +26,7 @@ from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
-from ..engines import ENGINES
+from ..engines import ENGINES, as_engine
 from ..engines.threads import count_workers
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
@@ -102,7 +102,7 @@ def estimate_stack(
     distances = _distances(focus_m, len(sources))
     as_choice(align, "align", (*ALIGN_MODELS, "off"))
     as_choice(exposure, "exposure", EXPOSURES)
-    as_choice(engine, "engine", [name for name in ENGINES if name != "reference"])
+    engine = as_engine(engine, [name for name in ENGINES if name != "reference"])
     if camera is not None and not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if not isinstance(decimate, str):

@@ -1,0 +1,45 @@
+"""The compiled kernels, ``relblur._kernels``: loaded when they are first needed.
+
+They are C++ (``src/kernels``), compiled once for every level of x86-64: ``v4`` has AVX-512, ``v3`` AVX2, ``v1`` runs
+everywhere. Elsewhere ``v1`` is all there is. The levels hold the same functions, and differ in speed and rounding only.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..base.errors import MissingDependencyError
+
+__all__ = ["kernels", "levels", "why_not_compiled"]
+
+#: The level to use; by default the best that the processor has.
+level: str | None = None
+
+
+def why_not_compiled() -> str | None:
+    """Return why compiled code cannot run here, None if it can."""
+    try:
+        import_module("relblur._kernels")
+    except ImportError as error:
+        reason = str(error).partition("\n")[0]
+        return f"is not built here ({reason}); run `make kernels` in a checkout, or use engine='opencv'"
+    return None
+
+
+def levels() -> list[str]:
+    """Return the levels that this processor has, the best first."""
+    return list(_module().levels())
+
+
+def kernels() -> Any:
+    """Return the compiled functions."""
+    module = _module()
+    return getattr(module, level or module.levels()[0])
+
+
+def _module() -> Any:
+    problem = why_not_compiled()
+    if problem is not None:
+        raise MissingDependencyError(f"the compiled engine {problem}")
+    return import_module("relblur._kernels")
