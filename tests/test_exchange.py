@@ -14,7 +14,7 @@ from relblur.engines import choose_engine
 from relblur.engines.threads import Team
 from relblur.field.energy import Energy
 from relblur.field.start import label
-from relblur.field.volume import Tables
+from relblur.field.noise import Tables
 
 EQUAL, UNEQUAL = (0.005, 0.005), (0.002, 0.01)
 #: Largest difference, in parts of the largest entry.

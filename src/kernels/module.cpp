@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "kernels.h"
+#include "solver.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
+
+void bind_solver(nb::module_& m, const Solver& functions);  // solver.cpp
 
 namespace {
 
@@ -34,6 +37,7 @@ std::vector<std::string> levels() {
     {                                            \
         nb::module_ sub = m.def_submodule(#level); \
         sub.def("lanes", &level::lanes);         \
+        bind_solver(sub, level::solver);         \
     }
 
 NB_MODULE(_kernels, m) {

@@ -70,7 +70,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
     """Return the most likely surface of a volume."""
     energy, shape = Energy(volume), volume.shape
     z = start = label(energy)
-    slopes = Slopes(shape)
+    slopes = Slopes(shape, volume.loops)
     slope = slopes.pixels()
     log_mu = stiffness.initial(shape, volume.first_stiffness)
     for step in range(STEPS):
@@ -90,7 +90,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
         edges = link(z, slope, variance, mu, tolerance)
         slopes.fit(z, evidence.w, evidence.g, edges, variance, mu)
         slope = slopes.pixels()
-        delta = map_step(z, slope, evidence.w, evidence.g, edges, variance)
+        delta = map_step(volume.loops, z, slope, evidence.w, evidence.g, edges, variance)
         z = volume.clip(z + np.clip(delta, -MOST_MOVE * scale, MOST_MOVE * scale))
         if step in MOVES:
             z = propagate(energy, follow_median(energy, z), slope, *MOVES[step])

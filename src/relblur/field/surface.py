@@ -18,14 +18,14 @@ thin plate would.  With these slopes the map is solved for pixel by pixel (:func
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .multigrid import Multigrid, conjugate_gradients
+from .loops import Loops
+from .multigrid import ENDS, Grid, spread_difference, spread_sum
 from .windows import box_any, cell_means, enlarged
 
 __all__ = [
@@ -62,12 +62,6 @@ REST = 1.0
 SLOPE_STEPS, MAP_STEPS = 10, 5
 #: Least information of a pixel or cell, for the solver.
 LEAST = np.float32(1e-4)
-
-#: Both ends of the edges along rows (0: downwards) and columns (1: to the right).
-ENDS = (
-    ((slice(None, -1), slice(None)), (slice(1, None), slice(None))),
-    ((slice(None), slice(None, -1)), (slice(None), slice(1, None))),
-)
 
 
 def window_sizes(shape: tuple[int, ...]) -> list[int]:
@@ -128,7 +122,7 @@ def unseen(w: Array) -> Array:
     return np.asarray(np.sqrt(SEEN / (known + np.float32(1e-6))))
 
 
-def map_step(z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array) -> Array:
+def map_step(loops: Loops, z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array) -> Array:
     """Return the change of the map that the evidence and the prior with given slopes and edges call for."""
     lam, b, weights = stiffness(variance), g.copy(), []
     for axis in (0, 1):
@@ -138,7 +132,7 @@ def map_step(z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance:
         b[near] += force
         b[far] -= force
         weights.append(c)
-    return Multigrid(w + LEAST, weights[1], weights[0]).solve(b, MAP_STEPS)
+    return loops.solve(Grid(w + LEAST, weights[1], weights[0]), b, MAP_STEPS)
 
 
 class Slopes:
@@ -149,8 +143,8 @@ class Slopes:
         sum w delta^2 / 2 - g delta + lambda h (d - delta_i + delta_j)^2 / 2 + mu h |grad p|^2 / 2
     """
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self._shape = shape
+    def __init__(self, shape: tuple[int, int], loops: Loops) -> None:
+        self._shape, self._loops = shape, loops
         self.cells: Array = np.zeros((2, *(-(-n // CELL) for n in shape)), np.float32)
 
     def pixels(self) -> Array:
@@ -174,32 +168,14 @@ class Slopes:
         b[0] = _cell_sums(g)
         blocks = [np.stack([tie[axis], ends[axis], ends[axis]]) for axis in (0, 1)]
         for axis in (0, 1):
-            _spread_sum(tie[axis] * np.float32(CELL**2 / 2), axis, weight[1 + axis])
+            spread_sum(tie[axis] * np.float32(CELL**2 / 2), axis, weight[1 + axis])
             blocks[axis][1 + axis] -= tie[axis] * np.float32(CELL**2 / 4)
             pull = tie[axis] * ways[axis][1]
-            _spread_difference(-pull, axis, b[0])
-            _spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
-        uncoupled = Multigrid(weight, blocks[1], blocks[0])
-        multiply = _coupled(uncoupled, tie)
-        start = np.concatenate([np.zeros_like(lam)[None], self.cells])
-        change = conjugate_gradients(multiply, uncoupled.precondition, b - multiply(start), SLOPE_STEPS)
-        self.cells = (start + change)[1:]
-
-
-def _coupled(uncoupled: Multigrid, tie: list[Array]) -> Callable[[Array], Array]:
-    """Return the product with the system of the map and its slopes, given that without what couples them."""
-    half = np.float32(CELL / 2)
-
-    def multiply(x: Array) -> Array:
-        out = uncoupled.multiply(x)
-        for axis, edge in enumerate(tie):
-            near, far = ENDS[axis]
-            p = x[1 + axis]
-            _spread_difference(-half * edge * (p[far] + p[near]), axis, out[0])
-            _spread_sum(-half * edge * (x[0][far] - x[0][near]), axis, out[1 + axis])
-        return out
-
-    return multiply
+            spread_difference(-pull, axis, b[0])
+            spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
+        grid = Grid(weight, blocks[1], blocks[0], (tie[0], tie[1]), CELL / 2)
+        guess = np.concatenate([np.zeros_like(lam)[None], self.cells])
+        self.cells = self._loops.solve(grid, b, SLOPE_STEPS, guess)[1:]
 
 
 def _cell_sums(a: Array) -> Array:
@@ -225,17 +201,3 @@ def _ways(z: Array, h: Array) -> tuple[Array, Array]:
     total = way.reshape(rows, CELL, cols - 1).sum(axis=1)
     rise = rise.reshape(rows, CELL, cols - 1).sum(axis=1) / total
     return np.maximum(total * np.float32(1 / CELL), CUT), rise
-
-
-def _spread_sum(edge: Array, axis: int, out: Array) -> None:
-    """Add to both ends of each edge."""
-    near, far = ENDS[axis]
-    out[near] += edge
-    out[far] += edge
-
-
-def _spread_difference(edge: Array, axis: int, out: Array) -> None:
-    """Add to the far end of each edge, take from the near one."""
-    near, far = ENDS[axis]
-    out[far] += edge
-    out[near] -= edge

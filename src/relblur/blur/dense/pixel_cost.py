@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...engines import choose_engine
 from ...engines.threads import Team
-from ...field import PixelEnergy, solve
+from ...field import Loops, PixelEnergy, solve
 from ...filters.kernels import Family, kernel_radius
 from ..request import Request
 from .estimate import build_volume
@@ -92,7 +92,7 @@ def pixel_cost(
     given = given.on_scale(planes.unit)
     prefilter = float(made_with.get("prefilter", 0.0))
     with Team(1) as team:
-        volume, *_ = build_volume(planes, request, given, _whole(planes, given, made_with), prefilter, team)
+        volume, *_ = build_volume(planes, request, given, _whole(planes, given, made_with), prefilter, Loops(team))
         found = solve(volume)
     signed = side == "auto"
     if known is not None:

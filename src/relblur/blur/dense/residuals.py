@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -149,6 +150,12 @@ def residuals_of(first: Array, second: Array, largest: float, family: Family) ->
 
 def noise_gain(levels: Doubles, family: Family, prefilter: float) -> NoiseGain:
     """Tabulate the inner products of the kernels in the Fourier domain."""
+    return _noise_gain(tuple(levels.tolist()), family, prefilter)
+
+
+@lru_cache(maxsize=32)
+def _noise_gain(places: tuple[float, ...], family: Family, prefilter: float) -> NoiseGain:
+    levels = np.array(places)
     apart = discs.apart_of(family)
     if apart is None:
         of_levels, pre, gram = _gaussian_transfers(levels, family, prefilter)

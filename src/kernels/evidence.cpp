@@ -1,0 +1,278 @@
+// Residuals read at a map: costs, score and information. field/loops.py has the equations.
+#include <algorithm>
+#include <vector>
+
+#include "solver.h"
+
+namespace LEVEL {
+namespace {
+
+constexpr float MOST_COST = 12;     // nats; field/energy.py
+constexpr int FIT = 2, AROUND = 3;  // half windows of the best fit, and of the share of noise in D^2
+constexpr int ROWS = 32;            // of the best fit that stay in the cache
+constexpr int CELL = 2;
+
+int mirrored(int i, int n) {
+    while (i < 0 || i >= n) i = i < 0 ? -i - 1 : 2 * n - 1 - i;
+    return i;
+}
+
+// By value: GCC does not vectorise what the references of std::min and std::max make of a loop.
+float least(float a, float b) { return a < b ? a : b; }
+float most(float a, float b) { return a > b ? a : b; }
+
+float cost_of(float half) { return half / (1 + half / MOST_COST); }
+
+// A line with room for `margin` mirrored numbers at each end.
+class Line {
+public:
+    Line(int width, int margin) : width(width), margin(margin), values(size_t(width) + 2 * margin) {}
+    float* data() { return values.data() + margin; }
+    void mirror() {
+        for (int i = 0; i < margin; ++i) {
+            data()[-1 - i] = data()[mirrored(-1 - i, width)];
+            data()[width + i] = data()[mirrored(width + i, width)];
+        }
+    }
+
+private:
+    int width, margin;
+    std::vector<float> values;
+};
+
+// Lines of the last few rows.
+class Ring {
+public:
+    Ring(int rows, int width) : rows(rows), width(width), values(size_t(rows) * width) {}
+    float* row(int y) { return values.data() + size_t(y % rows) * width; }
+
+private:
+    int rows, width;
+    std::vector<float> values;
+};
+
+// A row of residuals at a map, and their variance.
+class Row {
+public:
+    explicit Row(const Map& map) : map(map), width(map.residuals.width), base(width), u(width), knot(width), part(width), ones(width, 1.0f), lines(4, Line(width, 0)) {}
+
+    void go(int row) {
+        y = row;
+        relative = map.relative ? map.relative + size_t(y) * width : ones.data();
+        const float* level = map.level + size_t(y) * width;
+        const int levels = map.residuals.levels, finer = map.finer, last = map.count - 2;
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            const int b = std::clamp(int(level[i]), 1, levels - 3), k = std::clamp(int(level[i] * finer), 0, last);
+            base[i] = b, u[i] = level[i] - b, knot[i] = k, part[i] = level[i] * finer - k;
+        }
+    }
+
+    const float* relative = nullptr;  // variance of the noise over its mean
+
+    // A table of noise at the map: 0 own, 1 passed, 2 covariance of e and D, 3 variance of D.
+    void table(int number, float* out) const {
+        const float* table = map.knots + size_t(number) * map.count;
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) out[i] = table[knot[i]] + part[i] * (table[knot[i] + 1] - table[knot[i]]);
+    }
+
+    void variance(float* v) {
+        float *own = lines[0].data(), *passed = lines[1].data();
+        table(0, own), table(1, passed);
+        const float *misfit = map.misfit + size_t(y) * width, *of = relative;
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) v[i] = most(misfit[i], of[i] * own[i]) + of[i] * passed[i];
+    }
+
+    // Residuals of a channel and their slopes by the level.
+    void read(int channel, float* value, float* slope) {
+        const Residuals& r = map.residuals;
+        const size_t plane = size_t(r.height) * width;
+        const float* from = r.values + size_t(channel) * r.levels * plane + size_t(y) * width;
+        float *before = lines[0].data(), *here = lines[1].data(), *after = lines[2].data(), *last = lines[3].data();
+        const float* part = u.data();
+        for (int i = 0; i < width; ++i) {
+            const float* at = from + (base[i] - 1) * plane + i;
+            before[i] = at[0], here[i] = at[plane], after[i] = at[2 * plane], last[i] = at[3 * plane];
+        }
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            const float inside = least(most(part[i], 0), 1), beyond = part[i] - inside;
+            const float first = 0.5f * (after[i] - before[i]);
+            const float second = before[i] - 2.5f * here[i] + 2 * after[i] - 0.5f * last[i];
+            const float third = 0.5f * (last[i] - before[i]) + 1.5f * (here[i] - after[i]);
+            const float by_level = first + inside * (2 * second + 3 * inside * third);
+            const float bend = beyond < 0 ? before[i] - 2 * here[i] + after[i] : here[i] - 2 * after[i] + last[i];
+            value[i] = here[i] + inside * (first + inside * (second + inside * third)) + beyond * (by_level + 0.5f * beyond * bend);
+            slope[i] = by_level + beyond * bend;
+        }
+    }
+
+private:
+    const Map& map;
+    int width, y = 0;
+    std::vector<int> base;
+    std::vector<float> u;
+    std::vector<int> knot;
+    std::vector<float> part, ones;
+    std::vector<Line> lines;
+};
+
+void cost(const Map& map, const float* weight, float* out, int start, int stop) {
+    const int width = map.residuals.width;
+    Row row(map);
+    Line v(width, 0), e(width, 0), slope(width, 0);
+    for (int y = start; y < stop; ++y) {
+        float* to = out + size_t(y) * width;
+        const float* factor = weight + size_t(y) * width;
+        row.go(y);
+        row.variance(v.data());
+        std::fill_n(to, width, 0.0f);
+        for (int c = 0; c < map.residuals.channels; ++c) {
+            row.read(c, e.data(), slope.data());
+            const float *ec = e.data(), *variance = v.data();
+            #pragma omp simd
+            for (int i = 0; i < width; ++i) to[i] += factor[i] * cost_of(0.5f * ec[i] * ec[i] / variance[i]);
+        }
+    }
+}
+
+void evidence(const Map& map, const float* factor, const float* weight, float* w, float* g, float* power, int start, int stop) {
+    const int width = map.residuals.width, height = map.residuals.height, channels = map.residuals.channels;
+    const int size = 2 * AROUND + 1;
+    const float share_of = 1.0f / channels;
+    Row row(map);
+    Ring v(size, width), noise(size, width);
+    std::vector<Ring> e(channels, Ring(size, width)), d = e;
+    Line slope(width, 0), covariance(width, 0), variance(width, 0), share(width, 0), column(width, AROUND);
+
+    const auto prepare = [&](int y) {
+        float *vy = v.row(y), *ny = noise.row(y), *s = share.data();
+        row.go(y);
+        row.variance(vy);
+        row.table(2, covariance.data()), row.table(3, variance.data());
+        const float *cov = covariance.data(), *var = variance.data(), *by_level = factor + size_t(y) * width, *of = row.relative;
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            s[i] = of[i] * cov[i] / vy[i];
+            ny[i] = of[i] * var[i] - of[i] * cov[i] * s[i];
+        }
+        for (int c = 0; c < channels; ++c) {
+            float *ec = e[c].row(y), *dc = d[c].row(y);
+            row.read(c, ec, dc);
+            #pragma omp simd
+            for (int i = 0; i < width; ++i) dc[i] = by_level[i] * dc[i] - ec[i] * s[i];
+        }
+    };
+
+    int ready = std::max(start - AROUND, 0);
+    for (int y = start; y < stop; ++y) {
+        for (; ready <= std::min(y + AROUND, height - 1); ++ready) prepare(ready);
+        const size_t place = size_t(y) * width;
+        std::fill_n(w + place, width, 0.0f), std::fill_n(g + place, width, 0.0f), std::fill_n(power + place, width, 0.0f);
+        const float *vy = v.row(y), *ny = noise.row(y), *credit = weight + place;
+        for (int c = 0; c < channels; ++c) {
+            float* sum = column.data();
+            std::fill_n(sum, width, 0.0f);
+            for (int k = -AROUND; k <= AROUND; ++k) {
+                const float* dk = d[c].row(mirrored(y + k, height));
+                #pragma omp simd
+                for (int i = 0; i < width; ++i) sum[i] += dk[i] * dk[i];
+            }
+            column.mirror();
+            const float *ec = e[c].row(y), *dc = d[c].row(y);
+            float *wy = w + place, *gy = g + place, *py = power + place;
+            #pragma omp simd
+            for (int i = 0; i < width; ++i) {
+                const float mean = (sum[i - 3] + sum[i - 2] + sum[i - 1] + sum[i] + sum[i + 1] + sum[i + 2] + sum[i + 3]) * (1.0f / (size * size));
+                const float square = ec[i] * ec[i], down = 1 + 0.5f * square / vy[i] / MOST_COST;
+                const float a = 1 - ny[i] / most(mean, ny[i] + 1e-30f);
+                const float r = a * credit[i] / (vy[i] * down * down);
+                py[i] += square * share_of;
+                wy[i] += a * r * dc[i] * dc[i];
+                gy[i] += r * ec[i] * dc[i];
+            }
+        }
+    }
+}
+
+// Mean over the channels of the squared residuals of a row.
+void mean_square(const Residuals& r, int level, int y, float* out) {
+    const size_t plane = size_t(r.height) * r.width;
+    const float share = 1.0f / r.channels;
+    std::fill_n(out, r.width, 0.0f);
+    for (int c = 0; c < r.channels; ++c) {
+        const float* e = r.values + (size_t(c) * r.levels + level) * plane + size_t(y) * r.width;
+        #pragma omp simd
+        for (int i = 0; i < r.width; ++i) out[i] += e[i] * e[i] * share;
+    }
+}
+
+void best_fit(const Residuals& r, const float* scale, float* best, int start, int stop) {
+    Ring squares(2 * FIT + 1, r.width);
+    Line column(r.width, FIT);
+    for (int first = start; first < stop; first += ROWS) {
+        const int end = std::min(first + ROWS, stop);
+        std::fill(best + size_t(first) * r.width, best + size_t(end) * r.width, 1e30f);
+        for (int k = 0; k < r.levels; ++k) {
+            int ready = std::max(first - FIT, 0);
+            for (int y = first; y < end; ++y) {
+                for (; ready <= std::min(y + FIT, r.height - 1); ++ready) mean_square(r, k, ready, squares.row(ready));
+                const float* s[2 * FIT + 1];
+                for (int n = -FIT; n <= FIT; ++n) s[n + FIT] = squares.row(mirrored(y + n, r.height));
+                float *sum = column.data(), *to = best + size_t(y) * r.width;
+                #pragma omp simd
+                for (int i = 0; i < r.width; ++i) sum[i] = s[0][i] + s[1][i] + s[2][i] + s[3][i] + s[4][i];
+                column.mirror();
+                const float factor = scale[k] / ((2 * FIT + 1) * (2 * FIT + 1));
+                #pragma omp simd
+                for (int i = 0; i < r.width; ++i) {
+                    to[i] = least(to[i], factor * (sum[i - 2] + sum[i - 1] + sum[i] + sum[i + 1] + sum[i + 2]));
+                }
+            }
+        }
+    }
+}
+
+// Sums over cells of 2 x 2 pixels of the mean over 3 x 3 of each pixel's cost at some levels.
+void cell_costs(const Residuals& r, const float* base, const float* scale, const float* weight, float* cells, int start, int stop) {
+    const size_t plane = size_t(r.height) * r.width;
+    const int rows = (r.height + 1) / CELL, columns = (r.width + 1) / CELL;
+    Ring costs(2 * CELL, r.width);
+    Line column(r.width, 1), triple(r.width, 1);
+    for (int k = start; k < stop; ++k) {
+        int ready = 0;
+        for (int y = 0; y < rows; ++y) {
+            for (; ready <= std::min(2 * y + 2, r.height - 1); ++ready) {
+                float* to = costs.row(ready);
+                const float *v = base + size_t(ready) * r.width, *of = weight + size_t(ready) * r.width;
+                std::fill_n(to, r.width, 0.0f);
+                for (int c = 0; c < r.channels; ++c) {
+                    const float* e = r.values + (size_t(c) * r.levels + k) * plane + size_t(ready) * r.width;
+                    #pragma omp simd
+                    for (int i = 0; i < r.width; ++i) to[i] += of[i] * cost_of(0.5f * scale[k] * e[i] * e[i] / v[i]);
+                }
+            }
+            const auto line = [&](int row) { return costs.row(mirrored(std::min(row, r.height), r.height)); };
+            // Rows of the cell, and those above and below; the last row of an odd image counts twice.
+            const int one = 2 * y, two = std::min(2 * y + 1, r.height - 1);
+            const float *a = line(one - 1), *b = line(one), *c = line(one + 1), *d = line(two - 1), *e = line(two), *f = line(two + 1);
+            float *sum = column.data(), *around = triple.data(), *to = cells + (size_t(k) * rows + y) * columns;
+            #pragma omp simd
+            for (int i = 0; i < r.width; ++i) sum[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i];
+            column.mirror();
+            #pragma omp simd
+            for (int i = 0; i < r.width; ++i) around[i] = (sum[i - 1] + sum[i] + sum[i + 1]) * (1 / 9.0f);
+            triple.mirror();
+            #pragma omp simd
+            for (int i = 0; i < columns; ++i) to[i] = around[2 * i] + around[2 * i + 1];
+        }
+    }
+}
+
+}  // namespace
+
+const Solver solver = {&solve, &scan_across, &scan_down, &best_fit, &cell_costs, &cost, &evidence};
+
+}  // namespace LEVEL

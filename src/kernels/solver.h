@@ -1,0 +1,55 @@
+// Kernels of the solver (relblur.field), which solver.cpp binds. Every level of x86-64 has a table of its own.
+#pragma once
+
+// Residuals of (channels, levels, height, width).
+struct Residuals {
+    const float* values;
+    int channels, levels, height, width;
+};
+
+// A map at which residuals are read, in levels, and the variance of the residuals there.
+struct Map {
+    Residuals residuals;
+    const float *level, *misfit;  // of (height, width)
+    const float* relative;        // the same; null for 1 everywhere
+    const float* knots;           // tables of noise, (4, count), `finer` knots a level
+    int count, finer;
+
+};
+
+// w x + grad' c grad x, and for three components (a map and its slopes) what ties them together; of (n, height, width).
+struct System {
+    int n, height, width;
+    const float *weight, *right, *down;
+    const float *tie_right, *tie_down;  // null if the components are independent
+    float half;                         // half the distance between pixels, for the ties
+};
+
+using Solve = void(const System&, const float* b, const float* guess, int steps, int workers, float* x);
+// Rows, columns or levels from `start` to `stop` are written.
+using Scan = void(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop);
+using BestFit = void(const Residuals&, const float* scale, float* best, int start, int stop);
+using CellCosts = void(const Residuals&, const float* base, const float* scale, const float* weight, float* cells, int start, int stop);
+using Cost = void(const Map&, const float* weight, float* cost, int start, int stop);
+using Evidence = void(const Map&, const float* factor, const float* weight, float* w, float* g, float* power, int start, int stop);
+
+struct Solver {
+    Solve* solve;
+    Scan *scan_across, *scan_down;
+    BestFit* best_fit;
+    CellCosts* cell_costs;
+    Cost* cost;
+    Evidence* evidence;
+};
+
+#ifdef LEVEL  // a kernel file
+namespace LEVEL {
+Solve solve;
+Scan scan_across, scan_down;
+extern const Solver solver;
+}  // namespace LEVEL
+#else
+namespace v1 { extern const Solver solver; }
+namespace v3 { extern const Solver solver; }
+namespace v4 { extern const Solver solver; }
+#endif
