@@ -71,18 +71,29 @@ public:
     const float* relative = nullptr;  // variance of the noise over its mean
 
     // A table of noise at the map: 0 own, 1 passed, 2 covariance of e and D, 3 variance of D.
-    void table(int number, float* out) const {
-        const float* table = map.knots + size_t(number) * map.count;
+    const float* table(int number) {
+        const float *table = map.knots + size_t(number) * map.count, *share = part.data();
+        const int* at = knot.data();
+        float* out = lines[number].data();
         #pragma omp simd
-        for (int i = 0; i < width; ++i) out[i] = table[knot[i]] + part[i] * (table[knot[i] + 1] - table[knot[i]]);
+        for (int i = 0; i < width; ++i) out[i] = table[at[i]] + share[i] * (table[at[i] + 1] - table[at[i]]);
+        return out;
     }
 
     void variance(float* v) {
-        float *own = lines[0].data(), *passed = lines[1].data();
-        table(0, own), table(1, passed);
-        const float *misfit = map.misfit + size_t(y) * width, *of = relative;
+        const float *misfit = map.misfit + size_t(y) * width, *of = relative, *own = table(0), *passed = table(1);
         #pragma omp simd
         for (int i = 0; i < width; ++i) v[i] = most(misfit[i], of[i] * own[i]) + of[i] * passed[i];
+    }
+
+    // What noise does to D: its covariance with e over v, and the variance that is left.
+    void sensitivity(const float* v, float* share, float* left) {
+        const float *of = relative, *covariance = table(2), *variance = table(3);
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) {
+            share[i] = of[i] * covariance[i] / v[i];
+            left[i] = of[i] * (variance[i] - covariance[i] * share[i]);
+        }
     }
 
     // Residuals of a channel and their slopes by the level.
@@ -145,19 +156,14 @@ void evidence(const Map& map, const float* factor, const float* weight, float* w
     Row row(map);
     Ring v(size, width), noise(size, width);
     std::vector<Ring> e(channels, Ring(size, width)), d = e;
-    Line slope(width, 0), covariance(width, 0), variance(width, 0), share(width, 0), column(width, AROUND);
+    Line share(width, 0), column(width, AROUND);
 
     const auto prepare = [&](int y) {
         float *vy = v.row(y), *ny = noise.row(y), *s = share.data();
         row.go(y);
         row.variance(vy);
-        row.table(2, covariance.data()), row.table(3, variance.data());
-        const float *cov = covariance.data(), *var = variance.data(), *by_level = factor + size_t(y) * width, *of = row.relative;
-        #pragma omp simd
-        for (int i = 0; i < width; ++i) {
-            s[i] = of[i] * cov[i] / vy[i];
-            ny[i] = of[i] * var[i] - of[i] * cov[i] * s[i];
-        }
+        row.sensitivity(vy, s, ny);
+        const float* by_level = factor + size_t(y) * width;
         for (int c = 0; c < channels; ++c) {
             float *ec = e[c].row(y), *dc = d[c].row(y);
             row.read(c, ec, dc);
@@ -271,8 +277,101 @@ void cell_costs(const Residuals& r, const float* base, const float* scale, const
     }
 }
 
+// out = taps[0] centre + sum of taps[k] (one[k] + two[k]), four taps at a time.
+void weigh(int width, const float* centre, float* const* one, float* const* two, const float* taps, int radius, float* out) {
+    #pragma omp simd
+    for (int i = 0; i < width; ++i) out[i] = taps[0] * centre[i];
+    int k = 1;
+    for (; k + 3 <= radius; k += 4) {
+        const float *a = one[k], *b = one[k + 1], *c = one[k + 2], *d = one[k + 3], *e = two[k], *f = two[k + 1], *g = two[k + 2], *h = two[k + 3];
+        const float t0 = taps[k], t1 = taps[k + 1], t2 = taps[k + 2], t3 = taps[k + 3];
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) out[i] += (t0 * (a[i] + e[i]) + t1 * (b[i] + f[i])) + (t2 * (c[i] + g[i]) + t3 * (d[i] + h[i]));
+    }
+    for (; k <= radius; ++k) {
+        const float *a = one[k], *b = two[k], tap = taps[k];
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) out[i] += tap * (a[i] + b[i]);
+    }
+}
+
+// A plane filtered along columns and rows by a symmetric kernel, of which taps 0 ... radius are given; mirrored borders.
+void filter(const float* image, int height, int width, const float* taps, int radius, float* out) {
+    Line column(width, radius);
+    std::vector<float*> one(radius + 1), two(radius + 1);
+    const auto row = [&](int y) { return const_cast<float*>(image) + size_t(mirrored(y, height)) * width; };
+    for (int y = 0; y < height; ++y) {
+        for (int k = 1; k <= radius; ++k) one[k] = row(y - k), two[k] = row(y + k);
+        weigh(width, row(y), one.data(), two.data(), taps, radius, column.data());
+        column.mirror();
+        for (int k = 1; k <= radius; ++k) one[k] = column.data() - k, two[k] = column.data() + k;
+        weigh(width, column.data(), one.data(), two.data(), taps, radius, out + size_t(y) * width);
+    }
+}
+
+// Make `best` at most the variance of a window: 1 / (its information + 1e-6) + bend area. Sums run down the columns.
+void window_variance(const float* w, const float* mu, int height, int width, int size, float* best) {
+    const int rows = std::min(size, 2 * height - 1) / 2, columns = std::min(size, 2 * width - 1) / 2;
+    const double mean = double(size) * size / ((2.0 * rows + 1) * (2.0 * columns + 1));
+    const float bend = float(size) * size / 256;
+    // Sums of the columns of a row's window, mirrored at both ends, and their running sum.
+    std::vector<double> sum(size_t(width) + 2 * columns), along(sum.size() + 1);
+    double* column = sum.data() + columns;
+    const auto add = [&](int y, double sign) {
+        const float* row = w + size_t(mirrored(y, height)) * width;
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) column[i] += sign * row[i];
+    };
+    for (int y = -rows; y < rows; ++y) add(y, 1);
+    for (int y = 0; y < height; ++y) {
+        add(y + rows, 1);
+        std::reverse_copy(column, column + columns, column - columns);
+        std::reverse_copy(column + width - columns, column + width, column + width);
+        double run = 0;
+        const int length = int(sum.size());
+        #pragma omp simd reduction(inscan, + : run)
+        for (int i = 0; i < length; ++i) {
+            run += sum[i];
+            #pragma omp scan inclusive(run)
+            along[i + 1] = run;
+        }
+        const double *low = along.data(), *high = low + 2 * columns + 1;
+        const float* stiff = mu + size_t(y) * width;
+        float* to = best + size_t(y) * width;
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) to[i] = least(to[i], 1 / (most(float(mean * (high[i] - low[i])), 0) + 1e-6f) + bend / stiff[i]);
+        add(y - rows, -1);
+    }
+}
+
+// The fractional level of least cost in some rows, by equal slopes on both sides of the least.
+void sublevel(const float* cost, int levels, int height, int width, float* level, int start, int stop) {
+    const size_t plane = size_t(height) * width;
+    std::vector<int> at(width);
+    std::vector<float> lowest(width);
+    for (int y = start; y < stop; ++y) {
+        const float* from = cost + size_t(y) * width;
+        float* to = level + size_t(y) * width;
+        std::fill(at.begin(), at.end(), 0), std::copy_n(from, width, lowest.begin());
+        for (int k = 1; k < levels; ++k) {
+            const float* here = from + k * plane;
+            #pragma omp simd
+            for (int i = 0; i < width; ++i) {
+                at[i] = here[i] < lowest[i] ? k : at[i];
+                lowest[i] = least(here[i], lowest[i]);
+            }
+        }
+        for (int i = 0; i < width; ++i) {
+            const int k = std::clamp(at[i], 1, levels - 2);
+            const float here = from[k * plane + i], below = from[(k - 1) * plane + i] - here, above = from[(k + 1) * plane + i] - here;
+            const float steeper = most(most(below, above), 1e-6f);
+            to[i] = k + most(least((below - above) / (2 * steeper), 0.5f), -0.5f);
+        }
+    }
+}
+
 }  // namespace
 
-const Solver solver = {&solve, &scan_across, &scan_down, &best_fit, &cell_costs, &cost, &evidence};
+const Solver solver = {&solve, &scan_across, &scan_down, &sublevel, &best_fit, &cell_costs, &cost, &evidence, &filter, &window_variance};
 
 }  // namespace LEVEL

@@ -103,4 +103,20 @@ void bind_solver(nb::module_& m, const Solver& f) {
         nb::gil_scoped_release others;
         f.evidence(map, by_level, of, to, to + size, to + 2 * size, start, stop);
     }, "residuals"_a, "level"_a, "misfit"_a, "relative"_a.none(), "knots"_a, "factor"_a, "weight"_a, "found"_a.noconvert(), "start"_a, "stop"_a);
+    m.def("sublevel", [&f](In<3> cost, Out<2> level, int start, int stop) {
+        require(cost.shape(0) >= 3 && cost.shape(1) == level.shape(0) && cost.shape(2) == level.shape(1), "level has another size than cost");
+        require_range(start, stop, int(cost.shape(1)));
+        nb::gil_scoped_release others;
+        f.sublevel(cost.data(), int(cost.shape(0)), int(cost.shape(1)), int(cost.shape(2)), level.data(), start, stop);
+    }, "cost"_a, "level"_a.noconvert(), "start"_a, "stop"_a);
+    m.def("filter", [&f](In<2> image, In<1> taps, Out<2> out) {
+        require(image.size() && taps.size() && image.shape(0) == out.shape(0) && image.shape(1) == out.shape(1), "out has another size than the image");
+        nb::gil_scoped_release others;
+        f.filter(image.data(), int(image.shape(0)), int(image.shape(1)), taps.data(), int(taps.size()) - 1, out.data());
+    }, "image"_a, "taps"_a, "out"_a.noconvert());
+    m.def("window_variance", [&f](In<2> w, In<2> mu, int size, Out<2> best) {
+        for (int n = 0; n < 2; ++n) require(w.size() && w.shape(n) == mu.shape(n) && w.shape(n) == best.shape(n), "arrays differ in size");
+        nb::gil_scoped_release others;
+        f.window_variance(w.data(), mu.data(), int(w.shape(0)), int(w.shape(1)), size, best.data());
+    }, "w"_a, "mu"_a, "size"_a, "best"_a.noconvert());
 }

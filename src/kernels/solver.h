@@ -28,18 +28,24 @@ struct System {
 using Solve = void(const System&, const float* b, const float* guess, int steps, int workers, float* x);
 // Rows, columns or levels from `start` to `stop` are written.
 using Scan = void(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop);
+using Sublevel = void(const float* cost, int levels, int height, int width, float* level, int start, int stop);
 using BestFit = void(const Residuals&, const float* scale, float* best, int start, int stop);
 using CellCosts = void(const Residuals&, const float* base, const float* scale, const float* weight, float* cells, int start, int stop);
 using Cost = void(const Map&, const float* weight, float* cost, int start, int stop);
 using Evidence = void(const Map&, const float* factor, const float* weight, float* w, float* g, float* power, int start, int stop);
+using Filter = void(const float* image, int height, int width, const float* taps, int radius, float* out);
+using WindowVariance = void(const float* w, const float* mu, int height, int width, int size, float* best);
 
 struct Solver {
     Solve* solve;
     Scan *scan_across, *scan_down;
+    Sublevel* sublevel;
     BestFit* best_fit;
     CellCosts* cell_costs;
     Cost* cost;
     Evidence* evidence;
+    Filter* filter;
+    WindowVariance* window_variance;
 };
 
 #ifdef LEVEL  // a kernel file

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +18,7 @@ from ..engines.threads import Team
 from .axis import read
 from .multigrid import Grid, solve_grid
 from .noise import Tables
-from .windows import box, cell_means, row_bands
+from .windows import box, box_any, cell_means, row_bands, window_sizes
 
 __all__ = ["CompiledLoops", "Loops", "Reading", "choose_loops"]
 
@@ -65,8 +66,8 @@ class Reading:
 class Loops:
     """The loops in NumPy and OpenCV; ``team`` shares the work."""
 
-    def __init__(self, team: Team) -> None:
-        self.team = team
+    def __init__(self, team: Team | None = None) -> None:
+        self.team = team or Team(1)
 
     def best_fit(self, residuals: Array, gain: Doubles) -> Array:
         """Return the least 5 x 5 mean of ``e_k^2 / gain_k`` over the levels.
@@ -113,6 +114,15 @@ class Loops:
         self.team.each(scan, (False, True))
         return ways[False] + ways[True].transpose(0, 2, 1)
 
+    def sublevel(self, cost: Array) -> Array:
+        """Return the fractional level of least cost (K, H, W), by equal slopes on both sides of the minimum."""
+        k = np.clip(np.asarray(cost.argmin(axis=0)), 1, cost.shape[0] - 2)[None]
+        here = np.take_along_axis(cost, k, 0)[0]
+        below = np.take_along_axis(cost, k - 1, 0)[0] - here
+        above = np.take_along_axis(cost, k + 1, 0)[0] - here
+        steeper = np.maximum(np.maximum(below, above), np.float32(1e-6))
+        return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)
+
     def cost(self, reading: Reading, weight: Array) -> Array:
         """Return ``weight sum_c rho`` of each pixel."""
         out = np.empty_like(weight)
@@ -151,6 +161,27 @@ class Loops:
         power /= channels
         return w, g, power
 
+    def posterior_variance(self, w: Array, mu: Array) -> Array:
+        """Return ``V = min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``."""
+        best, bend = np.full_like(w, np.inf), 1 / (256 * mu)
+        for size in window_sizes(w.shape):
+            area = np.float32(size * size)
+            variance = np.maximum(box_any(w, size), 0)
+            variance *= area
+            variance += np.float32(1e-6)
+            np.divide(1, variance, out=variance)
+            variance += area * bend
+            np.minimum(best, variance, out=best)
+        return best
+
+    def filter(self, image: Array, kernel: Doubles) -> Array:
+        """Return a plane filtered along rows and columns by a symmetric kernel, mirrored at the border."""
+        radius = len(kernel) // 2
+        if radius <= min(image.shape):
+            return np.asarray(cv2.sepFilter2D(image, cv2.CV_32F, kernel, kernel, borderType=cv2.BORDER_REFLECT))
+        padded = np.pad(image, radius, mode="symmetric")
+        return np.asarray(cv2.sepFilter2D(padded, cv2.CV_32F, kernel, kernel)[radius:-radius, radius:-radius])
+
     def solve(self, grid: Grid, b: Array, steps: int, guess: Array | None = None) -> Array:
         """Return an approximate solution of a linear system after so many steps."""
         return solve_grid(grid, b, steps, guess)
@@ -159,7 +190,7 @@ class Loops:
 class CompiledLoops(Loops):
     """The loops in C++.  Rows, columns and levels are shared between the threads; the answer does not depend on it."""
 
-    def __init__(self, team: Team) -> None:
+    def __init__(self, team: Team | None = None) -> None:
         from ..engines.compiled import kernels
 
         super().__init__(team)
@@ -190,6 +221,12 @@ class CompiledLoops(Loops):
         self._share(lambda *rows: self._kernels.scan_across(cost, total, small, large, *rows), height)
         return total
 
+    def sublevel(self, cost: Array) -> Array:
+        """Return the fractional level of least cost (K, H, W), by equal slopes on both sides of the minimum."""
+        level = np.empty(cost.shape[1:], np.float32)
+        self._share(lambda *rows: self._kernels.sublevel(cost, level, *rows), len(level))
+        return level
+
     def cost(self, reading: Reading, weight: Array) -> Array:
         """Return ``weight sum_c rho`` of each pixel."""
         out = np.empty_like(weight)
@@ -202,9 +239,29 @@ class CompiledLoops(Loops):
         self._share(lambda *rows: self._kernels.evidence(*_parts(reading), factor, weight, out, *rows), len(weight))
         return out[0], out[1], out[2]
 
+    def posterior_variance(self, w: Array, mu: Array) -> Array:
+        """Return ``V = min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``."""
+        found: list[Array] = []
+
+        def look(sizes: list[int]) -> None:
+            best = np.full_like(w, np.inf)
+            for size in sizes:
+                self._kernels.window_variance(w, mu, size, best)
+            found.append(best)
+
+        sizes, workers = window_sizes(w.shape), self.team.workers
+        self.team.each(look, [sizes[n::workers] for n in range(workers)])
+        return np.minimum.reduce(found)
+
+    def filter(self, image: Array, kernel: Doubles) -> Array:
+        """Return a plane filtered along rows and columns by a symmetric kernel, mirrored at the border."""
+        out = np.empty_like(image)
+        self._kernels.filter(image, kernel[len(kernel) // 2 :].astype(np.float32), out)
+        return out
+
     def solve(self, grid: Grid, b: Array, steps: int, guess: Array | None = None) -> Array:
         """Return an approximate solution of a linear system after so many steps."""
-        edges = [a.reshape(-1, *a.shape[-2:]) for a in (grid.weight, grid.right, grid.down, b)]
+        edges = [a if a.ndim == 3 else a[None] for a in (grid.weight, grid.right, grid.down, b)]
         out = np.empty_like(edges[-1])
         ties = {} if grid.ties is None else {"tie_down": grid.ties[0], "tie_right": grid.ties[1], "half": grid.half}
         self._kernels.solve(*edges, out, steps, self.team.workers, guess=guess, **ties)
@@ -217,7 +274,13 @@ def choose_loops(engine: str, team: Team) -> Loops:
 
 
 def _parts(reading: Reading) -> tuple[Array, Array, Array, Array | None, Array]:
-    return reading.residuals, reading.level, reading.misfit, reading.relative, reading.tables.knots
+    return (
+        reading.residuals,
+        reading.level,
+        reading.misfit,
+        reading.relative,
+        reading.tables.knots,
+    )
 
 
 def cost_of(y: Array) -> Array:

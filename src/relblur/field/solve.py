@@ -17,7 +17,7 @@ from . import stiffness
 from .energy import Energy
 from .moves import follow_median, propagate
 from .start import label
-from .surface import Slopes, link, map_step, posterior_variance, unseen
+from .surface import Slopes, link, map_step, unseen
 from .uncertainty import model_error, standard_error
 from .volume import Volume
 
@@ -81,7 +81,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
             t = stiffness.score_test(evidence.w, evidence.g, scale)
             log_mu = stiffness.adapt(log_mu, t, step <= LAST_STIFFENING, volume.most_stiffness)
         mu = stiffness.spread(log_mu, shape)
-        variance = posterior_variance(evidence.w, mu)
+        variance = volume.loops.posterior_variance(evidence.w, mu)
         staircase = np.float32(STAIRCASE[step] if step < len(STAIRCASE) else 0.0)
         tolerance = np.maximum(np.float32(SMALLEST_JUMP), staircase * scale)
         # Without noise every area contains evidence.

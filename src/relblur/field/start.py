@@ -54,7 +54,7 @@ def label(energy: Energy) -> Array:
     total = _aggregate(cost, volume.loops, DEARER if volume.noise.present else 1.0)
     nearest = np.abs(volume.axis.value_of(np.arange(volume.levels, dtype=np.float64))).argmin()
     total += (TIE * np.abs(np.arange(volume.levels) - nearest)).astype(np.float32)[:, None, None]
-    level = _sublevel(total)
+    level = volume.loops.sublevel(total)
     if sure is not None:
         # An unsure label among sure ones hardly counts.
         weight = np.square(sure) + np.float32(1e-6)
@@ -104,16 +104,6 @@ def _aggregate(cost: Array, loops: Loops, dearer: float, price: float = 1.0) -> 
 
         loops.team.each(pull, range(len(cost)))
     return loops.scan(cost, price * STEP_COST, price * JUMP_COST)
-
-
-def _sublevel(total: Array) -> Array:
-    """Return the fractional level of least cost, by equal slopes on both sides of the minimum."""
-    k = np.clip(np.asarray(total.argmin(axis=0)), 1, total.shape[0] - 2)[None]
-    here = np.take_along_axis(total, k, 0)[0]
-    below = np.take_along_axis(total, k - 1, 0)[0] - here
-    above = np.take_along_axis(total, k + 1, 0)[0] - here
-    steeper = np.maximum(np.maximum(below, above), np.float32(1e-6))
-    return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)
 
 
 def _certainty(cost: Array) -> Array:

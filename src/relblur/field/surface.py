@@ -35,16 +35,12 @@ __all__ = [
     "Slopes",
     "link",
     "map_step",
-    "posterior_variance",
     "unexplained",
     "unseen",
-    "window_sizes",
 ]
 
 Array = NDArray[np.float32]
 
-#: Sides of the windows that may be the best, px.
-WINDOWS = (5, 9, 17, 33, 65, 129, 257, 513, 1025)
 #: Largest lambda: a variance of 1e-6 is that of arithmetic.
 MOST_LAMBDA = np.float32(3e5)
 #: Shares of ``1 / lambda`` and ``1 / mu`` in the squared step that is half a jump.
@@ -62,25 +58,6 @@ REST = 1.0
 SLOPE_STEPS, MAP_STEPS = 10, 5
 #: Least information of a pixel or cell, for the solver.
 LEAST = np.float32(1e-4)
-
-
-def window_sizes(shape: tuple[int, ...]) -> list[int]:
-    """Return the sides of the windows that an image has room for."""
-    return [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(shape)]
-
-
-def posterior_variance(w: Array, mu: Array) -> Array:
-    """Return ``V = min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``."""
-    best, bend = np.full_like(w, np.inf), 1 / (256 * mu)
-    for size in window_sizes(w.shape):
-        area = np.float32(size * size)
-        variance = np.maximum(box_any(w, size), 0)
-        variance *= area
-        variance += np.float32(1e-6)
-        np.divide(1, variance, out=variance)
-        variance += area * bend
-        np.minimum(best, variance, out=best)
-    return best
 
 
 def stiffness(variance: Array) -> Array:

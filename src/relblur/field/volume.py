@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.threads import Team
 from .axis import Axis
 from .loops import Loops
 from .noise import Noise
@@ -78,7 +77,7 @@ class Volume:
     most_stiffness: float = 6.5
     shape_error: float = 0.0
     disagreement: bool = False
-    loops: Loops = field(default_factory=lambda: Loops(Team(1)))
+    loops: Loops = field(default_factory=Loops)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -209,7 +209,7 @@ def _few(
     else:
         span = (max(0.0, float(places.min()) - beyond), float(places.max()) + beyond)
     task = JointTask(places, circles, shape, span, kappa, _noise(frames))
-    found = estimate_jointly(smalls, frames.usable, task, count_workers(asked.workers), progress)
+    found = estimate_jointly(smalls, frames.usable, task, asked.engine, count_workers(asked.workers), progress)
     if camera is None:
         found = replace(found, stderr=np.hypot(found.stderr, growth_error(found.place, places)))
     return found, growth

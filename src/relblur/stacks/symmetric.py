@@ -28,8 +28,7 @@ from scipy.ndimage import gaussian_filter1d
 from ..base._typing import Progress
 from ..base.pixels import without_gaps
 from ..blur.dense.coherence import Coherence
-from ..engines.threads import Team
-from ..field import filled, hidden_variance, rims
+from ..field import Loops, filled, hidden_variance, rims
 from .found import Found
 from .plate import LAST_ORDER, ORDER, Smoothness, fit_smoothness, posterior_variance, prior_step
 
@@ -164,8 +163,7 @@ def _shared(frames: Array, axis: _Axis, x: Array) -> Array:
         number = np.clip(2 * np.round((index - parity) / 2) + parity, parity, count - 1 - (count - 1 - parity) % 2)
         return np.take_along_axis(frames, number.astype(np.intp)[None], axis=0)
 
-    with Team(1) as team:
-        texture = Coherence(nearest(0), nearest(1), team)
+    texture = Coherence(nearest(0), nearest(1), Loops())
     in_focus = np.zeros_like(x)
     return np.asarray(texture.at(in_focus) * texture.located(in_focus))
 

@@ -167,16 +167,15 @@ def build_volume(
     planes: Planes, request: Request, given: GivenNoise, whole: Whole | None, prefilter: float, loops: Loops
 ) -> tuple[Volume, tuple[Array, Array], PairNoise, Family]:
     """Return the residuals of a pair, with the images, the noise and the kernels that they are made with."""
-    team = loops.team
     images = leading_colours(planes.first, planes.second, whole.directions if whole else None)
     if prefilter > 0:
-        images = blurred(images, prefilter)
+        images = blurred(images, prefilter, loops)
     signed, most = request.sharper == "auto", request.max_sigma**2
     lowest = -most if signed else 0.0
 
     def look(family: Family) -> tuple[Residuals, PairNoise]:
         residuals = build_residuals(
-            *images, lowest=lowest, highest=most, family=family, prefilter=prefilter**2, team=team
+            *images, lowest=lowest, highest=most, family=family, prefilter=prefilter**2, loops=loops
         )
         if whole is not None:
             return residuals, whole.noise
@@ -190,7 +189,7 @@ def build_volume(
     residuals, noise = look(family)
     # Prefiltered images have lost the detail that distinguishes the kernels.
     if whole is None and prefilter == 0:
-        chosen = choose_family([(images, planes.usable)], noise, family, lowest, most, team)
+        chosen = choose_family([(images, planes.usable)], noise, family, lowest, most, loops)
         if chosen != family:
             family = chosen
             del residuals
@@ -199,12 +198,12 @@ def build_volume(
     relative = None if known is None else np.ascontiguousarray(known, np.float32)
     support: Support | None = None
     if not noise.is_arithmetic:
-        remove_slow(residuals.planes, request.max_sigma, planes.usable, team)
+        remove_slow(residuals.planes, request.max_sigma, planes.usable, loops.team)
         alike = None
         if given.repeats:
             alike = np.float32(_ALIKE * max(noise.sensor) ** 2) * np.ones(images[0].shape[1:], np.float32)
             alike = alike if relative is None else alike * relative
-        support = Coherence(*images, team, alike)
+        support = Coherence(*images, loops, alike)
     axis = AsinhAxis(float(residuals.levels[0]), SOFTENING, STEP)
     reach = reach_of_blur(planes.distance)
     first_stiffness, most_stiffness = _STIFFNESS["s" if signed else "sigma"]

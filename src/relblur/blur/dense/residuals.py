@@ -23,11 +23,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.threads import Team
+from ...field import Loops
 from ...filters import discs
 from ...filters.blur_levels import SOFTENING, STEP
 from ...filters.kernels import Family, kernel
@@ -41,21 +40,15 @@ Doubles = NDArray[np.float64]
 _FREQUENCIES = 256
 
 
-def blur(image: Array, variance: float, family: Family) -> Array:
+def blur(image: Array, variance: float, family: Family, loops: Loops) -> Array:
     """Blur a plane with a separable Gaussian and a symmetric border (``d c b a | a b c d``)."""
-    k = kernel(variance, family)
-    radius = len(k) // 2
-    if radius == 0:
-        return image
-    if radius <= min(image.shape):
-        return np.asarray(cv2.sepFilter2D(image, cv2.CV_32F, k, k, borderType=cv2.BORDER_REFLECT))
-    padded = np.pad(image, radius, mode="symmetric")
-    return np.asarray(cv2.sepFilter2D(padded, cv2.CV_32F, k, k)[radius:-radius, radius:-radius])
+    taps = kernel(variance, family)
+    return image if len(taps) == 1 else loops.filter(image, taps)
 
 
-def blurred(images: tuple[Array, Array], sigma: float) -> tuple[Array, Array]:
+def blurred(images: tuple[Array, Array], sigma: float, loops: Loops) -> tuple[Array, Array]:
     """Blur both (channels, H, W) images of a pair by a band-limited Gaussian."""
-    first, second = (np.stack([blur(plane, sigma**2, "band_limited") for plane in image]) for image in images)
+    first, second = (np.stack([blur(plane, sigma**2, "band_limited", loops) for plane in image]) for image in images)
     return first, second
 
 
@@ -99,7 +92,7 @@ class Residuals:
 
 
 def build_residuals(
-    first: Array, second: Array, *, lowest: float, highest: float, family: Family, prefilter: float, team: Team
+    first: Array, second: Array, *, lowest: float, highest: float, family: Family, prefilter: float, loops: Loops
 ) -> Residuals:
     """Tabulate the signed residuals of a pair of (channels, H, W) images.
 
@@ -117,23 +110,25 @@ def build_residuals(
     levels = SOFTENING * np.sinh(np.arange(low, high + 1) * STEP)
     channels, height, width = first.shape
     planes = np.empty((channels, len(levels), height, width), np.float32)
-    residual = residuals_of(first, second, float(np.abs(levels).max()), family)
+    residual = residuals_of(first, second, float(np.abs(levels).max()), family, loops)
 
     def fill(place: tuple[int, int]) -> None:
         channel, k = place
         planes[channel, k] = residual(channel, float(levels[k]))
 
-    team.each(fill, np.ndindex(channels, len(levels)))
+    loops.team.each(fill, np.ndindex(channels, len(levels)))
     return Residuals(planes, levels, noise_gain(levels, family, prefilter))
 
 
-def residuals_of(first: Array, second: Array, largest: float, family: Family) -> Callable[[int, float], Array]:
+def residuals_of(
+    first: Array, second: Array, largest: float, family: Family, loops: Loops
+) -> Callable[[int, float], Array]:
     """Return a function of channel and ``s``, ``largest`` at most, that returns the signed residual."""
     apart = discs.apart_of(family)
     if apart is None:
 
         def blurred(image: int, channel: int, variance: float) -> Array:
-            return blur((first, second)[image][channel], variance, family)
+            return blur((first, second)[image][channel], variance, family, loops)
     else:
         ready = [[discs.DiscBlur(plane, largest**0.5) for plane in image] for image in (first, second)]
 

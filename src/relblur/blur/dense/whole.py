@@ -74,11 +74,12 @@ def measure_whole(
     if not seen:
         return Whole(limits, directions, PairNoise(given.deviations or (0.0, 0.0), (one, two)), family)
     with Team(workers) as team:
-        sample = _Sample(seen, signed, given, (one, two), prefilter, max_sigma, choose_loops(engine, team))
+        loops = choose_loops(engine, team)
+        sample = _Sample(seen, signed, given, (one, two), prefilter, max_sigma, loops)
         noise = sample.noise(family)
         if prefilter == 0:
             parts = [(each.images, each.pair.usable) for each in seen]
-            chosen = choose_family(parts, noise, family, sample.lowest, max_sigma**2, team)
+            chosen = choose_family(parts, noise, family, sample.lowest, max_sigma**2, loops)
             if chosen != family:
                 family, noise = chosen, sample.noise(chosen)
     return Whole(limits, directions, noise, family)
@@ -118,7 +119,7 @@ class _Sample:
                 highest=self.max_sigma**2,
                 family=family,
                 prefilter=self.prefilter**2,
-                team=self.loops.team,
+                loops=self.loops,
             )
 
     def noise(self, family: Family) -> PairNoise:
@@ -137,4 +138,4 @@ class _Sample:
 
 def _images(pair: Planes, directions: Array | None, prefilter: float) -> tuple[Array, Array]:
     images = leading_colours(pair.first, pair.second, directions)
-    return blurred(images, prefilter) if prefilter > 0 else images
+    return blurred(images, prefilter, Loops()) if prefilter > 0 else images

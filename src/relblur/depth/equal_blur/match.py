@@ -68,7 +68,7 @@ def match(
         given = GivenNoise(task.noise.deviations).on_scale(pair.unit)
         noise = estimate_noise(pair.first, pair.second, pair.usable, residual, given)
         # The bands of shared texture depend on relative variance, which is the axis of a focus pair only.
-        support = None if noise.is_arithmetic or axis.is_sigma else Coherence(*images, team)
+        support = None if noise.is_arithmetic or axis.is_sigma else Coherence(*images, loops)
         first_stiffness, most_stiffness = _OF_SIGMA if axis.is_sigma else (FIRST_STIFFNESS, MOST_STIFFNESS)
         volume = Volume(
             residuals,
