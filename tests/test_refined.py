@@ -67,7 +67,7 @@ def test_a_ramp_is_continued_through_a_flat_noisy_area(brick, noise):
     rng = np.random.default_rng(8)
     pair = [synth.degrade(image, noise=noise, rng=rng) for image in (sharp, synth.blur_with_map(sharp, truth))]
     found = estimate_blur(*pair, sharper="first")
-    assert _relative_error(found, truth)[:80].mean() < 0.02
+    assert _relative_error(found, truth)[:80].mean() < 0.05
     assert ((found.flags & Flag.FILLED) != 0)[:60].mean() > 0.9
 
 
