@@ -1,6 +1,7 @@
 // Linear systems on the pixel grid and semi-global labelling. field/multigrid.py and field/start.py have the equations.
 #include <algorithm>
 #include <barrier>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -13,15 +14,25 @@ constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;
 constexpr int COARSEST = 4, SWEEPS = 8;
 constexpr int SHARED_ROWS = 128;  // grids of fewer rows are one thread's: a barrier takes longer
 
-// Planes of height x width with a border of one zero, so that no loop asks where the image ends.
+// Planes of height x width with a border of one zero, so that no loop asks where the image ends; not set inside.
 struct Planes {
     int n = 0, height = 0, width = 0;
-    std::vector<float> values;
-    Planes(int n, int h, int w) : n(n), height(h), width(w), values(size_t(n) * (h + 2) * (w + 2)) {}
-    float* row(int c, int y) { return values.data() + (size_t(c) * (height + 2) + y + 1) * (width + 2) + 1; }
+    std::unique_ptr<float[]> values;
+    Planes(int n, int h, int w) : n(n), height(h), width(w), values(new float[size_t(n) * (h + 2) * (w + 2)]) {
+        for (int c = 0; c < n; ++c) {
+            std::fill_n(row(c, -1) - 1, w + 2, 0.0f), std::fill_n(row(c, h) - 1, w + 2, 0.0f);
+            for (int y = 0; y < h; ++y) row(c, y)[-1] = row(c, y)[w] = 0;
+        }
+    }
+    float* row(int c, int y) { return values.get() + (size_t(c) * (height + 2) + y + 1) * (width + 2) + 1; }
+    // Copy planes of h x w, zero beyond; zero everywhere without any.
     void fill(const float* from, int h, int w) {
         for (int c = 0; c < n; ++c)
-            for (int y = 0; y < h; ++y) std::copy_n(from + (size_t(c) * h + y) * w, w, row(c, y));
+            for (int y = 0; y < height; ++y) {
+                const int count = from && y < h ? w : 0;
+                std::copy_n(from + (size_t(c) * h + y) * w, count, row(c, y));
+                std::fill_n(row(c, y) + count, width - count, 0.0f);
+            }
     }
 };
 
@@ -57,7 +68,7 @@ public:
         g.down.fill(system.down, h - 1, w);
         g.b.fill(b, h, w);
         if (tied) tie_right.fill(system.tie_right, h, w - 1), tie_down.fill(system.tie_down, h - 1, w);
-        if (guess) solution.fill(guess, h, w);
+        solution.fill(guess, h, w);
     }
 
     void solve(int rank, int steps, bool guessed) {
@@ -69,7 +80,7 @@ public:
         });
         double rz = cycle(rank), before = 0;
         for (int step = 0; step < steps; ++step) {
-            const double curvature = turn(rank, step ? float(rz / before) : 0);
+            const double curvature = turn(rank, step, step ? float(rz / before) : 0);
             if (!(curvature > 0 && rz > 0)) break;
             const float alpha = float(rz / curvature);
             rows(rank, 0, [&](int y) {
@@ -178,14 +189,14 @@ private:
     }
 
     // Make the next direction and its product with A; return its curvature.
-    double turn(int rank, float factor) {
+    double turn(int rank, int step, float factor) {
         Grid& g = grids[0];
         rows(rank, 0, [&](int y) {
             for (int c = 0; c < n; ++c) {
                 const float* z = g.x.row(c, y);
                 float* to = direction.row(c, y);
                 #pragma omp simd
-                for (int i = 0; i < g.width; ++i) to[i] = z[i] + factor * to[i];
+                for (int i = 0; i < g.width; ++i) to[i] = step ? z[i] + factor * to[i] : z[i];
             }
         });
         rows(rank, 0, [&](int y) {
