@@ -372,6 +372,6 @@ void sublevel(const float* cost, int levels, int height, int width, float* level
 
 }  // namespace
 
-const Solver solver = {&solve, &scan_across, &scan_down, &sublevel, &best_fit, &cell_costs, &cost, &evidence, &filter, &window_variance};
+const Solver solver = {&solve, &link, &pull, &scan_across, &scan_down, &sublevel, &best_fit, &cell_costs, &cost, &evidence, &filter, &window_variance};
 
 }  // namespace LEVEL

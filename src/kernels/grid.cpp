@@ -394,4 +394,64 @@ void scan_down(const float* cost, int levels, int height, int width, float small
     }
 }
 
+namespace {
+
+// exp(x) for x <= 0, at least 1e-7: a polynomial for a sixteenth of x, to the sixteenth power.
+inline float small_exp(float x) {
+    const float y = (x > -16 ? x : -16.0f) / 16 + 0.5f;
+    float e = 0.60653066f * (1 + y * (1 + y * (1 / 2.0f + y * (1 / 6.0f + y * (1 / 24.0f + y * (1 / 120.0f + y * (1 / 720.0f + y / 5040)))))));
+    e *= e, e *= e, e *= e;
+    return e * e;
+}
+
+}  // namespace
+
+void link(const Prior& p, const float* tau2, float cut, float* d_down, float* d_right, float* h_down, float* h_right, int start, int stop) {
+    const auto edge = [=](float step, float two_tau2) {
+        const float h = small_exp(-4 * step * step / two_tau2);
+        return h > cut ? h : cut;
+    };
+    for (int y = start; y < stop; ++y) {
+        const size_t at = size_t(y) * p.width, right = size_t(y) * (p.width - 1);
+        const float *z = p.z + at, *down = p.slope + at, *across = down + size_t(p.height) * p.width, *t = tau2 + at;
+        #pragma omp simd
+        for (int i = 0; i < p.width - 1; ++i) {
+            d_right[right + i] = z[i + 1] - z[i] - 0.5f * (across[i] + across[i + 1]);
+            h_right[right + i] = edge(d_right[right + i], t[i] + t[i + 1]);
+        }
+        if (y + 1 == p.height) return;
+        #pragma omp simd
+        for (int i = 0; i < p.width; ++i) {
+            const int below = i + p.width;
+            d_down[at + i] = z[below] - z[i] - 0.5f * (down[i] + down[below]);
+            h_down[at + i] = edge(d_down[at + i], t[i] + t[below]);
+        }
+    }
+}
+
+void pull(const Prior& p, const float* lambda, const float* h_down, const float* h_right, float* c_down, float* c_right, float* force) {
+    std::vector<float> line(size_t(p.width) + 1);  // forces of the edges to the right, zero at both ends
+    std::vector<float> above(p.width);
+    for (int y = 0; y < p.height; ++y) {
+        const size_t at = size_t(y) * p.width, right = size_t(y) * (p.width - 1);
+        const float *z = p.z + at, *down = p.slope + at, *across = down + size_t(p.height) * p.width, *l = lambda + at;
+        float *f = line.data() + 1, *up = above.data(), *out = force + at;
+        #pragma omp simd
+        for (int i = 0; i < p.width - 1; ++i) {
+            c_right[right + i] = 0.5f * (l[i] + l[i + 1]) * h_right[right + i];
+            f[i] = c_right[right + i] * (z[i + 1] - z[i] - 0.5f * (across[i] + across[i + 1]));
+        }
+        #pragma omp simd
+        for (int i = 0; i < p.width; ++i) out[i] = f[i] - f[i - 1] - up[i];
+        if (y + 1 == p.height) return;
+        #pragma omp simd
+        for (int i = 0; i < p.width; ++i) {
+            const int below = i + p.width;
+            c_down[at + i] = 0.5f * (l[i] + l[below]) * h_down[at + i];
+            up[i] = c_down[at + i] * (z[below] - z[i] - 0.5f * (down[i] + down[below]));
+            out[i] += up[i];
+        }
+    }
+}
+
 }  // namespace LEVEL

@@ -38,6 +38,17 @@ Map map_of(const In<4>& residuals, const In<2>& level, const In<2>& misfit, cons
     return {r, plane(level, r), plane(misfit, r), relative ? plane(*relative, r) : nullptr, knots.data(), count, finer};
 }
 
+Prior prior(const In<2>& z, const In<3>& slope) {
+    require(z.size() && slope.shape(0) == 2 && slope.size() == 2 * z.size(), "slopes have another size than the map");
+    return {int(z.shape(0)), int(z.shape(1)), z.data(), slope.data()};
+}
+
+// Edges of a map: one row or one column less.
+template <class Array> auto edges(const Array& a, const Prior& p, int down, int right) {
+    require(int(a.shape(0)) == p.height - down && int(a.shape(1)) == p.width - right, "edges have another size than the map");
+    return a.data();
+}
+
 void require_range(int start, int stop, int end) { require(0 <= start && start <= stop && stop <= end, "a range is not inside"); }
 
 void scan(Scan* function, bool rows, const In<3>& cost, const Out<3>& total, float small, float large, int start, int stop) {
@@ -63,6 +74,21 @@ void bind_solver(nb::module_& m, const Solver& f) {
         nb::gil_scoped_release others;
         f.solve(system, b.data(), guess ? guess->data() : nullptr, steps, workers, x.data());
     }, "weight"_a, "right"_a, "down"_a, "b"_a, "x"_a.noconvert(), "steps"_a, "workers"_a, "tie_right"_a = nb::none(), "tie_down"_a = nb::none(), "half"_a = 0.0f, "guess"_a = nb::none());
+    m.def("link", [&f](In<2> z, In<3> slope, In<2> tau2, float cut, Out<2> d_down, Out<2> d_right, Out<2> h_down, Out<2> h_right, int start, int stop) {
+        const Prior p = prior(z, slope);
+        const float* t = edges(tau2, p, 0, 0);
+        float *d[2] = {edges(d_down, p, 1, 0), edges(d_right, p, 0, 1)}, *h[2] = {edges(h_down, p, 1, 0), edges(h_right, p, 0, 1)};
+        require_range(start, stop, p.height);
+        nb::gil_scoped_release others;
+        f.link(p, t, cut, d[0], d[1], h[0], h[1], start, stop);
+    }, "z"_a, "slope"_a, "tau2"_a, "cut"_a, "d_down"_a.noconvert(), "d_right"_a.noconvert(), "h_down"_a.noconvert(), "h_right"_a.noconvert(), "start"_a, "stop"_a);
+    m.def("pull", [&f](In<2> z, In<3> slope, In<2> lambda, In<2> h_down, In<2> h_right, Out<2> c_down, Out<2> c_right, Out<2> force) {
+        const Prior p = prior(z, slope);
+        const float *l = edges(lambda, p, 0, 0), *h[2] = {edges(h_down, p, 1, 0), edges(h_right, p, 0, 1)};
+        float *c[2] = {edges(c_down, p, 1, 0), edges(c_right, p, 0, 1)}, *to = edges(force, p, 0, 0);
+        nb::gil_scoped_release others;
+        f.pull(p, l, h[0], h[1], c[0], c[1], to);
+    }, "z"_a, "slope"_a, "lambda"_a, "h_down"_a, "h_right"_a, "c_down"_a.noconvert(), "c_right"_a.noconvert(), "force"_a.noconvert());
     m.def("scan_across", [&f](In<3> cost, Out<3> total, float small, float large, int start, int stop) { scan(f.scan_across, true, cost, total, small, large, start, stop); },
         "cost"_a, "total"_a.noconvert(), "small"_a, "large"_a, "start"_a, "stop"_a);
     m.def("scan_down", [&f](In<3> cost, Out<3> total, float small, float large, int start, int stop) { scan(f.scan_down, false, cost, total, small, large, start, stop); },

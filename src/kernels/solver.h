@@ -25,9 +25,17 @@ struct System {
     float half;                         // half the distance between pixels, for the ties
 };
 
+// A map of (height, width) and its slopes along rows and columns, (2, height, width).
+struct Prior {
+    int height, width;
+    const float *z, *slope;
+};
+
 using Solve = void(const System&, const float* b, const float* guess, int steps, int workers, float* x);
 // Rows, columns or levels from `start` to `stop` are written.
 using Scan = void(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop);
+using Link = void(const Prior&, const float* tau2, float cut, float* d_down, float* d_right, float* h_down, float* h_right, int start, int stop);
+using Pull = void(const Prior&, const float* lambda, const float* h_down, const float* h_right, float* c_down, float* c_right, float* force);
 using Sublevel = void(const float* cost, int levels, int height, int width, float* level, int start, int stop);
 using BestFit = void(const Residuals&, const float* scale, float* best, int start, int stop);
 using CellCosts = void(const Residuals&, const float* base, const float* scale, const float* weight, float* cells, int start, int stop);
@@ -38,6 +46,8 @@ using WindowVariance = void(const float* w, const float* mu, int height, int wid
 
 struct Solver {
     Solve* solve;
+    Link* link;
+    Pull* pull;
     Scan *scan_across, *scan_down;
     Sublevel* sublevel;
     BestFit* best_fit;
@@ -51,6 +61,8 @@ struct Solver {
 #ifdef LEVEL  // a kernel file
 namespace LEVEL {
 Solve solve;
+Link link;
+Pull pull;
 Scan scan_across, scan_down;
 extern const Solver solver;
 }  // namespace LEVEL

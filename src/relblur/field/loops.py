@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..engines.threads import Team
 from .axis import read
+from .edges import CUT, Edges, between, spread_difference, unexplained
 from .multigrid import Grid, solve_grid
 from .noise import Tables
 from .windows import box, box_any, cell_means, row_bands, window_sizes
@@ -174,6 +175,20 @@ class Loops:
             np.minimum(best, variance, out=best)
         return best
 
+    def link(self, z: Array, slope: Array, tau2: Array) -> Edges:
+        """Return the edges of a map: the steps that its slopes do not explain, and ``h``."""
+        d = unexplained(z, slope, 0), unexplained(z, slope, 1)
+        h = [np.maximum(np.exp(-2 * step * step / between(tau2, axis)), CUT) for axis, step in enumerate(d)]
+        return Edges(d, (h[0], h[1]))
+
+    def pull(self, z: Array, slope: Array, lam: Array, edges: Edges) -> tuple[Array, Array, Array]:
+        """Return the weights ``lambda h`` of the edges along rows and columns, and their force on the map."""
+        force, weights = np.zeros_like(z), []
+        for axis, h in enumerate(edges.h):
+            weights.append(between(lam, axis) * h)
+            spread_difference(-weights[axis] * unexplained(z, slope, axis), axis, force)
+        return weights[0], weights[1], force
+
     def filter(self, image: Array, kernel: Doubles) -> Array:
         """Return a plane filtered along rows and columns by a symmetric kernel, mirrored at the border."""
         radius = len(kernel) // 2
@@ -253,6 +268,18 @@ class CompiledLoops(Loops):
         self.team.each(look, [sizes[n::workers] for n in range(workers)])
         return np.minimum.reduce(found)
 
+    def link(self, z: Array, slope: Array, tau2: Array) -> Edges:
+        """Return the edges of a map: the steps that its slopes do not explain, and ``h``."""
+        d, h = _on_edges(z.shape), _on_edges(z.shape)
+        self._share(lambda *rows: self._kernels.link(z, slope, tau2, float(CUT), *d, *h, *rows), len(z))
+        return Edges(d, h)
+
+    def pull(self, z: Array, slope: Array, lam: Array, edges: Edges) -> tuple[Array, Array, Array]:
+        """Return the weights ``lambda h`` of the edges along rows and columns, and their force on the map."""
+        (down, right), force = _on_edges(z.shape), np.empty_like(z)
+        self._kernels.pull(z, slope, lam, *edges.h, down, right, force)
+        return down, right, force
+
     def filter(self, image: Array, kernel: Doubles) -> Array:
         """Return a plane filtered along rows and columns by a symmetric kernel, mirrored at the border."""
         out = np.empty_like(image)
@@ -271,6 +298,10 @@ class CompiledLoops(Loops):
 def choose_loops(engine: str, team: Team) -> Loops:
     """Return the loops of an engine."""
     return CompiledLoops(team) if engine == "compiled" else Loops(team)
+
+
+def _on_edges(shape: tuple[int, ...]) -> tuple[Array, Array]:
+    return np.empty((shape[0] - 1, shape[1]), np.float32), np.empty((shape[0], shape[1] - 1), np.float32)
 
 
 def _parts(reading: Reading) -> tuple[Array, Array, Array, Array | None, Array]:

@@ -17,9 +17,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .edges import ENDS, spread_difference, spread_sum
 from .windows import BAND, row_bands, sum_blocks
 
-__all__ = ["ENDS", "Grid", "Multigrid", "conjugate_gradients", "solve_grid", "spread_difference", "spread_sum"]
+__all__ = ["Grid", "Multigrid", "conjugate_gradients", "solve_grid"]
 
 Array = NDArray[np.float32]
 
@@ -28,12 +29,6 @@ DAMPING = np.float32(0.8)
 _REST = np.float32(1 - DAMPING)
 #: Side of the coarsest grid, px, and the number of sweeps that solve it.
 COARSEST, SWEEPS = 4, 8
-
-#: Both ends of the edges along rows (0: downwards) and columns (1: to the right).
-ENDS = (
-    ((slice(None, -1), slice(None)), (slice(1, None), slice(None))),
-    ((slice(None), slice(None, -1)), (slice(None), slice(1, None))),
-)
 
 
 @dataclass(frozen=True)
@@ -163,20 +158,6 @@ def _tied(untied: Multigrid, ties: tuple[Array, Array], half: np.float32) -> Cal
         return out
 
     return multiply
-
-
-def spread_sum(edge: Array, axis: int, out: Array) -> None:
-    """Add to both ends of each edge."""
-    near, far = ENDS[axis]
-    out[near] += edge
-    out[far] += edge
-
-
-def spread_difference(edge: Array, axis: int, out: Array) -> None:
-    """Add to the far end of each edge, take from the near one."""
-    near, far = ENDS[axis]
-    out[far] += edge
-    out[near] -= edge
 
 
 def conjugate_gradients(

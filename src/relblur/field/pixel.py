@@ -39,7 +39,7 @@ class PixelEnergy:
         z, mu, (row, column) = self._z, self._found.steps["mu"], self._place
         variance = self._volume.loops.posterior_variance(self._found.w, mu)
         slope = np.asarray(np.gradient(z), np.float32)
-        edges = link(z, slope, variance, mu, np.full_like(z, SMALLEST_JUMP))
+        edges = link(self._volume.loops, z, slope, variance, mu, np.full_like(z, SMALLEST_JUMP))
         lam = stiffness(variance)
         cost = np.zeros(at.shape)
         for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):

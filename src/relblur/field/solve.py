@@ -87,7 +87,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
         # Without noise every area contains evidence.
         if volume.finding is not None:
             tolerance = np.hypot(tolerance, unseen(evidence.w))
-        edges = link(z, slope, variance, mu, tolerance)
+        edges = link(volume.loops, z, slope, variance, mu, tolerance)
         slopes.fit(z, evidence.w, evidence.g, edges, variance, mu)
         slope = slopes.pixels()
         delta = map_step(volume.loops, z, slope, evidence.w, evidence.g, edges, variance)

@@ -18,14 +18,13 @@ thin plate would.  With these slopes the map is solved for pixel by pixel (:func
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .edges import CUT, Edges, between, spread_difference, spread_sum
 from .loops import Loops
-from .multigrid import ENDS, Grid, spread_difference, spread_sum
+from .multigrid import Grid
 from .windows import box_any, cell_means, enlarged
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "Slopes",
     "link",
     "map_step",
-    "unexplained",
     "unseen",
 ]
 
@@ -48,8 +46,8 @@ TAU_LAMBDA, TAU_MU = np.float32(0.3), np.float32(0.125)
 #: Side in px of the window that must contain evidence of a jump, and its least information times the squared jump. Of
 #: 0 and 5e-6 to 0.4 the least that clears skies and walls of jumps (`street`, rocket).
 SEEN_IN, SEEN = 17, np.float32(2e-5)
-#: Weight left to an edge that is cut, and the weight below which an edge counts as a jump.
-CUT, JUMP = np.float32(1e-6), 0.1
+#: Weight below which an edge counts as a jump.
+JUMP = 0.1
 #: Side of the cells on which slopes are found, px.
 CELL = 4
 #: Slopes return to zero over the longer side of the image divided by this, where nothing determines them.
@@ -65,32 +63,10 @@ def stiffness(variance: Array) -> Array:
     return np.minimum(np.float32(0.25) / variance, MOST_LAMBDA)
 
 
-@dataclass(frozen=True)
-class Edges:
-    """Unexplained steps ``d`` and weights ``h`` of the edges along rows and columns."""
-
-    d: tuple[Array, Array]
-    h: tuple[Array, Array]
-
-
-def unexplained(z: Array, slope: Array, axis: int) -> Array:
-    """Return the steps of a map along an axis that the slopes do not explain."""
-    near, far = ENDS[axis]
-    return np.asarray(z[far] - z[near] - between(slope[axis], axis))
-
-
-def between(a: Array, axis: int) -> Array:
-    """Return the mean of the two ends of each edge along an axis."""
-    near, far = ENDS[axis]
-    return np.asarray(np.float32(0.5) * (a[near] + a[far]))
-
-
-def link(z: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
+def link(loops: Loops, z: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
     """Return the edges of a map: which of them are jumps."""
     tau2 = tolerance * tolerance + TAU_LAMBDA / stiffness(variance) + TAU_MU / mu
-    d = unexplained(z, slope, 0), unexplained(z, slope, 1)
-    h = [np.maximum(np.exp(-2 * step * step / between(tau2, axis)), CUT) for axis, step in enumerate(d)]
-    return Edges(d, (h[0], h[1]))
+    return loops.link(z, slope, tau2)
 
 
 def unseen(w: Array) -> Array:
@@ -101,15 +77,8 @@ def unseen(w: Array) -> Array:
 
 def map_step(loops: Loops, z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array) -> Array:
     """Return the change of the map that the evidence and the prior with given slopes and edges call for."""
-    lam, b, weights = stiffness(variance), g.copy(), []
-    for axis in (0, 1):
-        near, far = ENDS[axis]
-        c = 2 * between(lam, axis) * edges.h[axis] * np.float32(0.5)
-        force = c * unexplained(z, slope, axis)
-        b[near] += force
-        b[far] -= force
-        weights.append(c)
-    return loops.solve(Grid(w + LEAST, weights[1], weights[0]), b, MAP_STEPS)
+    down, right, force = loops.pull(z, slope, stiffness(variance), edges)
+    return loops.solve(Grid(w + LEAST, right, down), g + force, MAP_STEPS)
 
 
 class Slopes:

@@ -18,8 +18,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .edges import Edges
 from .energy import Energy, Evidence
-from .surface import JUMP, Edges
+from .surface import JUMP
 from .windows import WINDOWS, box, box_any, window_sizes
 
 __all__ = ["filled", "hidden_variance", "information_around", "model_error", "rims", "standard_error"]

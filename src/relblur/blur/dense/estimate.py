@@ -29,7 +29,7 @@ from ..request import Request
 from . import jumps
 from .coherence import Coherence
 from .family import choose_family, usual_family
-from .noise import GivenNoise, PairNoise, estimate_noise
+from .noise import GivenNoise, PairNoise, estimate_noise, rounding_floor
 from .planes import Planes, leading_colours, prepare
 from .residuals import Residuals, blurred, build_residuals
 from .shading import remove_slow
@@ -173,17 +173,18 @@ def build_volume(
     signed, most = request.sharper == "auto", request.max_sigma**2
     lowest = -most if signed else 0.0
 
-    def look(family: Family) -> tuple[Residuals, PairNoise]:
+    rounding = rounding_floor(planes.first), rounding_floor(planes.second)
+
+    def look(family: Family, into: Array | None = None) -> tuple[Residuals, PairNoise]:
         residuals = build_residuals(
-            *images, lowest=lowest, highest=most, family=family, prefilter=prefilter**2, loops=loops
+            *images, lowest=lowest, highest=most, family=family, prefilter=prefilter**2, loops=loops, into=into
         )
         if whole is not None:
             return residuals, whole.noise
         gain = residuals.gain
         residual = float(np.median(loops.best_fit(residuals.planes, gain.relative))) / gain.q0
-        return residuals, estimate_noise(
-            planes.first, planes.second, planes.usable, residual, given, lambda: [residuals]
-        )
+        pair = planes.first, planes.second, planes.usable
+        return residuals, estimate_noise(*pair, residual, given, lambda: [residuals], rounding)
 
     family = usual_family(signed) if whole is None else whole.family
     residuals, noise = look(family)
@@ -192,8 +193,7 @@ def build_volume(
         chosen = choose_family([(images, planes.usable)], noise, family, lowest, most, loops)
         if chosen != family:
             family = chosen
-            del residuals
-            residuals, noise = look(family)
+            residuals, noise = look(family, residuals.planes)
     known = request.relative_variance
     relative = None if known is None else np.ascontiguousarray(known, np.float32)
     support: Support | None = None

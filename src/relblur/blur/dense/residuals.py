@@ -92,7 +92,15 @@ class Residuals:
 
 
 def build_residuals(
-    first: Array, second: Array, *, lowest: float, highest: float, family: Family, prefilter: float, loops: Loops
+    first: Array,
+    second: Array,
+    *,
+    lowest: float,
+    highest: float,
+    family: Family,
+    prefilter: float,
+    loops: Loops,
+    into: Array | None = None,
 ) -> Residuals:
     """Tabulate the signed residuals of a pair of (channels, H, W) images.
 
@@ -102,6 +110,8 @@ def build_residuals(
         Range of ``s`` in px^2; ``lowest`` is 0 when ``first`` is given as the sharper.
     prefilter : float
         Variance in px^2 already applied to both images; it enters the noise gains only.
+    into : (channels, levels, H, W), optional
+        Memory of residuals in this range that are no longer needed.
     """
     low = int(np.floor(np.arcsinh(lowest / SOFTENING) / STEP + 1e-9))
     high = int(np.ceil(np.arcsinh(highest / SOFTENING) / STEP - 1e-9))
@@ -109,21 +119,19 @@ def build_residuals(
     low, high = (min(low, -2), max(high, 2)) if low < 0 else (low, max(high, low + 3))
     levels = SOFTENING * np.sinh(np.arange(low, high + 1) * STEP)
     channels, height, width = first.shape
-    planes = np.empty((channels, len(levels), height, width), np.float32)
+    planes = np.empty((channels, len(levels), height, width), np.float32) if into is None else into
     residual = residuals_of(first, second, float(np.abs(levels).max()), family, loops)
 
     def fill(place: tuple[int, int]) -> None:
         channel, k = place
-        planes[channel, k] = residual(channel, float(levels[k]))
+        residual(channel, float(levels[k]), planes[channel, k])
 
     loops.team.each(fill, np.ndindex(channels, len(levels)))
     return Residuals(planes, levels, noise_gain(levels, family, prefilter))
 
 
-def residuals_of(
-    first: Array, second: Array, largest: float, family: Family, loops: Loops
-) -> Callable[[int, float], Array]:
-    """Return a function of channel and ``s``, ``largest`` at most, that returns the signed residual."""
+def residuals_of(first: Array, second: Array, largest: float, family: Family, loops: Loops) -> Callable[..., Array]:
+    """Return a function of channel, ``s`` (``largest`` at most) and, optionally, memory: the signed residual."""
     apart = discs.apart_of(family)
     if apart is None:
 
@@ -135,10 +143,10 @@ def residuals_of(
         def blurred(image: int, channel: int, variance: float) -> Array:
             return ready[image][channel].by(variance, apart)
 
-    def residual(channel: int, s: float) -> Array:
+    def residual(channel: int, s: float, out: Array | None = None) -> Array:
         if s >= 0:
-            return np.asarray(second[channel] - blurred(0, channel, s))
-        return np.asarray(blurred(1, channel, -s) - first[channel])
+            return np.subtract(second[channel], blurred(0, channel, s), out=out)
+        return np.subtract(blurred(1, channel, -s), first[channel], out=out)
 
     return residual
 
