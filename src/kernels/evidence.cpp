@@ -106,6 +106,8 @@ public:
         for (int i = 0; i < width; ++i) {
             const float* at = from + (base[i] - 1) * plane + i;
             before[i] = at[0], here[i] = at[plane], after[i] = at[2 * plane], last[i] = at[3 * plane];
+            if (i % 16 == 0)  // the next row, which likely has the same levels
+                for (int k = 0; k < 4; ++k) __builtin_prefetch(at + k * plane + width);
         }
         #pragma omp simd
         for (int i = 0; i < width; ++i) {
@@ -129,6 +131,19 @@ private:
     std::vector<float> part, ones;
     std::vector<Line> lines;
 };
+
+// Values and slopes by the level of all channels at a map of levels.
+void read(const Map& map, float* value, float* slope, int start, int stop) {
+    const Residuals& r = map.residuals;
+    Row row(map);
+    for (int y = start; y < stop; ++y) {
+        row.go(y);
+        for (int c = 0; c < r.channels; ++c) {
+            const size_t at = (size_t(c) * r.height + y) * r.width;
+            row.read(c, value + at, slope + at);
+        }
+    }
+}
 
 void cost(const Map& map, const float* weight, float* out, int start, int stop) {
     const int width = map.residuals.width;
@@ -372,6 +387,6 @@ void sublevel(const float* cost, int levels, int height, int width, float* level
 
 }  // namespace
 
-const Solver solver = {&solve, &link, &pull, &scan_across, &scan_down, &sublevel, &best_fit, &cell_costs, &cost, &evidence, &filter, &window_variance};
+const Solver solver = {&solve, &link, &pull, &scan_across, &scan_down, &sublevel, &best_fit, &cell_costs, &read, &cost, &evidence, &filter, &window_variance};
 
 }  // namespace LEVEL

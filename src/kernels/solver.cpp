@@ -110,6 +110,16 @@ void bind_solver(nb::module_& m, const Solver& f) {
         nb::gil_scoped_release others;
         f.cell_costs(r, v, scale.data(), of, cells.data(), start, stop);
     }, "residuals"_a, "base"_a, "scale"_a, "weight"_a, "cells"_a.noconvert(), "start"_a, "stop"_a);
+    m.def("read", [&f](In<4> residuals, In<2> level, Out<3> value, Out<3> slope, int start, int stop) {
+        const Residuals r = volume(residuals);
+        const float no_noise[2] = {};
+        const Map map{r, plane(level, r), nullptr, nullptr, no_noise, 2, 1};
+        for (const Out<3>& out : {value, slope})
+            require(int(out.shape(0)) == r.channels && int(out.shape(1)) == r.height && int(out.shape(2)) == r.width, "a result has another size than the residuals");
+        require_range(start, stop, r.height);
+        nb::gil_scoped_release others;
+        f.read(map, value.data(), slope.data(), start, stop);
+    }, "residuals"_a, "level"_a, "value"_a.noconvert(), "slope"_a.noconvert(), "start"_a, "stop"_a);
     m.def("cost", [&f](In<4> residuals, In<2> level, In<2> misfit, Maybe<2> relative, In<2> knots, In<2> weight, Out<2> cost, int start, int stop) {
         const Map map = map_of(residuals, level, misfit, relative, knots);
         const float* of = plane(weight, map.residuals);

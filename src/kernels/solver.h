@@ -39,6 +39,7 @@ using Pull = void(const Prior&, const float* lambda, const float* h_down, const 
 using Sublevel = void(const float* cost, int levels, int height, int width, float* level, int start, int stop);
 using BestFit = void(const Residuals&, const float* scale, float* best, int start, int stop);
 using CellCosts = void(const Residuals&, const float* base, const float* scale, const float* weight, float* cells, int start, int stop);
+using Read = void(const Map&, float* value, float* slope, int start, int stop);
 using Cost = void(const Map&, const float* weight, float* cost, int start, int stop);
 using Evidence = void(const Map&, const float* factor, const float* weight, float* w, float* g, float* power, int start, int stop);
 using Filter = void(const float* image, int height, int width, const float* taps, int radius, float* out);
@@ -52,6 +53,7 @@ struct Solver {
     Sublevel* sublevel;
     BestFit* best_fit;
     CellCosts* cell_costs;
+    Read* read;
     Cost* cost;
     Evidence* evidence;
     Filter* filter;

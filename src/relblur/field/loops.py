@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engines.compiled import kernels, why_not_compiled
 from ..engines.threads import Team
 from .axis import read
 from .edges import CUT, Edges, between, spread_difference, unexplained
@@ -124,6 +125,10 @@ class Loops:
         steeper = np.maximum(np.maximum(below, above), np.float32(1e-6))
         return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)
 
+    def read(self, residuals: Array, level: Array) -> tuple[Array, Array]:
+        """Return value and derivative by the level of (C, K, H, W) residuals at a map of levels, each (C, H, W)."""
+        return read(residuals, level)
+
     def cost(self, reading: Reading, weight: Array) -> Array:
         """Return ``weight sum_c rho`` of each pixel."""
         out = np.empty_like(weight)
@@ -206,8 +211,6 @@ class CompiledLoops(Loops):
     """The loops in C++.  Rows, columns and levels are shared between the threads; the answer does not depend on it."""
 
     def __init__(self, team: Team | None = None) -> None:
-        from ..engines.compiled import kernels
-
         super().__init__(team)
         self._kernels = kernels()
 
@@ -241,6 +244,12 @@ class CompiledLoops(Loops):
         level = np.empty(cost.shape[1:], np.float32)
         self._share(lambda *rows: self._kernels.sublevel(cost, level, *rows), len(level))
         return level
+
+    def read(self, residuals: Array, level: Array) -> tuple[Array, Array]:
+        """Return value and derivative by the level of (C, K, H, W) residuals at a map of levels, each (C, H, W)."""
+        value, slope = np.empty((2, len(residuals), *level.shape), np.float32)
+        self._share(lambda *rows: self._kernels.read(residuals, level, value, slope, *rows), len(level))
+        return value, slope
 
     def cost(self, reading: Reading, weight: Array) -> Array:
         """Return ``weight sum_c rho`` of each pixel."""
@@ -296,8 +305,9 @@ class CompiledLoops(Loops):
 
 
 def choose_loops(engine: str, team: Team) -> Loops:
-    """Return the loops of an engine."""
-    return CompiledLoops(team) if engine == "compiled" else Loops(team)
+    """Return the loops of an engine; ``"auto"`` takes the compiled ones wherever they are built."""
+    compiled = engine == "compiled" or (engine == "auto" and why_not_compiled() is None)
+    return CompiledLoops(team) if compiled else Loops(team)
 
 
 def _on_edges(shape: tuple[int, ...]) -> tuple[Array, Array]:

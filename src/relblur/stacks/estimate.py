@@ -27,7 +27,8 @@ from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
 from ..engines import ENGINES
-from ..engines.threads import count_workers
+from ..engines.threads import Team, count_workers
+from ..field import choose_loops
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
 from ..photo.pipeline import prepare_pair
@@ -179,7 +180,10 @@ def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progre
 
     forward = 1 if places[-1] > places[0] else -1
     greys = [np.sqrt(np.maximum(small.mean(axis=2), 0)) for small in smalls[::forward]]
-    found = estimate_by_symmetry(greys, frames.usable, places[::forward], lambda share: progress(0.9 * share))
+    with Team(count_workers(asked.workers)) as team:
+        loops = choose_loops(asked.engine, team)
+        along = places[::forward]
+        found = estimate_by_symmetry(greys, frames.usable, along, loops, lambda share: progress(0.9 * share))
     if asked.camera is not None:
         return found, _growth_of(asked.camera, frames)
     one, two = len(smalls) // 2 - max(1, len(smalls) // 10), len(smalls) // 2 + max(1, len(smalls) // 10)
