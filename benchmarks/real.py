@@ -28,7 +28,7 @@ from relblur.base.settings import DEPTH_PREFILTER, MAX_SIGMA
 from relblur.blur.blur_map import BlurMap
 from relblur.blur.dense.residuals import build_residuals
 from relblur.blur.evaluate import observed_blurrier
-from relblur.engines.threads import Team
+from relblur.field import Loops
 from relblur.report.panels import Panel, panels_picture
 from relblur.studies.paper.data_sets import find_data_sets
 
@@ -102,9 +102,9 @@ def real_mff(data: Path, options: dict[str, dict[str, Any]]) -> list[dict[str, A
 def explained_if_seen(first: np.ndarray, second: np.ndarray) -> float:
     """Share of the red and blue differences explained by the Gaussian that fits them best in every 9 x 9 window."""
     planes = [np.ascontiguousarray(np.moveaxis(image[:, :, [0, 2]], 2, 0), np.float32) for image in (first, second)]
-    with Team(1) as team:
+    if True:
         found = build_residuals(
-            *planes, lowest=-(MAX_SIGMA**2), highest=MAX_SIGMA**2, family="band_limited", prefilter=0, team=team
+            *planes, lowest=-(MAX_SIGMA**2), highest=MAX_SIGMA**2, family="band_limited", prefilter=0, loops=Loops()
         )
     left = np.abs(found.planes).sum(axis=0)
     best = np.stack([cv2.blur(level, (9, 9)) for level in left]).argmin(axis=0)

@@ -11,10 +11,10 @@ from relblur.blur.dense.noise import GivenNoise
 from relblur.blur.dense.planes import prepare
 from relblur.blur.request import Request
 from relblur.engines import choose_engine
-from relblur.engines.threads import Team
+from relblur.field import Loops
 from relblur.field.energy import Energy
+from relblur.field.noise import Tables
 from relblur.field.start import label
-from relblur.field.volume import Tables
 
 EQUAL, UNEQUAL = (0.005, 0.005), (0.002, 0.01)
 #: Largest difference, in parts of the largest entry.
@@ -33,7 +33,7 @@ def noisy_pair(noise):
 def volume_of(first, second, noise):
     planes = prepare(first, second, None)
     request = Request("refined", "auto", np.array([2.0]), 11, choose_engine("opencv"))
-    return build_volume(planes, request, GivenNoise(noise).on_scale(planes.unit), None, 0.0, Team(1))[0]
+    return build_volume(planes, request, GivenNoise(noise).on_scale(planes.unit), None, 0.0, Loops())[0]
 
 
 @pytest.fixture(params=[EQUAL, UNEQUAL], ids=["equal noise", "unequal noise"], scope="module")

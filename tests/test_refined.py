@@ -8,10 +8,9 @@ from relblur import Flag, InputError, estimate_blur, synth
 from relblur.blur.dense.noise import PairNoise
 from relblur.blur.dense.planes import leading_colours
 from relblur.blur.dense.residuals import blur, build_residuals
-from relblur.engines.threads import Team
-from relblur.field import AsinhAxis, Volume, surface
+from relblur.field import AsinhAxis, Loops, Volume, surface
 from relblur.field.energy import Energy
-from relblur.field.multigrid import Multigrid
+from relblur.field.multigrid import Grid, Multigrid, solve_grid
 from relblur.filters.blur_levels import SOFTENING, STEP
 
 
@@ -84,11 +83,11 @@ def test_noise_does_not_look_like_blur(brick, s):
     """Noise is in the residual and in its slope by s: at the true s their product must be zero in the mean."""
     rng = np.random.default_rng(0)
     sharp = brick.astype(np.float32)
-    blurred = blur(sharp, abs(s), "band_limited")
+    blurred = blur(sharp, abs(s), "band_limited", Loops())
     pair = (sharp, blurred) if s > 0 else (blurred, sharp)
     first, second = (synth.degrade(image, noise=0.01, rng=rng)[None].astype(np.float32) for image in pair)
     residuals = build_residuals(
-        first, second, lowest=-25.0, highest=25.0, family="band_limited", prefilter=0.0, team=Team(1)
+        first, second, lowest=-25.0, highest=25.0, family="band_limited", prefilter=0.0, loops=Loops()
     )
     axis = AsinhAxis(float(residuals.levels[0]), SOFTENING, STEP)
     noise = PairNoise((0.01, 0.01), (1e-6, 1e-6)).of(residuals)
@@ -242,9 +241,9 @@ def test_the_solver_solves():
     weight = rng.random(shape, dtype=np.float32) + 0.01
     right = 100 * rng.random((19, 22), dtype=np.float32)
     down = 100 * rng.random((18, 23), dtype=np.float32)
-    system = Multigrid(weight, right, down)
+    grid = Grid(weight, right, down)
     wanted = rng.standard_normal(shape).astype(np.float32)
-    found = system.solve(system.multiply(wanted), 60)
+    found = solve_grid(grid, Multigrid(grid).multiply(wanted), 60)
     assert_allclose(found, wanted, atol=0.02)
 
 

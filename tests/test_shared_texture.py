@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from relblur import estimate_blur, synth
 from relblur.blur.dense.coherence import Coherence
 from relblur.blur.dense.planes import prepare
-from relblur.engines.threads import Team
+from relblur.field import Loops
 from relblur.field.start import _certainty, _mean_around
 
 
@@ -20,7 +20,7 @@ def planes(*images):
 
 
 def coherence(*images):
-    return Coherence(*planes(*images), Team(1))
+    return Coherence(*planes(*images), Loops())
 
 
 def noise(shape, level=1.0, seed=0, blur=0.0):
@@ -75,11 +75,11 @@ def test_what_compression_leaves_alike_in_both_is_no_texture(brick):
     blocks = np.kron(noise((16, 20), 0.004), np.ones((8, 8)))
     alike = (0.5 + blocks + noise(shape, 1e-4, 1), 0.5 + blocks + noise(shape, 1e-4, 2))
     images = [np.asarray(image[None], np.float32) for image in alike]
-    assert np.median(Coherence(*images, Team(1)).shares) > 0.8
+    assert np.median(Coherence(*images, Loops()).shares) > 0.8
     known = np.full(shape, 0.01**2, np.float32)
-    assert np.median(Coherence(*images, Team(1), known).shares) < 0.2
+    assert np.median(Coherence(*images, Loops(), known).shares) < 0.2
     texture = [np.asarray(image[None], np.float32) for image in (brick, synth.blur_with_map(brick, 1.0))]
-    kept = Coherence(*texture, Team(1), np.full(brick.shape, 0.01**2, np.float32)).shares[2:]
+    kept = Coherence(*texture, Loops(), np.full(brick.shape, 0.01**2, np.float32)).shares[2:]
     assert np.median(kept) > 0.8
 
 

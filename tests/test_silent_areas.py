@@ -9,8 +9,7 @@ from relblur.blur.dense.coherence import Coherence
 from relblur.blur.dense.noise import GivenNoise, PairNoise, estimate_noise
 from relblur.blur.dense.planes import prepare
 from relblur.blur.dense.residuals import build_residuals
-from relblur.engines.threads import Team
-from relblur.field import AsinhAxis, Volume, best_fit
+from relblur.field import AsinhAxis, Loops, Volume
 from relblur.field.energy import Energy
 from relblur.field.start import _certainty, _costs
 from relblur.filters.blur_levels import SOFTENING, STEP
@@ -48,9 +47,9 @@ def _estimated_noise(first, second, signed):
         highest=9.0,
         family="band_limited",
         prefilter=0.0,
-        team=Team(1),
+        loops=Loops(),
     )
-    residual = float(np.median(best_fit(residuals.planes, residuals.gain.relative, Team(1)))) / residuals.gain.q0
+    residual = float(np.median(Loops().best_fit(residuals.planes, residuals.gain.relative))) / residuals.gain.q0
     found = estimate_noise(pair.first, pair.second, pair.usable, residual, GivenNoise(), lambda: [residuals])
     return np.array(found.sensor) * pair.unit
 
@@ -105,11 +104,11 @@ def test_noise_alone_does_not_choose_a_level(brick):
     first, second = _noisy((sharp, synth.blur_with_map(sharp, 2.0)), (0.01, 0.01))
     pair = prepare(first, second, None)
     residuals = build_residuals(
-        pair.first, pair.second, lowest=0.0, highest=25.0, family="sampled", prefilter=0.0, team=Team(1)
+        pair.first, pair.second, lowest=0.0, highest=25.0, family="sampled", prefilter=0.0, loops=Loops()
     )
     sensor = 0.01 / pair.unit
     noise = PairNoise((sensor, sensor), (1e-6, 1e-6)).of(residuals)
-    support = Coherence(pair.first, pair.second, Team(1))
+    support = Coherence(pair.first, pair.second, Loops())
     cost = _costs(Energy(Volume(residuals.planes, AsinhAxis(0.0, SOFTENING, STEP), noise, (0.02, 25.0), 1.0, support)))
     silent, textured = cost[:, :, :36].sum(axis=(1, 2)), cost[:, :, 60:].sum(axis=(1, 2))
     assert np.ptp(silent) < 10

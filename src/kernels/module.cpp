@@ -12,10 +12,13 @@
 #include <vector>
 
 #include "kernels.h"
+#include "solver.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace relblur;
+
+void bind_solver(nb::module_& m, const Solver& functions);  // solver.cpp
 
 namespace {
 
@@ -117,6 +120,7 @@ BoundWindow make_window(const Options& o) {
         sub.def("warp", &warp<level::warp>, "coefficients"_a, "transform"_a, "gain"_a, "offset"_a, "channels"_a, "top"_a, \
                 "out"_a);                                                       \
         for (const char* name : {"Node", "Options", "Frame"}) sub.attr(name) = m.attr(name); \
+        bind_solver(sub, level::solver);                                        \
     }
 
 NB_MODULE(_kernels, m) {

@@ -117,7 +117,7 @@ def _marks(
 
 
 def _in_words(residual: FloatArray, difference: FloatArray, blur: float, marks: FloatArray) -> list[str]:
-    gram, met = marks @ marks.T, marks @ residual
+    gram, met = np.einsum("ip,jp->ij", marks, marks), np.einsum("ip,p->i", marks, residual)
     total = float(residual @ residual)
     if not total > _ROUNDING**2 * float(marks[4] @ marks[4]) or not blur > 0:
         return []

@@ -138,7 +138,7 @@ def estimate_depth(
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
         raw = light_of_srgb(raw, None, False)[0] if linear else raw
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
-        found = _match(raw.part(), task, workers, progress)
+        found = _match(raw.part(), task, engine, workers, progress)
         return replace(found, settings={**found.settings, **remembered})
     blur_map = estimate_blur(
         first,
@@ -183,7 +183,7 @@ def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: Raw
     return TaskNoise(deviations, relative, noise.compressed)
 
 
-def _match(pair: Pair, task: MatchTask, workers: int | None, progress: Progress | None) -> DepthMap:
+def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
     from .equal_blur.candidates import depth_axis  # brings OpenCV and SciPy with it
     from .equal_blur.match import match
 
@@ -195,7 +195,9 @@ def _match(pair: Pair, task: MatchTask, workers: int | None, progress: Progress 
             f"{levels} candidate depths; decimate the pair, or narrow depth_range_m",
             stacklevel=3,
         )
-    found = match(pair.first, pair.second, pair.usable, task, count_workers(workers), progress or (lambda share: None))
+    found = match(
+        pair.first, pair.second, pair.usable, task, engine, count_workers(workers), progress or (lambda share: None)
+    )
     flags = np.zeros(pair.shape, np.uint8)
     mark(flags, found.filled | ~pair.unclipped, Flag.FILLED)
     mark(flags, found.at_limit, Flag.AT_LIMIT)

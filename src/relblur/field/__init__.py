@@ -10,6 +10,8 @@ the names of its quantities are those of ``docs/method.md``.
 ``start``        a first map from the costs of all levels
 ``surface``      the prior: a piecewise affine surface with breaks
 ``multigrid``    its linear systems
+``loops``        the loops that take most of the time, readable and compiled
+``noise``        noise of the residuals
 ``stiffness``    how stiff the data allow the surface to be
 ``moves``        discrete moves between steps
 ``uncertainty``  the standard error, and where a map says nothing
@@ -18,26 +20,30 @@ the names of its quantities are those of ``docs/method.md``.
 """
 
 from .axis import AsinhAxis, Axis, RootAxis, UniformAxis
+from .loops import CompiledLoops, Loops, choose_loops
+from .noise import Noise
 from .pixel import PixelEnergy
 from .solve import Field, solve
 from .uncertainty import filled, hidden_variance, information_around, rims
-from .volume import Noise, Support, Volume, best_fit
+from .volume import Support, Volume
 from .windows import box, box_any, cell_means
 
 __all__ = [
     "AsinhAxis",
     "Axis",
+    "CompiledLoops",
     "Field",
+    "Loops",
     "Noise",
     "PixelEnergy",
     "RootAxis",
     "Support",
     "UniformAxis",
     "Volume",
-    "best_fit",
     "box",
     "box_any",
     "cell_means",
+    "choose_loops",
     "filled",
     "hidden_variance",
     "information_around",

@@ -27,17 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .axis import read
-from .volume import Tables, Volume, best_fit
+from .loops import Reading, cost_of
+from .noise import Tables
+from .volume import Volume
 from .windows import box, row_bands
 
 __all__ = ["Energy", "Evidence"]
 
 Array = NDArray[np.float32]
 
-#: Largest cost of a residual, nats: one of three standard deviations counts half.
-MOST_COST = np.float32(12)
-#: Side of the window in which the share of noise in ``D^2`` is measured, px.
-ALPHA_WINDOW = 7
 #: Sides of the windows of the correlation: of the sum, of its mean, and of the mean information, px.
 SUM, MEAN, AROUND = 5, 31, 35
 #: Side of the window of the misfit, px.
@@ -63,7 +61,7 @@ class Energy:
     def __init__(self, volume: Volume) -> None:
         self.volume = volume
         self._tables = Tables(volume.noise, volume.axis)
-        best = best_fit(volume.residuals, volume.noise.gain, volume.team)
+        best = volume.loops.best_fit(volume.residuals, volume.noise.gain)
         self._ceiling = box(best, MISFIT)
         #: Variance of what the model does not explain, beside the noise that is passed on: a geometric mean to begin
         #: with, so that a jump in the window does not hide the good fit beside it.
@@ -91,31 +89,23 @@ class Energy:
 
     def variance(self, z: Array) -> Array:
         """Return ``v`` at a map."""
-        out = np.empty_like(z)
-        for rows in row_bands(z.shape):
-            out[rows] = self._variance(self.volume.axis.level_of(z[rows]), rows)
-        return out
+        return self._reading(z).variance()
 
     def noise(self, z: Array) -> Array:
         """Return the part of ``v`` that is noise."""
         own, passed = self._tables.at(self.volume.axis.level_of(z), 0, 1)
         return np.asarray(self.volume.noise.on(slice(None)) * (own + passed))
 
-    def _variance(self, level: Array, rows: slice) -> Array:
-        own, passed = self._tables.at(level, 0, 1)
-        relative = self.volume.noise.on(rows)
-        return np.asarray(np.maximum(self.misfit[rows], relative * own) + relative * passed)
+    def _reading(self, z: Array, channels: slice = slice(None)) -> Reading:
+        volume, level = self.volume, np.empty_like(z)
+        for rows in row_bands(z.shape):
+            level[rows] = volume.axis.level_of(z[rows])
+        return Reading(volume.residuals[channels], level, self.misfit, volume.noise.relative, self._tables)
 
     def cost(self, z: Array) -> Array:
         """Return the cost of each pixel at a map, over the correlation ratio."""
-        independent, out = np.float32(self.volume.independent), np.empty_like(z)
-        use = self.use
-        for rows in row_bands(z.shape):
-            level = self.volume.axis.level_of(z[rows])
-            e, _ = read(self.volume.residuals, level, rows.start)
-            cost = _cost_of(np.asarray(np.square(e) / self._variance(level, rows), np.float32)).sum(axis=0)
-            out[rows] = independent * use[rows] * cost / self.inflation[rows]
-        return out
+        weight = np.float32(self.volume.independent) * self.use / self.inflation
+        return self.volume.loops.cost(self._reading(z), weight)
 
     def of_pixel(self, place: tuple[int, int], at: NDArray[np.float32]) -> Array:
         """Return the cost of one pixel at some values."""
@@ -126,13 +116,8 @@ class Energy:
         own, passed = self._tables.at(level, 0, 1)
         relative = np.float32(1) if volume.noise.relative is None else volume.noise.relative[place]
         v = np.maximum(self.misfit[place], relative * own) + relative * passed
-        cost = np.float32(volume.independent) * self.use[place] * _cost_of(np.square(e) / v).sum(axis=0)
+        cost = np.float32(volume.independent) * self.use[place] * cost_of(np.square(e) / v).sum(axis=0)
         return np.asarray(cost / self.inflation[place])[0]
-
-    def costs(self, k: int, base: Array) -> Array:
-        """Return the cost of each pixel at a level, with ``base`` as the variance on the scale of the noise's gain."""
-        y = np.square(self.volume.residuals[:, k]) / (base * np.float32(self.volume.noise.gain[k]))
-        return np.asarray(self.weight * np.float32(self.volume.independent) * _cost_of(y).sum(axis=0))
 
     def evidence(self, z: Array, *, correlated: bool = True) -> Evidence:
         """Return information and score at a map; without ``correlated`` pixels count as independent."""
@@ -148,40 +133,12 @@ class Energy:
         w, g, _ = self._evidence(z, slice(channel, channel + 1))
         return w, g
 
-    def _evidence(self, z: Array, which: slice) -> tuple[Array, Array, Array]:
-        volume, noisy = self.volume, self.volume.noise.present
-        residuals = volume.residuals[which]
-        e, d = np.empty((2, len(residuals), *z.shape), np.float32)
-        v, noise_d, w, g, power = np.zeros((5, *z.shape), np.float32)
+    def _evidence(self, z: Array, channels: slice) -> tuple[Array, Array, Array]:
+        factor = np.empty_like(z)
         for rows in row_bands(z.shape):
-            level = volume.axis.level_of(z[rows])
-            here, slope = read(residuals, level, rows.start)
-            change = -volume.axis.by_value(slope, z[rows])
-            v[rows] = self._variance(level, rows)
-            if noisy:
-                covariance, variance = self._tables.at(level, 2, 3)
-                relative = volume.noise.on(rows)
-                share = relative * covariance / v[rows]
-                noise_d[rows] = relative * variance - relative * covariance * share
-                change -= here * share
-            e[:, rows], d[:, rows] = here, change
-        mean = [box(each * each, ALPHA_WINDOW) if noisy else None for each in d]
-        use = self.use * np.float32(volume.independent)
-        for rows in row_bands(z.shape):
-            over = use[rows] / v[rows]
-            for ec, dc, around in zip(e[:, rows], d[:, rows], mean, strict=True):
-                square = ec * ec
-                power[rows] += square
-                r = over * _weight_of(square / v[rows])
-                if around is None:
-                    w[rows] += r * dc * dc
-                else:
-                    a = 1 - noise_d[rows] / np.maximum(around[rows], noise_d[rows] + np.float32(1e-30))
-                    r *= a
-                    w[rows] += a * r * dc * dc
-                g[rows] += r * ec * dc
-        power /= len(residuals)
-        return w, g, power
+            factor[rows] = self.volume.axis.by_value(np.full_like(z[rows], -1), z[rows])
+        weight = self.use * np.float32(self.volume.independent)
+        return self.volume.loops.evidence(self._reading(z, channels), factor, weight)
 
     def _correlation(self, w: Array, g: Array) -> Array:
         """Return ``mean (sum g)^2 / mean sum w`` over small windows, at least 1.
@@ -207,14 +164,3 @@ class Energy:
             (passed,) = self._tables.at(self.volume.axis.level_of(z), 1)
             mean -= self.volume.noise.on(slice(None)) * passed
         self.misfit = np.maximum(mean, LEAST_MISFIT)
-
-
-def _cost_of(y: Array) -> Array:
-    """Return ``rho(y)``."""
-    half = np.float32(0.5) * y
-    return np.asarray(half / (1 + half / MOST_COST))
-
-
-def _weight_of(y: Array) -> Array:
-    """Return the derivative of ``2 rho(y)``."""
-    return np.asarray(1 / np.square(1 + np.float32(0.5) * y / MOST_COST))

@@ -17,9 +17,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .edges import ENDS, spread_difference, spread_sum
 from .windows import BAND, row_bands, sum_blocks
 
-__all__ = ["Multigrid", "conjugate_gradients"]
+__all__ = ["Grid", "Multigrid", "conjugate_gradients", "solve_grid"]
 
 Array = NDArray[np.float32]
 
@@ -28,6 +29,29 @@ DAMPING = np.float32(0.8)
 _REST = np.float32(1 - DAMPING)
 #: Side of the coarsest grid, px, and the number of sweeps that solve it.
 COARSEST, SWEEPS = 4, 8
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A linear system ``diag(w) + grad^T c grad`` on a grid.
+
+    Attributes
+    ----------
+    weight : (..., H, W)
+        ``w``, positive.
+    right, down : (..., H, W-1) and (..., H-1, W)
+        ``c`` of the edge to the right and to the pixel below.
+    ties : (H-1, W) and (H, W-1), optional
+        What couples three components, a map and its slopes along rows and columns, on every edge.
+    half : float
+        Half the distance of two points.
+    """
+
+    weight: Array
+    right: Array
+    down: Array
+    ties: tuple[Array, Array] | None = None
+    half: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -45,17 +69,10 @@ class _Level:
 
 
 class Multigrid:
-    """The operator ``diag(w) + grad^T c grad`` and its coarse versions.
+    """The operator of a grid, without its ties, and its coarse versions."""
 
-    Parameters
-    ----------
-    weight : (..., H, W)
-        ``w``, positive.
-    right, down : (..., H, W-1) and (..., H-1, W)
-        ``c`` of the edge to the right and to the pixel below.
-    """
-
-    def __init__(self, weight: Array, right: Array, down: Array) -> None:
+    def __init__(self, grid: Grid) -> None:
+        weight, right, down = grid.weight, grid.right, grid.down
         self._levels: list[_Level] = []
         while True:
             diagonal = weight.copy()
@@ -118,9 +135,29 @@ class Multigrid:
         """Return ``A^-1 b`` after one V-cycle."""
         return self._cycle(0, b.reshape(-1)).reshape(b.shape)
 
-    def solve(self, b: Array, steps: int) -> Array:
-        """Return an approximate ``A^-1 b`` after ``steps`` preconditioned conjugate-gradient steps."""
-        return conjugate_gradients(self.multiply, self.precondition, b, steps)
+
+def solve_grid(grid: Grid, b: Array, steps: int, guess: Array | None = None) -> Array:
+    """Return an approximate solution of the system of a grid after ``steps`` preconditioned steps."""
+    untied = Multigrid(grid)
+    multiply = untied.multiply if grid.ties is None else _tied(untied, grid.ties, np.float32(grid.half))
+    if guess is None:
+        return conjugate_gradients(multiply, untied.precondition, b, steps)
+    return guess + conjugate_gradients(multiply, untied.precondition, b - multiply(guess), steps)
+
+
+def _tied(untied: Multigrid, ties: tuple[Array, Array], half: np.float32) -> Callable[[Array], Array]:
+    """Return the product with the system of a map and its slopes."""
+
+    def multiply(x: Array) -> Array:
+        out = untied.multiply(x)
+        for axis, edge in enumerate(ties):
+            near, far = ENDS[axis]
+            p = x[1 + axis]
+            spread_difference(-half * edge * (p[far] + p[near]), axis, out[0])
+            spread_sum(-half * edge * (x[0][far] - x[0][near]), axis, out[1 + axis])
+        return out
+
+    return multiply
 
 
 def conjugate_gradients(

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from .energy import Energy
 from .solve import SMALLEST_JUMP, Field
-from .surface import link, posterior_variance, stiffness
+from .surface import link, stiffness
 from .volume import Volume
 
 __all__ = ["PixelEnergy"]
@@ -37,9 +37,9 @@ class PixelEnergy:
     def prior(self, at: Doubles) -> Doubles:
         """Return the cost of the edges to the four neighbours."""
         z, mu, (row, column) = self._z, self._found.steps["mu"], self._place
-        variance = posterior_variance(self._found.w, mu)
+        variance = self._volume.loops.posterior_variance(self._found.w, mu)
         slope = np.asarray(np.gradient(z), np.float32)
-        edges = link(z, slope, variance, mu, np.full_like(z, SMALLEST_JUMP))
+        edges = link(self._volume.loops, z, slope, variance, mu, np.full_like(z, SMALLEST_JUMP))
         lam = stiffness(variance)
         cost = np.zeros(at.shape)
         for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):

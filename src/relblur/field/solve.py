@@ -17,7 +17,7 @@ from . import stiffness
 from .energy import Energy
 from .moves import follow_median, propagate
 from .start import label
-from .surface import Slopes, link, map_step, posterior_variance, unseen
+from .surface import Slopes, link, map_step, unseen
 from .uncertainty import model_error, standard_error
 from .volume import Volume
 
@@ -70,7 +70,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
     """Return the most likely surface of a volume."""
     energy, shape = Energy(volume), volume.shape
     z = start = settled = label(energy)
-    slopes = Slopes(shape)
+    slopes = Slopes(shape, volume.loops)
     slope = slopes.pixels()
     log_mu = stiffness.initial(shape, volume.first_stiffness)
     for step in range(STEPS):
@@ -81,16 +81,16 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
             t = stiffness.score_test(evidence.w, evidence.g, scale)
             log_mu = stiffness.adapt(log_mu, t, step <= LAST_STIFFENING, volume.most_stiffness)
         mu = stiffness.spread(log_mu, shape)
-        variance = posterior_variance(evidence.w, mu)
+        variance = volume.loops.posterior_variance(evidence.w, mu)
         staircase = np.float32(STAIRCASE[step] if step < len(STAIRCASE) else 0.0)
         tolerance = np.maximum(np.float32(SMALLEST_JUMP), staircase * scale)
         # Without noise every area contains evidence.
         if volume.finding is not None:
             tolerance = np.hypot(tolerance, unseen(evidence.w))
-        edges = link(z, slope, variance, mu, tolerance)
+        edges = link(volume.loops, z, slope, variance, mu, tolerance)
         slopes.fit(z, evidence.w, evidence.g, edges, variance, mu)
         slope = slopes.pixels()
-        delta = map_step(z, slope, evidence.w, evidence.g, edges, variance)
+        delta = map_step(volume.loops, z, slope, evidence.w, evidence.g, edges, variance)
         z = volume.clip(z + np.clip(delta, -MOST_MOVE * scale, MOST_MOVE * scale))
         if step == LAST_STIFFENING:
             settled = z

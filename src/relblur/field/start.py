@@ -17,17 +17,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.threads import Team
 from .energy import Energy
+from .loops import COST_CELL as CELL
+from .loops import Loops
 from .volume import Volume
 from .windows import box, box_any, cell_means, enlarged
 
-__all__ = ["CELL", "label"]
+__all__ = ["label"]
 
 Array = NDArray[np.float32]
 
-#: Side of the cells that are labelled, px.
-CELL = 2
 #: Cost of a step of one level, and of a jump, nats.
 STEP_COST, JUMP_COST = 1.0, 6.0
 #: Noise floor of the costs, on images of contrast 1: it covers the distance between levels.
@@ -52,10 +51,10 @@ def label(energy: Energy) -> Array:
     cost = _costs(energy)
     # Without noise there is no area without evidence.
     sure = None if volume.finding is None else _certainty(cost)
-    total = _aggregate(cost, volume.team, DEARER if volume.noise.present else 1.0)
+    total = _aggregate(cost, volume.loops, DEARER if volume.noise.present else 1.0)
     nearest = np.abs(volume.axis.value_of(np.arange(volume.levels, dtype=np.float64))).argmin()
     total += (TIE * np.abs(np.arange(volume.levels) - nearest)).astype(np.float32)[:, None, None]
-    level = _sublevel(total)
+    level = volume.loops.sublevel(total)
     if sure is not None:
         # An unsure label among sure ones hardly counts.
         weight = np.square(sure) + np.float32(1e-6)
@@ -67,14 +66,9 @@ def label(energy: Energy) -> Array:
 def _costs(energy: Energy) -> Array:
     """Return the costs of the levels on the cells, (K, rows, cols)."""
     volume = energy.volume
-    rows, cols = (-(-n // CELL) for n in volume.shape)
-    cost = np.empty((volume.levels, rows, cols), np.float32)
     base = np.maximum(energy.misfit, np.float32(max(COARSE**2, volume.noise.of_images)))
-
-    def fill(k: int) -> None:
-        cost[k] = cell_means(box(energy.costs(k, base), 3), CELL) * np.float32(CELL**2)
-
-    volume.team.each(fill, range(volume.levels))
+    weight = energy.weight * np.float32(volume.independent)
+    cost = volume.loops.cell_costs(volume.residuals, base, volume.noise.gain, weight)
     if volume.noise.present or volume.support is not None:
         before = cost[0].copy()
         for k in range(1, volume.levels):
@@ -96,11 +90,11 @@ def _share(volume: Volume, k: int) -> Array:
     return np.asarray(np.maximum(1 - noise / (mean + np.float32(1e-30)), 0))
 
 
-def _aggregate(cost: Array, team: Team, dearer: float, price: float = 1.0) -> Array:
+def _aggregate(cost: Array, loops: Loops, dearer: float, price: float = 1.0) -> Array:
     """Aggregate costs, which are overwritten, over the paths through every cell, coarse grids first."""
     if min(cost.shape[1:]) > 2 * POOL:
         coarse = np.stack([cell_means(level, POOL) for level in cost]) * np.float32(POOL**2)
-        coarse = _aggregate(coarse, team, dearer, dearer * price)
+        coarse = _aggregate(coarse, loops, dearer, dearer * price)
         coarse -= coarse.min(axis=0)
         coarse *= np.float32(1 / POOL**2)
         np.minimum(coarse, np.float32(PULL), out=coarse)
@@ -108,54 +102,8 @@ def _aggregate(cost: Array, team: Team, dearer: float, price: float = 1.0) -> Ar
         def pull(k: int) -> None:
             cost[k] += enlarged(coarse[k], POOL, cost.shape[1:])
 
-        team.each(pull, range(len(cost)))
-    ways: dict[bool, Array] = {}
-
-    def scan(transposed: bool) -> None:
-        given = np.ascontiguousarray(cost.transpose(0, 2, 1)) if transposed else cost
-        ways[transposed] = scan_rows(given, price * STEP_COST, price * JUMP_COST)
-
-    team.each(scan, (False, True))
-    total = ways[False]
-    total += ways[True].transpose(0, 2, 1)
-    return total
-
-
-def scan_rows(cost: Array, small: float, large: float) -> Array:
-    """Aggregate (K, H, W) costs along the rows axis, downwards and upwards.
-
-    ``L(y) = cost(y) + min(L(y-1), L(y-1) of the next level + small, min L(y-1) + large) - min L(y-1)``
-    for every column at once; the two directions are added.
-    """
-    total = np.empty_like(cost)
-    height = cost.shape[1]
-    p1, p2 = np.float32(small), np.float32(large)
-    for rows, first in ((range(height), True), (range(height - 1, -1, -1), False)):
-        path = np.zeros((cost.shape[0], cost.shape[2]), np.float32)
-        raised = np.empty_like(path)
-        best = np.empty_like(path)
-        for y in rows:
-            path -= path.min(axis=0)
-            np.minimum(path, p2, out=best)
-            np.add(path, p1, out=raised)
-            np.minimum(best[1:], raised[:-1], out=best[1:])
-            np.minimum(best[:-1], raised[1:], out=best[:-1])
-            np.add(best, cost[:, y], out=path)
-            if first:
-                total[:, y] = path
-            else:
-                total[:, y] += path
-    return total
-
-
-def _sublevel(total: Array) -> Array:
-    """Return the fractional level of least cost, by equal slopes on both sides of the minimum."""
-    k = np.clip(np.asarray(total.argmin(axis=0)), 1, total.shape[0] - 2)[None]
-    here = np.take_along_axis(total, k, 0)[0]
-    below = np.take_along_axis(total, k - 1, 0)[0] - here
-    above = np.take_along_axis(total, k + 1, 0)[0] - here
-    steeper = np.maximum(np.maximum(below, above), np.float32(1e-6))
-    return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)
+        loops.team.each(pull, range(len(cost)))
+    return loops.scan(cost, price * STEP_COST, price * JUMP_COST)
 
 
 def _certainty(cost: Array) -> Array:

@@ -18,14 +18,13 @@ thin plate would.  With these slopes the map is solved for pixel by pixel (:func
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .multigrid import Multigrid, conjugate_gradients
+from .edges import CUT, Edges, between, spread_difference, spread_sum
+from .loops import Loops
+from .multigrid import Grid
 from .windows import box_any, cell_means, enlarged
 
 __all__ = [
@@ -35,16 +34,11 @@ __all__ = [
     "Slopes",
     "link",
     "map_step",
-    "posterior_variance",
-    "unexplained",
     "unseen",
-    "window_sizes",
 ]
 
 Array = NDArray[np.float32]
 
-#: Sides of the windows that may be the best, px.
-WINDOWS = (5, 9, 17, 33, 65, 129, 257, 513, 1025)
 #: Largest lambda: a variance of 1e-6 is that of arithmetic.
 MOST_LAMBDA = np.float32(3e5)
 #: Shares of ``1 / lambda`` and ``1 / mu`` in the squared step that is half a jump.
@@ -52,8 +46,8 @@ TAU_LAMBDA, TAU_MU = np.float32(0.3), np.float32(0.125)
 #: Side in px of the window that must contain evidence of a jump, and its least information times the squared jump. Of
 #: 0 and 5e-6 to 0.4 the least that clears skies and walls of jumps (`street`, rocket).
 SEEN_IN, SEEN = 17, np.float32(2e-5)
-#: Weight left to an edge that is cut, and the weight below which an edge counts as a jump.
-CUT, JUMP = np.float32(1e-6), 0.1
+#: Weight below which an edge counts as a jump.
+JUMP = 0.1
 #: Side of the cells on which slopes are found, px.
 CELL = 4
 #: Slopes return to zero over the longer side of the image divided by this, where nothing determines them.
@@ -63,63 +57,16 @@ SLOPE_STEPS, MAP_STEPS = 10, 5
 #: Least information of a pixel or cell, for the solver.
 LEAST = np.float32(1e-4)
 
-#: Both ends of the edges along rows (0: downwards) and columns (1: to the right).
-ENDS = (
-    ((slice(None, -1), slice(None)), (slice(1, None), slice(None))),
-    ((slice(None), slice(None, -1)), (slice(None), slice(1, None))),
-)
-
-
-def window_sizes(shape: tuple[int, ...]) -> list[int]:
-    """Return the sides of the windows that an image has room for."""
-    return [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(shape)]
-
-
-def posterior_variance(w: Array, mu: Array) -> Array:
-    """Return ``V = min over l of 1 / (l^2 mean_l w) + l^2 / (256 mu)``."""
-    best, bend = np.full_like(w, np.inf), 1 / (256 * mu)
-    for size in window_sizes(w.shape):
-        area = np.float32(size * size)
-        variance = np.maximum(box_any(w, size), 0)
-        variance *= area
-        variance += np.float32(1e-6)
-        np.divide(1, variance, out=variance)
-        variance += area * bend
-        np.minimum(best, variance, out=best)
-    return best
-
 
 def stiffness(variance: Array) -> Array:
     """Return ``lambda``."""
     return np.minimum(np.float32(0.25) / variance, MOST_LAMBDA)
 
 
-@dataclass(frozen=True)
-class Edges:
-    """Unexplained steps ``d`` and weights ``h`` of the edges along rows and columns."""
-
-    d: tuple[Array, Array]
-    h: tuple[Array, Array]
-
-
-def unexplained(z: Array, slope: Array, axis: int) -> Array:
-    """Return the steps of a map along an axis that the slopes do not explain."""
-    near, far = ENDS[axis]
-    return np.asarray(z[far] - z[near] - between(slope[axis], axis))
-
-
-def between(a: Array, axis: int) -> Array:
-    """Return the mean of the two ends of each edge along an axis."""
-    near, far = ENDS[axis]
-    return np.asarray(np.float32(0.5) * (a[near] + a[far]))
-
-
-def link(z: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
+def link(loops: Loops, z: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
     """Return the edges of a map: which of them are jumps."""
     tau2 = tolerance * tolerance + TAU_LAMBDA / stiffness(variance) + TAU_MU / mu
-    d = unexplained(z, slope, 0), unexplained(z, slope, 1)
-    h = [np.maximum(np.exp(-2 * step * step / between(tau2, axis)), CUT) for axis, step in enumerate(d)]
-    return Edges(d, (h[0], h[1]))
+    return loops.link(z, slope, tau2)
 
 
 def unseen(w: Array) -> Array:
@@ -128,17 +75,10 @@ def unseen(w: Array) -> Array:
     return np.asarray(np.sqrt(SEEN / (known + np.float32(1e-6))))
 
 
-def map_step(z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array) -> Array:
+def map_step(loops: Loops, z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array) -> Array:
     """Return the change of the map that the evidence and the prior with given slopes and edges call for."""
-    lam, b, weights = stiffness(variance), g.copy(), []
-    for axis in (0, 1):
-        near, far = ENDS[axis]
-        c = 2 * between(lam, axis) * edges.h[axis] * np.float32(0.5)
-        force = c * unexplained(z, slope, axis)
-        b[near] += force
-        b[far] -= force
-        weights.append(c)
-    return Multigrid(w + LEAST, weights[1], weights[0]).solve(b, MAP_STEPS)
+    down, right, force = loops.pull(z, slope, stiffness(variance), edges)
+    return loops.solve(Grid(w + LEAST, right, down), g + force, MAP_STEPS)
 
 
 class Slopes:
@@ -149,8 +89,8 @@ class Slopes:
         sum w delta^2 / 2 - g delta + lambda h (d - delta_i + delta_j)^2 / 2 + mu h |grad p|^2 / 2
     """
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        self._shape = shape
+    def __init__(self, shape: tuple[int, int], loops: Loops) -> None:
+        self._shape, self._loops = shape, loops
         self.cells: Array = np.zeros((2, *(-(-n // CELL) for n in shape)), np.float32)
 
     def pixels(self) -> Array:
@@ -174,32 +114,14 @@ class Slopes:
         b[0] = _cell_sums(g)
         blocks = [np.stack([tie[axis], ends[axis], ends[axis]]) for axis in (0, 1)]
         for axis in (0, 1):
-            _spread_sum(tie[axis] * np.float32(CELL**2 / 2), axis, weight[1 + axis])
+            spread_sum(tie[axis] * np.float32(CELL**2 / 2), axis, weight[1 + axis])
             blocks[axis][1 + axis] -= tie[axis] * np.float32(CELL**2 / 4)
             pull = tie[axis] * ways[axis][1]
-            _spread_difference(-pull, axis, b[0])
-            _spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
-        uncoupled = Multigrid(weight, blocks[1], blocks[0])
-        multiply = _coupled(uncoupled, tie)
-        start = np.concatenate([np.zeros_like(lam)[None], self.cells])
-        change = conjugate_gradients(multiply, uncoupled.precondition, b - multiply(start), SLOPE_STEPS)
-        self.cells = (start + change)[1:]
-
-
-def _coupled(uncoupled: Multigrid, tie: list[Array]) -> Callable[[Array], Array]:
-    """Return the product with the system of the map and its slopes, given that without what couples them."""
-    half = np.float32(CELL / 2)
-
-    def multiply(x: Array) -> Array:
-        out = uncoupled.multiply(x)
-        for axis, edge in enumerate(tie):
-            near, far = ENDS[axis]
-            p = x[1 + axis]
-            _spread_difference(-half * edge * (p[far] + p[near]), axis, out[0])
-            _spread_sum(-half * edge * (x[0][far] - x[0][near]), axis, out[1 + axis])
-        return out
-
-    return multiply
+            spread_difference(-pull, axis, b[0])
+            spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
+        grid = Grid(weight, blocks[1], blocks[0], (tie[0], tie[1]), CELL / 2)
+        guess = np.concatenate([np.zeros_like(lam)[None], self.cells])
+        self.cells = self._loops.solve(grid, b, SLOPE_STEPS, guess)[1:]
 
 
 def _cell_sums(a: Array) -> Array:
@@ -225,17 +147,3 @@ def _ways(z: Array, h: Array) -> tuple[Array, Array]:
     total = way.reshape(rows, CELL, cols - 1).sum(axis=1)
     rise = rise.reshape(rows, CELL, cols - 1).sum(axis=1) / total
     return np.maximum(total * np.float32(1 / CELL), CUT), rise
-
-
-def _spread_sum(edge: Array, axis: int, out: Array) -> None:
-    """Add to both ends of each edge."""
-    near, far = ENDS[axis]
-    out[near] += edge
-    out[far] += edge
-
-
-def _spread_difference(edge: Array, axis: int, out: Array) -> None:
-    """Add to the far end of each edge, take from the near one."""
-    near, far = ENDS[axis]
-    out[far] += edge
-    out[near] -= edge

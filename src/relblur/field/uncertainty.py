@@ -7,7 +7,7 @@
              + the model's error               residuals that noise does not explain, as far as they look like a change
 
 Evidence counts for a pixel if it lies around it: of the four halves of a window the one with the least counts, twice.
-``V`` is the variance of the best window (:func:`.surface.posterior_variance`), ``b`` is 1, and more at the image's
+``V`` is the variance of the best window (:meth:`.loops.Loops.posterior_variance`), ``b`` is 1, and more at the image's
 border.  ``d`` is half the side of the smallest window that knows the value to 100 %, beyond the least, and ``U`` the
 variance of a value of which only the limits are known.  ``J`` is the squared jump; it falls off over 3 px beside it.
 """
@@ -18,9 +18,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from .edges import Edges
 from .energy import Energy, Evidence
-from .surface import JUMP, WINDOWS, Edges, window_sizes
-from .windows import box, box_any
+from .surface import JUMP
+from .windows import WINDOWS, box, box_any, window_sizes
 
 __all__ = ["filled", "hidden_variance", "information_around", "model_error", "rims", "standard_error"]
 

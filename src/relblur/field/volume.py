@@ -13,17 +13,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.threads import Team
-from .axis import Axis, read_cubic
-from .windows import box
+from .axis import Axis
+from .loops import Loops
+from .noise import Noise
 
-__all__ = ["Noise", "Support", "Tables", "Volume"]
+__all__ = ["Support", "Volume"]
 
 Array = NDArray[np.float32]
-Doubles = NDArray[np.float64]
-
-#: Entries of the tables of noise per level.
-_FINER = 8
 
 
 class Support(Protocol):
@@ -37,45 +33,6 @@ class Support(Protocol):
 
     def located(self, z: Array) -> Array:
         """Return the share of the information that belongs to the pixel, not to an outline beside it."""
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Variance of the residuals that noise explains.
-
-    Attributes
-    ----------
-    own, passed : (K,)
-        Variance at each level due to the image that is not blurred there, and due to the others.  Misfits are measured
-        on the scale of ``own``.
-    covariance : (K, K)
-        Covariance of the residuals at two levels, without rounding.
-    gain : (K,)
-        Variance at each level if all images have white noise of variance 1, over that at a reference level.
-    of_images : float
-        Variance of the noise of the noisiest image.
-    relative : (H, W), optional
-        Variance at each pixel over its mean; 1 everywhere if not given.
-    repeats : bool
-        Whether the noise is correlated between pixels, so that averaging does not remove it.
-    """
-
-    own: Doubles
-    passed: Doubles
-    covariance: Doubles
-    gain: Doubles
-    of_images: float = 0.0
-    relative: Array | None = None
-    repeats: bool = False
-
-    @property
-    def present(self) -> bool:
-        """Whether there is any noise but that of rounding."""
-        return bool(self.covariance.any())
-
-    def on(self, rows: slice) -> Array | np.float32:
-        """Return the relative variance on some rows."""
-        return np.float32(1) if self.relative is None else self.relative[rows]
 
 
 @dataclass(frozen=True)
@@ -104,8 +61,8 @@ class Volume:
         Relative standard error that an inexact model of the residuals leaves anywhere.
     disagreement : bool
         Whether the channels measure the value independently, so that their disagreement is the model's error.
-    team : Team
-        Threads that share the work.
+    loops : Loops
+        The loops that take most of the time.
     """
 
     residuals: Array
@@ -120,7 +77,7 @@ class Volume:
     most_stiffness: float = 6.5
     shape_error: float = 0.0
     disagreement: bool = False
-    team: Team = field(default_factory=lambda: Team(1))
+    loops: Loops = field(default_factory=Loops)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -145,54 +102,3 @@ class Volume:
     def clip(self, z: Array) -> Array:
         """Return values within the limits."""
         return np.asarray(np.clip(z, np.float32(self.limits[0]), np.float32(self.limits[1])))
-
-
-def best_fit(residuals: Array, gain: Doubles, team: Team) -> Array:
-    """Return the least 5 x 5 mean of ``e_k^2 / gain_k`` over the levels.
-
-    Without the division the larger blur would win only because it averages noise.
-    """
-    found: list[Array] = []
-
-    def look(levels: range) -> None:
-        best = np.full(residuals.shape[2:], np.inf, np.float32)
-        for k in levels:
-            power = box(np.square(residuals[:, k]).mean(axis=0), 5)
-            power *= np.float32(1 / gain[k])
-            np.minimum(best, power, out=best)
-        found.append(best)
-
-    team.each(look, [range(start, len(gain), team.workers) for start in range(team.workers)])
-    return np.minimum.reduce(found)
-
-
-class Tables:
-    """What noise does to a residual ``e`` and its sensitivity ``D = -de/dz``, read linearly between finer levels.
-
-    ``at(level)`` returns the variances ``own`` and ``passed`` of ``e``, the covariance of ``e`` and ``D``, and the
-    variance of ``D``.  The last two are made with the weights by which residuals are read between levels.
-    """
-
-    def __init__(self, noise: Noise, axis: Axis) -> None:
-        count = len(noise.own)
-        level = np.arange((count - 1) * _FINER + 1) / _FINER
-        factor = axis.by_value(np.full_like(level, -1), axis.value_of(level))
-        base = np.clip(level.astype(np.intp), 1, count - 3)
-        one = np.eye(count)
-        value, slope = read_cubic(one[base - 1], one[base], one[base + 1], one[base + 2], (level - base)[:, None])
-        covariance = factor * np.einsum("ij,jk,ik->i", value, noise.covariance, slope)
-        variance = factor**2 * np.einsum("ij,jk,ik->i", slope, noise.covariance, slope)
-        levels = np.arange(count)
-        knots = (*(np.interp(level, levels, table) for table in (noise.own, noise.passed)), covariance, variance)
-        self._knots = [table.astype(np.float32) for table in knots]
-
-    def at(self, level: Array, *numbers: int) -> list[Array]:
-        """Return the tables of some numbers (0: own, 1: passed, 2: covariance, 3: variance of D) at levels."""
-        place = level * np.float32(_FINER)
-        base = np.clip(place.astype(np.intp), 0, len(self._knots[0]) - 2)
-        place -= base
-        out = []
-        for number in numbers:
-            low = self._knots[number].take(base)
-            out.append(low + place * (self._knots[number].take(base + 1) - low))
-        return out

@@ -9,11 +9,13 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["box", "box_any", "cell_means", "enlarged", "row_bands", "sum_blocks"]
+__all__ = ["box", "box_any", "cell_means", "enlarged", "row_bands", "sum_blocks", "window_sizes"]
 
 Array = NDArray[np.float32]
 _Float = TypeVar("_Float", np.float32, np.float64)
 
+#: Sides of the windows that may be the best, px.
+WINDOWS = (5, 9, 17, 33, 65, 129, 257, 513, 1025)
 #: Elements of an array that NumPy processes at a time, so that temporary arrays stay in the processor's cache.
 BAND = 16_384
 
@@ -28,6 +30,11 @@ def box_any(image: Array, size: int) -> Array:
     height, width = image.shape
     window = (min(size, 2 * width - 1), min(size, 2 * height - 1))
     return np.asarray(cv2.blur(image, window, borderType=cv2.BORDER_REFLECT))
+
+
+def window_sizes(shape: tuple[int, ...]) -> list[int]:
+    """Return the sides of the windows that an image has room for."""
+    return [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(shape)]
 
 
 def cell_means(image: Array, side: int, border: int = cv2.BORDER_REPLICATE) -> Array:

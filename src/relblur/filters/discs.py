@@ -93,7 +93,8 @@ def gram_of_discs(transfers: FloatArray) -> FloatArray:
     twice = np.full(place.shape, 2.0)  # the transform of a real plane has half of the frequencies
     twice[:, [0, -1]] = 1
     seen = transfers[:, place.ravel()]
-    return np.asarray((seen * twice.ravel()) @ seen.T / _SIDE**2)
+    # Not a product of matrices: these are small, and the threads of a library for them wait busily.
+    return np.einsum("if,jf->ij", seen * (twice.ravel() / _SIDE**2), seen)
 
 
 class DiscBlur:

@@ -27,7 +27,8 @@ from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
 from ..engines import ENGINES, as_engine
-from ..engines.threads import count_workers
+from ..engines.threads import Team, count_workers
+from ..field import choose_loops
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
 from ..photo.pipeline import prepare_pair
@@ -180,7 +181,10 @@ def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progre
 
     forward = 1 if places[-1] > places[0] else -1
     greys = [np.sqrt(np.maximum(small.mean(axis=2), 0)) for small in smalls[::forward]]
-    found = estimate_by_symmetry(greys, frames.usable, places[::forward], lambda share: progress(0.9 * share))
+    with Team(count_workers(asked.workers)) as team:
+        loops = choose_loops(asked.engine, team)
+        along = places[::forward]
+        found = estimate_by_symmetry(greys, frames.usable, along, loops, lambda share: progress(0.9 * share))
     if asked.camera is not None:
         return found, _growth_of(asked.camera, frames)
     one, two = len(smalls) // 2 - max(1, len(smalls) // 10), len(smalls) // 2 + max(1, len(smalls) // 10)
@@ -215,7 +219,7 @@ def _few(
     else:
         span = (max(0.0, float(places.min()) - beyond), float(places.max()) + beyond)
     task = JointTask(places, circles, shape, span, kappa, _noise(frames))
-    found = estimate_jointly(smalls, frames.usable, task, count_workers(asked.workers), progress)
+    found = estimate_jointly(smalls, frames.usable, task, asked.engine, count_workers(asked.workers), progress)
     if camera is None:
         found = replace(found, stderr=np.hypot(found.stderr, growth_error(found.place, places)))
     return found, growth

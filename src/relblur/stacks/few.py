@@ -41,7 +41,7 @@ from ..depth.equal_blur.match import FIRST_STIFFNESS, MOST_STIFFNESS, weight_ins
 from ..depth.equal_blur.task import NOISE_FLOOR, TaskNoise
 from ..depth.psf import Psf, Transfer
 from ..engines.threads import Team
-from ..field import Volume, best_fit, filled, rims, solve
+from ..field import Loops, Volume, choose_loops, filled, rims, solve
 from .found import Found
 
 __all__ = ["JointTask", "estimate_jointly"]
@@ -114,6 +114,7 @@ def estimate_jointly(
     frames: Sequence[NDArray[Any]],
     usable: NDArray[np.bool_],
     task: JointTask,
+    engine: str,
     workers: int,
     progress: Progress,
 ) -> Found:
@@ -124,11 +125,12 @@ def estimate_jointly(
     residuals = _residuals(planes, task, axis, workers, lambda share: progress(0.3 * share))
     power = _noise_power(task, axis)
     with Team(workers) as team:
+        loops = choose_loops(engine, team)
         reference = float(np.median(power.total))
-        residual = 2 * float(np.median(best_fit(residuals, power.total / reference, team))) / reference
+        residual = 2 * float(np.median(loops.best_fit(residuals, power.total / reference))) / reference
         given = GivenNoise(task.noise.deviations).on_scale(pairs[0].unit)
         noise = estimate_noise(planes[0], planes[-1], pairs[0].usable, residual, given)
-        support = None if noise.is_arithmetic else _SharedByNeighbours(planes, task, axis, team)
+        support = None if noise.is_arithmetic else _SharedByNeighbours(planes, task, axis, loops)
         volume = Volume(
             residuals,
             axis.between,
@@ -141,7 +143,7 @@ def estimate_jointly(
             first_stiffness=FIRST_STIFFNESS,
             most_stiffness=MOST_STIFFNESS,
             disagreement=True,
-            team=team,
+            loops=loops,
         )
         found = solve(volume, lambda share: progress(0.3 + 0.7 * share))
     x = axis.u(found.z).astype(np.float32)
@@ -255,11 +257,11 @@ def _with_surroundings(ends: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> ND
 class _SharedByNeighbours:
     """Support of places: the texture that both frames show between whose places they lie."""
 
-    def __init__(self, planes: Sequence[Array], task: JointTask, axis: DepthAxis, team: Team) -> None:
+    def __init__(self, planes: Sequence[Array], task: JointTask, axis: DepthAxis, loops: Loops) -> None:
         self._task, self._axis = task, axis
         order = [int(frame) for frame in np.argsort(task.places)]
         self._pairs = list(itertools.pairwise(order))
-        self._textures = [Coherence(planes[one], planes[two], team) for one, two in self._pairs]
+        self._textures = [Coherence(planes[one], planes[two], loops) for one, two in self._pairs]
 
     def of_step(self, low: float, high: float) -> Array:
         """Return the share of the change between two levels, on cells."""

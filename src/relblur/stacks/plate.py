@@ -42,6 +42,9 @@ _TINY = 1e-300
 #: Most steps of the solver, by the order, and the share of the squared residual at which it has solved.
 _SOLVER_STEPS = {ORDER: 60, LAST_ORDER: 1000}
 _SOLVED = 1e-5
+#: Information of the uniform surface that conditions the solver, over the mean: of 1, 3, 10 and 30 the one that saves
+#: most steps (two thirds with the order 4) and leaves the error of the generated stacks as it is.
+_CONDITIONED = {ORDER: 1.0, LAST_ORDER: 10.0}
 
 
 @dataclass(frozen=True)
@@ -118,26 +121,33 @@ def prior_step(x: Array, score: Array, information: Array, smoothness: Smoothnes
     surface = _Surface(start, smoothness, breaks)
     angles = [np.pi * np.arange(n) / n for n in x.shape]
     stiff = smoothness.stiffness * _eigenvalues(angles[0], angles[1]) ** smoothness.order
-    uniform = 1 / (max(float(holds.mean()), 1e-12) + stiff)
+    uniform = 1 / (_CONDITIONED[smoothness.order] * max(float(holds.mean()), 1e-12) + stiff)
 
     def condition(image: Doubles) -> Doubles:
-        return np.asarray(fft.idctn(fft.dctn(image, norm="ortho") * uniform, norm="ortho"))
+        waves = fft.dctn(image, norm="ortho")
+        waves *= uniform
+        return np.asarray(fft.idctn(waves, norm="ortho", overwrite_x=True))
 
     residual = -(pull + surface.apply(start))
     step = np.zeros_like(start)
     ahead = conditioned = condition(residual)
-    power = first = float((residual * conditioned).sum())
+    power = first = _dot(residual, conditioned)
     for _ in range(_SOLVER_STEPS[smoothness.order]):
         if power <= _SOLVED * first or power <= 0:
             break
-        applied = holds * ahead + surface.apply(ahead)
-        length = power / max(float((ahead * applied).sum()), 1e-30)
-        step += length * ahead
-        residual -= length * applied
+        applied = surface.apply(ahead)
+        applied += holds * ahead
+        length = power / max(_dot(ahead, applied), 1e-30)
+        cv2.scaleAdd(ahead, length, step, dst=step)
+        cv2.scaleAdd(applied, -length, residual, dst=residual)
         conditioned = condition(residual)
-        before, power = power, float((residual * conditioned).sum())
-        ahead = conditioned + power / before * ahead
+        before, power = power, _dot(residual, conditioned)
+        cv2.scaleAdd(ahead, power / before, conditioned, dst=ahead)
     return step.astype(np.float32), power <= _SOLVED * first or power <= 0
+
+
+def _dot(one: Doubles, two: Doubles) -> float:
+    return float(np.einsum("yx,yx->", one, two))
 
 
 class _Surface:
@@ -145,9 +155,8 @@ class _Surface:
 
     def __init__(self, x: Doubles, smoothness: Smoothness, breaks: float) -> None:
         self._third = smoothness.order == ORDER
-        self._inside, within = np.zeros(x.shape, np.float64), np.zeros(x.shape, np.float64)
-        self._inside[1:-1, 1:-1], within[2:-2, 2:-2] = 1, 1
-        inside = self._inside
+        inside, within = np.zeros(x.shape, np.float64), np.zeros(x.shape, np.float64)
+        inside[1:-1, 1:-1], within[2:-2, 2:-2] = 1, 1
         there = (inside[:, 1:] * inside[:, :-1], inside[1:] * inside[:-1]) if self._third else (within,)
         self._holds = [
             smoothness.stiffness * known / (1 + np.square(bend / breaks))
@@ -155,11 +164,11 @@ class _Surface:
         ]
 
     def _bends(self, image: Doubles) -> list[Doubles]:
-        bent = _laplacian(image) * self._inside
+        bent = _without_border(_laplacian(image))
         return [np.diff(bent, axis=1), np.diff(bent, axis=0)] if self._third else [_laplacian(bent)]
 
     def apply(self, image: Doubles) -> Doubles:
-        pulls = [hold * bend for hold, bend in zip(self._holds, self._bends(image), strict=True)]
+        pulls = [np.multiply(hold, bend, out=bend) for hold, bend in zip(self._holds, self._bends(image), strict=True)]
         if self._third:
             forces = np.zeros_like(image)
             forces[:, 1:] += pulls[0]
@@ -168,7 +177,14 @@ class _Surface:
             forces[:-1] -= pulls[1]
         else:
             forces = _laplacian(pulls[0])
-        return _laplacian(forces * self._inside)
+        return _laplacian(_without_border(forces))
+
+
+def _without_border(image: Doubles) -> Doubles:
+    """Set the outermost pixels to zero."""
+    image[[0, -1]] = 0
+    image[:, [0, -1]] = 0
+    return image
 
 
 def _laplacian(image: Doubles) -> Doubles:

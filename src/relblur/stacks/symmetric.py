@@ -28,8 +28,7 @@ from scipy.ndimage import gaussian_filter1d
 from ..base._typing import Progress
 from ..base.pixels import without_gaps
 from ..blur.dense.coherence import Coherence
-from ..engines.threads import Team
-from ..field import filled, hidden_variance, rims
+from ..field import Loops, filled, hidden_variance, rims
 from .found import Found
 from .plate import LAST_ORDER, ORDER, Smoothness, fit_smoothness, posterior_variance, prior_step
 
@@ -74,21 +73,27 @@ _JUMP = 0.3
 
 @dataclass(frozen=True)
 class _Volume:
-    """Frames of one band, (N, H, W), read between frames by the cubic of Catmull and Rom."""
+    """Frames of one band, (N, H, W), read between frames by the cubic of Catmull and Rom.
 
-    frames: Array
+    The first and the last are there twice.
+    """
+
+    repeated: Array
+    loops: Loops
+
+    @staticmethod
+    def of(frames: Array, loops: Loops) -> _Volume:
+        return _Volume(np.pad(frames, ((1, 1), (0, 0), (0, 0)), mode="edge"), loops)
+
+    @property
+    def frames(self) -> Array:
+        return self.repeated[1:-1]
 
     def at(self, index: Array) -> tuple[Array, Array]:
         """Return value and derivative at a fractional index of every pixel."""
-        count = len(self.frames)
-        index = np.clip(index, 0, count - 1)
-        base = np.clip(index.astype(np.int32), 0, count - 2)
-        f = index - base.astype(np.float32)
-        places = [np.clip(base + offset, 0, count - 1) for offset in (-1, 0, 1, 2)]
-        a, b, c, d = (np.take_along_axis(self.frames, place[None], axis=0)[0] for place in places)
-        first, second = (c - a) / 2, (d - b) / 2
-        cubic, square = 2 * (b - c) + first + second, 3 * (c - b) - 2 * first - second
-        return ((cubic * f + square) * f + first) * f + b, (3 * cubic * f + 2 * square) * f + first
+        level = np.clip(index, 0, len(self.repeated) - 3) + np.float32(1)
+        value, slope = self.loops.read(self.repeated[None], level)
+        return value[0], slope[0]
 
 
 @dataclass(frozen=True)
@@ -110,15 +115,19 @@ class _Axis:
 
 
 def estimate_by_symmetry(
-    frames: Sequence[NDArray[Any]], usable: NDArray[np.bool_], places: NDArray[np.float64], progress: Progress
+    frames: Sequence[NDArray[Any]],
+    usable: NDArray[np.bool_],
+    places: NDArray[np.float64],
+    loops: Loops,
+    progress: Progress,
 ) -> Found:
     """Return the place of best focus at every pixel from aligned grey (H, W) frames, whose places increase."""
     axis = _Axis(places)
     start, sure = _most_detail(frames, axis)
-    volume = _Volume(np.stack([np.asarray(frame, np.float32) for frame in frames]))
+    volume = _Volume.of(np.stack([np.asarray(frame, np.float32) for frame in frames]), loops)
     x = _from_around(start, sure & usable)
     width = min(_MOST_SMOOTH, _SMOOTH * (len(frames) - 1))
-    slopes = _Volume(gaussian_filter1d(volume.frames, width, axis=0, order=1, mode="nearest"))
+    slopes = _Volume.of(gaussian_filter1d(volume.frames, width, axis=0, order=1, mode="nearest"), loops)
     progress(0.2)
     smoothness, share = Smoothness(1.0, 1.0), np.float32(1)
     for number in range(ROUNDS):
@@ -141,7 +150,7 @@ def estimate_by_symmetry(
     around = cv2.GaussianBlur(held, (0, 0), 4.0, borderType=cv2.BORDER_REFLECT)
     most = np.float32(np.ptp(places) ** 2 / 12)
     step = np.full_like(x, axis.step)
-    known = held * _shared(volume.frames, axis, x)
+    known = held * _shared(volume, axis, x)
     variance = posterior_variance(around, smoothness) + hidden_variance(known, step, most)
     variance = np.minimum(variance, most) + _at_jumps(x, axis.step)
     least = _COARSE_STDERR if len(frames) < _COARSE else _LEAST_STDERR
@@ -153,20 +162,19 @@ def estimate_by_symmetry(
     return Found(x.astype(np.float64), stderr.astype(np.float64), plain, np.asarray(ends), noise)
 
 
-def _shared(frames: Array, axis: _Axis, x: Array) -> Array:
+def _shared(volume: _Volume, axis: _Axis, x: Array) -> Array:
     """Return the share of the texture around each pixel that two frames at its place show, not noise of one of them.
 
     The frames are the two nearest to the place, one with an even number and one with an odd one.
     """
     index, _ = axis.index(x)
-    count = len(frames)
+    frames, count = volume.frames, len(volume.frames)
 
     def nearest(parity: int) -> Array:
         number = np.clip(2 * np.round((index - parity) / 2) + parity, parity, count - 1 - (count - 1 - parity) % 2)
         return np.take_along_axis(frames, number.astype(np.intp)[None], axis=0)
 
-    with Team(1) as team:
-        texture = Coherence(nearest(0), nearest(1), team)
+    texture = Coherence(nearest(0), nearest(1), volume.loops)
     in_focus = np.zeros_like(x)
     return np.asarray(texture.at(in_focus) * texture.located(in_focus))
 

@@ -31,8 +31,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.threads import Team
-from ...field import cell_means
+from ...field import Loops, cell_means
 from .residuals import blur
 
 __all__ = ["CELL", "Coherence"]
@@ -70,14 +69,17 @@ class Coherence:
     ``alike`` is the variance at each pixel, (H, W), of noise that may be alike in both; None if there is none.
     """
 
-    def __init__(self, first: Array, second: Array, team: Team, alike: Array | None = None) -> None:
+    def __init__(self, first: Array, second: Array, loops: Loops, alike: Array | None = None) -> None:
         self._shape = (first.shape[1], first.shape[2])
         bands: list[list[Array]] = [[], []]
 
         def split(side: int) -> None:
-            bands[side] = [np.stack(planes) for planes in zip(*map(_bands, (first, second)[side]), strict=True)]
+            bands[side] = [
+                np.stack(planes)
+                for planes in zip(*(_bands(plane, loops) for plane in (first, second)[side]), strict=True)
+            ]
 
-        team.each(split, range(2))
+        loops.team.each(split, range(2))
         #: (bands, rows, cols)
         self.shares: Array = np.empty((len(_SQUARED_FREQUENCIES), *(-(-n // CELL) for n in self._shape)), np.float32)
         #: Energy of either image, (2, bands, rows, cols)
@@ -91,7 +93,7 @@ class Coherence:
                 bands[0][band], bands[1][band], _VARIANCES[band], least
             )
 
-        team.each(compare, range(len(_SQUARED_FREQUENCIES)))
+        loops.team.each(compare, range(len(_SQUARED_FREQUENCIES)))
         self._detail = (_detail(first), _detail(second))
 
     def of_step(self, low: float, high: float) -> Array:
@@ -135,7 +137,7 @@ def _changes(s: Array | np.float32) -> Array:
     return np.asarray(np.square(squared) * np.exp(-squared * s), np.float32)
 
 
-def _bands(plane: Array) -> list[Array]:
+def _bands(plane: Array, loops: Loops) -> list[Array]:
     """Return the differences of Gaussians of an image.
 
     It is continued beyond its border as a slope goes on: a mirrored slope would have a kink there, in both images.
@@ -147,7 +149,7 @@ def _bands(plane: Array) -> list[Array]:
         else np.pad(plane, margin, "edge")
     )
     inner = slice(margin, -margin), slice(margin, -margin)
-    levels = [wide[inner]] + [blur(wide, variance, "band_limited")[inner] for variance in _VARIANCES[1:]]
+    levels = [wide[inner]] + [blur(wide, variance, "band_limited", loops)[inner] for variance in _VARIANCES[1:]]
     return [fine - coarse for fine, coarse in itertools.pairwise(levels)]
 
 
@@ -167,7 +169,7 @@ def _noise_gains() -> tuple[float, ...]:
     """Return the variance of white noise of variance 1 in each band."""
     impulse = np.zeros((127, 127), np.float32)
     impulse[63, 63] = 1
-    return tuple(float(np.square(band, dtype=np.float64).sum()) for band in _bands(impulse))
+    return tuple(float(np.square(band, dtype=np.float64).sum()) for band in _bands(impulse, Loops()))
 
 
 def _share(one: Array, two: Array, variance: float, least: Array | np.float32) -> tuple[Array, Array, Array]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.threads import Team
-from ...field import AsinhAxis, RootAxis, Support, Volume, best_fit, box_any, filled, rims, solve
+from ...field import AsinhAxis, Loops, RootAxis, Support, Volume, box_any, choose_loops, filled, rims, solve
 from ...filters.blur_levels import SOFTENING, STEP
 from ...filters.discs import apart_of
 from ...filters.kernels import Family
@@ -29,7 +29,7 @@ from ..request import Request
 from . import jumps
 from .coherence import Coherence
 from .family import choose_family, usual_family
-from .noise import GivenNoise, PairNoise, estimate_noise
+from .noise import GivenNoise, PairNoise, estimate_noise, rounding_floor
 from .planes import Planes, leading_colours, prepare
 from .residuals import Residuals, blurred, build_residuals
 from .shading import remove_slow
@@ -114,14 +114,15 @@ def estimate(
     planes = prepare(first, second, valid, whole.limits if whole else None)
     given, prefilter = given.on_scale(planes.unit), request.prefilter
     with Team(request.workers) as team:
+        loops = choose_loops(request.engine.name, team)
         if prefilter > 0:
             # A prefilter blurs jumps too: a narrower one is used there.
-            wide = _map(planes, request, given, whole, prefilter, team, lambda share: progress(share / 2))
+            wide = _map(planes, request, given, whole, prefilter, loops, lambda share: progress(share / 2))
             narrower = jumps.NARROWER * prefilter
-            narrow = _map(planes, request, given, whole, narrower, team, lambda share: progress(0.5 + share / 2))
+            narrow = _map(planes, request, given, whole, narrower, loops, lambda share: progress(0.5 + share / 2))
             found = _blend(wide, narrow, jumps.share_of_wide(wide.s, narrow.s, prefilter))
         else:
-            found = _map(planes, request, given, whole, 0.0, team, progress)
+            found = _map(planes, request, given, whole, 0.0, loops, progress)
     if not swapped:
         return found
     steps = {**found.steps, "start": -found.steps["start"]}
@@ -145,10 +146,10 @@ def _map(
     given: GivenNoise,
     whole: Whole | None,
     prefilter: float,
-    team: Team,
+    loops: Loops,
     progress: Callable[[float], None],
 ) -> DenseMap:
-    volume, images, noise, family = build_volume(planes, request, given, whole, prefilter, team)
+    volume, images, noise, family = build_volume(planes, request, given, whole, prefilter, loops)
     found = solve(volume, progress)
     scale = volume.axis.scale(found.z)
     s, stderr, steps = found.z, found.stderr, found.steps
@@ -163,46 +164,46 @@ def _map(
 
 
 def build_volume(
-    planes: Planes, request: Request, given: GivenNoise, whole: Whole | None, prefilter: float, team: Team
+    planes: Planes, request: Request, given: GivenNoise, whole: Whole | None, prefilter: float, loops: Loops
 ) -> tuple[Volume, tuple[Array, Array], PairNoise, Family]:
     """Return the residuals of a pair, with the images, the noise and the kernels that they are made with."""
     images = leading_colours(planes.first, planes.second, whole.directions if whole else None)
     if prefilter > 0:
-        images = blurred(images, prefilter)
+        images = blurred(images, prefilter, loops)
     signed, most = request.sharper == "auto", request.max_sigma**2
     lowest = -most if signed else 0.0
 
-    def look(family: Family) -> tuple[Residuals, PairNoise]:
+    rounding = rounding_floor(planes.first), rounding_floor(planes.second)
+
+    def look(family: Family, into: Array | None = None) -> tuple[Residuals, PairNoise]:
         residuals = build_residuals(
-            *images, lowest=lowest, highest=most, family=family, prefilter=prefilter**2, team=team
+            *images, lowest=lowest, highest=most, family=family, prefilter=prefilter**2, loops=loops, into=into
         )
         if whole is not None:
             return residuals, whole.noise
         gain = residuals.gain
-        residual = float(np.median(best_fit(residuals.planes, gain.relative, team))) / gain.q0
-        return residuals, estimate_noise(
-            planes.first, planes.second, planes.usable, residual, given, lambda: [residuals]
-        )
+        residual = float(np.median(loops.best_fit(residuals.planes, gain.relative))) / gain.q0
+        pair = planes.first, planes.second, planes.usable
+        return residuals, estimate_noise(*pair, residual, given, lambda: [residuals], rounding)
 
     family = usual_family(signed) if whole is None else whole.family
     residuals, noise = look(family)
     # Prefiltered images have lost the detail that distinguishes the kernels.
     if whole is None and prefilter == 0:
-        chosen = choose_family([(images, planes.usable)], noise, family, lowest, most, team)
+        chosen = choose_family([(images, planes.usable)], noise, family, lowest, most, loops)
         if chosen != family:
             family = chosen
-            del residuals
-            residuals, noise = look(family)
+            residuals, noise = look(family, residuals.planes)
     known = request.relative_variance
     relative = None if known is None else np.ascontiguousarray(known, np.float32)
     support: Support | None = None
     if not noise.is_arithmetic:
-        remove_slow(residuals.planes, request.max_sigma, planes.usable, team)
+        remove_slow(residuals.planes, request.max_sigma, planes.usable, loops.team)
         alike = None
         if given.repeats:
             alike = np.float32(_ALIKE * max(noise.sensor) ** 2) * np.ones(images[0].shape[1:], np.float32)
             alike = alike if relative is None else alike * relative
-        support = Coherence(*images, team, alike)
+        support = Coherence(*images, loops, alike)
     axis = AsinhAxis(float(residuals.levels[0]), SOFTENING, STEP)
     reach = reach_of_blur(planes.distance)
     first_stiffness, most_stiffness = _STIFFNESS["s" if signed else "sigma"]
@@ -217,7 +218,7 @@ def build_volume(
         first_stiffness=first_stiffness,
         most_stiffness=most_stiffness,
         shape_error=0.0 if apart_of(family) is None else _SHAPE_ERROR,
-        team=team,
+        loops=loops,
     )
     return volume if signed else _in_sigma(volume, axis), images, noise, family
 

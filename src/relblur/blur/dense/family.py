@@ -23,7 +23,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.threads import Team
+from ...field import Loops
 from ...filters.blur_levels import SOFTENING, STEP
 from ...filters.discs import discs_family
 from ...filters.kernels import Family
@@ -75,18 +75,18 @@ Part = tuple[tuple[Array, Array], NDArray[np.bool_]]
 
 
 def choose_family(
-    parts: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, team: Team
+    parts: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, loops: Loops
 ) -> Family:
     """Return the family that suits some (images, usable), not prefiltered, or the given one.
 
     ``lowest`` and ``highest`` are the range of ``s`` in px^2.
     """
     squares = _textured_squares(parts)
-    if _is_better(_compare_gaussians(squares, noise, family, lowest, highest, team), noise, family):
+    if _is_better(_compare_gaussians(squares, noise, family, lowest, highest, loops), noise, family):
         family = other_family(family)
     if noise.is_arithmetic or highest < _DISCS_FROM:
         return family
-    return _choose_discs(squares, noise, family, lowest, highest, team) or family
+    return _choose_discs(squares, noise, family, lowest, highest, loops) or family
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class _Preference:
 
 
 def _compare_gaussians(
-    squares: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, team: Team
+    squares: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, loops: Loops
 ) -> _Preference:
     """Compare a family of Gaussians with the other one, where blur is small."""
     most = int(np.arcsinh(min(highest, 1.5 * _ALIKE) / SOFTENING) / STEP)
@@ -109,7 +109,7 @@ def _compare_gaussians(
     for images, usable in squares:
         seen = usable[::_STRIDE, ::_STRIDE]
         mine, theirs = (
-            _fit(levels, images, noise, each, (_NEARLY_NONE, _NEARLY_ALIKE), team)
+            _fit(levels, images, noise, each, (_NEARLY_NONE, _NEARLY_ALIKE), loops)
             for each in (family, other_family(family))
         )
         telling = (mine.telling | theirs.telling) & seen
@@ -127,14 +127,14 @@ def _preference(mine: _Fit, theirs: _Fit, telling: NDArray[np.bool_]) -> _Prefer
 
 
 def _choose_discs(
-    squares: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, team: Team
+    squares: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, loops: Loops
 ) -> Family | None:
     """Return the discs that suit squares clearly better than a family of Gaussians."""
     steps = np.arange(1, int(np.arcsinh(min(highest, 1.5 * _DISCS_TO) / SOFTENING) / _COARSE_STEP) + 1)
     levels = SOFTENING * np.sinh(_COARSE_STEP * np.concatenate([-steps[::-1], steps] if lowest < 0 else [steps]))
 
     def fit(family: Family, images: tuple[Array, Array]) -> _Fit:
-        return _fit(levels, images, noise, family, (_DISCS_FROM, _DISCS_TO), team)
+        return _fit(levels, images, noise, family, (_DISCS_FROM, _DISCS_TO), loops)
 
     usual = [fit(family, images) for images, _ in squares]
     found: dict[float, tuple[float, float]] = {}
@@ -238,18 +238,18 @@ def _fit(
     noise: PairNoise,
     family: Family,
     limits: tuple[float, float],
-    team: Team,
+    loops: Loops,
 ) -> _Fit:
     """Fit the best blur of a family among some levels; one whose ``|s|`` is between the limits can tell."""
-    residual = residuals_of(*images, float(np.abs(levels).max()), family)
+    residual = residuals_of(*images, float(np.abs(levels).max()), family, loops)
     channels, *shape = images[0].shape
-    power = _power(lambda c, k: residual(c, float(levels[k])), channels, len(levels), tuple(shape), team)
+    power = _power(lambda c, k: residual(c, float(levels[k])), channels, len(levels), tuple(shape), loops)
     own, passed = noise.variances(levels, noise_gain(levels, family, 0.0))
     return _best_of(power, own + passed, levels, limits)
 
 
 def _power(
-    residual: Callable[[int, int], Array], channels: int, levels: int, shape: tuple[int, ...], team: Team
+    residual: Callable[[int, int], Array], channels: int, levels: int, shape: tuple[int, ...], loops: Loops
 ) -> Array:
     """Return the mean square of residuals (channel, level) in windows, (levels, rows, columns)."""
     c = np.empty((levels, *(-(-n // _STRIDE) for n in shape)), np.float32)
@@ -261,7 +261,7 @@ def _power(
         )
         c[k] = power[::_STRIDE, ::_STRIDE] / channels
 
-    team.each(fill, range(levels))
+    loops.team.each(fill, range(levels))
     return c
 
 

@@ -104,6 +104,7 @@ def estimate_noise(
     residual_variance: float,
     given: GivenNoise,
     stacks: Callable[[], Iterable[Residuals]] | None = None,
+    rounding: tuple[float, float] | None = None,
 ) -> PairNoise:
     """Estimate the noise of a pair (before any prefilter), unless it is given.
 
@@ -113,8 +114,10 @@ def estimate_noise(
         Median variance of the best local fit.
     stacks : callable, optional
         Residuals that decide, in doubt, whether one image has more noise than the other; equal without them.
+    rounding : (float, float), optional
+        :func:`rounding_floor` of both images, if it is known.
     """
-    rounding = rounding_floor(first), rounding_floor(second)
+    rounding = rounding or (rounding_floor(first), rounding_floor(second))
     if given.deviations is not None and not given.may_differ:
         return PairNoise(given.deviations, rounding)
     return decide_noise([measure_powers(first, second, usable)], residual_variance, rounding, stacks, given.deviations)

@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines import choose_engine
-from ...engines.threads import Team
-from ...field import PixelEnergy, solve
+from ...field import Loops, PixelEnergy, solve
 from ...filters.kernels import Family, kernel_radius
 from ..request import Request
 from .estimate import build_volume
@@ -91,9 +90,8 @@ def pixel_cost(
     planes = prepare(first, second, usable)
     given = given.on_scale(planes.unit)
     prefilter = float(made_with.get("prefilter", 0.0))
-    with Team(1) as team:
-        volume, *_ = build_volume(planes, request, given, _whole(planes, given, made_with), prefilter, team)
-        found = solve(volume)
+    volume, *_ = build_volume(planes, request, given, _whole(planes, given, made_with), prefilter, Loops())
+    found = solve(volume)
     signed = side == "auto"
     if known is not None:
         there = np.where(np.isfinite(known), known, found.z if signed else np.square(found.z))

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.threads import Team
+from ...field import Loops
 from ...filters import discs
 from ...filters.blur_levels import SOFTENING, STEP
 from ...filters.kernels import Family, kernel
@@ -40,21 +40,15 @@ Doubles = NDArray[np.float64]
 _FREQUENCIES = 256
 
 
-def blur(image: Array, variance: float, family: Family) -> Array:
+def blur(image: Array, variance: float, family: Family, loops: Loops) -> Array:
     """Blur a plane with a separable Gaussian and a symmetric border (``d c b a | a b c d``)."""
-    k = kernel(variance, family)
-    radius = len(k) // 2
-    if radius == 0:
-        return image
-    if radius <= min(image.shape):
-        return np.asarray(cv2.sepFilter2D(image, cv2.CV_32F, k, k, borderType=cv2.BORDER_REFLECT))
-    padded = np.pad(image, radius, mode="symmetric")
-    return np.asarray(cv2.sepFilter2D(padded, cv2.CV_32F, k, k)[radius:-radius, radius:-radius])
+    taps = kernel(variance, family)
+    return image if len(taps) == 1 else loops.filter(image, taps)
 
 
-def blurred(images: tuple[Array, Array], sigma: float) -> tuple[Array, Array]:
+def blurred(images: tuple[Array, Array], sigma: float, loops: Loops) -> tuple[Array, Array]:
     """Blur both (channels, H, W) images of a pair by a band-limited Gaussian."""
-    first, second = (np.stack([blur(plane, sigma**2, "band_limited") for plane in image]) for image in images)
+    first, second = (np.stack([blur(plane, sigma**2, "band_limited", loops) for plane in image]) for image in images)
     return first, second
 
 
@@ -98,7 +92,15 @@ class Residuals:
 
 
 def build_residuals(
-    first: Array, second: Array, *, lowest: float, highest: float, family: Family, prefilter: float, team: Team
+    first: Array,
+    second: Array,
+    *,
+    lowest: float,
+    highest: float,
+    family: Family,
+    prefilter: float,
+    loops: Loops,
+    into: Array | None = None,
 ) -> Residuals:
     """Tabulate the signed residuals of a pair of (channels, H, W) images.
 
@@ -108,6 +110,8 @@ def build_residuals(
         Range of ``s`` in px^2; ``lowest`` is 0 when ``first`` is given as the sharper.
     prefilter : float
         Variance in px^2 already applied to both images; it enters the noise gains only.
+    into : (channels, levels, H, W), optional
+        Memory of residuals in this range that are no longer needed.
     """
     low = int(np.floor(np.arcsinh(lowest / SOFTENING) / STEP + 1e-9))
     high = int(np.ceil(np.arcsinh(highest / SOFTENING) / STEP - 1e-9))
@@ -115,40 +119,46 @@ def build_residuals(
     low, high = (min(low, -2), max(high, 2)) if low < 0 else (low, max(high, low + 3))
     levels = SOFTENING * np.sinh(np.arange(low, high + 1) * STEP)
     channels, height, width = first.shape
-    planes = np.empty((channels, len(levels), height, width), np.float32)
-    residual = residuals_of(first, second, float(np.abs(levels).max()), family)
+    planes = np.empty((channels, len(levels), height, width), np.float32) if into is None else into
+    residual = residuals_of(first, second, float(np.abs(levels).max()), family, loops)
 
     def fill(place: tuple[int, int]) -> None:
         channel, k = place
-        planes[channel, k] = residual(channel, float(levels[k]))
+        residual(channel, float(levels[k]), planes[channel, k])
 
-    team.each(fill, np.ndindex(channels, len(levels)))
+    loops.team.each(fill, np.ndindex(channels, len(levels)))
     return Residuals(planes, levels, noise_gain(levels, family, prefilter))
 
 
-def residuals_of(first: Array, second: Array, largest: float, family: Family) -> Callable[[int, float], Array]:
-    """Return a function of channel and ``s``, ``largest`` at most, that returns the signed residual."""
+def residuals_of(first: Array, second: Array, largest: float, family: Family, loops: Loops) -> Callable[..., Array]:
+    """Return a function of channel, ``s`` (``largest`` at most) and, optionally, memory: the signed residual."""
     apart = discs.apart_of(family)
     if apart is None:
 
         def blurred(image: int, channel: int, variance: float) -> Array:
-            return blur((first, second)[image][channel], variance, family)
+            return blur((first, second)[image][channel], variance, family, loops)
     else:
         ready = [[discs.DiscBlur(plane, largest**0.5) for plane in image] for image in (first, second)]
 
         def blurred(image: int, channel: int, variance: float) -> Array:
             return ready[image][channel].by(variance, apart)
 
-    def residual(channel: int, s: float) -> Array:
+    def residual(channel: int, s: float, out: Array | None = None) -> Array:
         if s >= 0:
-            return np.asarray(second[channel] - blurred(0, channel, s))
-        return np.asarray(blurred(1, channel, -s) - first[channel])
+            return np.subtract(second[channel], blurred(0, channel, s), out=out)
+        return np.subtract(blurred(1, channel, -s), first[channel], out=out)
 
     return residual
 
 
 def noise_gain(levels: Doubles, family: Family, prefilter: float) -> NoiseGain:
     """Tabulate the inner products of the kernels in the Fourier domain."""
+    return _noise_gain(tuple(levels.tolist()), family, prefilter)
+
+
+@lru_cache(maxsize=32)
+def _noise_gain(places: tuple[float, ...], family: Family, prefilter: float) -> NoiseGain:
+    levels = np.array(places)
     apart = discs.apart_of(family)
     if apart is None:
         of_levels, pre, gram = _gaussian_transfers(levels, family, prefilter)

@@ -161,6 +161,7 @@ def measure_patches(patches: Sequence[tuple[Pair, BoolArray]], request: Request)
         given=given.swapped() if swapped else given,
         prefilter=request.prefilter,
         max_sigma=request.max_sigma,
+        engine=request.engine.name,
         workers=request.workers,
     )
 

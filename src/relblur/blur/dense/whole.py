@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engines.threads import Team
-from ...field import best_fit
+from ...field import Loops, choose_loops
 from ...filters.kernels import Family
 from .family import choose_family, usual_family
 from .noise import GivenNoise, PairNoise, decide_noise, rounding_floor
@@ -57,6 +57,7 @@ def measure_whole(
     given: GivenNoise,
     prefilter: float,
     max_sigma: float,
+    engine: str,
     workers: int,
 ) -> Whole:
     """Measure an image pair on (first, second, usable) patches of it."""
@@ -73,11 +74,12 @@ def measure_whole(
     if not seen:
         return Whole(limits, directions, PairNoise(given.deviations or (0.0, 0.0), (one, two)), family)
     with Team(workers) as team:
-        sample = _Sample(seen, signed, given, (one, two), prefilter, max_sigma, team)
+        loops = choose_loops(engine, team)
+        sample = _Sample(seen, signed, given, (one, two), prefilter, max_sigma, loops)
         noise = sample.noise(family)
         if prefilter == 0:
             parts = [(each.images, each.pair.usable) for each in seen]
-            chosen = choose_family(parts, noise, family, sample.lowest, max_sigma**2, team)
+            chosen = choose_family(parts, noise, family, sample.lowest, max_sigma**2, loops)
             if chosen != family:
                 family, noise = chosen, sample.noise(chosen)
     return Whole(limits, directions, noise, family)
@@ -101,7 +103,7 @@ class _Sample:
     rounding: tuple[float, float]
     prefilter: float
     max_sigma: float
-    team: Team
+    loops: Loops
 
     @property
     def lowest(self) -> float:
@@ -117,7 +119,7 @@ class _Sample:
                 highest=self.max_sigma**2,
                 family=family,
                 prefilter=self.prefilter**2,
-                team=self.team,
+                loops=self.loops,
             )
 
     def noise(self, family: Family) -> PairNoise:
@@ -126,7 +128,7 @@ class _Sample:
         if given.deviations is not None and not given.may_differ:
             return PairNoise(given.deviations, self.rounding)
         best = [
-            best_fit(stack.planes, stack.gain.relative, self.team).ravel() / np.float32(stack.gain.q0)
+            self.loops.best_fit(stack.planes, stack.gain.relative).ravel() / np.float32(stack.gain.q0)
             for stack in self.stacks(family)
         ]
         powers = [measure_powers(each.pair.first, each.pair.second, each.pair.usable) for each in self.seen]
@@ -136,4 +138,4 @@ class _Sample:
 
 def _images(pair: Planes, directions: Array | None, prefilter: float) -> tuple[Array, Array]:
     images = leading_colours(pair.first, pair.second, directions)
-    return blurred(images, prefilter) if prefilter > 0 else images
+    return blurred(images, prefilter, Loops()) if prefilter > 0 else images

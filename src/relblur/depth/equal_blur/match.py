@@ -13,7 +13,7 @@ from ...blur.dense.coherence import Coherence
 from ...blur.dense.noise import GivenNoise, PairNoise, estimate_noise
 from ...blur.dense.planes import leading_colours, prepare
 from ...engines.threads import Team
-from ...field import Volume, best_fit, filled, rims, solve
+from ...field import Volume, choose_loops, filled, rims, solve
 from ..camera import Camera
 from .candidates import DepthAxis, depth_axis, noise_power, residual_volume
 from .edges import settle_edges
@@ -49,6 +49,7 @@ def match(
     second: NDArray[Any],
     valid: NDArray[np.bool_],
     task: MatchTask,
+    engine: str,
     workers: int,
     progress: Callable[[float], None],
 ) -> Matched:
@@ -61,12 +62,13 @@ def match(
     power = noise_power(camera, psf, axis, floor)
     radius = _larger_radius(camera, axis)
     with Team(workers) as team:
+        loops = choose_loops(engine, team)
         reference = float(np.median(power.total))
-        residual = 2 * float(np.median(best_fit(residuals, power.total / reference, team))) / reference
+        residual = 2 * float(np.median(loops.best_fit(residuals, power.total / reference))) / reference
         given = GivenNoise(task.noise.deviations).on_scale(pair.unit)
         noise = estimate_noise(pair.first, pair.second, pair.usable, residual, given)
         # The bands of shared texture depend on relative variance, which is the axis of a focus pair only.
-        support = None if noise.is_arithmetic or axis.is_sigma else Coherence(*images, team)
+        support = None if noise.is_arithmetic or axis.is_sigma else Coherence(*images, loops)
         first_stiffness, most_stiffness = _OF_SIGMA if axis.is_sigma else (FIRST_STIFFNESS, MOST_STIFFNESS)
         volume = Volume(
             residuals,
@@ -79,7 +81,7 @@ def match(
             weight_at=lambda x: weight_inside(radius(x), pair.distance),
             first_stiffness=first_stiffness,
             most_stiffness=most_stiffness,
-            team=team,
+            loops=loops,
         )
         found = solve(volume, lambda share: progress(0.3 + 0.7 * share))
     u, u_stderr = axis.u(found.z).astype(np.float32), found.stderr / np.float32(abs(axis.gain))

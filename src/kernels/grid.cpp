@@ -1,0 +1,457 @@
+// Linear systems on the pixel grid and semi-global labelling. field/multigrid.py and field/start.py have the equations.
+#include <algorithm>
+#include <barrier>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "solver.h"
+
+namespace LEVEL {
+namespace {
+
+constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;
+constexpr int COARSEST = 4, SWEEPS = 8;
+constexpr int SHARED_ROWS = 128;  // grids of fewer rows are one thread's: a barrier takes longer
+
+// Planes of height x width with a border of one zero, so that no loop asks where the image ends; not set inside.
+struct Planes {
+    int n = 0, height = 0, width = 0;
+    std::unique_ptr<float[]> values;
+    Planes(int n, int h, int w) : n(n), height(h), width(w), values(new float[size_t(n) * (h + 2) * (w + 2)]) {
+        for (int c = 0; c < n; ++c) {
+            std::fill_n(row(c, -1) - 1, w + 2, 0.0f), std::fill_n(row(c, h) - 1, w + 2, 0.0f);
+            for (int y = 0; y < h; ++y) row(c, y)[-1] = row(c, y)[w] = 0;
+        }
+    }
+    float* row(int c, int y) { return values.get() + (size_t(c) * (height + 2) + y + 1) * (width + 2) + 1; }
+    // Copy planes of h x w, zero beyond; zero everywhere without any.
+    void fill(const float* from, int h, int w) {
+        for (int c = 0; c < n; ++c)
+            for (int y = 0; y < height; ++y) {
+                const int count = from && y < h ? w : 0;
+                std::copy_n(from + (size_t(c) * h + y) * w, count, row(c, y));
+                std::fill_n(row(c, y) + count, width - count, 0.0f);
+            }
+    }
+};
+
+struct Grid {
+    int height, width;
+    Planes right, down, diagonal, inverse, b, x;
+    Grid(int n, int h, int w) : height(h), width(w), right(n, h, w), down(n, h, w), diagonal(n, h, w), inverse(n, h, w), b(n, h, w), x(n, h, w) {}
+};
+
+// The edges of a row of pixels: to the right, down, and up.
+struct Edges {
+    const float *right, *down, *up;
+    Edges(Grid& g, int c, int y) : right(g.right.row(c, y)), down(g.down.row(c, y)), up(g.down.row(c, y - 1)) {}
+    float pull(const float* above, const float* here, const float* below, int i) const {
+        return right[i] * here[i + 1] + right[i - 1] * here[i - 1] + down[i] * below[i] + up[i] * above[i];
+    }
+};
+
+// Conjugate gradients, preconditioned by a V-cycle. Every thread runs `solve`; its rank tells which rows are its own.
+class Multigrid {
+public:
+    Multigrid(const System& system, const float* b, const float* guess, int workers)
+        : n(system.n), workers(workers), place(workers), half(system.half), tied(system.tie_right),
+          tie_right(tied, system.height, system.width), tie_down(tied, system.height, system.width),
+          solution(n, system.height, system.width), product(n, system.height, system.width), direction(n, system.height, system.width),
+          sums(size_t(n) * system.height) {
+        int h = system.height, w = system.width;
+        for (grids.emplace_back(n, h, w); std::min(h, w) > COARSEST;) grids.emplace_back(n, h = (h + 1) / 2, w = (w + 1) / 2);
+        h = system.height, w = system.width;
+        Grid& g = grids[0];
+        g.diagonal.fill(system.weight, h, w);  // the edges are added to it
+        g.right.fill(system.right, h, w - 1);
+        g.down.fill(system.down, h - 1, w);
+        g.b.fill(b, h, w);
+        if (tied) tie_right.fill(system.tie_right, h, w - 1), tie_down.fill(system.tie_down, h - 1, w);
+        solution.fill(guess, h, w);
+    }
+
+    void solve(int rank, int steps, bool guessed) {
+        for (size_t depth = 0; depth < grids.size(); ++depth) build(rank, int(depth));
+        Grid& g = grids[0];
+        if (guessed) rows(rank, 0, [&](int y) {
+            multiply(y, solution);
+            for (int c = 0; c < n; ++c) add(g.width, -1, product.row(c, y), g.b.row(c, y));
+        });
+        double rz = cycle(rank), before = 0;
+        for (int step = 0; step < steps; ++step) {
+            const double curvature = turn(rank, step, step ? float(rz / before) : 0);
+            if (!(curvature > 0 && rz > 0)) break;
+            const float alpha = float(rz / curvature);
+            rows(rank, 0, [&](int y) {
+                for (int c = 0; c < n; ++c) {
+                    add(g.width, alpha, direction.row(c, y), solution.row(c, y));
+                    add(g.width, -alpha, product.row(c, y), g.b.row(c, y));
+                }
+            });
+            if (step + 1 < steps) before = rz, rz = cycle(rank);
+        }
+    }
+
+    Planes& result() { return solution; }
+
+private:
+    const int n, workers;
+    std::barrier<> place;
+    const float half;
+    const bool tied;
+    std::vector<Grid> grids;
+    Planes tie_right, tie_down, solution, product, direction;
+    std::vector<float> sums;  // of rows
+
+    // work(row) for this thread's rows of a grid.
+    template <class Work>
+    void rows(int rank, int depth, Work work) {
+        const int height = grids[depth].height, share = height >= SHARED_ROWS ? workers : 1;
+        if (rank < share)
+            for (int y = int(int64_t(height) * rank / share); y < int(int64_t(height) * (rank + 1) / share); ++y) work(y);
+        if (workers > 1) place.arrive_and_wait();
+    }
+
+    double total() {
+        double sum = 0;
+        for (float each : sums) sum += each;
+        if (workers > 1) place.arrive_and_wait();
+        return sum;
+    }
+
+    static void add(int width, float factor, const float* from, float* to) {
+        #pragma omp simd
+        for (int i = 0; i < width; ++i) to[i] += factor * from[i];
+    }
+
+    static float dot(int width, const float* a, const float* b) {
+        float sum = 0;
+        #pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < width; ++i) sum += a[i] * b[i];
+        return sum;
+    }
+
+    // Complete a grid and make the next coarser one: information adds, edges between blocks add and are halved.
+    void build(int rank, int depth) {
+        Grid& g = grids[depth];
+        rows(rank, depth, [&](int y) {
+            for (int c = 0; c < n; ++c) {
+                const Edges edge(g, c, y);
+                float *diagonal = g.diagonal.row(c, y), *inverse = g.inverse.row(c, y), *weight = g.x.row(c, y);
+                #pragma omp simd
+                for (int i = 0; i < g.width; ++i) {
+                    weight[i] = diagonal[i];  // x is free until the first cycle
+                    diagonal[i] += edge.right[i] + edge.right[i - 1] + edge.down[i] + edge.up[i];
+                    inverse[i] = DAMPING / diagonal[i];
+                }
+            }
+        });
+        if (depth + 1 == int(grids.size())) return;
+        Grid& coarse = grids[depth + 1];
+        rows(rank, depth + 1, [&](int y) {
+            for (int c = 0; c < n; ++c) {
+                const int odd = 2 * y + 1 < g.height ? 2 * y + 1 : -1;  // row -1 is zero
+                const float *w0 = g.x.row(c, 2 * y), *w1 = g.x.row(c, odd);
+                const float *r0 = g.right.row(c, 2 * y), *r1 = g.right.row(c, odd), *d = g.down.row(c, odd);
+                float *weight = coarse.diagonal.row(c, y), *right = coarse.right.row(c, y), *down = coarse.down.row(c, y);
+                #pragma omp simd
+                for (int i = 0; i < coarse.width; ++i) {
+                    weight[i] = w0[2 * i] + w0[2 * i + 1] + w1[2 * i] + w1[2 * i + 1];
+                    right[i] = 0.5f * (r0[2 * i + 1] + r1[2 * i + 1]);
+                    down[i] = 0.5f * (d[2 * i] + d[2 * i + 1]);
+                }
+            }
+        });
+    }
+
+    // Set a row of the product with A.
+    void multiply(int y, Planes& x) {
+        Grid& g = grids[0];
+        for (int c = 0; c < n; ++c) {
+            const Edges edge(g, c, y);
+            const float *diagonal = g.diagonal.row(c, y), *above = x.row(c, y - 1), *here = x.row(c, y), *below = x.row(c, y + 1);
+            float* out = product.row(c, y);
+            #pragma omp simd
+            for (int i = 0; i < g.width; ++i) out[i] = diagonal[i] * here[i] - edge.pull(above, here, below, i);
+        }
+        if (!tied) return;
+        const float *t = tie_down.row(0, y), *tu = tie_down.row(0, y - 1), *r = tie_right.row(0, y);
+        const float *z = x.row(0, y), *zd = x.row(0, y + 1), *zu = x.row(0, y - 1);
+        const float *p = x.row(1, y), *pd = x.row(1, y + 1), *pu = x.row(1, y - 1), *q = x.row(2, y);
+        float *out = product.row(0, y), *out_p = product.row(1, y), *out_q = product.row(2, y);
+        #pragma omp simd
+        for (int i = 0; i < g.width; ++i) {
+            out[i] += half * (t[i] * (pd[i] + p[i]) - tu[i] * (p[i] + pu[i]) + r[i] * (q[i + 1] + q[i]) - r[i - 1] * (q[i] + q[i - 1]));
+            out_p[i] -= half * (t[i] * (zd[i] - z[i]) + tu[i] * (z[i] - zu[i]));
+            out_q[i] -= half * (r[i] * (z[i + 1] - z[i]) + r[i - 1] * (z[i] - z[i - 1]));
+        }
+    }
+
+    // Make the next direction and its product with A; return its curvature.
+    double turn(int rank, int step, float factor) {
+        Grid& g = grids[0];
+        rows(rank, 0, [&](int y) {
+            for (int c = 0; c < n; ++c) {
+                const float* z = g.x.row(c, y);
+                float* to = direction.row(c, y);
+                #pragma omp simd
+                for (int i = 0; i < g.width; ++i) to[i] = step ? z[i] + factor * to[i] : z[i];
+            }
+        });
+        rows(rank, 0, [&](int y) {
+            multiply(y, direction);
+            for (int c = 0; c < n; ++c) sums[size_t(c) * g.height + y] = dot(g.width, direction.row(c, y), product.row(c, y));
+        });
+        return total();
+    }
+
+    // x = about A^-1 b on the finest grid; returns b' x.
+    double cycle(int rank) {
+        const int bottom = int(grids.size()) - 1;
+        for (int depth = 0; depth < bottom; ++depth) restrict_to(rank, depth + 1);
+        solve_bottom(rank, bottom);
+        for (int depth = bottom - 1; depth >= 0; --depth) prolong_to(rank, depth);
+        return total();
+    }
+
+    // Smooth the finer grid once from zero; sum what is left over 2 x 2 pixels.
+    void restrict_to(int rank, int depth) {
+        Grid &fine = grids[depth - 1], &g = grids[depth];
+        std::vector<float> left(2 * (size_t(fine.width) + 1)), x(4 * (size_t(fine.width) + 2));
+        rows(rank, depth, [&](int y) {
+            for (int c = 0; c < n; ++c) {
+                float* line[4];  // rows 2y - 1 ... 2y + 2 of the smoothed grid
+                for (int k = 0; k < 4; ++k) {
+                    line[k] = x.data() + k * (fine.width + 2) + 1;
+                    const int row = std::min(2 * y - 1 + k, fine.height);  // the row below the last is zero
+                    const float *b = fine.b.row(c, row), *inverse = fine.inverse.row(c, row);
+                    #pragma omp simd
+                    for (int i = 0; i < fine.width; ++i) line[k][i] = inverse[i] * b[i];
+                }
+                float* over[2] = {left.data(), left.data() + fine.width + 1};
+                if (2 * y + 1 >= fine.height) std::fill_n(over[1], fine.width, 0.0f);
+                for (int k = 0; k < 2 && 2 * y + k < fine.height; ++k) {
+                    const Edges edge(fine, c, 2 * y + k);
+                    const float* b = fine.b.row(c, 2 * y + k);
+                    float* out = over[k];
+                    #pragma omp simd
+                    for (int i = 0; i < fine.width; ++i) out[i] = REST * b[i] + edge.pull(line[k], line[k + 1], line[k + 2], i);
+                }
+                float* to = g.b.row(c, y);
+                #pragma omp simd
+                for (int i = 0; i < g.width; ++i) to[i] = over[0][2 * i] + over[0][2 * i + 1] + over[1][2 * i] + over[1][2 * i + 1];
+            }
+        });
+    }
+
+    // Add the coarser grid's correction to the smoothed one, and smooth once.
+    void prolong_to(int rank, int depth) {
+        Grid &g = grids[depth], &coarse = grids[depth + 1];
+        std::vector<float> x(3 * (size_t(g.width) + 3));
+        rows(rank, depth, [&](int y) {
+            for (int c = 0; c < n; ++c) {
+                float* line[3];
+                for (int k = 0; k < 3; ++k) {
+                    line[k] = x.data() + k * (g.width + 3) + 1;
+                    const int row = y - 1 + k;
+                    const float *b = g.b.row(c, row), *inverse = g.inverse.row(c, row), *up = coarse.x.row(c, row < 0 ? -1 : row / 2);
+                    // A row beyond the image may have a block: its edges are zero.
+                    #pragma omp simd
+                    for (int i = 0; i < g.width / 2; ++i) {
+                        line[k][2 * i] = inverse[2 * i] * b[2 * i] + up[i];
+                        line[k][2 * i + 1] = inverse[2 * i + 1] * b[2 * i + 1] + up[i];
+                    }
+                    const int last = g.width - 1;
+                    if (g.width % 2) line[k][last] = inverse[last] * b[last] + up[last / 2];
+                }
+                const Edges edge(g, c, y);
+                const float *b = g.b.row(c, y), *inverse = g.inverse.row(c, y);
+                float* out = g.x.row(c, y);
+                #pragma omp simd
+                for (int i = 0; i < g.width; ++i) out[i] = REST * line[1][i] + inverse[i] * (b[i] + edge.pull(line[0], line[1], line[2], i));
+                if (depth == 0) sums[size_t(c) * g.height + y] = dot(g.width, b, out);
+            }
+        });
+    }
+
+    void solve_bottom(int rank, int depth) {
+        Grid& g = grids[depth];
+        if (rank == 0) {
+            Planes other(n, g.height, g.width);
+            for (int sweep = 0; sweep <= SWEEPS; ++sweep) {
+                for (int c = 0; c < n; ++c)
+                    for (int y = 0; y < g.height; ++y) {
+                        const Edges edge(g, c, y);
+                        const float *b = g.b.row(c, y), *inverse = g.inverse.row(c, y);
+                        const float *above = g.x.row(c, y - 1), *here = g.x.row(c, y), *below = g.x.row(c, y + 1);
+                        float* out = other.row(c, y);
+                        #pragma omp simd
+                        for (int i = 0; i < g.width; ++i)
+                            out[i] = sweep ? REST * here[i] + inverse[i] * (b[i] + edge.pull(above, here, below, i)) : inverse[i] * b[i];
+                    }
+                std::swap(g.x.values, other.values);
+            }
+            for (int c = 0; depth == 0 && c < n; ++c)
+                for (int y = 0; y < g.height; ++y) sums[size_t(c) * g.height + y] = dot(g.width, g.b.row(c, y), g.x.row(c, y));
+        }
+        if (workers > 1) place.arrive_and_wait();
+    }
+};
+
+}  // namespace
+
+void solve(const System& system, const float* b, const float* guess, int steps, int workers, float* x) {
+    if (system.height < SHARED_ROWS) workers = 1;
+    Multigrid grid(system, b, guess, workers);
+    {
+        std::vector<std::jthread> threads;
+        for (int rank = 1; rank < workers; ++rank) threads.emplace_back([&, rank] { grid.solve(rank, steps, guess); });
+        grid.solve(0, steps, guess);
+    }
+    for (int c = 0; c < system.n; ++c)
+        for (int y = 0; y < system.height; ++y)
+            std::copy_n(grid.result().row(c, y), system.width, x + (size_t(c) * system.height + y) * system.width);
+}
+
+namespace {
+
+constexpr int COLUMNS = 64;  // that are scanned together
+constexpr float NEVER = 1e30f;
+
+// One step along a path: `path` becomes cost + min(path, next levels + small, large), less its least value.
+void step(const float* cost, int levels, float small, float large, float* path, float* raised) {
+    float least = NEVER;
+    #pragma omp simd reduction(min : least)
+    for (int k = 0; k < levels; ++k) least = std::min(least, path[k]);
+    #pragma omp simd
+    for (int k = 0; k < levels; ++k) path[k] -= least, raised[k] = path[k] + small;
+    #pragma omp simd
+    for (int k = 0; k < levels; ++k) path[k] = cost[k] + std::min(std::min(path[k], large), std::min(raised[k - 1], raised[k + 1]));
+}
+
+}  // namespace
+
+// Left to right and right to left, added to the total.
+void scan_across(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop) {
+    const size_t plane = size_t(height) * width;
+    // A row of (width, levels), whose levels are the lanes.
+    std::vector<float> row(size_t(width) * levels), sum(row.size()), path(levels), raised(levels + 2, NEVER);
+    for (int y = start; y < stop; ++y) {
+        const float* from = cost + size_t(y) * width;
+        float* to = total + size_t(y) * width;
+        for (int first = 0; first < width; first += 16)
+            for (int k = 0; k < levels; ++k)
+                for (int x = first; x < std::min(first + 16, width); ++x) row[size_t(x) * levels + k] = from[k * plane + x];
+        std::fill(path.begin(), path.end(), 0.0f);
+        for (int x = 0; x < width; ++x) {
+            step(&row[size_t(x) * levels], levels, small, large, path.data(), raised.data() + 1);
+            std::copy(path.begin(), path.end(), sum.begin() + size_t(x) * levels);
+        }
+        std::fill(path.begin(), path.end(), 0.0f);
+        for (int x = width - 1; x >= 0; --x) {
+            step(&row[size_t(x) * levels], levels, small, large, path.data(), raised.data() + 1);
+            float* here = &sum[size_t(x) * levels];
+            #pragma omp simd
+            for (int k = 0; k < levels; ++k) here[k] += path[k];
+        }
+        for (int first = 0; first < width; first += 16)
+            for (int k = 0; k < levels; ++k)
+                for (int x = first; x < std::min(first + 16, width); ++x) to[k * plane + x] += sum[size_t(x) * levels + k];
+    }
+}
+
+// Down and up, into the total.
+void scan_down(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop) {
+    const size_t plane = size_t(height) * width;
+    std::vector<float> path(size_t(levels) * COLUMNS), raised(size_t(levels + 2) * COLUMNS, NEVER);
+    for (int first = start; first < stop; first += COLUMNS) {
+        const int count = std::min(COLUMNS, stop - first);
+        for (const bool down : {true, false}) {
+            std::fill(path.begin(), path.end(), 0.0f);
+            for (int n = 0; n < height; ++n) {
+                const size_t place = size_t(down ? n : height - 1 - n) * width + first;
+                float least[COLUMNS];
+                std::fill_n(least, COLUMNS, NEVER);
+                for (int k = 0; k < levels; ++k)
+                    for (int i = 0; i < COLUMNS; ++i) least[i] = std::min(least[i], path[k * COLUMNS + i]);
+                for (int k = 0; k < levels; ++k) {
+                    float *here = &path[k * COLUMNS], *above = &raised[(k + 1) * COLUMNS];
+                    #pragma omp simd
+                    for (int i = 0; i < COLUMNS; ++i) here[i] -= least[i], above[i] = here[i] + small;
+                }
+                for (int k = 0; k < levels; ++k) {
+                    float *here = &path[k * COLUMNS], *around = &raised[k * COLUMNS], *to = total + k * plane + place;
+                    const float* from = cost + k * plane + place;
+                    #pragma omp simd
+                    for (int i = 0; i < count; ++i) {
+                        here[i] = from[i] + std::min(std::min(here[i], large), std::min(around[i], around[2 * COLUMNS + i]));
+                        to[i] = down ? here[i] : to[i] + here[i];
+                    }
+                }
+            }
+        }
+    }
+}
+
+namespace {
+
+// exp(x) for x <= 0, at least 1e-7: a polynomial for a sixteenth of x, to the sixteenth power.
+inline float small_exp(float x) {
+    const float y = (x > -16 ? x : -16.0f) / 16 + 0.5f;
+    float e = 0.60653066f * (1 + y * (1 + y * (1 / 2.0f + y * (1 / 6.0f + y * (1 / 24.0f + y * (1 / 120.0f + y * (1 / 720.0f + y / 5040)))))));
+    e *= e, e *= e, e *= e;
+    return e * e;
+}
+
+}  // namespace
+
+void link(const Prior& p, const float* tau2, float cut, float* d_down, float* d_right, float* h_down, float* h_right, int start, int stop) {
+    const auto edge = [=](float step, float two_tau2) {
+        const float h = small_exp(-4 * step * step / two_tau2);
+        return h > cut ? h : cut;
+    };
+    for (int y = start; y < stop; ++y) {
+        const size_t at = size_t(y) * p.width, right = size_t(y) * (p.width - 1);
+        const float *z = p.z + at, *down = p.slope + at, *across = down + size_t(p.height) * p.width, *t = tau2 + at;
+        #pragma omp simd
+        for (int i = 0; i < p.width - 1; ++i) {
+            d_right[right + i] = z[i + 1] - z[i] - 0.5f * (across[i] + across[i + 1]);
+            h_right[right + i] = edge(d_right[right + i], t[i] + t[i + 1]);
+        }
+        if (y + 1 == p.height) return;
+        #pragma omp simd
+        for (int i = 0; i < p.width; ++i) {
+            const int below = i + p.width;
+            d_down[at + i] = z[below] - z[i] - 0.5f * (down[i] + down[below]);
+            h_down[at + i] = edge(d_down[at + i], t[i] + t[below]);
+        }
+    }
+}
+
+void pull(const Prior& p, const float* lambda, const float* h_down, const float* h_right, float* c_down, float* c_right, float* force) {
+    std::vector<float> line(size_t(p.width) + 1);  // forces of the edges to the right, zero at both ends
+    std::vector<float> above(p.width);
+    for (int y = 0; y < p.height; ++y) {
+        const size_t at = size_t(y) * p.width, right = size_t(y) * (p.width - 1);
+        const float *z = p.z + at, *down = p.slope + at, *across = down + size_t(p.height) * p.width, *l = lambda + at;
+        float *f = line.data() + 1, *up = above.data(), *out = force + at;
+        #pragma omp simd
+        for (int i = 0; i < p.width - 1; ++i) {
+            c_right[right + i] = 0.5f * (l[i] + l[i + 1]) * h_right[right + i];
+            f[i] = c_right[right + i] * (z[i + 1] - z[i] - 0.5f * (across[i] + across[i + 1]));
+        }
+        #pragma omp simd
+        for (int i = 0; i < p.width; ++i) out[i] = f[i] - f[i - 1] - up[i];
+        if (y + 1 == p.height) return;
+        #pragma omp simd
+        for (int i = 0; i < p.width; ++i) {
+            const int below = i + p.width;
+            c_down[at + i] = 0.5f * (l[i] + l[below]) * h_down[at + i];
+            up[i] = c_down[at + i] * (z[below] - z[i] - 0.5f * (down[i] + down[below]));
+            out[i] += up[i];
+        }
+    }
+}
+
+}  // namespace LEVEL

@@ -1,0 +1,90 @@
+"""Noise of the residuals: how much of it, at each level and between levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .axis import Axis, read_cubic
+
+__all__ = ["Noise", "Tables"]
+
+Array = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+
+#: Entries of the tables of noise per level.
+_FINER = 8
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Variance of the residuals that noise explains.
+
+    Attributes
+    ----------
+    own, passed : (K,)
+        Variance at each level due to the image that is not blurred there, and due to the others.  Misfits are measured
+        on the scale of ``own``.
+    covariance : (K, K)
+        Covariance of the residuals at two levels, without rounding.
+    gain : (K,)
+        Variance at each level if all images have white noise of variance 1, over that at a reference level.
+    of_images : float
+        Variance of the noise of the noisiest image.
+    relative : (H, W), optional
+        Variance at each pixel over its mean; 1 everywhere if not given.
+    repeats : bool
+        Whether the noise is correlated between pixels, so that averaging does not remove it.
+    """
+
+    own: Doubles
+    passed: Doubles
+    covariance: Doubles
+    gain: Doubles
+    of_images: float = 0.0
+    relative: Array | None = None
+    repeats: bool = False
+
+    @property
+    def present(self) -> bool:
+        """Whether there is any noise but that of rounding."""
+        return bool(self.covariance.any())
+
+    def on(self, rows: slice) -> Array | np.float32:
+        """Return the relative variance on some rows."""
+        return np.float32(1) if self.relative is None else self.relative[rows]
+
+
+class Tables:
+    """What noise does to a residual ``e`` and its sensitivity ``D = -de/dz``, read linearly between finer levels.
+
+    ``at(level)`` returns the variances ``own`` and ``passed`` of ``e``, the covariance of ``e`` and ``D``, and the
+    variance of ``D``.  The last two are made with the weights by which residuals are read between levels.
+    """
+
+    def __init__(self, noise: Noise, axis: Axis) -> None:
+        count = len(noise.own)
+        level = np.arange((count - 1) * _FINER + 1) / _FINER
+        factor = axis.by_value(np.full_like(level, -1), axis.value_of(level))
+        base = np.clip(level.astype(np.intp), 1, count - 3)
+        one = np.eye(count)
+        value, slope = read_cubic(one[base - 1], one[base], one[base + 1], one[base + 2], (level - base)[:, None])
+        covariance = factor * np.einsum("ij,jk,ik->i", value, noise.covariance, slope)
+        variance = factor**2 * np.einsum("ij,jk,ik->i", slope, noise.covariance, slope)
+        levels = np.arange(count)
+        knots = (*(np.interp(level, levels, table) for table in (noise.own, noise.passed)), covariance, variance)
+        #: (4, entries)
+        self.knots: Array = np.stack(knots).astype(np.float32)
+
+    def at(self, level: Array, *numbers: int) -> list[Array]:
+        """Return the tables of some numbers (0: own, 1: passed, 2: covariance, 3: variance of D) at levels."""
+        place = level * np.float32(_FINER)
+        base = np.clip(place.astype(np.intp), 0, self.knots.shape[1] - 2)
+        place -= base
+        out = []
+        for number in numbers:
+            low = self.knots[number].take(base)
+            out.append(low + place * (self.knots[number].take(base + 1) - low))
+        return out
