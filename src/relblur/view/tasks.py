@@ -31,7 +31,6 @@ __all__ = [
     "prepare",
     "quick",
     "read",
-    "rock",
     "warm_up",
 ]
 
@@ -156,14 +155,6 @@ def export_depth(folder: str, *, pair: ComparablePair, depth_map: DepthMap, prog
 
     write_depth_report(Path(folder), pair, depth_map)
     return sorted(each.name for each in Path(folder).iterdir())
-
-
-def rock(path: str, *, depth_map: DepthMap, colours: UInt8Array, progress: Progress) -> list[str]:
-    """Write an animation of the scene in space, turned to and fro."""
-    from .rocking import write_rocking
-
-    write_rocking(Path(path), depth_map, colours, progress)
-    return [Path(path).name]
 
 
 def _shown(image: AnyArray, pair: ComparablePair, white: float) -> UInt8Array:
