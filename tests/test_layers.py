@@ -15,8 +15,8 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < field, synth, optics < blur < depth < photo < stacks < report < io, video"
-    " < plot, studies < cluster, view < cli < __main__"
+    "base < engines, files < filters < field, synth, optics < blur < depth < photo < stacks < plot < report"
+    " < io, video < studies < cluster, view < cli < __main__"
 )
 
 SOURCE = Path(relblur.__file__).parent

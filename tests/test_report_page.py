@@ -17,10 +17,10 @@ from test_cli import failed, run
 import relblur
 from relblur import BlurMap, Camera, ComparablePair, DepthMap, Flag, PairScore, save, synth
 from relblur.depth.defocus import defocused_pair
-from relblur.report.page import MOST_BYTES, PAGE_FILE, make_page, write_page
+from relblur.report.page import MOST_BYTES, PAGE_FILE, About, make_page, write_page
 from relblur.report.provenance import provenance
 from relblur.report.read_out import Layer, ReadOut, pack
-from relblur.report.result_pages import About, blur_page, depth_page, score_page
+from relblur.report.result_pages import blur_page, depth_page, score_page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'"
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
@@ -275,8 +275,8 @@ def test_one_point_at_infinity_does_not_take_the_digits_of_the_others():
 def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
     from PIL import Image
 
-    from relblur.report.colours import scale_for
-    from relblur.report.html import colour_bar, map_png
+    from relblur.plot.colours import scale_for
+    from relblur.report.map_views import colour_bar, map_png
 
     depth = np.geomspace(0.5, 50, 400).reshape(20, 20)
     scale = scale_for(depth, "depth")

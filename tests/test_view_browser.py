@@ -15,7 +15,7 @@ from test_view_live import textured
 from view_server import ticks, viewer
 
 import relblur
-from relblur.report.colours import scale_for
+from relblur.plot.colours import scale_for
 from relblur.video.clip import Frame
 from relblur.video.measuring import MeasuredFrame
 from relblur.view.live import Preview

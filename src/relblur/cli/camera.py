@@ -78,10 +78,10 @@ def camera(
             model.save(fresh)
         say(f"camera file: {output}")
     if plot is not None:
-        from ..report.depth_report import camera_picture
+        from ..plot.figures import camera_png
 
         with placing(plot, force=force) as fresh:
-            camera_picture(fresh, model, stderr)
+            fresh.write_bytes(camera_png(model, stderr))
         say(f"plot: {plot}")
     if report is not None:
         write_camera_page(report, model, [path for path in (file, *(exif or ())) if path is not None], stderr, force)

@@ -14,8 +14,8 @@ from .console import EXIT_DATA, UsageError, print_json, print_table, say
 from .report import refuse_foreign_page, write_folder_page
 
 if TYPE_CHECKING:
+    from ..plot.colours import Kind
     from ..report.batch import Outcome
-    from ..report.colours import Kind
     from ..report.contact_sheet import SheetEntry
 
 __all__ = ["Manner", "do_many"]

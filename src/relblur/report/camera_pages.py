@@ -1,12 +1,9 @@
-"""A camera as a page: what it can measure and how finely; and what a calibration has found."""
+"""A camera as a page: what it can measure and how finely; and the result of a calibration."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib.util import find_spec
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -15,74 +12,66 @@ from ..blur.comparable_pair import ComparablePair
 from ..depth.calibration import Calibration
 from ..depth.camera import Camera
 from ..depth.working_range import Resolution, openings, resolution_table, working_range_m
-from .depth_report import camera_picture
-from .html import settings_rows
-from .key_figures import percent
-from .page import Figure, ResultPage, Table
-from .result_pages import About, pair_figures
+from ..plot.figures import camera_png
+from .html import Table
+from .page import About, Figure, ResultPage
+from .result_pages import pair_figures
+from .summary import percent, settings_rows
 
 __all__ = ["RESOLUTION_COLUMNS", "calibration_page", "camera_page", "resolution_cells", "span"]
 
 RESOLUTION_COLUMNS = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
-#: Of the drawing, px.
+#: Rows and columns of the drawing, px.
 _DRAWN = (800, 1280)
 
 
 def camera_page(camera: Camera, about: About, stderr_px2: float = ASSUMED_STDERR_PX2) -> ResultPage:
-    """Return the page of a camera; ``stderr_px2`` is how well s is assumed to be known."""
-    near, far = working_range_m(camera)
+    """Return the page of a camera; ``stderr_px2`` is the assumed standard error of s."""
     return ResultPage(
-        title=about.title,
+        about,
         subtitle=camera.describe(),
         key_figures=[
             ("kind of pair", camera.kind),
-            ("measures", span(near, far)),
+            ("measures", span(*working_range_m(camera))),
             ("finest resolution", _finest(resolution_table(camera, stderr_px2=stderr_px2))),
         ],
-        figures=_drawing(camera, stderr_px2),
+        figures=[_drawing(camera, stderr_px2)],
         tables=[_resolution(camera, stderr_px2), Table("Camera", ("field", "value"), settings_rows(camera.as_dict()))],
-        warnings=about.warnings,
         notes=[
             f"--decimate {each.factor} opens it to {span(each.nearest_m, each.farthest_m)}: {each.why}"
             for each in openings(camera)
         ],
-        provenance=about.provenance,
     )
 
 
 def calibration_page(
     found: Calibration, before: Camera, fitted: Camera, psf: str, about: About, pair: ComparablePair
 ) -> ResultPage:
-    """Return the page of a calibration: what was found, how well it explains the pair, what the camera is now."""
-    near, far = working_range_m(fitted)
+    """Return the page of a calibration: values, residuals, the camera before and now."""
     left = np.abs(found.residual_px2[np.isfinite(found.residual_px2)])
     values = [(name, f"{value:.5g}", f"{found.stderr[name]:.2g}") for name, value in found.values.items()]
     old, new = dict(settings_rows(before.as_dict())), dict(settings_rows(fitted.as_dict()))
-    changed = [(name, old.get(name, "-"), value) for name, value in new.items()]
     quantiles = [
         (f"{share} % of the pixels are nearer than", f"{np.percentile(left, share):.3g} px^2")
         for share in (50, 68, 95)
         if left.size
     ]
     return ResultPage(
-        title=about.title,
+        about,
         subtitle=f"Calibration for psf {psf}: {fitted.describe()}",
         key_figures=[
             *((name, f"{value} \u00b1 {stderr}") for name, value, stderr in values),
             ("pixels used", f"{found.points}"),
             ("median depth error", f"{100 * found.depth_error:.2g} %"),
-            ("measures now", span(near, far)),
+            ("measures now", span(*working_range_m(fitted))),
         ],
-        figures=[*pair_figures(pair, about, has_pixels=False), *_drawing(fitted, ASSUMED_STDERR_PX2)],
+        figures=[*pair_figures(pair, about, has_pixels=False), _drawing(fitted, ASSUMED_STDERR_PX2)],
         tables=[
-            Table("What was found", ("", "value", "standard error"), values),
-            Table("How well it explains the pair: s measured, less s of the known distances", ("", ""), quantiles),
-            Table("Camera", ("field", "before", "now"), changed),
+            Table("Values", ("", "value", "standard error"), values),
+            Table("Residuals: s measured, less s of the known distances", ("", ""), quantiles),
+            Table("Camera", ("field", "before", "now"), [(name, old.get(name, "-"), new[name]) for name in new]),
             _resolution(fitted, ASSUMED_STDERR_PX2),
         ],
-        warnings=about.warnings,
-        notes=about.notes,
-        provenance=about.provenance,
     )
 
 
@@ -113,12 +102,6 @@ def _finest(rows: Sequence[Resolution]) -> str:
     return f"{percent(best.resolution_mm / best.depth_m / 1000)} at {best.depth_m:.3g} m"
 
 
-def _drawing(camera: Camera, stderr_px2: float) -> list[Figure]:
-    """Return the circles of confusion over the working range, where matplotlib can draw them."""
-    if find_spec("matplotlib") is None:
-        return []
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "camera.png"
-        camera_picture(path, camera, stderr_px2)
-        picture = path.read_bytes()
-    return [Figure("what this camera delivers", picture, _DRAWN, has_pixels=False)]
+def _drawing(camera: Camera, stderr_px2: float) -> Figure:
+    """Return the circles of confusion over the working range."""
+    return Figure("what this camera delivers", camera_png(camera, stderr_px2), _DRAWN, has_pixels=False)

@@ -14,7 +14,7 @@ from ..base.pixels import as_integers
 from ..blur.comparable_pair import ComparablePair
 from ..files.disk import write_image
 from ..files.images import read_image
-from .colours import Kind, look_of, photo, scale_for
+from ..plot.colours import Kind, look_of, photo, scale_for
 from .panels import Panel, panels_picture
 
 __all__ = ["SheetEntry", "contact_sheet", "read_thumbnail", "thinned", "write_thumbnails"]

@@ -166,7 +166,8 @@ class Page:
     async def box(self, request: Request) -> Response:
         """Answer with mean, spread and plane of a box."""
         x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
-        quantities, flags = self.session.quantities(), self.session.planes["flags"].data
+        quantities = self.session.quantities()
+        flags: Any = self.session.planes["flags"].data
         return Json(await asyncio.to_thread(box, quantities, flags, (x0, y0, x1, y1)))
 
     async def line(self, request: Request) -> Response:

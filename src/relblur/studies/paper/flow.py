@@ -14,7 +14,7 @@ from ...blur.estimate import estimate_blur
 from ...blur.evaluate import resynthesize
 from ...files.disk import replacing
 from ...filters.bank import gaussian_bank
-from ...report.colours import photo
+from ...plot.colours import photo
 from .diagrams import Diagram, Place, as_png
 from .ramps import Ramp
 from .sections import Claim, Picture, Section
