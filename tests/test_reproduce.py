@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import re
 from dataclasses import replace
 
@@ -158,9 +159,15 @@ def test_figures_6_and_7_are_laid_out_as_in_the_paper(made, name, number, top, t
     assert (claims["e_B"].paper, claims["e_F"].paper) == stated[name]
 
 
+def _rows(page):
+    """The rows of all tables of a page, a line each."""
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", page)]
+    return "".join(f"\n| {html.unescape(' | '.join(cells))} |" for cells in rows) + "\n"
+
+
 def test_the_table_has_the_papers_rows_then_means_then_pairs(made):
     done, _, _, folder = made
-    text = (folder / "paper.md").read_text()
+    text = _rows((folder / "paper.html").read_text())
     assert PAPER in text
     assert "| data set | pair | resolution | B sharper | F sharper | equal | scored | e_B (unblurred) |" in text
     rows = re.findall(r"^\| (Real MFF|DPDD) \| (mean of \d|\d+) \| (\S+) \| (.*) \|$", text, re.M)
@@ -221,12 +228,13 @@ def test_a_limit_counts_for_each_data_set_and_a_pair_can_be_named(data, tmp_path
 def test_what_is_missing_is_replaced_by_stand_ins_that_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr("relblur.studies.paper.stand_ins.photograph", lambda name: photographs(1)[0])
     done = run.reproduce(tmp_path / "out", wanted=run.Wanted(("fig5", "fig7")))
-    assert [line.split("(")[0] for line in done.made_from] == [
-        "Real MFF: a stand-in of relblur's own ",
-        "DPDD: a stand-in of relblur's own ",
+    assert [line.split(" (")[0] for line in done.made_from] == [
+        "Real MFF: 1 pair in stand_ins/realmff",
+        "DPDD: 1 pair in stand_ins/dpdd",
     ]
+    assert all("a stand-in of relblur's own" in line for line in done.made_from)
     captions = [picture.caption for section in done.sections for picture in section.pictures]
-    assert captions[1] == "DPDD stand-in 1P0A0001, 160x128"
+    assert captions[1] == "DPDD stand-in 001, 160x128"
     found = find_data_sets(tmp_path / "out" / "stand_ins")
     assert sorted(each.data_set for each in found) == ["dpdd", "realmff"]
     for name in ("fig5.png", "fig7.png", "paper.html"):

@@ -37,7 +37,7 @@ __all__ = [
 _GENERATOR = f"relblur {__version__}"
 
 #: Elements without an end tag.
-_VOID = ("img", "meta")
+_VOID = ("br", "img", "meta")
 
 #: Characters from which a cell of a table may be broken into lines.
 _LONG_CELL = 40

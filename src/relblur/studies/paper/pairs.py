@@ -20,11 +20,12 @@ from ...blur.estimate import estimate_blur
 from ...blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
 from ...filters.sharpness import LEVELS, local_sharpness
 from ...photo.pair import read_pair
+from ...report.html import Table
 from ...report.panels import Panel, panels_picture
 from ...report.score_table import score_cells, score_columns
 from .claims import PAPER_TABLE, PaperRow
 from .data_sets import DATA_SETS, STAND_IN, PairFiles, factors
-from .sections import Claim, Picture, Section, Table
+from .sections import Claim, Picture, Section
 
 __all__ = [
     "ShownPair",

@@ -23,10 +23,11 @@ from ...blur.estimate import estimate_blur
 from ...blur.evaluate import resynthesize
 from ...blur.paper.framework import Framework
 from ...files.images import read_image
+from ...report.html import Table
 from ...report.panels import Panel, panels_picture
 from ..demo import photograph
 from .claims import PAPER_FIG1, REMADE_CLAIM
-from .sections import Claim, Picture, Section, Table
+from .sections import Claim, Picture, Section
 
 __all__ = ["FILES", "Ramp", "RampRow", "load_ramps", "make_ramps", "ramp_table", "show_ramps"]
 
