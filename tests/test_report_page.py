@@ -290,35 +290,6 @@ def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
         assert float(percent) == pytest.approx(100 * scale.place(np.asarray(float(text))), abs=0.1)
 
 
-@pytest.mark.slow
-def test_a_camera_and_a_calibration_have_pages(tmp_path):
-    described = ("camera", "-f", 25, "-N", 2, "-p", 20, "--focus", "1,2")
-    done = run(*described, "-o", tmp_path / "cam.toml", "--report", tmp_path / "cam.html")
-    assert done.exit_code == 0, done.stderr
-    page = (tmp_path / "cam.html").read_text()
-    assert "m to infinity" in page
-    assert "resolution, mm" in page
-    assert "focal length mm" in page
-    assert "would be replaced" in failed(run(*described, "--report", tmp_path / "cam.html"), 2)
-    camera = Camera.load(tmp_path / "cam.toml")
-    sharp = np.random.default_rng(0).random((96, 128))
-    depth = synth.ramp(sharp.shape, 1.1, 1.8, axis=1)
-    for name, image in zip(("a.png", "b.png"), defocused_pair(sharp, depth, camera), strict=True):
-        save(tmp_path / name, 0.1 + 0.8 * image)
-    save(tmp_path / "depth.tif", depth.astype(np.float32))
-    pair = ("calibrate", tmp_path / "a.png", tmp_path / "b.png", "-c", tmp_path / "cam.toml")
-    options = ("--depth", tmp_path / "depth.tif", "--psf", "gaussian", "--report", tmp_path / "cal.html")
-    done = run(*pair, *options, "--json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    page = (tmp_path / "cal.html").read_text()
-    assert f"{found['values']['blur_constant']:.5g}" in page
-    assert "68 % of the pixels are nearer than" in page
-    assert "SHA-256" in page
-    for name in ("cam.html", "cal.html"):
-        assert "http" not in re.sub(r'http-equiv|data:image/[^"]*', "", (tmp_path / name).read_text())
-
-
 def test_a_depth_page_can_be_turned_in_space_and_many_cannot():
     depth = DepthMap(np.full((30, 40), 1.5), np.full((30, 40), 0.1), np.zeros((30, 40), np.uint8), CAMERA, {})
     alone = make_page([depth_page(depth, About("one"))])

@@ -270,8 +270,7 @@ def test_fig_1_is_a_ramp_of_known_blur_that_is_found(small_ramps, fig1, place, n
     along = np.linspace(1, 2, ramp.truth.shape[axis])
     assert_allclose(ramp.truth, np.broadcast_to(along[:, None] if axis == 0 else along, ramp.truth.shape))
     assert_allclose(ramp.blurred, synth.blur_with_map(ramp.sharp, ramp.truth), atol=1e-12)
-    methods = (*ramps.METHODS, *ramps.HARDER)
-    assert [(row.image, row.direction, row.method) for row in rows] == [(name, direction, m) for m in methods]
+    assert [(row.image, row.direction, row.method) for row in rows] == [(name, direction, m) for m in ramps.METHODS]
     for row, sigma in zip(rows, maps, strict=True):
         known = np.isfinite(sigma)
         error = np.abs(np.abs(sigma) - ramp.truth)[known]
@@ -280,13 +279,7 @@ def test_fig_1_is_a_ramp_of_known_blur_that_is_found(small_ramps, fig1, place, n
         assert row.error_over_mean == pytest.approx(error.mean() / ramp.truth[known].mean())
         assert row.error_over_largest == pytest.approx(error.mean() / 2)
         assert row.unanswered_fraction == pytest.approx(1 - known.mean())
-    by_paper, printed, refined, in_8_bits, not_stated, both = rows
-    for harder in (in_8_bits, not_stated, both):
-        assert 1.5 * by_paper.mean_relative_error < harder.mean_relative_error < 0.6
-    assert in_8_bits.wrong_side_fraction == 0 < not_stated.wrong_side_fraction < 0.2
-    stored = [synth.degrade(image, bits=8) for image in (ramp.sharp, ramp.blurred)]
-    assert_allclose(maps[3], relblur.estimate_blur(*stored, sharper="first", method="paper", linear=False).sigma)
-    assert_allclose(maps[4], relblur.estimate_blur(ramp.sharp, ramp.blurred, method="paper").sigma)
+    by_paper, printed, refined = rows
     assert 0.015 < by_paper.mean_relative_error < 0.02
     assert printed.mean_relative_error > 2 * by_paper.mean_relative_error
     assert refined.mean_relative_error < 0.005
@@ -310,7 +303,7 @@ def test_fig_1_is_laid_out_as_in_the_paper(small_ramps, fig1):
     maps, how = figures["fig1_maps.png"]
     assert how["columns"] == 4
     assert len(maps) == 8
-    assert [len(table.rows) for table in section.tables] == [6, 6]
+    assert [len(table.rows) for table in section.tables] == [6]
     assert {panel.limit for panel in maps} == {2.0}
     stated = [(claim.paper, claim.what.split(",")[1].split(" (")[0].strip()) for claim in section.claims[:2]]
     assert stated == [("1.4 %", "top to bottom"), ("1.47 % (caption), 1.7 % (text)", "left to right")]

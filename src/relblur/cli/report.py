@@ -15,8 +15,6 @@ from .options import Force
 if TYPE_CHECKING:
     from ..blur.blur_map import BlurMap, PairScore
     from ..blur.comparable_pair import ComparablePair
-    from ..depth.calibration import Calibration
-    from ..depth.camera import Camera
     from ..depth.depth_map import DepthMap
     from ..depth.relation import DepthRange
     from ..report.page import About, ResultPage
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "refuse_foreign_page",
     "report",
-    "write_calibration_page",
-    "write_camera_page",
     "write_folder_page",
     "write_result_page",
     "write_score_page",
@@ -106,33 +102,6 @@ def write_score_page(
     from ..report.result_pages import score_page
 
     page = score_page(scores, _about(inputs, pair), pair, settings)
-    _write(path, [page], page.about.title, [], force)
-
-
-def write_camera_page(path: Path, camera: Camera, inputs: Sequence[Path], stderr_px2: float, force: bool) -> None:
-    """Write the page of a camera: what it can measure, and how finely."""
-    from ..report.camera_pages import camera_page
-    from ..report.page import About
-    from ..report.provenance import provenance
-
-    title = " and ".join(each.name for each in inputs) or "A camera"
-    about = About(title, warnings=said_warnings(), provenance=provenance(inputs, ["relblur", *sys.argv[1:]]))
-    _write(path, [camera_page(camera, about, stderr_px2)], title, [], force)
-
-
-def write_calibration_page(
-    path: Path,
-    found: Calibration,
-    cameras: tuple[Camera, Camera],
-    psf: str,
-    inputs: Sequence[Path],
-    pair: ComparablePair,
-    force: bool,
-) -> None:
-    """Write the page of a calibration; the cameras are those before and after it."""
-    from ..report.camera_pages import calibration_page
-
-    page = calibration_page(found, *cameras, psf, _about(inputs, pair), pair)
     _write(path, [page], page.about.title, [], force)
 
 

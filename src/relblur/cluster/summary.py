@@ -51,7 +51,7 @@ def write_summary(folder: Path, results: Path, rows: Sequence[Row], outcomes: Se
         element("h3", "Distributions"),
         element("div", image(_distributions(rows), "histograms of errors and explained shares"), class_="alone"),
         element("h3", f"The worst {min(WORST, pairs)}"),
-        element("div", *_worst(results, rows), class_="figures"),
+        element("div", *_worst(results, rows), class_="figures pairs"),
         _failures(outcomes),
     ]
     write_document(folder / "summary.html", document(title, *body))
@@ -66,7 +66,7 @@ def write_stack_summary(
     pictures = [_picture(results / row["folder"] / "overview.png", row["stack"]) for row in rows]
     body = [
         titled_table(Table(f"{len(rows)} stacks", columns, cells)),
-        element("div", *pictures, class_="figures"),
+        element("div", *pictures, class_="figures pairs"),
         _failures(outcomes),
     ]
     write_document(folder / "summary.html", document(title, *body))

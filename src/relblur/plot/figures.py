@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray, UInt8Array
+from ..base.errors import MissingDependencyError
 from ..base.settings import ASSUMED_STDERR_PX2
 from ..depth.camera import Camera
 from ..depth.working_range import resolution_at, working_range_m
 
-__all__ = ["as_png", "camera_png", "distributions_svg", "new_figure", "scene_png", "view_of_points"]
+__all__ = ["HEAVY", "as_png", "camera_png", "distributions_svg", "new_figure", "scene_png", "view_of_points"]
 
 DPI = 110
+#: Modules that drawing in space loads; loading them takes half a second.
+HEAVY = ("matplotlib.backends.backend_agg", "mpl_toolkits.mplot3d")
 
 #: Points of a view in space: more take long to draw and hide each other.
 MOST_POINTS = 40_000
@@ -100,8 +103,10 @@ def distributions_svg(rows: Sequence[Sequence[tuple[str, FloatArray, FloatArray]
 
 def new_figure(width: float, height: float, dpi: float = DPI, **how: Any) -> Any:
     """Return an empty white figure of some inches."""
-    from matplotlib.figure import Figure
-
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError("figures need matplotlib: pip install 'relblur[plot]'") from None
     return Figure(figsize=(width, height), dpi=dpi, facecolor="white", **how)
 
 

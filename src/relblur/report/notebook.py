@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray
+from ..base.shown import span
 from ..blur.blur_map import BlurMap, PairScore
 from ..depth.camera import Camera
 from ..depth.depth_map import DepthMap
 from ..depth.working_range import working_range_m
 from ..photo.alignment import Alignment
 from ..plot.colours import Kind, photo, scale_for
-from .camera_pages import span
 from .html import NOTHING, Html, details, element, fragment, image, join, table
 from .map_views import colour_bar, flag_legend, histogram, map_png, photo_jpeg
 from .summary import blur_figures, depth_figures, percent, settings_rows

@@ -6,7 +6,6 @@
 ``ramps``      Fig. 1: known blur
 ``lens``       Fig. 2: rays and cameras
 ``matrices``   Fig. 3: the framework
-``diagrams``   boxes and arrows
 ``flow``       Figs. 4 and 5: how an estimate is judged
 ``pairs``      Figs. 6 and 7, Table I: photographed pairs
 ``data_sets``  how the two data sets lie on a disk
