@@ -5,8 +5,9 @@
 Rivals: Y1 (OpenCV bank of 50 levels and argmin, as one would write it), Y1t (the same tuned: shorter kernels,
 threads over levels, no allocation; once with kernels of 3 sigma, once cut at 5 sigma as in the paper),
 Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
-from 256 pixels), S (Subbarao's S-transform). See relblur/studies/bench.py for Y1 and S, rivals.py for Y1t. Wall and CPU time, least and
-median. Figures that the project asks of itself are printed last, met or not.
+from 256 pixels), S (Subbarao's S-transform). See relblur/studies/bench.py for Y1 and S,
+rivals.py for Y1t. Wall and CPU time, least and median. Figures that the project asks of
+itself are printed last, met or not.
 """
 
 from __future__ import annotations
