@@ -14,8 +14,9 @@ from ..base.errors import MissingDependencyError
 from ..base.settings import ASSUMED_STDERR_PX2
 from ..depth.camera import Camera
 from ..depth.working_range import resolution_at, working_range_m
+from ..files.disk import PathLike, replacing
 
-__all__ = ["HEAVY", "as_png", "camera_png", "distributions_svg", "new_figure", "scene_picture"]
+__all__ = ["HEAVY", "as_png", "camera_png", "distributions_svg", "new_figure", "scene_picture", "write_png"]
 
 DPI = 110
 #: Modules that drawing in space loads; loading them takes half a second.
@@ -100,6 +101,12 @@ def new_figure(width: float, height: float, dpi: float = DPI, **how: Any) -> Any
     except ImportError:
         raise MissingDependencyError("figures need matplotlib: pip install 'relblur[plot]'") from None
     return Figure(figsize=(width, height), dpi=dpi, facecolor="white", **how)
+
+
+def write_png(path: PathLike, figure: Any) -> None:
+    """Write a figure as a PNG file."""
+    with replacing(path) as stream:
+        stream.write(as_png(figure))
 
 
 def as_png(figure: Any) -> bytes:

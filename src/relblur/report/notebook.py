@@ -31,6 +31,8 @@ LONGEST_TEXT = 2000
 
 def to_html(result: Any) -> str:
     """Return a result as HTML for a notebook."""
+    if getattr(result, "is_lazy", False):  # looking at a result computes nothing
+        return element("pre", repr(result))
     view = next(view for kind, view in _VIEWS.items() if isinstance(result, kind))
     title, left, right = view(result)
     plain = repr(result)
