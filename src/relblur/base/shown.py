@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Shown", "as_json", "figure", "no_formula", "percentages", "visible"]
+__all__ = ["Shown", "as_json", "figure", "no_formula", "percentages", "span", "visible"]
 
 _ROOT = __name__.split(".")[0]
 
@@ -24,8 +23,6 @@ class Shown:
     """What a notebook shows as HTML."""
 
     def _repr_html_(self) -> str:
-        if getattr(self, "is_lazy", False):  # looking at a result computes nothing
-            return f"<pre>{escape(repr(self))}</pre>"
         return str(import_module(f"{_ROOT}.report.notebook").to_html(self))
 
 
@@ -57,6 +54,11 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+def span(near_m: float, far_m: float) -> str:
+    """Return a range of distances in words."""
+    return f"{near_m:.3g} m to infinity" if math.isinf(far_m) else f"{near_m:.3g} m to {far_m:.3g} m"
 
 
 def percentages(shares: Sequence[float]) -> list[str]:

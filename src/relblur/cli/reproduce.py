@@ -43,11 +43,10 @@ def reproduce(
 ) -> None:
     """Make every figure and table of the paper, each beside what the paper shows or states.
 
-    Writes paper.html, a page that leads through all of it and needs no other file, paper.md,
-    the figures and two CSV files. Without --data small stand-ins take the place of the
-    data sets.
+    Writes paper.html, a page of everything that needs no other file, the figures and two CSV
+    files. Without --data a pair of relblur's own, marked as a stand-in, takes the place of each data set.
     """
-    from ..studies.paper.pairs import means, short_table, trend_table
+    from ..studies.paper.pairs import means, short_table
     from ..studies.paper.ramps import ramp_table
     from ..studies.paper.run import PARTS, Wanted
     from ..studies.paper.run import reproduce as run
@@ -65,8 +64,8 @@ def reproduce(
             table = ramp_table(done.ramps)
             print_table("Fig. 1: sigma from 1 to 2 px", table.columns, table.rows)
         if done.table:
-            for table in (short_table(f"Table I, method {method}", means(done.table)), trend_table(done.table)):
-                print_table(table.heading, table.columns, table.rows)
+            table = short_table(f"Table I, method {method}", means(done.table))
+            print_table(table.heading, table.columns, table.rows)
         claims = [
             (section.title.split(":")[0], each.what, each.paper, each.ours)
             for section in done.sections

@@ -23,16 +23,15 @@ from ..files.disk import PictureTags, write_image
 from ..files.staging import filling
 from ..files.targets import refuse_to_replace
 from ..photo.tone_curves import SRGB, encode_srgb
-from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+from ..report.blur_report import REPORT_FILES, write_report
 from ..report.panels import Panel, panels_picture
-from ..report.plots import lines_picture
 from .made_photograph import made_photograph
 
 __all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
 
 #: A focus pair as a camera stores it, and a flat target taken with the same camera: for trying the commands on.
 CAMERA_FILES = ("near.png", "far.png", "target_near.png", "target_far.png")
-DEMO_FILES = ("first.png", "second.png", *CAMERA_FILES, "comparison.png", "profile.png")
+DEMO_FILES = ("first.png", "second.png", *CAMERA_FILES, "comparison.png")
 SIZE = (384, 512)
 
 #: The camera of those: 50 mm at f/2.8, a sensor 23.6 mm wide, focused at 1 m and 2 m.
@@ -102,17 +101,14 @@ def camera_pairs() -> dict[str, AnyArray]:
 
 def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
     """Run every method on the pair, write pictures into a folder, return the score of each."""
-    names = [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES), *(f"steps/{name}" for name in STEP_FILES)]
-    refuse_to_replace(folder, names, force)
+    refuse_to_replace(folder, [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES)], force)
     first, second, truth = demo_pair()
     pair = ComparablePair(first, second, names=("first.png", "second.png"))
     rows: list[DemoRow] = []
     maps: dict[str, BlurMap] = {}
-    stages: dict[str, FloatArray] = {}
     for done, method in enumerate(METHODS):
         start = time.perf_counter()
-        wanted = stages if method == "refined" else None
-        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, steps=wanted, linear=False)
+        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, linear=False)
         seconds = time.perf_counter() - start
         rows.append(_score(method, maps[method], first, second, truth, seconds))
         if progress is not None:
@@ -122,10 +118,8 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
         write_image(new / "second.png", second, tags=PictureTags(png_gamma=1.0))
         for name, picture in camera_pairs().items():
             write_image(new / name, picture)
-        for below in ("refined", "steps"):
-            (new / below).mkdir()
+        (new / "refined").mkdir()
         write_report(new / "refined", pair, maps["refined"])
-        write_steps(new / "steps", pair, maps["refined"], stages)
         _pictures(new, pair, truth, maps)
     if progress is not None:
         progress(1.0)
@@ -162,15 +156,3 @@ def _pictures(folder: Path, pair: ComparablePair, truth: FloatArray, maps: dict[
     ]
     panels += [Panel(f"{name} (px)", blur_map.sigma, "sigma", 2.2) for name, blur_map in maps.items()]
     panels_picture(folder / "comparison.png", panels, heading="relblur demo: known blur, 8-bit colour")
-    row = int(0.06 * truth.shape[0])
-    columns = np.arange(float(truth.shape[1]))
-    styles = {"paper": "C7.", "window": "C0-", "refined": "C3-"}
-    series = [(name, columns, maps[name].sigma[row], styles[name]) for name in styles]
-    series.append(("truth", columns, truth[row], "k--"))
-    lines_picture(
-        folder / "profile.png",
-        series,
-        x_label="column",
-        y_label="relative blur (px)",
-        title=f"row {row}, all methods",
-    )
