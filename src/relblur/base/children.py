@@ -6,6 +6,7 @@ A child imports nothing from the current folder, ignores Ctrl-C, and ends with i
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import os
 import pickle
@@ -148,6 +149,13 @@ def _take() -> Child:
         if child.parent == os.getpid():
             if child.is_alive():
                 return child
+            child.kill()
+
+
+@atexit.register
+def _end_idle() -> None:
+    for child in _idle:
+        if child.parent == os.getpid():
             child.kill()
 
 
