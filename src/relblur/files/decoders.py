@@ -12,6 +12,7 @@ import logging
 import math
 import os
 import re
+import sys
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -67,32 +68,42 @@ def needed(source: Source, kind: str) -> None:
         raise MissingDependencyError(f"{source.path} is {kind}, {remedy}")
 
 
+#: Times that a decoder reads before it has the size of a picture; a JPEG has some hundred segments.
+_MOST_READS = 50_000
+
+
 class _Clocked(io.BytesIO):
     """Bytes with a time limit: decoders that read on and on are stopped."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source.whole())
         self._budget = source.budget
+        self.reads_left = _MOST_READS
 
     def read(self, size: int | None = -1, /) -> bytes:
         self._budget.check_time()
+        self.reads_left -= 1
+        if self.reads_left < 0:
+            raise FileError(f"{self._budget.path} is damaged or incomplete: what is before its pixels has no end")
         return super().read(size)
 
 
 def open_picture(source: Source, kind: str) -> Any:
     """Return a picture of Pillow or pillow-heif whose size is checked and whose pixels are not yet unpacked."""
+    content = _Clocked(source)
     if kind == "HEIC":
         import pillow_heif
 
-        picture = pillow_heif.open_heif(_Clocked(source), convert_hdr_to_8bit=False)
+        picture = pillow_heif.open_heif(content, convert_hdr_to_8bit=False)
         depth = 2 if picture.mode.endswith(";16") else 1
         channels = len(picture.mode.partition(";")[0])
     else:
         logging.getLogger("PIL").addHandler(logging.NullHandler())  # else Python prints what the error says
         module, _, name = _CLASSES[kind].partition(".")
-        picture = getattr(importlib.import_module(f"PIL.{module}"), name)(_Clocked(source))
+        picture = getattr(importlib.import_module(f"PIL.{module}"), name)(content)
         depth = 2 if _is_deep(picture) else 1
         channels = 3 if picture.mode == "P" else len(picture.getbands())
+    content.reads_left = sys.maxsize
     width, height = picture.size
     source.budget.check_pixels(height, width)
     if kind != "TIFF":  # its pixels are unpacked elsewhere
