@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +36,6 @@ def functions(tmp_path, monkeypatch):
     )
     monkeypatch.syspath_prepend(tmp_path)
     children._end_idle()
-    children._idle.clear()
 
 
 def _run(name, *arguments, limits=FEW):
@@ -48,7 +48,7 @@ def test_answers_come_back_and_the_process_is_used_again():
 
 
 def test_errors_of_relblur_are_raised_as_they_are_and_others_are_told():
-    with pytest.raises(FileError, match="^no$"):
+    with pytest.raises(FileError, match="no"):
         _run("refuse")
     with pytest.raises(ChildError, match="KeyError: 'x'"):
         _run("fail")
@@ -120,4 +120,4 @@ def test_a_child_ends_with_its_parent():
     deadline = time.monotonic() + 20
     while os.path.exists(f"/proc/{pid}") and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().split()[2]
+    assert not os.path.exists(f"/proc/{pid}") or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]

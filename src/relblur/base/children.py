@@ -27,8 +27,8 @@ __all__ = ["Child", "ChildError", "Limits", "children_without_ctrl_c", "run_limi
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from relblur.base.children import _serve; _serve()"
 
-#: Idle children that are kept for the next call: their start takes 0.2 s.
-_MOST_IDLE = 2
+#: Children of :func:`run_limited` at the same time. They are kept for the next call: their start takes 0.2 s.
+_MOST = min(4, os.cpu_count() or 1)
 
 
 class ChildError(Exception):
@@ -68,7 +68,6 @@ class Child:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment
             )
-        self.parent = os.getpid()
 
     @property
     def pid(self) -> int:
@@ -112,6 +111,7 @@ class Child:
 
 
 _idle: list[Child] = []
+_places = threading.Semaphore(_MOST)
 
 
 def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
@@ -119,51 +119,41 @@ def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
 
     Errors of relblur are raised as they are, all others as :class:`ChildError`.
     """
-    child = _take()
-    try:
-        child.send(0, function, arguments, limits)
-        _, kind, value = child.receive()
-    except (EOFError, OSError):
-        code = child.end()
-        raise ChildError("the decoder failed", time=code == -getattr(signal, "SIGXCPU", 0)) from None
-    except BaseException:
-        child.kill()
-        raise
-    if kind == "error":
+    with _places:
+        child = _idle.pop() if _idle else Child(quiet=True)
+        try:
+            child.send(0, function, arguments, limits)
+            _, kind, value = child.receive()
+        except (EOFError, OSError):
+            code = child.end()
+            raise ChildError("the decoder failed", time=code == -getattr(signal, "SIGXCPU", 0)) from None
+        except BaseException:
+            child.kill()
+            raise
         if isinstance(value, ChildError) and value.memory:
             child.kill()
         else:
-            _put_back(child)
+            _idle.append(child)
+    if kind == "error":
         raise value
-    _put_back(child)
     return value
-
-
-def _take() -> Child:
-    """Return an idle child of this process, or a new one; a forked process leaves its parent's alone."""
-    while True:
-        try:
-            child = _idle.pop()
-        except IndexError:
-            return Child(quiet=True)
-        if child.parent == os.getpid():
-            if child.is_alive():
-                return child
-            child.kill()
 
 
 @atexit.register
 def _end_idle() -> None:
-    for child in _idle:
-        if child.parent == os.getpid():
-            child.kill()
+    while _idle:
+        _idle.pop().kill()
 
 
-def _put_back(child: Child) -> None:
-    if len(_idle) < _MOST_IDLE:
-        _idle.append(child)
-    else:
-        child.kill()
+def _after_fork() -> None:
+    """Leave the children to the process that started them."""
+    global _places
+    _idle.clear()
+    _places = threading.Semaphore(_MOST)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextmanager

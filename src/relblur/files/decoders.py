@@ -23,13 +23,14 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, MissingDependencyError, RelblurError
+from .archives import read_npy_header
 from .compression import JpegTable
 from .exif import Exif, exif_of
 from .reading import Source, in_child
 from .stored import StoredImage, damage_told, described, first_line
 
 __all__ = ["EXR_ABOUT", "decode_exr", "decode_hdr", "decode_npy", "decode_picture", "decode_pnm", "decode_raw"]
-__all__ += ["exr_planes", "needed", "open_picture", "read_npy_header"]
+__all__ += ["exr_planes", "needed", "open_picture"]
 
 #: The attribute in which relblur describes its maps.
 EXR_ABOUT = "relblur"
@@ -196,13 +197,6 @@ def opencv_values(source: Source, kind: str) -> AnyArray:
 def decode_hdr(source: Source) -> StoredImage:
     """Decode Radiance HDR."""
     return StoredImage(opencv_values(source, "Radiance HDR"), "Radiance HDR", linear=True)
-
-
-def read_npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Return shape, order (True: columns first) and type of an array in NumPy's format."""
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    return read(stream)
 
 
 def decode_npy(source: Source) -> StoredImage:
