@@ -59,8 +59,7 @@ class Child:
 
     def __init__(self, *, quiet: bool = False) -> None:
         """Start the process; what the libraries in a ``quiet`` one write to standard error is dropped."""
-        here = {"", os.curdir, os.getcwd()}
-        path = [*(each for each in sys.path if each not in here), str(Path(__file__).parents[2])]
+        path = [*(each for each in sys.path if not _is_here(each)), str(Path(__file__).parents[2])]
         command = [sys.executable, "-c", _PROGRAM.format(path=path)]
         environment = {**os.environ, "PYTHONSAFEPATH": "1"}
         errors = subprocess.DEVNULL if quiet else None
@@ -108,6 +107,14 @@ class Child:
                 assert pipe is not None
                 pipe.close()
         return code
+
+
+def _is_here(folder: str) -> bool:
+    """Tell whether a search path is the current folder."""
+    try:
+        return os.path.samefile(folder or os.curdir, os.curdir)
+    except OSError:  # it is not there
+        return not folder
 
 
 _idle: list[Child] = []

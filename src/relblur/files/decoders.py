@@ -64,8 +64,8 @@ _MOST_HEAD_BYTES = 10_000
 
 def needed(source: Source, kind: str) -> None:
     """Refuse a format whose package is not installed."""
-    package, remedy = _PACKAGES.get(kind, ("numpy", ""))
-    if find_spec(package) is None:
+    package, remedy = _PACKAGES.get(kind, ("", ""))
+    if package and find_spec(package) is None:
         raise MissingDependencyError(f"{source.path} is {kind}, {remedy}")
 
 
