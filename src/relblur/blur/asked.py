@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ from ..filters.sharpness import as_tolerance
 from .methods import METHOD_TABLE, MethodEntry, engine_for
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request
-from .whole_image import Intensities, smoothed_light, survey
+from .tiling import run_in_tiles
+from .whole_image import smoothed_light
 
 __all__ = ["Asked", "GivenNoise", "settings_of", "up_to"]
 
@@ -90,15 +91,7 @@ class Asked:
                 'tolerance compares 3 x 3 deviations, as method="paper" with direction="deviation" does; leave it out'
             )
 
-    def request(
-        self,
-        raw: RawPair,
-        *,
-        given_noise: tuple[float, float] | None,
-        relative_variance: FloatArray | None = None,
-        overall: tuple[Intensities, Intensities] | None = None,
-        steps: dict[str, FloatArray] | None = None,
-    ) -> Request:
+    def request(self, raw: RawPair, given_noise: tuple[float, float] | None) -> Request:
         """Return the request for a pair, of which only the form counts."""
         known = self.entry
         window = known.window if self.window is None else self.window
@@ -111,15 +104,13 @@ class Asked:
             given_noise=given_noise,
             noise_repeats=any(isinstance(one, NoiseModel) and one.compressed for one in noise),
             noise_may_differ=isinstance(self.noise, NoiseModel),
-            relative_variance=relative_variance,
+            noise_models=self.noise_models(),
             prefilter=_check_prefilter(self.prefilter, raw.shape),
             engine=engine_for(self.engine, self.kind, raw, window),
             workers=count_workers(self.workers),
-            overall=overall,
             direction=self.direction,  # type: ignore[arg-type]
             tolerance=float(self.tolerance),
             everywhere=self.everywhere,
-            steps=steps,
         )
 
     def answer(
@@ -128,17 +119,12 @@ class Asked:
         """Run the method on a pair in memory."""
         self.check()
         models = self.noise_models()
-        given, relative = self.plain_noise() if models is None else None, None
+        given = self.plain_noise() if models is None else None
         if models is not None:
-            given, relative = noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
-        request = self.request(
-            raw,
-            given_noise=given,
-            relative_variance=relative,
-            overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)) if self.entry.surveys else None,
-            steps=steps,
-        )
-        return request, self.entry.complete(self.entry.run(raw, request, progress))
+            given, _ = noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
+        entry = self.entry
+        request = entry.measure(raw, replace(self.request(raw, given), steps=steps))
+        return request, entry.complete(run_in_tiles(entry.tiling, raw, request, progress))
 
     def plain_noise(self) -> tuple[float, float] | None:
         """Return the noise of each image as given in numbers."""
