@@ -183,7 +183,7 @@ def chunk_overhead() -> list[dict[str, float]]:
         made = ChunkedEstimate.of(pair, options, CELL)
         look = time.process_time() - start
         tiles, halo_px = made.tiles, made.statistics.request.reach
-        store = MapStore(folder / "stage" / "new" / "out.zarr", (side, side), tiles[0], "")
+        store = MapStore(folder / "stage" / "new" / "out.zarr", (side, side), (CELL, CELL), "")
         store.begin()
         spent = np.zeros((len(tiles), 3))
         for number, tile in enumerate(tiles):

@@ -18,7 +18,7 @@ from ..base.errors import InputError
 from ..base.inputs import RawPair, as_form, as_valid, check_pair
 from .asked import Asked, settings_of
 from .blur_map import BlurMap
-from .global_statistics import GlobalStatistics, Part, Source, clean, measure_source
+from .global_statistics import GlobalStatistics, Source, clean, measure_source
 from .methods import METHOD_TABLE
 from .request import Answer
 from .tiles import Region, Tile
@@ -85,7 +85,7 @@ class ChunkedEstimate:
         return [join(tile, [tiles[n] for n in others], [found[n] for n in others], together) for tile, others in around]
 
 
-def _estimate_tile(part: Part, statistics: GlobalStatistics) -> Any:
+def _estimate_tile(part: RawPair, statistics: GlobalStatistics) -> Any:
     request = statistics.request
     return METHOD_TABLE[request.method].tiling.estimate(clean(part, statistics.bad), request, _no_progress)
 
@@ -96,8 +96,8 @@ def _join_tiles(tile: Tile, others: Sequence[Tile], found: Sequence[Any], statis
     return _planes(entry.complete(entry.tiling.join(tile, pairs, statistics.request)))
 
 
-def _estimate_whole(part: Part, options: Asked) -> Planes:
-    raw = check_pair(part.first, part.second, valid=part.valid, clipped=part.clipped, channel_axis=-1)
+def _estimate_whole(part: RawPair, options: Asked) -> Planes:
+    raw = check_pair(part.first, part.second, valid=part.finite, clipped=part.clipped, channel_axis=-1)
     return _planes(options.answer(raw, _no_progress)[1])
 
 
@@ -173,7 +173,7 @@ class _DaskPair:
         return RawPair(_form(self.first), _form(self.second), None)
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
-        """Return the delayed call of a function with a :class:`Part` and further arguments."""
+        """Return the delayed call of a function with a rectangle and further arguments."""
         import dask
 
         arrays = (self.first, self.second, self.valid, self.clipped)
@@ -193,4 +193,4 @@ def _form(array: Any) -> AnyArray:
 
 def _with_part(function: Callable[..., Any], first: AnyArray, second: AnyArray, *rest: Any) -> Any:
     valid, clipped, *further = rest
-    return function(Part(first, second, valid, clipped), *further)
+    return function(RawPair(first, second, valid, clipped), *further)

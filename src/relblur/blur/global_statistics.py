@@ -27,7 +27,7 @@ from ..base.bad_pixels import (
 )
 from ..base.errors import InputError
 from ..base.inputs import RawPair
-from ..base.pixels import unit_float, without_gaps
+from ..base.pixels import without_gaps
 from .asked import Asked
 from .dense.run import PATCH, measure_patches, notes_of, patches_of
 from .noise import noise_at_light, smooth_light
@@ -35,7 +35,7 @@ from .request import Request
 from .tiles import Region, Tile, cut_into_tiles, grown
 from .whole_image import CELL, Lights, Survey, lights_of
 
-__all__ = ["GlobalStatistics", "Part", "Source", "clean", "compute", "measure_source"]
+__all__ = ["GlobalStatistics", "Source", "clean", "compute", "measure_source"]
 
 T = TypeVar("T")
 
@@ -49,20 +49,6 @@ AROUND = 4
 PATCH_STEP = 4
 
 
-@dataclass(frozen=True)
-class Part:
-    """A rectangle of a pair as it is stored: (H, W, C) images and maps of their size."""
-
-    first: AnyArray
-    second: AnyArray
-    valid: BoolArray | None
-    clipped: BoolArray | None
-
-    def images(self) -> tuple[AnyArray, AnyArray]:
-        """Return both."""
-        return self.first, self.second
-
-
 class Source(Protocol):
     """A pair of which rectangles are read by Dask tasks."""
 
@@ -71,7 +57,7 @@ class Source(Protocol):
         """Arrays of the pair's shape and types without its values."""
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
-        """Return the delayed call of a function with a :class:`Part` and further arguments."""
+        """Return the delayed call of a function with a rectangle, of which ``finite`` is what is valid, and more."""
 
 
 def compute(calls: Sequence[Any]) -> list[Any]:
@@ -120,164 +106,136 @@ def measure_source(source: Source, options: Asked) -> GlobalStatistics:
     models = options.noise_models()
     given = options.plain_noise() if models is None else (0.0, 0.0)
     options.request(form, given)  # refuses what does not fit before anything is read
-    patches = [Tile(patch, patch) for patch in patches_of(form.shape)]
-    bad, seen = _look_through(
-        source, cut_into_tiles(form.shape, SURVEY_SIDE, 0, SURVEY_SIDE) if exact else patches, exact
-    )
+    places = patches_of(form.shape)
+    tiles = cut_into_tiles(form.shape, SURVEY_SIDE, 0, SURVEY_SIDE) if exact else [Tile(each, each) for each in places]
+    bad, (one, two) = _look_through(source, tiles, exact)
+    patches = []
+    if models is not None or not exact:
+        patches = [raw.part() for raw in compute([source.call(clean, place, bad) for place in places])]
     if models is not None:
-        given = _mean_noise(source, patches, bad, models)
-    request = options.request(form, given)
-    usual = [seen.usual(i) if _is_float(image) else None for i, image in enumerate((form.first, form.second))]
+        light = np.concatenate([smooth_light(each.first, each.second).ravel() for each in patches])
+        given, _ = noise_at_light(*models, light, np.concatenate([each.usable.ravel() for each in patches]))
+    request, gaps = options.request(form, given), one.gaps or two.gaps
     if exact:
-        one, two = (survey.intensities(of) for survey, of in zip(seen.surveys, usual, strict=True))
-        return GlobalStatistics(form.shape, replace(request, overall=(one, two)), bad, seen.gaps)
-    ranges = [None if of is None else lights_of(of, -math.inf, math.inf) for of in usual]
-    parts = compute([source.call(clean, patch.outer, bad) for patch in patches])
-    request = replace(request, lights=Lights((ranges[0], ranges[1])))
-    request = measure_patches([raw.part() for raw in parts], request)
-    return GlobalStatistics(form.shape, request, bad, seen.gaps)
+        overall = one.survey.intensities(one.usual()), two.survey.intensities(two.usual())
+        return GlobalStatistics(form.shape, replace(request, overall=overall), bad, gaps)
+    ranges = [None if (usual := each.usual()) is None else lights_of(usual, -math.inf, math.inf) for each in (one, two)]
+    request = measure_patches(patches, replace(request, lights=Lights((ranges[0], ranges[1]))))
+    return GlobalStatistics(form.shape, request, bad, gaps)
 
 
-def clean(part: Part, bad: BadPixels) -> RawPair:
+def clean(part: RawPair, bad: BadPixels) -> RawPair:
     """Return a part with values at all pixels, and which of them hold light and are valid."""
-    filled, finite = _without_bad_pixels(part, bad)
-    if part.valid is not None:
-        finite = part.valid if finite is None else finite & part.valid
+    filled, goods = _without_bad_pixels(part, bad)
+    known = [each for each in (*goods, part.finite) if each is not None]
+    finite = np.asarray(np.logical_and.reduce(known)) if known else None
     return RawPair(filled[0], filled[1], finite, part.clipped)
 
 
-def _without_bad_pixels(part: Part, bad: BadPixels) -> tuple[list[AnyArray], BoolArray | None]:
-    """Return both images with values at all pixels, and which pixels held light in both (None: all)."""
+def _without_bad_pixels(part: RawPair, bad: BadPixels) -> tuple[list[AnyArray], list[BoolArray | None]]:
+    """Return both images with values at all pixels, and which pixels of each held light (None: all)."""
+    images = part.first, part.second
     goods: list[BoolArray | None] = []
-    for image, limit in zip(part.images(), bad.no_data_from, strict=True):
+    for image, limit in zip(images, bad.no_data_from, strict=True):
         without = no_data(image, Usual(0.0, 0.0, 0.0, limit / 1e8))
         goods.append(None if without is None or not without.any() else ~without)
-    filled = [_filled(part, i, good, bad) for i, good in enumerate(goods)]
+    usual = (None, None) if bad.usual is None else bad.usual
+    filled = [_filled(*each) for each in zip(images, goods, usual, strict=True)]
     if bad.usual is not None:
         for i, hot in enumerate(hot_pixels(filled[0], filled[1], bad.usual, bad.most)):
             if len(hot[0]):
                 good = goods[i]
-                good = np.ones(filled[i].shape[:2], bool) if good is None else good
+                good = np.ones(images[i].shape[:2], bool) if good is None else good
                 good[hot] = False
-                goods[i], filled[i] = good, _filled(part, i, good, bad)
-    known = [good for good in goods if good is not None]
-    return filled, np.asarray(np.logical_and.reduce(known)) if known else None
+                goods[i], filled[i] = good, _filled(images[i], good, bad.usual[i])
+    return filled, goods
 
 
-def _filled(part: Part, i: int, good: BoolArray | None, bad: BadPixels) -> AnyArray:
-    image = part.images()[i]
+def _filled(image: AnyArray, good: BoolArray | None, usual: Usual | None) -> AnyArray:
     if good is None:
         return image
-    if good.any():
-        return without_gaps(image, good)
-    return np.full_like(image, 0 if bad.usual is None else bad.usual[i].middle)
+    return without_gaps(image, good) if good.any() else np.full_like(image, 0 if usual is None else usual.middle)
 
 
-class _Seen:
-    """Figures of both images over a part, or over several."""
+class _Figures:
+    """Figures of one image over a part, or over several."""
 
     def __init__(self) -> None:
-        #: Samples of each image: of all pixels as stored, and of those that hold light in both and are valid.
-        self.stored: tuple[list[AnyArray], list[AnyArray]] = ([], [])
-        self.kept: tuple[list[AnyArray], list[AnyArray]] = ([], [])
-        self.surveys = Survey(), Survey()
-        self.least, self.largest = [math.inf] * 2, [-math.inf] * 2
-        self.far = [0, 0]
-        self.gaps = self.usable = False
+        self.stored: list[AnyArray] = []  #: sample of all pixels
+        self.kept: list[AnyArray] = []  #: sample of those that hold light in both images and are valid
+        self.survey = Survey()
+        self.least, self.largest, self.far = math.inf, -math.inf, 0
+        self.gaps = False
 
-    def add(self, other: _Seen) -> None:
-        for i in (0, 1):
-            self.stored[i].extend(other.stored[i])
-            self.kept[i].extend(other.kept[i])
-            self.surveys[i].add(other.surveys[i])
-            self.least[i] = min(self.least[i], other.least[i])
-            self.largest[i] = max(self.largest[i], other.largest[i])
-            self.far[i] += other.far[i]
+    def add(self, other: _Figures) -> None:
+        self.stored += other.stored
+        self.kept += other.kept
+        self.survey.add(other.survey)
+        self.least, self.largest = min(self.least, other.least), max(self.largest, other.largest)
+        self.far += other.far
         self.gaps |= other.gaps
-        self.usable |= other.usable
 
-    def usual(self, i: int) -> Usual:
-        return usual_of(np.concatenate(self.kept[i]))
+    def usual(self) -> Usual | None:
+        """Return what is usual in an image of floats; None for integers."""
+        kept = np.concatenate(self.kept)
+        return usual_of(kept) if np.issubdtype(kept.dtype, np.floating) else None
+
+    def rule(self) -> tuple[float, Usual, bool]:
+        """Return from where on values are no data, what is usual below, and whether there is nothing to look for."""
+        stored = np.concatenate(self.stored)
+        of_all = usual_of(stored)
+        usual = usual_of(stored[(np.abs(stored) < of_all.no_data_from).all(axis=1)])
+        ordinary = all(of.is_ordinary(self.least, self.largest) for of in (of_all, usual))
+        return of_all.no_data_from, usual, ordinary or stored.dtype.itemsize == 1
 
 
-def _look(part: Part, tile: Tile, bad: BadPixels, step: int, surveys: bool) -> _Seen:
-    """Return the figures of a tile's core; the part is its outer rectangle."""
-    seen, here = _Seen(), tile.inside
-    filled, good = _without_bad_pixels(part, bad)
-    finite, valid = (None if each is None else each[here] for each in (good, part.valid))
-    seen.gaps = good is not None
-    if valid is not None:
-        finite = valid if finite is None else finite & valid
-    every = tuple(slice(-each.start % step, None, step) for each in tile.core)
-    for i, stored in enumerate(part.images()):
+def _look(part: RawPair, tile: Tile, bad: BadPixels, step: int, surveys: bool) -> tuple[_Figures, _Figures]:
+    """Return the figures of both images over a tile's core; the part is its outer rectangle."""
+    here, every = tile.inside, tuple(slice(-each.start % step, None, step) for each in tile.core)
+    filled, goods = _without_bad_pixels(part, bad)
+    known = [each[here] for each in (*goods, part.finite) if each is not None]
+    finite = np.asarray(np.logical_and.reduce(known)) if known else None
+    both = _Figures(), _Figures()
+    for i, (seen, stored) in enumerate(zip(both, (part.first, part.second), strict=True)):
         values = filled[i][here]
-        seen.stored[i].append(stored[here][every].reshape(-1, stored.shape[2]))
-        seen.kept[i].append((values[every] if finite is None else values[every][finite[every]]).ravel())
-        if finite is None or finite.any():
-            chosen = values if finite is None else values[finite]
-            seen.least[i], seen.largest[i] = float(chosen.min()), float(chosen.max())
-            seen.usable = True
+        seen.gaps = goods[i] is not None
+        seen.stored.append(stored[here][every].reshape(-1, stored.shape[2]))
+        seen.kept.append((values[every] if finite is None else values[every][finite[every]]).ravel())
+        chosen = values if finite is None else values[finite]
+        if chosen.size:
+            seen.least, seen.largest = float(chosen.min()), float(chosen.max())
         if surveys:
-            seen.surveys[i].look_at(values, finite)
+            seen.survey.look_at(values, finite)
         if bad.usual is not None:
-            seen.far[i] = len(far_pixels(values, bad.usual[i])[0])
-    return seen
+            seen.far = len(far_pixels(values, bad.usual[i])[0])
+    return both
 
 
-def _look_through(source: Source, tiles: Sequence[Tile], surveys: bool) -> tuple[BadPixels, _Seen]:
+def _look_through(source: Source, tiles: Sequence[Tile], surveys: bool) -> tuple[BadPixels, tuple[_Figures, _Figures]]:
     """Return the rule for bad pixels, and the figures of the pixels that are left."""
-    form = source.form
-    # All pixels of the grid that ``usual_values`` takes.
-    step = sample_step(form.shape) if surveys else PATCH_STEP
+    shape = source.form.shape
+    step = sample_step(shape) if surveys else PATCH_STEP  # surveys: the grid that ``usual_values`` takes
 
-    def look(bad: BadPixels) -> _Seen:
+    def look(bad: BadPixels) -> tuple[_Figures, _Figures]:
         around = AROUND if surveys and bad.usual is not None else 0
-        outer = [Tile(tile.core, grown(tile.core, around, form.shape)) for tile in tiles]
+        outer = [Tile(tile.core, grown(tile.core, around, shape)) for tile in tiles]
         total, *others = compute([source.call(_look, tile.outer, tile, bad, step, surveys) for tile in outer])
         for each in others:
-            total.add(each)
-        return total
+            total[0].add(each[0])
+            total[1].add(each[1])
+        return total[0], total[1]
 
-    seen = look(BadPixels())
-    if not seen.usable:
+    bad = BadPixels()
+    one, two = look(bad)
+    if one.largest < one.least:
         raise InputError("valid leaves no pixel to use; at least one must be True and finite in both images")
-    limits, usual, ordinary = [], [], True
-    for i, image in enumerate((form.first, form.second)):
-        stored = np.concatenate(seen.stored[i])
-        of_all = usual_of(stored)
-        limits.append(of_all.no_data_from)
-        usual.append(usual_of(stored[(np.abs(stored) < limits[i]).all(axis=1)]))
-        within = all(of.is_ordinary(seen.least[i], seen.largest[i]) for of in (of_all, usual[i]))
-        ordinary &= within or image.dtype.itemsize == 1
-    if ordinary:
-        return BadPixels(), seen
-    bad = BadPixels((limits[0], limits[1]), (usual[0], usual[1]))
-    seen = look(bad)
-    looked_at = form.shape if surveys else (len(tiles), PATCH * PATCH)
-    one, two = (math.inf if far <= most_faults(looked_at) else -1.0 for far in seen.far)
-    if (one, two) == (math.inf, math.inf):
-        return bad, seen
-    bad = replace(bad, most=(one, two))
+    rules = one.rule(), two.rule()
+    if rules[0][2] and rules[1][2]:
+        return bad, (one, two)
+    bad = BadPixels((rules[0][0], rules[1][0]), (rules[0][1], rules[1][1]))
+    one, two = look(bad)
+    most = most_faults(shape if surveys else (len(tiles), PATCH * PATCH))
+    if max(one.far, two.far) <= most:
+        return bad, (one, two)
+    bad = replace(bad, most=(math.inf if one.far <= most else -1.0, math.inf if two.far <= most else -1.0))
     return bad, look(bad)
-
-
-def _noise_here(part: Part, bad: BadPixels, models: Any) -> tuple[float, float, int]:
-    """Return the mean variance of the noise of both images in a part, by their models, and over how many pixels."""
-    raw = clean(part, bad)
-    if not raw.usable.any():
-        return 0.0, 0.0, 0
-    light = smooth_light(unit_float(raw.first), unit_float(raw.second))
-    (one, two), _ = noise_at_light(models[0], models[1], light, raw.usable)
-    return one**2, two**2, int(raw.usable.sum())
-
-
-def _mean_noise(source: Source, patches: Sequence[Tile], bad: BadPixels, models: Any) -> tuple[float, float]:
-    found = np.array(compute([source.call(_noise_here, patch.outer, bad, models) for patch in patches]))
-    if not found[:, 2].any():
-        return models[0].read, models[1].read
-    one, two = np.sqrt(np.average(found[:, :2], axis=0, weights=found[:, 2]))
-    return float(one), float(two)
-
-
-def _is_float(image: AnyArray) -> bool:
-    return bool(np.issubdtype(image.dtype, np.floating))

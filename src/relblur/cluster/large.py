@@ -74,7 +74,8 @@ def estimate_large(
     }
     with resuming(output.parent, output.name) as new:
         made_from = json.dumps(identity, default=str, sort_keys=True)
-        store = MapStore(new.absolute() / output.name, statistics.shape, tiles[0], made_from)
+        rows, columns = tiles[0].core
+        store = MapStore(new.absolute() / output.name, statistics.shape, (rows.stop, columns.stop), made_from)
         store.begin()
         missing = store.missing(tiles)
         were_done = len(tiles) - len(missing)

@@ -48,13 +48,8 @@ class MapStore:
 
     path: Path  #: in a stage
     shape: tuple[int, int]
-    first: Tile  #: whose core has the size of a chunk
+    chunks: tuple[int, int]
     made_from: str  #: all that it depends on, as JSON
-
-    @property
-    def chunks(self) -> tuple[int, int]:
-        """Size of a chunk, px."""
-        return self.first.core[0].stop, self.first.core[1].stop
 
     @property
     def _done(self) -> Path:

@@ -19,16 +19,15 @@ from ..base.inputs import RawPair
 from ..base.pixels import clipped_pixels, unit_float
 from ..blur.comparable_pair import ComparablePair
 from ..blur.dense.run import patches_of
-from ..blur.global_statistics import Part, compute
+from ..blur.global_statistics import compute
 from ..blur.noise import NoiseModel
 from ..blur.tiles import Region, grown
-from ..files.images import StoredImage
 from ..filters.decimation import decimate, decimation_margin, keeps_light
 from ..photo.alignment import find_motion
 from ..photo.exposure import Exposure, find_exposure
 from ..photo.pipeline import noise_of
 from ..photo.resolution import largest_blur, resolution_for
-from ..photo.tone_curves import Curve, choose_curve
+from ..photo.tone_curves import Curve
 from .stores import Store
 
 __all__ = ["SlidePair", "prepare_slides"]
@@ -56,7 +55,7 @@ class SlidePair:
     @property
     def form(self) -> RawPair:
         """Arrays of the pair's shape and types without its values."""
-        kinds = [np.dtype(store.dtype) if self._as_stored(store) else np.dtype(np.float64) for store in self.stores]
+        kinds = [store.dtype if self._as_stored(store) else np.dtype(np.float64) for store in self.stores]
         one, two = (np.broadcast_to(np.zeros((), kind), (*self.shape, self.first.shape[2])) for kind in kinds)
         return RawPair(one, two, None)
 
@@ -71,7 +70,7 @@ class SlidePair:
 
         return dask.delayed(_with_part, pure=False)(function, self, region, *further)
 
-    def part(self, region: Region) -> Part:
+    def part(self, region: Region) -> RawPair:
         """Read a rectangle."""
         if self.factor == 1:
             return self._read(region)
@@ -82,11 +81,11 @@ class SlidePair:
         )
         full = self._read((rows, columns))
         here = tuple(slice(r.start - o.start, r.stop - o.start) for r, o in zip(region, outer, strict=True))
-        one, two = (decimate(image, self.factor, channel_axis=-1)[here] for image in full.images())
+        one, two = (decimate(image, self.factor, channel_axis=-1)[here] for image in (full.first, full.second))
         at_top = None if full.clipped is None else ~keeps_light(~full.clipped, self.factor)[here]
-        return Part(one, two, None, at_top)
+        return RawPair(one, two, None, at_top)
 
-    def _read(self, region: Region) -> Part:
+    def _read(self, region: Region) -> RawPair:
         images: list[AnyArray] = []
         clipped: BoolArray | None = None
         for store in self.stores:
@@ -94,25 +93,21 @@ class SlidePair:
             if self._as_stored(store):
                 images.append(stored)
                 continue
-            light = self.curve_of(store)[0].undo(stored, np.float64)
+            light = self._curve(store).undo(stored, np.float64)
             change = self.exposure if store is self.second else None
             images.append(light if change is None else change.apply(light))
             at_top = clipped_pixels(stored)
             if at_top is not None:
                 clipped = at_top if clipped is None else clipped | at_top
-        return Part(images[0], images[1], None, clipped)
+        return RawPair(images[0], images[1], None, clipped)
 
     def _as_stored(self, store: Store) -> bool:
         """Whether a rectangle of a store is used as it is read."""
         exposed = store is self.second and self.exposure is not None
-        return self.factor == 1 and self.curve_of(store)[0].is_linear and not exposed
+        return self.factor == 1 and self._curve(store).is_linear and not exposed
 
-    def curve_of(self, store: Store) -> tuple[Curve, str]:
-        """Return the tone curve of a store, and the reason for it."""
-        kind = "TIFF" if not store.array and store.path.lower().endswith(("f", "btf")) else "Zarr"
-        nothing = np.zeros((1, 1), store.dtype)
-        stored = StoredImage(nothing, kind, store.icc_profile, linear=kind == "Zarr")
-        return choose_curve(stored, linear=self.linear, gamma=self.gamma)
+    def _curve(self, store: Store) -> Curve:
+        return store.curve(linear=self.linear, gamma=self.gamma)[0]
 
 
 def _with_part(function: Callable[..., Any], pair: SlidePair, region: Region, *further: Any) -> Any:
@@ -138,7 +133,7 @@ def prepare_slides(
                 "are read in parts"
             )
     pair = SlidePair(first, second, preparing["gamma"], preparing["linear"])
-    curve, because = pair.curve_of(first)
+    curve, because = first.curve(linear=pair.linear, gamma=pair.gamma)
     notes = [f"light: {curve.name}, {because}"]
     places = patches_of(pair.shape, PATCHES, PATCH_SIDE)
     patches = compute([pair.call(_light, place) for place in places])
@@ -164,11 +159,11 @@ def prepare_slides(
 Light = tuple[AnyArray, AnyArray, BoolArray]
 
 
-def _light(part: Part) -> Light:
+def _light(part: RawPair) -> Light:
     """Return both images of a part as floats, finite everywhere, and which pixels can be used."""
-    images = [unit_float(image) for image in part.images()]
+    images = [unit_float(image) for image in (part.first, part.second)]
     usable = np.isfinite(images[0]).all(axis=2) & np.isfinite(images[1]).all(axis=2)
-    for at_top in (part.clipped, *map(clipped_pixels, part.images())):
+    for at_top in (part.clipped, *map(clipped_pixels, (part.first, part.second))):
         if at_top is not None:
             usable &= ~at_top
     one, two = (np.where(np.isfinite(image), image, 0.0) for image in images)
