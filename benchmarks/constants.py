@@ -83,7 +83,9 @@ def constants(module: str) -> list[Constant]:
     held = vars(importlib.import_module(f"relblur.{home}"))
     for node in ast.parse(text).body:
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-        for target in [each for each in ast.walk(ast.Tuple(targets)) if isinstance(each, ast.Name)] if targets[0] else []:
+        if targets[0] is None:
+            continue
+        for target in [each for each in ast.walk(ast.Tuple(targets)) if isinstance(each, ast.Name)]:
             if target.id.isupper() and target.id.strip("_") not in ONLY_COST and is_number(held[target.id]):
                 found.append(Constant(f"{home}.{target.id}", shown(held[target.id]), comment_above(lines, node.lineno)))
     return found

@@ -26,8 +26,8 @@ import rivals
 from relblur import estimate_blur, imread, resynthesize
 from relblur.base.settings import DEPTH_PREFILTER, MAX_SIGMA
 from relblur.blur.blur_map import BlurMap
-from relblur.blur.evaluate import observed_blurrier
 from relblur.blur.dense.residuals import build_residuals
+from relblur.blur.evaluate import observed_blurrier
 from relblur.engines.threads import Team
 from relblur.report.panels import Panel, panels_picture
 from relblur.studies.paper.data_sets import find_data_sets

@@ -16,7 +16,7 @@ from relblur.depth.equal_blur.candidates import (
     depth_axis,
     reach_px,
 )
-from relblur.depth.equal_blur.match import _Circles
+from relblur.depth.equal_blur.match import _larger_radius, weight_inside
 
 FOCUS = Camera(coc_constant_px_m=22, focus_first_m=1.0, focus_second_m=2.0)
 APERTURES = Camera(coc_constant_px_m=(30, 10), focus_first_m=1.25, focus_second_m=1.25)
@@ -65,14 +65,15 @@ def test_pixels_count_less_where_their_circle_reaches_the_border_and_not_where_i
     distance = np.hypot(*(np.indices(x.shape) - np.array([10, 25])[:, None, None])).astype(np.float32)
     radius = np.abs(FOCUS.circle_px(1 / axis.u(axis.levels[0]))).max() / 2
     assert 4 < radius < 9
-    circles = _Circles(FOCUS, axis, None)
-    assert_allclose(circles.radius(x), radius, rtol=1e-5)
+    circles = _larger_radius(FOCUS, axis)(x)
+    assert_allclose(circles, radius, rtol=1e-5)
     rows, columns = np.indices(x.shape)
     inside = np.minimum.reduce([rows, columns, 20 - rows, 32 - columns]) + 0.5
     wanted = np.clip(inside / (radius + 1), 0.1, 1) ** 2
-    assert_allclose(circles.weight(x), wanted, rtol=1e-5)
-    spoilt = _Circles(FOCUS, axis, distance).weight(x)
+    assert_allclose(weight_inside(circles, None), wanted, rtol=1e-5)
+    spoilt = weight_inside(circles, distance)
     assert_allclose(spoilt, np.where(distance > radius + 1, wanted, 0), rtol=1e-5)
     tiny = np.full((21, 3), axis.levels[0])
-    wide = _Circles(Camera(coc_constant_px_m=22, focus_first_m=0.2, focus_second_m=0.25), axis, None).weight(tiny)
+    camera = Camera(coc_constant_px_m=22, focus_first_m=0.2, focus_second_m=0.25)
+    wide = weight_inside(_larger_radius(camera, axis)(tiny), None)
     assert_allclose(wide.min(), 0.01, rtol=1e-5)  # what reaches the border keeps a hundredth

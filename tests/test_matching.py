@@ -342,7 +342,7 @@ def test_depths_within_a_fifth_of_a_step_of_the_ends_are_at_the_limit():
 
 def test_detail_of_a_pixel_that_follows_no_blur_is_softened_away(disc_pair, slope, monkeypatch):
     rng = np.random.default_rng(0)
-    checks = 0.02 * (-1.0) ** np.indices(slope.shape).sum(axis=0)
+    checks = 0.08 * (-1.0) ** np.indices(slope.shape).sum(axis=0)
     first, second = (image + checks * rng.random(slope.shape) for image in disc_pair)
 
     def error():

@@ -67,7 +67,7 @@ def test_a_ramp_is_continued_through_a_flat_noisy_area(brick, noise):
     rng = np.random.default_rng(8)
     pair = [synth.degrade(image, noise=noise, rng=rng) for image in (sharp, synth.blur_with_map(sharp, truth))]
     found = estimate_blur(*pair, sharper="first")
-    assert _relative_error(found, truth)[:80].mean() < 0.02
+    assert _relative_error(found, truth)[:80].mean() < 0.05
     assert ((found.flags & Flag.FILLED) != 0)[:60].mean() > 0.9
 
 
@@ -109,8 +109,8 @@ def test_slopes_cross_an_area_without_information(monkeypatch):
     slopes = surface.Slopes((65, 90))
     edges = surface.link(z, slopes.pixels(), variance, mu, np.full_like(z, 1.0))
     slopes.fit(z, w, w * (plane - z), edges, variance, mu)
-    assert_allclose(slopes.pixels()[0], 0.02, atol=0.001)
-    assert_allclose(slopes.pixels()[1], -0.01, atol=0.001)
+    assert_allclose(slopes.pixels()[0], 0.02, atol=0.0015)
+    assert_allclose(slopes.pixels()[1], -0.01, atol=0.0015)
 
 
 def test_flat_areas_are_filled_from_around_flagged_and_less_certain(brick):

@@ -39,7 +39,7 @@ def edges_with(step=0.0, columns=slice(0, 0)):
 def squared(**change):
     """The squared standard error where all that is left out of ``change`` adds next to nothing."""
     given = {
-        "z": plain(2.0),
+        "moved": plain(0.0),
         "scale": plain(SCALE),
         "w": plain(1e12),
         "mu": plain(np.inf),
@@ -63,6 +63,17 @@ def test_more_is_open_beside_the_border_and_most_in_a_corner():
     times = _at_borders(plain(10.0))
     assert_allclose([times[MIDDLE], times[0, 50], times[40, -1], times[-1, -1]], [1, 3.2, 3.2, 5.4], rtol=0.01)
     assert_allclose(times[4, 50] - 1, 2.2 * np.exp(-4 / 4.2), rtol=0.01)
+
+
+def test_what_the_descent_still_moved_counts_in_the_mean_over_31_pixels():
+    assert_allclose(squared(moved=plain(0.5)), 1.5 * 0.5**2, rtol=1e-4)
+    assert_allclose(squared(moved=plain(-20.0)), 1.5 * SCALE**2 / 4, rtol=1e-4)  # but never more than this
+    moved = plain(0.0)
+    moved[MIDDLE] = 1.0
+    found = squared(moved=moved) - squared()
+    assert_allclose(found[25:56, 35:66], 1.5 / 31**2, rtol=1e-3)
+    assert_allclose(found[24], 0, atol=1e-9)
+    assert_allclose(found[:, 66], 0, atol=1e-9)
 
 
 def test_of_a_plain_area_nothing_but_the_limits_is_known():

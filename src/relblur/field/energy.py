@@ -40,15 +40,12 @@ MOST_COST = np.float32(12)
 ALPHA_WINDOW = 7
 #: Sides of the windows of the correlation: of the sum, of its mean, and of the mean information, px.
 SUM, MEAN, AROUND = 5, 31, 35
-#: Largest correlation ratio: 50 pixels that repeat each other.
-MOST_CORRELATED = 50
-#: Side of the window of the misfit, px; and of the wider one, which counts 0.3 in it.
-MISFIT, WIDE, WIDE_SHARE = 7, 15, 0.3
-#: Factors by which the misfit may fall in one step and exceed that of the best local fit, and the largest ``e^2`` in
-#: it over the best fit's.
-MOST_FALL, MOST_MISFIT, OUTLIER = 0.01, 2, 20
-#: Largest weight of a pixel's own residual in its estimate.
-MOST_LEVERAGE = np.float32(0.9)
+#: Side of the window of the misfit, px.
+MISFIT = 7
+#: Largest misfit over that of the best local fit, and the largest ``e^2`` in it over the best fit's.
+MOST_MISFIT, OUTLIER = 2, 20
+#: Least misfit: the rounding of float32 on images of contrast 1.
+LEAST_MISFIT = np.float32(1e-14)
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Energy:
         self._ceiling = box(best, MISFIT)
         #: Variance of what the model does not explain, beside the noise that is passed on: a geometric mean to begin
         #: with, so that a jump in the window does not hide the good fit beside it.
-        self.misfit = np.exp(box(np.log(best + np.float32(1e-14)), MISFIT))
+        self.misfit = np.exp(box(np.log(best + LEAST_MISFIT), MISFIT))
         #: Correlation ratio of the last evidence.
         self.inflation = np.ones_like(best)
         #: Weight of each pixel in costs, and in information.
@@ -89,13 +86,8 @@ class Energy:
 
     @property
     def use(self) -> Array:
-        """Weight of each pixel's cost."""
+        """Weight of each pixel in costs and in information."""
         return self.weight * self._support
-
-    @property
-    def credit(self) -> Array:
-        """Weight of each pixel's information."""
-        return self.use if self.volume.trust is None else self.use * self.volume.trust
 
     def variance(self, z: Array) -> Array:
         """Return ``v`` at a map."""
@@ -174,9 +166,9 @@ class Energy:
                 change -= here * share
             e[:, rows], d[:, rows] = here, change
         mean = [box(each * each, ALPHA_WINDOW) if noisy else None for each in d]
-        credit = self.credit * np.float32(volume.independent)
+        use = self.use * np.float32(volume.independent)
         for rows in row_bands(z.shape):
-            over = credit[rows] / v[rows]
+            over = use[rows] / v[rows]
             for ec, dc, around in zip(e[:, rows], d[:, rows], mean, strict=True):
                 square = ec * ec
                 power[rows] += square
@@ -192,7 +184,7 @@ class Energy:
         return w, g, power
 
     def _correlation(self, w: Array, g: Array) -> Array:
-        """Return ``mean (sum g)^2 / mean sum w`` over small windows, 1 to 50.
+        """Return ``mean (sum g)^2 / mean sum w`` over small windows, at least 1.
 
         Scores are taken about the map that suits the surroundings best.  Otherwise a wrong map, whose scores are alike,
         would lose its evidence.
@@ -200,29 +192,21 @@ class Energy:
         step = np.asarray(box(g, MEAN) / np.maximum(box(w, MEAN), np.float32(1e-12)), np.float32)
         total = box(g - w * step, SUM)
         ratio = box(total * total, MEAN) * np.float32(SUM**2) / (box(w, AROUND) + np.float32(1e-20))
-        return np.asarray(np.clip(ratio, 1, MOST_CORRELATED), np.float32)
+        return np.asarray(np.maximum(ratio, 1), np.float32)
 
     def refit(self, z: Array, evidence: Evidence, w: Array, variance: Array) -> None:
         """Set the misfit to the local mean of ``e^2`` without each pixel's own influence, less the noise passed on.
 
-        It may not fall faster than the map improves, nor exceed that of the best local fit by much.  ``w`` is the
-        information and ``variance`` the posterior variance of the map.
+        It may not exceed that of the best local fit by much.  ``w`` is the information and ``variance`` the posterior
+        variance of the map.
         """
         square = np.minimum(evidence.power, OUTLIER * self._ceiling)
-        square /= 1 - leverage(w, variance)
-        near = box(square, MISFIT)
-        mean = (1 - np.float32(WIDE_SHARE)) * near + np.float32(WIDE_SHARE) * box(near, WIDE)
-        np.minimum(mean, MOST_MISFIT * self._ceiling, out=mean)
+        square *= 1 + w * variance  # a pixel's own residual has the weight w V / (1 + w V) in its estimate
+        mean = np.minimum(box(square, MISFIT), MOST_MISFIT * self._ceiling)
         if self.volume.noise.present:
             (passed,) = self._tables.at(self.volume.axis.level_of(z), 1)
             mean -= self.volume.noise.on(slice(None)) * passed
-        self.misfit = np.maximum(mean, self.misfit * np.float32(MOST_FALL))
-
-
-def leverage(w: Array, variance: Array) -> Array:
-    """Return the weight of a pixel's own residual in its estimate."""
-    own = w * variance
-    return np.asarray(np.minimum(own / (1 + own), MOST_LEVERAGE))
+        self.misfit = np.maximum(mean, LEAST_MISFIT)
 
 
 def _cost_of(y: Array) -> Array:

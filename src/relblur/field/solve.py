@@ -69,7 +69,7 @@ class Field:
 def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None) -> Field:
     """Return the most likely surface of a volume."""
     energy, shape = Energy(volume), volume.shape
-    z = start = label(energy)
+    z = start = settled = label(energy)
     slopes = Slopes(shape)
     slope = slopes.pixels()
     log_mu = stiffness.initial(shape, volume.first_stiffness)
@@ -92,6 +92,8 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
         slope = slopes.pixels()
         delta = map_step(z, slope, evidence.w, evidence.g, edges, variance)
         z = volume.clip(z + np.clip(delta, -MOST_MOVE * scale, MOST_MOVE * scale))
+        if step == LAST_STIFFENING:
+            settled = z
         if step in MOVES:
             z = propagate(energy, follow_median(energy, z), slope, *MOVES[step])
         energy.refit(z, evidence, evidence.w, variance)
@@ -104,7 +106,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
     w = evidence.w if volume.support is None else evidence.w * volume.support.located(z)
     if volume.support is not None and not volume.support_finds:
         w = w * volume.support.at(z)
-    stderr = np.hypot(standard_error(scale, w, mu, edges, volume.unknown), error)
+    stderr = np.hypot(standard_error(scale, w, mu, edges, z - settled, volume.unknown), error)
     progress(1.0)
     steps = {"start": start, "mu": mu, "information": w, "misfit": energy.misfit}
     return Field(z, stderr, w, evidence.power, step + 1, steps)

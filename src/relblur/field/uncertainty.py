@@ -1,6 +1,7 @@
 """How wrong a map may be: its standard error, and the pixels of which the residuals around say too little.
 
     stderr^2 = b / (w + 1 / V)                 left open by the pixel and the best window around it
+             + 1.5 box_31 (z - z_before)^2     what the descent still moved since the stiffness settled
              + U (1 - exp(-(d / 24)^4))        what a plain area may be, far from all evidence
              + J / 4                           a jump is there, and its place is known to some pixels
              + the model's error               residuals that noise does not explain, as far as they look like a change
@@ -27,6 +28,8 @@ Array = NDArray[np.float32]
 
 #: Relative standard error of reading between levels.
 INTERPOLATION = np.float32(2e-5)
+#: Share of the squared move of the last steps that is still to come, and the side of its window, px.
+MOVED, MOVED_WINDOW = 1.5, 31
 #: Side in px of a window that is near: the usual one of local methods.
 NEAR = 11.0
 #: Distance in px over which a plain area may become something else than what is beside it.
@@ -50,16 +53,18 @@ AT_ZERO = 0.3
 AGREE = 65
 
 
-def standard_error(scale: Array, w: Array, mu: Array, edges: Edges, unknown: np.float32) -> Array:
+def standard_error(scale: Array, w: Array, mu: Array, edges: Edges, moved: Array, unknown: np.float32) -> Array:
     """Return the standard error of a map, without the model's error.
 
-    ``scale`` is the change of the map that counts as a relative change by 1, ``unknown`` the variance ``U``.
+    ``scale`` is the change of the map that counts as a relative change by 1, ``moved`` the move of the last steps,
+    ``unknown`` the variance ``U``.
     """
     scale2 = scale**2
     around = _informations(w)
     best = _best_window(around, mu)
     open_ = _at_borders(np.sqrt(8 * mu * best)) / (w + 1 / best)
-    total = open_ + _hidden(around, scale2, unknown) + _near_jumps(edges)
+    last = box_any(np.minimum(np.square(moved), scale2 / 4), MOVED_WINDOW)
+    total = open_ + np.float32(MOVED) * last + _hidden(around, scale2, unknown) + _near_jumps(edges)
     # Running sums may leave a negative trace of a zero; and no more is unknown than everything.
     return np.asarray(np.sqrt(np.clip(total, 0, unknown) + INTERPOLATION**2 * scale2))
 
@@ -94,7 +99,7 @@ def _misfit_error(energy: Energy, z: Array, evidence: Evidence, scale: Array) ->
     power = evidence.power
     if not energy.volume.noise.repeats:
         power = power - np.float32(SURE_NOISE) * energy.noise(z)
-    beyond = len(energy.volume.residuals) * energy.credit * power
+    beyond = len(energy.volume.residuals) * energy.use * power
     change = evidence.w * energy.inflation * energy.variance(z) * np.square(scale)
     sums = [float(np.sum(a, where=known, dtype=np.float64)) for a in (beyond, change, np.square(scale))]
     if not sums[1] > 0:

@@ -98,8 +98,6 @@ class Volume:
         Whether the support weights the search for the map too, or its standard error only.
     weight_at : callable, optional
         Returns for a map the weight of every pixel, 0 where its residual must not be used.
-    trust : (H, W), optional
-        Weight of each pixel's information, 0 to 1.
     first_stiffness, most_stiffness : float
         log10 of the inverse variance of the map's curvature, at the start and at most.
     shape_error : float
@@ -118,7 +116,6 @@ class Volume:
     support: Support | None = None
     support_finds: bool = True
     weight_at: Callable[[Array], Array] | None = None
-    trust: Array | None = None
     first_stiffness: float = 4.0
     most_stiffness: float = 6.5
     shape_error: float = 0.0
