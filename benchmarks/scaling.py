@@ -168,8 +168,8 @@ def chunk_overhead() -> list[dict[str, float]]:
     """Print what a chunk of a slide takes to read, estimate and write, in processor time, by ``window``."""
     import dask
 
-    from relblur.blur.asked import Asked
     from relblur.blur.chunked import ChunkedEstimate
+    from relblur.blur.estimating import Estimating
     from relblur.cluster.map_store import MapStore
     from relblur.cluster.slides import SlidePair
     from relblur.cluster.stores import open_store
@@ -178,7 +178,7 @@ def chunk_overhead() -> list[dict[str, float]]:
         folder, side = Path(name), 2 * CELL
         make_slide(folder, side)
         pair = SlidePair(open_store(folder / "first.zarr"), open_store(folder / "second.zarr"))
-        options = Asked("window", "auto", None, None, None, 0.0, "numba", 1, "deviation", False)
+        options = Estimating(method="window", engine="numba", workers=1)
         start = time.process_time()
         made = ChunkedEstimate.of(pair, options, CELL)
         look = time.process_time() - start

@@ -16,8 +16,8 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike, FloatArray, Int8Array, UInt8Array
 from ..base.errors import InputError
 from ..base.inputs import RawPair, as_form, as_valid, check_pair
-from .asked import Asked, settings_of
 from .blur_map import BlurMap
+from .estimating import Estimating, settings_of
 from .global_statistics import GlobalStatistics, Source, clean, measure_source
 from .methods import METHOD_TABLE
 from .request import Answer
@@ -34,7 +34,7 @@ Planes = tuple[FloatArray, FloatArray, UInt8Array, Int8Array]
 def estimate_chunked(
     first: Any,
     second: Any,
-    options: Asked,
+    options: Estimating,
     valid: ArrayLike | None,
     clipped: ArrayLike | None,
     channel_axis: int | None,
@@ -44,7 +44,6 @@ def estimate_chunked(
     # Dask runs a task on every thread that it has: more threads for each of them would compete.
     options = replace(options, workers=options.workers or 1)
     side, form = max(map(max, source.first.chunks[:2])), source.form
-    options.check()
     request = options.request(form, given_noise=None)
     tiles = options.entry.tiling.tiles(form.shape, request, side)
     if len(tiles) == 1 and not options.entry.surveys:  # nothing to agree on
@@ -66,7 +65,7 @@ class ChunkedEstimate:
     tiles: list[Tile]
 
     @classmethod
-    def of(cls, source: Source, options: Asked, side: int) -> ChunkedEstimate:
+    def of(cls, source: Source, options: Estimating, side: int) -> ChunkedEstimate:
         """Measure a source, and cut it into tiles of about this side (px)."""
         statistics = measure_source(source, options)
         tiles = options.entry.tiling.tiles(statistics.shape, statistics.request, side, statistics.halo)
@@ -96,7 +95,7 @@ def _join_tiles(tile: Tile, others: Sequence[Tile], found: Sequence[Any], statis
     return _planes(entry.complete(entry.tiling.join(tile, pairs, statistics.request)))
 
 
-def _estimate_whole(part: RawPair, options: Asked) -> Planes:
+def _estimate_whole(part: RawPair, options: Estimating) -> Planes:
     raw = check_pair(part.first, part.second, valid=part.finite, clipped=part.clipped, channel_axis=-1)
     return _planes(options.answer(raw, _no_progress)[1])
 

@@ -28,8 +28,8 @@ from ..base.bad_pixels import (
 from ..base.errors import InputError
 from ..base.inputs import RawPair
 from ..base.pixels import without_gaps
-from .asked import Asked
 from .dense.run import PATCH, measure_patches, notes_of, patches_of
+from .estimating import Estimating
 from .noise import noise_at_light, smooth_light
 from .request import Request
 from .tiles import Region, Tile, cut_into_tiles, grown
@@ -99,9 +99,8 @@ class GlobalStatistics:
         return notes_of(self.request)
 
 
-def measure_source(source: Source, options: Asked) -> GlobalStatistics:
+def measure_source(source: Source, options: Estimating) -> GlobalStatistics:
     """Read a pair as closely as the method needs, and return what its tiles share."""
-    options.check()
     form, exact = source.form, options.entry.surveys
     models = options.noise_models()
     given = options.plain_noise() if models is None else (0.0, 0.0)

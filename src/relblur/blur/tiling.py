@@ -7,7 +7,7 @@ Dask arrays and for files.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -76,6 +76,7 @@ def run_in_tiles(tiling: Tiling[T], raw: RawPair, request: Request, progress: Pr
             flags[own.core], sharper[own.core] = answer.flags, answer.sharper
             notes |= answer.notes
             joined += 1
+            del answer  # a view of an estimate
         for each in [each for each in found if around[each][-1] < joined]:
             del found[each]
     return Answer(s, stderr, flags, sharper, {**notes, "tiles": len(tiles)} if len(tiles) > 1 else notes)
@@ -111,8 +112,8 @@ def _estimate_locally(
     flags = flag_pixels(pair, request, found.s, found.flags)
     flags[~pair.finite] = Flag.INVALID  # other flags there are those of the value put in its place
     without = has_flag(flags, NO_VALUE if keep_doubtful or request.everywhere else NO_VALUE | DOUBTFUL)
-    s, stderr = (np.where(without, np.nan, values) for values in (found.s, found.stderr))
-    return Answer(s, stderr, flags, np.where(pair.finite, found.sharper, 0), found.notes)
+    found.s[without] = found.stderr[without] = np.nan
+    return replace(found, flags=flags, sharper=np.where(pair.finite, found.sharper, 0))
 
 
 def _cut(tile: Tile, estimates: Sequence[tuple[Tile, Answer]], _request: Request) -> Answer:

@@ -15,8 +15,8 @@ from typing import Any
 
 from .. import __version__
 from ..base.errors import FileError, OutputExistsError
-from ..blur.asked import Asked, settings_of
 from ..blur.chunked import ChunkedEstimate
+from ..blur.estimating import Estimating, settings_of
 from ..files.staging import clear, move_folder_in, refuse_foreign, resuming
 from .map_store import MapStore
 from .runners import Runner
@@ -45,7 +45,7 @@ def estimate_large(
     files: tuple[Path, Path],
     output: Path,
     preparing: Mapping[str, Any],
-    options: Asked,
+    options: Estimating,
     runner: Runner,
     *,
     force: bool = False,

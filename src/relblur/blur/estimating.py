@@ -1,4 +1,4 @@
-"""What a user asks of ``estimate_blur`` beside the images, and the request that it becomes once they are known."""
+"""Options of ``estimate_blur``: their defaults and checks, and the request that they become for a pair."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .request import Answer, Request
 from .tiling import run_in_tiles
 from .whole_image import smoothed_light
 
-__all__ = ["Asked", "GivenNoise", "settings_of", "up_to"]
+__all__ = ["Estimating", "GivenNoise", "settings_of"]
 
 #: The paper's grid ends below this, px: a list of its steps stays short.
 LARGEST_GRID_PX = 1000.0
@@ -33,26 +33,45 @@ LARGEST_GRID_PX = 1000.0
 GivenNoise = float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options of ``estimate_blur``; those that can be checked without the images are, when it is made."""
+@dataclass(frozen=True, kw_only=True)
+class Estimating:
+    """The options of :func:`relblur.estimate_blur`, which explains them, with its defaults."""
 
-    method: str
-    sharper: str
-    sigmas: ArrayLike | Sequence[float] | None
-    window: int | None
-    noise: GivenNoise | None
-    prefilter: float
-    engine: str
-    workers: int | None
-    direction: str
-    everywhere: bool
+    method: str = "refined"
+    sharper: str = "auto"
+    sigmas: ArrayLike | Sequence[float] | None = None
+    max_sigma: float | None = None
+    window: int | None = None
+    noise: GivenNoise | None = None
+    prefilter: float = 0.0
+    engine: str = "auto"
+    workers: int | None = None
+    direction: str = "deviation"
+    everywhere: bool = False
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
+        """Refuse options that are wrong for any pair, and options that do not go together."""
         as_choice(self.method, "method", METHODS)
         as_choice(self.sharper, "sharper", SIDES)
         as_choice(self.engine, "engine", ENGINES)
+        as_choice(self.direction, "direction", DIRECTIONS)
+        if self.max_sigma is not None and self.sigmas is not None:
+            raise InputError("max_sigma and sigmas both say how far to look; leave one of them out")
+        if self.prefilter and not self.entry.takes_prefilter:
+            others = " or ".join(f'"{name}"' for name, entry in METHOD_TABLE.items() if entry.takes_prefilter)
+            raise InputError(f'prefilter is not part of method="{self.method}"; leave it out or use {others}')
+        if self.direction != "deviation" and self.method != "paper":
+            raise InputError(
+                f'direction is part of method="paper" only; method="{self.method}" goes by the fit: leave it out'
+            )
+        if as_tolerance(self.tolerance) and (self.method != "paper" or self.direction != "deviation"):
+            raise InputError(
+                'tolerance compares 3 x 3 deviations, as method="paper" with direction="deviation" does; leave it out'
+            )
+        self._blurs()
+        if self.noise_models() is None:
+            self.plain_noise()
 
     @property
     def kind(self) -> Method:
@@ -75,22 +94,6 @@ class Asked:
         one, two = (one if isinstance(one, NoiseModel) else NoiseModel(as_positive(one, "noise")) for one in both)
         return one, two
 
-    def check(self) -> None:
-        """Refuse options that do not go together."""
-        known, method = self.entry, self.method
-        if self.prefilter and not known.takes_prefilter:
-            others = " or ".join(f'"{name}"' for name, entry in METHOD_TABLE.items() if entry.takes_prefilter)
-            raise InputError(f'prefilter is not part of method="{method}"; leave it out or use {others}')
-        as_choice(self.direction, "direction", DIRECTIONS)
-        if self.direction != "deviation" and self.kind != "paper":
-            raise InputError(
-                f'direction is part of method="paper" only; method="{method}" goes by the fit: leave it out'
-            )
-        if as_tolerance(self.tolerance) and (self.kind != "paper" or self.direction != "deviation"):
-            raise InputError(
-                'tolerance compares 3 x 3 deviations, as method="paper" with direction="deviation" does; leave it out'
-            )
-
     def request(self, raw: RawPair, given_noise: tuple[float, float] | None) -> Request:
         """Return the request for a pair, of which only the form counts."""
         known = self.entry
@@ -99,7 +102,7 @@ class Asked:
         return Request(
             method=self.kind,
             sharper=self.sharper,  # type: ignore[arg-type]
-            sigmas=_check_sigmas(self.sigmas, raw.shape, known.sigmas),
+            sigmas=_check_sigmas(self._blurs(), raw.shape, known.sigmas),
             window=as_odd_size(window, "window", raw.shape),
             given_noise=given_noise,
             noise_repeats=any(isinstance(one, NoiseModel) and one.compressed for one in noise),
@@ -117,7 +120,6 @@ class Asked:
         self, raw: RawPair, progress: Progress, steps: dict[str, FloatArray] | None = None
     ) -> tuple[Request, Answer]:
         """Run the method on a pair in memory."""
-        self.check()
         models = self.noise_models()
         given = self.plain_noise() if models is None else None
         if models is not None:
@@ -130,24 +132,19 @@ class Asked:
         """Return the noise of each image as given in numbers."""
         return None if self.noise is None else as_noise(self.noise)  # type: ignore[arg-type]
 
-
-def up_to(
-    max_sigma: float | None, sigmas: ArrayLike | Sequence[float] | None, method: str
-) -> ArrayLike | Sequence[float] | None:
-    """Return the blurs to look for, px, by whichever of the two arguments says it."""
-    if max_sigma is None:
-        return sigmas
-    if sigmas is not None:
-        raise InputError("max_sigma and sigmas both say how far to look; leave one of them out")
-    largest = as_positive(max_sigma, "max_sigma", "px")
-    if method != "paper":
-        return [largest]
-    if not PAPER_SIGMA_STEP <= largest < LARGEST_GRID_PX:
-        raise InputError(
-            f'max_sigma must be at least {PAPER_SIGMA_STEP} and below {LARGEST_GRID_PX:g} px for method="paper", '
-            f"got {largest:g}"
-        )
-    return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
+    def _blurs(self) -> ArrayLike | Sequence[float] | None:
+        """Return the blurs to look for, px; None for those of the method."""
+        if self.max_sigma is None:
+            return self.sigmas
+        largest = as_positive(self.max_sigma, "max_sigma", "px")
+        if self.method != "paper":
+            return [largest]
+        if not PAPER_SIGMA_STEP <= largest < LARGEST_GRID_PX:
+            raise InputError(
+                f"max_sigma must be at least {PAPER_SIGMA_STEP} and below {LARGEST_GRID_PX:g} px for "
+                f'method="paper", got {largest:g}'
+            )
+        return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
 
 
 def settings_of(request: Request, notes: Mapping[str, Any], remembered: Mapping[str, Any]) -> dict[str, Any]:
