@@ -143,15 +143,15 @@ def overhead(method: str) -> list[dict[str, float]]:
             scoring += time.process_time() - start
             return row
 
-        from relblur.cluster import batch
+        from relblur.studies.paper import pairs
 
-        score_row, batch.score_row = batch.score_row, timed
+        score_row, pairs.score_row = pairs.score_row, timed
         totals = []
         for attempt in range(2):  # the first loads what is needed
             scoring, start = 0.0, time.process_time()
             run_batch([pair.job for pair in found], Path(folder) / f"out{attempt}", {}, work)
             totals.append(time.process_time() - start)
-        batch.score_row = score_row
+        pairs.score_row = score_row
     with started(1) as runner:
         list(runner.stream(_nothing, range(20), _nothing))
         start, cpu = time.perf_counter(), time.process_time()

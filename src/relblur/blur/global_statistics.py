@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -36,8 +36,6 @@ from .tiles import Region, Tile, cut_into_tiles, grown
 from .whole_image import CELL, Lights, Survey, lights_of
 
 __all__ = ["GlobalStatistics", "Source", "clean", "compute", "measure_source"]
-
-T = TypeVar("T")
 
 #: Side of the parts that are surveyed together, px: a multiple of the cells of a survey.
 SURVEY_SIDE = 8 * CELL
