@@ -44,7 +44,7 @@ OTHERS = (
     "stacks/frames", "stacks/fuse", "stacks/order",
 )  # fmt: skip
 #: Numbers that cost time or memory only.
-ONLY_COST = {"BAND", "TILE_BYTES", "BYTES_PER_PIXEL", "ROWS", "TILE", "BLOCK_ROWS"}
+ONLY_COST = {"BAND", "SIDES", "GRID", "ROWS", "TILE", "BLOCK_ROWS"}
 #: Photograph, field, data, and the corner of the crop.
 CASES = (
     ("coffee", "ramp 1-2 right", "8 bit", 100),

@@ -143,15 +143,15 @@ def overhead(method: str) -> list[dict[str, float]]:
             scoring += time.process_time() - start
             return row
 
-        from relblur.cluster import batch
+        from relblur.studies.paper import pairs
 
-        score_row, batch.score_row = batch.score_row, timed
+        score_row, pairs.score_row = pairs.score_row, timed
         totals = []
         for attempt in range(2):  # the first loads what is needed
             scoring, start = 0.0, time.process_time()
             run_batch([pair.job for pair in found], Path(folder) / f"out{attempt}", {}, work)
             totals.append(time.process_time() - start)
-        batch.score_row = score_row
+        pairs.score_row = score_row
     with started(1) as runner:
         list(runner.stream(_nothing, range(20), _nothing))
         start, cpu = time.perf_counter(), time.process_time()
@@ -166,42 +166,41 @@ def overhead(method: str) -> list[dict[str, float]]:
 
 def chunk_overhead() -> list[dict[str, float]]:
     """Print what a chunk of a slide takes to read, estimate and write, in processor time, by ``window``."""
-    from relblur.blur.asked import Asked
-    from relblur.blur.parts import answer_part
-    from relblur.blur.shared import find_shared
-    from relblur.cluster.large import _tiles
+    import dask
+
+    from relblur.blur.chunked import ChunkedEstimate
+    from relblur.blur.estimating import Estimating
     from relblur.cluster.map_store import MapStore
-    from relblur.cluster.runners import Here
     from relblur.cluster.slides import SlidePair
     from relblur.cluster.stores import open_store
 
     with tempfile.TemporaryDirectory() as name:
         folder, side = Path(name), 2 * CELL
         make_slide(folder, side)
-        pair = SlidePair(open_store(folder / "first.zarr"), open_store(folder / "second.zarr"), Here())
-        asked = Asked("window", "auto", None, None, None, 0.0, "compiled", 1, "deviation", False)
+        pair = SlidePair(open_store(folder / "first.zarr"), open_store(folder / "second.zarr"))
+        options = Estimating(method="window", engine="compiled", workers=1)
         start = time.process_time()
-        shared = find_shared(pair, asked)
+        made = ChunkedEstimate.of(pair, options, CELL)
         look = time.process_time() - start
-        tiles = _tiles(shared)
+        tiles, halo_px = made.tiles, made.statistics.request.reach
         store = MapStore(folder / "stage" / "new" / "out.zarr", (side, side), (CELL, CELL), "")
         store.begin()
         spent = np.zeros((len(tiles), 3))
         for number, tile in enumerate(tiles):
             clock = [time.process_time()]
-            part = pair.part(tile.outer)
+            pair.part(tile.outer)
             clock.append(time.process_time())
-            planes = answer_part(part, tile, shared)
+            (planes,) = dask.compute(*made.planes([number]), scheduler="synchronous")
             clock.append(time.process_time())
             store.write(tile, planes)
             clock.append(time.process_time())
-            spent[number] = np.diff(clock)
+            spent[number] = np.diff(clock) - [0.0, clock[1] - clock[0], 0.0]  # the task reads its part itself
     read, estimate, write = spent[1:].mean(axis=0)  # the first loads compiled code
     halo = np.prod([each.stop - each.start for each in tiles[0].outer]) / CELL**2 - 1
     print(f"a chunk of {CELL}x{CELL}: looked through {look / len(tiles):.2f} s, read {read:.2f} s,")
     files = (read + write + look / len(tiles)) / estimate
     print(f"estimated {estimate:.2f} s, written {write:.2f} s; files {files:.1%} of the estimate")
-    print(f"what lies around it is {halo:.0%} in a corner, {(1 + 2 * shared.halo / CELL) ** 2 - 1:.0%} inside")
+    print(f"what lies around it is {halo:.0%} in a corner, {(1 + 2 * halo_px / CELL) ** 2 - 1:.0%} inside")
     return [{"look_s": look / len(tiles), "read_s": read, "estimate_s": estimate, "write_s": write}]
 
 

@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Flag, InputError, NoiseModel, estimate_blur, synth
-from relblur.blur import chunked, shared
+from relblur.blur import global_statistics, tiling
+from relblur.blur.dense import run
 
 da = pytest.importorskip("dask.array")
 
@@ -30,9 +31,9 @@ def pair():
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    """Join chunks only as far as needed, look at small parts, on the threads that are there."""
-    monkeypatch.setattr(chunked, "LEAST_HALOS", 0)
-    monkeypatch.setattr(shared, "LOOK_SIDE", 256)
+    """Make tiles as small as the chunks, and survey small parts."""
+    monkeypatch.setattr(tiling, "LEAST_HALOS", 0)
+    monkeypatch.setattr(global_statistics, "SURVEY_SIDE", 256)
 
 
 def _same_bits(lazy, whole):
@@ -54,16 +55,10 @@ CHUNKS = {
 }
 
 
-#: First row and column, height and width of the part of the pair that is cut like this.
-PARTS = {"smaller than the halo": (0, 20, 80, 73), "one row": (14, 50, 36, 40), "one column": (14, 55, 40, 36)}
-
-
 @pytest.mark.parametrize("chunks", CHUNKS)
 @pytest.mark.parametrize("method", ["window", pytest.param("paper", marks=pytest.mark.slow)])
 def test_local_methods_give_the_bits_of_the_whole(pair, small_chunks, method, chunks):
-    # A task for each row or column is slow: a part with the clipped pixels will do.
-    y, x, height, width = PARTS.get(chunks, (0, 20, 131, 153))
-    first, second = (image[y : y + height, x : x + width, 1] for image in pair)
+    first, second = (image[:, 20:, 1] for image in pair)
     options = {"method": method, "sigmas": [0.5, 1.0, 2.0]} | ({"window": 15} if method == "paper" else {})
     whole = estimate_blur(first, second, **options)
     one, two = da.from_array(first, CHUNKS[chunks]), da.from_array(second, (60, 60))
@@ -141,7 +136,7 @@ def test_lights_that_are_too_many_for_faults_stay(small_chunks):
 
 @pytest.mark.parametrize("shape", [(2, 90), (90, 2), (2049, 3)])
 def test_slivers(shape, monkeypatch):
-    monkeypatch.setattr(chunked, "LEAST_HALOS", 0)
+    monkeypatch.setattr(tiling, "LEAST_HALOS", 0)
     rng = np.random.default_rng(0)
     first, second = rng.random(shape), rng.random(shape)
     whole = estimate_blur(first, second, method="window", sigmas=[0.7], window=1)
@@ -257,7 +252,7 @@ def test_refined_shows_no_seam(large):
 @pytest.mark.slow
 def test_refined_takes_every_option(large, monkeypatch):
     """A swap flips the sign and no more; noise that depends on the light reaches the tiles."""
-    monkeypatch.setattr(chunked, "REFINED_SIDES", (192, 960))
+    monkeypatch.setattr(run, "SIDES", (192, 960))
     first, second = (image[200:350, 150:590] for image in large[:2])
     noise = NoiseModel(0.002, 2e-5), NoiseModel(0.003, 1e-5)
     valid = np.ones(first.shape, bool)

@@ -264,7 +264,7 @@ def test_a_file_that_cannot_be_read_is_reported(data, on_threads, tmp_path):
 def test_chunks_of_a_picture_are_done_on_the_workers(threads, tmp_path):
     zarr = pytest.importorskip("zarr")
     import relblur
-    from relblur.blur.asked import Asked
+    from relblur.blur.estimating import Estimating
     from relblur.cluster.large import estimate_large
 
     rng = np.random.default_rng(0)
@@ -273,9 +273,9 @@ def test_chunks_of_a_picture_are_done_on_the_workers(threads, tmp_path):
     for name, image in (("a", first), ("b", second)):
         zarr.create_array(tmp_path / f"{name}.zarr", data=image, chunks=(50, 50))
     preparing = {"align": "off", "exposure": "off", "linear": False, "gamma": None, "decimate": 1, "max_sigma": 2.0}
-    asked = Asked("window", "auto", [2.0], None, None, 0.0, "opencv", None, "deviation", False)
+    options = Estimating(method="window", sigmas=[2.0], engine="opencv")
     files = (tmp_path / "a.zarr", tmp_path / "b.zarr")
-    done = estimate_large(files, tmp_path / "out.zarr", preparing, asked, threads)
+    done = estimate_large(files, tmp_path / "out.zarr", preparing, options, threads)
     assert done.chunks == 2
     whole = relblur.estimate_blur(first, second, method="window", sigmas=[2.0])
     found = relblur.load(tmp_path / "out.zarr").variance_difference.compute()

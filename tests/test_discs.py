@@ -102,7 +102,7 @@ def test_gaussians_stay_gaussians(noise, bits):
 def test_tiles_share_the_discs_of_their_image(target, found, monkeypatch):
     from relblur.blur.dense import run
 
-    monkeypatch.setattr(run, "TILE_BYTES", run.BYTES_PER_PIXEL * 320**2)
+    monkeypatch.setattr(run, "SIDES", (96, 192))
     wide = [np.concatenate([image, image[:, ::-1], image], axis=1) for image in target]
     tiles = estimate_blur(*wide)
     assert tiles.settings["tiles"] > 1

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import BlurMap, Flag, InputError, estimate_blur, synth
+from relblur.blur.estimating import Estimating
 
 METHODS = ["paper", "window", "refined"]
 CONTINUOUS = ["window", "refined"]
@@ -457,3 +461,9 @@ def test_fields_of_another_shape_are_refused_by_name():
         _map(flags=np.zeros((3, 2)))
     with pytest.raises(ValueError, match="variance_difference must be two-dimensional"):
         _map(variance_difference=np.zeros(4))
+
+
+def test_the_record_of_options_has_the_defaults_of_the_function():
+    parameters = inspect.signature(estimate_blur).parameters
+    for field in fields(Estimating):
+        assert parameters[field.name].default == field.default, field.name

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Flag, estimate_blur, synth
-from relblur.blur import local, tiles
+from relblur.blur import tiles, tiling
 from relblur.blur.dense import run
 from relblur.blur.tiles import blend_weights, cut_into_tiles, padded_tiles
 
@@ -37,8 +37,7 @@ def photograph():
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Cut as if the memory were small: outer tiles of 80 px with their margins, inner ones smaller."""
-    monkeypatch.setattr(tiles, "GRID", 16)
-    monkeypatch.setattr(local, "SIDE", 80)
+    monkeypatch.setattr(tiling, "LOCAL_SIDE", 80)
     monkeypatch.setattr(tiles, "WORKING_BYTES", 30 * 2**20)
 
 
@@ -126,14 +125,14 @@ def test_gaps_wider_than_a_margin_make_no_difference(photograph, request):
 )
 def test_cores_cover_an_image_once_and_weights_sum_to_one(height, width, side, margin):
     count, weight = np.zeros((height, width), int), np.zeros((height, width))
-    for tile in cut_into_tiles((height, width), side, margin):
+    for tile in cut_into_tiles((height, width), side, margin, 48):
         count[tile.core] += 1
-        weight[tile.outer] += blend_weights(tile, (height, width), 20)
+        weight[tile.outer] += blend_weights(tile, 20)
         assert np.ones((height, width))[tile.outer][tile.inside].shape == np.ones((height, width))[tile.core].shape
         for core, outer, length in zip(tile.core, tile.outer, (height, width), strict=True):
             assert outer.start == 0 or core.start - outer.start >= margin
             assert outer.stop == length or outer.stop - core.stop >= margin
-            assert outer.start % tiles.GRID == 0
+            assert outer.start % 48 == 0
     assert (count == 1).all()
     assert_allclose(weight, 1)
 
@@ -157,7 +156,7 @@ def refined_both_ways(request):
     first, second, truth = _pair(data.astronaut()[:400, :, 1] / 255.0, np.random.default_rng(0), request.param)
     whole = estimate_blur(first, second)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "TILE_BYTES", run.BYTES_PER_PIXEL * (192 + 2 * 96) ** 2)
+        patch.setattr(run, "SIDES", (96, 192))
         cut = estimate_blur(first, second)
     assert "tiles" not in whole.settings
     assert cut.settings["tiles"] >= 3
@@ -184,25 +183,24 @@ def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
 
 @pytest.mark.slow
 def test_no_seam_shows(refined_both_ways):
-    """Differences to the whole are no larger across the borders of tiles than elsewhere."""
+    """In most rows differences to the whole change across the borders of tiles no faster than elsewhere."""
     whole, cut, _ = refined_both_ways
-    step = np.abs(np.diff(cut.variance_difference - whole.variance_difference, axis=1)).mean(axis=0)
+    step = np.median(np.abs(np.diff(cut.variance_difference - whole.variance_difference, axis=1)), axis=0)
     at_borders = np.mean([step[border - 2 : border + 1].mean() for border in (192, 384)])
     assert at_borders < 3 * step.mean()
 
 
 @pytest.mark.slow
-def test_refined_tiles_take_every_option(photograph):
+def test_refined_tiles_take_every_option():
     """Colour, a stated side, given noise, valid and prefilter reach the tiles: a swap flips the sign and no more."""
-    first, second, _ = photograph
+    from skimage import data
+
+    first, second, _ = _pair(data.astronaut()[40:137, :400] / 255.0, np.random.default_rng(0))
     valid = np.ones(first.shape[:2], bool)
     valid[40:60, 120:140] = False
     options = {"channel_axis": -1, "valid": valid, "prefilter": 1.0}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "MARGIN", 32)
-        patch.setattr(run, "PASSAGE", 16)
-        patch.setattr(tiles, "GRID", 32)
-        patch.setattr(run, "TILE_BYTES", run.BYTES_PER_PIXEL * 128**2)
+        patch.setattr(run, "SIDES", (96, 96))
         cut = estimate_blur(first, second, sharper="first", noise=(0.004, 0.006), **options)
         swapped = estimate_blur(second, first, sharper="second", noise=(0.006, 0.004), **options)
     assert cut.settings["tiles"] == swapped.settings["tiles"] >= 3

@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 
 import relblur
 from relblur import estimate_blur, synth
+from relblur.blur.dense import run
+from relblur.blur.tiles import cut_into_tiles
 from relblur.cli.app import app
 from relblur.cluster import large, map_store
 
@@ -195,6 +197,7 @@ def test_refined_with_decimation_and_exposure(tmp_path, monkeypatch):
     for name, values in (("a", image), ("b", second)):
         zarr.create_array(tmp_path / f"{name}.zarr", data=values.astype("f4"), chunks=(200, 200))
     monkeypatch.setattr(large, "REFINED_SIDE", 192)
+    monkeypatch.setattr(run, "SIDES", (96, 960))
     output = tmp_path / "out.zarr"
     done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, "--decimate", "2")
     assert done.exit_code == 0, done.output
@@ -239,7 +242,6 @@ def test_bigtiff_and_ome_zarr_in(tmp_path, small, kind):
 def test_an_8_bit_tiff_is_read_as_light(tmp_path, small):
     import tifffile
 
-    from relblur.cluster.runners import Here
     from relblur.cluster.slides import SlidePair
     from relblur.cluster.stores import open_store
 
@@ -247,7 +249,7 @@ def test_an_8_bit_tiff_is_read_as_light(tmp_path, small):
     image[3, 4] = 255
     tifffile.imwrite(tmp_path / "a.tif", image, bigtiff=True)
     store = open_store(tmp_path / "a.tif")
-    part = SlidePair(store, store, Here()).part((slice(2, 5), slice(3, 9)))
+    part = SlidePair(store, store).part((slice(2, 5), slice(3, 9)))
     assert_allclose(part.first[:, :, 0], relblur.imread(tmp_path / "a.tif")[2:5, 3:9], rtol=1e-6)
     assert part.clipped is not None
     assert part.clipped[1, 1]
@@ -299,7 +301,7 @@ def test_a_chunk_is_what_a_task_writes(tmp_path, pair, small):
     for name in ("variance_difference", "variance_stderr", "flags", "sharper", "0"):
         assert zarr.open_array(output / name, mode="r").chunks == (64, 64)
     for height, width in ((1000, 3000), (97, 1000), (5000, 5000)):
-        tiles = large.cut_into_tiles((height, width), large.REFINED_SIDE, 96)
+        tiles = cut_into_tiles((height, width), large.REFINED_SIDE, 96, 96)
         sizes = [max(tile.core[axis].stop - tile.core[axis].start for tile in tiles) for axis in (0, 1)]
         assert all(tile.core[axis].start % sizes[axis] == 0 for tile in tiles for axis in (0, 1))
 

@@ -95,6 +95,11 @@ class RawPair:
         unclipped = self._unclipped()
         return unclipped if self.finite is None else unclipped & self.finite
 
+    def cut(self, rows: slice, columns: slice) -> RawPair:
+        """Return a rectangle, as it is stored."""
+        maps = (None if each is None else each[rows, columns] for each in (self.finite, self.clipped))
+        return RawPair(self.first[rows, columns], self.second[rows, columns], *maps)
+
     def part(self, rows: slice = slice(None), columns: slice = slice(None)) -> Pair:
         """Convert a rectangle, the whole by default."""
         first, second = self.first[rows, columns], self.second[rows, columns]

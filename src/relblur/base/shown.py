@@ -6,15 +6,17 @@ shown, so that a result itself stays arrays and numbers.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-__all__ = ["Shown", "as_json", "figure", "no_formula", "percentages", "span", "visible"]
+__all__ = ["Shown", "as_json", "csv_table", "figure", "percentages", "span", "visible"]
 
 _ROOT = __name__.split(".")[0]
 
@@ -41,9 +43,19 @@ def visible(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
-def no_formula(cell: Any) -> Any:
-    """Return a cell of a CSV that no spreadsheet runs."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@") else cell
+def csv_table(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return a CSV with a column for every name in any of the rows. NaN is an empty cell; no cell is a formula."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    return text.getvalue().encode("utf-8", "surrogateescape")
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return ""
+    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
 def _finite(value: Any) -> Any:

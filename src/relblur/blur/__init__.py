@@ -3,7 +3,8 @@
 ``estimate``      the public function: checks
 ``methods``       the table of methods: what runs each, defaults, engines
 ``request``       what is asked of a method, and what it answers
-``local``         a local method tile by tile
+``tiling``        a method on images of any size, tile by tile
+``chunked``       the same as Dask tasks, for Dask arrays and files
 ``paper``         the paper's estimator, and its framework to the letter
 ``window``        the local, continuous one, and ``Stream``
 ``dense``         the dense one, ``method="refined"``
@@ -14,6 +15,7 @@
 ``stored_values`` arrays that hold no light yet
 ``noise``         noise models and how noise is found
 ``flags``         which pixels a bad one reaches
-``tiles``         cutting and blending
-``whole_image``   what tiles must agree on
+``tiles``         rectangles with halos: cutting, neighbours, weights
+``whole_image``   figures of a whole image in memory that its tiles share
+``global_statistics``  the same, of a pair that is read in parts
 """

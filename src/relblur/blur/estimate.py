@@ -17,10 +17,10 @@ from ..base.errors import InputError
 from ..base.inputs import check_pair, is_chunked
 from ..engines import as_engine
 from . import recompressed
-from .asked import Asked, GivenNoise, settings_of, up_to
 from .blur_map import BlurMap
 from .comparable_pair import ComparablePair
 from .doubts import find_doubts
+from .estimating import Estimating, GivenNoise, settings_of
 from .labels import labelled
 from .request import part_of
 from .stored_values import light_of_srgb, tell_of_tone
@@ -56,7 +56,7 @@ def estimate_blur(
     Parameters
     ----------
     first, second : (H, W) or (H, W, 3) arrays
-        Two images of one scene from one viewpoint, in any order: of NumPy, masked or not,
+        Two images of one scene from one viewpoint, in any order: of NumPy, moptions or not,
         or of another package that NumPy can read (torch tensors, xarray), or pictures of
         Pillow. Integers are divided by their full scale, and their clipped pixels are left
         out; floats are taken as they are. An alpha channel is left out with a warning.
@@ -170,16 +170,22 @@ def estimate_blur(
         (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered, linear = pair.settings, False
         sharper = pair.sharper if sharper == "auto" else sharper
-    blurs = up_to(max_sigma, sigmas, method)
-    engine = as_engine(engine)
-    asked = Asked(method, sharper, blurs, window, noise, prefilter, engine, workers, direction, everywhere, tolerance)
+    options = Estimating(
+        method=method,
+        sharper=sharper,
+        sigmas=sigmas,
+        max_sigma=max_sigma,
+        window=window,
+        noise=noise,
+        prefilter=prefilter,
+        engine=as_engine(engine),
+        workers=workers,
+        direction=direction,
+        everywhere=everywhere,
+        tolerance=tolerance,
+    )
     if everywhere:
-        warnings.warn(
-            f'everywhere is deprecated: call estimate_blur(first, second, method="{method}"); "paper" and "refined" '
-            "answer flat and clipped places themselves",
-            FutureWarning,
-            stacklevel=2,
-        )
+        _warn_of_everywhere(method)
     if second is None:
         raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives")
     if steps is not None:
@@ -190,25 +196,34 @@ def estimate_blur(
 
         if linear:
             raise InputError("linear is for arrays in memory; undo the curve of chunked ones first, chunk by chunk")
-        return labelled(estimate_chunked(first, second, asked, valid, clipped, channel_axis), first, channel_axis)
+        return labelled(estimate_chunked(first, second, options, valid, clipped, channel_axis), first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
     if linear:
-        raw, noise = light_of_srgb(raw, noise, asked.entry.surveys)
-        asked = replace(asked, noise=noise)
+        raw, noise = light_of_srgb(raw, noise, options.entry.surveys)
+        options = replace(options, noise=noise)
     elif linear is None:
         tell_of_tone(raw)
     tell = progress or _tell_nobody
     if pair is not None and method == "refined" and not prefilter and recompressed.is_worthwhile(pair):
-        _, answer = asked.answer(raw, part_of(tell, 0, 2))
+        _, answer = options.answer(raw, part_of(tell, 0, 2))
         raw = recompressed.without_compression(raw, pair, answer.s, answer.notes["kernel"])
         tell = part_of(tell, 1, 2)
-    request, answer = asked.answer(raw, tell, steps)
+    request, answer = options.answer(raw, tell, steps)
     doubts = find_doubts(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
     settings = settings_of(request, answer.notes, {**remembered, "doubts": doubts} if doubts else remembered)
     arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
     for array in arrays:  # they become the map's own without a copy
         array.setflags(write=False)
     return labelled(BlurMap(*arrays, settings), first, channel_axis)
+
+
+def _warn_of_everywhere(method: str) -> None:
+    warnings.warn(
+        f'everywhere is deprecated: call estimate_blur(first, second, method="{method}"); "paper" and "refined" '
+        "answer flat and clipped places themselves",
+        FutureWarning,
+        stacklevel=3,
+    )
 
 
 def _tell_nobody(_share: float) -> None:

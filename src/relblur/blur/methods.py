@@ -1,45 +1,51 @@
 """The methods in a table: what runs each, its defaults, and which engines have loops for it.
 
-Whoever adds a method writes ``run`` (a pair and a :class:`~relblur.blur.request.Request` in, an
-:class:`~relblur.blur.request.Answer` out), a line here, and its name in :mod:`relblur.base.settings`.
+Whoever adds a method writes its :class:`~relblur.blur.tiling.Tiling`, a line here, and its name in
+:mod:`relblur.base.settings`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from typing import Any
 
-from ..base._typing import Progress
 from ..base.inputs import RawPair
 from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, Method, paper_sigmas
 from ..engines import Engine, choose_engine, resolve_engine
-from .dense.run import run_dense
-from .local import run_in_tiles
+from .dense.run import DENSE_TILING, measure_dense
 from .paper.answer import answer_on_grid, fill_from_neighbours
 from .request import Answer, Request
+from .tiling import Tiling, local_tiling
+from .whole_image import survey
 from .window.answer import answer_in_windows
 
 __all__ = ["METHOD_TABLE", "MethodEntry", "engine_for"]
+
+
+def _survey_pair(raw: RawPair, request: Request) -> Request:
+    """Return a request with the figures of both images, of which every pixel is looked at."""
+    return replace(request, overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)))
 
 
 @dataclass(frozen=True)
 class MethodEntry:
     """What ``estimate_blur`` has to know of a method."""
 
-    run: Callable[[RawPair, Request, Progress], Answer]
+    tiling: Tiling[Any]
     engines: tuple[str, ...]  #: that have loops for it
     sigmas: tuple[float, ...] = (MAX_SIGMA,)  #: the default: a grid, or the largest blur looked for, px
     window: int = WINDOW_WINDOW  #: side of the square of neighbours by default, px
     least_compiled_window: int = 1  #: compiled loops begin at this side, px
     takes_prefilter: bool = True
     complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
-    surveys: bool = True  #: needs figures of the whole images; False if it looks at the pair itself
+    measure: Callable[[RawPair, Request], Request] = _survey_pair  #: adds the figures that all tiles share
+    surveys: bool = True  #: needs exact figures of the whole images; False if those of patches are enough
 
 
 METHOD_TABLE: Mapping[Method, MethodEntry] = {
     "paper": MethodEntry(
-        partial(run_in_tiles, answer_on_grid, keep_doubtful=True),
+        local_tiling(answer_on_grid, keep_doubtful=True),
         ("reference", "opencv"),
         complete=fill_from_neighbours,
         sigmas=paper_sigmas(),
@@ -47,11 +53,11 @@ METHOD_TABLE: Mapping[Method, MethodEntry] = {
         takes_prefilter=False,
     ),
     "window": MethodEntry(
-        partial(run_in_tiles, answer_in_windows),
+        local_tiling(answer_in_windows),
         ("reference", "opencv", "compiled"),
         least_compiled_window=3,
     ),
-    "refined": MethodEntry(run_dense, ("opencv",), surveys=False),
+    "refined": MethodEntry(DENSE_TILING, ("opencv", "compiled"), measure=measure_dense, surveys=False),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,11 @@ from ..base._typing import FloatArray, Int8Array, Progress, UInt8Array
 from ..base.settings import Direction, Method, Sharper
 from ..engines import Engine
 from ..filters.kernels import BAND_LIMITED_RADIUS, kernel_radius
-from .whole_image import Intensities
+from .noise import NoiseModel
+from .whole_image import Intensities, Lights
+
+if TYPE_CHECKING:
+    from .dense.whole import Whole
 
 __all__ = ["Answer", "Request", "part_of", "side_of"]
 
@@ -31,6 +35,9 @@ class Request:
     relative_variance: FloatArray | None = None  #: of the noise at each pixel, if it depends on the light
     prefilter: float = 0.0
     overall: tuple[Intensities, Intensities] | None = None  #: of the whole images; None for ``"refined"``
+    lights: Lights | None = None  #: of the whole images, and the next, for ``"refined"`` only
+    whole: Whole | None = None  #: figures that all tiles share; None for an image that is one tile
+    noise_models: tuple[NoiseModel, NoiseModel] | None = None  #: of both images, if noise depends on the light
     direction: Direction = "deviation"  #: how ``"paper"`` tells which image is the sharper
     tolerance: float = 0.0  #: difference of deviations that ``"paper"`` takes for none, grey levels of 255
     everywhere: bool = False  #: deprecated; ``"window"`` keeps values of flat and clipped places

@@ -262,13 +262,11 @@ def _estimate_large(
     as_json: bool,
 ) -> None:
     """Estimate a pair that is read in parts, here or on the workers of ``where`` (how many, of which scheduler)."""
-    from ..blur.asked import Asked, up_to
+    from ..blur.estimating import Estimating
     from ..cluster.large import estimate_large
     from ..cluster.runners import Here, started
 
-    named = dict(asked.estimating)
-    sigmas = up_to(named.pop("max_sigma"), None, named["method"])
-    options = Asked(sigmas=sigmas, engine="auto", workers=None, direction="deviation", everywhere=False, **named)
+    options = Estimating(**asked.estimating)
     start = time.perf_counter()
     with ExitStack() as stack:
         runner = Here() if where == (None, None) else stack.enter_context(started(*where))

@@ -8,26 +8,22 @@ files and the output folder under the same names.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from ..base.errors import FileError, InputError, RelblurError
+from ..base.errors import InputError, RelblurError
 from ..blur.estimate import estimate_blur
-from ..files.disk import replacing
 from ..files.staging import filling
 from ..files.targets import refuse_inputs
 from ..photo.pair import read_pair
 from ..report.batch import Job, Outcome, run_batch
 from ..report.panels import Panel, panels_picture
-from ..studies.paper.pairs import LEAST_SIDE, score_row
+from ..studies.paper.pairs import LEAST_SIDE, score_rows
 from .pairs import DataPair, find_pairs
 from .runners import OnCluster, started
-from .scores import Row, write_tables
+from .scores import Row, read_scores, write_scores, write_tables
 from .stacks import MeasureStack, find_stacks
 from .stores import require
 from .summary import write_stack_summary, write_summary
@@ -54,13 +50,8 @@ class Score:
         """Write the scores of a pair at the resolutions of Table I, and a picture of it."""
         files = self.pairs[first]
         pair = read_pair(first, second)
-        rows = []
-        chosen = [n for n in files.factors(pair.shape[1]) if n == 1 or min(pair.shape) >= LEAST_SIDE * n]
-        for factor in chosen:
-            reduced = pair.decimated(factor)
-            rows.append(score_row(reduced, files.data_set, files.name, factor, self.method).as_dict())
-        with replacing(folder / "scores.json") as stream:
-            stream.write(json.dumps(rows, indent=1).encode())
+        rows = score_rows(pair, (files.data_set, files.name), files.factors(pair.shape[1]), self.method)
+        write_scores(folder, [row.as_dict() for row in rows])
         small = pair.decimated(max(1, min(pair.shape[1] // THUMBNAIL_PX, min(pair.shape) // LEAST_SIDE)))
         found = estimate_blur(small, method="window", workers=1)
         pictures = [Panel(name, getattr(small, name)) for name in ("first", "second")]
@@ -102,7 +93,7 @@ def run_data_set(
         )
     order = {job.name: number for number, job in enumerate(jobs)}
     outcomes.sort(key=lambda outcome: order[outcome.name])
-    rows = list(_rows(output, [each.name for each in outcomes if each.state != "failed"]))
+    rows = [row for each in outcomes if each.succeeded for row in read_scores(output / each.name)]
     if rows:
         with filling(output, force=True) as new:
             write_tables(new, rows)
@@ -141,17 +132,3 @@ def _on_workers(
         # A worker may die between the end of a pair and its answer; who does it again finds it done, by this run.
         ours = outcome.state == "was done" and outcome.name not in there
         yield replace(outcome, state="done") if ours else outcome
-
-
-def _rows(output: Path, names: Sequence[str]) -> Iterator[Row]:
-    """Read the scores that lie in the folders of pairs."""
-    for name in names:
-        path = output / name / "scores.json"
-        try:
-            rows = [dict(row) for row in json.loads(path.read_bytes())]
-            if not all("stack" in row or {"data_set", "pair", "factor"} <= row.keys() for row in rows):
-                raise ValueError
-        except (OSError, ValueError, TypeError, RecursionError):
-            raise FileError(f"{path} holds no scores of relblur; delete its folder and run the command again") from None
-        for row in rows:
-            yield {"folder": name, **{key: np.nan if value is None else value for key, value in row.items()}}

@@ -26,12 +26,13 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..blur.blur_map import signed_sigma
-from ..blur.parts import Planes
+from ..blur.chunked import Planes
 from ..blur.tiles import Tile
 from ..blur.zarr_map import STORED, said_of
 from ..files.made_from import sign
 from ..files.map_formats import FORMAT, FORMAT_VERSION
 from ..files.zarr_arrays import open_zarr_array
+from ..filters.blocks import whole_blocks
 
 __all__ = ["MapStore"]
 
@@ -128,13 +129,12 @@ class MapStore:
 
 def _halved(values: AnyArray) -> AnyArray:
     """Return the means over 2 x 2 pixels of those that are known; NaN where none is."""
-    height, width = values.shape
-    padded = np.pad(values, ((0, height % 2), (0, width % 2)), constant_values=np.nan)
-    blocks = padded.reshape(padded.shape[0] // 2, 2, padded.shape[1] // 2, 2)
+    padded = np.pad(values, [(0, length % 2) for length in values.shape], constant_values=np.nan)
+    blocks = whole_blocks(padded, 2)
     known = np.isfinite(blocks)
-    count = known.sum(axis=(1, 3))
     total = np.where(known, blocks, 0).sum(axis=(1, 3))
-    return np.divide(total, count, out=np.full(total.shape, np.nan, values.dtype), where=count > 0)
+    with np.errstate(invalid="ignore"):
+        return (total / known.sum(axis=(1, 3))).astype(values.dtype)
 
 
 def ome_metadata(name: str, levels: int) -> dict[str, Any]:

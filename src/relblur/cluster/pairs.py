@@ -6,15 +6,12 @@ A list is a CSV with the columns ``first`` and ``second`` (files, counted from w
 
 from __future__ import annotations
 
-import csv
-import io
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..base.errors import FileError, InputError
-from ..report.batch import Job
-from ..studies.paper.data_sets import LAYOUTS, factors, find_data_sets
+from ..base.errors import InputError
+from ..report.batch import Job, named_job, refuse_equal_names
+from ..studies.paper.data_sets import LAYOUTS, factors, find_data_sets, listed_files, read_list
 
 __all__ = ["DataPair", "find_pairs"]
 
@@ -39,7 +36,7 @@ class DataPair:
     @property
     def job(self) -> Job:
         """The pair as one of many, with the name of its results."""
-        return Job(re.sub(r"[^\w.-]+", "_", f"{self.data_set}_{self.name}"), self.first, self.second)
+        return named_job(f"{self.data_set}_{self.name}", self.first, self.second)
 
 
 def find_pairs(data: Path) -> list[DataPair]:
@@ -55,20 +52,13 @@ def find_pairs(data: Path) -> list[DataPair]:
         for found in find_data_sets(data)
         for files in found.pairs
     ]
-    names: dict[str, DataPair] = {}
-    for pair in pairs:
-        if pair.job.name in names:
-            raise InputError(f"two pairs are called {pair.name!r}: {names[pair.job.name].first} and {pair.first}")
-        names[pair.job.name] = pair
+    refuse_equal_names((pair.job for pair in pairs), "pairs")
     return pairs
 
 
 def _from_list(path: Path) -> list[DataPair]:
     """Read a list; nothing if its columns are those of the paper's sets, which ``find_data_sets`` reads."""
-    try:
-        rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"))))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path} cannot be read as a list of pairs: {error}") from None
+    rows = read_list(path)
     columns = set(rows[0]) if rows else set()
     if {"foreground", "background"} <= columns:
         return []
@@ -77,9 +67,6 @@ def _from_list(path: Path) -> list[DataPair]:
         raise InputError(f"{path} must have the columns first,second (and name, data_set if you like); or {layouts}")
     pairs = []
     for number, row in enumerate(rows, start=2):
-        one, two = (path.parent / (row[column] or "") for column in ("first", "second"))
-        for file in (one, two):
-            if not file.is_file():
-                raise FileError(f"{path}, line {number}: there is no file {file}")
+        one, two = listed_files(path, number, row, ("first", "second"))
         pairs.append(DataPair(row.get("data_set") or UNNAMED, row.get("name") or one.stem, one, two, "list"))
     return pairs

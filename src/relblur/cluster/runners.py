@@ -37,9 +37,7 @@ class Runner(Protocol):
     """Where tasks are run."""
 
     threads: int | None  #: of a task; None for all that there are
-
-    def map(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
-        """Call a function with each item; return what it gave in their order."""
+    scheduler: Any  #: what Dask computes with
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
         """Compute delayed tasks that give nothing back; tell how many are done."""
@@ -49,10 +47,7 @@ class Here:
     """One task after the other in this process, on all its cores."""
 
     threads: int | None = None
-
-    def map(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
-        """Call a function with each item."""
-        return [function(item) for item in items]
+    scheduler = "synchronous"
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
         """Compute tasks in the order in which Dask needs the least memory for what they share."""
@@ -69,7 +64,7 @@ class Here:
                 done(count)
 
         with Callback(posttask=after):
-            dask.compute(*tasks, scheduler="synchronous", optimize_graph=False)
+            dask.compute(*tasks, scheduler=self.scheduler, optimize_graph=False)
 
 
 class OnCluster:
@@ -78,11 +73,7 @@ class OnCluster:
     threads: int | None = 1
 
     def __init__(self, client: Any) -> None:
-        self.client = client
-
-    def map(self, function: Callable[[S], T], items: Sequence[S]) -> list[T]:
-        """Call a function with each item on the workers."""
-        return list(self.client.gather(self.client.map(function, items, pure=False)))
+        self.client = self.scheduler = client
 
     def stream(self, function: Callable[[S], T], items: Sequence[S], lost: Callable[[S], T]) -> Iterator[T]:
         """Call a function with each item on the workers, and give what it returns as soon as it does.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,38 +11,44 @@ from typing import Any
 
 import numpy as np
 
-from ..base.shown import no_formula
-from ..files.disk import replacing
+from ..base.errors import FileError
+from ..base.shown import csv_table
 
-__all__ = ["MeanRow", "Row", "loss", "mean_rows", "write_tables"]
+__all__ = ["MeanRow", "Row", "loss", "mean_rows", "read_scores", "write_scores", "write_tables"]
 
 Row = dict[str, Any]
+
+SCORES_FILE = "scores.json"
 
 #: Samples that an interval is found from, and the share of them within.
 RESAMPLED, WITHIN = 2000, 0.95
 
 
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:
-    """Write ``scores.csv`` and ``scores.parquet``: a row for each pair and resolution."""
+    """Write ``scores.csv`` and ``scores.parquet`` into a stage: a row for each pair and resolution."""
     import pyarrow
     from pyarrow import parquet
 
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
-    with replacing(folder / "scores.csv") as stream:
-        stream.write(text.getvalue().encode())
-    table = pyarrow.Table.from_pylist([dict(row) for row in rows])
-    with replacing(folder / "scores.parquet") as stream:
-        parquet.write_table(table, stream)
+    (folder / "scores.csv").write_bytes(csv_table(rows))
+    parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), folder / "scores.parquet")
 
 
-def _cell(value: Any) -> Any:
-    """Return what stands in a CSV: nothing where there is no number; no formula for a spreadsheet to run."""
-    if isinstance(value, float):
-        return "" if math.isnan(value) else repr(value)
-    return no_formula(value)
+def write_scores(folder: Path, rows: Sequence[Row]) -> None:
+    """Write the scores of a pair or a stack into its folder."""
+    (folder / SCORES_FILE).write_text(json.dumps(rows, indent=1))
+
+
+def read_scores(folder: Path) -> list[Row]:
+    """Return the scores of a pair or a stack from its folder, with the folder's name."""
+    path = folder / SCORES_FILE
+    try:
+        rows = [dict(row) for row in json.loads(path.read_bytes())]
+        if not all("stack" in row or {"data_set", "pair", "factor"} <= row.keys() for row in rows):
+            raise ValueError
+    except (OSError, ValueError, TypeError, RecursionError):
+        raise FileError(f"{path} holds no scores of relblur; delete its folder and run the command again") from None
+    named = {"folder": folder.name}
+    return [named | {key: math.nan if value is None else value for key, value in row.items()} for row in rows]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ or that EXIF tells.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import time
@@ -14,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import FileError, InputError
-from ..files.disk import replacing
+from ..base.errors import FileError
 from ..files.images import RAW_SUFFIXES, READ_SUFFIXES
-from ..report.batch import Job
+from ..report.batch import Job, named_job, refuse_equal_names
 from ..report.stack_report import write_stack_report
 from ..stacks.estimate import estimate_stack
+from .scores import write_scores
 
 __all__ = ["DataStack", "MeasureStack", "find_stacks"]
 
@@ -40,8 +39,7 @@ class DataStack:
     @property
     def job(self) -> Job:
         """The stack as one of many, with the name of its results."""
-        files = tuple(path.absolute() for path in self.images)
-        return Job(re.sub(r"[^\w.-]+", "_", self.name), files[0], files[1], files[2:])
+        return named_job(self.name, *(path.absolute() for path in self.images))
 
     @property
     def focus_m(self) -> list[float] | None:
@@ -63,13 +61,7 @@ def find_stacks(data: Path) -> list[DataStack]:
                 found.append(DataStack(folder.name, tuple(images)))
     except OSError as error:
         raise FileError(f"the folder {data} cannot be read: {error.strerror}") from None
-    names: dict[str, str] = {}
-    for stack in found:
-        if stack.job.name in names:
-            raise InputError(
-                f"the stacks {names[stack.job.name]!r} and {stack.name!r} would share a folder; rename one"
-            )
-        names[stack.job.name] = stack.name
+    refuse_equal_names((stack.job for stack in found), "stacks")
     return found
 
 
@@ -86,8 +78,7 @@ class MeasureStack:
         found = estimate_stack(stack.images, focus_m=stack.focus_m, workers=1)
         summary = write_stack_report(folder, found, True, depth=found.depth_m is not None)
         row = {"stack": stack.name, **_figures(summary), "seconds": time.perf_counter() - start}
-        with replacing(folder / "scores.json") as stream:
-            stream.write(json.dumps([row], indent=1).encode())
+        write_scores(folder, [row])
 
 
 def _figures(summary: dict[str, Any]) -> dict[str, float | str]:

@@ -1,15 +1,13 @@
 """Pictures on a disk that are read in rectangles: Zarr (version 2 and 3), OME-Zarr, TIFF and BigTIFF.
 
-A :class:`Store` knows where the rows, columns and colours of a picture are; it holds no pixel, and can be sent to where
-the reading is to be done.
+A :class:`Store` holds no pixel, so it can be sent to the process that reads.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,13 @@ from ..base._typing import AnyArray
 from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.inputs import as_form
 from ..blur.tiles import Region
+from ..files.images import StoredImage
 from ..files.staging import is_plain
 from ..files.tiff import TiffPicture
-from ..files.zarr_arrays import open_zarr_array, read_zarr_node
+from ..files.zarr_arrays import ZarrArray, open_zarr_array, read_zarr_node
+from ..photo.tone_curves import Curve, choose_curve
 
-__all__ = ["Store", "is_zarr", "open_store", "require"]
+__all__ = ["Store", "open_store", "require"]
 
 TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".ome.tif")
 
@@ -35,14 +35,16 @@ COLOURS = (1, 3)
 class Store:
     """A grey or colour picture that is read in rectangles."""
 
-    path: str
-    array: str  #: name of the array in a Zarr; empty for TIFF
+    array: ZarrArray | TiffPicture
     at: tuple[int | None, ...]  #: per dimension: the index taken, or None for rows, columns and colours
     order: tuple[int, ...]  #: which of those that stay are rows, columns and colours
     shape: tuple[int, int, int]
-    dtype: str
-    chunks: tuple[int, int]
-    icc_profile: bytes | None = None
+    path: str  #: as the user names it
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the values."""
+        return self.array.dtype
 
     @property
     def size(self) -> str:
@@ -56,27 +58,23 @@ class Store:
         for place, axis in zip((*region, slice(None)), (stay[o] for o in self.order), strict=False):
             wanted[axis] = place
         try:
-            values = np.asarray(_opened(self.path, self.array)[tuple(wanted)])
+            values = np.asarray(self.array[tuple(wanted)]).transpose(self.order)
         except (OSError, ValueError, RuntimeError, KeyError) as error:
             raise FileError(f"{self.path} cannot be read: {_first_line(error)}; it may be damaged") from None
-        values = values.transpose(self.order)
         return values if values.ndim == 3 else values[:, :, None]
 
+    def curve(self, *, linear: bool, gamma: float | None) -> tuple[Curve, str]:
+        """Return the tone curve of the values, and the reason for it."""
+        tiff = isinstance(self.array, TiffPicture)
+        profile = self.array.profile if isinstance(self.array, TiffPicture) else None
+        stored = StoredImage(np.zeros((1, 1), self.dtype), "TIFF" if tiff else "Zarr", profile, linear=not tiff)
+        return choose_curve(stored, linear=linear, gamma=gamma)
+
     def identity(self) -> dict[str, Any]:
-        """Return what tells the picture from a later one of the same name."""
-        state = os.stat(os.path.join(self.path, self.array, "zarr.json") if self._has_json else self.path)
+        """Return what distinguishes the picture from a later one of the same name."""
+        description = os.path.join(self.array.path, "zarr.json")
+        state = os.stat(description if os.path.isfile(description) else self.array.path)
         return {"name": Path(self.path).name, "shape": list(self.shape), "modified_ns": state.st_mtime_ns}
-
-    @property
-    def _has_json(self) -> bool:
-        return os.path.isfile(os.path.join(self.path, self.array, "zarr.json"))
-
-
-def is_zarr(path: Path) -> bool:
-    """Tell whether a path is, or is to become, a Zarr."""
-    if path.suffix.lower() == ".zarr":
-        return True
-    return any((path / name).is_file() for name in ("zarr.json", ".zarray", ".zgroup"))
 
 
 def require(*modules: str) -> None:
@@ -106,8 +104,8 @@ def _zarr_store(path: Path) -> Store:
     if node is None:
         raise FileError(f"{path} is a folder without a Zarr in it; check the path")
     name, kinds = ("", None) if node.array else _image_in(node.attributes, path)
-    array = _opened(os.fspath(path), name)
-    return _store(path, name, array, kinds or array.names, None)
+    array = open_zarr_array(path / name)
+    return _store(path, array, kinds or array.names)
 
 
 def _image_in(attributes: Mapping[str, Any], path: Path) -> tuple[str, tuple[str, ...] | None]:
@@ -134,13 +132,13 @@ def _tiff_store(path: Path) -> Store:
     picture = TiffPicture.of(path)
     if picture.photometric not in (1, 2):
         raise InputError(f"{path} has colours of kind {picture.photometric}; only grey and RGB TIFF is read in parts")
-    return _store(path, "", picture, ("y", "x", "c"), picture.profile)
+    return _store(path, picture, ("y", "x", "c"))
 
 
-def _store(path: Path, name: str, array: Any, kinds: Any, profile: bytes | None) -> Store:
+def _store(path: Path, array: ZarrArray | TiffPicture, kinds: Sequence[str] | None) -> Store:
     """Find rows, columns and colours."""
     shape = tuple(array.shape)
-    kinds = _guessed(shape) if kinds is None or None in kinds else tuple(str(kind).lower() for kind in kinds)
+    kinds = _guessed(shape) if kinds is None else tuple(str(kind).lower() for kind in kinds)
     if kinds is None or kinds.count("y") != 1 or kinds.count("x") != 1:
         raise InputError(f"{path} has the shape {shape}; rows and columns, or those and 3 colours, are needed")
     at: list[int | None] = []
@@ -158,9 +156,7 @@ def _store(path: Path, name: str, array: Any, kinds: Any, profile: bytes | None)
         raise InputError(f"{path} has {colours} channels; 1 or 3 are read, choose some of them first")
     size = (shape[kinds.index("y")], shape[kinds.index("x")], colours)
     as_form(size, np.dtype(array.dtype), str(path), -1)
-    chunks = getattr(array, "chunks", None) or shape
-    cut = (chunks[kinds.index("y")], chunks[kinds.index("x")])
-    return Store(os.fspath(path), name, tuple(at), order, size, np.dtype(array.dtype).str, cut, profile)
+    return Store(array, tuple(at), order, size, os.fspath(path))
 
 
 def _guessed(shape: tuple[int, ...]) -> tuple[str, ...] | None:
@@ -169,12 +165,6 @@ def _guessed(shape: tuple[int, ...]) -> tuple[str, ...] | None:
     if len(shape) == 3 and shape[-1] in COLOURS:
         return ("y", "x", "c")
     return ("c", "y", "x") if len(shape) == 3 and shape[0] in COLOURS else None
-
-
-@lru_cache(maxsize=16)
-def _opened(path: str, name: str) -> Any:
-    """Look at an array that is to be read; once a process."""
-    return open_zarr_array(os.path.join(path, name) if name else path) if os.path.isdir(path) else TiffPicture.of(path)
 
 
 def _first_line(error: BaseException) -> str:

@@ -28,7 +28,7 @@ from ..filters.blocks import grey_block_means, whole_blocks
 from .alignment import find_motion
 from .exposure import find_exposure
 
-__all__ = ["Resolution", "choose_resolution", "resolution_for", "search_largest_blur"]
+__all__ = ["Resolution", "choose_resolution", "largest_blur", "resolution_for"]
 
 #: Size towards which large pictures are reduced, pixels.
 ENOUGH_PIXELS = 500_000
@@ -73,7 +73,7 @@ def choose_resolution(
 
     ``limit_px`` is the largest blur that will be looked for, ``align`` how the small copies are registered.
     """
-    return resolution_for(first.shape[:2], _largest_blur(first, second, valid, align), limit_px)
+    return resolution_for(first.shape[:2], largest_blur(first, second, valid, align), limit_px)
 
 
 def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) -> Resolution:
@@ -97,7 +97,7 @@ def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) 
     return Resolution(factor, blur, reason)
 
 
-def search_largest_blur(look: Callable[[int], FloatArray], step: int, most: int) -> float | None:
+def _search_largest_blur(look: Callable[[int], FloatArray], step: int, most: int) -> float | None:
     """Return the 95th percentile of the blur, px of the full resolution; None if hardly any pixel has an answer.
 
     ``look`` returns signed blur, px of a copy reduced by a step. Copies are reduced by ``step``, then by twice as much
@@ -118,8 +118,8 @@ def search_largest_blur(look: Callable[[int], FloatArray], step: int, most: int)
         step *= 2
 
 
-def _largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None, align: str = "off") -> float | None:
-    """Return what :func:`search_largest_blur` finds in small copies of a pair."""
+def largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None, align: str = "off") -> float | None:
+    """Return the 95th percentile of a pair's blur, px, from small copies; None: without texture, inf: not found."""
     height, width = first.shape[:2]
     start = 1
     while height * width / start**2 > LOOK_PIXELS and min(height, width) // (2 * start) >= LEAST_SIDE:
@@ -145,11 +145,11 @@ def _largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None, al
         seen = np.asarray(whole_blocks(usable, step // start).all(axis=(1, 3)))
         return estimate_blur(*images, method="window", valid=seen, engine="opencv").sigma
 
-    found = search_largest_blur(look, start, min(height, width) // LEAST_SIDE)
+    found = _search_largest_blur(look, start, min(height, width) // LEAST_SIDE)
     if found is None and start > 1:
         # Blur that a coarse copy does not show is searched in the middle of the frame, at twice its resolution.
         middle = slice(height // 4, height - height // 4), slice(width // 4, width - width // 4)
-        return _largest_blur(first[middle], second[middle], None if valid is None else valid[middle], align)
+        return largest_blur(first[middle], second[middle], None if valid is None else valid[middle], align)
     return found
 
 

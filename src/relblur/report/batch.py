@@ -8,10 +8,9 @@ and the run goes on. Only one run at a time works in an output folder.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -20,14 +19,25 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import FileError, InputError, OutputExistsError, RelblurError
-from ..base.shown import no_formula
+from ..base.shown import csv_table
 from ..files.images import RAW_SUFFIXES, READ_SUFFIXES
 from ..files.made_from import missing, read_signature, sign
 from ..files.replacing import HIDDEN
 from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
 from ..files.targets import refuse_file_name, refuse_inputs
 
-__all__ = ["SUMMARY", "Job", "Outcome", "files_of", "find_jobs", "is_batch", "on_threads", "run_batch"]
+__all__ = [
+    "SUMMARY",
+    "Job",
+    "Outcome",
+    "files_of",
+    "find_jobs",
+    "is_batch",
+    "named_job",
+    "on_threads",
+    "refuse_equal_names",
+    "run_batch",
+]
 
 #: In the output folder: what became of every pair, their figures in a table, their maps on a sheet.
 BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
@@ -49,6 +59,20 @@ class Job:
     second: Path | None
     more: tuple[Path, ...] = ()
     also_read: tuple[Path, ...] = ()  #: by all jobs, such as a camera file; the options hold what it contains
+
+
+def named_job(name: str, *files: Path) -> Job:
+    """Return a job whose results have a name made of letters, digits, dots and dashes."""
+    return Job(re.sub(r"[^\w.-]+", "_", name), files[0], files[1], files[2:])
+
+
+def refuse_equal_names(jobs: Iterable[Job], what: str) -> None:
+    """Refuse jobs whose results would share a folder."""
+    there: dict[str, Job] = {}
+    for job in jobs:
+        if job.name in there:
+            raise InputError(f"two {what} are called {job.name!r}: {there[job.name].first} and {job.first}; rename one")
+        there[job.name] = job
 
 
 @dataclass(frozen=True)
@@ -184,7 +208,7 @@ def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) 
 
 
 def _table(outcomes: Sequence[Outcome], output: Path) -> bytes:
-    """Return the figures of all pairs as CSV: a row a pair, a column a figure of any of their summaries."""
+    """Return the figures of all pairs as CSV: a row for each pair, a column for each figure of their summaries."""
     rows: list[dict[str, Any]] = []
     for each in outcomes:
         row = {"pair": each.name, "state": each.state, "error": each.error, "first": each.first, "second": each.second}
@@ -194,12 +218,7 @@ def _table(outcomes: Sequence[Outcome], output: Path) -> bytes:
             except (OSError, ValueError, RecursionError):  # made by an earlier version, without one
                 row["error"] = f"no {SUMMARY}"
         rows.append(row)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: no_formula(value) for name, value in row.items()} for row in rows)
-    return text.getvalue().encode("utf-8", "surrogateescape")
+    return csv_table(rows)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:

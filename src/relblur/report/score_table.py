@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..base.shown import csv_table
 from ..blur.blur_map import PairScore
 from ..files.disk import replacing
 from .summary import write_summary
@@ -22,13 +21,9 @@ def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]], as
 
     ``asked`` are the factors as they were requested, ``"auto"`` included: the same names for every pair of a folder.
     """
-    text = io.StringIO(newline="")
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(["decimate", "resolution", *results[0][2].as_dict()])
-    for factor, size, score in results:
-        table.writerow([factor, size, *("" if math.isnan(v) else v for v in score.as_dict().values())])
+    rows = [{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in results]
     with replacing(folder / "scores.csv") as stream:
-        stream.write(text.getvalue().encode())
+        stream.write(csv_table(rows))
     by_factor = {
         f"decimate_{name}": {
             "decimate": factor,

@@ -177,9 +177,13 @@ def _vertex(means: dict[float, float], best: float) -> float:
 def _textured_squares(parts: Sequence[Part]) -> list[Part]:
     """Return the squares of some images in which most pixels have more contrast than the median pixel."""
     squares, shares = [], []
-    for (first, second), usable in parts:
-        slope = sum(np.abs(cv2.Laplacian(plane, cv2.CV_32F)) for image in (first, second) for plane in image)
-        textured = (slope > np.median(slope)) & usable
+    slopes = [
+        np.asarray(sum(np.abs(cv2.Laplacian(plane, cv2.CV_32F)) for image in images for plane in image))
+        for images, _ in parts
+    ]
+    median = np.median(np.concatenate([slope.ravel() for slope in slopes]))
+    for ((first, second), usable), slope in zip(parts, slopes, strict=True):
+        textured = (slope > median) & usable
         for rows, columns in itertools.product(*map(_pieces, usable.shape)):
             here = np.s_[rows, columns]
             cut = (np.ascontiguousarray(first[:, rows, columns]), np.ascontiguousarray(second[:, rows, columns]))

@@ -16,8 +16,8 @@ from ...base.pixels import grey
 from ...base.settings import FLAT_ABOVE, SHARPNESS_SIZE
 from ...filters.sharpness import compare_variances, local_variance
 from ..blur_map import Flag, has_flag, mark
-from ..local import DOUBTFUL, NO_VALUE
 from ..request import Answer, Request, part_of
+from ..tiling import DOUBTFUL, NO_VALUE
 from .method import GridRoots, Levels, estimate_on_grid, filter_bank
 
 __all__ = ["answer_on_grid", "fill_from_neighbours"]

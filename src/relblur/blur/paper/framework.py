@@ -37,8 +37,8 @@ from ...base.settings import PAPER_N_RADII, PAPER_RADIUS_LIMIT, PAPER_WINDOW, SI
 from ...engines import choose_engine
 from ...engines.threads import count_workers
 from ..blur_map import BlurMap
-from ..local import run_in_tiles
 from ..request import Request
+from ..tiling import local_tiling, run_in_tiles
 from ..whole_image import survey
 from .answer import answer_on_grid, fill_from_neighbours
 from .circles import circle_weights
@@ -187,10 +187,8 @@ class Framework:
             overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)),
         )
         levels = Levels(self.sigmas, self._levels_of, self.window_size // 2)
-        on_grid = partial(answer_on_grid, levels=levels)
-        answer = fill_from_neighbours(
-            run_in_tiles(on_grid, raw, request, progress or (lambda _: None), keep_doubtful=True)
-        )
+        tiling = local_tiling(partial(answer_on_grid, levels=levels), keep_doubtful=True)
+        answer = fill_from_neighbours(run_in_tiles(tiling, raw, request, progress or (lambda _: None)))
         return BlurMap(answer.s, answer.stderr, answer.flags, answer.sharper, self._settings(request))
 
     def _levels_of(self, padded: FloatArray) -> Callable[[int], FloatArray]:

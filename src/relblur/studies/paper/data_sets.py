@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -181,10 +181,7 @@ def _refuse_what_is_not_understood(data: Path, found: set[str]) -> None:
 
 def _from_list(path: Path) -> list[FoundSet]:
     """Read a list of pairs; its paths count from where it lies."""
-    try:
-        rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"))))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path} cannot be read as a list of pairs: {error}; {_on_one_line(LAYOUTS)}") from None
+    rows = read_list(path)
     if not rows or not set(CSV_COLUMNS) <= set(rows[0]):
         raise InputError(f"{path} must have the columns {','.join(CSV_COLUMNS)} and at least one row")
     pairs: dict[str, list[PairFiles]] = {}
@@ -192,12 +189,26 @@ def _from_list(path: Path) -> list[FoundSet]:
         data_set = (row["data_set"] or "").lower().replace("-", "").replace(" ", "")
         if data_set not in DATA_SETS:
             raise InputError(f"{path}, line {number}: data_set must be realmff or dpdd, got {row['data_set']!r}")
-        near, far = (path.parent / (row[column] or "") for column in ("foreground", "background"))
-        for file in (near, far):
-            if not file.is_file():
-                raise FileError(f"{path}, line {number}: there is no file {file}")
+        near, far = listed_files(path, number, row, ("foreground", "background"))
         pairs.setdefault(data_set, []).append(PairFiles(data_set, row["name"] or near.stem, near, far))
     return [FoundSet(data_set, "a list", path, tuple(listed)) for data_set, listed in pairs.items()]
+
+
+def read_list(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a list of pairs."""
+    try:
+        return list(csv.DictReader(io.StringIO(path.read_bytes().decode("utf-8-sig"))))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise FileError(f"{path} cannot be read as a list of pairs: {error}; {_on_one_line(LAYOUTS)}") from None
+
+
+def listed_files(path: Path, line: int, row: Mapping[str, str], columns: tuple[str, str]) -> tuple[Path, Path]:
+    """Return the files that a line of a list names, counted from where the list lies."""
+    one, two = (path.parent / (row[column] or "") for column in columns)
+    for file in (one, two):
+        if not file.is_file():
+            raise FileError(f"{path}, line {line}: there is no file {file}")
+    return one, two
 
 
 def _on_one_line(text: str) -> str:

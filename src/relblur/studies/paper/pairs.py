@@ -32,6 +32,7 @@ __all__ = [
     "means",
     "rows_of",
     "score_row",
+    "score_rows",
     "short_table",
     "show_pair",
     "show_table",
@@ -85,12 +86,13 @@ class ShownPair:
 def rows_of(files: PairFiles, method: str) -> list[TableRow]:
     """Score a pair at the resolutions of Table I."""
     pair = read_pair(files.background, files.foreground)
-    rows = []
-    for factor in factors(files.data_set, pair.shape[1]):
-        if factor > 1 and min(pair.shape) < LEAST_SIDE * factor:
-            continue
-        rows.append(score_row(pair.decimated(factor), files.title, files.name, factor, method))
-    return rows
+    return score_rows(pair, (files.title, files.name), factors(files.data_set, pair.shape[1]), method)
+
+
+def score_rows(pair: ComparablePair, names: tuple[str, str], chosen: Sequence[int], method: str) -> list[TableRow]:
+    """Score a pair, of a data set and by a name, decimated by each factor that leaves enough of it."""
+    fit = [factor for factor in chosen if factor == 1 or min(pair.shape) >= LEAST_SIDE * factor]
+    return [score_row(pair.decimated(factor), *names, factor, method) for factor in fit]
 
 
 def score_row(reduced: ComparablePair, data_set: str, name: str, factor: int, method: str) -> TableRow:

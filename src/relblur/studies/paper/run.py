@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,6 +11,7 @@ from ...base._typing import Progress
 from ...base.arguments import as_choice
 from ...base.errors import InputError
 from ...base.settings import METHODS
+from ...base.shown import csv_table
 from ...files.disk import replacing
 from ...files.staging import filling
 from ...files.targets import refuse_inputs, refuse_to_replace
@@ -225,9 +224,5 @@ def _file_names(parts: Sequence[str]) -> list[str]:
 def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     if not rows:
         return
-    sheet = io.StringIO()
-    writer = csv.DictWriter(sheet, list(rows[0]))
-    writer.writeheader()
-    writer.writerows(rows)
     with replacing(path) as stream:
-        stream.write(sheet.getvalue().encode())
+        stream.write(csv_table(rows))

@@ -1,10 +1,10 @@
-"""What a user asks of ``estimate_blur`` beside the images, and the request that it becomes once they are known."""
+"""Options of ``estimate_blur``: their defaults and checks, and the request that they become for a pair."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,10 @@ from ..filters.sharpness import as_tolerance
 from .methods import METHOD_TABLE, MethodEntry, engine_for
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request
-from .whole_image import Intensities, smoothed_light, survey
+from .tiling import run_in_tiles
+from .whole_image import smoothed_light
 
-__all__ = ["Asked", "GivenNoise", "settings_of", "up_to"]
+__all__ = ["Estimating", "GivenNoise", "settings_of"]
 
 #: The paper's grid ends below this, px: a list of its steps stays short.
 LARGEST_GRID_PX = 1000.0
@@ -32,26 +33,45 @@ LARGEST_GRID_PX = 1000.0
 GivenNoise = float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options of ``estimate_blur``; those that can be checked without the images are, when it is made."""
+@dataclass(frozen=True, kw_only=True)
+class Estimating:
+    """The options of :func:`relblur.estimate_blur`, which explains them, with its defaults."""
 
-    method: str
-    sharper: str
-    sigmas: ArrayLike | Sequence[float] | None
-    window: int | None
-    noise: GivenNoise | None
-    prefilter: float
-    engine: str
-    workers: int | None
-    direction: str
-    everywhere: bool
+    method: str = "refined"
+    sharper: str = "auto"
+    sigmas: ArrayLike | Sequence[float] | None = None
+    max_sigma: float | None = None
+    window: int | None = None
+    noise: GivenNoise | None = None
+    prefilter: float = 0.0
+    engine: str = "auto"
+    workers: int | None = None
+    direction: str = "deviation"
+    everywhere: bool = False
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
+        """Refuse options that are wrong for any pair, and options that do not go together."""
         as_choice(self.method, "method", METHODS)
         as_choice(self.sharper, "sharper", SIDES)
         as_choice(self.engine, "engine", ENGINES)
+        as_choice(self.direction, "direction", DIRECTIONS)
+        if self.max_sigma is not None and self.sigmas is not None:
+            raise InputError("max_sigma and sigmas both say how far to look; leave one of them out")
+        if self.prefilter and not self.entry.takes_prefilter:
+            others = " or ".join(f'"{name}"' for name, entry in METHOD_TABLE.items() if entry.takes_prefilter)
+            raise InputError(f'prefilter is not part of method="{self.method}"; leave it out or use {others}')
+        if self.direction != "deviation" and self.method != "paper":
+            raise InputError(
+                f'direction is part of method="paper" only; method="{self.method}" goes by the fit: leave it out'
+            )
+        if as_tolerance(self.tolerance) and (self.method != "paper" or self.direction != "deviation"):
+            raise InputError(
+                'tolerance compares 3 x 3 deviations, as method="paper" with direction="deviation" does; leave it out'
+            )
+        self._blurs()
+        if self.noise_models() is None:
+            self.plain_noise()
 
     @property
     def kind(self) -> Method:
@@ -74,31 +94,7 @@ class Asked:
         one, two = (one if isinstance(one, NoiseModel) else NoiseModel(as_positive(one, "noise")) for one in both)
         return one, two
 
-    def check(self) -> None:
-        """Refuse options that do not go together."""
-        known, method = self.entry, self.method
-        if self.prefilter and not known.takes_prefilter:
-            others = " or ".join(f'"{name}"' for name, entry in METHOD_TABLE.items() if entry.takes_prefilter)
-            raise InputError(f'prefilter is not part of method="{method}"; leave it out or use {others}')
-        as_choice(self.direction, "direction", DIRECTIONS)
-        if self.direction != "deviation" and self.kind != "paper":
-            raise InputError(
-                f'direction is part of method="paper" only; method="{method}" goes by the fit: leave it out'
-            )
-        if as_tolerance(self.tolerance) and (self.kind != "paper" or self.direction != "deviation"):
-            raise InputError(
-                'tolerance compares 3 x 3 deviations, as method="paper" with direction="deviation" does; leave it out'
-            )
-
-    def request(
-        self,
-        raw: RawPair,
-        *,
-        given_noise: tuple[float, float] | None,
-        relative_variance: FloatArray | None = None,
-        overall: tuple[Intensities, Intensities] | None = None,
-        steps: dict[str, FloatArray] | None = None,
-    ) -> Request:
+    def request(self, raw: RawPair, given_noise: tuple[float, float] | None) -> Request:
         """Return the request for a pair, of which only the form counts."""
         known = self.entry
         window = known.window if self.window is None else self.window
@@ -106,62 +102,49 @@ class Asked:
         return Request(
             method=self.kind,
             sharper=self.sharper,  # type: ignore[arg-type]
-            sigmas=_check_sigmas(self.sigmas, raw.shape, known.sigmas),
+            sigmas=_check_sigmas(self._blurs(), raw.shape, known.sigmas),
             window=as_odd_size(window, "window", raw.shape),
             given_noise=given_noise,
             noise_repeats=any(isinstance(one, NoiseModel) and one.compressed for one in noise),
             noise_may_differ=isinstance(self.noise, NoiseModel),
-            relative_variance=relative_variance,
+            noise_models=self.noise_models(),
             prefilter=_check_prefilter(self.prefilter, raw.shape),
             engine=engine_for(self.engine, self.kind, window),
             workers=count_workers(self.workers),
-            overall=overall,
             direction=self.direction,  # type: ignore[arg-type]
             tolerance=float(self.tolerance),
             everywhere=self.everywhere,
-            steps=steps,
         )
 
     def answer(
         self, raw: RawPair, progress: Progress, steps: dict[str, FloatArray] | None = None
     ) -> tuple[Request, Answer]:
         """Run the method on a pair in memory."""
-        self.check()
         models = self.noise_models()
-        given, relative = self.plain_noise() if models is None else None, None
+        given = self.plain_noise() if models is None else None
         if models is not None:
-            given, relative = noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
-        request = self.request(
-            raw,
-            given_noise=given,
-            relative_variance=relative,
-            overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)) if self.entry.surveys else None,
-            steps=steps,
-        )
-        return request, self.entry.complete(self.entry.run(raw, request, progress))
+            given, _ = noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
+        entry = self.entry
+        request = entry.measure(raw, replace(self.request(raw, given), steps=steps))
+        return request, entry.complete(run_in_tiles(entry.tiling, raw, request, progress))
 
     def plain_noise(self) -> tuple[float, float] | None:
         """Return the noise of each image as given in numbers."""
         return None if self.noise is None else as_noise(self.noise)  # type: ignore[arg-type]
 
-
-def up_to(
-    max_sigma: float | None, sigmas: ArrayLike | Sequence[float] | None, method: str
-) -> ArrayLike | Sequence[float] | None:
-    """Return the blurs to look for, px, by whichever of the two arguments says it."""
-    if max_sigma is None:
-        return sigmas
-    if sigmas is not None:
-        raise InputError("max_sigma and sigmas both say how far to look; leave one of them out")
-    largest = as_positive(max_sigma, "max_sigma", "px")
-    if method != "paper":
-        return [largest]
-    if not PAPER_SIGMA_STEP <= largest < LARGEST_GRID_PX:
-        raise InputError(
-            f'max_sigma must be at least {PAPER_SIGMA_STEP} and below {LARGEST_GRID_PX:g} px for method="paper", '
-            f"got {largest:g}"
-        )
-    return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
+    def _blurs(self) -> ArrayLike | Sequence[float] | None:
+        """Return the blurs to look for, px; None for those of the method."""
+        if self.max_sigma is None:
+            return self.sigmas
+        largest = as_positive(self.max_sigma, "max_sigma", "px")
+        if self.method != "paper":
+            return [largest]
+        if not PAPER_SIGMA_STEP <= largest < LARGEST_GRID_PX:
+            raise InputError(
+                f"max_sigma must be at least {PAPER_SIGMA_STEP} and below {LARGEST_GRID_PX:g} px for "
+                f'method="paper", got {largest:g}'
+            )
+        return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
 
 
 def settings_of(request: Request, notes: Mapping[str, Any], remembered: Mapping[str, Any]) -> dict[str, Any]:
