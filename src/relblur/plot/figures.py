@@ -83,6 +83,7 @@ def distributions_svg(rows: Sequence[Sequence[tuple[str, FloatArray, FloatArray]
             if before.size:
                 axis.hist(before, edges, color="0.8", label="unblurred")
             axis.hist(values, edges, color="tab:blue", alpha=0.85, label=label.split(",")[0])
+            axis.set_ylim(0, 1.25 * axis.get_ylim()[1])  # room for the legend
             axis.set_xlabel(label)
             axis.spines[["top", "right"]].set_visible(False)
             axis.xaxis.set_major_locator(MaxNLocator(5))

@@ -111,7 +111,7 @@ def panels_picture(
 ) -> None:
     """Write a figure of several panels to a PNG file.
 
-    ``panel_width`` is a picture's width in inches of 110 px; without it a panel has as many px as its data,
+    ``panel_width`` is a picture's width in inches of 110 px; without it each has as many px as the data of the first,
     at least 429 and at most 840. The heading may have several lines.
     """
     sheet = _Sheet(panels, min(columns, len(panels)), heading, panel_width)
