@@ -37,9 +37,8 @@ quick: $(BUILT)
 	$(BIN)/python $(PYTEST) -m 'not slow' tests src/relblur
 
 # The same with the oldest versions that pyproject.toml allows. Those warn of one another's deprecated names.
-# Compiled code is kept beside them: the everyday environment keeps its own.
-oldest: $(OLDEST)/.installed
-	NUMBA_CACHE_DIR=$(abspath $(OLDEST)) $(OLDEST)/bin/python $(PYTEST) -m 'not slow' \
+oldest: $(OLDEST)/.installed $(BUILT)
+	$(OLDEST)/bin/python $(PYTEST) -m 'not slow' \
 		-W ignore::DeprecationWarning tests src/relblur
 
 lint: $(STAMP)

@@ -1,6 +1,6 @@
 """A digest of every digit of the maps of ten pairs: run it before and after moving code.
 
-    python benchmarks/fingerprints.py [--engines opencv,numba]
+    python benchmarks/fingerprints.py [--engines opencv,compiled]
 
 The pairs are made here from scikit-image's photographs, so the digests of two versions on one
 machine (and with one set of installed libraries) can be compared; on another machine only among themselves.
@@ -46,7 +46,7 @@ def of_map(found: BlurMap) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--engines", default="opencv,numba")
+    parser.add_argument("--engines", default="opencv,compiled")
     engines = parser.parse_args().engines.split(",")
     camera = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, blur_constant=0.25)
     print(f"| pair | engine | {' | '.join(METHODS)} |\n|---|---|---|---|---|")

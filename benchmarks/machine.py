@@ -22,7 +22,7 @@ def describe() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 2),
         "python": platform.python_version(),
-        **{name: version(name) for name in ("relblur", "numpy", "scipy", "numba", "opencv-python-headless")},
+        **{name: version(name) for name in ("relblur", "numpy", "scipy", "opencv-python-headless")},
     }
 
 

@@ -57,8 +57,7 @@ TESTS = {
 CONSTANTS, CONSTANTS_TEST = Path("benchmarks/constants.md"), "tests/test_constants.py"
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
 LIBRARIES = (
-    "hypothesis numpy cv2 numba scipy.ndimage scipy.optimize scipy.special skimage.data PIL.Image tifffile "
-    "typer.testing"
+    "hypothesis numpy cv2 scipy.ndimage scipy.optimize scipy.special skimage.data PIL.Image tifffile typer.testing"
 )
 #: Without plugins that only take time; the warning says that one of them was loaded before.
 PLAIN = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-W", "ignore::pytest.PytestAssertRewriteWarning"]

@@ -179,7 +179,7 @@ def chunk_overhead() -> list[dict[str, float]]:
         folder, side = Path(name), 2 * CELL
         make_slide(folder, side)
         pair = SlidePair(open_store(folder / "first.zarr"), open_store(folder / "second.zarr"), Here())
-        asked = Asked("window", "auto", None, None, None, 0.0, "numba", 1, "deviation", False)
+        asked = Asked("window", "auto", None, None, None, 0.0, "compiled", 1, "deviation", False)
         start = time.process_time()
         shared = find_shared(pair, asked)
         look = time.process_time() - start

@@ -94,7 +94,7 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
     if slow:
         estimates: dict[str, Any] = {"Y2": lambda: scipy_bank(first, second)}
         for method in ("window", "refined", "paper"):
-            for engine in ("opencv", "numba", "reference") if method == "window" else ("opencv",):
+            for engine in ("opencv", "compiled", "reference") if method == "window" else ("opencv",):
                 estimates[f"estimate_blur {method}, {engine}"] = lambda m=method, e=engine: estimate_blur(
                     first, second, sharper="first", method=m, engine=e
                 )
@@ -200,15 +200,12 @@ def start_up(quick: bool) -> dict[str, float]:
         for name, image in (("a", first), ("b", second)):
             cv2.imwrite(f"{folder}/{name}.png", cv2.merge([np.rint(255 * image).astype(np.uint8)] * 3))
         command = [program, "estimate", f"{folder}/a.png", f"{folder}/b.png", "-o", f"{folder}/out", "--force"]
-        cold = {"NUMBA_CACHE_DIR": f"{folder}/cache", "MPLCONFIGDIR": f"{folder}/mpl"}
+        cold = {"MPLCONFIGDIR": f"{folder}/mpl"}
         # pip leaves bytecode behind, some other installers do not: every package is then compiled by the first run.
         found["relblur estimate, 625x433, cold"] = min(seconds_of(command, **cold) for _ in range(3))
         found["relblur estimate, 625x433, cold, no bytecode"] = seconds_of(command, **cold, PYTHONPYCACHEPREFIX=folder)
         found["relblur estimate, 625x433"] = min(seconds_of(command) for _ in range(3))
-        if not quick:
-            cache = {"NUMBA_CACHE_DIR": f"{folder}/compiled"}
-            found["first Stream frame, nothing compiled"] = seconds_of([sys.executable, "-c", use], **cache)
-            found["first Stream frame, compiled before"] = seconds_of([sys.executable, "-c", use], **cache)
+        found["first Stream frame, import included"] = min(seconds_of([sys.executable, "-c", use]) for _ in range(3))
     print("\nseconds:", ", ".join(f"{k} {v:.2f}" for k, v in found.items()))
     return found
 

@@ -65,7 +65,7 @@ def stream_map(first, second, valid=None):
 RUNS = {
     "refined": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, engine="opencv"), 20),
     "window": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, method="window", engine="opencv"), 40),
-    "compiled": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, method="window", engine="numba"), 40),
+    "compiled": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, method="window", engine="compiled"), 40),
     "paper": (lambda a, b, valid=None: estimate_blur(a, b, valid=valid, method="paper"), 55),
     "stream": (stream_map, 40),
 }
@@ -176,7 +176,7 @@ def test_any_scale_will_do(pair, scale):
     wanted = stream_map(first, second)
     found = stream_map(scale * first, scale * second)
     assert np.nanmax(np.abs(found.variance_difference - wanted.variance_difference)) < 0.02
-    compiled = estimate_blur(scale * first, scale * second, method="window", engine="numba")
+    compiled = estimate_blur(scale * first, scale * second, method="window", engine="compiled")
     assert np.isfinite(compiled.variance_difference).mean() > 0.9
 
 
@@ -259,7 +259,7 @@ def test_an_impossible_stream_is_refused_before_memory_is_taken(shape):
 
 
 def test_values_that_no_number_holds_are_refused(pair):
-    for call in (lambda a, b: estimate_blur(a, b, method="window", engine="numba"), stream_map):
+    for call in (lambda a, b: estimate_blur(a, b, method="window", engine="compiled"), stream_map):
         with pytest.raises(InputError, match="no finite pixel"):
             call(1e39 * pair[0] + 1e38, 1e39 * pair[1] + 1e38)
 

@@ -24,7 +24,7 @@ LEVEL = {name: level for level, layer in enumerate(ORDER.split(" < ")) for name 
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 PACKAGES = sorted({path.parent for path in FILES})
 
-HEAVY = ["numba", "cv2", "matplotlib", "skimage", "scipy", "panel", "typer", "rich", "PIL", "tifffile"]
+HEAVY = ["cv2", "matplotlib", "skimage", "scipy", "panel", "typer", "rich", "PIL", "tifffile"]
 HEAVY += ["starlette", "uvicorn", "websockets", "dask", "distributed", "zarr", "pyarrow", "xarray", "av"]
 
 

@@ -119,7 +119,7 @@ def test_there_is_one_engine_whatever_is_asked_for(disc_pair):
     options = {"psf": "disc", "depth_range_m": RANGE}
     wanted = estimate_depth(first, second, CAMERA, **options)
     assert wanted.settings["engine"] == "opencv"
-    for engine in ("opencv", "numba"):
+    for engine in ("opencv", "compiled"):
         found = estimate_depth(first, second, CAMERA, engine=engine, **options)
         assert found.settings["engine"] == "opencv"
         assert_array_equal(found.depth_m, wanted.depth_m)

@@ -117,7 +117,7 @@ def test_few_frames_and_a_camera_tell_the_depth(few):
 def test_the_engine_that_is_asked_for_changes_nothing_of_a_joint_map(few):
     camera, focus, _, frames = few
     options = {"focus_m": focus, "camera": camera, "psf": "gaussian", "align": "off", "exposure": "off", "fuse": False}
-    wanted, found = (estimate_stack(frames, engine=engine, **options) for engine in ("auto", "numba"))
+    wanted, found = (estimate_stack(frames, engine=engine, **options) for engine in ("auto", "compiled"))
     assert wanted.settings["method"] == "joint"
     assert_array_equal(found.depth_m, wanted.depth_m)
 

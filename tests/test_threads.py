@@ -1,4 +1,4 @@
-"""Threads that share short work, and those that wait for each other inside compiled code."""
+"""Threads that share short work."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ import signal
 import threading
 import time
 
-import numba  # noqa: TID253
-import numpy as np
 import pytest
 
-from relblur.engines.barrier import abort, fetch_add, new_barrier, wait_for_all
 from relblur.engines.threads import Team
 
 
@@ -35,35 +32,6 @@ def test_every_item_is_worked_on_once(team):
     done = []
     team.each(done.append, iter(range(50)))
     assert sorted(done) == list(range(50))
-
-
-@pytest.mark.parametrize("members", [1, 2, 3])
-def test_members_work_at_the_same_time(team, members):
-    together = threading.Barrier(members)
-    ranks = []
-
-    def work(rank):
-        together.wait(10)
-        ranks.append(rank)
-
-    team.run_together(work, members)
-    assert sorted(ranks) == list(range(members))
-
-
-def test_members_wait_for_a_team_that_is_busy(team):
-    together = threading.Barrier(3)
-    others = [threading.Thread(target=team.run_together, args=(lambda rank: together.wait(10), 3)) for _ in range(4)]
-    for other in others:
-        other.start()
-    for other in others:
-        other.join(20)
-    assert not together.broken
-    assert not any(other.is_alive() for other in others)
-
-
-def test_more_members_than_workers_are_refused(team):
-    with pytest.raises(ValueError, match="4 members, but only 3 workers"):
-        team.run_together(lambda rank: None, 4)
 
 
 def test_a_team_of_one_works_in_the_calling_thread():
@@ -163,35 +131,3 @@ def test_helpers_end_with_the_block_that_they_work_in(wrong):
     for helper in helpers:
         helper.join(10)
         assert not helper.is_alive()
-
-
-@numba.njit(nogil=True)
-def _count_rounds(place, workers, rounds, counts, wrong):
-    """Add one to a count each round; after every barrier all must have done so."""
-    for i in range(rounds):
-        fetch_add(counts, i, 1)
-        wait_for_all(place, workers)
-        if counts[i] != workers:
-            fetch_add(wrong, 0, 1)
-
-
-@pytest.mark.parametrize("workers", [1, 2, 3, 8])
-def test_nobody_passes_a_meeting_before_all_are_there(workers):
-    place, wrong = new_barrier(), np.zeros(1, np.int64)
-    counts = np.zeros(500, np.int64)
-    team = Team(workers)
-    team.run([lambda: _count_rounds(place, workers, len(counts), counts, wrong)] * workers)
-    team.close()
-    assert wrong[0] == 0
-    assert (counts == workers).all()
-
-
-def test_nobody_waits_for_ever_at_an_abandoned_meeting():
-    place, counts, wrong = new_barrier(), np.zeros(1, np.int64), np.zeros(1, np.int64)
-    waiting = threading.Thread(target=_count_rounds, args=(place, 2, 1, counts, wrong), daemon=True)
-    waiting.start()
-    waiting.join(0.2)
-    assert waiting.is_alive()
-    abort(place)
-    waiting.join(10)
-    assert not waiting.is_alive()

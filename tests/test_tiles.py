@@ -95,12 +95,12 @@ def test_local_methods_are_equal_to_the_bit(photograph, case, method, request):
 @pytest.mark.parametrize("case", ["colour", "grey", "valid", "turned"])
 def test_compiled_windows_are_equal_to_single_precision(photograph, case, request):
     first, second, options = _case(photograph, case)
-    options |= {"engine": "numba", "method": "window"}
+    options |= {"engine": "compiled", "method": "window"}
     whole = estimate_blur(first, second, **options)
     request.getfixturevalue("small_tiles")
     cut = estimate_blur(first, second, **options)
     assert cut.settings["tiles"] >= 3
-    assert cut.settings["engine"] == whole.settings["engine"] == "numba"
+    assert cut.settings["engine"] == whole.settings["engine"] == "compiled"
     # A pixel in a thousand may sit on the edge of a decision and fall to the other side.
     assert (np.isnan(cut.sigma) == np.isnan(whole.sigma)).mean() > 0.999
     known = np.isfinite(whole.sigma) & np.isfinite(cut.sigma)

@@ -1,7 +1,11 @@
 // A vector of float32: the widest that the level has. GCC and Clang give it + - * / < ?: lane by lane.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
+#include <new>
+#include <utility>
+#include <vector>
 
 namespace LEVEL {
 namespace {
@@ -17,6 +21,33 @@ typedef float V __attribute__((vector_size(4 * LANES)));
 
 inline V load(const float* p) { V v; std::memcpy(&v, p, sizeof v); return v; }
 inline void store(float* p, V v) { std::memcpy(p, &v, sizeof v); }
+
+// As vminps and vmaxps do: b where one of them is NaN.
+inline V smaller(V a, V b) { return a < b ? a : b; }
+inline V larger(V a, V b) { return a > b ? a : b; }
+
+// Lanes d ... of a and b side by side.
+template <int d, size_t... l>
+inline V later(V a, V b, std::index_sequence<l...>) { return __builtin_shufflevector(a, b, int(l) + d...); }
+template <int d>
+inline V later(V a, V b) { return later<d>(a, b, std::make_index_sequence<LANES>()); }
+
+// a0 b0 a1 b1 ..., from lane `from` of each on.
+template <int from, size_t... l>
+inline V mixed(V a, V b, std::index_sequence<l...>) {
+    return __builtin_shufflevector(a, b, from + int(l) / 2 + int(l) % 2 * LANES...);
+}
+template <int from>
+inline V mixed(V a, V b) { return mixed<from>(a, b, std::make_index_sequence<LANES>()); }
+
+template <class T>
+struct Aligned {  // to cache lines: a vector that crosses them is read twice
+    using value_type = T;
+    T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64))); }
+    void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t(64)); }
+    bool operator==(const Aligned&) const { return true; }
+};
+using Floats = std::vector<float, Aligned<float>>;
 
 }  // namespace
 }  // namespace LEVEL

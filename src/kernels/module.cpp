@@ -1,9 +1,14 @@
 // relblur._kernels: a submodule with the same functions for every level, and the levels that this processor has.
 #include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "kernels.h"
@@ -11,6 +16,7 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
+using namespace relblur;
 
 void bind_solver(nb::module_& m, const Solver& functions);  // solver.cpp
 
@@ -20,7 +26,7 @@ namespace {
 std::vector<std::string> levels() {
     std::vector<std::string> found;
 #ifdef ALL_LEVELS
-    // What GCC means by -march=x86-64-v4 and -v3: the youngest of each group.
+    // What -march=x86-64-v4 and -v3 mean: the youngest of each group of instructions.
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
@@ -31,17 +37,114 @@ std::vector<std::string> levels() {
     return found;
 }
 
+template <class... Wanted>
+using Array = nb::ndarray<nb::c_contig, nb::device::cpu, Wanted...>;
+using AnyFrame = Array<nb::ro>;
+using Plane = Array<const float, nb::ndim<2>>;
+
+Values values_of(const AnyFrame& frame) {
+    if (frame.dtype() == nb::dtype<float>()) return static_cast<const float*>(frame.data());
+    if (frame.dtype() == nb::dtype<double>()) return static_cast<const double*>(frame.data());
+    if (frame.dtype() == nb::dtype<uint8_t>()) return static_cast<const uint8_t*>(frame.data());
+    if (frame.dtype() == nb::dtype<uint16_t>()) return static_cast<const uint16_t*>(frame.data());
+    throw nb::type_error("frames are float32, float64, uint8 or uint16");
+}
+
+void check_size(size_t found, size_t wanted) {
+    if (found != wanted) throw nb::value_error("an array has another size than the window was made for");
+}
+
+// Sizes are checked here, as the kernels read and write without looking.
+struct BoundWindow {
+    size_t pixels, channels;
+    std::unique_ptr<Window> window;
+
+    void load(const AnyFrame& first, const AnyFrame& second) {
+        check_size(first.size(), pixels * channels), check_size(second.size(), pixels * channels);
+        const Values frames[2] = {values_of(first), values_of(second)};
+        const nb::gil_scoped_release others;
+        window->load(frames);
+    }
+
+    nb::tuple seen(int which) const {
+        const Seen& s = window->seen(which ? 1 : 0);
+        return nb::make_tuple(s.low, s.high, nb::make_tuple(s.on_grid[0], s.on_grid[1], s.on_grid[2]), s.at_top, s.not_finite);
+    }
+
+    void fit(Frame frame, Array<float, nb::ndim<2>> s, Array<float, nb::ndim<2>> stderr_, Array<uint8_t, nb::ndim<2>> flags,
+             Array<int8_t, nb::ndim<2>> sharper, std::optional<Plane> invalid, std::optional<Plane> clipped) {
+        for (size_t size : {s.size(), stderr_.size(), flags.size(), sharper.size()}) check_size(size, pixels);
+        const std::optional<Plane>* distances[2] = {&invalid, &clipped};
+        for (int i : {0, 1}) {
+            if (*distances[i]) check_size((*distances[i])->size(), pixels);
+            frame.distance[i] = *distances[i] ? (*distances[i])->data() : nullptr;
+        }
+        frame.s = s.data(), frame.stderr_ = stderr_.data(), frame.flags = flags.data(), frame.sharper = sharper.data();
+        const nb::gil_scoped_release others;
+        window->fit(frame);
+    }
+};
+
+using RunWarp = void (*)(const Warp&, int, int, float*);
+
+template <RunWarp run>
+void warp(Plane coefficients, Array<const double, nb::shape<2, 3>> transform, Plane gain, Array<const float, nb::ndim<1>> offset,
+          int channels, int top, Array<float, nb::ndim<2>> out) {
+    const int height = int(coefficients.shape(0)), width = int(coefficients.shape(1));
+    if (channels < 1 || width % channels || width < 5 * channels || height < 5 || top < 0 || gain.shape(0) < 1)
+        throw nb::value_error("nothing to warp");
+    check_size(offset.size(), channels), check_size(out.shape(1), width - 4 * channels), check_size(gain.shape(1), out.shape(1));
+    const Warp o{coefficients.data(), height, width, channels, int(gain.shape(0)), transform.data(), gain.data(), offset.data()};
+    const int rows = int(out.shape(0));
+    float* to = out.data();
+    const nb::gil_scoped_release others;
+    run(o, top, rows, to);
+}
+
+using Make = std::unique_ptr<Window> (*)(const Options&);
+
+template <Make make>
+BoundWindow make_window(const Options& o) {
+    if (o.height < 1 || o.width < 1 || o.channels < 1 || o.window < 3 || o.window % 2 == 0 || o.nodes.size() < 3)
+        throw nb::value_error("no such window");
+    return {size_t(o.height) * o.width, size_t(o.channels), make(o)};
+}
+
 }  // namespace
 
-#define BIND(level)                              \
-    {                                            \
-        nb::module_ sub = m.def_submodule(#level); \
-        sub.def("lanes", &level::lanes);         \
-        bind_solver(sub, level::solver);         \
+#define BIND(level)                                                             \
+    {                                                                           \
+        nb::module_ sub = m.def_submodule(#level);                              \
+        sub.def("lanes", &level::lanes);                                        \
+        sub.def("Window", &make_window<level::make_window>, "options"_a);       \
+        sub.def("warp", &warp<level::warp>, "coefficients"_a, "transform"_a, "gain"_a, "offset"_a, "channels"_a, "top"_a, \
+                "out"_a);                                                       \
+        for (const char* name : {"Node", "Options", "Frame"}) sub.attr(name) = m.attr(name); \
+        bind_solver(sub, level::solver);                                        \
     }
 
 NB_MODULE(_kernels, m) {
     m.def("levels", &levels);
+    nb::class_<Node>(m, "Node").def(
+        nb::init<int, int, std::vector<float>, std::vector<float>, float, float, float>(), "kind"_a, "side"_a, "taps"_a,
+        "odd"_a, "weight"_a, "s"_a, "width"_a);
+    nb::class_<Options>(m, "Options")
+        .def(nb::init<int, int, int, int, int, int, bool, bool, float, std::vector<Node>, std::vector<float>>(), "height"_a,
+             "width"_a, "channels"_a, "window"_a, "zero"_a, "probe"_a, "limit_low"_a, "limit_high"_a, "spacing"_a, "nodes"_a,
+             "prefilter"_a);
+    nb::class_<Frame>(m, "Frame")
+        .def("__init__", [](Frame* frame, float noise, float flat, float rounded_first, float rounded_second, bool first,
+                            bool second, bool blank) {
+            new (frame) Frame{noise, flat, {rounded_first, rounded_second}, {first, second}, blank, {}, {}, {}, {}, {}};
+        }, "noise"_a, "flat"_a, "rounded_first"_a, "rounded_second"_a, "texture_first"_a, "texture_second"_a, "blank"_a);
+    nb::class_<BoundWindow>(m, "Window")
+        .def("begin", [](BoundWindow& w) { w.window->begin(); })
+        .def("load", &BoundWindow::load, "first"_a, "second"_a)
+        .def("seen", &BoundWindow::seen, "which"_a)
+        .def("halve", [](BoundWindow& w) { w.window->halve(); }, nb::call_guard<nb::gil_scoped_release>())
+        .def("fit", &BoundWindow::fit, "frame"_a, "s"_a, "stderr"_a, "flags"_a, "sharper"_a, "invalid"_a.none(),
+             "clipped"_a.none())
+        .def_prop_ro("nbytes", [](const BoundWindow& w) { return w.window->nbytes(); });
     BIND(v1)
 #ifdef ALL_LEVELS
     BIND(v3)

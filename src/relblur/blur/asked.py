@@ -113,7 +113,7 @@ class Asked:
             noise_may_differ=isinstance(self.noise, NoiseModel),
             relative_variance=relative_variance,
             prefilter=_check_prefilter(self.prefilter, raw.shape),
-            engine=engine_for(self.engine, self.kind, raw, window),
+            engine=engine_for(self.engine, self.kind, window),
             workers=count_workers(self.workers),
             overall=overall,
             direction=self.direction,  # type: ignore[arg-type]

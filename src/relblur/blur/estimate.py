@@ -15,6 +15,7 @@ from ..base._typing import ArrayLike, FloatArray, Progress
 from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import check_pair, is_chunked
+from ..engines import as_engine
 from . import recompressed
 from .asked import Asked, GivenNoise, settings_of, up_to
 from .blur_map import BlurMap
@@ -99,12 +100,11 @@ def estimate_blur(
     channel_axis : int, optional
         Axis of the colour channels; the last one of (H, W, 3) is found by itself, others
         have to be told. All channels give one map together.
-    engine : {"auto", "reference", "opencv", "numba"}
-        Who does the arithmetic. ``"reference"`` (not for ``"refined"``) and ``"opencv"`` agree
-        to rounding, ``"numba"`` (not for ``"paper"``, which OpenCV then does) to a thousandth.
-        ``"auto"`` goes by the size of the pair: ``"numba"``, if it is installed, for what would
-        take more than about 5 s of processor time without, ``"opencv"`` for the rest.
-        ``settings["engine"]`` says who it was.
+    engine : {"auto", "reference", "opencv", "compiled"}
+        Implementation of the loops. ``"reference"`` (not for ``"refined"``) and ``"opencv"`` agree
+        to rounding, ``"compiled"`` (not for ``"paper"``, which OpenCV then does) to a thousandth.
+        ``"auto"`` is ``"compiled"`` where there is compiled code for the method, else
+        ``"opencv"``; ``settings["engine"]`` names the one that ran.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
     direction : {"deviation", "fit"}
@@ -141,7 +141,7 @@ def estimate_blur(
     Notes
     -----
     Large images are worked on in tiles, in bounded memory. ``"paper"`` and ``"window"`` give
-    the same numbers to the bit however they are cut (with ``engine="numba"`` to single
+    the same numbers to the bit however they are cut (with ``engine="compiled"`` to single
     precision). ``"refined"`` stays whole up to 1.4 megapixels; beyond, tiles overlap and
     are blended, and ``settings["tiles"]`` says how many.
 
@@ -171,6 +171,7 @@ def estimate_blur(
         remembered, linear = pair.settings, False
         sharper = pair.sharper if sharper == "auto" else sharper
     blurs = up_to(max_sigma, sigmas, method)
+    engine = as_engine(engine)
     asked = Asked(method, sharper, blurs, window, noise, prefilter, engine, workers, direction, everywhere, tolerance)
     if everywhere:
         warnings.warn(

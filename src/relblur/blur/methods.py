@@ -35,15 +35,8 @@ class MethodEntry:
     takes_prefilter: bool = True
     complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
     surveys: bool = True  #: needs figures of the whole images; False if it looks at the pair itself
-    seconds_per_sample: float = 0.0  #: processor time with OpenCV, a sample being one channel of a pixel
-
-    def seconds(self, raw: RawPair) -> float:
-        """Return the processor time that a pair takes with OpenCV, s."""
-        return self.seconds_per_sample * raw.first.size
 
 
-# Processor times were measured at 640 x 480 on a Xeon: "window" 0.82 s grey and 2.35 s in colour, compiled 0.05 and
-# 0.15. So "auto" chooses compiled code from 1.9 megapixels on (grey; 0.65 in colour).
 METHOD_TABLE: Mapping[Method, MethodEntry] = {
     "paper": MethodEntry(
         partial(run_in_tiles, answer_on_grid, keep_doubtful=True),
@@ -55,20 +48,19 @@ METHOD_TABLE: Mapping[Method, MethodEntry] = {
     ),
     "window": MethodEntry(
         partial(run_in_tiles, answer_in_windows),
-        ("reference", "opencv", "numba"),
+        ("reference", "opencv", "compiled"),
         least_compiled_window=3,
-        seconds_per_sample=2.6e-6,
     ),
-    "refined": MethodEntry(run_dense, ("opencv",), surveys=False),
+    "refined": MethodEntry(run_dense, ("opencv", "compiled"), surveys=False),
 }
 
 
-def engine_for(name: str, method: Method, raw: RawPair, window: int) -> Engine:
+def engine_for(name: str, method: Method, window: int) -> Engine:
     """Return the engine that will do the work."""
     entry = METHOD_TABLE[method]
     offered = entry.engines
     if window < entry.least_compiled_window:
-        offered = tuple(each for each in offered if each != "numba")
-    if name == "numba" and name not in offered:  # OpenCV has loops for everything
+        offered = tuple(each for each in offered if each != "compiled")
+    if name == "compiled" and name not in offered:  # OpenCV has loops for everything
         name = "opencv"
-    return choose_engine(resolve_engine(name, f'method="{method}"', offered, entry.seconds(raw)))
+    return choose_engine(resolve_engine(name, f'method="{method}"', offered))

@@ -23,8 +23,7 @@ def bench(
 ) -> None:
     """Measure the real-time engine on this machine, beside two rivals.
 
-    A frame pair is blurred by 1 to 2 px; everybody gets the same pair in turn. The first run
-    compiles the engine, which takes about ten seconds, once.
+    A frame pair is blurred by 1 to 2 px; every method gets the same pair in turn.
     """
     shapes = [_shape(text) for text in sizes or ["480x640", "1080x1920"]]
     from ..studies.bench import bench as run

@@ -1,6 +1,6 @@
 """Who runs the tasks: this process, processes beside it on this machine, or a cluster.
 
-Every worker runs one task at a time on one thread: OpenCV, which does not look at OMP_NUM_THREADS, and numba are told
+Every worker runs one task at a time on one thread: OpenCV, which does not look at OMP_NUM_THREADS, is told
 so by a plugin when a worker starts, whoever started it. Processes are spawned, never forked: a fork of a process whose
 threads hold locks may hang.
 """
@@ -258,14 +258,7 @@ def _one_thread() -> Any:
 
 
 def use_one_thread() -> None:
-    """Let OpenCV and compiled code of this process use one thread."""
+    """Let OpenCV of this process use one thread."""
     import cv2
 
     cv2.setNumThreads(1)
-    os.environ["NUMBA_NUM_THREADS"] = "1"
-    try:
-        import numba
-
-        numba.set_num_threads(1)
-    except (ImportError, ValueError):
-        pass

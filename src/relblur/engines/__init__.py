@@ -1,37 +1,29 @@
-"""The engines: who does the arithmetic.
+"""The engines: implementations of the hot loops.
 
 ``reference`` is written to be read and defines the answer of ``method="paper"`` and ``"window"``; ``opencv`` is faster
-and must agree with it to rounding (both work in float64). Dense maps, depth by equal blur and stacks run on it alone.
-``numba`` compiles :mod:`relblur.blur.window.realtime`, in float32 where that is enough. The name that a result carries
-is that of the engine that ran.
+and must agree with it to rounding (both work in float64). ``compiled`` is C++ (:mod:`relblur.engines.compiled`), in
+float32 where that is enough. The name that a result carries is that of the engine that ran.
 
-``"auto"`` depends on the input and on what is installed only. What was compiled before and lies on the disk does not
-count: the same pair gets the same engine, and so the same digits, every time.
+``"auto"`` takes ``compiled`` wherever it is built and has loops for the method: the same pair gets the same engine,
+and so the same digits, every time.
 """
 
 from __future__ import annotations
 
-import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Protocol
 
 from ..base._typing import AnyArray, FloatArray
-from ..base.errors import InputError, MissingDependencyError
+from ..base.arguments import as_choice
+from ..base.errors import InputError
+from .compiled import kernels, why_not_compiled
 
-__all__ = ["ENGINES", "Engine", "choose_engine", "require_numba", "resolve_engine", "tell_terminal", "why_not_numba"]
+__all__ = ["ENGINES", "Engine", "as_engine", "choose_engine", "resolve_engine"]
 
-ENGINES = ("auto", "reference", "opencv", "numba")
-
-#: Processor seconds that work must take without compiled code before ``"auto"`` asks for it. Compiled code is loaded
-#: in about 1.2 s, is compiled once an installation in about twelve, and saves half to nine tenths of the work: below
-#: five seconds nobody would notice, or would only notice the compiler.
-WORTH_COMPILING_SECONDS = 5.0
-
-#: Modules of this package that compiled code stands on, and that use names of numba which it does not promise to keep.
-_ON_PRIVATE_NAMES = ("compile_cache", "barrier", "simd")
+ENGINES = ("auto", "reference", "opencv", "compiled")
 
 
 class FilterSeparable(Protocol):
@@ -55,16 +47,24 @@ class Engine:
     box_mean: BoxMean
 
 
+def as_engine(name: str, allowed: Sequence[str] = ENGINES) -> str:
+    """Check the name of an engine; ``"numba"``, a former name of ``"compiled"``, is accepted with a warning."""
+    if name == "numba":
+        warnings.warn('engine="numba" is deprecated; use engine="compiled"', DeprecationWarning, stacklevel=3)
+        name = "compiled"
+    return as_choice(name, "engine", allowed)
+
+
 def choose_engine(name: str = "auto") -> Engine:
     """Return the engine of a checked name."""
-    if name == "numba":
-        require_numba()
+    if name == "compiled":
+        kernels()  # or an error
     loops = import_module(".reference" if name == "reference" else ".opencv", __name__)
     return Engine("opencv" if name == "auto" else name, loops.filter_separable, loops.box_mean)
 
 
-def resolve_engine(name: str, what: str, offered: Sequence[str], seconds_without: float) -> str:
-    """Return the engine that will run: the one asked for, or for ``"auto"`` the one that suits the work.
+def resolve_engine(name: str, what: str, offered: Sequence[str]) -> str:
+    """Return the engine that will run: the requested one, or for ``"auto"`` the fastest that is there.
 
     Parameters
     ----------
@@ -72,41 +72,10 @@ def resolve_engine(name: str, what: str, offered: Sequence[str], seconds_without
         A checked name.
     what, offered
         What is to be run, in words for an error message, and the engines that have loops for it.
-    seconds_without : float
-        Processor time that the work takes with OpenCV, s. It may depend on the input only.
     """
     if name == "auto":
-        worth = "numba" in offered and seconds_without > WORTH_COMPILING_SECONDS
-        return "numba" if worth and why_not_numba() is None else "opencv"
+        return "compiled" if "compiled" in offered and why_not_compiled() is None else "opencv"
     if name not in offered:
         there = " or ".join(repr(each) for each in ("auto", *offered))
         raise InputError(f"engine={name!r} has no loops for {what}; use {there}")
-    if name == "numba":
-        require_numba()
     return name
-
-
-def why_not_numba() -> str | None:
-    """Return why compiled code cannot run here, None if it can. This imports numba."""
-    if find_spec("numba") is None:
-        return "needs numba, which is not installed; run: pip install numba, or use engine='opencv'"
-    try:
-        for name in _ON_PRIVATE_NAMES:
-            import_module(f".{name}", __name__)
-    except Exception as error:  # whatever a numba that does not fit this Python or NumPy raises
-        reason = str(error).partition("\n")[0]
-        return f"cannot use the numba that is installed ({reason}); install another version, or use engine='opencv'"
-    return None
-
-
-def require_numba() -> None:
-    """Raise a one-line error if compiled code cannot run."""
-    problem = why_not_numba()
-    if problem is not None:
-        raise MissingDependencyError(f"the compiled engine {problem}")
-
-
-def tell_terminal(sentence: str) -> None:
-    """Say it to a person; not into a log."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        print(f"relblur: {sentence}", file=sys.stderr)

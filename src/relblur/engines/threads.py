@@ -16,7 +16,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from ..base.arguments import as_whole
@@ -111,16 +110,6 @@ class Team:
                 self._run_together(works)
             finally:
                 self._busy.release()
-
-    def run_together(self, work: Callable[[int], None], members: int) -> None:
-        """Run ``work`` for every member, from 0 on, at the same time for certain: they may wait for each other.
-
-        There may be no more members than workers, and none of them may call the team.
-        """
-        if members > self.workers:
-            raise ValueError(f"{members} members, but only {self.workers} workers")
-        with self._busy:
-            self._run_together([partial(work, rank) for rank in range(members)])
 
     def _run_together(self, works: Sequence[Callable[[], None]]) -> None:
         while len(self._helpers) < len(works) - 1:

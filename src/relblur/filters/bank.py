@@ -16,7 +16,7 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike
 from ..base.arguments import as_choice, as_sigmas
 from ..base.errors import InputError
-from ..engines import ENGINES, choose_engine
+from ..engines import as_engine, choose_engine
 from ..engines.threads import count_workers
 from .kernels import sampled_kernel
 
@@ -47,7 +47,7 @@ def gaussian_bank(
     mode : str
         What lies beyond the border, named as in :mod:`scipy.ndimage`: ``"reflect"``
         (d c b a | a b c d), ``"mirror"``, ``"nearest"``, ``"wrap"`` or ``"constant"`` (zero).
-    engine : {"auto", "reference", "opencv", "numba"}
+    engine : {"auto", "reference", "opencv", "compiled"}
         Who does the arithmetic; they agree to rounding.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
@@ -68,7 +68,7 @@ def gaussian_bank(
     """
     levels = as_sigmas(sigmas)
     as_choice(mode, "mode", MODES)
-    as_choice(engine, "engine", ENGINES)
+    engine = as_engine(engine)
     array = np.asarray(image)
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"image must be two-dimensional and not empty, got shape {array.shape}")

@@ -15,7 +15,7 @@ from .. import __version__
 __all__ = ["provenance"]
 
 #: Packages whose version may change a number.
-PACKAGES = ("numpy", "opencv-python-headless", "numba", "scipy", "pillow", "tifffile")
+PACKAGES = ("numpy", "opencv-python-headless", "scipy", "pillow", "tifffile")
 
 
 def provenance(inputs: Sequence[Path] = (), command: Sequence[str] = ()) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
-from ..engines import ENGINES
+from ..engines import ENGINES, as_engine, resolve_engine
 from ..engines.threads import Team, count_workers
 from ..field import choose_loops
 from ..photo.pair import Source
@@ -102,7 +102,7 @@ def estimate_stack(
     distances = _distances(focus_m, len(sources))
     as_choice(align, "align", (*ALIGN_MODELS, "off"))
     as_choice(exposure, "exposure", EXPOSURES)
-    as_choice(engine, "engine", [name for name in ENGINES if name != "reference"])
+    engine = as_engine(engine, [name for name in ENGINES if name != "reference"])
     if camera is not None and not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if not isinstance(decimate, str):
@@ -123,7 +123,7 @@ def estimate_stack(
     places = _places(frames)
     if camera is not None and frames.frames[0].focus_m is None:
         raise InputError("camera needs focus_m, the distance in focus of every image (EXIF does not have them all)")
-    asked = _Asked(camera, psf, engine, workers)
+    asked = _Asked(camera, psf, resolve_engine(engine, "stacks", ("opencv", "compiled")), workers)
     found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
     stack = _map_of(frames, places, found, growth, method="joint" if len(frames.frames) <= FEW else "symmetric")
     if not fuse:

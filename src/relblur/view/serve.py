@@ -155,14 +155,12 @@ def _start(
     from .source import PairFiles, SavedResult
 
     async def begin() -> None:
-        warming = asyncio.create_task(session.warm_up())
         if isinstance(what, PairFiles):
             await session.open_pair(what, camera=camera)
         elif isinstance(what, SavedResult):
             await session.open_result(what, what.name)
         else:
             await session.open_example()
-        await warming
         await _expire(session, server, 60 * expire_minutes)
 
     session.watch = asyncio.create_task(begin())

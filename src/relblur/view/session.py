@@ -7,7 +7,6 @@ A map comes twice, at once from a window and then as it was asked for; both are 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import shutil
 import tempfile
@@ -226,11 +225,6 @@ class Session:
         """Read a result in the process that answers at once, whose memory is limited."""
         found: SavedResult = await self._quick.run("read", str(path))
         return found
-
-    async def warm_up(self) -> None:
-        """Have the process that answers at once load what it needs."""
-        with contextlib.suppress(WorkerError):  # the first map will say what is wrong
-            await self._quick.run("warm_up")
 
     def kept(self, *names: str) -> dict[str, tuple[str, Any]]:
         """Return large values for a worker, each with the key by which it knows whether it has them."""

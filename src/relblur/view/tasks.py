@@ -32,7 +32,6 @@ __all__ = [
     "quick",
     "read",
     "rock",
-    "warm_up",
 ]
 
 
@@ -62,30 +61,19 @@ def read(path: str, *, progress: Progress) -> SavedResult:
     return read_result(Path(path))
 
 
-def warm_up(*, progress: Progress) -> None:
-    """Load the compiled code of :func:`quick` while the pair is still being read."""
-    from ..engines import why_not_numba
-
-    if why_not_numba() is None:
-        from ..blur.window.realtime.runner import prepare as load
-
-        load("float32")
-    progress(1.0)
-
-
 _streams: dict[tuple[Any, ...], Stream] = {}
 
 
 def quick(choices: Mapping[str, Any], max_sigma: float, *, pair: ComparablePair, progress: Progress) -> BlurMap:
     """Return a map at once: the window of a Stream, or without compiled code that of the plain method."""
     from ..blur.estimate import estimate_blur
-    from ..engines import why_not_numba
+    from ..engines.compiled import why_not_compiled
 
     window, side = max(3, choices["window"]), choices["sharper"]
     side = pair.sharper if side == "auto" else side
     limit = min(max_sigma, min(pair.shape) / 2)
     window = min(window, min(pair.shape) - 1 + min(pair.shape) % 2)
-    if choices["prefilter"] or window < 3 or why_not_numba() is not None:
+    if choices["prefilter"] or window < 3 or why_not_compiled() is not None:
         return estimate_blur(pair, **{**choices, "method": "window", "window": window})
     from ..blur.window.stream import Stream
 

@@ -2,7 +2,7 @@
 
 ``method``    written to be read
 ``answer``    runs it for a request
-``realtime``  compiled
+``realtime``  the same in compiled code
 ``stream``    frame after frame
 ``rig``       what is the same in every frame, undone
 """

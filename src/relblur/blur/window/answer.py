@@ -19,7 +19,7 @@ __all__ = ["answer_in_windows"]
 def answer_in_windows(pair: Pair, request: Request, progress: Progress) -> Answer:
     """Estimate from the window around each pixel."""
     first, second = (_prefilter(image, request) for image in (pair.first, pair.second))
-    if request.engine.name == "numba":
+    if request.engine.name == "compiled":
         return _window_compiled(request, first, second, progress)
     fit = estimate_in_windows(
         (first, second),
@@ -40,9 +40,8 @@ def answer_in_windows(pair: Pair, request: Request, progress: Progress) -> Answe
 
 
 def _window_compiled(request: Request, first: FloatArray, second: FloatArray, progress: Progress) -> Answer:
-    from .realtime.runner import WindowEngine, prepare, single_precision_unit  # brings numba with it
+    from .realtime import WindowEngine, single_precision_unit
 
-    prepare("float64")
     limit = request.max_sigma
     height, width, channels = first.shape
     engine = WindowEngine((height, width), channels, request.sharper, request.window, limit, request.workers)

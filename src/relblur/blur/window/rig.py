@@ -7,9 +7,7 @@ is read from cubic splines by compiled code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,9 +16,11 @@ from ...base._typing import AnyArray, BoolArray, FloatArray
 from ...base.array_kinds import shape_of
 from ...base.errors import InputError
 from ...base.pixels import full_scale
+from ...engines.compiled import kernels
+from ...engines.threads import Team
 from ...filters.resampling import positions, resample_nearest
 
-__all__ = ["Correction", "Rig", "read_calibration", "warp_calls"]
+__all__ = ["Correction", "Rig", "read_calibration"]
 
 #: A motion whose scale and turn move no pixel of the frame by more than this is a shift, px.
 SHIFT_WITHIN_PX = 1e-3
@@ -32,6 +32,11 @@ SHIFT_TAPS, SHIFT_BETA = 24, 8.0
 
 #: The pole of the filter that turns values into coefficients of cubic splines; its powers are cut off at 1e-6.
 _POLE, _POLE_REACH = np.sqrt(3.0) - 2, 10
+
+#: Mirrored coefficients around the frame, px: as far as a cubic spline reaches beyond a pixel at the border.
+_SPLINE_PAD = 2
+#: Rows that a thread takes at a time.
+_WARPED_ROWS = 16
 
 _ADVICE = "pass what relblur.align and relblur.match_exposure give, or both, calibration=(aligned, matched)"
 
@@ -93,8 +98,7 @@ class Rig:
         self,
         correction: Correction,
         shape: tuple[int, int, int],
-        prepare: Callable[[], None],
-        run_in_team: Callable[[Callable[[], None]], None],
+        team: Team,
     ) -> None:
         self._shape = shape
         rows, columns, channels = shape
@@ -113,9 +117,7 @@ class Rig:
         self._gain = np.ascontiguousarray(self._gain.reshape(len(self._gain), -1), np.float32)
         self._offset = correction.offset.astype(np.float32)
         self._out = np.empty((rows, columns * channels), np.float32)
-        self._run_in_team = run_in_team
-        if self._motion == "affine":
-            prepare()
+        self._team = team
 
     @property
     def nbytes(self) -> int:
@@ -151,28 +153,18 @@ class Rig:
     def _read_splines(self, values: AnyArray, unit: float) -> None:
         import cv2
 
-        from .realtime.warp import PAD, run_warp
-
         taps = _spline_taps()
         coefficients = cv2.sepFilter2D(values, cv2.CV_32F, unit * taps, taps, borderType=cv2.BORDER_REFLECT_101)
-        padded = cv2.copyMakeBorder(coefficients, PAD, PAD, PAD, PAD, cv2.BORDER_REFLECT_101)
+        pad = _SPLINE_PAD
+        padded = cv2.copyMakeBorder(coefficients, pad, pad, pad, pad, cv2.BORDER_REFLECT_101)
         padded = padded.reshape(padded.shape[0], -1)
-        counter = np.zeros(1, np.int64)
-        channels = self._shape[2]
-        self._run_in_team(
-            partial(run_warp, padded, self.correction.transform, self._gain, self._offset, channels, self._out, counter)
-        )
+        transform = np.ascontiguousarray(self.correction.transform[:2])
 
+        def warp(top: int) -> None:
+            rows = self._out[top : top + _WARPED_ROWS]
+            kernels().warp(padded, transform, self._gain, self._offset, self._shape[2], top, rows)
 
-def warp_calls() -> list[Any]:
-    """Return the function that reads splines, and the types it is called with, to be compiled."""
-    import numba
-
-    from .realtime.warp import run_warp
-
-    line, plane = np.zeros(1, np.float32), np.zeros((1, 1), np.float32)
-    arguments = (plane, np.eye(3), plane, line, 1, plane, np.zeros(1, np.int64))
-    return [(run_warp, tuple(map(numba.typeof, arguments)))]
+        self._team.each(warp, range(0, len(self._out), _WARPED_ROWS))
 
 
 def _kind_of(transform: FloatArray, size: tuple[int, int]) -> str:

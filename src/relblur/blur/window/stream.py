@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +19,11 @@ from ...base.inputs import MOST_CHANNELS, check_pair, looks_like_alpha, refuse_m
 from ...base.pixels import clipped_pixels, full_scale, without_gaps
 from ...base.settings import MAX_SIGMA, SIDES, WINDOW_WINDOW, Sharper
 from ...base.tone import Curve, light_in_16_bits, power_curve
-from ...engines import require_numba, tell_terminal
+from ...engines.compiled import kernels
 from ...engines.threads import count_workers, renew_after_fork
 from ..blur_map import BlurMap
-from .rig import Rig, read_calibration, warp_calls
-
-if TYPE_CHECKING:
-    from .realtime.runner import FrameFit
+from .realtime import FrameFit, NotOrdinaryError, WindowEngine, single_precision_unit
+from .rig import Rig, read_calibration
 
 __all__ = ["Stream"]
 
@@ -43,8 +41,7 @@ class Stream:
     """Estimate relative blur in pairs of frames of one size, in real time.
 
     The estimate is that of ``estimate_blur(method="window")``, in float32. Everything that
-    does not depend on the pixels is prepared when the stream is made. The very first frames
-    on a machine wait about ten seconds for code to be compiled; it is kept on disk.
+    does not depend on the pixels is prepared when the stream is made.
 
     Parameters
     ----------
@@ -70,8 +67,7 @@ class Stream:
     gamma : float, optional
         The tone curve of the frames: ``light = stored ** gamma``. By default they are light.
     tell : callable, optional
-        Called with a sentence before anything is compiled. By default the sentence goes to
-        standard error if that is a terminal.
+        Not used: nothing has to be compiled. Programs may still pass it.
 
     Notes
     -----
@@ -119,16 +115,11 @@ class Stream:
         self._valid = None if valid is None else _check_valid(valid, size)
         self._curve = None if gamma is None else power_curve(as_positive(gamma, "gamma"))
         threads = count_workers(workers)
-        require_numba()
-        from .realtime import runner as engine  # brings numba with it
-
-        self._core = engine
-        self._tell = tell_terminal if tell is None else tell
+        kernels()  # or say why there are none
         self._lock = threading.Lock()
         renew_after_fork(self, Stream._renew)
         self._closed = False
-        self._ready: set[str] = set()
-        self._engine = engine.WindowEngine(size, self._shape[2], side, int(window), float(max_sigma), threads)
+        self._engine = WindowEngine(size, self._shape[2], side, int(window), float(max_sigma), threads)
         self._rig = None if calibration is None else self._make_rig(calibration)
         self._settings = {
             "relblur": __version__,
@@ -136,7 +127,7 @@ class Stream:
             "sharper": sharper,
             "window": int(window),
             "prefilter": 0.0,
-            "engine": "numba",
+            "engine": "compiled",
             "kernel": "band_limited",
             "max_sigma": float(max_sigma),
         }
@@ -144,10 +135,7 @@ class Stream:
             self._settings["gamma"] = float(gamma)
 
     def _make_rig(self, calibration: Any) -> Rig:
-        def prepare() -> None:
-            self._core.prepare_calls(warp_calls(), tell=self._tell)
-
-        rig = Rig(read_calibration(calibration, self._shape), self._shape, prepare, self._engine.run_in_team)
+        rig = Rig(read_calibration(calibration, self._shape), self._shape, self._engine.team)
         if not rig.inside.all():
             self._valid = rig.inside if self._valid is None else rig.inside & self._valid
             if not self._valid.any():
@@ -169,14 +157,10 @@ class Stream:
         return self._engine.nbytes + (0 if self._rig is None else self._rig.nbytes)
 
     def prepare(self, *frame_types: str) -> None:
-        """Load or compile the code for frames of these dtypes now instead of at the first frame."""
-        new = set(frame_types) - self._ready
-        if new:
-            unknown = ", ".join(sorted(new - set(FRAME_TYPES)))
-            if unknown:
-                raise InputError(f"frame_types must be among {', '.join(FRAME_TYPES)}; got {unknown}")
-            self._core.prepare(*sorted(new), tell=self._tell)
-            self._ready |= new
+        """Check the names of frames' dtypes. Nothing else has to be done before the first frame."""
+        unknown = ", ".join(sorted(set(frame_types) - set(FRAME_TYPES)))
+        if unknown:
+            raise InputError(f"frame_types must be among {', '.join(FRAME_TYPES)}; got {unknown}")
 
     def process(self, first: ArrayLike, second: ArrayLike) -> BlurMap:
         """Estimate one pair.
@@ -257,10 +241,9 @@ class Stream:
         valid: BoolArray | None,
         clipped: BoolArray | None = None,
     ) -> FrameFit:
-        self.prepare(_NAMES[one.dtype], _NAMES[two.dtype])
         try:
             return self._engine.run(one, two, noise=noise, valid=valid, clipped=clipped)
-        except self._core.NotOrdinaryError:
+        except NotOrdinaryError:
             # Rare and slow: filled as estimate_blur does.
             return self._fit_filled(one, two, noise, valid, clipped)
 
@@ -277,11 +260,10 @@ class Stream:
         frames: list[AnyArray] = []
         unit = 1.0
         if pair.first.dtype.kind == pair.second.dtype.kind == "f":
-            unit = self._core.single_precision_unit(pair.first, pair.second)
+            unit = single_precision_unit(pair.first, pair.second)
         for image in (pair.first, pair.second):
             image = image if unit == 1 else (image / unit).astype(np.float64)
             frames.append(np.ascontiguousarray(image).reshape(shape[0], -1))
-        self.prepare(*{_NAMES[frame.dtype] for frame in frames})
         noise = None if noise is None else noise / unit
         return self._engine.run(frames[0], frames[1], noise=noise, valid=pair.finite, checked=True, clipped=clipped)
 

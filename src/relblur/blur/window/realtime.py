@@ -1,0 +1,292 @@
+"""``method="window"`` in compiled code: pairs of frames of one size, in float32.
+
+Everything that does not depend on the pixels is prepared when the engine is made: the nodes and kernels of
+:mod:`relblur.blur.window.method`. The loops are in ``src/kernels/window.cpp``; what is decided once a pair is decided
+here. The two differ from the readable method in how wide blurs are made:
+
+* nodes from ``HALF_FROM`` px^2 on (2.6 px and more in the default range) are made from a half-size copy of the image.
+  The copy is blurred by ``PREFILTER`` px^2 before every other pixel is dropped; the rest of the blur is a Gaussian
+  that reads the copy at whole and at half positions, so it also fills in the pixels between. For Gaussians the two
+  steps multiply to exactly the blur wanted, but for the aliases, which the prefilter and the second Gaussian share
+  the work of removing: below 2e-4 of the amplitude at the first such node, 1e-5 two nodes on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...base._typing import AnyArray, BoolArray, FloatArray
+from ...base.bad_pixels import usual_values
+from ...base.pixels import clipped_pixels, full_scale
+from ...base.settings import FLAT_ABOVE, Sharper
+from ...engines.compiled import kernels
+from ...engines.threads import Team
+from ...filters.kernels import band_limited_kernel, noise_gain
+from ..noise import FLOAT_NOISE, GRIDS
+from ..whole_image import MOST_RANGES
+from .method import LINEAR_BELOW, PROBE_NODE, signed_nodes
+
+__all__ = ["FrameFit", "NotOrdinaryError", "WindowEngine", "single_precision_unit"]
+
+#: Variance from which a node is made from the half-size image, px^2.
+HALF_FROM = 6.0
+
+#: Blur of the half-size image, px^2.
+PREFILTER = 2.5
+
+#: Where the second Gaussian is cut, in standard deviations; 7e-6 of it lies beyond.
+HALF_TRUNCATE = 4.5
+
+#: Least noise, on a scale of 0..1, from which on values count as rounded to a grid that swallows texture.
+ROUNDED_ABOVE = 1e-5
+
+#: Least noise relative to the largest value: the rounding of residuals in float32.
+FLOAT32_NOISE = 5e-7
+
+#: Its square is still a float32.
+_TINY = 1e-18
+
+#: Values of a frame that are looked at to know what is usual in it.
+_SAMPLE = 1024
+
+
+class NotOrdinaryError(Exception):
+    """A frame holds values that may be no light (:mod:`relblur.base.bad_pixels`); it has to be looked at first."""
+
+
+@dataclass(frozen=True)
+class FrameFit:
+    """The estimate of one pair; the arrays are views of the engine's memory."""
+
+    s: AnyArray
+    stderr: AnyArray
+    flags: AnyArray
+    sharper: AnyArray
+    noise: float
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Summary of the values of a frame, on a scale of 0..1."""
+
+    low: float
+    high: float
+    on_grid: tuple[bool, ...]  #: for every grid in ``GRIDS``, whether all values are on it
+    at_top: bool  #: whether an integer is the largest there can be
+    not_finite: bool
+
+
+class WindowEngine:
+    """``method="window"`` for pairs of one size, in float32.
+
+    Parameters
+    ----------
+    shape
+        Rows and columns.
+    channels
+        1, or more for interleaved colour.
+    """
+
+    def __init__(
+        self, shape: tuple[int, int], channels: int, sharper: Sharper, window: int, max_sigma: float, workers: int
+    ) -> None:
+        self._shape, self._sharper = shape, sharper
+        self._window = kernels().Window(_options(shape, channels, sharper, window, max_sigma))
+        types = (np.float32, np.float32, np.uint8, np.int8)
+        self._results: list[AnyArray] = [np.empty(shape, each) for each in types]  # s, stderr, flags, sharper
+        #: The threads, for others too.
+        self.team = Team(workers)
+        self._distances: list[AnyArray | None] = [None, None]
+        #: The pixels that the first distances are those of; whoever gives them does not change them.
+        self._measured: BoolArray | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the engine holds."""
+        kept = [each for each in self._distances if each is not None]
+        return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, *kept])
+
+    def _together(self, work: Callable[[], None]) -> None:
+        """Let every thread do one work, which hands itself out."""
+        self.team.run([work] * self.team.workers)
+
+    def run(
+        self,
+        first: AnyArray,
+        second: AnyArray,
+        *,
+        noise: float | None = None,
+        valid: BoolArray | None = None,
+        blank: bool = True,
+        checked: bool = False,
+        clipped: BoolArray | None = None,
+    ) -> FrameFit:
+        """Estimate one pair of (rows, columns x channels) frames of uint8, uint16, float32 or float64.
+
+        ``noise`` is the least standard deviation to assume; by default what the values say.
+        ``blank`` puts NaN where there is no answer, and looks after clipped pixels and those
+        that are not ``valid``; without it the raw fit is returned. Frames that are not ``checked`` for values that
+        are no light are refused if they seem to hold some. ``clipped`` names further pixels that are at the top of a
+        range, beside those of integers that show it.
+        """
+        window, frames = self._window, (first, second)
+        window.begin()
+        self._together(lambda: window.load(first, second))
+        seen = [_Seen(*window.seen(i)) for i in (0, 1)]
+        if any(each.not_finite for each in seen):
+            raise NotOrdinaryError
+        ranges = [_range(*each, checked) for each in zip(frames, seen, strict=True)]
+        least = [_least_noise(*each) for each in zip(seen, ranges, strict=True)]
+        assumed = max(least) if noise is None else max(noise, *map(_arithmetic_noise, ranges))
+        how = kernels().Frame(assumed, FLAT_ABOVE, *(3 * each**2 for each in least), *self._textures(least), blank)
+        near = self._near_bad_pixels(frames, seen, valid, clipped) if blank else (None, None)
+        self._together(window.halve)
+        self._together(lambda: window.fit(how, *self._results, *near))
+        s, stderr, flags, sharper = (_read_only(each) for each in self._results)
+        return FrameFit(s, stderr, flags, sharper, float(np.float32(assumed)))
+
+    def _textures(self, least: list[float]) -> tuple[bool, bool]:
+        """Return whose local variance has to be known: the blurrier one's, and both if values are rounded."""
+        rounded = max(least) > ROUNDED_ABOVE
+        return rounded or self._sharper != "first", rounded or self._sharper != "second"
+
+    def _near_bad_pixels(
+        self,
+        frames: tuple[AnyArray, AnyArray],
+        seen: list[_Seen],
+        valid: BoolArray | None,
+        clipped: BoolArray | None,
+    ) -> tuple[AnyArray | None, AnyArray | None]:
+        """Return the distance (px) to the nearest pixel that is not valid, and to the nearest clipped one, if any."""
+        near: list[AnyArray | None] = [None, None]
+        if valid is not None and not valid.all():
+            if valid is not self._measured:  # the same in every frame of a rig
+                self._distances[0] = _distance_to(valid, self._distances[0])
+                self._measured = valid
+            near[0] = self._distances[0]
+        if clipped is not None or any(each.at_top for each in seen):
+            good = np.ones(self._shape, bool) if clipped is None else ~clipped
+            for frame in frames:
+                at_top = clipped_pixels(frame.reshape(*self._shape, -1))
+                if at_top is not None:
+                    good &= ~at_top
+            near[1] = self._distances[1] = _distance_to(good, self._distances[1])
+        return near[0], near[1]
+
+    def close(self) -> None:
+        """End the threads."""
+        self.team.close()
+
+
+def single_precision_unit(first: AnyArray, second: AnyArray) -> float:
+    """Return what to divide a pair by so that float32 holds its squares; 1 if it does as it is."""
+    largest = max(float(np.abs([image.min(), image.max()]).max()) for image in (first, second))
+    return 1.0 if single_precision_holds(largest) else largest
+
+
+def single_precision_holds(largest: float) -> bool:
+    """Tell whether squares of values up to this, and their sums, are float32 numbers."""
+    return largest == 0 or 1e-12 < largest < 1e12
+
+
+def _options(shape: tuple[int, int], channels: int, sharper: Sharper, window: int, max_sigma: float) -> Any:
+    nodes = signed_nodes(max_sigma, sharper)
+    zero = int(np.abs(nodes.s).argmin())
+    wide = float(np.abs(nodes.s).max()) >= HALF_FROM
+    return kernels().Options(
+        height=shape[0],
+        width=shape[1],
+        channels=channels,
+        window=window,
+        zero=zero,
+        probe=min(PROBE_NODE, zero),
+        limit_low=sharper != "first",
+        limit_high=sharper != "second",
+        spacing=float(nodes.t[1] - nodes.t[0]),
+        nodes=[_node(float(s)) for s in nodes.s],
+        prefilter=_right_half(band_limited_kernel(PREFILTER)) if wide else [],
+    )
+
+
+def _node(s: float) -> Any:
+    size = abs(s)
+    kernel = band_limited_kernel(size)
+    taps: list[float] = []
+    odd: list[float] = []
+    if size >= HALF_FROM:
+        taps, odd = _spread_taps(size - PREFILTER)
+    elif size > 0:
+        taps = _right_half(kernel)
+    return kernels().Node(
+        kind=int(size > 0) + int(size >= HALF_FROM),  # without a blur, from the image, from its half-size copy
+        side=-1 if s < 0 else 1,
+        taps=taps,
+        odd=odd,
+        weight=1 / (1 + (1.0 if size == 0 else noise_gain(kernel))),
+        s=s,
+        width=math.hypot(s, LINEAR_BELOW),
+    )
+
+
+def _right_half(kernel: FloatArray) -> list[float]:
+    """Right half of an odd symmetric kernel; the centre counts twice, so it is halved."""
+    return [float(kernel[kernel.size // 2]) / 2, *map(float, kernel[kernel.size // 2 + 1 :])]
+
+
+def _spread_taps(variance: float) -> tuple[list[float], list[float]]:
+    """Gaussian taps for every other pixel, at even and at odd distances, each of unit sum."""
+    count = math.floor(HALF_TRUNCATE * math.sqrt(variance) / 2) + 1
+    even = np.exp(-0.5 * (2 * np.arange(count)) ** 2 / variance)
+    odd = np.exp(-0.5 * (2 * np.arange(count) + 1) ** 2 / variance)
+    even[0] /= 2
+    return (even / (2 * even.sum())).tolist(), (odd / (2 * odd.sum())).tolist()
+
+
+def _range(frame: AnyArray, seen: _Seen, checked: bool) -> tuple[float, float]:
+    """Return between which values, on a scale of 0..1, a frame lies but for a few lights."""
+    scale = float(full_scale(frame.dtype) or 1)
+    if scale == 255:  # 8 bits hold nothing else
+        return seen.low, seen.high
+    usual = usual_values(frame[:, :, None], _SAMPLE)
+    holds = single_precision_holds(max(seen.high, -seen.low))
+    if holds and usual.is_ordinary(scale * seen.low, scale * seen.high):
+        return seen.low, seen.high
+    if not checked:
+        raise NotOrdinaryError
+    around = (usual.middle / scale, MOST_RANGES * usual.core / scale or np.inf)
+    return max(seen.low, around[0] - around[1]), min(seen.high, around[0] + around[1])
+
+
+def _arithmetic_noise(between: tuple[float, float]) -> float:
+    """Noise that float32 arithmetic adds to values between these."""
+    return max(FLOAT32_NOISE * max(map(abs, between)), _TINY)
+
+
+def _least_noise(seen: _Seen, between: tuple[float, float]) -> float:
+    """Least standard deviation of the noise of a frame of values between these.
+
+    The rules are those of :func:`relblur.blur.noise.rounding_noise`, but for the rounding of the
+    arithmetic, which is coarser here.
+    """
+    contrast = between[1] - between[0]
+    for on_grid, (step, least_steps) in zip(seen.on_grid, GRIDS, strict=True):
+        if on_grid and contrast > least_steps * step:
+            return max(step / math.sqrt(12), _arithmetic_noise(between))
+    return max(FLOAT_NOISE * contrast, _arithmetic_noise(between))
+
+
+def _distance_to(good: BoolArray, out: AnyArray | None) -> AnyArray:
+    import cv2
+
+    return np.asarray(cv2.distanceTransform(good.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=out))
+
+
+def _read_only(array: AnyArray) -> AnyArray:
+    view = array.view()
+    view.setflags(write=False)
+    return view
