@@ -102,10 +102,9 @@ def real_mff(data: Path, options: dict[str, dict[str, Any]]) -> list[dict[str, A
 def explained_if_seen(first: np.ndarray, second: np.ndarray) -> float:
     """Share of the red and blue differences explained by the Gaussian that fits them best in every 9 x 9 window."""
     planes = [np.ascontiguousarray(np.moveaxis(image[:, :, [0, 2]], 2, 0), np.float32) for image in (first, second)]
-    if True:
-        found = build_residuals(
-            *planes, lowest=-(MAX_SIGMA**2), highest=MAX_SIGMA**2, family="band_limited", prefilter=0, loops=Loops()
-        )
+    found = build_residuals(
+        *planes, lowest=-(MAX_SIGMA**2), highest=MAX_SIGMA**2, family="band_limited", prefilter=0, loops=Loops()
+    )
     left = np.abs(found.planes).sum(axis=0)
     best = np.stack([cv2.blur(level, (9, 9)) for level in left]).argmin(axis=0)
     return float(1 - np.take_along_axis(left, best[None], 0).sum() / np.abs(planes[0] - planes[1]).sum())

@@ -53,10 +53,10 @@ def test_a_relative_change_of_blur_is_that_of_its_axis():
 
 def test_levels_of_an_axis_are_those_at_which_residuals_are_tabulated():
     from relblur.blur.dense.residuals import build_residuals
-    from relblur.engines.threads import Team
+    from relblur.field import Loops
 
     image = np.random.default_rng(0).random((1, 9, 11), np.float32)
-    made = {"lowest": -25.0, "highest": 16.0, "family": "band_limited", "prefilter": 0.0, "team": Team(1)}
+    made = {"lowest": -25.0, "highest": 16.0, "family": "band_limited", "prefilter": 0.0, "loops": Loops()}
     levels = build_residuals(image, image, **made).levels
     axis = AsinhAxis(float(levels[0]), SOFTENING, STEP)
     assert_allclose(axis.value_of(np.arange(len(levels))), levels, atol=1e-9)

@@ -96,7 +96,7 @@ def test_unknown_engine_is_refused_with_those_there_are(texture):
 
 
 def test_refined_has_no_reference_and_says_what_it_has(texture):
-    with pytest.raises(InputError, match=r"no loops for method=\"refined\"; use 'auto' or 'opencv'$"):
+    with pytest.raises(InputError, match=r"no loops for method=\"refined\"; use 'auto' or 'opencv' or 'compiled'$"):
         estimate_blur(texture, texture, engine="reference")
     with pytest.raises(InputError, match="engine must be one of 'auto', 'opencv', 'compiled'; got 'reference'"):
         estimate_depth(texture, texture, CAMERA, engine="reference")
@@ -107,7 +107,7 @@ def ran(monkeypatch):
     """The engines whose loops have been called."""
     from relblur.blur.window.realtime import WindowEngine
     from relblur.engines import opencv, reference
-    from relblur.field.energy import Energy
+    from relblur.field import CompiledLoops, Loops
 
     found = set()
 
@@ -123,7 +123,8 @@ def ran(monkeypatch):
     watch(reference, "filter_separable", "reference")
     watch(opencv, "filter_separable", "opencv")
     watch(WindowEngine, "run", "compiled")
-    watch(Energy, "evidence", "opencv")
+    watch(Loops, "evidence", "opencv")
+    watch(CompiledLoops, "evidence", "compiled")
     return found
 
 
@@ -136,13 +137,14 @@ def ran(monkeypatch):
         ("window", "auto", "compiled"),
         ("window", "reference", "reference"),
         ("window", "compiled", "compiled"),
-        ("refined", "auto", "opencv"),
+        ("refined", "auto", "compiled"),
         ("refined", "opencv", "opencv"),
-        ("refined", "compiled", "opencv"),
+        ("refined", "compiled", "compiled"),
         ("gaussian", "opencv", "opencv"),
-        ("gaussian", "compiled", "opencv"),
-        ("disc", "auto", "opencv"),
-        ("disc", "compiled", "opencv"),
+        ("gaussian", "compiled", "compiled"),
+        ("disc", "auto", "compiled"),
+        ("disc", "opencv", "opencv"),
+        ("disc", "compiled", "compiled"),
     ],
 )
 def test_a_result_names_the_engine_that_ran(texture, method, engine, wanted, ran):
@@ -164,7 +166,9 @@ def not_built(monkeypatch):
 
 def test_auto_is_compiled_where_that_is_built(texture, not_built):
     image = texture[:32, :32]
-    assert estimate_blur(image, image, method="window").settings["engine"] == "opencv"
+    for method in ("window", "refined"):
+        assert estimate_blur(image, image, method=method).settings["engine"] == "opencv"
+    assert estimate_depth(image, image, CAMERA, psf="disc").settings["engine"] == "opencv"
 
 
 def test_without_kernels_the_error_is_one_line_with_the_remedy(texture, not_built):

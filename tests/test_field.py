@@ -18,7 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur.field
 from relblur.engines.threads import Team
-from relblur.field import Noise, PixelEnergy, UniformAxis, Volume, solve
+from relblur.field import Loops, Noise, PixelEnergy, UniformAxis, Volume, solve
 from relblur.field.energy import Energy
 from relblur.field.moves import follow_median, propagate
 
@@ -169,7 +169,7 @@ def test_turning_the_values_round_turns_the_map_round():
 def test_threads_change_nothing():
     volume = volume_of(STEP, channels=2)
     with Team(2) as team:
-        one, two = solve(volume), solve(replace(volume, team=team))
+        one, two = solve(volume), solve(replace(volume, loops=Loops(team)))
     assert_array_equal(one.z, two.z)
     assert_array_equal(one.stderr, two.stderr)
 

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from relblur import synth
+from relblur.field import Loops
 from relblur.stacks import plate, symmetric
 
 
@@ -61,7 +62,7 @@ def test_a_last_step_that_is_not_solved_is_done_with_the_usual_prior(monkeypatch
     usable, places = np.ones(place.shape, bool), np.arange(10.0)
 
     def find():
-        return symmetric.estimate_by_symmetry(frames, usable, places, lambda share: None).place
+        return symmetric.estimate_by_symmetry(frames, usable, places, Loops(), lambda share: None).place
 
     usual = find()
     monkeypatch.setitem(plate._SOLVER_STEPS, plate.LAST_ORDER, 1)

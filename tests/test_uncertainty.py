@@ -13,8 +13,9 @@ from relblur.blur.dense import estimate as dense
 from relblur.blur.request import Request
 from relblur.engines import choose_engine
 from relblur.field import AsinhAxis, Field, filled, information_around, rims
-from relblur.field.surface import WINDOWS, Edges
+from relblur.field.edges import Edges
 from relblur.field.uncertainty import _at_borders, _best_window, _knowing_window, _near_jumps, standard_error
+from relblur.field.windows import WINDOWS
 
 SHAPE = (80, 100)
 MIDDLE = (40, 50)

@@ -1,6 +1,7 @@
 // Linear systems on the pixel grid and semi-global labelling. field/multigrid.py and field/start.py have the equations.
 #include <algorithm>
 #include <barrier>
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -12,7 +13,9 @@ namespace {
 
 constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;
 constexpr int COARSEST = 4, SWEEPS = 8;
-constexpr int SHARED_ROWS = 128;  // grids of fewer rows are one thread's: a barrier takes longer
+constexpr int SHARED = 1 << 20;  // pixels of a grid from which on threads share it: below, barriers take longer
+
+inline bool is_large(int height, int width) { return int64_t(height) * width >= SHARED; }
 
 // Planes of height x width with a border of one zero, so that no loop asks where the image ends; not set inside.
 struct Planes {
@@ -30,7 +33,7 @@ struct Planes {
         for (int c = 0; c < n; ++c)
             for (int y = 0; y < height; ++y) {
                 const int count = from && y < h ? w : 0;
-                std::copy_n(from + (size_t(c) * h + y) * w, count, row(c, y));
+                if (count) std::copy_n(from + (size_t(c) * h + y) * w, count, row(c, y));
                 std::fill_n(row(c, y) + count, width - count, 0.0f);
             }
     }
@@ -107,7 +110,7 @@ private:
     // work(row) for this thread's rows of a grid.
     template <class Work>
     void rows(int rank, int depth, Work work) {
-        const int height = grids[depth].height, share = height >= SHARED_ROWS ? workers : 1;
+        const int height = grids[depth].height, share = is_large(height, grids[depth].width) ? workers : 1;
         if (rank < share)
             for (int y = int(int64_t(height) * rank / share); y < int(int64_t(height) * (rank + 1) / share); ++y) work(y);
         if (workers > 1) place.arrive_and_wait();
@@ -302,7 +305,7 @@ private:
 }  // namespace
 
 void solve(const System& system, const float* b, const float* guess, int steps, int workers, float* x) {
-    if (system.height < SHARED_ROWS) workers = 1;
+    if (!is_large(system.height, system.width)) workers = 1;
     Multigrid grid(system, b, guess, workers);
     {
         std::vector<std::jthread> threads;

@@ -9,6 +9,7 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
+using namespace relblur;
 
 namespace {
 

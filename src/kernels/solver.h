@@ -1,6 +1,8 @@
 // Kernels of the solver (relblur.field), which solver.cpp binds. Every level of x86-64 has a table of its own.
 #pragma once
 
+namespace relblur {
+
 // Residuals of (channels, levels, height, width).
 struct Residuals {
     const float* values;
@@ -60,8 +62,11 @@ struct Solver {
     WindowVariance* window_variance;
 };
 
+}  // namespace relblur
+
 #ifdef LEVEL  // a kernel file
 namespace LEVEL {
+using namespace relblur;
 Solve solve;
 Link link;
 Pull pull;
@@ -69,7 +74,7 @@ Scan scan_across, scan_down;
 extern const Solver solver;
 }  // namespace LEVEL
 #else
-namespace v1 { extern const Solver solver; }
-namespace v3 { extern const Solver solver; }
-namespace v4 { extern const Solver solver; }
+namespace v1 { extern const relblur::Solver solver; }
+namespace v3 { extern const relblur::Solver solver; }
+namespace v4 { extern const relblur::Solver solver; }
 #endif

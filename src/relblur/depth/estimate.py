@@ -22,7 +22,7 @@ from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel, noise_at_light
 from ..blur.stored_values import light_of_srgb, tell_of_tone
 from ..blur.whole_image import smoothed_light
-from ..engines import as_engine
+from ..engines import as_engine, resolve_engine
 from ..engines.threads import count_workers
 from .camera import Camera
 from .depth_map import DepthMap
@@ -138,6 +138,7 @@ def estimate_depth(
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
         raw = light_of_srgb(raw, None, False)[0] if linear else raw
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
+        engine = resolve_engine(engine, "depth by equal blur", ("opencv", "compiled"))
         found = _match(raw.part(), task, engine, workers, progress)
         return replace(found, settings={**found.settings, **remembered})
     blur_map = estimate_blur(
@@ -215,7 +216,7 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
         "side": task.side,
         "window": task.window,
         "noise": list(found.noise),
-        "engine": "opencv",
+        "engine": engine,
         "candidates": found.levels,
         "depth_range_m": [1 / high, 1 / low if low > 0 else "inf"],
     }

@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.compiled import kernels, why_not_compiled
+from ..engines.compiled import kernels
 from ..engines.threads import Team
 from .axis import read
 from .edges import CUT, Edges, between, spread_difference, unexplained
@@ -305,9 +305,8 @@ class CompiledLoops(Loops):
 
 
 def choose_loops(engine: str, team: Team) -> Loops:
-    """Return the loops of an engine; ``"auto"`` takes the compiled ones wherever they are built."""
-    compiled = engine == "compiled" or (engine == "auto" and why_not_compiled() is None)
-    return CompiledLoops(team) if compiled else Loops(team)
+    """Return the loops of an engine."""
+    return CompiledLoops(team) if engine == "compiled" else Loops(team)
 
 
 def _on_edges(shape: tuple[int, ...]) -> tuple[Array, Array]:

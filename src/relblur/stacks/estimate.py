@@ -26,7 +26,7 @@ from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
-from ..engines import ENGINES, as_engine
+from ..engines import ENGINES, as_engine, resolve_engine
 from ..engines.threads import Team, count_workers
 from ..field import choose_loops
 from ..photo.pair import Source
@@ -124,7 +124,7 @@ def estimate_stack(
     places = _places(frames)
     if camera is not None and frames.frames[0].focus_m is None:
         raise InputError("camera needs focus_m, the distance in focus of every image (EXIF does not have them all)")
-    asked = _Asked(camera, psf, engine, workers)
+    asked = _Asked(camera, psf, resolve_engine(engine, "stacks", ("opencv", "compiled")), workers)
     found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
     stack = _map_of(frames, places, found, growth, "joint" if _is_joint(frames, camera) else "symmetric")
     if not fuse:
