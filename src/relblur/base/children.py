@@ -127,7 +127,10 @@ def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
     Errors of relblur are raised as they are, all others as :class:`ChildError`.
     """
     with _places:
-        child = _idle.pop() if _idle else Child(quiet=True)
+        try:
+            child = _idle.pop()
+        except IndexError:
+            child = Child(quiet=True)
         try:
             child.send(0, function, arguments, limits)
             _, kind, value = child.receive()

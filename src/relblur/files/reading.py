@@ -23,7 +23,7 @@ from ..base.errors import FileError
 from .budget import MOST_WHOLE_BYTES, Budget
 from .replacing import PathLike
 
-__all__ = ["Source", "in_child", "opened", "read_bytes", "starts_with"]
+__all__ = ["Source", "in_child", "opened", "read_bytes"]
 
 #: Bytes that are looked at together.
 _BLOCK = 1 << 24
@@ -140,12 +140,3 @@ def read_bytes(path: PathLike, most: int = MOST_WHOLE_BYTES) -> bytes:
     """Return a file's content, or say in one line why it cannot be had."""
     with opened(path) as source:
         return source.whole(most)
-
-
-def starts_with(path: PathLike, magic: bytes) -> bool:
-    """Tell whether a file on disk begins with these bytes."""
-    try:
-        with opened(path) as source:
-            return source.read(0, len(magic)) == magic
-    except FileError:
-        return False
