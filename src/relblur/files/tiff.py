@@ -64,7 +64,7 @@ _DECODER_TAGS = (266, 292, 293, 347, 530)
 
 
 class Page:
-    """The tags of a page that tell how to unpack it."""
+    """The tags of a page that describe how it is packed."""
 
     def __init__(self, source: Source, file: Any, number: int) -> None:
         """Read a page, counted from 0, of a ``tifffile.TiffFile``."""
