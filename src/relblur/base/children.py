@@ -38,13 +38,6 @@ class ChildError(Exception):
         super().__init__(text)
         self.memory, self.time = memory, time
 
-    def __reduce__(self) -> Any:
-        return _child_error, (str(self), self.memory, self.time)
-
-
-def _child_error(text: str, memory: bool, time: bool) -> ChildError:
-    return ChildError(text, memory=memory, time=time)
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -78,7 +71,7 @@ class Child:
         return self._process.poll() is None
 
     def send(self, number: int, function: str, arguments: tuple[Any, ...], limits: Limits) -> None:
-        """Ask for a call of a function, given as "module:name"; it takes ``progress`` as a keyword."""
+        """Request a call of a function, given as "module:name"; it takes ``progress`` as a keyword."""
         assert self._process.stdin is not None
         pickle.dump((number, function, arguments, limits), self._process.stdin, protocol=5)
         self._process.stdin.flush()
@@ -127,7 +120,10 @@ def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
     Errors of relblur are raised as they are, all others as :class:`ChildError`.
     """
     with _places:
-        child = _idle.pop() if _idle else Child(quiet=True)
+        try:
+            child = _idle.pop()
+        except IndexError:
+            child = Child(quiet=True)
         try:
             child.send(0, function, arguments, limits)
             _, kind, value = child.receive()
@@ -192,7 +188,7 @@ def _serve() -> None:
             _limit(limits)
             module, _, name = function.partition(":")
             call = getattr(importlib.import_module(module), name)
-            kind, value = "answer", call(*arguments, progress=_teller(answers, number))
+            kind, value = "answer", call(*arguments, progress=_reporter(answers, number))
         except RelblurError as error:
             kind, value = "error", error
         except MemoryError:
@@ -205,16 +201,16 @@ def _serve() -> None:
         value = None  # not kept until the next request
 
 
-def _teller(answers: IO[bytes], number: int) -> Callable[[float], None]:
+def _reporter(answers: IO[bytes], number: int) -> Callable[[float], None]:
     """Return a function that reports progress in steps of a hundredth."""
     last = [-1.0]
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if share - last[0] >= 0.01:
             last[0] = share
             _answer(answers, number, "progress", float(share))
 
-    return tell
+    return report
 
 
 def _answer(answers: IO[bytes], number: int, kind: str, value: Any) -> None:

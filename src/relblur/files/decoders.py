@@ -121,8 +121,9 @@ def decode_picture(source: Source, kind: str) -> StoredImage:
     """Decode what Pillow and pillow-heif read; of several frames the first."""
     with damage_told(source):
         picture = open_picture(source, kind)
-        if getattr(picture, "n_frames", 1) > 1 and kind in ("GIF", "AVIF"):
+        if kind in ("GIF", "AVIF", "WEBP") and picture.is_animated:
             warnings.warn(f"{source.path} has several frames; the first is used", stacklevel=7)
+            picture.seek(0)
         if kind == "HEIC":
             exif, values = exif_of(picture.info.get("exif") or b""), _heif_values(picture)
         else:
@@ -188,7 +189,7 @@ def opencv_values(source: Source, kind: str) -> AnyArray:
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete {kind} image")
     source.budget.check_pixels(*array.shape[:2])
-    source.check_expansion(array.nbytes)
+    source.check_expansion(array.nbytes, lossy=kind in _LOSSY)
     if array.ndim == 3:
         array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
     return array

@@ -23,7 +23,7 @@ from ..base.errors import FileError
 from .budget import MOST_WHOLE_BYTES, Budget
 from .replacing import PathLike
 
-__all__ = ["Source", "in_child", "opened", "read_bytes", "starts_with"]
+__all__ = ["Source", "in_child", "opened", "read_bytes"]
 
 #: Bytes that are looked at together.
 _BLOCK = 1 << 24
@@ -74,7 +74,7 @@ def in_child(function: str, source: Source, *arguments: Any) -> Any:
     budget, place = source.budget, os.path.abspath(source.path)
     limits = budget.child_limits
     try:
-        value, told = run_limited(f"{__name__}:_call_on", function, place, budget, arguments, limits=limits)
+        value, texts = run_limited(f"{__name__}:_call_on", function, place, budget, arguments, limits=limits)
     except ChildError as error:
         if error.time:
             raise budget.too_slow() from None
@@ -84,7 +84,7 @@ def in_child(function: str, source: Source, *arguments: Any) -> Any:
                 f"{source.path} takes more than {most} of memory to unpack; it is damaged or hostile"
             ) from None
         raise FileError(f"{source.path} is damaged or incomplete: {error}") from None
-    for text in told:
+    for text in texts:
         warnings.warn(text, stacklevel=4)
     return value
 
@@ -94,13 +94,13 @@ def _call_on(
 ) -> tuple[Any, list[str]]:
     """Call a function in the child; return its value and warnings."""
     module, _, name = function.partition(":")
-    with warnings.catch_warnings(record=True) as told, opened(place) as source:
+    with warnings.catch_warnings(record=True) as caught, opened(place) as source:
         warnings.simplefilter("always")
         budget = replace(source.budget, path=budget.path, most_pixels=budget.most_pixels)
         value = getattr(importlib.import_module(module), name)(
             replace(source, path=budget.path, budget=budget), *arguments
         )
-    return value, [str(each.message) for each in told if issubclass(each.category, UserWarning)]
+    return value, [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
 
 
 @contextmanager
@@ -140,12 +140,3 @@ def read_bytes(path: PathLike, most: int = MOST_WHOLE_BYTES) -> bytes:
     """Return a file's content, or say in one line why it cannot be had."""
     with opened(path) as source:
         return source.whole(most)
-
-
-def starts_with(path: PathLike, magic: bytes) -> bool:
-    """Tell whether a file on disk begins with these bytes."""
-    try:
-        with opened(path) as source:
-            return source.read(0, len(magic)) == magic
-    except FileError:
-        return False

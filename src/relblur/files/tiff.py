@@ -64,7 +64,7 @@ _DECODER_TAGS = (266, 292, 293, 347, 530)
 
 
 class Page:
-    """The tags of a page that tell how to unpack it."""
+    """The tags of a page that describe how it is packed."""
 
     def __init__(self, source: Source, file: Any, number: int) -> None:
         """Read a page, counted from 0, of a ``tifffile.TiffFile``."""
@@ -256,7 +256,9 @@ def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
     budget, (tall, wide) = page.source.budget, page.piece
     if min(page.height, page.width, page.samples, tall, wide) < 1:
         raise FileError(f"{page.source.path} is not a readable TIFF: it claims {page.width} x {page.height} pixels")
-    budget.check_pixels(*((page.height, page.width) if wanted is None else page.piece))
+    budget.check_pixels(*page.piece)
+    if wanted is None:
+        budget.check_pixels(page.height, page.width)
     if page.samples > 5 or not page.is_plain:
         raise _refuse(page, f"it has {page.samples} channels, or inks or a depth of its own")
     _check_meaning(page)
@@ -265,7 +267,11 @@ def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
     budget.check_parts(page.height * page.width, pieces)
     if len(page.places) != pieces:
         raise FileError(f"{page.source.path} is not a readable TIFF: it has {len(page.places)} of {pieces} pieces")
-    unpacked = (page.height * page.width if wanted is None else len(wanted) * tall * wide) * page.samples
+    if wanted is None and not page.tiled:
+        unpacked = page.height * page.width * page.samples
+    else:
+        count = pieces if wanted is None else len(wanted)
+        unpacked = count * tall * wide * (1 if page.separate_planes else page.samples)
     unpacked *= page.dtype.itemsize * (3 if page.photometric == _PALETTE else 1)
     page.source.check_expansion(unpacked, lossy=page.compression == _JPEG)
 
