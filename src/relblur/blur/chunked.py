@@ -23,11 +23,9 @@ from .methods import METHOD_TABLE
 from .request import Answer
 from .tiles import Region, Tile
 
-__all__ = ["ChunkedEstimate", "Planes", "estimate_chunked", "later"]
+__all__ = ["ChunkedEstimate", "Planes", "estimate_chunked"]
 
-#: The arrays of a map and their types, in the order of :data:`Planes`.
-FIELDS = {"variance_difference": "f8", "variance_stderr": "f8", "flags": "u1", "sharper": "i1"}
-
+#: s, its standard error, flags and the sharper side of a rectangle.
 Planes = tuple[FloatArray, FloatArray, UInt8Array, Int8Array]
 
 
@@ -47,7 +45,7 @@ def estimate_chunked(
     request = options.request(form, given_noise=None)
     tiles = options.entry.tiling.tiles(form.shape, request, side)
     if len(tiles) == 1 and not options.entry.surveys:  # nothing to agree on
-        planes, notes = [source.call(_estimate_whole, tiles[0].outer, later(options))], {}
+        planes, notes = [source.call(_estimate_whole, tiles[0].outer, _later(options))], {}
     else:
         estimate = ChunkedEstimate.of(source, options, side)
         planes, tiles = estimate.planes(range(len(estimate.tiles))), estimate.tiles
@@ -75,7 +73,7 @@ class ChunkedEstimate:
         """Return the delayed :data:`Planes` of some tiles."""
         import dask
 
-        tiles, together = self.tiles, later(self.statistics)
+        tiles, together = self.tiles, _later(self.statistics)
         tiling = METHOD_TABLE[self.statistics.request.method].tiling
         around = [(tiles[number], tiling.needed(number, tiles)) for number in numbers]
         needed = sorted({other for _, others in around for other in others})
@@ -108,7 +106,7 @@ def _no_progress(_share: float) -> None:
     pass
 
 
-def later(value: Any) -> Any:
+def _later(value: Any) -> Any:
     """Return a value that all tasks have in common and that is sent once."""
     import dask
 
@@ -120,7 +118,7 @@ def _assembled(planes: Sequence[Any], tiles: Sequence[Tile]) -> list[Any]:
     import dask.array as da
 
     arrays = []
-    for number, dtype in enumerate(FIELDS.values()):
+    for number, dtype in enumerate(("f8", "f8", "u1", "i1")):
         rows: dict[int, list[Any]] = {}
         for plane, tile in zip(planes, tiles, strict=True):
             shape = tuple(each.stop - each.start for each in tile.core)
