@@ -92,7 +92,7 @@ sanitize: $(STAMP) | compiler
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
 		-DSANITIZE=address,undefined --log-level=WARNING
 	$(BIN)/cmake --build build/sanitize
-	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/relblur $(SANITIZED)/
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/relblur $(SANITIZED)/ && rm -f $(SANITIZED)/relblur/_kernels.*
 	$(BIN)/cmake --install build/sanitize --prefix $(SANITIZED)
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -p no:cacheprovider tests/test_kernels.py
