@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, InputError
-from .exif import SOFTWARE, Exif, packed_tags, tiff_head
+from .exif import SOFTWARE, Exif, tiff_of_strips
 from .replacing import PathLike, replacing
 
 __all__ = [
@@ -164,28 +164,18 @@ def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         parts = [values[top : top + rows] for top in range(0, height, rows)]
         strips = list(pool.map(lambda part: zlib.compress(part.tobytes(), 4), parts))
-    sizes = [len(strip) for strip in strips]
-    short, long, undefined = 3, 4, 7
-    told = dict(exif.tags)
-
-    def put(tag: int, kind: int, *numbers: int) -> None:
-        letter = "H" if kind == short else "I"
-        told[tag] = (kind, len(numbers), struct.pack(f"{exif.order}{len(numbers)}{letter}", *numbers))
-
-    put(256, long, width)
-    put(257, long, height)
-    put(258, short, *[8 * values.itemsize] * channels)
-    put(259, short, 8)
-    put(262, short, 2 if channels == 3 else 1)
-    put(277, short, channels)
-    put(278, long, rows)
-    put(279, long, *sizes)
-    put(284, short, 1)
-    put(317, short, 2 if is_whole else 1)
-    put(339, short, *[1 if is_whole else 3] * channels)
-    if tags.profile is not None:
-        told[34675] = (undefined, len(tags.profile), tags.profile)
-    put(273, long, *sizes)  # as long as the list of places
-    start = 8 + len(packed_tags(exif.order, told, 8))
-    put(273, long, *(start + int(n) for n in np.cumsum([0, *sizes[:-1]])))
-    return tiff_head(exif.order) + packed_tags(exif.order, told, 8) + b"".join(strips)
+    numbers = {
+        256: [width],
+        257: [height],
+        258: [8 * values.itemsize] * channels,
+        259: [8],  # deflate
+        262: [2 if channels == 3 else 1],
+        277: [channels],
+        278: [rows],
+        284: [1],
+        317: [2 if is_whole else 1],
+        339: [1 if is_whole else 3] * channels,
+    }
+    undefined = 7
+    profile = {} if tags.profile is None else {34675: (undefined, len(tags.profile), tags.profile)}
+    return tiff_of_strips(exif.order, numbers, {**exif.tags, **profile}, strips)

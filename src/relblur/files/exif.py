@@ -5,8 +5,9 @@ Tags are copied as bytes, never decoded: nothing that a camera wrote is lost, an
 
 from __future__ import annotations
 
+import itertools
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Union
@@ -14,7 +15,7 @@ from typing import Any, Union
 from .. import __version__
 from .reading import Source
 
-__all__ = ["EXIF_IFD", "ORIENTATION", "SOFTWARE", "Exif", "Tags", "exif_of", "packed_tags", "tiff_head"]
+__all__ = ["EXIF_IFD", "ORIENTATION", "SOFTWARE", "Exif", "Tags", "exif_of", "tiff_of_strips"]
 
 #: The program that results name as their maker.
 SOFTWARE = f"relblur {__version__}"
@@ -34,6 +35,9 @@ _OF_PROGRAMS = (b"{", b"<", b"ImageJ=")
 #: Bytes of a value, by its kind.
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 _ASCII, _SHORT, _LONG = 2, 3, 4
+_STRIP_OFFSETS, _STRIP_BYTES = 273, 279
+#: Width, height, places, rows and bytes of strips, options of fax; the other tags of a picture are short.
+_LONG_TAGS = (256, 257, _STRIP_OFFSETS, 278, _STRIP_BYTES, 292, 293)
 #: A JPEG has room for 65533 bytes of EXIF data: those of the photograph, and letters about the processing.
 _MOST_BYTES, _MOST_LETTERS = 60_000, 1000
 #: Bytes that one list of tags is read for.
@@ -164,6 +168,24 @@ def packed_tags(order: str, tags: Mapping[int, Any], at: int) -> bytes:
         body += b"" if is_inline else content + bytes(len(content) % 2)
         table += struct.pack(f"{order}HHI", tag, kind, count) + inline
     return table + bytes(4) + body
+
+
+def tiff_of_strips(
+    order: str, numbers: Mapping[int, Sequence[int]], others: Mapping[int, Any], strips: Sequence[bytes]
+) -> bytes:
+    """Return a TIFF of one page made of packed strips, with tags of whole numbers and others."""
+    sizes = [len(strip) for strip in strips]
+    offsets = [0, *itertools.accumulate(sizes[:-1])]
+    start = 0
+    for _ in range(2):  # where the strips begin is known once the tags have their length
+        lists = {**numbers, _STRIP_OFFSETS: [start + offset for offset in offsets], _STRIP_BYTES: sizes}
+        tags = dict(others)
+        for tag, values in lists.items():
+            kind, letter = (_LONG, "I") if tag in _LONG_TAGS else (_SHORT, "H")
+            tags[tag] = (kind, len(values), struct.pack(f"{order}{len(values)}{letter}", *values))
+        head = tiff_head(order) + packed_tags(order, tags, 8)
+        start = len(head)
+    return head + b"".join(strips)
 
 
 def tiff_head(order: str) -> bytes:

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
-from .exif import Exif, packed_tags, tiff_head
+from .exif import Exif, tiff_of_strips
 from .reading import Source, in_child, opened
 from .replacing import PathLike
 from .stored import StoredImage, first_line, said_of, turned_upright
@@ -339,10 +339,8 @@ def _pieces(page: Page, per_plane: int, wanted: Sequence[int]) -> Iterator[tuple
             found = _by_libtiff(packed, wide if as_pixels else row_bytes, tall, sum(rows), page, as_pixels=as_pixels)
             blocks = np.split(found, np.cumsum(rows)[:-1])
             for number, block in zip(there, blocks, strict=True):
-                yield (
-                    number,
-                    block.reshape(len(block), wide, samples) if as_pixels else _numbers(page, block, wide, samples),
-                )
+                pixels = block.reshape(len(block), wide, samples) if as_pixels else _numbers(page, block, wide, samples)
+                yield number, pixels
             continue
         for number, count in zip(there, rows, strict=True):
             page.source.budget.check_time()
@@ -401,31 +399,24 @@ def _by_libtiff(pieces: Sequence[bytes], wide: int, tall: int, height: int, page
     """Unpack pieces as the strips of a TIFF made for them: of the page's pixels, or of bare bytes as 8-bit grey."""
     from PIL.TiffImagePlugin import TiffImageFile
 
-    long, short, undefined = 4, 3, 7
-    tags: dict[int, tuple[int, int, bytes]] = {}
-
-    def put(tag: int, kind: int, *values: int) -> None:
-        tags[tag] = (kind, len(values), struct.pack(f"<{len(values)}{'I' if kind == long else 'H'}", *values))
-
-    samples = page.samples if as_pixels else 1
-    put(256, long, wide)
-    put(257, long, height)
-    put(258, short, *[page.bits if as_pixels else 8] * samples)
-    put(259, short, page.compression)
-    put(262, short, page.photometric if as_pixels else _BLACK_IS_ZERO)
-    put(277, short, samples)
-    put(278, long, tall)
-    put(279, long, *(len(piece) for piece in pieces))
+    samples, undefined = page.samples if as_pixels else 1, 7
+    numbers: dict[int, Sequence[int]] = {
+        256: [wide],
+        257: [height],
+        258: [page.bits if as_pixels else 8] * samples,
+        259: [page.compression],
+        262: [page.photometric if as_pixels else _BLACK_IS_ZERO],
+        277: [samples],
+        278: [tall],
+    }
+    others = {}
     for tag, value in page.decoder_tags.items() if as_pixels else ():
         if isinstance(value, bytes):
-            tags[tag] = (undefined, len(value), value)
+            others[tag] = (undefined, len(value), value)
         else:
-            put(tag, short if tag in (266, 530) else long, *(value if isinstance(value, tuple) else (value,)))
-    put(273, long, *[0] * len(pieces))
-    start = 8 + len(packed_tags("<", tags, 8))
-    offsets = start + np.cumsum([0, *(len(piece) for piece in pieces[:-1])])
-    put(273, long, *(int(n) for n in offsets))
-    with TiffImageFile(io.BytesIO(tiff_head("<") + packed_tags("<", tags, 8) + b"".join(pieces))) as picture:
+            numbers[tag] = value if isinstance(value, tuple) else (value,)
+    content = tiff_of_strips("<", numbers, others, pieces)
+    with TiffImageFile(io.BytesIO(content)) as picture:
         picture.load()
         found = np.asarray(picture)
     return found.astype(np.uint8) * np.uint8(255) if found.dtype == bool else found
