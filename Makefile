@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test quick oldest lint kernels compiler bench figures docs clean chromium
+.PHONY: demo test quick oldest lint kernels sanitize wheel compiler bench figures docs clean chromium
 
 demo: $(BUILT)
 	$(BIN)/relblur demo --output relblur_demo --force
@@ -85,6 +85,23 @@ $(BUILT): $(STAMP) CMakeLists.txt $(wildcard src/kernels/*) | compiler
 	$(BIN)/cmake --build build/kernels
 	$(BIN)/cmake --install build/kernels --prefix src
 	touch $@
+
+# The kernels' tests on kernels that stop at the first wrong access to memory, or undefined operation.
+SANITIZED := build/sanitize/src
+sanitize: $(STAMP) | compiler
+	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
+		-DSANITIZE=address,undefined --log-level=WARNING
+	$(BIN)/cmake --build build/sanitize
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/relblur $(SANITIZED)/
+	$(BIN)/cmake --install build/sanitize --prefix $(SANITIZED)
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -p no:cacheprovider \
+		tests/test_kernels.py tests/test_loops.py
+
+# A wheel for this Python and this machine, in dist/.
+wheel: | compiler
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # A C++ compiler and Python's headers: Debian's, where they are missing and root may install them.
 compiler:

@@ -5,11 +5,11 @@
 
 namespace relblur {
 
-struct Warp {  // what is the same in every row
+struct Warp {                   // what is the same in every row
     const float* coefficients;  // (height, width), width in values: padded columns x channels
     int height, width, channels, gain_rows;
-    const double* transform;    // 2 x 3
-    const float *gain, *offset; // (gain_rows, columns x channels), the last row counts for those below; (channels,)
+    const double* transform;     // 2 x 3
+    const float *gain, *offset;  // (gain_rows, columns x channels), the last row counts for those below; (channels,)
 };
 
 }  // namespace relblur

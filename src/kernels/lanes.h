@@ -19,7 +19,11 @@ constexpr int LANES = 4;  // SSE2, NEON
 #endif
 typedef float V __attribute__((vector_size(4 * LANES)));
 
-inline V load(const float* p) { V v; std::memcpy(&v, p, sizeof v); return v; }
+inline V load(const float* p) {
+    V v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
 inline void store(float* p, V v) { std::memcpy(p, &v, sizeof v); }
 
 // As vminps and vmaxps do: b where one of them is NaN.
@@ -28,9 +32,13 @@ inline V larger(V a, V b) { return a > b ? a : b; }
 
 // Lanes d ... of a and b side by side.
 template <int d, size_t... l>
-inline V later(V a, V b, std::index_sequence<l...>) { return __builtin_shufflevector(a, b, int(l) + d...); }
+inline V later(V a, V b, std::index_sequence<l...>) {
+    return __builtin_shufflevector(a, b, int(l) + d...);
+}
 template <int d>
-inline V later(V a, V b) { return later<d>(a, b, std::make_index_sequence<LANES>()); }
+inline V later(V a, V b) {
+    return later<d>(a, b, std::make_index_sequence<LANES>());
+}
 
 // a0 b0 a1 b1 ..., from lane `from` of each on.
 template <int from, size_t... l>
@@ -38,7 +46,9 @@ inline V mixed(V a, V b, std::index_sequence<l...>) {
     return __builtin_shufflevector(a, b, from + int(l) / 2 + int(l) % 2 * LANES...);
 }
 template <int from>
-inline V mixed(V a, V b) { return mixed<from>(a, b, std::make_index_sequence<LANES>()); }
+inline V mixed(V a, V b) {
+    return mixed<from>(a, b, std::make_index_sequence<LANES>());
+}
 
 template <class T>
 struct Aligned {  // to cache lines: a vector that crosses them is read twice

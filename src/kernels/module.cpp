@@ -28,8 +28,8 @@ std::vector<std::string> levels() {
 #ifdef ALL_LEVELS
     // What -march=x86-64-v4 and -v3 mean: the youngest of each group of instructions.
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-    if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         found.push_back("v4");
     if (v3) found.push_back("v3");
 #endif
@@ -68,11 +68,13 @@ struct BoundWindow {
 
     nb::tuple seen(int which) const {
         const Seen& s = window->seen(which ? 1 : 0);
-        return nb::make_tuple(s.low, s.high, nb::make_tuple(s.on_grid[0], s.on_grid[1], s.on_grid[2]), s.at_top, s.not_finite);
+        return nb::make_tuple(s.low, s.high, nb::make_tuple(s.on_grid[0], s.on_grid[1], s.on_grid[2]), s.at_top,
+                              s.not_finite);
     }
 
-    void fit(Frame frame, Array<float, nb::ndim<2>> s, Array<float, nb::ndim<2>> stderr_, Array<uint8_t, nb::ndim<2>> flags,
-             Array<int8_t, nb::ndim<2>> sharper, std::optional<Plane> invalid, std::optional<Plane> clipped) {
+    void fit(Frame frame, Array<float, nb::ndim<2>> s, Array<float, nb::ndim<2>> stderr_,
+             Array<uint8_t, nb::ndim<2>> flags, Array<int8_t, nb::ndim<2>> sharper, std::optional<Plane> invalid,
+             std::optional<Plane> clipped) {
         for (size_t size : {s.size(), stderr_.size(), flags.size(), sharper.size()}) check_size(size, pixels);
         const std::optional<Plane>* distances[2] = {&invalid, &clipped};
         for (int i : {0, 1}) {
@@ -88,13 +90,15 @@ struct BoundWindow {
 using RunWarp = void (*)(const Warp&, int, int, float*);
 
 template <RunWarp run>
-void warp(Plane coefficients, Array<const double, nb::shape<2, 3>> transform, Plane gain, Array<const float, nb::ndim<1>> offset,
-          int channels, int top, Array<float, nb::ndim<2>> out) {
+void warp(Plane coefficients, Array<const double, nb::shape<2, 3>> transform, Plane gain,
+          Array<const float, nb::ndim<1>> offset, int channels, int top, Array<float, nb::ndim<2>> out) {
     const int height = int(coefficients.shape(0)), width = int(coefficients.shape(1));
     if (channels < 1 || width % channels || width < 5 * channels || height < 5 || top < 0 || gain.shape(0) < 1)
         throw nb::value_error("nothing to warp");
-    check_size(offset.size(), channels), check_size(out.shape(1), width - 4 * channels), check_size(gain.shape(1), out.shape(1));
-    const Warp o{coefficients.data(), height, width, channels, int(gain.shape(0)), transform.data(), gain.data(), offset.data()};
+    check_size(offset.size(), channels), check_size(out.shape(1), width - 4 * channels),
+        check_size(gain.shape(1), out.shape(1));
+    const Warp o{coefficients.data(), height,           width,       channels,
+                 int(gain.shape(0)),  transform.data(), gain.data(), offset.data()};
     const int rows = int(out.shape(0));
     float* to = out.data();
     const nb::gil_scoped_release others;
@@ -112,36 +116,41 @@ BoundWindow make_window(const Options& o) {
 
 }  // namespace
 
-#define BIND(level)                                                             \
-    {                                                                           \
-        nb::module_ sub = m.def_submodule(#level);                              \
-        sub.def("lanes", &level::lanes);                                        \
-        sub.def("Window", &make_window<level::make_window>, "options"_a);       \
-        sub.def("warp", &warp<level::warp>, "coefficients"_a, "transform"_a, "gain"_a, "offset"_a, "channels"_a, "top"_a, \
-                "out"_a);                                                       \
-        for (const char* name : {"Node", "Options", "Frame"}) sub.attr(name) = m.attr(name); \
-        bind_solver(sub, level::solver);                                        \
+#define BIND(level)                                                                                              \
+    {                                                                                                            \
+        nb::module_ sub = m.def_submodule(#level);                                                               \
+        sub.def("lanes", &level::lanes);                                                                         \
+        sub.def("Window", &make_window<level::make_window>, "options"_a);                                        \
+        sub.def("warp", &warp<level::warp>, "coefficients"_a, "transform"_a, "gain"_a, "offset"_a, "channels"_a, \
+                "top"_a, "out"_a);                                                                               \
+        for (const char* name : {"Node", "Options", "Frame"}) sub.attr(name) = m.attr(name);                     \
+        bind_solver(sub, level::solver);                                                                         \
     }
 
 NB_MODULE(_kernels, m) {
     m.def("levels", &levels);
-    nb::class_<Node>(m, "Node").def(
-        nb::init<int, int, std::vector<float>, std::vector<float>, float, float, float>(), "kind"_a, "side"_a, "taps"_a,
-        "odd"_a, "weight"_a, "s"_a, "width"_a);
+    nb::class_<Node>(m, "Node").def(nb::init<int, int, std::vector<float>, std::vector<float>, float, float, float>(),
+                                    "kind"_a, "side"_a, "taps"_a, "odd"_a, "weight"_a, "s"_a, "width"_a);
     nb::class_<Options>(m, "Options")
-        .def(nb::init<int, int, int, int, int, int, bool, bool, float, std::vector<Node>, std::vector<float>>(), "height"_a,
-             "width"_a, "channels"_a, "window"_a, "zero"_a, "probe"_a, "limit_low"_a, "limit_high"_a, "spacing"_a, "nodes"_a,
-             "prefilter"_a);
+        .def(nb::init<int, int, int, int, int, int, bool, bool, float, std::vector<Node>, std::vector<float>>(),
+             "height"_a, "width"_a, "channels"_a, "window"_a, "zero"_a, "probe"_a, "limit_low"_a, "limit_high"_a,
+             "spacing"_a, "nodes"_a, "prefilter"_a);
     nb::class_<Frame>(m, "Frame")
-        .def("__init__", [](Frame* frame, float noise, float flat, float rounded_first, float rounded_second, bool first,
-                            bool second, bool blank) {
-            new (frame) Frame{noise, flat, {rounded_first, rounded_second}, {first, second}, blank, {}, {}, {}, {}, {}};
-        }, "noise"_a, "flat"_a, "rounded_first"_a, "rounded_second"_a, "texture_first"_a, "texture_second"_a, "blank"_a);
+        .def(
+            "__init__",
+            [](Frame* frame, float noise, float flat, float rounded_first, float rounded_second, bool first,
+               bool second, bool blank) {
+                new (frame)
+                    Frame{noise, flat, {rounded_first, rounded_second}, {first, second}, blank, {}, {}, {}, {}, {}};
+            },
+            "noise"_a, "flat"_a, "rounded_first"_a, "rounded_second"_a, "texture_first"_a, "texture_second"_a,
+            "blank"_a);
     nb::class_<BoundWindow>(m, "Window")
         .def("begin", [](BoundWindow& w) { w.window->begin(); })
         .def("load", &BoundWindow::load, "first"_a, "second"_a)
         .def("seen", &BoundWindow::seen, "which"_a)
-        .def("halve", [](BoundWindow& w) { w.window->halve(); }, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "halve", [](BoundWindow& w) { w.window->halve(); }, nb::call_guard<nb::gil_scoped_release>())
         .def("fit", &BoundWindow::fit, "frame"_a, "s"_a, "stderr"_a, "flags"_a, "sharper"_a, "invalid"_a.none(),
              "clipped"_a.none())
         .def_prop_ro("nbytes", [](const BoundWindow& w) { return w.window->nbytes(); });

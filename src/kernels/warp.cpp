@@ -23,9 +23,11 @@ void weights(float t, float (&w)[4]) {
 }  // namespace
 
 void warp(const relblur::Warp& o, int top, int rows, float* out) {
-    const int columns = o.width / o.channels, bottom = o.height - 4, right = columns - 4, size = (columns - 2 * PAD) * o.channels;
+    const int columns = o.width / o.channels, bottom = o.height - 4, right = columns - 4,
+              size = (columns - 2 * PAD) * o.channels;
     for (int y = top; y < top + rows; ++y, out += size) {
-        const double row = o.transform[0] * y + o.transform[2] + PAD - 1, column = o.transform[3] * y + o.transform[5] + PAD - 1;
+        const double row = o.transform[0] * y + o.transform[2] + PAD - 1,
+                     column = o.transform[3] * y + o.transform[5] + PAD - 1;
         const float* gain = o.gain + std::min(y, o.gain_rows - 1) * size;
         for (int x = 0; x < columns - 2 * PAD; ++x) {
             // Beyond the frame the nearest place in it counts.
@@ -38,7 +40,8 @@ void warp(const relblur::Warp& o, int top, int rows, float* out) {
                 const float* at = o.coefficients + size_t(y0) * o.width + x0 * o.channels + c;
                 float total = 0;
                 for (int i = 0; i < 4; ++i, at += o.width)
-                    total += v[i] * (w[0] * at[0] + w[1] * at[o.channels] + w[2] * at[2 * o.channels] + w[3] * at[3 * o.channels]);
+                    total += v[i] * (w[0] * at[0] + w[1] * at[o.channels] + w[2] * at[2 * o.channels] +
+                                     w[3] * at[3 * o.channels]);
                 out[x * o.channels + c] = gain[x * o.channels + c] * total + o.offset[c];
             }
         }

@@ -24,12 +24,12 @@ using namespace relblur;
 namespace LEVEL {
 namespace {
 
-constexpr int CHUNK = 32;      // rows that are finished together
-constexpr int STRIP = 160;     // rows of a tile, at most
-constexpr int SPAN = 256;      // columns of the residuals of a tile, at most, for windows up to 33 px
-constexpr int ROWS = 16;       // rows of a frame that a thread takes at a time
+constexpr int CHUNK = 32;        // rows that are finished together
+constexpr int STRIP = 160;       // rows of a tile, at most
+constexpr int SPAN = 256;        // columns of the residuals of a tile, at most, for windows up to 33 px
+constexpr int ROWS = 16;         // rows of a frame that a thread takes at a time
 constexpr int PAIR = 2 * LANES;  // pixels of a line that are filtered together: enough sums to hide the adder's latency
-constexpr int LINE = 16;       // float32 numbers in a cache line
+constexpr int LINE = 16;         // float32 numbers in a cache line
 constexpr float INF = std::numeric_limits<float>::infinity(), NAN_ = std::numeric_limits<float>::quiet_NaN();
 constexpr float ROUNDING = 2e-7f;  // of a variance made in float32, relative to the mean square
 
@@ -50,10 +50,10 @@ struct Image {  // planes of padded rows
 };
 
 struct Layout {
-    int half, lead;         // half a window, and the same rounded up to even: residuals begin so far before their tile
-    int tile, span;         // columns of a tile and of its residuals
-    int reach, half_reach;  // most taps of a FULL and of a HALF node
-    int pad, rows, stride;  // of the padded images
+    int half, lead;          // half a window, and the same rounded up to even: residuals begin so far before their tile
+    int tile, span;          // columns of a tile and of its residuals
+    int reach, half_reach;   // most taps of a FULL and of a HALF node
+    int pad, rows, stride;   // of the padded images
     std::vector<int> shown;  // column of the frame that a column of a padded row shows
     explicit Layout(const Options& o) {
         half = o.window / 2, lead = up(half, 2);
@@ -80,14 +80,14 @@ public:
         : o(o), lay(lay), images(images), halves(halves), count(int(o.nodes.size())), stride(odd_lines(lay.span + 1)),
           e_rows(up(CHUNK + lay.lead + lay.half, 2)), e_size(e_rows * stride + LINE),
           lines_size((e_rows + 2 * std::max(lay.reach, lay.half_reach)) * stride + LINE),
-          sums_size(CHUNK * stride + LINE),
-          lines(size_t(count) * o.channels * lines_size + 4 * PAIR),
+          sums_size(CHUNK * stride + LINE), lines(size_t(count) * o.channels * lines_size + 4 * PAIR),
           e(size_t(count) * o.channels * e_size + 4 * PAIR), a(count * sums_size + PAIR), b(a.size()), c(a.size()),
-          columns_sums(8 * (stride + 2 * PAIR)), planes(6 * sums_size + 10 * stride), made(count), carried(count), first(count),
-          last(count), b_first(count), b_last(count), lowest(stride), highest(stride), taps(2 * count), side_by_side(8 * std::max(lay.reach, lay.half_reach)), flags_(stride), sharper_(stride) {
+          columns_sums(8 * (stride + 2 * PAIR)), planes(6 * sums_size + 5 * stride), made(count), carried(count),
+          first(count), last(count), b_first(count), b_last(count), lowest(stride), highest(stride), taps(2 * count),
+          side_by_side(8 * std::max(lay.reach, lay.half_reach)), flags_(stride), sharper_(stride) {
         side = &planes[0], best = side + sums_size, others = best + sums_size;
         texture[0] = others + sums_size, texture[1] = texture[0] + sums_size, power = texture[1] + sums_size;
-        for (int i = 0; i < 8; ++i) table[i] = power + sums_size + i * stride;
+        for (int i = 0; i < 5; ++i) table[i] = power + sums_size + i * stride;
         for (int k = 0; k < count; ++k)
             for (int odd : {0, 1}) {
                 taps[2 * k + odd] = odd ? o.nodes[k].odd : o.nodes[k].taps;
@@ -129,7 +129,7 @@ private:
     std::vector<int> lowest, highest;               // best nodes in the columns of a vector
     std::vector<std::vector<float>> taps;
     Floats side_by_side;  // those of the nodes that are made together
-    float *side, *best, *others, *texture[2], *power, *table[8];
+    float *side, *best, *others, *texture[2], *power, *table[5];
     std::vector<int> flags_, sharper_;
     int top, left, columns, width, rows;  // first row and column of the residuals in the images; width: of residuals
     float samples, noise2;
@@ -149,8 +149,8 @@ private:
         V any_up = {}, any_down = {};
         for (int row = 0; row < rows; ++row)
             for (int j = row * stride; j < row * stride + columns; j += LANES) {
-                const auto positive = (load(&a[higher * sums_size + j]) + floor) * up <=
-                                      (load(&a[lower * sums_size + j]) + floor) * down;
+                const auto positive =
+                    (load(&a[higher * sums_size + j]) + floor) * up <= (load(&a[lower * sums_size + j]) + floor) * down;
                 store(side + j, positive ? V{} + 1 : V{} - 1);
                 any_up += positive ? V{} + 1 : V{}, any_down += positive ? V{} : V{} + 1;
             }
@@ -188,8 +188,12 @@ private:
                 if (o.nodes[k].kind == SAME) subtract(k);
                 made[k] = true;
                 const float* one = residual_of(k, 0);
-                sum_windows<1>([=, this](int ch, int at, V (&v)[1]) { const V x = load(one + ch * e_size + at); v[0] = x * x; },
-                               stride, o.channels, {&a[k * sums_size]}, 0, columns);
+                sum_windows<1>(
+                    [=, this](int ch, int at, V(&v)[1]) {
+                        const V x = load(one + ch * e_size + at);
+                        v[0] = x * x;
+                    },
+                    stride, o.channels, {&a[k * sums_size]}, 0, columns);
             }
     }
 
@@ -247,7 +251,8 @@ private:
         for (int row = carried[k] ? e_rows - CHUNK : 0; row < e_rows; row += 2)
             for (int block = 0; block < width; block += PAIR) {
                 const int j = std::min(block, width - PAIR);
-                const float *up = lines + (kind == HALF ? row / 2 : row) * stride + j, *down = kind == HALF ? up : up + stride;
+                const float *up = lines + (kind == HALF ? row / 2 : row) * stride + j,
+                            *down = kind == HALF ? up : up + stride;
                 V sum[2][2] = {}, above[2] = {}, below[2];
                 for (int v : {0, 1}) below[v] = load(down + v * LANES);
                 if (kind == FULL)
@@ -270,14 +275,16 @@ private:
                 const float* other = blurry.at(channel, top + row, left + j);
                 for (int y : {0, 1})
                     for (int v : {0, 1})
-                        store(out + y * stride + v * LANES, sign * (load(other + y * blurry.stride + v * LANES) - sum[y][v]));
+                        store(out + y * stride + v * LANES,
+                              sign * (load(other + y * blurry.stride + v * LANES) - sum[y][v]));
             }
     }
 
     void subtract(int k) {
         for (int channel = 0; channel < o.channels; ++channel)
             for (int row = carried[k] ? e_rows - CHUNK : 0; row < e_rows; ++row) {
-                const float *one = images[0].at(channel, top + row, left), *two = images[1].at(channel, top + row, left);
+                const float *one = images[0].at(channel, top + row, left),
+                            *two = images[1].at(channel, top + row, left);
                 float* out = residual_of(k, channel) + row * stride;
                 for (int j = 0; j < width; j += LANES) store(out + j, load(two + j) - load(one + j));
             }
@@ -294,7 +301,7 @@ private:
 
     // ---- window sums --------------------------------------------------------------------------------------------
 
-    // Sums of M values over the window of every pixel in columns begin ... end - 1; value(channel, offset, v) gives them.
+    // Sums of M values over the window of every pixel in columns begin ... end - 1; value(channel, offset, v) has them.
     // Every sum is made of fresh additions: a running one would carry the rounding of a strong edge into the quiet
     // pixels after it. Four rows share what their windows have in common.
     template <int M, class Value>
@@ -334,7 +341,7 @@ private:
         }
     }
 
-    // Sums over `window` neighbours in a line; for the usual window those of three are shifted in registers.
+    // Sums over `window` neighbours in a line; those of three are shifted in registers for the usual window.
     static void sum_line(const float* line, int window, float* out, int begin, int end) {
         if constexpr (LANES >= 8)
             if (window == 9) {
@@ -362,7 +369,7 @@ private:
             const float* from = image.at(channel, top, left);
             const float offset = from[(lay.lead + CHUNK / 2) * image.stride + lay.lead + columns / 2];
             float* mean = side;  // the sides are no longer needed
-            sum_windows<2>([=](int, int at, V (&v)[2]) { v[0] = load(from + at) - offset, v[1] = v[0] * v[0]; },
+            sum_windows<2>([=](int, int at, V(&v)[2]) { v[0] = load(from + at) - offset, v[1] = v[0] * v[0]; },
                            image.stride, 1, {mean, power}, 0, columns);
             for (int row = 0; row < rows; ++row)
                 for (int j = row * stride; j < row * stride + columns; j += LANES) {
@@ -375,7 +382,10 @@ private:
     // ---- the best node ------------------------------------------------------------------------------------------
 
     // A node, and where it may win: on its own side, or next to zero, as s passes smoothly through it.
-    struct Racing { const float* sums; float name, weight, floor, away; };
+    struct Racing {
+        const float* sums;
+        float name, weight, floor, away;
+    };
     std::vector<Racing> racing;
 
     // The best node of every pixel by cost per unit of noise variance, kept off the ends; and half the number of other
@@ -383,7 +393,9 @@ private:
     void choose() {
         racing.clear();
         for (int k = 0; k < count; ++k)
-            if (made[k]) racing.push_back({&a[k * sums_size], float(k), o.nodes[k].weight, samples * noise2 * o.nodes[k].weight, std::abs(k - o.zero) <= 1 ? 0.0f : float(k - o.zero)});
+            if (made[k])
+                racing.push_back({&a[k * sums_size], float(k), o.nodes[k].weight, samples * noise2 * o.nodes[k].weight,
+                                  std::abs(k - o.zero) <= 1 ? 0.0f : float(k - o.zero)});
         std::fill(first.begin(), first.end(), stride), std::fill(last.begin(), last.end(), 0);
         for (int j = 0; j < columns; j += LANES) {
             V low = V{} + float(count), high = {};
@@ -392,7 +404,8 @@ private:
                 low = smaller(name, low), high = larger(name, high);
             }
             lowest[j] = count, highest[j] = 0;
-            for (int l = 0; l < LANES; ++l) lowest[j] = std::min(lowest[j], int(low[l])), highest[j] = std::max(highest[j], int(high[l]));
+            for (int l = 0; l < LANES; ++l)
+                lowest[j] = std::min(lowest[j], int(low[l])), highest[j] = std::max(highest[j], int(high[l]));
             for (int k = lowest[j]; k <= highest[j]; ++k) first[k] = std::min(first[k], j), last[k] = j + LANES;
         }
     }
@@ -428,15 +441,19 @@ private:
             make(k - 1, k + 2);
             const float *below = residual_of(k - 1, 0), *here = residual_of(k, 0), *above = residual_of(k + 1, 0);
             if (b_first[k - 1] > begin || b_last[k - 1] < end)
-                sum_windows<1>([=, this](int ch, int at, V (&v)[1]) {
+                sum_windows<1>(
+                    [=, this](int ch, int at, V(&v)[1]) {
+                        at += ch * e_size;
+                        v[0] = load(below + at) * load(here + at);
+                    },
+                    stride, o.channels, {&b[(k - 1) * sums_size]}, begin, end);
+            sum_windows<2>(
+                [=, this](int ch, int at, V(&v)[2]) {
                     at += ch * e_size;
-                    v[0] = load(below + at) * load(here + at);
-                }, stride, o.channels, {&b[(k - 1) * sums_size]}, begin, end);
-            sum_windows<2>([=, this](int ch, int at, V (&v)[2]) {
-                at += ch * e_size;
-                const V x = load(above + at);
-                v[0] = x * load(here + at), v[1] = x * load(below + at);
-            }, stride, o.channels, {&b[k * sums_size], &c[k * sums_size]}, begin, end);
+                    const V x = load(above + at);
+                    v[0] = x * load(here + at), v[1] = x * load(below + at);
+                },
+                stride, o.channels, {&b[k * sums_size], &c[k * sums_size]}, begin, end);
             b_first[k] = begin, b_last[k] = end;
         }
     }
@@ -450,14 +467,17 @@ private:
         for (int k = lowest[j]; k <= highest[j]; ++k) {  // a few nodes are best in the same columns
             const auto mine = name == zero + float(k);
             const float *a_k = &a[k * sums_size + at], *b_k = &b[k * sums_size + at];
-            ee = mine ? load(a_k) : ee, a_up = mine ? load(a_k + sums_size) : a_up, a_down = mine ? load(a_k - sums_size) : a_down;
+            ee = mine ? load(a_k) : ee, a_up = mine ? load(a_k + sums_size) : a_up,
+            a_down = mine ? load(a_k - sums_size) : a_down;
             b_up = mine ? load(b_k) : b_up, b_down = mine ? load(b_k - sums_size) : b_down;
             c_here = mine ? load(&c[k * sums_size + at]) : c_here;
             s_k = mine ? zero + o.nodes[k].s : s_k, width_k = mine ? zero + o.nodes[k].width : width_k;
         }
-        const V ef = b_up - ee, eg = b_down - ee, ff = a_up - b_up - ef, gg = a_down - b_down - eg, fg = c_here - b_up - eg;
+        const V ef = b_up - ee, eg = b_down - ee, ff = a_up - b_up - ef, gg = a_down - b_down - eg,
+                fg = c_here - b_up - eg;
         const V ed = 0.5f * (ef - eg), eq = 0.5f * (ef + eg), dq = 0.25f * (ff - gg);
-        const V dd = 0.25f * larger(ff + gg - 2 * fg, zero), qq = 0.25f * larger(ff + gg + 2 * fg, zero), bend0 = dd + 2 * eq;
+        const V dd = 0.25f * larger(ff + gg - 2 * fg, zero), qq = 0.25f * larger(ff + gg + 2 * fg, zero),
+                bend0 = dd + 2 * eq;
         V x = dd > 0 ? -ed / dd : zero;
         x = smaller(larger(x, -one), one);
         for (int step = 0; step < 3; ++step) {
@@ -475,7 +495,8 @@ private:
     void solve(int row, const Frame& frame, size_t to) {
         for (int j = 0; j < columns; j += LANES) minimise(row * stride + j, j);
         const float spacing = o.spacing, flat = frame.flat / spacing, noise2 = this->noise2;
-        const float low = o.limit_low ? -INF : 0, high = o.limit_high ? INF : 0, rest = 1 / (samples - 1), share = 1 / samples;
+        const float low = o.limit_low ? -INF : 0, high = o.limit_high ? INF : 0, rest = 1 / (samples - 1),
+                    share = 1 / samples;
         const float round1 = frame.rounded[0], round2 = frame.rounded[1];
         const float at_low = o.limit_low ? 1 : -1, at_high = o.limit_high ? float(count - 2) : -1;
         const bool bad = frame.distance[0] || frame.distance[1], blank = frame.blank && !bad;
@@ -485,7 +506,7 @@ private:
         float *s_ = frame.s + to, *stderr_ = frame.stderr_ + to;
         int *flags = flags_.data(), *sharper = sharper_.data();
         const int n = columns;
-        #pragma omp simd
+#pragma omp simd
         for (int j = 0; j < n; ++j) {
             const float x = x_[j], information = information_[j], cost = cost_[j];
             const float variance = std::max(cost * rest, noise2);
@@ -499,7 +520,8 @@ private:
             // In nodes: the error by curvature, but no less than half the span of nodes that fit as well as the best.
             const float error = std::max(information > 0 ? std::sqrt(variance / information) : INF, others[j]);
             const float error_s = error * scale;
-            const bool known = (error <= flat) & (std::max(cost, 0.0f) * share <= 0.5f * (s >= 0 ? texture2[j] : texture1[j])) &
+            const bool known = (error <= flat) &
+                               (std::max(cost, 0.0f) * share <= 0.5f * (s >= 0 ? texture2[j] : texture1[j])) &
                                ((round1 <= texture1[j]) | (round2 <= texture2[j]));
             const float end = best[j] == at_high ? 1.0f : best[j] == at_low ? -1.0f : 0.0f;
             flags[j] = (known ? 0 : FLAT) | (x * end == 1.0f ? AT_LIMIT : 0);
@@ -513,7 +535,7 @@ private:
             if (flags[j] & (INVALID | CLIPPED | FLAT)) s_[j] = stderr_[j] = NAN_;
         uint8_t* out_flags = frame.flags + to;
         int8_t* out_sharper = frame.sharper + to;
-        #pragma omp simd
+#pragma omp simd
         for (int j = 0; j < n; ++j) out_flags[j] = uint8_t(flags[j]), out_sharper[j] = int8_t(sharper[j]);
     }
 
@@ -535,7 +557,7 @@ template <class T>
 bool is_off_grid(const T* row, int n, T factor) {
     const T rounder = sizeof(T) == 4 ? T(1.5 * (1 << 23)) : T(1.5 * (1ll << 52));
     int off = 0;
-    #pragma omp simd reduction(| : off)
+#pragma omp simd reduction(| : off)
     for (int j = 0; j < n; ++j) {
         const T x = row[j] * factor, rest = x - ((x + rounder) - rounder);
         off |= !(std::abs(rest) < T(OFF_GRID));
@@ -545,7 +567,7 @@ bool is_off_grid(const T* row, int n, T factor) {
 
 void look_at(const float* row, int n, Seen& seen) {
     float low = INF, high = -INF, broken = 0;
-    #pragma omp simd reduction(min : low) reduction(max : high) reduction(+ : broken)
+#pragma omp simd reduction(min : low) reduction(max : high) reduction(+ : broken)
     for (int j = 0; j < n; ++j) {
         const float x = row[j];
         low = x < low ? x : low, high = x > high ? x : high, broken += x - x;
@@ -573,7 +595,8 @@ public:
             std::visit([&](auto* values) { load_rows(values, n % 2, n / 2 * ROWS, seen[n % 2]); }, frames[n % 2]);
         const std::lock_guard only(*mutex);
         for (int i : {0, 1}) {
-            summary[i].low = std::min(summary[i].low, seen[i].low), summary[i].high = std::max(summary[i].high, seen[i].high);
+            summary[i].low = std::min(summary[i].low, seen[i].low),
+            summary[i].high = std::max(summary[i].high, seen[i].high);
             summary[i].at_top |= seen[i].at_top, summary[i].not_finite |= seen[i].not_finite;
             for (int g = 0; g < 3; ++g) summary[i].on_grid[g] &= seen[i].on_grid[g];
         }
@@ -639,7 +662,7 @@ private:
             const T* row = frame + size_t(from) * size;
             for (int ch = 0; ch < o.channels; ++ch) {
                 float *padded = images[which].at(ch, y, 0), *inside = padded + lay.pad;
-                if (o.channels == 1)
+                if (o.channels == 1)  // said twice: a stride that is not known keeps the processor from loading vectors
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j]) * factor;
                 else
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j * o.channels + ch]) * factor;
@@ -659,7 +682,7 @@ private:
         }
     }
 
-    // Rows of the half-size copy: blurred, every other pixel. Nothing reads those within the filter's reach of the border.
+    // Rows of the half-size copy: blurred, every other pixel. Nothing reads those near the border, which are not made.
     void halve_rows(int which, int begin) {
         Image &image = images[which], &half = halves[which];
         const int reach = int(o.prefilter.size()), n = lay.stride / 2, gap = up(reach, LINE);
@@ -668,7 +691,8 @@ private:
             if (2 * y < reach || 2 * y + reach >= lay.rows) continue;
             for (int ch = 0; ch < o.channels; ++ch) {
                 const float* at = image.at(ch, 2 * y, 0);
-                for (int j = 0; j < lay.stride; j += PAIR) sum_pairs(at + j, at + j, image.stride, o.prefilter, &line[j], false);
+                for (int j = 0; j < lay.stride; j += PAIR)
+                    sum_pairs(at + j, at + j, image.stride, o.prefilter, &line[j], false);
                 for (int j = 0; j < n; ++j) a[gap + j] = line[2 * j], b[gap + j] = line[2 * j + 1];
                 float* to = half.at(ch, y, 0);
                 for (int j = 0; j < n; j += PAIR) {
@@ -680,17 +704,17 @@ private:
     }
 
     // sum_i taps[i] (left[-i step] + right[i step]) of PAIR pixels.
-    static void sum_pairs(const float* left, const float* right, int step, const std::vector<float>& taps, float* out, bool add) {
+    static void sum_pairs(const float* left, const float* right, int step, const std::vector<float>& taps, float* out,
+                          bool add) {
         V sum[2] = {};
         if (add)
-            for (int v : {0, 1}) sum[v] = load_(out + v * LANES);
+            for (int v : {0, 1}) sum[v] = LEVEL::load(out + v * LANES);
         for (const float c : taps) {
-            for (int v : {0, 1}) sum[v] += c * (load_(left + v * LANES) + load_(right + v * LANES));
+            for (int v : {0, 1}) sum[v] += c * (LEVEL::load(left + v * LANES) + LEVEL::load(right + v * LANES));
             left -= step, right += step;
         }
         for (int v : {0, 1}) store(out + v * LANES, sum[v]);
     }
-    static V load_(const float* p) { return LEVEL::load(p); }
 };
 
 }  // namespace

@@ -20,16 +20,17 @@ struct Node {                      // a variance difference s at which the resid
 
 struct Options {  // what is the same in every pair
     int height, width, channels, window;
-    int zero, probe;               // the node at s = 0; how many nodes from it the two directions are compared
-    bool limit_low, limit_high;    // whether the first and the last node are an end of the range
-    float spacing;                 // of the nodes in t = asinh(s / c)
+    int zero, probe;             // the node at s = 0; how many nodes from it the two directions are compared
+    bool limit_low, limit_high;  // whether the first and the last node are an end of the range
+    float spacing;               // of the nodes in t = asinh(s / c)
     std::vector<Node> nodes;
     std::vector<float> prefilter;  // right half of the kernel of the half-size copy, its centre halved
 };
 
 struct Seen {  // summary of a frame's values
     float low, high;
-    bool on_grid[3], at_top, not_finite;  // on_grid: all are whole multiples of 1, 1/255, 1/65535; at_top: of an integer range
+    bool on_grid[3], at_top,
+        not_finite;  // on_grid: all are whole multiples of 1, 1/255, 1/65535; at_top: of an integer range
 };
 
 struct Frame {                 // what may differ from pair to pair
