@@ -13,6 +13,9 @@ PYTEST  = -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 # Tests start many processes: what Python has compiled is kept beside the sources, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
+# An editable install becomes a plain path, without a finder of its own: PYTHONPATH may then name another checkout.
+PLAIN_PATH = sed -i.bak '/^import /d' $(1)/lib/python*/site-packages/_editable_skbc_relblur.pth
+
 # The floors of pyproject.toml have an environment of their own, with the oldest Python that it allows.
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
@@ -69,12 +72,14 @@ docs: $(VENV)/.docs-installed
 
 $(VENV)/.docs-installed: $(BUILT)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(call PLAIN_PATH,$(VENV))
 	touch $@
 
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(call PLAIN_PATH,$(VENV))
 	touch $@
 
 # The compiled kernels, src/relblur/_kernels.*; ninja compiles what has changed.
@@ -92,7 +97,7 @@ sanitize: $(STAMP) | compiler
 	$(BIN)/cmake -S . -B build/sanitize -G Ninja -DPython_EXECUTABLE=$(abspath $(BIN)/python) \
 		-DSANITIZE=address,undefined --log-level=WARNING
 	$(BIN)/cmake --build build/sanitize
-	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/relblur $(SANITIZED)/
+	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/relblur $(SANITIZED)/ && rm -f $(SANITIZED)/relblur/_kernels.*
 	$(BIN)/cmake --install build/sanitize --prefix $(SANITIZED)
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -p no:cacheprovider \
@@ -118,6 +123,7 @@ $(OLDEST)/.installed: pyproject.toml
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python \
 		--resolution lowest-direct --editable '.[dev]'
+	$(call PLAIN_PATH,$(OLDEST))
 	touch $@
 
 clean:

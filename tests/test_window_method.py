@@ -155,5 +155,5 @@ def test_window_does_not_depend_on_the_scale_of_rounded_floats(scale):
     sharp = 0.5 + 0.12 * rng.normal(size=(64, 80))
     pair = [np.round(255 * image.clip(0, 1)) / 255 for image in (sharp, synth.blur_with_map(sharp, 1.3))]
     usual, scaled = (estimate_blur(*(times * image for image in pair), method="window") for times in (1.0, scale))
-    assert_allclose(scaled.variance_difference, usual.variance_difference, rtol=1e-6, atol=1e-9)
-    assert_allclose(scaled.variance_stderr, usual.variance_stderr, rtol=1e-6)
+    assert_allclose(scaled.variance_difference, usual.variance_difference, rtol=1e-5, atol=1e-6)  # single precision
+    assert_allclose(scaled.variance_stderr, usual.variance_stderr, rtol=1e-4)
