@@ -100,7 +100,8 @@ sanitize: $(STAMP) | compiler
 	rm -rf $(SANITIZED) && mkdir -p $(SANITIZED) && cp -r src/relblur $(SANITIZED)/ && rm -f $(SANITIZED)/relblur/_kernels.*
 	$(BIN)/cmake --install build/sanitize --prefix $(SANITIZED)
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
-		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -p no:cacheprovider tests/test_kernels.py
+		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -p no:cacheprovider \
+		tests/test_kernels.py tests/test_loops.py
 
 # A wheel for this Python and this machine, in dist/.
 wheel: | compiler

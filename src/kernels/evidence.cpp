@@ -54,7 +54,9 @@ private:
 // A row of residuals at a map, and their variance.
 class Row {
 public:
-    explicit Row(const Map& map) : map(map), width(map.residuals.width), base(width), u(width), knot(width), part(width), ones(width, 1.0f), lines(4, Line(width, 0)) {}
+    explicit Row(const Map& map)
+        : map(map), width(map.residuals.width), base(width), u(width), knot(width), part(width), ones(width, 1.0f),
+          lines(4, Line(width, 0)) {}
 
     void go(int row) {
         y = row;
@@ -117,7 +119,8 @@ public:
             const float third = 0.5f * (last[i] - before[i]) + 1.5f * (here[i] - after[i]);
             const float by_level = first + inside * (2 * second + 3 * inside * third);
             const float bend = beyond < 0 ? before[i] - 2 * here[i] + after[i] : here[i] - 2 * after[i] + last[i];
-            value[i] = here[i] + inside * (first + inside * (second + inside * third)) + beyond * (by_level + 0.5f * beyond * bend);
+            value[i] = here[i] + inside * (first + inside * (second + inside * third)) +
+                       beyond * (by_level + 0.5f * beyond * bend);
             slope[i] = by_level + beyond * bend;
         }
     }
@@ -164,7 +167,8 @@ void cost(const Map& map, const float* weight, float* out, int start, int stop) 
     }
 }
 
-void evidence(const Map& map, const float* factor, const float* weight, float* w, float* g, float* power, int start, int stop) {
+void evidence(const Map& map, const float* factor, const float* weight, float* w, float* g, float* power, int start,
+              int stop) {
     const int width = map.residuals.width, height = map.residuals.height, channels = map.residuals.channels;
     const int size = 2 * AROUND + 1;
     const float share_of = 1.0f / channels;
@@ -191,7 +195,8 @@ void evidence(const Map& map, const float* factor, const float* weight, float* w
     for (int y = start; y < stop; ++y) {
         for (; ready <= std::min(y + AROUND, height - 1); ++ready) prepare(ready);
         const size_t place = size_t(y) * width;
-        std::fill_n(w + place, width, 0.0f), std::fill_n(g + place, width, 0.0f), std::fill_n(power + place, width, 0.0f);
+        std::fill_n(w + place, width, 0.0f), std::fill_n(g + place, width, 0.0f),
+            std::fill_n(power + place, width, 0.0f);
         const float *vy = v.row(y), *ny = noise.row(y), *credit = weight + place;
         for (int c = 0; c < channels; ++c) {
             float* sum = column.data();
@@ -206,7 +211,9 @@ void evidence(const Map& map, const float* factor, const float* weight, float* w
             float *wy = w + place, *gy = g + place, *py = power + place;
             #pragma omp simd
             for (int i = 0; i < width; ++i) {
-                const float mean = (sum[i - 3] + sum[i - 2] + sum[i - 1] + sum[i] + sum[i + 1] + sum[i + 2] + sum[i + 3]) * (1.0f / (size * size));
+                const float mean =
+                    (sum[i - 3] + sum[i - 2] + sum[i - 1] + sum[i] + sum[i + 1] + sum[i + 2] + sum[i + 3]) *
+                    (1.0f / (size * size));
                 const float square = ec[i] * ec[i], down = 1 + 0.5f * square / vy[i] / MOST_COST;
                 const float a = 1 - ny[i] / most(mean, ny[i] + 1e-30f);
                 const float r = a * credit[i] / (vy[i] * down * down);
@@ -257,7 +264,8 @@ void best_fit(const Residuals& r, const float* scale, float* best, int start, in
 }
 
 // Sums over cells of 2 x 2 pixels of the mean over 3 x 3 of each pixel's cost at some levels.
-void cell_costs(const Residuals& r, const float* base, const float* scale, const float* weight, float* cells, int start, int stop) {
+void cell_costs(const Residuals& r, const float* base, const float* scale, const float* weight, float* cells, int start,
+                int stop) {
     const size_t plane = size_t(r.height) * r.width;
     const int rows = (r.height + 1) / CELL, columns = (r.width + 1) / CELL;
     Ring costs(2 * CELL, r.width);
@@ -278,7 +286,8 @@ void cell_costs(const Residuals& r, const float* base, const float* scale, const
             const auto line = [&](int row) { return costs.row(mirrored(std::min(row, r.height), r.height)); };
             // Rows of the cell, and those above and below; the last row of an odd image counts twice.
             const int one = 2 * y, two = std::min(2 * y + 1, r.height - 1);
-            const float *a = line(one - 1), *b = line(one), *c = line(one + 1), *d = line(two - 1), *e = line(two), *f = line(two + 1);
+            const float *a = line(one - 1), *b = line(one), *c = line(one + 1), *d = line(two - 1), *e = line(two),
+                        *f = line(two + 1);
             float *sum = column.data(), *around = triple.data(), *to = cells + (size_t(k) * rows + y) * columns;
             #pragma omp simd
             for (int i = 0; i < r.width; ++i) sum[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i];
@@ -293,15 +302,18 @@ void cell_costs(const Residuals& r, const float* base, const float* scale, const
 }
 
 // out = taps[0] centre + sum of taps[k] (one[k] + two[k]), four taps at a time.
-void weigh(int width, const float* centre, float* const* one, float* const* two, const float* taps, int radius, float* out) {
-    #pragma omp simd
+void weigh(int width, const float* centre, float* const* one, float* const* two, const float* taps, int radius,
+           float* out) {
+#pragma omp simd
     for (int i = 0; i < width; ++i) out[i] = taps[0] * centre[i];
     int k = 1;
     for (; k + 3 <= radius; k += 4) {
-        const float *a = one[k], *b = one[k + 1], *c = one[k + 2], *d = one[k + 3], *e = two[k], *f = two[k + 1], *g = two[k + 2], *h = two[k + 3];
+        const float *a = one[k], *b = one[k + 1], *c = one[k + 2], *d = one[k + 3], *e = two[k], *f = two[k + 1],
+                    *g = two[k + 2], *h = two[k + 3];
         const float t0 = taps[k], t1 = taps[k + 1], t2 = taps[k + 2], t3 = taps[k + 3];
         #pragma omp simd
-        for (int i = 0; i < width; ++i) out[i] += (t0 * (a[i] + e[i]) + t1 * (b[i] + f[i])) + (t2 * (c[i] + g[i]) + t3 * (d[i] + h[i]));
+        for (int i = 0; i < width; ++i)
+            out[i] += (t0 * (a[i] + e[i]) + t1 * (b[i] + f[i])) + (t2 * (c[i] + g[i]) + t3 * (d[i] + h[i]));
     }
     for (; k <= radius; ++k) {
         const float *a = one[k], *b = two[k], tap = taps[k];
@@ -310,7 +322,8 @@ void weigh(int width, const float* centre, float* const* one, float* const* two,
     }
 }
 
-// A plane filtered along columns and rows by a symmetric kernel, of which taps 0 ... radius are given; mirrored borders.
+// A plane filtered along columns and rows by a symmetric kernel, of which taps 0 ... radius are given; mirrored
+// borders.
 void filter(const float* image, int height, int width, const float* taps, int radius, float* out) {
     Line column(width, radius);
     std::vector<float*> one(radius + 1), two(radius + 1);
@@ -354,7 +367,8 @@ void window_variance(const float* w, const float* mu, int height, int width, int
         const float* stiff = mu + size_t(y) * width;
         float* to = best + size_t(y) * width;
         #pragma omp simd
-        for (int i = 0; i < width; ++i) to[i] = least(to[i], 1 / (most(float(mean * (high[i] - low[i])), 0) + 1e-6f) + bend / stiff[i]);
+        for (int i = 0; i < width; ++i)
+            to[i] = least(to[i], 1 / (most(float(mean * (high[i] - low[i])), 0) + 1e-6f) + bend / stiff[i]);
         add(y - rows, -1);
     }
 }
@@ -378,7 +392,8 @@ void sublevel(const float* cost, int levels, int height, int width, float* level
         }
         for (int i = 0; i < width; ++i) {
             const int k = std::clamp(at[i], 1, levels - 2);
-            const float here = from[k * plane + i], below = from[(k - 1) * plane + i] - here, above = from[(k + 1) * plane + i] - here;
+            const float here = from[k * plane + i], below = from[(k - 1) * plane + i] - here,
+                        above = from[(k + 1) * plane + i] - here;
             const float steeper = most(most(below, above), 1e-6f);
             to[i] = k + most(least((below - above) / (2 * steeper), 0.5f), -0.5f);
         }
@@ -387,6 +402,7 @@ void sublevel(const float* cost, int levels, int height, int width, float* level
 
 }  // namespace
 
-const Solver solver = {&solve, &link, &pull, &scan_across, &scan_down, &sublevel, &best_fit, &cell_costs, &read, &cost, &evidence, &filter, &window_variance};
+const Solver solver = {&solve,      &link, &pull, &scan_across, &scan_down, &sublevel,       &best_fit,
+                       &cell_costs, &read, &cost, &evidence,    &filter,    &window_variance};
 
 }  // namespace LEVEL

@@ -42,7 +42,9 @@ struct Planes {
 struct Grid {
     int height, width;
     Planes right, down, diagonal, inverse, b, x;
-    Grid(int n, int h, int w) : height(h), width(w), right(n, h, w), down(n, h, w), diagonal(n, h, w), inverse(n, h, w), b(n, h, w), x(n, h, w) {}
+    Grid(int n, int h, int w)
+        : height(h), width(w), right(n, h, w), down(n, h, w), diagonal(n, h, w), inverse(n, h, w), b(n, h, w),
+          x(n, h, w) {}
 };
 
 // The edges of a row of pixels: to the right, down, and up.
@@ -60,10 +62,11 @@ public:
     Multigrid(const System& system, const float* b, const float* guess, int workers)
         : n(system.n), workers(workers), place(workers), half(system.half), tied(system.tie_right),
           tie_right(tied, system.height, system.width), tie_down(tied, system.height, system.width),
-          solution(n, system.height, system.width), product(n, system.height, system.width), direction(n, system.height, system.width),
-          sums(size_t(n) * system.height) {
+          solution(n, system.height, system.width), product(n, system.height, system.width),
+          direction(n, system.height, system.width), sums(size_t(n) * system.height) {
         int h = system.height, w = system.width;
-        for (grids.emplace_back(n, h, w); std::min(h, w) > COARSEST;) grids.emplace_back(n, h = (h + 1) / 2, w = (w + 1) / 2);
+        for (grids.emplace_back(n, h, w); std::min(h, w) > COARSEST;)
+            grids.emplace_back(n, h = (h + 1) / 2, w = (w + 1) / 2);
         h = system.height, w = system.width;
         Grid& g = grids[0];
         g.diagonal.fill(system.weight, h, w);  // the edges are added to it
@@ -112,7 +115,8 @@ private:
     void rows(int rank, int depth, Work work) {
         const int height = grids[depth].height, share = is_large(height, grids[depth].width) ? workers : 1;
         if (rank < share)
-            for (int y = int(int64_t(height) * rank / share); y < int(int64_t(height) * (rank + 1) / share); ++y) work(y);
+            for (int y = int(int64_t(height) * rank / share); y < int(int64_t(height) * (rank + 1) / share); ++y)
+                work(y);
         if (workers > 1) place.arrive_and_wait();
     }
 
@@ -157,7 +161,8 @@ private:
                 const int odd = 2 * y + 1 < g.height ? 2 * y + 1 : -1;  // row -1 is zero
                 const float *w0 = g.x.row(c, 2 * y), *w1 = g.x.row(c, odd);
                 const float *r0 = g.right.row(c, 2 * y), *r1 = g.right.row(c, odd), *d = g.down.row(c, odd);
-                float *weight = coarse.diagonal.row(c, y), *right = coarse.right.row(c, y), *down = coarse.down.row(c, y);
+                float *weight = coarse.diagonal.row(c, y), *right = coarse.right.row(c, y),
+                      *down = coarse.down.row(c, y);
                 #pragma omp simd
                 for (int i = 0; i < coarse.width; ++i) {
                     weight[i] = w0[2 * i] + w0[2 * i + 1] + w1[2 * i] + w1[2 * i + 1];
@@ -173,7 +178,8 @@ private:
         Grid& g = grids[0];
         for (int c = 0; c < n; ++c) {
             const Edges edge(g, c, y);
-            const float *diagonal = g.diagonal.row(c, y), *above = x.row(c, y - 1), *here = x.row(c, y), *below = x.row(c, y + 1);
+            const float *diagonal = g.diagonal.row(c, y), *above = x.row(c, y - 1), *here = x.row(c, y),
+                        *below = x.row(c, y + 1);
             float* out = product.row(c, y);
             #pragma omp simd
             for (int i = 0; i < g.width; ++i) out[i] = diagonal[i] * here[i] - edge.pull(above, here, below, i);
@@ -185,7 +191,8 @@ private:
         float *out = product.row(0, y), *out_p = product.row(1, y), *out_q = product.row(2, y);
         #pragma omp simd
         for (int i = 0; i < g.width; ++i) {
-            out[i] += half * (t[i] * (pd[i] + p[i]) - tu[i] * (p[i] + pu[i]) + r[i] * (q[i + 1] + q[i]) - r[i - 1] * (q[i] + q[i - 1]));
+            out[i] += half * (t[i] * (pd[i] + p[i]) - tu[i] * (p[i] + pu[i]) + r[i] * (q[i + 1] + q[i]) -
+                              r[i - 1] * (q[i] + q[i - 1]));
             out_p[i] -= half * (t[i] * (zd[i] - z[i]) + tu[i] * (z[i] - zu[i]));
             out_q[i] -= half * (r[i] * (z[i + 1] - z[i]) + r[i - 1] * (z[i] - z[i - 1]));
         }
@@ -204,7 +211,8 @@ private:
         });
         rows(rank, 0, [&](int y) {
             multiply(y, direction);
-            for (int c = 0; c < n; ++c) sums[size_t(c) * g.height + y] = dot(g.width, direction.row(c, y), product.row(c, y));
+            for (int c = 0; c < n; ++c)
+                sums[size_t(c) * g.height + y] = dot(g.width, direction.row(c, y), product.row(c, y));
         });
         return total();
     }
@@ -239,11 +247,13 @@ private:
                     const float* b = fine.b.row(c, 2 * y + k);
                     float* out = over[k];
                     #pragma omp simd
-                    for (int i = 0; i < fine.width; ++i) out[i] = REST * b[i] + edge.pull(line[k], line[k + 1], line[k + 2], i);
+                    for (int i = 0; i < fine.width; ++i)
+                        out[i] = REST * b[i] + edge.pull(line[k], line[k + 1], line[k + 2], i);
                 }
                 float* to = g.b.row(c, y);
                 #pragma omp simd
-                for (int i = 0; i < g.width; ++i) to[i] = over[0][2 * i] + over[0][2 * i + 1] + over[1][2 * i] + over[1][2 * i + 1];
+                for (int i = 0; i < g.width; ++i)
+                    to[i] = over[0][2 * i] + over[0][2 * i + 1] + over[1][2 * i] + over[1][2 * i + 1];
             }
         });
     }
@@ -258,7 +268,8 @@ private:
                 for (int k = 0; k < 3; ++k) {
                     line[k] = x.data() + k * (g.width + 3) + 1;
                     const int row = y - 1 + k;
-                    const float *b = g.b.row(c, row), *inverse = g.inverse.row(c, row), *up = coarse.x.row(c, row < 0 ? -1 : row / 2);
+                    const float *b = g.b.row(c, row), *inverse = g.inverse.row(c, row),
+                                *up = coarse.x.row(c, row < 0 ? -1 : row / 2);
                     // A row beyond the image may have a block: its edges are zero.
                     #pragma omp simd
                     for (int i = 0; i < g.width / 2; ++i) {
@@ -272,7 +283,8 @@ private:
                 const float *b = g.b.row(c, y), *inverse = g.inverse.row(c, y);
                 float* out = g.x.row(c, y);
                 #pragma omp simd
-                for (int i = 0; i < g.width; ++i) out[i] = REST * line[1][i] + inverse[i] * (b[i] + edge.pull(line[0], line[1], line[2], i));
+                for (int i = 0; i < g.width; ++i)
+                    out[i] = REST * line[1][i] + inverse[i] * (b[i] + edge.pull(line[0], line[1], line[2], i));
                 if (depth == 0) sums[size_t(c) * g.height + y] = dot(g.width, b, out);
             }
         });
@@ -291,12 +303,14 @@ private:
                         float* out = other.row(c, y);
                         #pragma omp simd
                         for (int i = 0; i < g.width; ++i)
-                            out[i] = sweep ? REST * here[i] + inverse[i] * (b[i] + edge.pull(above, here, below, i)) : inverse[i] * b[i];
+                            out[i] = sweep ? REST * here[i] + inverse[i] * (b[i] + edge.pull(above, here, below, i))
+                                           : inverse[i] * b[i];
                     }
                 std::swap(g.x.values, other.values);
             }
             for (int c = 0; depth == 0 && c < n; ++c)
-                for (int y = 0; y < g.height; ++y) sums[size_t(c) * g.height + y] = dot(g.width, g.b.row(c, y), g.x.row(c, y));
+                for (int y = 0; y < g.height; ++y)
+                    sums[size_t(c) * g.height + y] = dot(g.width, g.b.row(c, y), g.x.row(c, y));
         }
         if (workers > 1) place.arrive_and_wait();
     }
@@ -330,13 +344,15 @@ void step(const float* cost, int levels, float small, float large, float* path, 
     #pragma omp simd
     for (int k = 0; k < levels; ++k) path[k] -= least, raised[k] = path[k] + small;
     #pragma omp simd
-    for (int k = 0; k < levels; ++k) path[k] = cost[k] + std::min(std::min(path[k], large), std::min(raised[k - 1], raised[k + 1]));
+    for (int k = 0; k < levels; ++k)
+        path[k] = cost[k] + std::min(std::min(path[k], large), std::min(raised[k - 1], raised[k + 1]));
 }
 
 }  // namespace
 
 // Left to right and right to left, added to the total.
-void scan_across(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop) {
+void scan_across(const float* cost, int levels, int height, int width, float small, float large, float* total,
+                 int start, int stop) {
     const size_t plane = size_t(height) * width;
     // A row of (width, levels), whose levels are the lanes.
     std::vector<float> row(size_t(width) * levels), sum(row.size()), path(levels), raised(levels + 2, NEVER);
@@ -345,7 +361,8 @@ void scan_across(const float* cost, int levels, int height, int width, float sma
         float* to = total + size_t(y) * width;
         for (int first = 0; first < width; first += 16)
             for (int k = 0; k < levels; ++k)
-                for (int x = first; x < std::min(first + 16, width); ++x) row[size_t(x) * levels + k] = from[k * plane + x];
+                for (int x = first; x < std::min(first + 16, width); ++x)
+                    row[size_t(x) * levels + k] = from[k * plane + x];
         std::fill(path.begin(), path.end(), 0.0f);
         for (int x = 0; x < width; ++x) {
             step(&row[size_t(x) * levels], levels, small, large, path.data(), raised.data() + 1);
@@ -360,12 +377,14 @@ void scan_across(const float* cost, int levels, int height, int width, float sma
         }
         for (int first = 0; first < width; first += 16)
             for (int k = 0; k < levels; ++k)
-                for (int x = first; x < std::min(first + 16, width); ++x) to[k * plane + x] += sum[size_t(x) * levels + k];
+                for (int x = first; x < std::min(first + 16, width); ++x)
+                    to[k * plane + x] += sum[size_t(x) * levels + k];
     }
 }
 
 // Down and up, into the total.
-void scan_down(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop) {
+void scan_down(const float* cost, int levels, int height, int width, float small, float large, float* total, int start,
+               int stop) {
     const size_t plane = size_t(height) * width;
     std::vector<float> path(size_t(levels) * COLUMNS), raised(size_t(levels + 2) * COLUMNS, NEVER);
     for (int first = start; first < stop; first += COLUMNS) {
@@ -388,7 +407,8 @@ void scan_down(const float* cost, int levels, int height, int width, float small
                     const float* from = cost + k * plane + place;
                     #pragma omp simd
                     for (int i = 0; i < count; ++i) {
-                        here[i] = from[i] + std::min(std::min(here[i], large), std::min(around[i], around[2 * COLUMNS + i]));
+                        here[i] =
+                            from[i] + std::min(std::min(here[i], large), std::min(around[i], around[2 * COLUMNS + i]));
                         to[i] = down ? here[i] : to[i] + here[i];
                     }
                 }
@@ -402,14 +422,18 @@ namespace {
 // exp(x) for x <= 0, at least 1e-7: a polynomial for a sixteenth of x, to the sixteenth power.
 inline float small_exp(float x) {
     const float y = (x > -16 ? x : -16.0f) / 16 + 0.5f;
-    float e = 0.60653066f * (1 + y * (1 + y * (1 / 2.0f + y * (1 / 6.0f + y * (1 / 24.0f + y * (1 / 120.0f + y * (1 / 720.0f + y / 5040)))))));
+    float e =
+        0.60653066f *
+        (1 +
+         y * (1 + y * (1 / 2.0f + y * (1 / 6.0f + y * (1 / 24.0f + y * (1 / 120.0f + y * (1 / 720.0f + y / 5040)))))));
     e *= e, e *= e, e *= e;
     return e * e;
 }
 
 }  // namespace
 
-void link(const Prior& p, const float* tau2, float cut, float* d_down, float* d_right, float* h_down, float* h_right, int start, int stop) {
+void link(const Prior& p, const float* tau2, float cut, float* d_down, float* d_right, float* h_down, float* h_right,
+          int start, int stop) {
     const auto edge = [=](float step, float two_tau2) {
         const float h = small_exp(-4 * step * step / two_tau2);
         return h > cut ? h : cut;
@@ -432,7 +456,8 @@ void link(const Prior& p, const float* tau2, float cut, float* d_down, float* d_
     }
 }
 
-void pull(const Prior& p, const float* lambda, const float* h_down, const float* h_right, float* c_down, float* c_right, float* force) {
+void pull(const Prior& p, const float* lambda, const float* h_down, const float* h_right, float* c_down, float* c_right,
+          float* force) {
     std::vector<float> line(size_t(p.width) + 1);  // forces of the edges to the right, zero at both ends
     std::vector<float> above(p.width);
     for (int y = 0; y < p.height; ++y) {

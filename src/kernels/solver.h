@@ -35,15 +35,20 @@ struct Prior {
 
 using Solve = void(const System&, const float* b, const float* guess, int steps, int workers, float* x);
 // Rows, columns or levels from `start` to `stop` are written.
-using Scan = void(const float* cost, int levels, int height, int width, float small, float large, float* total, int start, int stop);
-using Link = void(const Prior&, const float* tau2, float cut, float* d_down, float* d_right, float* h_down, float* h_right, int start, int stop);
-using Pull = void(const Prior&, const float* lambda, const float* h_down, const float* h_right, float* c_down, float* c_right, float* force);
+using Scan = void(const float* cost, int levels, int height, int width, float small, float large, float* total,
+                  int start, int stop);
+using Link = void(const Prior&, const float* tau2, float cut, float* d_down, float* d_right, float* h_down,
+                  float* h_right, int start, int stop);
+using Pull = void(const Prior&, const float* lambda, const float* h_down, const float* h_right, float* c_down,
+                  float* c_right, float* force);
 using Sublevel = void(const float* cost, int levels, int height, int width, float* level, int start, int stop);
 using BestFit = void(const Residuals&, const float* scale, float* best, int start, int stop);
-using CellCosts = void(const Residuals&, const float* base, const float* scale, const float* weight, float* cells, int start, int stop);
+using CellCosts = void(const Residuals&, const float* base, const float* scale, const float* weight, float* cells,
+                       int start, int stop);
 using Read = void(const Map&, float* value, float* slope, int start, int stop);
 using Cost = void(const Map&, const float* weight, float* cost, int start, int stop);
-using Evidence = void(const Map&, const float* factor, const float* weight, float* w, float* g, float* power, int start, int stop);
+using Evidence = void(const Map&, const float* factor, const float* weight, float* w, float* g, float* power, int start,
+                      int stop);
 using Filter = void(const float* image, int height, int width, const float* taps, int radius, float* out);
 using WindowVariance = void(const float* w, const float* mu, int height, int width, int size, float* best);
 

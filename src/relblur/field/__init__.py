@@ -9,7 +9,8 @@ the names of its quantities are those of ``docs/method.md``.
 ``energy``       cost, score and information of the residuals at a map
 ``start``        a first map from the costs of all levels
 ``surface``      the prior: a piecewise affine surface with breaks
-``multigrid``    its linear systems
+``edges``        edges between neighbouring pixels
+``multigrid``    linear systems on the pixel grid
 ``loops``        the loops that take most of the time, readable and compiled
 ``noise``        noise of the residuals
 ``stiffness``    how stiff the data allow the surface to be
