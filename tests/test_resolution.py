@@ -163,7 +163,7 @@ def test_the_largest_blur_is_that_of_one_pixel_in_twenty(photograph):
         field = np.full((256, 256), 1.0)
         field[:, -columns:] = 3.0
         pair = [photograph[:256, :256], synth.blur_with_map(photograph[:256, :256], field)]
-        assert (resolution._largest_blur(*pair, None) > 2) == large
+        assert (resolution.largest_blur(*pair, None) > 2) == large
 
 
 @pytest.mark.parametrize(("shape", "step"), [((128, 128), 2), ((127, 300), 1), ((256, 256), 4), ((30, 33), 1)])
