@@ -173,7 +173,7 @@ def test_the_copy_that_is_looked_at_keeps_64_pixels_a_side(shape, step, monkeypa
     monkeypatch.setattr(resolution, "LOOK_PIXELS", 990)
     monkeypatch.setattr(resolution, "grey_block_means", lambda image, by: seen.append(by) or reduce(image, by))
     image = np.random.default_rng(0).random(shape)
-    resolution._largest_blur(image, image, None)
+    resolution.largest_blur(image, image, None)
     assert seen[:2] == [step, step]
 
 
