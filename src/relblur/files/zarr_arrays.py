@@ -235,7 +235,7 @@ def _unpacked(codec: str, content: bytes, size: int, path: str) -> bytes:
     try:
         if codec in ("gzip", "zlib"):
             return _inflated(content, size)
-        from numcodecs.registry import get_codec
+        from numcodecs import get_codec  # the whole package: threads may not see a registry that is being filled
 
         decode, result = get_codec({"id": codec}).decode, np.empty(size, np.uint8)
         decode(content, result)  # refuses to unpack more
