@@ -7,7 +7,7 @@ import pytest
 
 from relblur import prepare_pair, synth
 from relblur.photo import pipeline, resolution
-from relblur.photo.resolution import _search_largest_blur, choose_resolution, resolution_for
+from relblur.photo.resolution import choose_resolution, resolution_for, search_largest_blur
 
 
 def _pair(image, blur_px):
@@ -117,10 +117,10 @@ def test_a_search_goes_on_until_it_shows_the_blur_and_never_decimates_if_it_does
     def look(blur_px):
         return lambda step: looked.append(step) or np.full((9, 9), min(blur_px / step, 5.0))
 
-    assert _search_largest_blur(look(24.0), 2, 64) == 24.0
+    assert search_largest_blur(look(24.0), 2, 64) == 24.0
     assert looked == [2, 4, 8]
-    assert _search_largest_blur(look(18.0), 2, 4) == 18.0  # 4.5 px in the smallest copy
-    assert _search_largest_blur(look(20.0), 2, 4) == np.inf
+    assert search_largest_blur(look(18.0), 2, 4) == 18.0  # 4.5 px in the smallest copy
+    assert search_largest_blur(look(20.0), 2, 4) == np.inf
     choice = resolution_for((3000, 4000), np.inf, 5.0)
     assert (choice.factor, choice.largest_blur_px) == (1, None)
     assert "the search for it ended; state a factor" in choice.describe()
@@ -128,13 +128,13 @@ def test_a_search_goes_on_until_it_shows_the_blur_and_never_decimates_if_it_does
 
 def test_blur_that_a_coarse_copy_does_not_show_is_searched_in_a_finer_one(photograph, monkeypatch):
     """As in 40 megapixels with a blur of 2 px, an eighth of a pixel in the copy."""
-    search, steps = resolution._search_largest_blur, []
+    search, steps = resolution.search_largest_blur, []
 
     def only_fine(look, step, most):
         steps.append(step)
         return search(look, step, most) if step == 1 else None
 
-    monkeypatch.setattr(resolution, "_search_largest_blur", only_fine)
+    monkeypatch.setattr(resolution, "search_largest_blur", only_fine)
     monkeypatch.setattr(resolution, "LOOK_PIXELS", photograph.size / 16)
     valid = np.ones(photograph.shape, bool)
     assert choose_resolution(*_pair(photograph, 1.5), 5.0, valid).largest_blur_px == pytest.approx(1.5, rel=0.25)

@@ -28,7 +28,7 @@ from ..filters.blocks import grey_block_means, whole_blocks
 from .alignment import find_motion
 from .exposure import find_exposure
 
-__all__ = ["Resolution", "choose_resolution", "largest_blur", "resolution_for"]
+__all__ = ["Resolution", "choose_resolution", "largest_blur", "resolution_for", "search_largest_blur"]
 
 #: Size towards which large pictures are reduced, pixels.
 ENOUGH_PIXELS = 500_000
@@ -97,7 +97,7 @@ def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) 
     return Resolution(factor, blur, reason)
 
 
-def _search_largest_blur(look: Callable[[int], FloatArray], step: int, most: int) -> float | None:
+def search_largest_blur(look: Callable[[int], FloatArray], step: int, most: int) -> float | None:
     """Return the 95th percentile of the blur, px of the full resolution; None if hardly any pixel has an answer.
 
     ``look`` returns signed blur, px of a copy reduced by a step. Copies are reduced by ``step``, then by twice as much
@@ -145,7 +145,7 @@ def largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None, ali
         seen = np.asarray(whole_blocks(usable, step // start).all(axis=(1, 3)))
         return estimate_blur(*images, method="window", valid=seen, engine="opencv").sigma
 
-    found = _search_largest_blur(look, start, min(height, width) // LEAST_SIDE)
+    found = search_largest_blur(look, start, min(height, width) // LEAST_SIDE)
     if found is None and start > 1:
         # Blur that a coarse copy does not show is searched in the middle of the frame, at twice its resolution.
         middle = slice(height // 4, height - height // 4), slice(width // 4, width - width // 4)
