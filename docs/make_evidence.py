@@ -42,18 +42,15 @@ def passages() -> dict[str, str]:
     renders = {(row["method"], row["scene"]): row for row in record("depth")["rows"]["renders"]}
     disc = [short(renders['estimate_depth, psf="disc"', scene]["all"]) for scene in ("plane", "stairs", "poles")]
     generated = [row["rms"] for row in record("stacks")["rows"]["generated"]["rows"]]
-    seconds = np.mean([row["cpu_s"] for row in pairs])
-    stream = record("video")["rows"]["speed"][0]["ms_wall_and_processor"]["Stream"][0]
     return {
-        "speed": f"A map of 512 x 512 px takes about {seconds:.1f} s of processor time. `Stream` measures a pair of\n"
-        f"480 x 640 px in {stream:.0f} ms on two cores.",
+        "speed": _speed(pairs),
         "accuracy": f"The median error of sigma on ten photographs is {short(floats)} % in floating point,\n"
         f"{short(bits)} % in 8 bits and {short(noisy)} % with 1 % noise.",
         "scenes": f"- Away from depth edges, {span(wrong['off edges'], 1)} % of the unflagged pixels are wrong.\n"
         f"- With the edges, {span(wrong['all'], 1)} % are wrong.\n"
         f"- Of the unflagged pixels, {span(within[0])} % lie within one standard error and\n"
         f"  {span(within[1])} % within two. Normal errors would give 68 and 95 %.\n"
-        f"- Between {span(flagged).replace(' to ', ' and ')} % of these scenes is flagged.",
+        f"- {span(flagged)} % of each scene is flagged.",
         "jpeg": f"The mean error of unflagged pixels is {jpeg['PNG']} % in PNG. At JPEG quality 95, 85 and 75 it is\n"
         f"{jpeg['JPEG 95']}, {jpeg['JPEG 85']} and {jpeg['JPEG 75']} %.",
         "depth": "The mean error of depth on three rendered scenes, with the disc, is\n"
@@ -62,13 +59,24 @@ def passages() -> dict[str, str]:
     }
 
 
-_PASSAGE = re.compile(r"(<!-- evidence: (\w+) -->\n).*?(\n<!-- end -->)", re.DOTALL)
+def _speed(pairs: Rows) -> str:
+    seconds = np.mean([row["cpu_s"] for row in pairs])
+    text = f"A map of 512 x 512 px takes about {seconds:.1f} s of processor time. `Stream` measures a pair of\n480 x 640 px in "
+    if "speed" not in names():
+        stream = record("video")["rows"]["speed"][0]["ms_wall_and_processor"]["Stream"][0]
+        return f"{text}{stream:.0f} ms on two cores."
+    stream = record("speed")["rows"]["sizes"]["480x640"]["Stream, auto"]["wall_median"]
+    plot = "![Milliseconds a pair, relblur and other programs](docs/evidence/speed.png)"
+    return f"{text}{stream:.0f} ms on two cores.\n\n{plot}\n"
+
+
+_PASSAGE = re.compile(r"(<!-- evidence: (\w+) -->\n)(?:(?!<!--).)*(<!-- end -->)", re.DOTALL)
 
 
 def with_passages(text: str) -> str:
     """Return a page with its marked passages replaced."""
     found = passages()
-    return _PASSAGE.sub(lambda match: f"{match[1]}{found[match[2]]}{match[3]}", text)
+    return _PASSAGE.sub(lambda match: f"{match[1]}{found[match[2]]}\n{match[3]}", text)
 
 
 def quoting() -> list[Path]:
@@ -113,6 +121,29 @@ def _wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
 
 
+def index(pages: Sequence[Page]) -> str:
+    """Return the text of the first page."""
+    lines = [
+        "<!-- Written by docs/make_evidence.py from benchmarks/results; do not edit. -->",
+        "",
+        "# Evidence",
+        "",
+        "Every figure here comes from a record of a benchmark. `python docs/make_evidence.py` writes these",
+        "pages. The programs are in `benchmarks`, the records in `benchmarks/results`.",
+        "",
+        *(f"- [{page.title}]({page.name}.md)" for page in pages),
+        "",
+        "`relblur reproduce` makes the figures and tables of [the paper](../framework.md).",
+        "",
+        "```{toctree}",
+        ":hidden:",
+        "",
+        *(page.name for page in pages),
+        "```",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def digest(name: str) -> str:
     """Return the digest of the records of a page."""
     content = b"".join((RESULTS / f"{each}.json").read_bytes() for each in RECORDS[name])
@@ -143,6 +174,8 @@ def stale() -> list[str]:
     from PIL import Image
 
     found = []
+    if (PAGES / "index.md").read_text() != index([MAKERS[name]() for name in names()]):
+        found.append("docs/evidence/index.md lists other pages")
     for name in names():
         page, text = MAKERS[name](), PAGES / f"{name}.md"
         if not text.exists() or text.read_text() != markdown(page):
@@ -167,9 +200,10 @@ def main() -> None:
         print(*found, sep="\n")
         raise SystemExit(1 if found else 0)
     PAGES.mkdir(exist_ok=True)
-    for name in names():
-        page = MAKERS[name]()
-        (PAGES / f"{name}.md").write_text(markdown(page))
+    pages = [MAKERS[name]() for name in names()]
+    (PAGES / "index.md").write_text(index(pages))
+    for page in pages:
+        (PAGES / f"{page.name}.md").write_text(markdown(page))
         draw(page)
     for page_path in quoting():
         page_path.write_text(with_passages(page_path.read_text()))
