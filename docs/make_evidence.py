@@ -61,7 +61,7 @@ def passages() -> dict[str, str]:
 
 def _speed(pairs: Rows) -> str:
     seconds = np.mean([row["cpu_s"] for row in pairs])
-    text = f"A map of 512 x 512 px takes about {seconds:.1f} s of processor time. `Stream` measures a pair of\n480 x 640 px in "
+    text = f"A map of 512 x 512 px takes about {seconds:.1f} s of processor time.\n`Stream` measures a pair of 480 x 640 px in "
     if "speed" not in names():
         stream = record("video")["rows"]["speed"][0]["ms_wall_and_processor"]["Stream"][0]
         return f"{text}{stream:.0f} ms on two cores."
@@ -113,7 +113,7 @@ def markdown(page: Page) -> str:
 
 
 def _table(columns: Sequence[str], rows: Rows) -> list[str]:
-    lines = [columns, ["---"] * len(columns), *rows]
+    lines = [columns, *rows]
     return ["| " + " | ".join(cells) + " |" for cells in lines]
 
 

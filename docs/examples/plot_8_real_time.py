@@ -28,7 +28,6 @@ def frames(count):
 
 
 with relblur.Stream(shape) as stream:
-    stream.prepare("uint8")
     maps, start = [], time.perf_counter()
     for first, second in frames(10):
         maps.append(stream.process(first, second).copy())
