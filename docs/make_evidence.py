@@ -61,7 +61,10 @@ def passages() -> dict[str, str]:
 
 def _speed(pairs: Rows) -> str:
     seconds = np.mean([row["cpu_s"] for row in pairs])
-    text = f"A map of 512 x 512 px takes about {seconds:.1f} s of processor time.\n`Stream` measures a pair of 480 x 640 px in "
+    text = (
+        f"A map of 512 x 512 px takes about {seconds:.1f} s of processor time.\n"
+        "`Stream` measures a pair of 480 x 640 px in "
+    )
     if "speed" not in names():
         stream = record("video")["rows"]["speed"][0]["ms_wall_and_processor"]["Stream"][0]
         return f"{text}{stream:.0f} ms on two cores."
@@ -113,8 +116,8 @@ def markdown(page: Page) -> str:
 
 
 def _table(columns: Sequence[str], rows: Rows) -> list[str]:
-    lines = [columns, *rows]
-    return ["| " + " | ".join(cells) + " |" for cells in lines]
+    head, *lines = ["| " + " | ".join(cells) + " |" for cells in (columns, *rows)]
+    return [head, "|" + "---|" * len(columns), *lines]
 
 
 def _wrapped(text: str) -> list[str]:
@@ -169,10 +172,18 @@ def draw(page: Page) -> None:
             figure.savefig(PAGES / f"{page.name}{number or ''}.png", dpi=110, metadata=metadata)
 
 
-def stale() -> list[str]:
-    """Return a line for every page or plot that differs from its records."""
+def _drawn_from(plot: Path) -> str | None:
+    """Return the digest that a plot holds."""
     from PIL import Image
 
+    if not plot.exists():
+        return None
+    with Image.open(plot) as picture:
+        return picture.info.get(DIGEST)
+
+
+def stale() -> list[str]:
+    """Return a line for every page or plot that differs from its records."""
     found = []
     if (PAGES / "index.md").read_text() != index([MAKERS[name]() for name in names()]):
         found.append("docs/evidence/index.md lists other pages")
@@ -182,7 +193,7 @@ def stale() -> list[str]:
             found.append(f"{text.relative_to(ROOT)} differs from its record")
         for number, section in enumerate(page.sections):
             plot = PAGES / f"{name}{number or ''}.png"
-            if section.draw and (not plot.exists() or Image.open(plot).info.get(DIGEST) != digest(name)):
+            if section.draw and _drawn_from(plot) != digest(name):
                 found.append(f"{plot.relative_to(ROOT)} was drawn from another record")
     for page_path in quoting():
         text = page_path.read_text()
