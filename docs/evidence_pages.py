@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import evidence_plots as plots
+import evidence_records
 import numpy as np
-
-RESULTS = Path(__file__).resolve().parents[1] / "benchmarks" / "results"
+from evidence_records import CONTESTANTS, accuracy_of, codec_cells, percent, record, short, span
 
 Rows = Sequence[Sequence[str]]
 
@@ -36,29 +35,6 @@ class Page:
     sections: tuple[Section, ...]
 
 
-def record(name: str) -> dict[str, Any]:
-    """Return a benchmark's record: command, machine and rows."""
-    found: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
-    return found
-
-
-def percent(value: float, digits: int = 0) -> str:
-    """Return a fraction in percent."""
-    return f"{100 * value:.{digits}f}"
-
-
-def short(value: float) -> str:
-    """Return a number with two significant digits and no exponent."""
-    return np.format_float_positional(value, precision=2, fractional=False, trim="-")
-
-
-def span(values: Iterable[float], digits: int = 0) -> str:
-    """Return the least and the largest of some numbers."""
-    found = sorted(values)
-    low, high = (f"{each:.{digits}f}" for each in (found[0], found[-1]))
-    return low if low == high else f"{low} to {high}"
-
-
 def accuracy() -> Page:
     """Synthetic pairs."""
     rows = record("accuracy")["rows"]
@@ -77,36 +53,9 @@ def accuracy() -> Page:
         "standard error (68 % is ideal).",
         ("data", "sharper image stated", "direction found", "largest error", "within 1 (%)"),
         table,
-        _draw_accuracy,
+        plots.draw_accuracy,
     )
     return Page("accuracy", "Accuracy on synthetic pairs", (section,))
-
-
-def accuracy_of(rows: Any, kind: str, method: str) -> list[float]:
-    """Return the errors (percent) of one kind of data."""
-    return [row["error_percent"] for row in rows if row["data"] == kind and row["method"] == method]
-
-
-def _draw_accuracy(figure: Any) -> None:
-    rows = record("accuracy")["rows"]
-    kinds = list(dict.fromkeys(row["data"] for row in rows))
-    axis = figure.subplots()
-    for shift, method, label in ((-0.15, "refined", "sharper image stated"), (0.15, "refined auto", "direction found")):
-        values = [accuracy_of(rows, kind, method) for kind in kinds]
-        for place, found in enumerate(values):
-            offsets = np.linspace(-0.1, 0.1, len(found))
-            axis.plot(place + shift + offsets, found, ".", color="C0" if shift < 0 else "C1", markersize=3, alpha=0.6)
-        medians = [np.median(found) for found in values]
-        axis.plot(np.arange(len(kinds)) + shift, medians, "_", color="k", markersize=22)
-        axis.plot([], [], ".", color="C0" if shift < 0 else "C1", label=label)
-    axis.plot([], [], "_", color="k", label="median")
-    axis.set_xticks(range(len(kinds)), kinds)
-    axis.set_yscale("log")
-    axis.set_ylabel("mean relative error (%)")
-    axis.legend(fontsize="small")
-
-
-SCENES = ("street", "table", "room", "leaves")
 
 
 def error_bars() -> Page:
@@ -145,7 +94,7 @@ def error_bars() -> Page:
                 "10 px from a depth edge. Wrong: beyond 3 standard errors and by more than 0.5 px.",
                 ("scene, place", "unflagged (%)", "of these wrong (%)", "within 1 (%)", "within 2 (%)"),
                 scenes,
-                _draw_scenes,
+                plots.draw_scenes,
             ),
             Section(
                 "honest",
@@ -177,26 +126,6 @@ def _signs(rows: Any) -> Rows:
     return table
 
 
-def _draw_scenes(figure: Any) -> None:
-    rows = record("honest")["rows"]["scenes"]
-    names = [f"{row['scene']}\n{row['place']}" for row in rows]
-    places = np.arange(len(rows))
-    left, right = figure.subplots(1, 2, width_ratios=(3, 2))
-    for number, normal in enumerate((68.3, 95.4, 99.7)):
-        shares = [100 * row["coverage_unflagged"][number] for row in rows]
-        left.bar(places + 0.27 * (number - 1), shares, 0.25, color=f"C{number}", label=f"within {number + 1}")
-        left.axhline(normal, color=f"C{number}", linewidth=0.8, linestyle="--")
-    left.set_xticks(places, names, fontsize="x-small", rotation=60)
-    left.set_ylabel("unflagged pixels (%)")
-    left.set_ylim(40, 101)
-    right.bar(places, [100 * row["wrong"] / row["unflagged"] for row in rows], color="C3")
-    right.set_xticks(places, names, fontsize="x-small", rotation=60)
-    right.set_ylabel("unflagged pixels that are wrong (%)")
-    right.legend(
-        *left.get_legend_handles_labels(), fontsize="small", title="left; dashed: normal", title_fontsize="small"
-    )
-
-
 def compression() -> Page:
     """JPEG."""
     rows = record("honest")["rows"]["jpeg"]
@@ -214,21 +143,9 @@ def compression() -> Page:
         "sigma; share of unflagged pixels within 1 and 2 standard errors.",
         ("file", "error, all (%)", "error, unflagged (%)", "within 1 (%)", "within 2 (%)"),
         table,
-        _draw_compression,
+        plots.draw_compression,
     )
     return Page("compression", "Compressed photographs", (section,))
-
-
-def _draw_compression(figure: Any) -> None:
-    rows = [row for row in record("honest")["rows"]["jpeg"] if row["photograph"] != "mean"]
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    for axis, pixels in zip(figure.subplots(1, 2, sharey=True), ("all", "unflagged"), strict=True):
-        for name in dict.fromkeys(row["photograph"] for row in rows):
-            found = {row["kind"]: row["error"] for row in rows if (row["photograph"], row["pixels"]) == (name, pixels)}
-            axis.plot(kinds, [found[kind] for kind in kinds], ".-", label=name)
-        axis.set_title(f"{pixels} pixels", fontsize="small")
-    figure.axes[0].set_ylabel("mean relative error (%)")
-    figure.axes[1].legend(fontsize="small")
 
 
 def violations() -> Page:
@@ -252,21 +169,9 @@ def violations() -> Page:
         "preparation. The table has the eight worst faults; errors are shares of unflagged pixels.",
         ("fault", "unflagged (%)", "beyond 3 (%)", "worst photograph (%)", "warned"),
         table,
-        _draw_violations,
+        plots.draw_violations,
     )
     return Page("violations", "Violated assumptions", (section,))
-
-
-def _draw_violations(figure: Any) -> None:
-    rows = record("violations")["rows"][::-1]
-    figure.set_figheight(5.4)
-    axis = figure.subplots()
-    places = np.arange(len(rows))
-    axis.barh(places, [100 * row["beyond_3"] for row in rows], color="C3", label="mean of six")
-    axis.plot([100 * row["worst_beyond_3"] for row in rows], places, "k|", label="worst photograph")
-    axis.set_yticks(places, [row["kind"] for row in rows], fontsize="x-small")
-    axis.set_xlabel("unflagged pixels beyond 3 standard errors (%)")
-    axis.legend(fontsize="small")
 
 
 def depth() -> Page:
@@ -304,7 +209,7 @@ def depth() -> Page:
                 "over all pixels, and in brackets more than 8 px from depth edges.",
                 ("function", "plane", "stairs", "poles", "CPU s"),
                 table,
-                _draw_depth,
+                plots.draw_depth,
             ),
             Section(
                 "depth",
@@ -316,20 +221,6 @@ def depth() -> Page:
             ),
         ),
     )
-
-
-def _draw_depth(figure: Any) -> None:
-    renders = record("depth")["rows"]["renders"]
-    scenes = ("plane", "stairs", "poles")
-    axis = figure.subplots()
-    methods = list(dict.fromkeys(row["method"] for row in renders))
-    for number, method in enumerate(methods):
-        found = {row["scene"]: row["all"] for row in renders if row["method"] == method}
-        axis.bar(np.arange(3) + 0.27 * (number - 1), [found[scene] for scene in scenes], 0.25, label=method)
-    axis.set_xticks(range(3), scenes)
-    axis.set_yscale("log")
-    axis.set_ylabel("mean |z error| / z (%)")
-    axis.legend(fontsize="small")
 
 
 def relative() -> Page:
@@ -347,23 +238,9 @@ def relative() -> Page:
         "on the plane. Mean |z error| / z in percent over all pixels. Seconds of one thread, plane.",
         ("method", "plane", "stairs", "poles", "seconds"),
         table,
-        _draw_relative,
+        plots.draw_relative,
     )
     return Page("methods", "Methods compared", (section,))
-
-
-def _draw_relative(figure: Any) -> None:
-    rows = record("real")["rows"]["renders"]
-    axis = figure.subplots()
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    for number, scene in enumerate(("plane", "stairs", "poles")):
-        found = {row["method"]: row["all"] for row in rows if row["scene"] == scene}
-        axis.barh(np.arange(len(methods)) + 0.27 * (number - 1), [found[name] for name in methods], 0.25, label=scene)
-    axis.set_yticks(range(len(methods)), methods, fontsize="small")
-    axis.set_xscale("log")
-    axis.set_xlabel("mean |z error| / z (%)")
-    axis.invert_yaxis()
-    axis.legend(fontsize="small")
 
 
 def stacks() -> Page:
@@ -407,7 +284,7 @@ def stacks() -> Page:
                 "Laplacian energy with the best window and a parabola.",
                 ("stack", "relblur", "Laplacian", "within 1 (%)", "within 2 (%)"),
                 generated,
-                _draw_stacks,
+                plots.draw_stacks,
             ),
             Section(
                 "stacks",
@@ -427,24 +304,6 @@ def stacks() -> Page:
     )
 
 
-def _draw_stacks(figure: Any) -> None:
-    rows = record("stacks")["rows"]
-    left, right = figure.subplots(1, 2)
-    for axis, group, keys, label in (
-        (left, rows["generated"]["rows"], ("rms", "laplacian_rms"), "RMS error (frames)"),
-        (right, rows["hard"]["rows"], ("mean_abs_z_error", "two_images", "laplacian"), "mean error of depth (m)"),
-    ):
-        titles = {"rms": "relblur", "laplacian_rms": "Laplacian", "mean_abs_z_error": "relblur, five frames"}
-        titles |= {"two_images": "relblur, two frames", "laplacian": "Laplacian, five frames"}
-        places = np.arange(len(group))
-        for number, key in enumerate(keys):
-            axis.bar(places + 0.27 * number, [row[key] for row in group], 0.25, label=titles[key])
-        axis.set_xticks(places + 0.2, [f"stack {row['stack']}" if "stack" in row else row["scene"] for row in group])
-        axis.set_yscale("log")
-        axis.set_ylabel(label)
-        axis.legend(fontsize="small")
-
-
 def video() -> Page:
     """What lossy codecs cost."""
     rows = record("video")["rows"]["codecs"]
@@ -452,7 +311,7 @@ def video() -> Page:
     for codec in dict.fromkeys(row["codec"] for row in rows):
         those = [row for row in rows if row["codec"] == codec]
         plain, command = (
-            np.mean([_cells(row[key]) for row in those], axis=0) for key in ("told_nothing", "as_the_command")
+            np.mean([codec_cells(row[key]) for row in those], axis=0) for key in ("told_nothing", "as_the_command")
         )
         table.append((codec, f"{command[1]:.3f}", f"{command[0]:.0f}", f"{plain[3]:.0f}", f"{command[3]:.0f}"))
     section = Section(
@@ -462,28 +321,9 @@ def video() -> Page:
         "which accounts for the codec. Median error of sigma, and pixels within two standard errors.",
         ("codec", "error (px)", "answered (%)", "within 2, `Stream` (%)", "within 2, `video` (%)"),
         table,
-        _draw_video,
+        plots.draw_video,
     )
     return Page("video", "Video codecs", (section,))
-
-
-def _cells(text: str) -> list[float]:
-    return [float(cell.rstrip("%")) for cell in text.split()]
-
-
-def _draw_video(figure: Any) -> None:
-    rows = record("video")["rows"]["codecs"]
-    codecs = list(dict.fromkeys(row["codec"] for row in rows))
-    left, right = figure.subplots(1, 2)
-    for image in dict.fromkeys(row["image"] for row in rows):
-        found = {row["codec"]: _cells(row["as_the_command"]) for row in rows if row["image"] == image}
-        left.plot([found[codec][1] for codec in codecs], ".-", label=image)
-        right.plot([found[codec][3] for codec in codecs], ".-", label=image)
-    right.axhline(95.4, color="k", linestyle="--", linewidth=0.8)
-    for axis, label in ((left, "median error (px)"), (right, "within 2 standard errors (%)")):
-        axis.set_xticks(range(len(codecs)), codecs, rotation=60, fontsize="x-small", ha="right")
-        axis.set_ylabel(label)
-    left.legend(fontsize="small")
 
 
 def scaling() -> Page:
@@ -518,7 +358,7 @@ def scaling() -> Page:
                 "`relblur batch` on pairs of 625 x 433 px, each run twice, two cores.",
                 ("workers", "seconds a pair", "of these estimating"),
                 [(str(r["workers"]), f"{r['seconds_per_pair']:.1f}", f"{r['compute_per_pair']:.1f}") for r in pairs],
-                _draw_scaling,
+                plots.draw_scaling,
             ),
             Section(
                 "scaling_slide",
@@ -538,17 +378,54 @@ def scaling() -> Page:
     )
 
 
-def _draw_scaling(figure: Any) -> None:
-    axis = figure.subplots()
-    rows = record("scaling_simulation")["rows"]
-    for what in dict.fromkeys(row["what"] for row in rows):
-        those = [row for row in rows if row["what"] == what]
-        axis.plot([row["workers"] for row in those], [row["simulated_s"] / 3600 for row in those], ".-", label=what)
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    axis.set_xlabel("workers (simulated from measured times)")
-    axis.set_ylabel("hours")
-    axis.legend(fontsize="small")
+def preparation() -> Page:
+    """What linear light, alignment and exposure gain."""
+    chain = record("chain")["rows"]["chain"]
+    steps = []
+    for step in next(iter(chain.values())):
+        errors = [row[step]["error"] for row in chain.values()]
+        within = np.mean([row[step]["within_2_stderr"] for row in chain.values()])
+        cells = (f"{value:.2f}" for value in (np.median(errors), np.mean(errors), max(errors)))
+        steps.append((step, *cells, percent(within)))
+    rows = record("alignment")["rows"]
+    motions = []
+    for motion in next(iter(rows["motion"].values())):
+        found = [values for row in rows["motion"].values() for values in row[motion].values()]
+        rms, corner = ([values[k] for values in found] for k in (0, 1))
+        motions.append((motion, *(f"{value:.3f}" for value in (np.median(rms), max(rms), max(corner)))))
+    resampling = []
+    for name in next(iter(rows["resampling"].values())):
+        values = [row[name] for row in rows["resampling"].values()]
+        resampling.append((name, f"{np.mean(values):+.4f}", f"{max(values, key=abs):+.4f}"))
+    return Page(
+        "preparation",
+        "Preparation of photographs",
+        (
+            Section(
+                "chain",
+                "What each step gains",
+                "Ten photographs, blur of 1 to 2 px, moved, scaled, brightened, noise 0.3 %, 8-bit sRGB. Mean relative "
+                "error of sigma in percent, with a step left out, and pixels within 2 standard errors.",
+                ("left out", "median (%)", "mean (%)", "worst (%)", "within 2 (%)"),
+                steps,
+                plots.draw_preparation,
+            ),
+            Section(
+                "alignment",
+                "Alignment",
+                "Distance between where a pixel was put and where it is, over ten photographs and three blurs (px).",
+                ("motion", "RMS, median", "RMS, largest", "corner, largest"),
+                motions,
+            ),
+            Section(
+                "alignment",
+                "Resampling",
+                "Blur that an interpolation adds at half a pixel in both directions (px^2 of s).",
+                ("interpolation", "mean", "largest"),
+                resampling,
+            ),
+        ),
+    )
 
 
 def photographs() -> Page:
@@ -572,33 +449,9 @@ def photographs() -> Page:
         "Light-field pairs (lytro), two apertures (dpdd_gif), two exposures of a phone (pixel4_dp).",
         ("set", "pairs", "decimated by", "answered (%)", "unflagged (%)"),
         table,
-        _draw_photographs,
+        plots.draw_photographs,
     )
     return Page("photographs", "Photographed sets", (section,))
-
-
-def _draw_photographs(figure: Any) -> None:
-    axis = figure.subplots()
-    for number, (name, pairs) in enumerate(record("sets_command")["rows"].items()):
-        unflagged = [100 * each["flag_shares"].get("no flag", 0) for each in pairs.values()]
-        error = [each["median_stderr_px"] for each in pairs.values()]
-        axis.plot(unflagged, error, "o", color=f"C{number}", label=name, markersize=4)
-    axis.set_xlabel("pixels without a flag (%)")
-    axis.set_ylabel("median standard error (px)")
-    axis.legend(fontsize="small")
-
-
-#: Contestants of benchmarks/speed.py that the page shows, and their titles.
-CONTESTANTS = {
-    "Y1": "OpenCV, 50 Gaussians and argmin",
-    "Y1t, 3 sigma": "the same, tuned",
-    "S": "S-transform, prefilter 1.5 px",
-    "Stream, first": "`Stream`, sharper image stated",
-    "Stream, auto": "`Stream`, direction found",
-    "estimate_blur window, compiled": '`method="window"`',
-    "estimate_blur refined, compiled": '`method="refined"`',
-    "estimate_blur paper, opencv": '`method="paper"`',
-}
 
 
 def speed() -> Page:
@@ -615,18 +468,9 @@ def speed() -> Page:
         "Milliseconds, all contestants in turn in one process, two threads.",
         ("contestant", "wall, least", "wall, median", "CPU, median"),
         table,
-        _draw_speed,
+        plots.draw_speed,
     )
     return Page("speed", "Speed", (section,))
-
-
-def _draw_speed(figure: Any) -> None:
-    times = record("speed")["rows"]["sizes"]["480x640"]
-    names = [name for name in CONTESTANTS if name in times][::-1]
-    axis = figure.subplots()
-    axis.barh([CONTESTANTS[name].replace("`", "") for name in names], [times[name]["wall_median"] for name in names])
-    axis.set_xscale("log")
-    axis.set_xlabel("milliseconds a pair, wall time, median")
 
 
 MAKERS = {
@@ -637,6 +481,7 @@ MAKERS = {
     "violations": violations,
     "depth": depth,
     "stacks": stacks,
+    "preparation": preparation,
     "photographs": photographs,
     "video": video,
     "scaling": scaling,
@@ -651,6 +496,7 @@ RECORDS = {
     "violations": ("violations",),
     "depth": ("depth",),
     "stacks": ("stacks",),
+    "preparation": ("chain", "alignment"),
     "photographs": ("sets_command",),
     "video": ("video",),
     "scaling": ("scaling_pairs", "scaling_slide", "scaling_simulation", "rig"),
@@ -660,4 +506,8 @@ RECORDS = {
 
 def names() -> list[str]:
     """Return the pages whose records exist."""
-    return [name for name, needed in RECORDS.items() if all((RESULTS / f"{each}.json").exists() for each in needed)]
+    return [
+        name
+        for name, needed in RECORDS.items()
+        if all((evidence_records.RESULTS / f"{each}.json").exists() for each in needed)
+    ]

@@ -17,8 +17,10 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
+import evidence_records
 import numpy as np
-from evidence_pages import MAKERS, RECORDS, RESULTS, Page, Rows, accuracy_of, compression, names, record, short, span
+from evidence_pages import MAKERS, RECORDS, Page, Rows, compression, names
+from evidence_records import accuracy_of, record, short, span
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "evidence"
@@ -149,7 +151,7 @@ def index(pages: Sequence[Page]) -> str:
 
 def digest(name: str) -> str:
     """Return the digest of the records of a page."""
-    content = b"".join((RESULTS / f"{each}.json").read_bytes() for each in RECORDS[name])
+    content = b"".join((evidence_records.RESULTS / f"{each}.json").read_bytes() for each in RECORDS[name])
     return hashlib.sha256(content).hexdigest()[:16]
 
 

@@ -66,13 +66,12 @@ def test_pages_of_evidence_are_those_of_the_records():
 
 def test_another_figure_in_a_record_is_noticed(tmp_path, monkeypatch):
     evidence = _module("make_evidence")
-    pages = sys.modules["evidence_pages"]
-    for path in pages.RESULTS.glob("*.json"):
+    records = sys.modules["evidence_records"]
+    for path in records.RESULTS.glob("*.json"):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     changed = (tmp_path / "violations.json").read_text().replace('"unflagged": 0.6', '"unflagged": 0.1')
     (tmp_path / "violations.json").write_text(changed)
-    monkeypatch.setattr(pages, "RESULTS", tmp_path)
-    monkeypatch.setattr(evidence, "RESULTS", tmp_path)
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
     found = "\n".join(evidence.stale())
     assert "violations.md differs" in found
     assert "violations.png was drawn from another record" in found
