@@ -387,16 +387,6 @@ def preparation() -> Page:
         within = np.mean([row[step]["within_2_stderr"] for row in chain.values()])
         cells = (f"{value:.2f}" for value in (np.median(errors), np.mean(errors), max(errors)))
         steps.append((step, *cells, percent(within)))
-    rows = record("alignment")["rows"]
-    motions = []
-    for motion in next(iter(rows["motion"].values())):
-        found = [values for row in rows["motion"].values() for values in row[motion].values()]
-        rms, corner = ([values[k] for values in found] for k in (0, 1))
-        motions.append((motion, *(f"{value:.3f}" for value in (np.median(rms), max(rms), max(corner)))))
-    resampling = []
-    for name in next(iter(rows["resampling"].values())):
-        values = [row[name] for row in rows["resampling"].values()]
-        resampling.append((name, f"{np.mean(values):+.4f}", f"{max(values, key=abs):+.4f}"))
     return Page(
         "preparation",
         "Preparation of photographs",
@@ -410,6 +400,26 @@ def preparation() -> Page:
                 steps,
                 plots.draw_preparation,
             ),
+        ),
+    )
+
+
+def alignment() -> Page:
+    """How exact alignment and resampling are."""
+    rows = record("alignment")["rows"]
+    motions = []
+    for motion in next(iter(rows["motion"].values())):
+        found = [values for row in rows["motion"].values() for values in row[motion].values()]
+        rms, corner = ([values[k] for values in found] for k in (0, 1))
+        motions.append((motion, *(f"{value:.3f}" for value in (np.median(rms), max(rms), max(corner)))))
+    resampling = []
+    for name in next(iter(rows["resampling"].values())):
+        values = [row[name] for row in rows["resampling"].values()]
+        resampling.append((name, f"{np.mean(values):+.4f}", f"{max(values, key=abs):+.4f}"))
+    return Page(
+        "alignment",
+        "Alignment and resampling",
+        (
             Section(
                 "alignment",
                 "Alignment",
@@ -446,7 +456,7 @@ def photographs() -> Page:
     section = Section(
         "sets_command",
         "Sets of pairs, `relblur estimate` with its defaults",
-        "Light-field pairs (lytro), two apertures (dpdd_gif), two exposures of a phone (pixel4_dp).",
+        "Light-field pairs (lytro), two apertures (dpdd_gif), blurred and sharp pictures of a phone (pixel4_dp).",
         ("set", "pairs", "decimated by", "answered (%)", "unflagged (%)"),
         table,
         plots.draw_photographs,
@@ -482,6 +492,7 @@ MAKERS = {
     "depth": depth,
     "stacks": stacks,
     "preparation": preparation,
+    "alignment": alignment,
     "photographs": photographs,
     "video": video,
     "scaling": scaling,
@@ -496,7 +507,8 @@ RECORDS = {
     "violations": ("violations",),
     "depth": ("depth",),
     "stacks": ("stacks",),
-    "preparation": ("chain", "alignment"),
+    "preparation": ("chain",),
+    "alignment": ("alignment",),
     "photographs": ("sets_command",),
     "video": ("video",),
     "scaling": ("scaling_pairs", "scaling_slide", "scaling_simulation", "rig"),

@@ -7,6 +7,7 @@ import importlib.util
 import re
 import shlex
 import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -239,6 +240,20 @@ def test_the_microscopists_lines_run_as_written(tmp_path, monkeypatch):
     exec(compile(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], "microscope.md", "exec"), names)
     assert np.nanmedian(names["height_um"]) == pytest.approx(1.5, abs=0.1)
     assert tifffile.imread("sharp.tif").dtype == np.uint16
+
+
+@pytest.mark.slow
+def test_the_lines_for_a_rig_run_as_written():
+    rng = np.random.default_rng(0)
+    light = relblur.gaussian_bank(rng.random((480, 640)), [1.0])[0]
+    pair = tuple(relblur.synth.degrade(each, bits=8) for each in relblur.synth.pair(light, np.full(light.shape, 1.5)))
+    names = {"frames": [pair, pair], "first": pair[0], "second": pair[1]}
+    text = (DOCS / "start" / "rig.md").read_text()
+    blocks = re.findall(r"^ *```python\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    for block in blocks:
+        exec(compile(textwrap.dedent(block), "rig.md", "exec"), names)
+        assert np.nanmedian(names["stream"].process(*pair).sigma) == pytest.approx(1.5, abs=0.05)
 
 
 def test_options_that_pages_name_exist():
