@@ -464,6 +464,43 @@ def photographs() -> Page:
     return Page("photographs", "Photographed sets", (section,))
 
 
+def paper() -> Page:
+    """The paper's Fig. 1 on ten photographs."""
+    rows = record("framework")["rows"]
+    ramps = []
+    for method in dict.fromkeys(row["method"] for row in rows["ramps"]):
+        error, remade = ([r[key] for r in rows["ramps"] if r["method"] == method] for key in ("error", "remade"))
+        errors = (f"{100 * value:.3f}" for value in (np.median(error), max(error)))
+        ramps.append((f"`{method}`", *errors, f"{np.median(remade):.6f}", f"{max(remade):.6f}"))
+    harder = []
+    for bits, sharper in dict.fromkeys((row["bits"], row["sharper"]) for row in rows["harder_ramps"]):
+        those = [row for row in rows["harder_ramps"] if (row["bits"], row["sharper"]) == (bits, sharper)]
+        shares = (span((100 * row[key] for row in those), 1) for key in ("own_answer_error", "filled", "error"))
+        harder.append((str(bits), sharper, *shares))
+    return Page(
+        "paper",
+        "The paper's Fig. 1",
+        (
+            Section(
+                "framework",
+                "Ramps from 1 to 2 px",
+                "Ten photographs, two directions, float, sharper image stated, flat pixels left out. Mean relative "
+                "error of sigma, and mean error of the re-made image (0..1).",
+                ("method", "error, median (%)", "largest (%)", "re-made, median", "largest"),
+                ramps,
+                plots.draw_paper,
+            ),
+            Section(
+                "framework",
+                "Rounded values, direction unknown",
+                "The paper's method on the same pairs. Ranges over photographs and directions, in percent.",
+                ("bits", "sharper", "error of own answers", "filled", "error of all"),
+                harder,
+            ),
+        ),
+    )
+
+
 def speed() -> Page:
     """Real time beside rivals."""
     times = record("speed")["rows"]["sizes"]["480x640"]
@@ -496,6 +533,7 @@ MAKERS = {
     "photographs": photographs,
     "video": video,
     "scaling": scaling,
+    "paper": paper,
     "speed": speed,
 }
 #: Records that each page is made from.
@@ -512,6 +550,7 @@ RECORDS = {
     "photographs": ("sets_command",),
     "video": ("video",),
     "scaling": ("scaling_pairs", "scaling_slide", "scaling_simulation", "rig"),
+    "paper": ("framework",),
     "speed": ("speed",),
 }
 

@@ -186,3 +186,18 @@ def draw_speed(figure: Any) -> None:
     axis.barh([CONTESTANTS[name].replace("`", "") for name in names], [times[name]["wall_median"] for name in names])
     axis.set_xscale("log")
     axis.set_xlabel("milliseconds a pair, wall time, median")
+
+
+def draw_paper(figure: Any) -> None:
+    """Errors of the ramps by method."""
+    rows = record("framework")["rows"]["ramps"]
+    axis = figure.subplots()
+    for method in dict.fromkeys(row["method"] for row in rows):
+        found = [row for row in rows if row["method"] == method]
+        axis.plot(
+            [100 * row["error"] for row in found], [row["image"] for row in found], "o", markersize=4, label=method
+        )
+    axis.axvline(1.73, color="k", linestyle="--", linewidth=0.8, label="rounding to 0.1 px")
+    axis.set_xscale("log")
+    axis.set_xlabel("mean relative error (%)")
+    axis.legend(fontsize="small")
