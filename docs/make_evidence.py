@@ -93,7 +93,7 @@ def quoting() -> list[Path]:
 def markdown(page: Page) -> str:
     """Return a page's text."""
     lines = [
-        "<!-- Written by docs/make_evidence.py from benchmarks/results; do not edit. -->",
+        "<!-- made by docs/make_evidence.py -->",
         "",
         f"# {page.title}",
         "",
@@ -129,7 +129,7 @@ def _wrapped(text: str) -> list[str]:
 def index(pages: Sequence[Page]) -> str:
     """Return the text of the first page."""
     lines = [
-        "<!-- Written by docs/make_evidence.py from benchmarks/results; do not edit. -->",
+        "<!-- made by docs/make_evidence.py -->",
         "",
         "# Evidence",
         "",
