@@ -396,7 +396,7 @@ def preparation() -> Page:
                 "What each step gains",
                 "Ten photographs, blur of 1 to 2 px, moved, scaled, brightened, noise 0.3 %, 8-bit sRGB. Mean relative "
                 "error of sigma in percent, with a step left out, and pixels within 2 standard errors.",
-                ("left out", "median (%)", "mean (%)", "worst (%)", "within 2 (%)"),
+                ("run", "median (%)", "mean (%)", "worst (%)", "within 2 (%)"),
                 steps,
                 plots.draw_preparation,
             ),
