@@ -426,6 +426,7 @@ def alignment() -> Page:
                 "Distance between where a pixel was put and where it is, over ten photographs and three blurs (px).",
                 ("motion", "RMS, median", "RMS, largest", "corner, largest"),
                 motions,
+                plots.draw_alignment,
             ),
             Section(
                 "alignment",

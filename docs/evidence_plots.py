@@ -201,3 +201,22 @@ def draw_paper(figure: Any) -> None:
     axis.set_xscale("log")
     axis.set_xlabel("mean relative error (%)")
     axis.legend(fontsize="small")
+
+
+def draw_alignment(figure: Any) -> None:
+    """RMS distances by motion, and the blur that interpolations add."""
+    rows = record("alignment")["rows"]
+    left, right = figure.subplots(1, 2)
+    for number, motion in enumerate(next(iter(rows["motion"].values()))):
+        found = [values[0] for row in rows["motion"].values() for values in row[motion].values()]
+        left.plot(found, [motion] * len(found), "o", color=f"C{number}", markersize=4, alpha=0.6)
+    left.set_xscale("log")
+    left.set_xlabel("RMS distance (px)")
+    for number, name in enumerate(next(iter(rows["resampling"].values()))):
+        added = [abs(row[name]) for row in rows["resampling"].values()]
+        right.plot(added, [name] * len(added), "o", color=f"C{number}", markersize=4, alpha=0.6)
+    right.set_xscale("log")
+    right.set_xlabel("blur added to s (px^2)")
+    for axis in (left, right):
+        axis.tick_params(axis="y", labelsize="x-small")
+        axis.invert_yaxis()

@@ -79,10 +79,12 @@ def test_another_figure_in_a_record_is_noticed(tmp_path, monkeypatch):
     assert "accuracy" not in found
 
 
-def test_tables_of_evidence_are_small():
+def test_pages_of_evidence_begin_with_a_plot_and_their_tables_are_small():
     evidence = _module("make_evidence")
     for name in evidence.names():
-        for section in evidence.MAKERS[name]().sections:
+        page = evidence.MAKERS[name]()
+        assert page.sections[0].draw is not None, name
+        for section in page.sections:
             assert len(section.columns) <= 5, section.title
             assert 1 <= len(section.rows) <= 8, section.title
             assert {len(row) for row in section.rows} == {len(section.columns)}, section.title
