@@ -61,9 +61,10 @@ bench: $(BUILT)
 	$(BIN)/python benchmarks/speed.py --quick
 	$(BIN)/python benchmarks/video.py
 
-# The pictures in docs/, made by the program itself.
+# The pictures in docs/images, made by the program itself, and the pages of evidence, made from the records.
 figures: $(BUILT)
 	$(BIN)/python docs/make_figures.py
+	$(BIN)/python docs/make_evidence.py
 
 # The site, from what is on this machine alone; warnings are errors, and so are links that lead nowhere.
 docs: $(VENV)/.docs-installed
@@ -128,4 +129,4 @@ $(OLDEST)/.installed: pyproject.toml
 
 clean:
 	rm -rf $(VENV) $(OLDEST) relblur_demo relblur_video .pytest_cache .mypy_cache .ruff_cache
-	rm -rf docs/_build docs/api docs/gallery
+	rm -rf docs/_build docs/api docs/commands docs/gallery

@@ -25,7 +25,13 @@ def pages() -> dict[str, str]:
     """Return the reStructuredText of each page by its name."""
     grouped = _grouped()
     modules = grouped.pop(MODULES, [])
-    lines = ["Reference", "=========", "", "Every public name. ``import relblur`` is all that is needed.", ""]
+    lines = [
+        "Names in Python",
+        "===============",
+        "",
+        "Every public name. ``import relblur`` is all that is needed.",
+        "",
+    ]
     for heading, names in grouped.items():
         lines += [heading, "-" * len(heading), "", ".. currentmodule:: relblur", "", ".. autosummary::"]
         lines += ["   :toctree: names", "", *(f"   {name}" for name in names), ""]

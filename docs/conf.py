@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
+import command_pages  # noqa: E402
 
 import relblur  # noqa: E402
 
@@ -38,7 +39,7 @@ default_role = "literal"
 
 # Pages stay readable as plain Markdown; headings are anchors as code hosts make them.
 myst_heading_anchors = 4
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "deflist"]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say it in words
@@ -68,12 +69,12 @@ html_css_files = ["relblur.css"]
 html_copy_source = False
 html_show_sourcelink = False
 # A page of its own has no section to navigate in.
-html_sidebars = {path.stem: [] for path in HERE.glob("*.md")}
+html_sidebars = {name: [] for name in ("index", "trust")}
 html_theme_options = {
     "logo": {"text": "relblur"},
     "navbar_end": ["theme-switcher"],
     "navbar_align": "left",
-    "header_links_before_dropdown": 5,
+    "header_links_before_dropdown": 6,
     "navigation_with_keys": False,
     "use_edit_page_button": False,
     "secondary_sidebar_items": ["page-toc"],
@@ -83,6 +84,7 @@ html_theme_options = {
 }
 
 api_pages.write(HERE / "api")
+command_pages.write(HERE / "commands")
 
 
 def _stay_inside(_app: object, _name: str, source: list[str]) -> None:
@@ -91,6 +93,7 @@ def _stay_inside(_app: object, _name: str, source: list[str]) -> None:
     Files beside docs/ (../SECURITY.md) are included by pages of their own; examples become the gallery.
     """
     source[0] = re.sub(r"\]\(\.\./([A-Z]+)\.md", lambda found: f"]({found[1].lower()}.md", source[0])
+    source[0] = re.sub(r"\]\(((?:\.\./)?)(api|commands)/\)", r"](\1\2/index)", source[0])
     source[0] = re.sub(r"\]\(((?:\.\./)?)examples/(\w*)(?:\.py)?\)", _gallery_link, source[0])
 
 
