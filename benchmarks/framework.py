@@ -22,11 +22,25 @@ import numpy as np
 import machine
 from photographs import RAMP_IMAGES, grey
 from relblur import Flag, Framework, Stream, estimate_blur, gaussian_bank, resynthesize, synth
+from relblur.base.settings import MAX_SIGMA, paper_sigmas
+from relblur.blur.window.method import signed_nodes
 from relblur.files.disk import write_image
+from relblur.filters.kernels import band_limited_kernel, kernel_radius
+from relblur.filters.sharpness import LEVELS, local_sharpness
+from relblur.photo.pair import read_pair
 from relblur.report.score_table import score_cells, score_columns
-from relblur.studies.paper.matrices import SIZE, operations
-from relblur.studies.paper.pairs import equal_table, means, trend_table
+from relblur.studies.paper.claims import PAPER_TABLE
+from relblur.studies.paper.data_sets import find_data_sets
+from relblur.studies.paper.pairs import means, trend_table
 from relblur.studies.paper.run import Wanted, reproduce
+
+#: The image for which operations are counted: the largest of Table I.
+SIZE = (625, 433)
+#: N of the paper, radii of circles.
+RADII = 100
+#: Operations a pixel beside filters, by counting them in the code: at a level of method paper (6 for the mean
+#: square, 30 for roots), and at a node of ``Stream`` (three products and their window sums).
+OF_A_LEVEL, OF_A_NODE = 36, 15
 
 TARGETS = {"paper": (0.018, 1e-3), "refined": (0.002, 1e-4)}
 
@@ -98,6 +112,25 @@ def harder_ramps(images: list[str]) -> list[dict[str, object]]:
     return rows
 
 
+def operations() -> dict[str, int]:
+    """Count multiplications and additions a pixel, one each as a pair, at the paper's dimensions.
+
+    ``Stream`` is counted with every node at full size, which is an upper limit. Method paper compares M(sigma) with
+    the R-Image, takes mean squares over windows and looks for roots at every level.
+    """
+    sigmas = paper_sigmas()
+    rows, window = len(sigmas) * RADII, 2 * kernel_radius(sigmas[-1]) + 1
+    bank = sum(2 * (2 * kernel_radius(sigma) + 1) for sigma in sigmas)
+    kernels = [band_limited_kernel(float(s)) for s in signed_nodes(MAX_SIGMA, "first").s if s > 0]
+    nodes = sum(2 * kernel.size + OF_A_NODE for kernel in kernels)
+    return {
+        "W and F": rows * window**2 + rows,
+        "the bank": bank,
+        "method paper": bank + OF_A_LEVEL * len(sigmas),
+        "Stream": nodes,
+    }
+
+
 def real_time() -> list[dict[str, object]]:
     """Operations and times of the paper's method in its forms, for the largest image of Table I, grey."""
     image = np.tile(grey("camera"), (1, 2))[: SIZE[1], : SIZE[0]].astype(np.float32)
@@ -130,10 +163,25 @@ def real_pairs(data: Path) -> list[dict[str, object]]:
     for row in means(table):
         cells = (row.data_set, row.pair, row.resolution, *score_cells(row.score), f"{row.seconds:.2f}")
         print(f"| {' | '.join(cells)} |")
-    for each in (trend_table(table), *equal_table(table)):
-        print(f"\n| {' | '.join(each.columns)} |\n|{'---|' * len(each.columns)}")
-        print("\n".join(f"| {' | '.join(row)} |" for row in each.rows))
+    trends = trend_table(table)
+    print(f"\n| {' | '.join(trends.columns)} |\n|{'---|' * len(trends.columns)}")
+    print("\n".join(f"| {' | '.join(row)} |" for row in trends.rows))
+    equal_sharpness(data)
     return [row.as_dict() for row in table]
+
+
+def equal_sharpness(data: Path) -> None:
+    """Print the tolerance (grey levels of 255) that gives the paper's shares of points of equal sharpness."""
+    pairs = [each for found in find_data_sets(data) if found.data_set == "realmff" for each in found.pairs]
+    print("\n| resolution | equal in the paper | tolerance for it: mean (range) |\n|---|---|---|")
+    for factor, stated in zip((1, 2, 4), PAPER_TABLE[:3], strict=True):
+        levels = []
+        for each in pairs:
+            pair = read_pair(each.background, each.foreground).decimated(factor)
+            one, two = (local_sharpness(image, channel_axis=pair.channel_axis) for image in (pair.first, pair.second))
+            levels.append(LEVELS * float(np.nanquantile(np.abs(one - two), stated.equal)))
+        share = f"{np.mean(levels):.2f} ({min(levels):.2f} to {max(levels):.2f})"
+        print(f"| {stated.resolution} | {stated.equal:.0%} | {share} |")
 
 
 def start_up() -> list[dict[str, object]]:

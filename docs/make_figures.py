@@ -111,7 +111,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run_demo(folder, force=True)
-        drawn = ["comparison.png", "profile.png", "refined/overview.png", *(f"steps/{step}" for step in STEP_FILES)]
+        drawn = ["comparison.png", "refined/overview.png", *(f"steps/{step}" for step in STEP_FILES)]
         accuracy_case(
             folder / "good.png",
             "gravel",

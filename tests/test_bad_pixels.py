@@ -29,7 +29,7 @@ from relblur import (
 from relblur.base.bad_pixels import hot_pixels, usual_values
 from relblur.cli.app import app
 from relblur.engines.threads import count_workers
-from relblur.report.colours import tick_labels
+from relblur.plot.colours import tick_labels
 from relblur.studies.demo import photograph
 
 PLACE = (50, 40)

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 import relblur
 from relblur import estimate_blur, evaluate_pair, imread, load, prepare_pair, save, synth
 from relblur.cli.app import app
-from relblur.studies.paper.stand_ins import make_data_set
 
 COMMANDS = ["demo", "estimate", "evaluate", "depth", "range", "calibrate", "camera"]
 COMMANDS += ["synth", "decimate", "optics", "reproduce", "report", "view", "fuse", "refocus", "stack"]
@@ -424,7 +423,7 @@ def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch)
     for row in rows.values():
         assert row["median_error_px"] < 0.2
         assert row["answered_fraction"] > 0.5
-    for name in ("first.png", "second.png", "comparison.png", "profile.png", "refined/overview.png"):
+    for name in ("first.png", "second.png", "comparison.png", "refined/overview.png"):
         assert _is_picture(tmp_path / "demo" / name)
     assert list((tmp_path / "demo" / "steps").glob("*.png"))
     assert "would be replaced" in failed(run("demo", "-o", tmp_path / "demo"), 2)
@@ -432,6 +431,8 @@ def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch)
 
 @pytest.mark.slow
 def test_reproduce_prints_what_it_found(tmp_path):
+    from paper_sets import make_data_set
+
     make_data_set(tmp_path / "data", "list", shape=(64, 80))
     command = ("reproduce", "--data", tmp_path / "data", "--only", "table1, fig2", "-o", tmp_path / "out")
     result = run(*command, "--json")
@@ -440,11 +441,11 @@ def test_reproduce_prints_what_it_found(tmp_path):
     found = json.loads(result.stdout)
     assert found["fig1"] == []
     assert [row["resolution"] for row in found["table1"]] == 2 * ["80x64", "40x32", "20x16"]
-    assert {"fig2.png", "paper.html", "paper.md", "table1.csv"} == {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"fig2.png", "paper.html", "table1.csv"} == {path.name for path in (tmp_path / "out").iterdir()}
     table = run(*command, "--force").stdout
     for text in ("held-out e_B", "20x16", "0.025", "32.1 px", "Do errors fall with the resolution?"):
         assert text in table
-    assert "paper.html and 3 more would be replaced" in failed(run(*command), 2)
+    assert "paper.html and 2 more would be replaced" in failed(run(*command), 2)
 
 
 def test_reproduce_refuses_folders_without_pairs(tmp_path):

@@ -15,8 +15,8 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < field, synth, optics < blur < depth < photo < stacks < report < io, video"
-    " < plot, studies < cluster, view < cli < __main__"
+    "base < engines, files < filters < field, synth, optics < blur < depth < photo < stacks < plot < report"
+    " < io, video < studies < cluster, view < cli < __main__"
 )
 
 SOURCE = Path(relblur.__file__).parent
@@ -121,3 +121,35 @@ def test_importing_the_estimator_does_not_load_what_only_pictures_and_files_need
     code = "from relblur import estimate_blur; import sys; print(*{m.split('.')[0] for m in sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & {"matplotlib", "skimage", "typer", "rich", "PIL", "tifffile", "dask", "panel"}
+
+
+def test_matplotlib_is_imported_in_plot_only_and_inside_functions():
+    importers = {}
+    for path in FILES:
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            if any(name.partition(".")[0] in ("matplotlib", "mpl_toolkits") for name in names):
+                importers.setdefault(_name(path)[0], []).append((path.name, node in tree.body))
+    assert set(importers) == {"plot"}
+    assert not any(at_the_top for _, at_the_top in importers["plot"])
+
+
+def test_a_map_and_its_pictures_are_made_without_matplotlib(tmp_path):
+    code = (
+        "import sys, numpy as np, relblur, relblur.cli.app as app\n"
+        "assert 'matplotlib' not in sys.modules\n"
+        "sharp = np.random.default_rng(0).random((48, 64))\n"
+        "for name, blur in (('a', 0.6), ('b', 1.2)):\n"
+        f"    relblur.save({str(tmp_path)!r} + f'/{{name}}.png', relblur.synth.blur_with_map(sharp, blur))\n"
+        f"sys.argv = ['relblur', 'estimate', *({str(tmp_path)!r} + f'/{{name}}.png' for name in 'ab'),"
+        f" '-m', 'window', '--report', '-o', {str(tmp_path / 'out')!r}]\n"
+        "try:\n    app.main()\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "overview.png").exists()
+    assert (tmp_path / "out" / "report.html").exists()
+    assert not {"matplotlib", "mpl_toolkits"} & {name.partition(".")[0] for name in done.stdout.split()}

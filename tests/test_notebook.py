@@ -36,10 +36,10 @@ def test_every_result_has_a_fallback_a_table_and_no_address_or_script(texture):
         assert len(html.encode()) < 60_000
         fallback = re.search(r'<pre class="rb-plain">(.*?)</pre>', html, re.S).group(1)
         assert fallback.startswith(type(result).__name__ + "(")
-        assert '<div class="rb-wrap" style="display:none">' in html
+        assert '<div class="rb cell" style="display:none">' in html
         assert "<table" in html
         assert ".rb-plain { display: none; }" in html
-        assert ".rb-wrap {" in html
+        assert ".rb.cell { display: block !important;" in html
         assert "--jp-content-font-color0" in html
         assert 'data-theme="dark"' in html
         without_pictures = re.sub(r"data:image/[a-z]+;base64,[A-Za-z0-9+/=]+", "", html)
@@ -60,7 +60,7 @@ def test_noise_of_any_size_stays_small_and_its_picture_is_a_picture():
 def test_a_smooth_map_has_a_thumbnail_of_320_pixels_in_its_colours():
     from PIL import Image
 
-    from relblur.report.colours import NO_ANSWER, rgb
+    from relblur.plot.colours import NO_ANSWER, rgb
 
     s = np.tile(np.linspace(-4, 4, 800), (400, 1))
     s[:100] = np.nan

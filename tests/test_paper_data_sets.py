@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from paper_sets import make_data_set
 from PIL import Image  # noqa: TID253
 
 from relblur import InputError, compare_sharpness
 from relblur.base.errors import FileError
 from relblur.studies.paper import pairs, stand_ins
 from relblur.studies.paper.data_sets import PairFiles, factors, find_data_sets
-from relblur.studies.paper.stand_ins import make_data_set
 
 
 def read(path):
@@ -27,22 +29,21 @@ def read(path):
     ],
 )
 def test_a_data_set_is_found_in_its_layouts_with_its_images_in_their_places(tmp_path, layout, data_set, near, far, how):
-    truths = make_data_set(tmp_path / "set", layout, pairs=2, shape=(64, 80))
+    make_data_set(tmp_path / "set", layout, pairs=2)
     (found,) = find_data_sets(tmp_path / "set")
     assert (found.data_set, found.layout, found.folder) == (data_set, how, tmp_path / "set")
     assert found.describe().endswith(f"2 pairs in {tmp_path / 'set'} ({how})")
     pair = found.pairs[0]
     assert (pair.foreground, pair.background) == (tmp_path / "set" / near, tmp_path / "set" / far)
-    # I_B is the sharper where I_F was blurred the more.
     sharper = compare_sharpness(read(pair.background), read(pair.foreground), 9, channel_axis=-1)
-    clear = np.abs(truths[0]) > 0.5 * np.abs(truths[0]).max()
-    assert (sharper == np.sign(truths[0]))[clear].mean() > 0.75
+    assert (sharper[:, :20] == -1).mean() > 0.9
+    assert (sharper[:, -20:] == 1).mean() > 0.9
 
 
 def test_published_folders_are_found_below_the_one_given(tmp_path):
-    make_data_set(tmp_path / "Real-MFF", "realmff", shape=(64, 80))
-    make_data_set(tmp_path / "sets" / "dd_dp_dataset_png", "dpdd", shape=(64, 80))
-    make_data_set(tmp_path / "lytro", "realmff flat", shape=(64, 80))  # _a and _b, but of another set
+    make_data_set(tmp_path / "Real-MFF", "realmff")
+    make_data_set(tmp_path / "sets" / "dd_dp_dataset_png", "dpdd")
+    make_data_set(tmp_path / "lytro", "realmff flat")  # _a and _b, but of another set
     found = find_data_sets(tmp_path)
     assert [(each.data_set, each.folder.name) for each in found] == [
         ("realmff", "Real-MFF"),
@@ -51,15 +52,15 @@ def test_published_folders_are_found_below_the_one_given(tmp_path):
 
 
 def test_a_list_names_pairs_of_both_sets(tmp_path):
-    make_data_set(tmp_path, "list", shape=(64, 80))
+    make_data_set(tmp_path, "list")
     for place in (tmp_path, tmp_path / "pairs.csv"):
         found = find_data_sets(place)
         assert [(each.data_set, each.layout, len(each.pairs)) for each in found] == [
             ("realmff", "a list", 1),
             ("dpdd", "a list", 1),
         ]
-        assert found[1].pairs[0].foreground == tmp_path / "files" / "dpdd_1_near.png"
-        assert found[1].pairs[0].background == tmp_path / "files" / "dpdd_1_far.png"
+        assert found[1].pairs[0].foreground == tmp_path / "files" / "2_near.png"
+        assert found[1].pairs[0].background == tmp_path / "files" / "2_far.png"
 
 
 @pytest.mark.parametrize(
@@ -113,10 +114,10 @@ def test_halves_of_pairs_that_share_a_name_are_left_out(tmp_path):
 def test_a_data_set_that_is_there_but_not_understood_is_an_error(tmp_path, layout):
     """Beside another that is: no stand-in takes its place."""
     broken = tmp_path / "dpdd_of_mine"
-    make_data_set(broken, layout, pairs=2, shape=(64, 80))
+    make_data_set(broken, layout, pairs=2)
     for path in (*broken.glob("test_c/target/*2.png"), *broken.glob("imageB/*"), *broken.glob("*_f4.png")):
         path.unlink()
-    make_data_set(tmp_path / "pairs", "realmff flat" if "dpdd" in layout else "dpdd flat", shape=(64, 80))
+    make_data_set(tmp_path / "pairs", "realmff flat" if "dpdd" in layout else "dpdd flat")
     (tmp_path / "pairs").rename(tmp_path / ("realmff" if "dpdd" in layout else "dpdd"))
     name = "DPDD" if "dpdd" in layout else "Real MFF"
     with pytest.raises(InputError, match=f"dpdd_of_mine looks like {name}, but its files do not form pairs") as caught:
@@ -138,15 +139,6 @@ def test_table_1_has_the_papers_resolutions(data_set, width, widths):
     assert [-(-width // factor) for factor in factors(data_set, width)] == widths
 
 
-def test_stand_ins_can_be_blurred_as_stored(tmp_path):
-    for name, light in (("light", True), ("stored", False)):
-        make_data_set(tmp_path / name, "realmff", shape=(64, 80), light=light)
-    one, two = (read(tmp_path / name / "imageA" / "001_A.png") for name in ("light", "stored"))
-    assert np.abs(one - two).max() > 0.02
-    sharp = [read(tmp_path / name / "Fusion" / "001_F.png") for name in ("light", "stored")]
-    assert (sharp[0] == sharp[1]).all()
-
-
 def test_resolutions_that_leave_less_than_16_pixels_are_left_out(tmp_path, monkeypatch):
     """But the pair as it is counts, however small."""
     monkeypatch.setattr(pairs, "score_row", lambda reduced, *_: reduced.shape)
@@ -157,25 +149,25 @@ def test_resolutions_that_leave_less_than_16_pixels_are_left_out(tmp_path, monke
         assert pairs.rows_of(files, "paper") == shapes
 
 
-def test_stand_ins_have_the_papers_range_of_blur_on_three_photographs(tmp_path, monkeypatch):
-    asked = []
+def test_a_stand_in_has_the_papers_range_of_blur_and_says_what_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr(stand_ins, "photograph", lambda name: np.full((20, 640, 3), 90, np.uint8))
+    found = stand_ins.make_stand_in(tmp_path, "realmff")
+    place, told = Path("stand_ins", "realmff"), "a stand-in of relblur's own; give the data set with --data"
+    assert found.describe() == f"Real MFF: 1 pair in {place} ({told})"
+    assert found.pairs[0].is_stand_in
+    assert found.pairs[0].title == "Real MFF stand-in"
+    (again,) = find_data_sets(tmp_path / "stand_ins")
+    assert (again.pairs[0].foreground, again.pairs[0].background) == (
+        found.pairs[0].foreground,
+        found.pairs[0].background,
+    )
+    blur = stand_ins._blur_of_foreground("realmff", (20, 640))  # far plane in one image, near disc in the other
+    assert (blur.min(), blur.max()) == pytest.approx((-1.8, 2.4))
+    blur = stand_ins._blur_of_foreground("dpdd", (20, 320))
+    assert (blur[0, 0], blur[-1, 0]) == pytest.approx((3.0, 0.2))  # half as wide, half the blur
 
-    def plain(name):
-        asked.append(name)
-        return np.full((20, 640, 3), 90, np.uint8)
 
-    monkeypatch.setattr(stand_ins, "photograph", plain)
-    for data_set in ("realmff", "dpdd"):
-        truths = make_data_set(tmp_path / data_set, data_set, pairs=4)
-        assert asked[3] == asked[0]
-        assert len(set(asked)) == 3
-        asked.clear()
-        if data_set == "realmff":  # the far plane is blurred in the one image, the near disc in the other
-            assert [truth.min() for truth in truths] == pytest.approx([-1.8] * 4)
-            assert [truth.max() for truth in truths] == pytest.approx([2.4, 2.7, 3.0, 3.3])
-        else:
-            for truth in truths:
-                assert truth[0, 0] == pytest.approx(6.0)
-                assert truth[-1, 0] == pytest.approx(0.4)
-    half = make_data_set(tmp_path / "half", "dpdd", pairs=1, shape=(20, 320))[0]
-    assert half[0, 0] == pytest.approx(3.0)  # half as wide, half the blur
+def test_a_stand_in_is_blurred_on_its_sides(tmp_path):
+    (pair,) = stand_ins.make_stand_in(tmp_path, "dpdd").pairs
+    sharper = compare_sharpness(read(pair.background), read(pair.foreground), 9, channel_axis=-1)
+    assert (sharper[:200] == 1).mean() > 0.75

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from relblur.plot.diagrams import Diagram, Place
 from relblur.studies.paper import lens, ramps
 from relblur.studies.paper.claims import CAMERAS, PAPER_TABLE
-from relblur.studies.paper.diagrams import Diagram, Place
 
 #: Table I, copied from the paper a second time: data set, width x height, shares of B and F in %, e_B, e_F in 1/1000.
 TABLE = """
@@ -40,7 +40,7 @@ def test_the_cameras_are_the_papers():
 
 
 def test_what_is_said_of_a_claim_that_is_missed():
-    row = ramps.RampRow("", "", "", 0, 0, 0, 0, 0.0003, 0.0002, 0, 0, 0)
+    row = ramps.RampRow("", "", "", 0, 0, 0, 0, 0.0003, 0.0002, 0, 0)
     assert ramps._why_missed(replace(row, remade_error=0.00019)) == "holds"
     assert "rounded to 0.1 px already makes 0.000200" in ramps._why_missed(replace(row, remade_error=0.0002))
     assert "makes 0.000199 only" in ramps._why_missed(replace(row, remade_by_rounded_truth=0.000199))

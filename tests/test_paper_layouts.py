@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from relblur.plot.figures import as_png
 from relblur.studies.paper import flow, lens, matrices
-from relblur.studies.paper.diagrams import as_png
 
 KEPT = Path(__file__).with_name("paper_layouts.txt")
 

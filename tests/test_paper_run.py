@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -68,7 +68,7 @@ def test_the_pair_that_is_shown_is_the_first_or_the_named_one():
 
 def test_files_are_named_before_they_are_made():
     names = run._file_names(["fig1", "fig2", "table1"])
-    assert names == ["paper.html", "paper.md", *FIG1_FILES, "fig2.png", "table1.csv"]
+    assert names == ["paper.html", *FIG1_FILES, "fig2.png", "table1.csv"]
 
 
 def test_a_table_without_rows_is_no_file(tmp_path):
@@ -79,11 +79,8 @@ def test_a_table_without_rows_is_no_file(tmp_path):
         assert list(csv.reader(file)) == [["x", "y"], ["1", "a,b"], ["2", ""]]
 
 
-def test_a_stand_in_says_so_and_a_data_set_says_where_it_lies():
-    given = found_set("dpdd", "a", "b", folder="there")
-    assert run._describe(given) == "DPDD: 2 pairs in there (flat)"
-    made = replace(given, pairs=tuple(replace(pair, is_stand_in=True) for pair in given.pairs))
-    assert "a stand-in of relblur's own (stand_ins/dpdd); give the data set with --data" in run._describe(made)
+def test_a_data_set_says_where_it_lies():
+    assert found_set("dpdd", "a", "b", folder="there").describe() == "DPDD: 2 pairs in there (flat)"
 
 
 @dataclass
@@ -164,8 +161,8 @@ def test_a_run_writes_its_pages_and_tells_how_far_it_is(tmp_path, parts_of):
     out = tmp_path / "out"
     done = run.reproduce(out, None, run.Wanted(("fig2", "fig1", "fig4")), progress=shares.append)
     assert shares == pytest.approx([1 / 6, 1 / 3, 1 / 3, 2 / 3, 1.0])
-    assert sorted(path.name for path in out.iterdir()) == ["paper.html", "paper.md"]
-    assert [section.key for section in done.sections] == ["show_ramps", "show_lens", "show_evaluation", "slips"]
+    assert sorted(path.name for path in out.iterdir()) == ["paper.html"]
+    assert [section.key for section in done.sections] == ["show_ramps", "show_lens", "show_evaluation"]
     assert list(done.as_dict()["claims"]) == []
     assert done.made_from == []
     with pytest.raises(OutputExistsError, match="--force"):
@@ -191,12 +188,12 @@ def test_what_is_not_given_is_made_and_what_is_given_is_taken(tmp_path, parts_of
     given = found_set("realmff", "a")
     missing = []
 
-    def make(folder, names):
-        missing.extend(names)
-        return {name: found_set(name, "made") for name in names}
+    def make(folder, name):
+        missing.append(name)
+        return found_set(name, "made")
 
     monkeypatch.setattr(run, "find_data_sets", lambda data: [given])
-    monkeypatch.setattr(run, "_make_stand_ins", make)
+    monkeypatch.setattr(run, "make_stand_in", make)
     done = run.reproduce(tmp_path / "out", tmp_path, run.Wanted(("table1",)))
     assert missing == ["dpdd"]
     assert sorted(row.pair for row in done.table) == ["a by paper", "made by paper"]

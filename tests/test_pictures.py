@@ -12,7 +12,7 @@ from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
 from relblur.base.shown import percentages
 from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import Flag
-from relblur.report.colours import (
+from relblur.plot.colours import (
     ColourScale,
     flag_colours,
     flag_shares,

@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 import relblur
 from relblur import BlurMap, Camera, ComparablePair, DepthMap, Flag, plot, synth
 from relblur.blur.pixel_curve import pixel_curve
+from relblur.plot.colours import NO_ANSWER
 from relblur.plot.trust import coverage, remaining_error
-from relblur.report.colours import NO_ANSWER
 
 
 @pytest.fixture(autouse=True)
@@ -247,7 +247,7 @@ def test_the_cost_of_refined_is_drawn_beside_that_of_the_window():
 
 
 def test_distances_and_errors_are_coloured_by_ratio(ax):
-    from relblur.report.colours import scale_for
+    from relblur.plot.colours import scale_for
 
     depth = np.geomspace(0.5, 50, 400).reshape(20, 20)
     camera = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)

@@ -17,10 +17,10 @@ from test_cli import failed, run
 import relblur
 from relblur import BlurMap, Camera, ComparablePair, DepthMap, Flag, PairScore, save, synth
 from relblur.depth.defocus import defocused_pair
-from relblur.report.page import MOST_BYTES, PAGE_FILE, make_page, write_page
+from relblur.report.page import MOST_BYTES, PAGE_FILE, About, make_page, write_page
 from relblur.report.provenance import provenance
 from relblur.report.read_out import Layer, ReadOut, pack
-from relblur.report.result_pages import About, blur_page, depth_page, score_page
+from relblur.report.result_pages import blur_page, depth_page, score_page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'"
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
@@ -275,8 +275,8 @@ def test_one_point_at_infinity_does_not_take_the_digits_of_the_others():
 def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
     from PIL import Image
 
-    from relblur.report.colours import scale_for
-    from relblur.report.html import colour_bar, map_png
+    from relblur.plot.colours import scale_for
+    from relblur.report.map_views import colour_bar, map_png
 
     depth = np.geomspace(0.5, 50, 400).reshape(20, 20)
     scale = scale_for(depth, "depth")
@@ -288,35 +288,6 @@ def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
     assert len(places) >= 3
     for percent, text in places:
         assert float(percent) == pytest.approx(100 * scale.place(np.asarray(float(text))), abs=0.1)
-
-
-@pytest.mark.slow
-def test_a_camera_and_a_calibration_have_pages(tmp_path):
-    described = ("camera", "-f", 25, "-N", 2, "-p", 20, "--focus", "1,2")
-    done = run(*described, "-o", tmp_path / "cam.toml", "--report", tmp_path / "cam.html")
-    assert done.exit_code == 0, done.stderr
-    page = (tmp_path / "cam.html").read_text()
-    assert "m to infinity" in page
-    assert "resolution, mm" in page
-    assert "focal length mm" in page
-    assert "would be replaced" in failed(run(*described, "--report", tmp_path / "cam.html"), 2)
-    camera = Camera.load(tmp_path / "cam.toml")
-    sharp = np.random.default_rng(0).random((96, 128))
-    depth = synth.ramp(sharp.shape, 1.1, 1.8, axis=1)
-    for name, image in zip(("a.png", "b.png"), defocused_pair(sharp, depth, camera), strict=True):
-        save(tmp_path / name, 0.1 + 0.8 * image)
-    save(tmp_path / "depth.tif", depth.astype(np.float32))
-    pair = ("calibrate", tmp_path / "a.png", tmp_path / "b.png", "-c", tmp_path / "cam.toml")
-    options = ("--depth", tmp_path / "depth.tif", "--psf", "gaussian", "--report", tmp_path / "cal.html")
-    done = run(*pair, *options, "--json")
-    assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    page = (tmp_path / "cal.html").read_text()
-    assert f"{found['values']['blur_constant']:.5g}" in page
-    assert "68 % of the pixels are nearer than" in page
-    assert "SHA-256" in page
-    for name in ("cam.html", "cal.html"):
-        assert "http" not in re.sub(r'http-equiv|data:image/[^"]*', "", (tmp_path / name).read_text())
 
 
 def test_a_depth_page_can_be_turned_in_space_and_many_cannot():

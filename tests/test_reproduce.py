@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import re
 from dataclasses import replace
 
@@ -158,9 +159,15 @@ def test_figures_6_and_7_are_laid_out_as_in_the_paper(made, name, number, top, t
     assert (claims["e_B"].paper, claims["e_F"].paper) == stated[name]
 
 
+def _rows(page):
+    """The rows of all tables of a page, a line each."""
+    rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr[^>]*>(.*?)</tr>", page)]
+    return "".join(f"\n| {html.unescape(' | '.join(cells))} |" for cells in rows) + "\n"
+
+
 def test_the_table_has_the_papers_rows_then_means_then_pairs(made):
     done, _, _, folder = made
-    text = (folder / "paper.md").read_text()
+    text = _rows((folder / "paper.html").read_text())
     assert PAPER in text
     assert "| data set | pair | resolution | B sharper | F sharper | equal | scored | e_B (unblurred) |" in text
     rows = re.findall(r"^\| (Real MFF|DPDD) \| (mean of \d|\d+) \| (\S+) \| (.*) \|$", text, re.M)
@@ -221,12 +228,13 @@ def test_a_limit_counts_for_each_data_set_and_a_pair_can_be_named(data, tmp_path
 def test_what_is_missing_is_replaced_by_stand_ins_that_say_so(tmp_path, monkeypatch):
     monkeypatch.setattr("relblur.studies.paper.stand_ins.photograph", lambda name: photographs(1)[0])
     done = run.reproduce(tmp_path / "out", wanted=run.Wanted(("fig5", "fig7")))
-    assert [line.split("(")[0] for line in done.made_from] == [
-        "Real MFF: a stand-in of relblur's own ",
-        "DPDD: a stand-in of relblur's own ",
+    assert [line.split(" (")[0] for line in done.made_from] == [
+        "Real MFF: 1 pair in stand_ins/realmff",
+        "DPDD: 1 pair in stand_ins/dpdd",
     ]
+    assert all("a stand-in of relblur's own" in line for line in done.made_from)
     captions = [picture.caption for section in done.sections for picture in section.pictures]
-    assert captions[1] == "DPDD stand-in 1P0A0001, 160x128"
+    assert captions[1] == "DPDD stand-in 001, 160x128"
     found = find_data_sets(tmp_path / "out" / "stand_ins")
     assert sorted(each.data_set for each in found) == ["dpdd", "realmff"]
     for name in ("fig5.png", "fig7.png", "paper.html"):
@@ -262,8 +270,7 @@ def test_fig_1_is_a_ramp_of_known_blur_that_is_found(small_ramps, fig1, place, n
     along = np.linspace(1, 2, ramp.truth.shape[axis])
     assert_allclose(ramp.truth, np.broadcast_to(along[:, None] if axis == 0 else along, ramp.truth.shape))
     assert_allclose(ramp.blurred, synth.blur_with_map(ramp.sharp, ramp.truth), atol=1e-12)
-    methods = (*ramps.METHODS, *ramps.HARDER)
-    assert [(row.image, row.direction, row.method) for row in rows] == [(name, direction, m) for m in methods]
+    assert [(row.image, row.direction, row.method) for row in rows] == [(name, direction, m) for m in ramps.METHODS]
     for row, sigma in zip(rows, maps, strict=True):
         known = np.isfinite(sigma)
         error = np.abs(np.abs(sigma) - ramp.truth)[known]
@@ -272,13 +279,7 @@ def test_fig_1_is_a_ramp_of_known_blur_that_is_found(small_ramps, fig1, place, n
         assert row.error_over_mean == pytest.approx(error.mean() / ramp.truth[known].mean())
         assert row.error_over_largest == pytest.approx(error.mean() / 2)
         assert row.unanswered_fraction == pytest.approx(1 - known.mean())
-    by_paper, printed, refined, in_8_bits, not_stated, both = rows
-    for harder in (in_8_bits, not_stated, both):
-        assert 1.5 * by_paper.mean_relative_error < harder.mean_relative_error < 0.6
-    assert in_8_bits.wrong_side_fraction == 0 < not_stated.wrong_side_fraction < 0.2
-    stored = [synth.degrade(image, bits=8) for image in (ramp.sharp, ramp.blurred)]
-    assert_allclose(maps[3], relblur.estimate_blur(*stored, sharper="first", method="paper", linear=False).sigma)
-    assert_allclose(maps[4], relblur.estimate_blur(ramp.sharp, ramp.blurred, method="paper").sigma)
+    by_paper, printed, refined = rows
     assert 0.015 < by_paper.mean_relative_error < 0.02
     assert printed.mean_relative_error > 2 * by_paper.mean_relative_error
     assert refined.mean_relative_error < 0.005
@@ -302,7 +303,7 @@ def test_fig_1_is_laid_out_as_in_the_paper(small_ramps, fig1):
     maps, how = figures["fig1_maps.png"]
     assert how["columns"] == 4
     assert len(maps) == 8
-    assert [len(table.rows) for table in section.tables] == [6, 6]
+    assert [len(table.rows) for table in section.tables] == [6]
     assert {panel.limit for panel in maps} == {2.0}
     stated = [(claim.paper, claim.what.split(",")[1].split(" (")[0].strip()) for claim in section.claims[:2]]
     assert stated == [("1.4 %", "top to bottom"), ("1.47 % (caption), 1.7 % (text)", "left to right")]

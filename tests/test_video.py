@@ -420,19 +420,6 @@ def test_the_command_pairs_one_alternating_clip(scene, tmp_path):
             assert np.sqrt(np.nanmedian(s)) == pytest.approx(1.5, abs=0.05)
 
 
-def test_the_demonstration_measures_what_it_made(tmp_path):
-    done = run("--demo", "-o", tmp_path / "demo", "--frames", "4", "--json")
-    assert done.exit_code == 0, done.output
-    summary = json.loads(done.stdout)
-    assert summary["mean_error_px"] < 0.05
-    assert summary["within_two_stderr"] > 0.8
-    assert summary["answered_fraction"] > 0.9
-    assert sorted(p.name for p in (tmp_path / "demo").iterdir()) == ["far.mkv", "near.mkv", "side_by_side.mp4"]
-    again = run("--demo", "-o", tmp_path / "demo", "--frames", "4")
-    assert again.exit_code == 2
-    assert "--force" in again.output
-
-
 def test_one_pair_and_a_late_start(clips):
     done = run(*clips, "--frames", "1", "--json")
     assert json.loads(done.stdout)["frames_per_second"] is None
@@ -454,7 +441,7 @@ def test_an_offset_between_two_recordings(clips):
         (("{near}",), "1 clip named, two are needed"),
         (("{near}", "{far}", "{near}"), "3 clips named"),
         (("{near}", "{near}"), "given twice"),
-        (("{near}", "{far}", "--demo"), "name two clips, or one of"),
+        (("{near}", "{far}", "--alternate", "{near}"), "name two clips, --alternate FILE or"),
         (("{near}", "{far}", "--frames", "0"), "--frames"),
         (("{near}", "{far}", "--tolerance", "-1"), "--tolerance"),
         (("{near}", "{far}", "-o", "{folder}/out.gif"), ".mkv"),

@@ -149,47 +149,13 @@ def test_what_only_the_images_refuse_becomes_a_message(live):
     assert live.finished()["message"] is None
 
 
-def test_depth_and_the_rocking_animation(live):
+def test_depth_is_measured(live):
     camera = {"focal_length_mm": 25, "f_number": 2, "pixel_pitch_um": 20, "focus_first_m": 1, "focus_second_m": 2}
     live.post("/api/depth", {"camera": camera, "measure": True})
     state = live.wait(lambda state: state["job"] is None and state["depth_measured"])
     assert "relblur depth" in state["commands"]["depth"]
     depth = np.frombuffer(live.get("/api/plane/depth"), "<f4")
     assert np.nanmedian(depth) == pytest.approx(1.12, abs=0.03)  # s = 2.25 px^2 of 4 at the focal plane
-    gif = live.get("/api/export/rocking.gif")
-    assert gif.startswith(b"GIF89a")
-    from PIL import Image
-
-    with Image.open(io.BytesIO(gif)) as animation:
-        animation_frames = animation.n_frames
-        assert animation_frames > 10
-        first = np.asarray(animation.convert("RGB"), int)
-        animation.seek(animation.n_frames // 4)
-        turned = np.asarray(animation.convert("RGB"), int)
-    assert first.std() > 20  # not blank
-    assert np.abs(first - turned).mean() > 2  # and it moves
-    av = pytest.importorskip("av", reason="clips need PyAV, the extra 'video'")
-    with av.open(io.BytesIO(live.get("/api/export/rocking.mp4"))) as clip:
-        assert clip.streams.video[0].codec_context.name == "h264"
-        shown = [frame.to_ndarray(format="rgb24").astype(int) for frame in clip.decode(video=0)]
-    assert shown[0].shape[1] == 480
-    assert shown[0].shape[0] % 2 == 0
-    assert len(shown) == 4 * animation_frames
-    assert np.abs(shown[0] - shown[6]).mean() > 2
-    assert np.abs(shown[0] - shown[animation_frames]).mean() < 2  # the next turn begins as the first
-    assert np.abs(shown[0][: first.shape[0]] - first[: shown[0].shape[0]]).mean() < 12  # the GIF's picture
-
-
-def test_an_mp4_without_pyav_is_a_line_that_says_what_to_install(monkeypatch, tmp_path):
-    from relblur.base.errors import MissingDependencyError
-    from relblur.view.rocking import write_rocking
-
-    monkeypatch.setitem(sys.modules, "av", None)
-    camera = relblur.Camera(focal_length_mm=25, f_number=2, pixel_pitch_um=20, focus_first_m=1, focus_second_m=2)
-    depth = relblur.DepthMap(np.full((8, 9), 1.5), np.full((8, 9), 0.1), np.zeros((8, 9), np.uint8), camera, {})
-    with pytest.raises(MissingDependencyError, match=r"pip install 'relblur\[video\]'"):
-        write_rocking(tmp_path / "rocking.mp4", depth, np.zeros((8, 9, 3), np.uint8), lambda share: None)
-    assert list(tmp_path.iterdir()) == []
 
 
 @linux
@@ -373,4 +339,4 @@ def test_a_clip_can_be_looked_at_behind_the_same_guard(tmp_path):
 
 def test_a_preview_without_the_extra_is_one_line(monkeypatch):
     monkeypatch.setattr("relblur.cli.view.find_spec", lambda name: None)
-    assert "pip install 'relblur[view]'" in failed(run("video", "--demo", "--preview"), 4)
+    assert "pip install 'relblur[view]'" in failed(run("video", "a.mkv", "b.mkv", "--preview"), 4)

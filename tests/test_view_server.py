@@ -265,36 +265,6 @@ def test_planes_travel_as_they_are(page, server):
     assert page.get("/api/plane/sigma").status_code == 404
 
 
-def test_a_lasso_is_what_lies_inside_it(page, server):
-    blur_map = server[3]
-    found = page.get("/api/lasso?points=2,1,9,1,9,8,2,8").json()
-    box = page.get("/api/box?x0=9&y0=8&x1=2&y1=1").json()
-    assert found == box  # a lasso around a box is a box
-    rows, columns = np.mgrid[:12, :17]
-    inside = (columns >= 2) & (rows >= 1) & (columns + rows <= 10)  # a triangle
-    found = page.get("/api/lasso?points=2,1,9,1,2,8").json()
-    assert found["pixels"] == inside.sum()
-    s = blur_map.variance_difference[inside]
-    of_s = found["quantities"]["s"]
-    assert of_s["mean"] == pytest.approx(np.nanmean(s))
-    assert of_s["spread"] == pytest.approx(np.nanstd(s))
-    assert of_s["mean_error"] == pytest.approx(0.1 / np.sqrt(np.isfinite(s).sum()))  # this map knows no window
-    assert of_s["plane"]["across"] == pytest.approx(8 / (12 * 17 - 1))
-    # Partly outside: what is inside counts; a crossing outline, a line and one pixel do too.
-    assert page.get("/api/lasso?points=-50,-50,500,-50,500,500,-50,500").json()["pixels"] == 12 * 17
-    assert page.get("/api/lasso?points=2,2,2,2,2,2").json()["pixels"] == 1
-    assert page.get("/api/lasso?points=0,0,16,11,16,0,0,11").status_code == 200
-
-
-@pytest.mark.parametrize(
-    "points", ["", "1,2", "1,2,3,4", "1,2,3,4,5", "1,2,x,4,5,6", "900,900,950,900,950,950", "1,1," * 1500]
-)
-def test_lassos_that_enclose_nothing_are_refused(page, points):
-    answer = page.get(f"/api/lasso?points={points.rstrip(',')}")
-    assert answer.status_code == 422
-    assert answer.json()["error"]
-
-
 def test_box_and_line_agree_with_the_map(page, server):
     blur_map = server[3]
     found = page.get("/api/box?x0=9&y0=8&x1=2&y1=1").json()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Shown", "as_json", "figure", "no_formula", "percentages", "visible"]
+__all__ = ["Shown", "as_json", "figure", "no_formula", "percentages", "span", "visible"]
 
 _ROOT = __name__.split(".")[0]
 
@@ -57,6 +57,11 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+def span(near_m: float, far_m: float) -> str:
+    """Return a range of distances in words."""
+    return f"{near_m:.3g} m to infinity" if math.isinf(far_m) else f"{near_m:.3g} m to {far_m:.3g} m"
 
 
 def percentages(shares: Sequence[float]) -> list[str]:

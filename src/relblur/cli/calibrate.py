@@ -19,13 +19,11 @@ from .options import (
     GammaOption,
     Json,
     LinearOption,
-    PageOption,
     PrefilterOption,
     Second,
     as_preparing,
     numbers,
 )
-from .report import write_calibration_page
 
 if TYPE_CHECKING:
     from ..base._typing import Progress
@@ -77,7 +75,6 @@ def calibrate(
     gamma: GammaOption = None,
     decimate: DecimateOption = "auto",
     prefilter: PrefilterOption = DEPTH_PREFILTER,
-    report: PageOption = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -96,9 +93,8 @@ def calibrate(
     from ..files.targets import refuse_inputs, refuse_to_replace_file
     from ..photo.pipeline import prepare_pair
 
-    refuse_inputs((output, report), (first, second, camera, depth_file))
-    for target in (output, report):
-        refuse_to_replace_file(target, force)
+    refuse_inputs((output,), (first, second, camera, depth_file))
+    refuse_to_replace_file(output, force)
     model = Camera.load(camera)
     names = [name.strip() for name in fit.split(",")]
     shape = _usual_shape(model, names) if psf == "auto" else psf
@@ -117,9 +113,6 @@ def calibrate(
         with placing(output, force=force) as file:
             fitted.save(file)
         say(f"camera file: {output}")
-    if report is not None:
-        write_calibration_page(report, found, (model, fitted), shape, (first, second, camera), pair, force)
-        say(f"look at {report}")
     if as_json:
         about = {"psf": shape, "values": found.values, "stderr": found.stderr, "points": found.points}
         print_json({**about, "median_depth_error": found.depth_error, "camera": fitted.as_dict()})

@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.settings import ASSUMED_STDERR_PX2
+from ..base.shown import span
 from .console import UsageError, one_line_errors, print_json, print_lines, print_table, say
-from .options import Json, PageOption, numbers
-from .report import write_camera_page
+from .options import Json, numbers
 
 if TYPE_CHECKING:
     from ..depth.camera import Camera
+    from ..depth.working_range import Resolution
 
 __all__ = ["camera"]
+
+COLUMNS = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
 
 
 @one_line_errors
@@ -39,7 +42,6 @@ def camera(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Camera file to write.")] = None,
     plot: Annotated[Path | None, typer.Option(help="PNG to draw the table into.")] = None,
-    report: PageOption = None,
     stderr: Annotated[float, typer.Option(help="Standard error of s to assume, px^2.")] = ASSUMED_STDERR_PX2,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
     as_json: Json = False,
@@ -53,8 +55,8 @@ def camera(
     from ..files.staging import placing
     from ..files.targets import refuse_inputs, refuse_to_replace_file
 
-    refuse_inputs((output, plot, report), (file, *(exif or ())))
-    for target in (output, plot, report):
+    refuse_inputs((output, plot), (file, *(exif or ())))
+    for target in (output, plot):
         refuse_to_replace_file(target, force)
     given: dict[str, Any] = {"focal_length_mm": focal_length, "pixel_pitch_um": pixel_pitch}
     given |= {"blur_constant": blur_constant, "decimation": decimation, "image_width_px": image_width}
@@ -78,29 +80,35 @@ def camera(
             model.save(fresh)
         say(f"camera file: {output}")
     if plot is not None:
-        from ..report.depth_report import camera_picture
+        from ..plot.figures import camera_png
 
         with placing(plot, force=force) as fresh:
-            camera_picture(fresh, model, stderr)
+            fresh.write_bytes(camera_png(model, stderr))
         say(f"plot: {plot}")
-    if report is not None:
-        write_camera_page(report, model, [path for path in (file, *(exif or ())) if path is not None], stderr, force)
-        say(f"look at {report}")
     if as_json:
         about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
         print_json(
             {**about, "table": [vars(row) for row in table], "openings": [vars(each) for each in openings(model)]}
         )
         return
-    from ..report.camera_pages import RESOLUTION_COLUMNS, resolution_cells, span
-
     title = f"{model.kind} pair, measures {span(near, far)}; resolution if s is known to {stderr:g} px^2"
-    print_table(title, RESOLUTION_COLUMNS, [resolution_cells(row) for row in table])
+    print_table(title, COLUMNS, [_cells(row) for row in table])
     for each in openings(model):
         print_lines(
             f"--decimate {each.factor} in 'relblur depth' and 'calibrate' opens it to "
             f"{span(each.nearest_m, each.farthest_m)}: {each.why}"
         )
+
+
+def _cells(row: Resolution) -> tuple[str, ...]:
+    return (
+        f"{row.depth_m:.3f}",
+        f"{row.circle_first_px:.2f}",
+        f"{row.circle_second_px:.2f}",
+        f"{row.variance_difference_px2:+.2f}",
+        f"{row.resolution_mm:.2g}",
+        f"{row.resolution_mm / row.depth_m / 10:.2g} %",
+    )
 
 
 def _model(file: Path | None, exif: list[Path] | None, sensor_width: float | None, given: dict[str, Any]) -> Camera:

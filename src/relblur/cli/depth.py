@@ -44,10 +44,10 @@ from .options import (
 from .report import write_result_page
 
 if TYPE_CHECKING:
+    from ..base._typing import AnyArray
     from ..blur.comparable_pair import ComparablePair
     from ..depth.camera import Camera
     from ..depth.depth_map import DepthMap
-    from ..report.contact_sheet import SheetEntry
 
 __all__ = ["depth"]
 
@@ -103,8 +103,8 @@ def depth(
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
     from ..report.batch import is_batch
-    from ..report.contact_sheet import write_thumbnails
     from ..report.depth_report import DEPTH_FILES, write_depth_report
+    from ..plot.figures import HEAVY
     from ..report.page import PAGE_FILE
 
     preparing = as_preparing(align, exposure, linear, gamma, decimate)
@@ -114,7 +114,6 @@ def depth(
         def work(one: Path, two: Path, folder: Path) -> None:
             pair, found, _ = _measure(one, two, asked, watched=jobs == 1)
             write_depth_report(folder, pair, found, focal_length_px=focal_px)
-            write_thumbnails(folder, pair)
             for note in (*pair.notes, *_remarks(found, asked, pair, (one, two))):
                 say(note if jobs == 1 else f"{one.name}: {note}")
 
@@ -123,7 +122,7 @@ def depth(
             output,
             asked.as_options(),
             work,
-            sheet=(_sheet_entry, "depth", f"depth (m), {asked.camera.describe()}, psf {asked.psf_name}"),
+            sheet=(_sure_depth, "depth", f"depth (m), unflagged, {asked.camera.describe()}, psf {asked.psf_name}"),
             how=Manner(jobs, report, force, as_json),
             reads=(camera, Path(psf)),
         )
@@ -131,7 +130,7 @@ def depth(
     names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES
     refuse_inputs((output / name for name in names), (first, second, camera, Path(psf)))
     refuse_to_replace(output, names, force)  # before the work, not after it
-    load_in_background("matplotlib.backends.backend_agg", "mpl_toolkits.mplot3d")
+    load_in_background(*HEAVY)
     pair, found, seconds = _measure(first, second, asked)
     with filling(output, force=force) as results:
         summary = write_depth_report(results, pair, found, focal_length_px=focal_px)
@@ -261,15 +260,13 @@ def _remarks(found: DepthMap, asked: _Asked, pair: ComparablePair, files: tuple[
     return [f"relblur: note: {doubt}" for doubt in doubts]
 
 
-def _sheet_entry(name: str, folder: Path) -> SheetEntry:
+def _sure_depth(folder: Path) -> AnyArray:
     import numpy as np
 
     from ..depth.depth_map import read_depth_map
-    from ..report.contact_sheet import SheetEntry, read_thumbnail, thinned
 
     found = read_depth_map(folder / "depth.npz")
-    sure = np.where(found.flags == 0, found.depth_m, np.nan)
-    return SheetEntry(name, read_thumbnail(folder), "depth (m), unflagged", thinned(sure))
+    return np.where(found.flags == 0, found.depth_m, np.nan)
 
 
 def _depth_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -46,10 +46,9 @@ from .options import (
 from .report import write_result_page
 
 if TYPE_CHECKING:
-    from ..base._typing import FloatArray
+    from ..base._typing import AnyArray, FloatArray
     from ..blur.blur_map import BlurMap
     from ..blur.comparable_pair import ComparablePair
-    from ..report.contact_sheet import SheetEntry
 
 __all__ = ["estimate"]
 
@@ -214,18 +213,16 @@ def _estimate_one(
 def _estimate_many(files: tuple[Path, Path], output: Path, asked: _Asked, how: Manner) -> None:
     """Estimate every pair of two folders or patterns."""
     from ..report.blur_report import write_report
-    from ..report.contact_sheet import write_thumbnails
 
     def work(one: Path, two: Path, folder: Path) -> None:
         pair, blur_map, _ = _measure(one, two, asked, watched=how.jobs == 1)
         write_report(folder, pair, blur_map)
-        write_thumbnails(folder, pair)
         for note in _notes(pair, blur_map):
             say(note if how.jobs == 1 else f"{one.name}: {note}")
 
     heading = f"relative blur, method {asked.estimating['method']}: positive where the second is blurrier"
     made_with = {**asked.preparing, **asked.estimating}
-    do_many(files, output, made_with, work, sheet=(_sheet_entry, "sigma", heading), how=how)
+    do_many(files, output, made_with, work, sheet=(_sigma, "sigma", heading), how=how)
 
 
 def _measure(
@@ -293,12 +290,10 @@ def _estimate_large(
     say(f"the map is {output}")
 
 
-def _sheet_entry(name: str, folder: Path) -> SheetEntry:
+def _sigma(folder: Path) -> AnyArray:
     from ..blur.blur_map import read_blur_map
-    from ..report.contact_sheet import SheetEntry, read_thumbnail, thinned
 
-    blur_map = read_blur_map(folder / "blur_map.npz")
-    return SheetEntry(name, read_thumbnail(folder), "relative blur (px)", thinned(blur_map.sigma))
+    return read_blur_map(folder / "blur_map.npz").sigma
 
 
 def _resolution(settings: dict[str, Any]) -> str:

@@ -33,7 +33,6 @@ from .report import write_score_page
 if TYPE_CHECKING:
     from ..blur.blur_map import PairScore
     from ..blur.comparable_pair import ComparablePair
-    from ..report.contact_sheet import SheetEntry
 
 __all__ = ["evaluate"]
 
@@ -86,12 +85,11 @@ def evaluate(
     rows are those of the paper's Table I; 'relblur reproduce' prints the whole table.
 
     FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate':
-    each pair gets a folder of its own, summary.csv a row and contact_sheet.png a picture of each.
+    each pair gets a folder of its own, and summary.csv a row of each.
     """
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace, refuse_to_replace_file
     from ..report.batch import is_batch
-    from ..report.contact_sheet import write_thumbnails
     from ..report.score_table import SCORE_FILES, write_scores
 
     paper = protocol == "paper"
@@ -110,22 +108,12 @@ def evaluate(
             raise UsageError("--report is for one pair; 'relblur report FOLDER' makes a page of many")
 
         def work(one: Path, two: Path, folder: Path) -> None:
-            pair, results = _score(one, two, asked, watched=jobs == 1)
+            _, results = _score(one, two, asked, watched=jobs == 1)
             write_scores(folder, results, asked.factors)
-            write_thumbnails(folder, pair)
 
         made_with = {**asked.preparing, **asked.estimating, "factors": asked.factors}
         made_with |= {"what": "evaluate", "protocol": protocol}
-        heading = "first and second of every pair, and how well each is re-made from the other, "
-        heading += f"method {asked.estimating['method']}"
-        do_many(
-            (first, second),
-            output,
-            made_with,
-            work,
-            sheet=(_sheet_entry, "photo", heading),
-            how=Manner(jobs, False, force, as_json),
-        )
+        do_many((first, second), output, made_with, work, how=Manner(jobs, False, force, as_json))
         return
     refuse_inputs((report,), (first, second))
     refuse_to_replace_file(report, force)  # before the work, not after it
@@ -213,14 +201,3 @@ def _print_scores(title: str, results: list[tuple[int, str, PairScore]]) -> None
         print_table(title, ("", ""), list(zip(columns, rows[0], strict=True)))
     else:
         print_table(title, columns, rows)
-
-
-def _sheet_entry(name: str, folder: Path) -> SheetEntry:
-    import json
-
-    from ..report.contact_sheet import SheetEntry, read_thumbnail
-
-    scores = json.loads((folder / "summary.json").read_bytes())
-    first = next(value for key, value in scores.items() if key.startswith("decimate_"))
-    errors = ", ".join(f"e_{side} {first[f'e_{side}']:.4f}" for side in ("first", "second") if first[f"e_{side}"])
-    return SheetEntry(name, read_thumbnail(folder), errors or "not scored", read_thumbnail(folder, 1))

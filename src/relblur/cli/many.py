@@ -14,9 +14,9 @@ from .console import EXIT_DATA, UsageError, print_json, print_table, say
 from .report import refuse_foreign_page, write_folder_page
 
 if TYPE_CHECKING:
+    from ..base._typing import AnyArray
+    from ..plot.colours import Kind
     from ..report.batch import Outcome
-    from ..report.colours import Kind
-    from ..report.contact_sheet import SheetEntry
 
 __all__ = ["Manner", "do_many"]
 
@@ -37,17 +37,17 @@ def do_many(
     options: Mapping[str, Any],
     work: Callable[[Path, Path, Path], None],
     *,
-    sheet: tuple[Callable[[str, Path], SheetEntry], Kind, str],
+    sheet: tuple[Callable[[Path], AnyArray], Kind, str] | None = None,
     how: Manner,
     reads: Sequence[Path] = (),
 ) -> None:
     """Do all pairs and tell what became of them; exit code 3 if some failed.
 
-    ``work`` fills a folder from two files and those of ``reads``. ``sheet`` is what makes an entry of the contact sheet
-    of a pair's name and folder, the kind of its maps, and the sheet's heading.
+    ``work`` fills a folder from two files and those of ``reads``. ``sheet`` reads the map for the contact sheet
+    from a pair's folder; its kind and the sheet's heading follow.
     """
     from ..report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
-    from ..report.contact_sheet import contact_sheet
+    from ..report.contact_sheet import contact_sheet, thinned
     from ..report.page import PAGE_FILE
 
     if how.jobs < 1:
@@ -57,13 +57,14 @@ def do_many(
     pairs = [replace(job, also_read=tuple(reads)) for job in find_jobs(*files)]
     if how.report:
         refuse_foreign_page(output / PAGE_FILE)
-    entry, kind, heading = sheet
 
     def tell(behind: int, outcome: Outcome) -> None:
         say(f"{behind}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
 
     def draw(path: Path, there: Sequence[tuple[str, Path]]) -> None:
-        contact_sheet(path, [entry(name, folder) for name, folder in there], kind, heading)
+        if sheet is not None:
+            read, kind, heading = sheet
+            contact_sheet(path, [(name, thinned(read(folder))) for name, folder in there], kind, heading)
 
     run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
     outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run)
@@ -79,7 +80,7 @@ def do_many(
         if failed:
             print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
     say(f"table of all pairs: {output / TABLE_FILE}")
-    if len(failed) < len(outcomes):
+    if len(failed) < len(outcomes) and (how.report or sheet is not None):
         say(f"look at {output / (PAGE_FILE if how.report else SHEET_FILE)}")
     if failed:
         raise typer.Exit(EXIT_DATA)

@@ -15,18 +15,13 @@ from .options import Force
 if TYPE_CHECKING:
     from ..blur.blur_map import BlurMap, PairScore
     from ..blur.comparable_pair import ComparablePair
-    from ..depth.calibration import Calibration
-    from ..depth.camera import Camera
     from ..depth.depth_map import DepthMap
     from ..depth.relation import DepthRange
-    from ..report.page import ResultPage
-    from ..report.result_pages import About
+    from ..report.page import About, ResultPage
 
 __all__ = [
     "refuse_foreign_page",
     "report",
-    "write_calibration_page",
-    "write_camera_page",
     "write_folder_page",
     "write_result_page",
     "write_score_page",
@@ -107,34 +102,7 @@ def write_score_page(
     from ..report.result_pages import score_page
 
     page = score_page(scores, _about(inputs, pair), pair, settings)
-    _write(path, [page], page.title, [], force)
-
-
-def write_camera_page(path: Path, camera: Camera, inputs: Sequence[Path], stderr_px2: float, force: bool) -> None:
-    """Write the page of a camera: what it can measure, and how finely."""
-    from ..report.camera_pages import camera_page
-    from ..report.provenance import provenance
-    from ..report.result_pages import About
-
-    title = " and ".join(each.name for each in inputs) or "A camera"
-    about = About(title, warnings=said_warnings(), provenance=provenance(inputs, ["relblur", *sys.argv[1:]]))
-    _write(path, [camera_page(camera, about, stderr_px2)], title, [], force)
-
-
-def write_calibration_page(
-    path: Path,
-    found: Calibration,
-    cameras: tuple[Camera, Camera],
-    psf: str,
-    inputs: Sequence[Path],
-    pair: ComparablePair,
-    force: bool,
-) -> None:
-    """Write the page of a calibration; the cameras are those before and after it."""
-    from ..report.camera_pages import calibration_page
-
-    page = calibration_page(found, *cameras, psf, _about(inputs, pair), pair)
-    _write(path, [page], page.title, [], force)
+    _write(path, [page], page.about.title, [], force)
 
 
 def write_folder_page(path: Path, folder: Path) -> None:
@@ -148,7 +116,7 @@ def refuse_foreign_page(path: Path) -> None:
     import os
 
     from ..base.errors import OutputExistsError
-    from ..report.page import is_our_page
+    from ..report.html import is_our_page
 
     if os.path.lexists(path) and not is_our_page(path):
         raise OutputExistsError(f"{path} is in the way and not from relblur; choose another output folder")
@@ -165,8 +133,8 @@ def _write(
 
 
 def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
+    from ..report.page import About
     from ..report.provenance import provenance
-    from ..report.result_pages import About
 
     return About(
         title=" and ".join(path.name for path in inputs[:2]),
@@ -182,9 +150,10 @@ def _read(path: Path, is_one_of_many: bool) -> tuple[list[ResultPage], list[tupl
     from ..blur.blur_map import BlurMap
     from ..depth.depth_map import DepthMap
     from ..io import load
+    from ..report.page import About
     from ..report.provenance import provenance
     from ..report.result_folder import read_folder
-    from ..report.result_pages import About, blur_page, depth_page
+    from ..report.result_pages import blur_page, depth_page
 
     about = About(path.resolve().name, provenance=provenance(), is_one_of_many=is_one_of_many)
     if path.is_dir():

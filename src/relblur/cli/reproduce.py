@@ -43,9 +43,8 @@ def reproduce(
 ) -> None:
     """Make every figure and table of the paper, each beside what the paper shows or states.
 
-    Writes paper.html, a page that leads through all of it and needs no other file, paper.md,
-    the figures and two CSV files. Without --data small stand-ins take the place of the
-    data sets.
+    Writes paper.html, a page of everything that needs no other file, the figures and two CSV
+    files. Without --data a pair of relblur's own, marked as a stand-in, takes the place of each data set.
     """
     from ..studies.paper.pairs import means, short_table, trend_table
     from ..studies.paper.ramps import ramp_table

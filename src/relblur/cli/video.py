@@ -19,7 +19,6 @@ from .options import AlignOption, ExposureOption, Force, GammaOption, Json, Line
 from .view import announce_page, require_viewer
 
 if TYPE_CHECKING:
-    from ..base._typing import FloatArray
     from ..video.clip import Clip, Frame
     from ..video.measuring import MeasuredFrame, Settings
     from ..video.pairing import Dropped
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     _Show = Callable[[str], Preview]
 
 __all__ = ["video"]
-
-DEMO_FILES = ("near.mkv", "far.mkv", "side_by_side.mp4")
 
 
 @one_line_errors
@@ -47,13 +44,12 @@ def video(
         tuple[int, int] | None,
         typer.Option("--camera", help="Two live cameras by their numbers; Ctrl-C ends.", show_default=False),
     ] = None,
-    demo: Annotated[bool, typer.Option("--demo", help="Make two clips of known blur and measure those.")] = False,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help="Side-by-side clip: .mkv, .avi (FFV1, lossless), .mp4, .mov (H.264). A folder with --demo.",
+            help="Side-by-side clip: .mkv, .avi (FFV1, lossless), .mp4, .mov (H.264).",
             show_default=False,
         ),
     ] = None,
@@ -112,10 +108,7 @@ def video(
     from ..video.measuring import Settings
 
     settings = Settings(sharper, window, max_sigma, align, exposure, track, smooth, noise)
-    _check(clips, alternate, camera, demo, asked)
-    if demo:
-        _demo(output or Path("relblur_video"), settings, asked, as_json, _shower(preview, browser))
-        return
+    _check(clips, alternate, camera, asked)
     inputs = [each for each in (*(clips or ()), alternate) if each is not None]
     with ExitStack() as stack:
         source = _open(stack, clips, alternate, camera, asked)
@@ -154,12 +147,9 @@ class _Source:
         return [*(f"{clip.path.name}: {clip.describe()}" for clip in self.clips), *cameras]
 
 
-def _check(
-    clips: list[Path] | None, alternate: Path | None, camera: tuple[int, int] | None, demo: bool, asked: _Asked
-) -> None:
-    given = sum((bool(clips), alternate is not None, camera is not None, demo))
-    if given != 1:
-        raise UsageError("name two clips, or one of --alternate FILE, --camera 0 1 and --demo")
+def _check(clips: list[Path] | None, alternate: Path | None, camera: tuple[int, int] | None, asked: _Asked) -> None:
+    if sum((bool(clips), alternate is not None, camera is not None)) != 1:
+        raise UsageError("name two clips, --alternate FILE or --camera 0 1")
     if clips and len(clips) != 2:
         one = (
             "one clip whose focus alternates goes with --alternate" if len(clips) == 1 else "they are compared in twos"
@@ -227,7 +217,7 @@ class _Run:
         self._stderr: list[float] = []
         self._settings: dict[str, Any] = {}
 
-    def measure(self, inputs: list[Path], output: Path | None, maps: Path | None, score: _Score | None = None) -> None:
+    def measure(self, inputs: list[Path], output: Path | None, maps: Path | None) -> None:
         """Measure everything and write the clip and the maps."""
         from ..files.staging import placing
         from ..files.targets import refuse_inputs, refuse_to_replace_file
@@ -251,7 +241,7 @@ class _Run:
                 self._preview = self._show(" and ".join(self._source.names))
                 writers.append(self._preview)
             try:
-                self._loop(writers, score)
+                self._loop(writers)
                 for writer in writers:
                     writer.finish()
             except BaseException:
@@ -259,7 +249,7 @@ class _Run:
                     writer.abandon()
                 raise
 
-    def _loop(self, writers: list[Any], score: _Score | None) -> None:
+    def _loop(self, writers: list[Any]) -> None:
         began = 0.0
         with suppress(KeyboardInterrupt) if self._source.cameras is not None else ExitStack():
             for measured in self._meter.measure(islice(self._source.pairs, self._asked.frames)):
@@ -270,8 +260,6 @@ class _Run:
                 for writer in writers:
                     writer.put(measured)
                 self._note(measured)
-                if score is not None:
-                    score.add(measured)
                 self._pairs += 1
                 self._seconds = time.perf_counter() - began
                 if self._preview is not None and self._preview.stopped:
@@ -329,45 +317,6 @@ def _shower(preview: bool, browser: bool) -> _Show | None:
     return show
 
 
-@dataclass
-class _Score:
-    """How right the maps of the demonstration are."""
-
-    clips: Any
-    errors: list[float] = field(default_factory=list)
-    within: list[float] = field(default_factory=list)
-
-    def add(self, measured: MeasuredFrame) -> None:
-        import numpy as np
-
-        truth: FloatArray = self.clips.truth(measured.first.number)
-        blur_map = measured.blur_map
-        known = np.isfinite(truth) & np.isfinite(blur_map.variance_difference)
-        if known.any():
-            self.errors.append(float(np.abs(blur_map.sigma - truth)[known].mean()))
-            off = np.abs(blur_map.variance_difference - np.sign(truth) * truth**2)
-            self.within.append(float((off <= 2 * blur_map.variance_stderr)[known].mean()))
-
-
-def _demo(folder: Path, settings: Settings, asked: _Asked, as_json: bool, show: _Show | None) -> None:
-    """Make two clips, measure them, and say how right that was."""
-    from ..files.staging import filling
-    from ..files.targets import refuse_to_replace
-    from ..video.demo import make_clips
-
-    refuse_to_replace(folder, DEMO_FILES, asked.force)
-    with filling(folder, force=asked.force) as new, ExitStack() as stack:
-        clips = make_clips(new, asked.frames or 50)
-        source = _open(stack, [clips.near, clips.far], None, None, asked)
-        run = _Run(source, settings, asked, show)
-        score = _Score(clips)
-        run.measure([], new / DEMO_FILES[2], None, score)
-    summary = run.summary()
-    summary["mean_error_px"] = sum(score.errors) / len(score.errors)
-    summary["within_two_stderr"] = sum(score.within) / len(score.within)
-    _tell(summary, as_json, [folder / name for name in DEMO_FILES])
-
-
 def _tell(summary: dict[str, Any], as_json: bool, written: list[Path]) -> None:
     if as_json:
         print_json(summary)
@@ -396,7 +345,4 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("damaged", f"{summary['damaged']} frames left out"))
     if summary["lost_track"]:
         rows.append(("lost track", f"{summary['lost_track']} times, the alignment before was kept"))
-    if "mean_error_px" in summary:
-        rows.append(("mean error", f"{summary['mean_error_px']:.3f} px"))
-        rows.append(("within 2 standard errors", f"{summary['within_two_stderr']:.1%}"))
     return rows

@@ -3,13 +3,17 @@
 Every function draws into ``ax``, or into pyplot's current axes if that is left out, and returns what it drew.
 Nothing is shown or saved: that is the caller's ``pyplot.show()`` or ``figure.savefig()``.
 
-``axes``    where to draw: axes, images with a colour bar
-``maps``    blur, depth, their standard error, flags, a surface in space
-``pixel``   what one pixel says: its curve and its cost
-``lines``   a profile along a line
-``trust``   error bars against the truth: reliability, sparsification
+``axes``      where to draw: axes, images with a colour bar
+``maps``      blur, depth, their standard error, flags, a surface in space
+``pixel``     the curve and the cost of one pixel
+``lines``     a profile along a line
+``trust``     error bars against the truth: reliability, sparsification
 
-``napari_reader`` gives napari the same results as layers, without matplotlib; ``napari.yaml`` tells it so.
+``colours``   numbers to colours, for figures, panels, pages and the viewer
+``figures``   figures of reports and pages as files
+``diagrams``  boxes and arrows
+
+``napari_reader`` gives napari the same results as layers, without matplotlib; ``napari.yaml`` names it.
 """
 
 from __future__ import annotations

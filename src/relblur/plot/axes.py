@@ -9,7 +9,7 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import InputError, MissingDependencyError
 from ..blur.blur_map import BlurMap
-from ..report.colours import NO_ANSWER, ColourScale
+from .colours import NO_ANSWER, ColourScale
 
 __all__ = ["axes_in_space", "axes_or_current", "check_kind", "draw_map", "label_pixels"]
 

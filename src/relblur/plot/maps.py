@@ -13,8 +13,8 @@ from ..base.errors import InputError
 from ..base.shown import percentages
 from ..blur.blur_map import BlurMap
 from ..depth.depth_map import DepthMap
-from ..report.colours import ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
 from .axes import axes_in_space, axes_or_current, check_kind, draw_map, label_pixels
+from .colours import ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
 
 __all__ = ["blur", "depth", "flags", "stderr", "surface"]
 

@@ -16,11 +16,12 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..base.errors import RelblurError
-from ..blur.blur_map import BlurMap, Flag
-from ..depth.depth_map import DepthMap
+from ..blur.blur_map import BlurMap, Flag, read_blur_map
+from ..depth.depth_map import FORMAT as DEPTH_FORMAT
+from ..depth.depth_map import DepthMap, read_depth_map
 from ..files.archives import is_npz, read_npz
-from ..io import load
-from ..report.colours import ColourScale, Kind, scale_for
+from ..files.map_formats import FORMAT as BLUR_FORMAT
+from .colours import ColourScale, Kind, scale_for
 
 __all__ = ["get_reader"]
 
@@ -46,11 +47,10 @@ def read_layers(path: str | Sequence[str]) -> list[Layer]:
     """Read a result as layers."""
     layers: list[Layer] = []
     for file in _result_files(path if isinstance(path, str) else path[0]):
-        result = load(file)
-        if isinstance(result, BlurMap):
-            layers += _blur_layers(result, _name(file))
-        elif isinstance(result, DepthMap):
-            layers += _depth_layers(result, _name(file))
+        if _format(file) == BLUR_FORMAT:
+            layers += _blur_layers(read_blur_map(file), _name(file))
+        else:
+            layers += _depth_layers(read_depth_map(file), _name(file))
     return layers
 
 
@@ -63,7 +63,7 @@ def _result_files(path: str) -> list[Path]:
 
 def _is_result(file: Path) -> bool:
     try:
-        return file.is_file() and is_npz(file) and _format(file).startswith("relblur.")
+        return file.is_file() and is_npz(file) and _format(file) in (BLUR_FORMAT, DEPTH_FORMAT)
     except (RelblurError, OSError, ValueError):
         return False
 

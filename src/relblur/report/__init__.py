@@ -1,21 +1,21 @@
-"""Pictures and result folders.
+"""Pictures, pages and result folders.
 
-``colours``       numbers to colours
-``captions``      what stands above a picture
-``score_table``   Table I in words and in files
-``panels``        several maps in one picture
-``plots``         lines and views in space
-``blur_report``   what ``relblur estimate`` leaves
-``depth_report``  what ``relblur depth`` leaves
-``range_report``  what ``relblur range`` leaves
-``key_figures``   what matters most of a map, in words
-``html``          pieces of HTML: pictures as data, colour bars, tables
-``notebook``      what a notebook shows of a result
-``page``          one page that needs no other file (``page.css``, ``page.js``)
-``result_pages``  what a page says of blur, depth, range, scores
-``result_folder`` folders of results, read back for a page
-``read_out``      the numbers behind a picture, packed into a page
-``provenance``    where a result comes from
+``panels``        several maps in one picture, with Pillow
+``contact_sheet`` the maps of many pairs on one sheet
+``full_size``     pictures at the size of the photographs
+``summary``       a result in words and numbers
+``score_table``   scores in words and in files
+``blur_report``   the files of ``relblur estimate``
+``depth_report``  the files of ``relblur depth``
+``range_report``  the files of ``relblur range``
+``stack_report``  the files of ``relblur stack``
 ``batch``         many pairs, a folder each, and a table of all
-``contact_sheet`` many pairs on one sheet
+``html``          elements, tables and the frame of a page (``style.css``)
+``map_views``     maps inside a page: small pictures, colour bars, histograms
+``page``          the page of a result, or of several (``page.js``, ``points.js``)
+``read_out``      the numbers of a map, packed into a page
+``result_pages``  the pages of blur, depth, range and scores
+``result_folder`` folders of results, read back for a page
+``provenance``    inputs, command and versions behind a page
+``notebook``      results in a notebook
 """

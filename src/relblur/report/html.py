@@ -1,179 +1,189 @@
-"""Pieces of HTML that need no other file: pictures as data, colour bars, histograms, tables. All text is escaped.
+"""HTML of pages and notebooks: elements, tables, figures, and the frame of a page.
 
-What a notebook shows (:mod:`relblur.report.notebook`) and what a page holds (:mod:`relblur.report.page`) is put
-together from these.
+:func:`element` escapes every text that is not :class:`Html`; no other place of relblur writes a tag. A page is one
+file: ``style.css`` is inside, and its Content-Security-Policy forbids every address.
 """
 
 from __future__ import annotations
 
 import base64
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
 from html import escape
-from typing import Any
+from importlib.resources import files
 
-import numpy as np
-
-from ..base._typing import AnyArray, UInt8Array
-from ..base.shown import percentages
-from .colours import NO_ANSWER, ColourScale, flag_colours, flag_shares, photo, rgb
+from .. import __version__
+from ..files.disk import PathLike, replacing
 
 __all__ = [
-    "colour_bar",
-    "data_address",
-    "flag_legend",
-    "flag_png",
-    "histogram",
-    "json_in_html",
-    "map_png",
-    "photo_jpeg",
-    "settings_rows",
-    "shown_value",
+    "NOTHING",
+    "Html",
+    "Table",
+    "bullets",
+    "details",
+    "document",
+    "element",
+    "fragment",
+    "image",
+    "is_our_page",
+    "join",
+    "resource",
     "table",
+    "tiles",
+    "titled_table",
+    "write_document",
 ]
 
-#: Index of "no answer" in the palette of a map's picture; the values have 255 colours.
-_NO_ANSWER_INDEX = 255
+_GENERATOR = f"relblur {__version__}"
 
-HISTOGRAM_BINS = 48
+#: Elements without an end tag.
+_VOID = ("br", "img", "meta")
+
+#: Characters from which a cell of a table may be broken into lines.
+_LONG_CELL = 40
+
+_SCRIPTS = "; script-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def map_png(values: AnyArray, scale: ColourScale, most_px: int, most_bytes: int = 10**9) -> bytes:
-    """Return a map as a PNG of 256 colours, no side longer than ``most_px``.
+class Html(str):
+    """Text that is HTML already."""
 
-    If noise does not let it fit into ``most_bytes`` it gets smaller until it does.
+    __slots__ = ()
+
+
+#: No HTML.
+NOTHING = Html()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a heading; ``stated`` are the numbers of rows with figures of others."""
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    stated: Container[int] = ()
+    is_long: bool = False  #: folded until it is opened
+
+
+def join(*parts: object) -> Html:
+    """Return parts one after the other; what is not HTML is escaped."""
+    return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts))
+
+
+def element(tag: str, /, *inside: object, **attributes: object) -> Html:
+    """Return an element with its content.
+
+    Attributes are written with "-" for "_" and without a "_" at their end; None and False leave one out, True gives it
+    no value.
     """
-    side = most_px
-    while True:
-        small = _of_size(values, side)
-        known = np.isfinite(small)
-        share = 255 * scale.place(np.where(known, small, scale.low))
-        index = np.where(known, share.clip(0, 254), _NO_ANSWER_INDEX).astype(np.uint8)
-        # 255 places take their colours from 256: the last is that of "no answer".
-        palette = scale.colours[np.r_[np.linspace(0, 255, 255).round().astype(int), 255]].copy()
-        palette[_NO_ANSWER_INDEX] = rgb(NO_ANSWER)
-        picture = _palette_png(index, palette)
-        if len(picture) <= most_bytes or side <= 16:
-            return picture
-        side = side * 4 // 5
+    written = []
+    for key, value in attributes.items():
+        if value is not None and value is not False:
+            key = key.rstrip("_").replace("_", "-")
+            written.append(f" {key}" if value is True else f' {key}="{_quoted(str(value))}"')
+    start = f"<{tag}{''.join(written)}>"
+    return Html(start if tag in _VOID else f"{start}{join(*inside)}</{tag}>")
 
 
-def flag_png(flags: AnyArray, most_px: int) -> bytes:
-    """Return flags as a PNG, one colour a flag."""
-    table_of_colours = flag_colours(np.arange(256, dtype=np.uint8)[None])[0]
-    return _palette_png(_of_size(flags, most_px), table_of_colours)
+def _quoted(text: str) -> str:
+    """Return text for an attribute, which stands between double quotation marks."""
+    return escape(text, quote=False).replace('"', "&quot;")
 
 
-def photo_jpeg(image: AnyArray, most_px: int, quality: int = 82) -> bytes:
-    """Return a photograph, as a screen expects its values, as a JPEG with no side longer than ``most_px``."""
-    from PIL import Image
-
-    picture = Image.fromarray(np.rint(255 * photo(image)).astype(np.uint8)).convert("RGB")
-    picture.thumbnail((most_px, most_px))
-    stream = io.BytesIO()
-    picture.save(stream, "JPEG", quality=quality)
-    return stream.getvalue()
+def image(picture: bytes, alt: str, **attributes: object) -> Html:
+    """Return an image with its PNG, JPEG or SVG inside."""
+    kind = "png" if picture.startswith(b"\x89PNG") else "jpeg" if picture.startswith(b"\xff\xd8") else "svg+xml"
+    data = base64.b64encode(picture).decode("ascii")
+    return element("img", alt=alt, **attributes, src=f"data:image/{kind};base64,{data}")
 
 
-def data_address(picture: bytes) -> str:
-    """Return a PNG or JPEG as the address of an image."""
-    kind = "png" if picture.startswith(b"\x89PNG") else "jpeg"
-    return f"data:image/{kind};base64,{base64.b64encode(picture).decode('ascii')}"
-
-
-def colour_bar(scale: ColourScale, unit: str) -> str:
-    """Return a colour bar with ticks, as wide as its place."""
-    stops = scale.colours[np.linspace(0, 255, 17).astype(int)]
-    colours = ",".join(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in stops)
-    ticks = "".join(_tick(100 * float(scale.place(np.asarray(value))), text) for value, text in scale.ticks(5))
-    return (
-        f'<div class="rb-bar"><div style="background:linear-gradient(to right,{colours})"></div>'
-        f'<div class="rb-ticks">{ticks}</div><div class="rb-unit">{escape(unit)}</div></div>'
-    )
-
-
-def _tick(percent: float, text: str) -> str:
-    """Return a number below its place; near an end it stays within the bar."""
-    shift = ";transform:none" if percent < 5 else ";transform:translateX(-100%)" if percent > 95 else ""
-    return f'<span style="left:{percent:.2f}%{shift}">{escape(text)}</span>'
-
-
-def histogram(values: AnyArray, scale: ColourScale, what: str) -> str:
-    """Return how often values occur, over the colour scale, what lies beyond in the outermost bars."""
-    known = values[np.isfinite(values)]
-    counts, _ = np.histogram(scale.place(known).clip(0, 1), HISTOGRAM_BINS, (0, 1))
-    top = max(int(counts.max()), 1)
-    bars = "".join(
-        f'<rect x="{k}" y="{40 * (1 - count / top):.1f}" width="0.9" height="{40 * count / top:.1f}"/>'
-        for k, count in enumerate(counts)
-        if count
-    )
-    return (
-        f'<svg class="rb-hist" viewBox="0 0 {HISTOGRAM_BINS} 40" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(what)}">{bars}</svg>'
-    )
-
-
-def flag_legend(flags: AnyArray) -> str:
-    """Return the colours of the flags that occur, and their shares."""
-    shown = flag_shares(flags)
-    shares = percentages([share for _, _, share in shown])
-    entries = "".join(
-        f'<li><i style="background:{colour}"></i>{escape(name)} {escape(share)}</li>'
-        for (name, colour, _), share in zip(shown, shares, strict=True)
-    )
-    return f'<ul class="rb-flags">{entries}</ul>'
-
-
-def table(rows: Sequence[Sequence[str]], columns: Sequence[str] = (), kind: str = "rb-rows") -> str:
+def table(rows: Sequence[Sequence[str]], columns: Sequence[str] = (), stated: Container[int] = ()) -> Html:
     """Return a table; the first cell of a row is its name."""
-    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in columns)
-    body = "".join(
-        f'<tr><th scope="row">{escape(row[0])}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in row[1:])}</tr>'
-        for row in rows
+    head = element("thead", element("tr", *(element("th", each, scope="col") for each in columns))) if columns else ""
+    body = [
+        element(
+            "tr", element("th", row[0], scope="row"), *map(_cell, row[1:]), class_="stated" if n in stated else None
+        )
+        for n, row in enumerate(rows)
+    ]
+    return element("table", head, element("tbody", *body), class_="grid" if columns else "rows")
+
+
+def _cell(text: str) -> Html:
+    return element("td", text, class_="long" if len(text) > _LONG_CELL and not isinstance(text, Html) else None)
+
+
+def titled_table(each: Table) -> Html:
+    """Return a table below its heading, above its note."""
+    inside = join(
+        element("div", table(each.rows, each.columns, each.stated), class_="wide"),
+        element("p", each.note, class_="note") if each.note else "",
     )
-    return f'<table class="{kind}">{f"<thead><tr>{head}</tr></thead>" if head else ""}<tbody>{body}</tbody></table>'
+    if each.is_long:
+        return details(each.heading, inside)
+    return join(element("h3", each.heading) if each.heading else "", inside)
 
 
-def settings_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return settings as rows of a table, long lists shortened."""
-    return [(str(name).replace("_", " "), shown_value(value)) for name, value in settings.items()]
+def tiles(figures: Sequence[tuple[str, str]]) -> Html:
+    """Return names with their values, each on a card."""
+    cards = [element("div", element("dt", name), element("dd", value)) for name, value in figures]
+    return element("dl", *cards, class_="tiles") if cards else NOTHING
 
 
-def shown_value(value: Any, longest: int = 120) -> str:
-    """Return a value in a few words."""
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    if isinstance(value, (list, tuple)) and len(value) > 6:
-        return f"{shown_value(value[0])}, {shown_value(value[1])} ... {shown_value(value[-1])} ({len(value)} values)"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(shown_value(each) for each in value)
-    text = str(value)
-    return text if len(text) <= longest else f"{text[:longest]} ..."
+def bullets(texts: Sequence[str], heading: str = "") -> Html:
+    """Return a list, nothing if it is empty."""
+    items = element("ul", *(element("li", text) for text in texts))
+    return join(element("h3", heading) if heading else "", items) if texts else NOTHING
 
 
-def json_in_html(text: str) -> str:
-    """Return JSON that may stand in a script element: it cannot end it."""
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+def details(summary: str, inside: Html, is_open: bool = False) -> Html:
+    """Return what is folded below its heading."""
+    return element("details", element("summary", summary), inside, open=is_open)
 
 
-def _of_size(values: AnyArray, most_px: int) -> AnyArray:
-    """Return every so many pixels of a map, so that no side is longer; a small one stays as it is."""
-    height, width = values.shape
-    share = min(1.0, most_px / max(height, width))
-    rows, columns = (
-        ((np.arange(count) + 0.5) * length / count).astype(int)
-        for length, count in ((length, max(1, round(share * length))) for length in (height, width))
+def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -> str:
+    """Return a page; ``after`` and the script stand at its end."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="generator", content=_GENERATOR),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY + (_SCRIPTS if script else "")),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", Html(resource("style.css"))),
     )
-    return np.asarray(values[np.ix_(rows, columns)])
+    foot = element("footer", f"Made by relblur {__version__}. This page is one file and asks for no other.")
+    end = element("script", Html(script)) if script else ""
+    top = element("header", element("h1", title))
+    page = element("body", top, element("main", *body), foot, after, end, class_="rb page")
+    return f"<!DOCTYPE html>\n{element('html', head, page, lang='en')}\n"
 
 
-def _palette_png(index: UInt8Array, palette: UInt8Array) -> bytes:
-    from PIL import Image
+def fragment(plain: str, title: str, left: Html, right: Html) -> str:
+    """Return a notebook's view; where its style sheet is not applied ``plain`` is shown instead."""
+    columns = element("div", element("div", left) if left else "", element("div", right), class_="columns")
+    view = element("div", element("h3", title), columns, class_="rb cell", style="display:none")
+    return element("div", element("style", Html(resource("style.css"))), element("pre", plain, class_="rb-plain"), view)
 
-    picture = Image.fromarray(np.ascontiguousarray(index))
-    picture = picture.convert("P") if picture.mode != "P" else picture
-    picture.putpalette(palette.tobytes())
-    stream = io.BytesIO()
-    picture.save(stream, "PNG", optimize=False, compress_level=9)
-    return stream.getvalue()
+
+def write_document(path: PathLike, text: str) -> None:
+    """Write a page as UTF-8; names of files may hold what is no text, which is written out."""
+    with replacing(path) as stream:
+        stream.write(text.encode("utf-8", "backslashreplace"))
+
+
+def is_our_page(path: PathLike) -> bool:
+    """Tell whether a file is a page of relblur: such may be replaced by a newer one."""
+    try:
+        with open(path, "rb") as stream:
+            return b'<meta name="generator" content="relblur ' in stream.read(500)
+    except OSError:
+        return False
+
+
+def resource(name: str) -> str:
+    """Return a file of this package."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

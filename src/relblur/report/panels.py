@@ -2,7 +2,7 @@
 
 Every map has its key beside it, never over it: a colour bar with the colour of "no answer", or a list of flags.
 Matplotlib would take longer to load than all of them take to draw; it draws line plots and views in space
-(:mod:`relblur.report.plots`).
+(:mod:`relblur.plot.figures`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.shown import percentages, visible
 from ..blur.blur_map import BlurMap
+from ..blur.comparable_pair import ComparablePair
 from ..files.disk import PathLike, write_image
-from .colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
+from ..plot.colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, look_of, photo, scale_for
+from .summary import photo_titles
 
-__all__ = ["Panel", "colour_map_picture", "map_picture", "panels_picture"]
+__all__ = ["Panel", "colour_map_picture", "map_picture", "pair_panels", "panels_picture"]
 
 SIGMA_TITLE = "relative blur (px), positive: second is blurrier"
 
@@ -91,6 +93,12 @@ class _Place:
         scale = min(self.width / shape[1], self.height / shape[0])
         width, height = max(1, round(scale * shape[1])), max(1, round(scale * shape[0]))
         return _Place(self.left + (self.width - width) // 2, self.top + (self.height - height) // 2, width, height)
+
+
+def pair_panels(pair: ComparablePair) -> list[Panel]:
+    """Return both photographs."""
+    look, images = look_of(pair), (pair.first, pair.second)
+    return [Panel(title, look(image)) for title, image in zip(photo_titles(pair), images, strict=True)]
 
 
 def panels_picture(
@@ -169,7 +177,7 @@ class _Sheet:
         from PIL import Image
 
         if panel.kind == "points":
-            from .plots import view_of_points
+            from ..plot.figures import view_of_points
 
             view = view_of_points(panel.image, place.width, place.height, self.dpi)
             self.picture.paste(Image.fromarray(view), place.corner)

@@ -18,8 +18,8 @@ from ..depth.relation import DepthRange
 from ..files.images import read_image
 from ..files.reading import read_bytes
 from .batch import BATCH_FILE
-from .page import ResultPage
-from .result_pages import About, blur_page, depth_page, range_page
+from .page import About, ResultPage
+from .result_pages import blur_page, depth_page, range_page
 
 __all__ = ["read_folder"]
 

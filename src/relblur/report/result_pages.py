@@ -1,14 +1,13 @@
-"""Results as pages: blur, depth, the range between two distances, scores.
+"""Pages of blur, depth, the range between two distances, scores.
 
 With the pair at hand a page shows the photographs, the image re-made and its error beside that of not blurring at
-all; of a result that was saved it shows what the result itself holds.
+all; of a saved result it shows the result alone.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,80 +18,56 @@ from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
-from .colours import Kind, look_of, scale_for
-from .html import colour_bar, flag_legend, flag_png, histogram, map_png, photo_jpeg, settings_rows
-from .key_figures import blur_figures, depth_figures, percent
-from .page import Figure, ResultPage, Space, Table
-from .range_report import summarise_range
+from ..plot.colours import Kind, look_of, scale_for
+from .html import NOTHING, Table, join
+from .map_views import colour_bar, flag_legend, flag_png, histogram, map_png, photo_jpeg
+from .page import About, Figure, ResultPage, Space
 from .read_out import Layer, ReadOut
 from .score_table import score_cells, score_columns
+from .summary import blur_figures, depth_figures, percent, settings_rows, summarise_range
 
-__all__ = ["About", "blur_page", "depth_page", "pair_figures", "range_page", "score_page"]
+__all__ = ["blur_page", "depth_page", "pair_figures", "range_page", "score_page"]
 
-#: Longest side of a picture, px: alone on its page, and one of many.
-PICTURE_PX, SMALL_PICTURE_PX, THUMBNAIL_PX = 1000, 480, 120
+#: Longest side of a map in the table of all results, px; most bytes of such a map and of any other.
+THUMBNAIL_PX, THUMBNAIL_BYTES, MAP_BYTES = 120, 8_000, 700_000
 
-#: From these shares of pixels on, something is said about them.
+#: Shares of pixels from which on a page warns of them.
 MANY_AT_LIMIT, MANY_UNANSWERED, MANY_CLIPPED = 0.02, 0.3, 0.1
 
-
-@dataclass(frozen=True)
-class About:
-    """What is known beside the numbers: where the result comes from, and how much room its page has."""
-
-    title: str
-    notes: Sequence[str] = ()
-    warnings: Sequence[str] = ()
-    provenance: Sequence[tuple[str, str]] = ()
-    is_one_of_many: bool = False
-
-    @property
-    def picture_px(self) -> int:
-        """Longest side of a picture."""
-        return SMALL_PICTURE_PX if self.is_one_of_many else PICTURE_PX
+_FLAG_NAMES = tuple(str(flag.name).lower().replace("_", " ") for flag in Flag)
 
 
 def blur_page(
     blur_map: BlurMap, about: About, pair: ComparablePair | None = None, summary: Mapping[str, Any] | None = None
 ) -> ResultPage:
-    """Return the page of a blur map; ``summary`` is what was written beside one that was saved."""
-    found = summary or {}
+    """Return the page of a blur map; ``summary`` is that of a saved one."""
     sigma = blur_map.sigma
     tables: list[Table] = []
     remade: list[Figure] = []
     if pair is not None:
         tables, remade = _judged(pair, blur_map, about)
-    elif found.get("remade_mean_absolute_error") is not None:
-        error = f"{found['remade_mean_absolute_error']:.5f}"
+    elif (error := (summary or {}).get("remade_mean_absolute_error")) is not None:
         note = "The photographs are not part of a saved result, so the error without blurring is not known here."
-        tables = [Table("How well it explains the pair", ("", "mean error"), [("blurrier image re-made", error)], note)]
-    figures = [
-        *pair_figures(pair, about),
-        _map_figure("relative blur", sigma, "sigma", _sigma_unit(sigma), about, with_histogram=True),
-        _map_figure("standard error", blur_map.sigma_stderr, "stderr", "px", about),
-        _flag_figure(blur_map.flags, about),
-        *remade,
-    ]
+        rows = [("blurrier image re-made", f"{error:.5f}")]
+        tables = [Table("How well it explains the pair", ("", "mean error"), rows, note)]
+    unit = "px, positive: second is blurrier" if scale_for(sigma, "sigma").low < 0 else "px"
     return ResultPage(
-        title=about.title,
+        about,
         subtitle=f"Relative blur, {_size(blur_map.shape)}, method {blur_map.settings.get('method', 'unknown')}. "
         "Positive: the second image is the blurrier.",
         key_figures=blur_figures(blur_map),
-        figures=figures,
+        figures=[
+            *pair_figures(pair, about),
+            _map_figure("relative blur", sigma, ("sigma", unit), about, with_histogram=True),
+            _map_figure("standard error", blur_map.sigma_stderr, ("stderr", "px"), about),
+            _flag_figure(blur_map.flags, about),
+            *remade,
+        ],
         tables=tables,
-        warnings=[*about.warnings, *_doubts(sigma, blur_map.flags)],
-        notes=about.notes,
-        settings=settings_rows(blur_map.settings),
-        provenance=about.provenance,
-        read_out=ReadOut(
-            [
-                Layer("σ", "px", sigma, signed=True),
-                Layer("standard error", "px", blur_map.sigma_stderr, "log"),
-                Layer("flags", "", blur_map.flags, "flags"),
-            ],
-            _FLAG_NAMES,
-        ),
-        thumbnail=map_png(sigma, scale_for(sigma, "sigma"), THUMBNAIL_PX, 8_000) if about.is_one_of_many else b"",
+        warnings=_warnings(sigma, blur_map.flags),
+        settings=blur_map.settings,
+        read_out=_read_out(Layer("σ", "px", sigma, signed=True), blur_map.sigma_stderr, blur_map.flags),
+        thumbnail=_thumbnail(about, sigma, "sigma"),
     )
 
 
@@ -100,37 +75,24 @@ def depth_page(
     depth_map: DepthMap, about: About, pair: ComparablePair | None = None, summary: Mapping[str, Any] | None = None
 ) -> ResultPage:
     """Return the page of a depth map."""
-    found = summary or {}
     depth = depth_map.depth_m
+    left_out = [f"left out: {text}" for text in (summary or {}).get("left_out", ())]
     return ResultPage(
-        title=about.title,
+        about,
         subtitle=f"Distance along the optical axis, {_size(depth_map.shape)}.",
         key_figures=depth_figures(depth_map),
         figures=[
             *pair_figures(pair, about),
-            _map_figure("distance", depth, "depth", "m", about, with_histogram=True),
-            _map_figure("standard error", depth_map.depth_stderr_m, "stderr", "m", about),
+            _map_figure("distance", depth, ("depth", "m"), about, with_histogram=True),
+            _map_figure("standard error", depth_map.depth_stderr_m, ("stderr", "m"), about),
             _flag_figure(depth_map.flags, about),
         ],
         tables=[Table("Camera", ("field", "value"), settings_rows(depth_map.camera.as_dict()))],
-        warnings=[
-            *about.warnings,
-            *(f"left out: {text}" for text in found.get("left_out", ())),
-            *_doubts(depth, depth_map.flags),
-        ],
-        notes=about.notes,
-        settings=settings_rows(depth_map.settings),
-        provenance=about.provenance,
-        read_out=ReadOut(
-            [
-                Layer("distance", "m", depth, "ratio"),
-                Layer("standard error", "m", depth_map.depth_stderr_m, "log"),
-                Layer("flags", "", depth_map.flags, "flags"),
-            ],
-            _FLAG_NAMES,
-        ),
+        warnings=[*left_out, *_warnings(depth, depth_map.flags)],
+        settings=depth_map.settings,
+        read_out=_read_out(Layer("distance", "m", depth, "ratio"), depth_map.depth_stderr_m, depth_map.flags),
         space=None if about.is_one_of_many else Space(depth_map.camera.focal_length_px),
-        thumbnail=map_png(depth, scale_for(depth, "depth"), THUMBNAIL_PX, 8_000) if about.is_one_of_many else b"",
+        thumbnail=_thumbnail(about, depth, "depth"),
     )
 
 
@@ -138,9 +100,9 @@ def range_page(found: DepthRange, about: About, pair: ComparablePair | None = No
     """Return the page of which points lie between two distances."""
     summary = summarise_range(found)
     span = f"{found.nearest_m:g} to {found.farthest_m:g} m"
-    probability = found.probability
+    title, probability = f"probability of {span}", found.probability
     return ResultPage(
-        title=about.title,
+        about,
         subtitle=f"Which points lie at {span}, {_size(probability.shape)}.",
         key_figures=[
             ("range", span),
@@ -150,15 +112,10 @@ def range_page(found: DepthRange, about: About, pair: ComparablePair | None = No
         ],
         figures=[
             *pair_figures(pair, about),
-            _map_figure(f"probability of {span}", probability, "count", "", about, with_histogram=True, limit=1.0),
+            _map_figure(title, probability, ("count", ""), about, with_histogram=True, limit=1.0),
         ],
-        warnings=about.warnings,
-        notes=about.notes,
-        provenance=about.provenance,
-        read_out=ReadOut([Layer(f"probability of {span}", "", probability)]),
-        thumbnail=map_png(probability, scale_for(probability, "count", 1.0), THUMBNAIL_PX, 8_000)
-        if about.is_one_of_many
-        else b"",
+        read_out=ReadOut([Layer(title, "", probability)]),
+        thumbnail=_thumbnail(about, probability, "count", 1.0),
     )
 
 
@@ -180,32 +137,57 @@ def score_page(
         )
     ]
     key.append(("explained, unseen channels", _number(best.explained, ".3f")))
+    worse = [
+        f"{name} at {size}"
+        for size, score in scores
+        for name in ("first", "second")
+        if getattr(score, f"e_{name}") > getattr(score, f"unblurred_e_{name}")
+    ]
+    lost = [f"Re-making is worse than not blurring at all: {', '.join(worse)}."] if worse else []
     note = (
         "Mean absolute errors of grey values on a scale of 0 to 1, where an image is the less sharp one; in brackets "
         "the error if nothing is blurred. Held-out: red and blue, of a blur estimated from green."
     )
     return ResultPage(
-        title=about.title,
+        about,
         subtitle=f"How well each image is re-made from the other, {scores[0][0]}.",
         key_figures=key,
         figures=pair_figures(pair, about, has_pixels=False),
         tables=[Table("Errors beside their baselines", columns, rows, note)],
-        warnings=[*about.warnings, *_lost(scores)],
-        notes=about.notes,
-        settings=settings_rows(settings or {}),
-        provenance=about.provenance,
+        warnings=lost,
+        settings=settings or {},
     )
 
 
-_FLAG_NAMES = tuple(str(flag.name).lower().replace("_", " ") for flag in Flag)
+def pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = True) -> list[Figure]:
+    """Return both photographs, if they are known."""
+    if pair is None:
+        return []
+    look = look_of(pair)
+    return [
+        Figure(name, photo_jpeg(look(image), about.picture_px), pair.shape, has_pixels=has_pixels)
+        for name, image in (("first", pair.first), ("second", pair.second))
+    ]
+
+
+def _read_out(values: Layer, stderr: AnyArray, flags: AnyArray) -> ReadOut:
+    return ReadOut(
+        [values, Layer("standard error", values.unit, stderr, "log"), Layer("flags", "", flags, "flags")], _FLAG_NAMES
+    )
 
 
 def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list[Table], list[Figure]]:
-    """Return errors beside those of not blurring, and what was re-made."""
+    """Return errors beside those of not blurring, and the image re-made."""
     axis = pair.channel_axis
     score = evaluate_pair(pair.first, pair.second, blur_map, channel_axis=axis, held_out=False)
     rows = [
-        (name, _number(error, ".5f"), _number(base, ".5f"), _ratio(error, base), percent(share))
+        (
+            name,
+            _number(error, ".5f"),
+            _number(base, ".5f"),
+            percent(error / base) if not math.isnan(error) and base > 0 else "-",
+            percent(share),
+        )
         for name, error, base, share in (
             ("first", score.e_first, score.unblurred_e_first, score.second_sharper_fraction),
             ("second", score.e_second, score.unblurred_e_second, score.first_sharper_fraction),
@@ -220,70 +202,50 @@ def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list
     picture = photo_jpeg(look_of(pair)(made), about.picture_px)
     return [Table("How well it explains the pair", columns, rows, note)], [
         Figure("the blurrier image, re-made from the sharper", picture, pair.shape),
-        _map_figure("error of the re-made image", error, "error", "on the images' scale", about),
-    ]
-
-
-def pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = True) -> list[Figure]:
-    """Return both photographs, if they are known."""
-    if pair is None:
-        return []
-    look = look_of(pair)
-    return [
-        Figure(name, photo_jpeg(look(image), about.picture_px), pair.shape, has_pixels=has_pixels)
-        for name, image in (("first", pair.first), ("second", pair.second))
+        _map_figure("error of the re-made image", error, ("error", "on the images' scale"), about),
     ]
 
 
 def _map_figure(
     title: str,
     values: AnyArray,
-    kind: Kind,
-    unit: str,
+    what: tuple[Kind, str],
     about: About,
     *,
     with_histogram: bool = False,
     limit: float | None = None,
 ) -> Figure:
-    scale = scale_for(values, kind, limit)
-    bars = histogram(values, scale, f"how often each value of {title} occurs") if with_histogram else ""
-    shape = (values.shape[0], values.shape[1])
-    return Figure(title, map_png(values, scale, about.picture_px, 700_000), shape, bars + colour_bar(scale, unit))
+    """Return a map with its colour bar; ``what`` is its kind and its unit."""
+    scale = scale_for(values, what[0], limit)
+    bars = histogram(values, scale, title) if with_histogram else NOTHING
+    picture = map_png(values, scale, about.picture_px, MAP_BYTES)
+    return Figure(title, picture, (values.shape[0], values.shape[1]), join(bars, colour_bar(scale, what[1])))
 
 
 def _flag_figure(flags: AnyArray, about: About) -> Figure:
-    shape = (flags.shape[0], flags.shape[1])
-    return Figure("flags", flag_png(flags, about.picture_px), shape, flag_legend(flags))
+    return Figure("flags", flag_png(flags, about.picture_px), (flags.shape[0], flags.shape[1]), flag_legend(flags))
 
 
-def _sigma_unit(sigma: AnyArray) -> str:
-    return "px, positive: second is blurrier" if scale_for(sigma, "sigma").low < 0 else "px"
-
-
-def _doubts(values: AnyArray, flags: UInt8Array) -> list[str]:
-    """Return what a person should know before trusting the map, and what to do about it."""
+def _warnings(values: AnyArray, flags: UInt8Array) -> list[str]:
+    """Return what limits a map, with the remedy."""
     at_limit, clipped = (float(has_flag(flags, flag).mean()) for flag in (Flag.AT_LIMIT, Flag.CLIPPED))
-    answered, doubts = float(np.isfinite(values).mean()), []
-    if answered < 1 - MANY_UNANSWERED:
-        doubts.append(f"{percent(1 - answered)} of the pixels have no answer: see the flags.")
+    unanswered, found = float(np.isnan(values).mean()), []
+    if unanswered > MANY_UNANSWERED:
+        found.append(f"{percent(unanswered)} of the pixels have no answer: see the flags.")
     if at_limit > MANY_AT_LIMIT:
-        doubts.append(
+        found.append(
             f"{percent(at_limit)} of the pixels are at the end of what was looked for, the largest blur or the "
             "range of distances: look further (--max-sigma, --range), or decimate."
         )
     if clipped > MANY_CLIPPED:
-        doubts.append(f"{percent(clipped)} of the pixels are clipped or near it: expose less.")
-    return doubts
+        found.append(f"{percent(clipped)} of the pixels are clipped or near it: expose less.")
+    return found
 
 
-def _lost(scores: Sequence[tuple[str, PairScore]]) -> list[str]:
-    worse = [
-        f"{name} at {size}"
-        for size, score in scores
-        for name in ("first", "second")
-        if getattr(score, f"e_{name}") > getattr(score, f"unblurred_e_{name}")
-    ]
-    return [f"Re-making is worse than not blurring at all: {', '.join(worse)}."] if worse else []
+def _thumbnail(about: About, values: AnyArray, kind: Kind, limit: float | None = None) -> bytes:
+    if not about.is_one_of_many:
+        return b""
+    return map_png(values, scale_for(values, kind, limit), THUMBNAIL_PX, THUMBNAIL_BYTES)
 
 
 def _size(shape: tuple[int, ...]) -> str:
@@ -292,7 +254,3 @@ def _size(shape: tuple[int, ...]) -> str:
 
 def _number(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
-
-
-def _ratio(error: float, base: float) -> str:
-    return "-" if math.isnan(error) or not base > 0 else percent(error / base)

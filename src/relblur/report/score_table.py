@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..blur.blur_map import PairScore
 from ..files.disk import replacing
+from .summary import write_summary
 
 __all__ = ["SCORE_FILES", "score_cells", "score_columns", "write_scores"]
 
@@ -37,8 +37,7 @@ def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]], as
         }
         for name, (factor, size, score) in zip(asked, results, strict=True)
     }
-    with replacing(folder / "summary.json") as stream:
-        stream.write(json.dumps(by_factor, indent=2).encode())
+    write_summary(folder, by_factor)
 
 
 def score_columns(first: str, second: str) -> tuple[str, ...]:

@@ -1,8 +1,7 @@
-"""What ``relblur stack`` leaves in a folder: maps, pictures, a summary."""
+"""The files of ``relblur stack``: maps, pictures, a summary."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 
 from ..base._typing import FloatArray
 from ..files.depth_formats import write_png_mm
-from ..files.disk import replacing, write_tiff
+from ..files.disk import write_tiff
+from ..plot.colours import to_look_at
 from ..stacks.stack_map import StackMap
-from .colours import to_look_at
 from .full_size import write_picture
 from .panels import Panel, panels_picture
+from .summary import write_summary
 
 __all__ = ["stack_files", "write_stack_report"]
 
@@ -41,8 +41,7 @@ def write_stack_report(folder: Path, stack: StackMap, is_light: bool, *, depth: 
         _write_pages(folder / "depth.tif", both, ["depth_m", "depth_stderr_m"])
     panels_picture(folder / "overview.png", _panels(stack, is_light), columns=2, panel_width=6.5)
     summary = stack.summary()
-    with replacing(folder / "summary.json") as stream:
-        stream.write(json.dumps(summary, indent=2).encode())
+    write_summary(folder, summary)
     return summary
 
 

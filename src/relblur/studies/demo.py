@@ -25,14 +25,13 @@ from ..files.targets import refuse_to_replace
 from ..photo.tone_curves import SRGB, encode_srgb
 from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
 from ..report.panels import Panel, panels_picture
-from ..report.plots import lines_picture
 from .made_photograph import made_photograph
 
 __all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
 
 #: A focus pair as a camera stores it, and a flat target taken with the same camera: for trying the commands on.
 CAMERA_FILES = ("near.png", "far.png", "target_near.png", "target_far.png")
-DEMO_FILES = ("first.png", "second.png", *CAMERA_FILES, "comparison.png", "profile.png")
+DEMO_FILES = ("first.png", "second.png", *CAMERA_FILES, "comparison.png")
 SIZE = (384, 512)
 
 #: The camera of those: 50 mm at f/2.8, a sensor 23.6 mm wide, focused at 1 m and 2 m.
@@ -162,15 +161,3 @@ def _pictures(folder: Path, pair: ComparablePair, truth: FloatArray, maps: dict[
     ]
     panels += [Panel(f"{name} (px)", blur_map.sigma, "sigma", 2.2) for name, blur_map in maps.items()]
     panels_picture(folder / "comparison.png", panels, heading="relblur demo: known blur, 8-bit colour")
-    row = int(0.06 * truth.shape[0])
-    columns = np.arange(float(truth.shape[1]))
-    styles = {"paper": "C7.", "window": "C0-", "refined": "C3-"}
-    series = [(name, columns, maps[name].sigma[row], styles[name]) for name in styles]
-    series.append(("truth", columns, truth[row], "k--"))
-    lines_picture(
-        folder / "profile.png",
-        series,
-        x_label="column",
-        y_label="relative blur (px)",
-        title=f"row {row}, all methods",
-    )

@@ -11,7 +11,6 @@
 ``picture``       a frame of the side-by-side clip
 ``writing``       the side-by-side clip as a file
 ``maps``          the maps of all pairs as NPZ or Zarr
-``demo``          two clips whose blur is known
 """
 
 from .clip import Clip

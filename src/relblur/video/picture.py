@@ -11,7 +11,7 @@ import numpy as np
 from ..base._typing import AnyArray, UInt8Array
 from ..blur.blur_map import signed_sigma
 from ..photo.tone_curves import encode_srgb
-from ..report.colours import NO_ANSWER, ColourScale, rgb, tick_labels, white_of
+from ..plot.colours import NO_ANSWER, ColourScale, rgb, tick_labels, white_of
 from .light import TOP
 from .measuring import MeasuredFrame
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, UInt8Array
+from ..base._typing import AnyArray
 from ..base.errors import FileError, InputError
 from ..blur.blur_map import BlurMap, signed_sigma
 from .clip import import_av
@@ -145,13 +145,3 @@ def check_suffix(path: Path) -> str:
             f"the clip's name ends in {suffix or 'nothing'!r}; use .mkv or .avi (FFV1, lossless), .mp4 or .mov (H.264)"
         )
     return suffix
-
-
-def write_lossless(path: Path, frames: list[UInt8Array], rate: float) -> None:
-    """Write grey frames as they are: FFV1 in Matroska."""
-    container = import_av().open(str(path), "w")
-    stream = add_stream(container, "ffv1", (frames[0].shape[0], frames[0].shape[1]), rate, {"level": "3"})
-    stream.pix_fmt = "gray"
-    for number, frame in enumerate(frames):
-        encode(container, stream, frame, number / rate, "gray")
-    finish(container, stream)

@@ -11,10 +11,9 @@
 ``tasks``       what these processes do
 ``planes``      maps and pictures as bytes for the page, with their units and colours
 ``pixel``       the curve of one pixel, its costs, and why it is flagged
-``regions``     a box, a lasso and a line
+``regions``     a box and a line
 ``live``        a clip while it is measured
 ``exports``     the files that the command line writes
-``rocking``     an animation of the scene in space
 ``static``      the page: ES modules, no build step, nothing from elsewhere
 
 The page is drawn by the browser's WebGL; charts are SVG. Nothing is vendored.

@@ -1,4 +1,4 @@
-"""Files that the page offers: all that the command line writes, and an animation of the scene in space."""
+"""Files that the page offers: all that the command line writes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from pathlib import Path
 from ..base.errors import FileError, InputError
 from .session import Session
 
-__all__ = ["BLUR_ZIP", "DEPTH_ZIP", "ROCKING", "Exports"]
+__all__ = ["BLUR_ZIP", "DEPTH_ZIP", "Exports"]
 
 BLUR_ZIP, DEPTH_ZIP, CAMERA = "relblur_blur.zip", "relblur_depth.zip", "camera.toml"
-ROCKING = ("rocking.gif", "rocking.mp4")
 #: Names that both folders have: the page asks for those of depth with this before them.
 DEPTH = "depth/"
 
@@ -42,8 +41,6 @@ class Exports:
             path = self._fresh(f"camera {session.camera}") / CAMERA
             session.camera.save(path)
             return path
-        if name in ROCKING:
-            return await self._rocking(name)
         if name == BLUR_ZIP or name in REPORT_FILES:
             folder = await self._blur_folder()
         elif name == DEPTH_ZIP or (name.startswith(DEPTH) and name.removeprefix(DEPTH) in DEPTH_FILES):
@@ -85,21 +82,6 @@ class Exports:
                 keep = {**session.kept("pair"), "depth_map": (f"{session.versions['depth']}", session.depth_map)}
                 await session.slow.run("export_depth", str(folder), keep=keep)
         return folder
-
-    async def _rocking(self, name: str) -> Path:
-        session = self._session
-        if session.depth_map is None:
-            raise InputError("there is no depth; describe the camera in the depth tab")
-        colours = session.planes.get("first") or session.planes.get("remade")
-        if colours is None:
-            raise InputError("a saved result has no picture to colour its points; open the pair")
-        folder = self._fresh(f"rocking {session.versions['depth']}")
-        path = folder / name
-        if not path.is_file():
-            version = f"{session.versions['depth']}"
-            keep = {"depth_map": (version, session.depth_map), "colours": (version, colours.data)}
-            await session.slow.run("rock", str(path), keep=keep)
-        return path
 
     def _fresh(self, key: str) -> Path:
         """Return the folder of a kind of files; an empty one if what they were made of has changed."""

@@ -15,7 +15,7 @@ import numpy as np
 from ..base._typing import AnyArray, UInt8Array
 from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..depth.depth_map import DepthMap
-from ..report.colours import FLAG_COLOURS, ColourScale, flag_colours, scale_for
+from ..plot.colours import FLAG_COLOURS, ColourScale, flag_colours, scale_for
 
 __all__ = ["Plane", "blur_planes", "colour_tables", "cut", "depth_planes", "flag_legend", "picture"]
 

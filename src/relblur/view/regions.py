@@ -1,23 +1,21 @@
-"""Boxes, lassos and lines on a map: mean, spread and plane; profile with its error band."""
+"""Boxes and lines on a map: mean, spread and plane; profile with its error band."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
+from ..base._typing import AnyArray, FloatArray
 from ..base.errors import InputError
 
-__all__ = ["MOST_CORNERS", "Quantity", "box", "lasso", "line"]
+__all__ = ["Quantity", "box", "line"]
 
 #: The page has no more room than this for a line's points.
 MOST_POINTS = 4000
-#: Corners of a lasso; the page thins them out.
-MOST_CORNERS = 1000
 
 
 @dataclass(frozen=True)
@@ -41,47 +39,21 @@ def box(quantities: Mapping[str, Quantity], flags: AnyArray, corners: tuple[int,
     if left > right or top > bottom:
         raise InputError(f"the box lies outside the {width}x{height} pixels of the map")
     part = (slice(top, bottom + 1), slice(left, right + 1))
-    return _region(quantities, flags, part, np.ones((bottom - top + 1, right - left + 1), dtype=bool))
-
-
-def lasso(quantities: Mapping[str, Quantity], flags: AnyArray, corners: Sequence[tuple[int, int]]) -> dict[str, Any]:
-    """Return the same of the pixels inside a closed outline through (column, row) corners, those on it included."""
-    import cv2
-
-    if not 3 <= len(corners) <= MOST_CORNERS:
-        raise InputError(f"a lasso has 3 to {MOST_CORNERS} corners, got {len(corners)}")
-    height, width = flags.shape
-    outline = np.array(corners, np.int64)
-    left, top = outline.min(axis=0).clip(0)
-    right, bottom = np.minimum(outline.max(axis=0), (width - 1, height - 1))
-    if left > right or top > bottom:
-        raise InputError(f"the lasso lies outside the {width}x{height} pixels of the map")
-    # OpenCV draws what lies within its picture; corners far outside would overflow its numbers.
-    near = (outline - (left, top)).clip(-(2**14), 2**14).astype(np.int32)
-    inside: UInt8Array = np.zeros((bottom - top + 1, right - left + 1), np.uint8)
-    cv2.fillPoly(inside, [near], 1)
-    part = (slice(int(top), int(bottom) + 1), slice(int(left), int(right) + 1))
-    return _region(quantities, flags, part, inside != 0)
-
-
-def _region(
-    quantities: Mapping[str, Quantity], flags: AnyArray, part: tuple[slice, slice], inside: BoolArray
-) -> dict[str, Any]:
-    marked = flags[part][inside]
+    marked = flags[part]
     return {
-        "left": part[1].start,
-        "top": part[0].start,
-        "width": inside.shape[1],
-        "height": inside.shape[0],
-        "pixels": int(inside.sum()),
-        "flagged": float((marked != 0).mean()) if marked.size else 0.0,
-        "quantities": {name: _summary(q, part, inside) for name, q in quantities.items()},
+        "left": left,
+        "top": top,
+        "width": marked.shape[1],
+        "height": marked.shape[0],
+        "pixels": marked.size,
+        "flagged": float((marked != 0).mean()),
+        "quantities": {name: _summary(q, part) for name, q in quantities.items()},
     }
 
 
-def _summary(quantity: Quantity, part: tuple[slice, slice], inside: BoolArray) -> dict[str, Any]:
+def _summary(quantity: Quantity, part: tuple[slice, slice]) -> dict[str, Any]:
     values = np.asarray(quantity.values[part], np.float64)
-    known = np.isfinite(values) & inside
+    known = np.isfinite(values)
     about: dict[str, Any] = {"title": quantity.title, "unit": quantity.unit, "answered": int(known.sum())}
     if not known.any():
         return {**about, "mean": None}

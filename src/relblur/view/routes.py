@@ -29,7 +29,7 @@ from .exports import Exports
 from .guard import Guard, Keys
 from .pixel import describe_pixel, refined_costs
 from .planes import colour_tables
-from .regions import MOST_CORNERS, box, lasso, line
+from .regions import box, line
 from .session import Session
 from .source import PairFiles
 from .uploads import SLOTS, TooLargeError, receive
@@ -99,7 +99,6 @@ class Page:
             "/api/pixel": self.pixel,
             "/api/costs": self.costs,
             "/api/box": self.box,
-            "/api/lasso": self.lasso,
             "/api/line": self.line,
             "/api/export/{name:path}": self.export,
         }
@@ -166,19 +165,10 @@ class Page:
 
     async def box(self, request: Request) -> Response:
         """Answer with mean, spread and plane of a box."""
-        return await self._region(box, tuple(_whole(request, "x0", "y0", "x1", "y1")))
-
-    async def lasso(self, request: Request) -> Response:
-        """Answer with the same of what an outline encloses: ``points`` is x,y,x,y and so on."""
-        texts = request.query_params.get("points", "").split(",")[: 2 * MOST_CORNERS + 2]
-        values = [_number(text, "points") for text in texts]
-        if len(values) % 2:
-            raise InputError("points must be x,y,x,y and so on")
-        return await self._region(lasso, list(zip(values[::2], values[1::2], strict=True)))
-
-    async def _region(self, look: Callable[..., dict[str, Any]], where: Any) -> Response:
-        quantities, flags = self.session.quantities(), self.session.planes["flags"].data
-        return Json(await asyncio.to_thread(look, quantities, flags, where))
+        x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
+        quantities = self.session.quantities()
+        flags: Any = self.session.planes["flags"].data
+        return Json(await asyncio.to_thread(box, quantities, flags, (x0, y0, x1, y1)))
 
     async def line(self, request: Request) -> Response:
         """Answer with a profile."""

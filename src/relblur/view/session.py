@@ -14,7 +14,6 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Coroutine, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +64,6 @@ class Session:
         self._legend = shown.flag_legend()
         self._quantities: tuple[str, dict[str, Quantity]] = ("", {})
         self._version = 0
-        self._can_write_mp4 = find_spec("av") is not None
         self._task: asyncio.Task[None] | None = None
         self.watch: asyncio.Task[None] | None = None  #: who ends the server when nobody looks
         self._quick = quick
@@ -107,7 +105,6 @@ class Session:
             "camera": _finite(self.camera.as_dict()) if self.camera is not None else None,
             "depth_choices": vars(self.depth_choices),
             "commands": self._commands(),
-            "can_write_mp4": self._can_write_mp4,
             "job": self._job,
             "message": self._message,
             "live": None,

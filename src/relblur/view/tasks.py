@@ -31,7 +31,6 @@ __all__ = [
     "prepare",
     "quick",
     "read",
-    "rock",
     "warm_up",
 ]
 
@@ -49,7 +48,7 @@ class Prepared:
 def prepare(first: str, second: str, preparing: Mapping[str, Any], *, progress: Progress) -> Prepared:
     """Read two files and make them comparable."""
     from ..photo.pipeline import prepare_pair
-    from ..report.colours import white_of
+    from ..plot.colours import white_of
 
     pair = prepare_pair(first, second, **preparing)
     progress(0.9)
@@ -158,17 +157,9 @@ def export_depth(folder: str, *, pair: ComparablePair, depth_map: DepthMap, prog
     return sorted(each.name for each in Path(folder).iterdir())
 
 
-def rock(path: str, *, depth_map: DepthMap, colours: UInt8Array, progress: Progress) -> list[str]:
-    """Write an animation of the scene in space, turned to and fro."""
-    from .rocking import write_rocking
-
-    write_rocking(Path(path), depth_map, colours, progress)
-    return [Path(path).name]
-
-
 def _shown(image: AnyArray, pair: ComparablePair, white: float) -> UInt8Array:
     """Return an image as 8-bit RGB for a screen."""
-    from ..report.colours import to_look_at
+    from ..plot.colours import to_look_at
 
     shown = as_integers(to_look_at(image, pair.is_light, white), np.uint8)
     colour = shown if shown.ndim == 3 else np.repeat(shown[:, :, None], 3, axis=2)

@@ -14,8 +14,9 @@ from ...blur.estimate import estimate_blur
 from ...blur.evaluate import resynthesize
 from ...files.disk import replacing
 from ...filters.bank import gaussian_bank
-from ...report.colours import photo
-from .diagrams import Diagram, Place, as_png
+from ...plot.colours import photo
+from ...plot.diagrams import Diagram, Place
+from ...plot.figures import as_png
 from .ramps import Ramp
 from .sections import Claim, Picture, Section
 
@@ -73,7 +74,7 @@ def show_architecture(folder: Path, title: str, pair: ComparablePair, found: Blu
                 "50 / 27 / 23 % (Fig. 6)",
                 f"{score.first_sharper_fraction:.0%} / {score.second_sharper_fraction:.0%} / "
                 f"{score.equal_fraction:.0%}",
-                "equal means equal to rounding; for other tolerances see Table I",
+                "equal means equal to rounding",
             ),
         ),
     )

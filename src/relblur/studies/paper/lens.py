@@ -7,8 +7,9 @@ from typing import Any
 
 from ... import optics
 from ...files.disk import replacing
+from ...plot.diagrams import DPI, add_ellipse
+from ...plot.figures import as_png, new_figure
 from .claims import CAMERAS, PaperCamera
-from .diagrams import as_png, new_figure
 from .sections import Claim, Picture, Section
 
 __all__ = ["circle_px", "show_lens"]
@@ -63,7 +64,7 @@ def show_lens(folder: Path) -> Section:
 
 
 def _figure() -> Any:
-    figure = new_figure(8.4, 3.9)
+    figure = new_figure(8.4, 3.9, DPI)
     axis = figure.add_axes((0.01, 0.01, 0.98, 0.98))
     sensor = float(optics.image_distance_mm(FOCAL_LENGTH, FOCUSED))
     image = float(optics.image_distance_mm(FOCAL_LENGTH, POINT))  # of the point: before the sensor
@@ -75,7 +76,7 @@ def _figure() -> Any:
     axis.plot([-POINT - 15, sensor + 25], [0, 0], color="0.6", linewidth=0.7, linestyle="-.")
     axis.plot([sensor, sensor], [-24, 34], color="black", linewidth=2.2)
     axis.plot([-FOCUSED, -FOCUSED], [-26, 26], color="0.5", linewidth=1, linestyle="--")
-    _lens(axis, half)
+    add_ellipse(axis, 9, 2 * half + 6, "#cfe4f5", "#4a7da8")
     axis.plot([-FOCUSED], [0], "o", color="black", markersize=5)
     axis.plot([-POINT], [0], "o", color="#c02020", markersize=5)
     axis.plot([FOCAL_LENGTH], [0], "x", color="#2060c0", markersize=6)
@@ -93,12 +94,6 @@ def _figure() -> Any:
     axis.set_ylim(-48, 46)
     axis.axis("off")
     return figure
-
-
-def _lens(axis: Any, half: float) -> None:
-    from matplotlib.patches import Ellipse
-
-    axis.add_patch(Ellipse((0, 0), 9, 2 * half + 6, facecolor="#cfe4f5", edgecolor="#4a7da8", linewidth=1.2, zorder=0))
 
 
 def _measure(axis: Any, start: float, stop: float, height: float, text: str, colour: str = "black") -> None:

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from ...base._typing import FloatArray
-from ...base.settings import MAX_SIGMA, paper_sigmas
 from ...blur.estimate import estimate_blur
 from ...blur.paper.framework import Framework
-from ...blur.window.method import signed_nodes
 from ...files.disk import replacing
 from ...filters.bank import gaussian_bank
-from ...filters.kernels import band_limited_kernel, kernel_radius
-from .diagrams import Diagram, Place, as_png
+from ...plot.diagrams import Diagram, Place
+from ...plot.figures import as_png
 from .ramps import Ramp
 from .sections import Claim, Picture, Section
 
@@ -24,16 +22,6 @@ __all__ = ["show_framework"]
 
 #: Side of the piece that is estimated by matrices, px: three seconds.
 PIECE = 40
-
-#: The image for which operations are counted: the largest of Table I.
-SIZE = (625, 433)
-
-#: N of the paper, radii of circles.
-RADII = 100
-
-#: Operations a pixel beside filters, by counting them in the code: at a level of method paper (6 for the mean
-#: square, 30 for roots), and at a node of ``Stream`` (three products and their window sums).
-OF_A_LEVEL, OF_A_NODE = 36, 15
 
 #: A pixel to show is looked for this far from the middle of the image, px.
 SEARCHED = 80
@@ -71,10 +59,6 @@ def show_framework(folder: Path, ramp: Ramp) -> Section:
         ),
         Claim("two layers against M separable filters", "-", f"{np.abs(response - bank).max():.1e} apart at most"),
         _identity(ramp, framework),
-        *(
-            Claim(f"multiply-adds a pixel, {what}", "real time" if first else "-", f"{count:,}", _frames(count))
-            for first, (what, count) in zip((True, False, False, False), operations().items(), strict=True)
-        ),
     )
     return Section(
         key="fig3",
@@ -90,29 +74,6 @@ def show_framework(folder: Path, ramp: Ramp) -> Section:
         pictures=(Picture("fig3.png", "Every block with its contents at one pixel of the L-Image of Fig. 1"),),
         claims=claims,
     )
-
-
-def operations() -> dict[str, int]:
-    """Count multiplications and additions a pixel, one each as a pair, at the paper's dimensions.
-
-    ``Stream`` is counted with every node at full size, which is an upper limit. Method paper compares M(sigma) with
-    the R-Image, takes mean squares over windows and looks for roots at every level.
-    """
-    sigmas = paper_sigmas()
-    rows, window = len(sigmas) * RADII, 2 * kernel_radius(sigmas[-1]) + 1
-    bank = sum(2 * (2 * kernel_radius(sigma) + 1) for sigma in sigmas)
-    kernels = [band_limited_kernel(float(s)) for s in signed_nodes(MAX_SIGMA, "first").s if s > 0]
-    nodes = sum(2 * kernel.size + OF_A_NODE for kernel in kernels)
-    return {
-        "W and F": rows * window**2 + rows,
-        "the bank": bank,
-        "method paper": bank + OF_A_LEVEL * len(sigmas),
-        "Stream": nodes,
-    }
-
-
-def _frames(count: int) -> str:
-    return f"{count * SIZE[0] * SIZE[1] / 1e9:,.3g}e9 an image of {SIZE[0]}x{SIZE[1]}, L-Image known"
 
 
 def _identity(ramp: Ramp, framework: Framework) -> Claim:

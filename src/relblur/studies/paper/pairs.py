@@ -18,18 +18,17 @@ from ...blur.blur_map import BlurMap, PairScore
 from ...blur.comparable_pair import ComparablePair
 from ...blur.estimate import estimate_blur
 from ...blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
-from ...filters.sharpness import LEVELS, local_sharpness
 from ...photo.pair import read_pair
+from ...report.html import Table
 from ...report.panels import Panel, panels_picture
 from ...report.score_table import score_cells, score_columns
 from .claims import PAPER_TABLE, PaperRow
 from .data_sets import DATA_SETS, STAND_IN, PairFiles, factors
-from .sections import Claim, Picture, Section, Table
+from .sections import Claim, Picture, Section
 
 __all__ = [
     "ShownPair",
     "TableRow",
-    "equal_table",
     "means",
     "rows_of",
     "score_row",
@@ -63,8 +62,6 @@ class TableRow:
     factor: int
     score: PairScore
     seconds: float
-    #: Grey levels within which as many points have equal sharpness as in the paper's row of Table I.
-    paper_equal_levels: float = float("nan")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row flat, with the paper's letters."""
@@ -72,7 +69,7 @@ class TableRow:
             name.replace("first", "b").replace("second", "f"): value for name, value in self.score.as_dict().items()
         }
         row = {"data_set": self.data_set, "pair": self.pair, "resolution": self.resolution, "factor": self.factor}
-        return {**row, **score, "paper_equal_levels": self.paper_equal_levels, "seconds": self.seconds}
+        return {**row, **score, "seconds": self.seconds}
 
 
 @dataclass(frozen=True)
@@ -109,16 +106,7 @@ def score_row(reduced: ComparablePair, data_set: str, name: str, factor: int, me
         clipped=reduced.clipped_in_either,
     )
     seconds = time.perf_counter() - start
-    return TableRow(data_set, name, reduced.size, factor, score, seconds, _equal_levels(reduced, data_set))
-
-
-def _equal_levels(pair: ComparablePair, data_set: str) -> float:
-    """Return the tolerance that gives the paper's share of equal sharpness, grey levels; NaN if the paper has none."""
-    share = next((row.equal for row in PAPER_TABLE if (row.data_set, row.resolution) == (data_set, pair.size)), 0.0)
-    if not share:
-        return float("nan")
-    one, two = (local_sharpness(image, channel_axis=pair.channel_axis) for image in (pair.first, pair.second))
-    return LEVELS * float(np.nanquantile(np.abs(one - two), share))
+    return TableRow(data_set, name, reduced.size, factor, score, seconds)
 
 
 def shown_pair(files: PairFiles, method: str) -> ShownPair:
@@ -182,7 +170,6 @@ def show_table(rows: Sequence[TableRow], method: str) -> Section:
         note += " A stand-in is a photograph with blur of our own, not the data set."
     average = means(rows)
     tables = [short_table(f"Table I, method '{method}', values as stored", average, note), trend_table(rows)]
-    tables += equal_table(rows)
     if len(average) < len(rows):
         cells = tuple(_cells(row) for row in rows)
         tables.append(Table("Every pair", tables[0].columns, cells, is_long=True))
@@ -200,26 +187,7 @@ def short_table(heading: str, rows: Sequence[TableRow], note: str = "") -> Table
     """Return the paper's rows and some of ours under them."""
     columns = ("data set", "pair", "resolution", *score_columns("B", "F"))
     cells = (*(_paper_cells(row) for row in PAPER_TABLE), *(_cells(row) for row in rows))
-    return Table(heading, columns, cells, note)
-
-
-def equal_table(rows: Sequence[TableRow]) -> list[Table]:
-    """Show which tolerance gives the paper's shares of points of equal sharpness, if there are rows to compare."""
-    lines = []
-    for stated in PAPER_TABLE:
-        same = [row for row in rows if (row.data_set, row.resolution) == (stated.data_set, stated.resolution)]
-        levels = [row.paper_equal_levels for row in same if math.isfinite(row.paper_equal_levels)]
-        if levels:
-            ours = float(np.mean([row.score.equal_fraction for row in same]))
-            share = f"{np.mean(levels):.2f} ({min(levels):.2f} to {max(levels):.2f})"
-            lines.append((stated.data_set, stated.resolution, f"{stated.equal:.0%}", f"{ours:.1%}", share))
-    note = (
-        "The paper does not say when two 3 x 3 deviations are equal. Here they are equal to rounding. The last column "
-        "is the tolerance= of compare_sharpness and estimate_blur that gives the paper's share, in grey levels of 255: "
-        "the mean over the pairs, and the range."
-    )
-    columns = ("data set", "resolution", "equal in the paper", "equal here", "tolerance for the paper's share")
-    return [Table("When is the sharpness equal?", columns, tuple(lines), note)] if lines else []
+    return Table(heading, columns, cells, note, range(len(PAPER_TABLE)))
 
 
 def _table_finding(rows: Sequence[TableRow]) -> str:
@@ -260,7 +228,6 @@ def means(rows: Sequence[TableRow]) -> list[TableRow]:
             group[0].factor,
             PairScore(**{f.name: _mean_of(group, (f.name,)) for f in fields(PairScore)}),
             float(np.mean([row.seconds for row in group])),
-            float(np.mean([row.paper_equal_levels for row in group])),
         )
         for (data_set, resolution), group in groups.items()
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,25 +16,21 @@ from ...base.settings import METHODS
 from ...files.disk import replacing
 from ...files.staging import filling
 from ...files.targets import refuse_inputs, refuse_to_replace
+from ...report.html import write_document
 from .data_sets import DATA_SETS, FoundSet, PairFiles, find_data_sets
 from .flow import show_architecture, show_evaluation
 from .lens import show_lens
 from .matrices import show_framework
-from .page import page
 from .pairs import ShownPair, TableRow, means, rows_of, show_pair, show_table, shown_pair
 from .ramps import FILES as FIG1_FILES
 from .ramps import RampRow, load_ramps, make_ramps, show_ramps
-from .sections import Section, as_markdown
-from .slips import show_slips
-from .stand_ins import make_data_set
+from .sections import Section, page
+from .stand_ins import STAND_INS, make_stand_in
 
 __all__ = ["PARTS", "Reproduced", "Wanted", "reproduce"]
 
 #: What can be asked for, in the order of the page.
 PARTS = ("fig1", "fig2", "fig3", "fig4", "fig5", "table1", "fig6", "fig7")
-
-#: Where stand-ins are kept in the output folder; they can be given as --data.
-STAND_INS = "stand_ins"
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ def reproduce(
     force: bool = False,
     progress: Progress | None = None,
 ) -> Reproduced:
-    """Write the paper's figures and tables with ``paper.html`` and ``paper.md`` into a folder.
+    """Write the paper's figures and tables and ``paper.html`` into a folder.
 
     Parameters
     ----------
@@ -168,10 +164,10 @@ def reproduce(
     refuse_inputs((folder / name for name in names), [*inputs, *wanted.images])
     refuse_to_replace(folder, [*names, *([STAND_INS] if missing else [])], force)
     with filling(folder, force=force) as new:
-        sets = {**given, **_make_stand_ins(new, missing)}
+        sets = {**given, **{name: make_stand_in(new, name) for name in missing}}
         chosen = {name: sets[name] for name in needed}
         study = _Study(new, method, wanted, chosen, _choose_pairs(chosen, wanted.pairs, strict=False))
-        return _write(new, parts, study, [_describe(found) for found in chosen.values()], progress)
+        return _write(new, parts, study, [found.describe() for found in chosen.values()], progress)
 
 
 def _write(
@@ -181,13 +177,10 @@ def _write(
     for done, part in enumerate(parts):
         sections.append(study.section(part, _share_of(progress, done, len(parts))))
         _share_of(progress, done, len(parts))(1.0)
-    sections.append(show_slips())
     result = Reproduced(study.ramp_rows, study.table, sections, made_from)
     _write_csv(folder / "fig1.csv", [asdict(row) for row in result.ramps])
     _write_csv(folder / "table1.csv", [row.as_dict() for row in result.table])
-    for name, text in (("paper.md", as_markdown(sections)), ("paper.html", page(folder, sections, made_from))):
-        with replacing(folder / name) as stream:
-            stream.write(text.encode())
+    write_document(folder / "paper.html", page(folder, sections, made_from))
     return result
 
 
@@ -222,28 +215,8 @@ def _choose_pairs(sets: Mapping[str, FoundSet], names: Sequence[str], strict: bo
     return chosen
 
 
-def _make_stand_ins(folder: Path, missing: Sequence[str]) -> dict[str, FoundSet]:
-    made = {}
-    for data_set in missing:
-        place = folder / STAND_INS / data_set
-        place.mkdir(parents=True)
-        make_data_set(place, data_set)
-        found = find_data_sets(place)[0]
-        pairs = tuple(replace(each, is_stand_in=True) for each in found.pairs)
-        made[data_set] = replace(found, pairs=pairs)
-    return made
-
-
-def _describe(found: FoundSet) -> str:
-    """Return where pairs came from."""
-    if found.pairs[0].is_stand_in:
-        place = f"{STAND_INS}/{found.data_set}"
-        return f"{DATA_SETS[found.data_set]}: a stand-in of relblur's own ({place}); give the data set with --data"
-    return found.describe()
-
-
 def _file_names(parts: Sequence[str]) -> list[str]:
-    names = ["paper.html", "paper.md"]
+    names = ["paper.html"]
     for part in parts:
         names += {"fig1": FIG1_FILES, "table1": ("table1.csv",)}.get(part, (f"{part}.png",))
     return names

@@ -1,11 +1,16 @@
-"""What a figure or table has to tell, in a form that Markdown and a page can both be made of."""
+"""A figure or table of the paper beside ours, and the page of all of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["Claim", "Picture", "Section", "Table", "as_markdown"]
+from ...report.html import Html, Table, bullets, document, element, image, titled_table
+
+__all__ = ["Claim", "Picture", "Section", "page"]
+
+_PAPER = "Computational Framework for Estimating Relative Gaussian Blur Kernels between Image Pairs"
 
 
 @dataclass(frozen=True)
@@ -20,21 +25,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture file in the output folder, and what is to be seen on it."""
+    """A picture file in the output folder with its caption."""
 
     file: str
     caption: str
-
-
-@dataclass(frozen=True)
-class Table:
-    """Rows of text under headings."""
-
-    heading: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    is_long: bool = False  #: folded on the page until it is opened
 
 
 @dataclass(frozen=True)
@@ -43,31 +37,48 @@ class Section:
 
     key: str  #: fig1 ... table1
     title: str
-    paper_shows: str  #: what stands in the paper, in our words
-    finding: str  #: what came out here, a sentence or two
+    paper_shows: str  #: content of the paper, in our words
+    finding: str  #: our result, a sentence or two
     pictures: tuple[Picture, ...] = ()
     claims: tuple[Claim, ...] = ()
     tables: tuple[Table, ...] = ()
 
+    def as_html(self, folder: Path) -> Html:
+        """Return the section of the page; its pictures lie in a folder."""
+        sides = [
+            element("div", element("b", name), element("p", text))
+            for name, text in (("The paper", self.paper_shows), ("Here", self.finding))
+        ]
+        figures = [
+            element(
+                "figure",
+                image((folder / each.file).read_bytes(), each.caption),
+                element("p", f"{each.caption} ({each.file})", class_="note"),
+                class_="alone",
+            )
+            for each in self.pictures
+        ]
+        rows = [(each.what, each.paper, each.ours, each.remark) for each in self.claims]
+        tables = [Table("", ("number", "the paper", "here", "remark"), rows)] if rows else []
+        tables += self.tables
+        return element(
+            "section",
+            element("h2", self.title),
+            element("div", *sides, class_="sides"),
+            *figures,
+            *map(titled_table, tables),
+            id=self.key,
+        )
 
-def as_markdown(sections: Sequence[Section]) -> str:
-    """Return the sections as one Markdown text."""
-    parts = ["# The paper, reproduced by relblur\n"]
-    for section in sections:
-        parts.append(f"## {section.title}\n\n**The paper:** {section.paper_shows}\n\n**Here:** {section.finding}\n")
-        parts += [f"![{picture.caption}]({picture.file})\n" for picture in section.pictures]
-        tables = section.tables
-        if section.claims:
-            rows = tuple((claim.what, claim.paper, claim.ours, claim.remark) for claim in section.claims)
-            tables = (Table("", ("what", "the paper", "here", "remark"), rows), *tables)
-        parts += [_markdown_table(table) for table in tables]
-    return "\n".join(parts)
 
-
-def _markdown_table(table: Table) -> str:
-    lines = [f"### {table.heading}\n"] if table.heading else []
-    lines += [f"| {' | '.join(table.columns)} |", "|" + "---|" * len(table.columns)]
-    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table.rows]
-    if table.note:
-        lines += ["", table.note]
-    return "\n".join(lines) + "\n"
+def page(folder: Path, sections: Sequence[Section], made_from: Sequence[str]) -> str:
+    """Return the page of sections whose pictures lie in a folder; ``made_from`` names the data."""
+    links = [element("a", each.title.split(":")[0], href=f"#{each.key}") for each in sections]
+    intro = f"A. Saadat, {_PAPER}: what it shows or states, and what relblur gets. Method, notes and errata: "
+    return document(
+        "The paper, figure by figure",
+        element("p", intro, element("i", "docs/framework.md"), "."),
+        bullets(made_from),
+        element("nav", *links),
+        *(each.as_html(folder) for each in sections),
+    )

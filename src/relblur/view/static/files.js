@@ -92,11 +92,6 @@ export function fillExports(state) {
   if (has("depth")) {
     parts.push(link("relblur_depth.zip", "Everything about depth (.zip)", "big"));
     parts.push(...group("one by one", saved ? ["depth/depth.npz"] : [...DEPTH.map((name) => `depth/${name}`), "camera.toml"]));
-    if (has("first") || has("remade")) {
-      parts.push(link("rocking.gif", "Rocking animation (.gif)", "big"));
-      if (state.can_write_mp4) parts.push(link("rocking.mp4", "Rocking animation (.mp4)", "big"));
-      else parts.push(Object.assign(document.createElement("p"), { className: "dim small", textContent: "An MP4 of it needs PyAV: pip install 'relblur[video]'" }));
-    }
   }
   place.replaceChildren(...parts);
   $("commands").replaceChildren(...Object.entries(state.commands).map(([name, text]) => command(name, text)));

@@ -1,4 +1,4 @@
-// What the server found about a pixel, a box, a lasso or a line, as cards.
+// What the server found about a pixel, a box or a line, as cards.
 
 import { get } from "./api.js";
 import { chart } from "./chart.js";
@@ -165,15 +165,6 @@ const query = ({ x0, y0, x1, y1 }) => `x0=${x0}&y0=${y0}&x1=${x1}&y1=${y1}`;
 
 export async function showBox(shape, place) {
   const found = await get(`/api/box?${query(shape)}`);
-  showRegion(found, `Box ${found.width} × ${found.height}`, "box-card", place);
-}
-
-export async function showLasso({ points }, place) {
-  const found = await get(`/api/lasso?points=${points.map(({ x, y }) => `${x},${y}`).join()}`);
-  showRegion(found, `Lasso, ${found.pixels.toLocaleString("en")} pixels`, "lasso-card", place);
-}
-
-function showRegion(found, title, id, place) {
   const cards = Object.values(found.quantities).map((q) => {
     if (q.mean === null) return card(q.title, caption("no pixel of it has an answer"));
     const rows = [
@@ -189,10 +180,10 @@ function showRegion(found, title, id, place) {
     }
     return card(q.title, table(rows));
   });
-  const about = card(title, table([
+  const about = card(`Box ${found.width} × ${found.height}`, table([
     ["from column, row", `${found.left}, ${found.top}`], ["pixels", String(found.pixels)], ["flagged", `${(100 * found.flagged).toFixed(1)} %`],
   ]), caption("Spread is the standard deviation over the region. Pixels within one window repeat each other, so standard errors count a place for each window."));
-  about.id = id;
+  about.id = "box-card";
   about.dataset.found = JSON.stringify(found);
   place.replaceChildren(about, ...cards);
 }

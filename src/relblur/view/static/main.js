@@ -3,7 +3,7 @@
 import { follow, get, post } from "./api.js";
 import { Cloud } from "./cloud.js";
 import { fillExports, startFiles } from "./files.js";
-import { showBox, showLasso, showLine, showPixel } from "./findings.js";
+import { showBox, showLine, showPixel } from "./findings.js";
 import { fillForms, startForms } from "./forms.js";
 import * as panes from "./panes.js";
 import { about, flagNames, isHere, pixelValues, shown, store, update, valueOf, withError } from "./values.js";
@@ -190,7 +190,7 @@ function onState(state) {
   if (fresh !== size || state.name !== pairName) {
     renderer.dropAll();
     store.planes.clear();
-    Object.assign(panes.marks, { pixel: null, box: null, lasso: null, line: null });
+    Object.assign(panes.marks, { pixel: null, box: null, line: null });
     if (fresh !== size) queueMicrotask(panes.fit);
     size = fresh;
     pairName = state.name;
@@ -243,7 +243,7 @@ function onArrival(name) {
 
 async function inspect(pixel) {
   panes.marks.pixel = pixel;
-  Object.assign(panes.marks, { box: null, lasso: null, line: null });
+  Object.assign(panes.marks, { box: null, line: null });
   panes.redraw();
   const began = performance.now();
   try {
@@ -258,7 +258,7 @@ async function onShape(kind, shape) {
   panes.marks.pixel = null;
   setTab("inspect");
   try {
-    await { box: showBox, lasso: showLasso, line: showLine }[kind](shape, $("findings"));
+    await { box: showBox, line: showLine }[kind](shape, $("findings"));
     $("findings").scrollIntoView({ block: "nearest" });
     $("inspect").scrollTop = Math.min($("inspect").scrollTop, $("findings").offsetTop - $("inspect").offsetTop);
   } catch (error) {
@@ -290,7 +290,7 @@ const KEYS = [
   ["g", "all panes", () => setLayout("grid")], ["c", "curtain between two", () => setLayout("compare")], ["d", "the scene in space", () => setLayout("space")],
   ["[", "previous plane on the right", () => step(-1)], ["]", "next plane on the right", () => step(1)], ["x", "exchange left and right", swap],
   ["f", "all of the image", () => panes.fit()], ["1", "one to one", () => panes.zoomTo(1)], ["+", "larger", () => panes.zoomTo(panes.view.zoom * 1.5)], ["-", "smaller", () => panes.zoomTo(panes.view.zoom / 1.5)],
-  ["p", "click pixels, drag to move", () => setTool("pan")], ["b", "drag a box", () => setTool("box")], ["s", "drag a lasso", () => setTool("lasso")], ["l", "drag a line", () => setTool("line")],
+  ["p", "click pixels, drag to move", () => setTool("pan")], ["b", "drag a box", () => setTool("box")], ["l", "drag a line", () => setTool("line")],
   ["i", "inspect", () => setTab("inspect")], ["m", "measure", () => setTab("measure")], ["e", "export", () => setTab("export")],
   ["o", "open files", () => $("open").click()], ["t", "dark or light", theme], [" ", "rock the scene", rock], ["Escape", "stop the work", () => { if (store.state?.job) cancel(); }], ["?", "this list", () => $("help-dialog").showModal()],
 ];

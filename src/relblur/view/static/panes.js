@@ -5,11 +5,11 @@ import { Renderer } from "./renderer.js";
 
 const $ = (id) => document.getElementById(id);
 const GAP = 3;
-const MOST_ZOOM = 96, CLICK_PX = 4, MOST_CORNERS = 400;
+const MOST_ZOOM = 96, CLICK_PX = 4;
 
 export const view = { x: 0, y: 0, zoom: 1 };  // image point in the middle of every pane; CSS pixels for an image pixel
 export const layout = { kind: "grid", shown: new Set(["first", "second", "sigma", "stderr", "flags", "remade"]), left: "first", right: "sigma", curtain: 0.5, tool: "pan" };
-export const marks = { pixel: null, box: null, lasso: null, line: null, hover: null, drag: null };
+export const marks = { pixel: null, box: null, line: null, hover: null, drag: null };
 
 let renderer, canvas, overlay, panes = [], hooks = {}, active = "sigma", wanted = false, settle = 0, fitted = true;
 export const frames = { count: 0, last: 0 };  // for measuring
@@ -168,7 +168,7 @@ function drawMarks(scale) {
       }
     };
     const shape = marks.drag ?? null;
-    const [box, line, lasso] = ["box", "line", "lasso"].map((kind) => (shape?.kind === kind ? shape : marks[kind]));
+    const [box, line] = ["box", "line"].map((kind) => (shape?.kind === kind ? shape : marks[kind]));
     if (box) {
       const [x0, y0] = toScreen(pane, Math.min(box.x0, box.x1), Math.min(box.y0, box.y1));
       const [x1, y1] = toScreen(pane, Math.max(box.x0, box.x1) + 1, Math.max(box.y0, box.y1) + 1);
@@ -177,12 +177,6 @@ function drawMarks(scale) {
     if (line) {
       const a = toScreen(pane, line.x0 + 0.5, line.y0 + 0.5), b = toScreen(pane, line.x1 + 0.5, line.y1 + 0.5);
       stroke(() => { pen.moveTo(...a); pen.lineTo(...b); });
-    }
-    if (lasso) {
-      stroke(() => {
-        for (const { x, y } of lasso.points) pen.lineTo(...toScreen(pane, x + 0.5, y + 0.5));
-        pen.closePath();
-      });
     }
     if (marks.pixel) {
       const [x, y] = toScreen(pane, marks.pixel.x, marks.pixel.y);
@@ -267,9 +261,6 @@ function pixelAt(pane, x, y) {
 const inside = ({ x, y }) => x >= 0 && y >= 0 && x < store.width && y < store.height;
 const clamped = ({ x, y }) => ({ x: Math.min(store.width - 1, Math.max(0, x)), y: Math.min(store.height - 1, Math.max(0, y)) });
 
-// Every so many corners, so that they fit into an address.
-const thinned = (points) => points.filter((_, i) => i % Math.ceil(points.length / MOST_CORNERS) === 0);
-
 function listen() {
   const pointers = new Map();
   let start = null, pinch = null;
@@ -285,7 +276,7 @@ function listen() {
     if (pointers.size === 2) { pinch = spread(); start = null; marks.drag = null; return; }
     const kind = event.shiftKey ? "box" : event.altKey ? "line" : layout.tool;
     start = { ...at, last: at, pane, kind, moved: false };
-    if (kind !== "pan") { const p = clamped(pixelAt(pane, at.x, at.y)); marks.drag = { kind, x0: p.x, y0: p.y, x1: p.x, y1: p.y, points: [p] }; }
+    if (kind !== "pan") { const p = clamped(pixelAt(pane, at.x, at.y)); marks.drag = { kind, x0: p.x, y0: p.y, x1: p.x, y1: p.y }; }
   });
   canvas.addEventListener("pointermove", (event) => {
     const at = place(event);
@@ -308,8 +299,6 @@ function listen() {
       } else if (marks.drag) {
         const p = clamped(pixel);
         Object.assign(marks.drag, { x1: p.x, y1: p.y });
-        const before = marks.drag.points.at(-1);
-        if (before.x !== p.x || before.y !== p.y) marks.drag.points.push(p);
         redraw();
       }
       start.last = at;
@@ -324,9 +313,9 @@ function listen() {
     start = null;
     if (!began || event.type === "pointercancel") { marks.drag = null; return; }
     if (marks.drag && began.moved) {
-      const { kind, x0, y0, x1, y1, points } = marks.drag;
-      Object.assign(marks, { box: null, line: null, lasso: null, drag: null });
-      marks[kind] = kind === "lasso" ? { points: thinned(points) } : { x0, y0, x1, y1 };
+      const { kind, x0, y0, x1, y1 } = marks.drag;
+      Object.assign(marks, { box: null, line: null, drag: null });
+      marks[kind] = { x0, y0, x1, y1 };
       hooks.onShape(kind, marks[kind]);
     } else if (!began.moved) {
       marks.drag = null;
