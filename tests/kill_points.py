@@ -14,10 +14,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from relblur.files import staging
 from relblur.files.made_from import sign
 from relblur.files.replacing import replacing
-from relblur.files.staging import entered, filling, move_folder_in, resuming
+from relblur.files.staging import clear, entered, filling, move_folder_in, resuming
 from relblur.report.batch import Job, run_batch
 
 #: Every function by which relblur changes the disk or makes sure of a change.
@@ -29,7 +28,7 @@ PARTS = ("one", "below/two")
 class Scenario:
     """Something to interrupt, in a folder."""
 
-    at_once = True  #: no moment at which some of the files are old and some new
+    at_once = True  #: no moment at which some of the files are old and some new; there may be none for a moment
     one_generation = True  #: the next run finds one of them
 
     def __init__(self, folder: Path, force: bool) -> None:
@@ -96,16 +95,6 @@ class Batch(Scenario):
         return {_generation(self.out / "p" / part) for part in (*PARTS, "made_from.json")}
 
 
-class Aside(Batch):
-    """The same where the system cannot exchange two names: for a moment there is none."""
-
-    at_once = False
-
-    def __init__(self, folder: Path, force: bool) -> None:
-        super().__init__(folder, force)
-        staging.exchange = lambda _one, _two: False
-
-
 class Folder(Scenario):
     """The results of one pair, in a folder of their own."""
 
@@ -149,6 +138,7 @@ class Unfinished(Batch):
 
     def check(self, at: str) -> list[str]:
         """Like the others, but what is unfinished stays until the next run."""
+        clear(self.out)
         wrong = [f"{at}: {self.generation()}"] * (self.generation() not in ({"old" if self.force else ""}, {"new"}))
         self.do("new")
         wrong += [f"{at}: not finished: {self.generation()}"] * (self.generation() != {"new"})
@@ -222,7 +212,6 @@ def _killed_before(moment: int, what: Callable[[], None]) -> bool:
 
     for name in CHANGES:
         setattr(os, name, counted(getattr(os, name)))
-    staging.exchange = counted(staging.exchange)
     code = 1
     try:
         what()
@@ -234,7 +223,7 @@ def _killed_before(moment: int, what: Callable[[], None]) -> bool:
 def main() -> None:
     """Kill at every moment."""
     scenario, force, folder = sys.argv[1], sys.argv[2] == "force", Path(sys.argv[3])
-    kinds = {"batch": Batch, "aside": Aside, "folder": Folder, "files": Files, "file": File}
+    kinds = {"batch": Batch, "folder": Folder, "files": Files, "file": File}
     kinds["unfinished"] = Unfinished
     kind = kinds[scenario]
     moment, wrong, killed = 0, list[str](), True

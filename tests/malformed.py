@@ -24,8 +24,14 @@ from hostile_pictures import bad_pictures, more_pictures
 
 SIZE = (24, 31)
 
-#: Damage that the decoders in use repair without a word: what is missing is grey or black. Refused or not, cleanly.
+#: Damage that the decoders in use repair without a word: what is missing is grey or black, or is not needed for the
+#: pixels. Refused or not, cleanly.
 REPAIRED = {
+    "no_ispe.heic",
+    "many_scans.jpg",
+    "lacks_compression.exr",
+    "unknown_compression.exr",
+    *(f"flag_2048_{name}.exr" for name in ("none", "zip", "dwaa")),
     "data_too_short.png",
     "wrong_checksum.png",
     "chunk_longer_than_file.png",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import io
 import sys
 
 import numpy as np
@@ -183,16 +181,7 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch, name, missing, message)
         write_heic(tmp_path / name, COLOUR)
     else:
         Image.fromarray(COLOUR).save(tmp_path / name)
-    real = builtins.__import__
-
-    def without(wanted, *rest):
-        given = rest[2] or () if len(rest) > 2 else ()
-        if wanted == missing or (wanted == "PIL" and missing.partition(".")[2] in given):
-            raise ImportError
-        return real(wanted, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.delitem(sys.modules, missing, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingDependencyError, match=message):
         imread(tmp_path / name)
 
@@ -222,13 +211,3 @@ def test_an_address_has_to_be_downloaded(address):
 
 def test_every_suffix_that_is_named_is_known():
     assert {".heic", ".heif", ".avif", ".jp2", ".bmp", ".gif", ".ppm", ".pgm"} <= set(READ_SUFFIXES)
-
-
-def test_a_gif_with_comments_in_front_is_read():
-    from relblur.files.plain_formats import gif_packed_bytes
-
-    stream = io.BytesIO()
-    Image.fromarray(GREY).save(stream, "GIF", comment=b"x" * 700)
-    plain = io.BytesIO()
-    Image.fromarray(GREY).save(plain, "GIF")
-    assert gif_packed_bytes(stream.getvalue()) == gif_packed_bytes(plain.getvalue()) > 100

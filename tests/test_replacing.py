@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 from relblur import BlurMap, load
 from relblur.base.errors import FileError, OutputExistsError
 from relblur.files import staging as staging_module
-from relblur.files.locking import holding
 from relblur.files.made_from import read_signature, sign
-from relblur.files.replacing import HIDDEN, exchange, replacing
-from relblur.files.staging import entered, filling, move_folder_in, placing, resuming, staging
+from relblur.files.replacing import HIDDEN, replacing
+from relblur.files.staging import entered, filling, holding, move_folder_in, placing, resuming, staging
 from relblur.files.targets import refuse_inputs, refuse_to_replace
 from relblur.report.batch import Job, run_batch
 
@@ -48,7 +47,6 @@ def _map(value: float) -> BlurMap:
         *(("file", force, 5) for force in ("fresh", "force")),
         *(("files", force, 30) for force in ("fresh", "force")),
         *(("batch", force, 55) for force in ("fresh", "force")),
-        ("aside", "force", 60),
         ("folder", "fresh", 20),
         *(("unfinished", force, 35) for force in ("fresh", "force")),
     ],
@@ -287,31 +285,23 @@ def _signed(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(params=["exchange", "aside"])
-def way(request, monkeypatch):
-    """With names exchanged in one step, where the system can, and with the old folder moved aside."""
-    if request.param == "aside":
-        monkeypatch.setattr(staging_module, "exchange", lambda *_: False)
-    return request.param
-
-
 def _replace_folder(folder: Path) -> None:
     with staging(folder) as new:
         _signed(new / "p")
         move_folder_in(new, "p", force=True)
 
 
-def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, monkeypatch, way):
+def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, monkeypatch):
     """A file that somebody puts in at the last moment is put back with its folder."""
     target = _signed(tmp_path / "p")
-    real = staging_module._swap
+    real = os.rename
 
-    def swap(source, destination, aside):
-        if not (source / "thesis.txt").exists():
+    def rename(source, destination, **kwargs):
+        if source == target:
             (target / "thesis.txt").write_text("mine")
-        real(source, destination, aside)
+        real(source, destination, **kwargs)
 
-    monkeypatch.setattr(staging_module, "_swap", swap)
+    monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(OutputExistsError, match=r"thesis\.txt, not made by relblur"):
         _replace_folder(tmp_path)
     assert sorted(os.listdir(target)) == ["made_from.json", "result", "thesis.txt"]
@@ -326,16 +316,6 @@ def test_a_dead_stage_keeps_what_relblur_did_not_make(tmp_path):
     with entered(tmp_path):
         pass
     assert (tmp_path / STAGE / "new" / "p" / "thesis.txt").read_text() == "mine"
-
-
-def test_two_folders_take_each_others_name(tmp_path):
-    for name in "ab":
-        (tmp_path / name).mkdir()
-        (tmp_path / name / name).touch()
-    if exchange(tmp_path / "a", tmp_path / "b"):
-        assert os.listdir(tmp_path / "a") == ["b"]
-    assert not exchange(tmp_path / "a", tmp_path / "none")
-    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
 def test_a_folder_of_very_many_files_is_known_as_ours_and_replaced(tmp_path):
@@ -362,7 +342,6 @@ def test_a_move_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
             raise OSError(28, "No space left on device")
         return real(source, destination, **kwargs)
 
-    monkeypatch.setattr(staging_module, "exchange", lambda *_: False)
     monkeypatch.setattr(os, "rename", rename)
     with pytest.raises(FileError, match="No space left"):
         _replace_folder(tmp_path)
@@ -448,7 +427,7 @@ def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, 
     assert seen == ["fsync", "replace", "fsync"]
     seen.clear()
     (tmp_path / "out").mkdir()
-    for folder, into in (("new", "rename"), ("out", "link")):
+    for folder, into in (("new", "rename"), ("out", "replace")):
         seen.clear()
         with filling(tmp_path / folder) as new:
             for name in ("x", "y"):

@@ -8,7 +8,6 @@ import errno
 import gc
 import http.client
 import json
-import multiprocessing
 import os
 import signal
 import socket
@@ -493,17 +492,24 @@ def test_pairs_opened_at_once_leave_no_uploads(page, server):
 
 
 def test_work_that_nobody_waits_for_is_not_reported(caplog):
+    class Ending:
+        def send(self, *_message):
+            time.sleep(0.4)
+            raise BrokenPipeError
+
+        def kill(self):
+            pass
+
     worker = Worker(10**9, stoppable=True)
 
     async def cancel_while_sending():
         worker.start = lambda: None
-        ours, theirs = multiprocessing.Pipe()
-        worker._pipe = ours
-        work = asyncio.create_task(worker.run("estimate", bytes(10**7)))  # the pipe is full: it is still being sent
+        worker._child = Ending()
+        work = asyncio.create_task(worker.run("estimate"))
         await asyncio.sleep(0.2)
         work.cancel()
-        threading.Timer(0.2, theirs.close).start()
         await asyncio.wait({work})
+        await asyncio.sleep(0.4)
         gc.collect()
 
     asyncio.run(cancel_while_sending())
@@ -527,6 +533,6 @@ def test_ctrl_c_does_not_reach_a_process_that_is_starting():
     try:
         os.kill(worker.pid, signal.SIGINT)
         time.sleep(1)
-        assert worker._process.is_alive()
+        assert worker._child.is_alive()
     finally:
         worker.stop()

@@ -146,22 +146,18 @@ def test_what_is_half_done_with_other_options_is_begun_anew(tmp_path, pair, smal
 
 LAST_MOMENTS = """
 import os, signal, sys
-from relblur.files import staging
-name, after, k = sys.argv.pop(1), int(sys.argv.pop(1)), 0
-real = getattr(staging, name)
-def last(*arguments):
-    if after:
-        real(*arguments)
-    os.kill(os.getpid(), signal.SIGKILL)
-setattr(staging, name, last)
-if name == "_put_back":
-    staging.exchange = lambda *_: False
-    staging._put_back = real
-    rename = os.rename
-    def stop(source, target):
-        rename(source, target)
+moment, real = int(sys.argv.pop(1)), os.rename
+def rename(source, target):
+    global moment
+    if str(target).endswith("out.zarr"):  # to its place, or the old one aside
+        moment -= 1
+        if moment == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    real(source, target)
+    if moment == 1 and str(target).endswith("out.zarr"):
+        moment = 0
         os.kill(os.getpid(), signal.SIGKILL)
-    os.rename = stop
+os.rename = rename
 from relblur.cli.app import main
 main()
 """
@@ -169,21 +165,21 @@ main()
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "after"),
-    [("_becomes", 0), ("_becomes", 1), ("_swap", 0), ("_swap", 1), ("refuse_foreign", 1), ("_put_back", 0)],
+    ("moment", "replaces", "is_there"),
+    [(1, False, False), (2, False, True), (1, True, True), (2, True, False), (3, True, True)],
 )
-def test_a_run_that_was_killed_in_its_last_moment_can_be_finished(tmp_path, pair, name, after):
-    """Before and after each step by which the map gets its name; ``_put_back`` is between two renames."""
+def test_a_run_that_was_killed_in_its_last_moment_can_be_finished(tmp_path, pair, moment, replaces, is_there):
+    """Before, between and after the renames by which the map gets its name."""
     output = tmp_path / "out.zarr"
-    force = ["--force"] if name != "_becomes" else []
+    force = ["--force"] if replaces else []
     command = ["estimate", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "-o", str(output), *OPTIONS, *force]
-    if force:
+    if replaces:
         assert _run(*command).exit_code == 0
-    killed = subprocess.run([sys.executable, "-c", LAST_MOMENTS, name, str(after), *command], capture_output=True)
+    killed = subprocess.run([sys.executable, "-c", LAST_MOMENTS, str(moment), *command], capture_output=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert output.exists() == (name not in ("_becomes", "_put_back") or bool(after))
+    assert output.exists() == is_there
     again = _run(*command)
-    assert (again.exit_code == 0) == (not (name == "_becomes" and after)), again.output
+    assert (again.exit_code == 0) == (replaces or not is_there), again.output
     _is_that_of(output, _whole(pair))
     _run(*command, "--force")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.zarr", "b.zarr", "out.zarr"]

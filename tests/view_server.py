@@ -74,7 +74,7 @@ class Viewer:
                 except OSError:
                     continue
                 command = (entry / "cmdline").read_bytes() if int(fields[1]) == self.process.pid else b""
-                if b"spawn_main" in command:
+                if b"base.children" in command:
                     found.append(int(entry.name))
         return sorted(found)
 

@@ -11,10 +11,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from multiprocessing import resource_tracker
 from typing import Any, Protocol, TypeVar
 
+from ..base.children import children_without_ctrl_c
 from ..base.errors import FileError, InputError
-from ..engines.threads import children_without_ctrl_c
 from .stores import require
 
 __all__ = ["Here", "OnCluster", "Runner", "started"]
@@ -189,6 +190,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 yield OnCluster(client)
             return
         count, limit = _count(workers), _bytes(memory)
+        resource_tracker.ensure_running()  # else the start of a process does it, which unblocks Ctrl-C
         with children_without_ctrl_c():  # Dask's thread inherits it, and starts the workers
             cluster = LocalCluster(
                 n_workers=count,

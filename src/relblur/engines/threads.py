@@ -10,18 +10,16 @@ or locks therefore registers (:func:`renew_after_fork`), and begins anew in the 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from ..base.arguments import as_whole
 
-__all__ = ["Team", "children_without_ctrl_c", "count_workers", "renew_after_fork"]
+__all__ = ["Team", "count_workers", "renew_after_fork"]
 
 #: Threads that anybody may ask for, however few cores there are.
 MOST_THREADS = 16
@@ -40,25 +38,6 @@ def count_workers(workers: int | None) -> int:
         return len(affinity(0)) if affinity else (os.cpu_count() or 1)
     asked = as_whole(workers, "workers", "None (all cores)")
     return min(asked, max(MOST_THREADS, 2 * (os.cpu_count() or 1)))
-
-
-@contextmanager
-def children_without_ctrl_c() -> Iterator[None]:
-    """Block Ctrl-C for the processes and threads that are started inside; this process receives it afterwards.
-
-    A terminal sends it to every process. Only this one acts on it, and ends the others.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # else the start of a process does it, which unblocks Ctrl-C
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _renewals: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()

@@ -16,7 +16,7 @@ from .budget import FREE_RESULT_BYTES, Budget
 from .reading import opened, starts_with
 from .replacing import PathLike
 
-__all__ = ["ZIP_MAGIC", "check_format", "is_npz", "read_npz"]
+__all__ = ["ZIP_MAGIC", "check_format", "is_npz", "read_npy_header", "read_npz"]
 
 ZIP_MAGIC = b"PK\x03\x04"
 
@@ -28,6 +28,13 @@ _MOST_DESCRIPTION_BYTES = 10_000_000
 
 #: A list of so many entries, whatever they are called.
 _MOST_LIST_BYTES = 1_000_000
+
+
+def read_npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order (True: columns first) and type of an array in NumPy's format."""
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    return read(stream)
 
 
 def is_npz(path: PathLike) -> bool:
@@ -99,9 +106,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kinds: str, bu
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others read far ahead
         raise ValueError(f"{name} is packed in another way than relblur packs")
     with archive.open(entry) as stream:
-        version = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran_order, dtype = read_header(stream)
+        shape, _, dtype = read_npy_header(stream)
         size = dtype.itemsize * math.prod(int(n) for n in shape)
         if dtype.kind not in kinds or len(shape) > 3 or min(shape, default=0) < 0:
             raise ValueError(f"{name} holds {str(dtype)[:60]} of shape {str(shape)[:60]}")
@@ -111,14 +116,5 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kinds: str, bu
             budget.check_pixels(*shape[:2])
         if kinds == "U" and size > _MOST_DESCRIPTION_BYTES:
             raise ValueError(f"{name} has {size} bytes")
-        values = np.empty(size, np.uint8)
-        for start in range(0, size, 1 << 24):
-            budget.check_time()
-            block = stream.read(min(1 << 24, size - start))
-            values[start : start + len(block)] = np.frombuffer(block, np.uint8)
-            if len(block) < min(1 << 24, size - start):
-                raise ValueError(f"{name} ends too early")
-        if stream.read(1):  # the end is where the checksum is looked at
-            raise ValueError(f"{name} has more than it claims")
-    array = np.frombuffer(values.data, dtype)
-    return array.reshape(shape, order="F" if fortran_order else "C")
+    with archive.open(entry) as stream:  # its end is where the checksum is looked at
+        return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

@@ -1,8 +1,7 @@
 """What reading one file may cost: bytes, pixels and seconds, the same for every format.
 
-A file is data of somebody else. What its header claims is checked before memory is taken for it, and what its data
-unpack to is checked while they are unpacked. "Packed" are the bytes that the pixels come from, without padding,
-profiles and whatever else a file holds: else a bomb would only need to be made longer to pass.
+A file is data of somebody else. What its header claims is checked before memory is taken for it. Decoders that cannot
+be stopped run in a child process, where the system enforces the limits (:mod:`relblur.base.children`).
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 import time
 from dataclasses import dataclass, field
 
+from ..base.children import Limits
 from ..base.errors import FileError
 
 __all__ = ["Budget"]
@@ -38,7 +38,10 @@ FREE_RESULT_BYTES = 300_000_000
 #: second beyond: the slowest decoders in use, LZW and PNG's, make 20 MB a second.
 FREE_SECONDS, SLOWEST_BYTES = 5.0, 2_000_000
 
-#: Strips, tiles, chunks and parts; a picture of the largest size in tiles of 64 x 64 pixels has 61,000.
+#: Memory of a child for the program and its libraries, and for each byte of the file.
+CHILD_BYTES, CHILD_BYTES_PER_BYTE = 1_000_000_000, 3
+
+#: Strips, tiles and chunks; a picture of the largest size in tiles of 64 x 64 pixels has 61,000.
 MOST_SEGMENTS = 100_000
 
 #: A picture that is read in parts: as much as a list of its tiles, and of its pieces, takes some hundred megabytes for.
@@ -52,6 +55,7 @@ class Budget:
     path: str | os.PathLike[str]
     file_bytes: int
     started: float = field(default_factory=time.thread_time)
+    most_pixels: int = field(default_factory=lambda: MOST_PIXELS)
 
     def check_file(self, most: int = MOST_FILE_BYTES) -> None:
         """Refuse a file that is larger than an image can be."""
@@ -61,10 +65,10 @@ class Budget:
 
     def check_pixels(self, height: int, width: int) -> None:
         """Refuse more pixels than any camera has."""
-        if height * width > MOST_PIXELS:
+        if height * width > self.most_pixels:
             raise FileError(
                 f"{self.path} claims to hold {width} x {height} pixels; relblur reads up to "
-                f"{MOST_PIXELS // 10**6} megapixels, decimate or crop it first"
+                f"{self.most_pixels // 10**6} megapixels, decimate or crop it first"
             )
 
     def check_expansion(
@@ -91,8 +95,22 @@ class Budget:
             most = f"{MOST_PARTED_VALUES:.2g} in {MOST_PARTED_PIECES:.2g}"
             raise FileError(f"{self.path} claims {claimed}; relblur reads up to {most}, cut larger pieces")
 
+    @property
+    def seconds(self) -> float:
+        """Time that a sound file takes at the most."""
+        return FREE_SECONDS + self.file_bytes / SLOWEST_BYTES
+
+    @property
+    def child_limits(self) -> Limits:
+        """What decoding the file in a child may use."""
+        pixels = min(MOST_LOSSY_EXPANSION * self.file_bytes, 24 * self.most_pixels)
+        return Limits(CHILD_BYTES + pixels + CHILD_BYTES_PER_BYTE * self.file_bytes, self.seconds)
+
     def check_time(self) -> None:
         """Refuse to go on for longer than a sound file takes."""
-        most = FREE_SECONDS + self.file_bytes / SLOWEST_BYTES
-        if time.thread_time() - self.started > most:
-            raise FileError(f"{self.path} takes more than {most:.0f} s to unpack; it is damaged or hostile")
+        if time.thread_time() - self.started > self.seconds:
+            raise self.too_slow()
+
+    def too_slow(self) -> FileError:
+        """Return the error of a file that takes too long."""
+        return FileError(f"{self.path} takes more than {self.seconds:.0f} s to unpack; it is damaged or hostile")

@@ -12,9 +12,8 @@ from ..base._typing import AnyArray, ArrayLike, FloatArray
 from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.pixels import as_integers
 from .budget import Budget
+from .decoders import EXR_ABOUT
 from .disk import PathLike, replacing, write_image
-from .exr import EXR_ABOUT
-from .quiet import quietly
 
 __all__ = ["point_cloud", "read_pfm", "write_exr", "write_pfm", "write_ply", "write_png_mm"]
 
@@ -118,7 +117,7 @@ def write_exr(path: PathLike, channels: Mapping[str, AnyArray], about: str = "")
         with replacing(path) as stream, tempfile.TemporaryDirectory() as folder:
             # The library writes to names only; the bytes then go the way of all files.
             whole = Path(folder) / "map.exr"
-            with quietly(), OpenEXR.File(header, planes) as file:
+            with OpenEXR.File(header, planes) as file:
                 file.write(str(whole))
             stream.write(whole.read_bytes())
     except RuntimeError as error:  # the library's word for a disk that is full

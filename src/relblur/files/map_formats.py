@@ -16,12 +16,11 @@ from ..base._typing import AnyArray, FloatArray
 from ..base.errors import FileError, InputError
 from .archives import ZIP_MAGIC, check_format, read_npz
 from .budget import FREE_RESULT_BYTES
+from .decoders import needed
 from .depth_formats import write_exr
 from .disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
-from .exr import EXR_MAGIC, exr_planes
-from .reading import opened
-from .tiff import read_page, tiff_pixels
-from .tiff_tags import TIFF_MAGIC
+from .reading import in_child, opened
+from .tiff import TIFF_MAGIC, read_page, tiff_pixels
 
 __all__ = ["MAP_SUFFIXES", "read_map", "write_16_bit", "write_map"]
 
@@ -65,7 +64,7 @@ def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """Return the fields of a map that was written, as far as the format has them, and its settings."""
     with opened(path) as source:  # the content decides, not the name
         start = source.read(0, 4)
-    if start == EXR_MAGIC:
+    if start == b"\x76\x2f\x31\x01":
         fields, about = _read_exr(path)
     elif start in TIFF_MAGIC:
         fields, about = _read_tiff(path)
@@ -84,7 +83,8 @@ def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
 
 def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     with opened(path) as source:
-        planes, about = exr_planes(source, FREE_RESULT_BYTES)
+        needed(source, "OpenEXR")
+        planes, about = in_child("relblur.files.decoders:exr_planes", source, FREE_RESULT_BYTES)
     fields = {name: planes[name] for name in FIELDS if name in planes}
     for name, dtype in (("flags", np.uint8), ("sharper", np.int8)):
         if name in fields:

@@ -7,20 +7,26 @@ beyond the size it had when it was opened, nor beyond what its kind may have. Wh
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from ..base.children import ChildError, run_limited
 from ..base.errors import FileError
 from .budget import MOST_WHOLE_BYTES, Budget
 from .replacing import PathLike
 
-__all__ = ["Source", "opened", "read_bytes", "starts_with"]
+__all__ = ["Source", "in_child", "opened", "read_bytes", "starts_with"]
+
+#: Bytes that are looked at together.
+_BLOCK = 1 << 24
 
 #: Flags that not every system has.
 _WITHOUT_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
@@ -55,9 +61,46 @@ class Source:
         self.budget.check_file(most)
         return self.read(0, self.size)
 
+    def check_expansion(self, unpacked: int, *, lossy: bool = False, free: int | None = None) -> None:
+        """Refuse data that unpack to far more than a photograph's do; zeros do not count, which padding is made of."""
+        self.budget.check_expansion(unpacked, self.size, lossy=lossy, free=free)
+        if unpacked > 2 * self.size:
+            zeros = sum(self.read(at, _BLOCK).count(0) for at in range(0, self.size, _BLOCK))
+            self.budget.check_expansion(unpacked, self.size - zeros, lossy=lossy, free=free)
+
+
+def in_child(function: str, source: Source, *arguments: Any) -> Any:
+    """Return what a function ("module:name") returns of a file in a child process, within the file's budget."""
+    limits, path = source.budget.child_limits, source.path
+    try:
+        value, told = run_limited(
+            f"{__name__}:_call_on", function, path, source.budget.most_pixels, arguments, limits=limits
+        )
+    except ChildError as error:
+        if error.time:
+            raise source.budget.too_slow() from None
+        if error.memory:
+            most = f"{limits.memory_bytes / 1e9:.1f} GB"
+            raise FileError(f"{path} takes more than {most} of memory to unpack; it is damaged or hostile") from None
+        raise FileError(f"{path} is damaged or incomplete: {error}") from None
+    for text in told:
+        warnings.warn(text, stacklevel=4)
+    return value
+
+
+def _call_on(
+    function: str, path: PathLike, most_pixels: int, arguments: tuple[Any, ...], progress: Callable[[float], None]
+) -> tuple[Any, list[str]]:
+    """Call a function in the child; return its value and warnings."""
+    module, _, name = function.partition(":")
+    with warnings.catch_warnings(record=True) as told, opened(path, most_pixels) as source:
+        warnings.simplefilter("always")
+        value = getattr(importlib.import_module(module), name)(source, *arguments)
+    return value, [str(each.message) for each in told if issubclass(each.category, UserWarning)]
+
 
 @contextmanager
-def opened(path: PathLike) -> Iterator[Source]:
+def opened(path: PathLike, most_pixels: int | None = None) -> Iterator[Source]:
     """Open a file on disk that has content; anything else is refused at once."""
     source = Path(path)
     try:
@@ -75,7 +118,8 @@ def opened(path: PathLike) -> Iterator[Source]:
     try:
         _check_kind(source, state)
         with open(descriptor, "rb", closefd=False) as stream:
-            yield Source(path, stream, state.st_size, Budget(path, state.st_size))
+            budget = Budget(path, state.st_size)
+            yield Source(path, stream, state.st_size, replace(budget, most_pixels=most_pixels or budget.most_pixels))
     finally:
         os.close(descriptor)
 

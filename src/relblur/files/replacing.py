@@ -10,11 +10,9 @@ If the target is a link, the link is replaced and what it points to is left alon
 
 from __future__ import annotations
 
-import ctypes
 import os
 import secrets
 import stat
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import BinaryIO
 
 from ..base.errors import FileError, RelblurError
 
-__all__ = ["EXCLUSIVE", "HIDDEN", "check_target", "exchange", "plain_errors", "replacing", "sync_folder", "sync_tree"]
+__all__ = ["EXCLUSIVE", "HIDDEN", "check_target", "plain_errors", "replacing", "sync_folder", "sync_tree"]
 
 PathLike = str | os.PathLike[str]
 
@@ -35,9 +33,6 @@ EXCLUSIVE = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
 
 #: Windows flushes only what is open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
-
-#: AT_FDCWD of Linux; RENAME_EXCHANGE of Linux is RENAME_SWAP of macOS.
-_HERE, _SWAP = -100, 2
 
 
 @contextmanager
@@ -101,19 +96,6 @@ def sync_tree(folder: Path) -> None:
                 finally:
                     os.close(descriptor)
         sync_folder(path)
-
-
-def exchange(one: Path, two: Path) -> bool:
-    """Let two files or folders take each other's name in one step; False where the system cannot."""
-    names = os.fsencode(one), os.fsencode(two)
-    if sys.platform == "linux":
-        call, arguments = "renameat2", (_HERE, names[0], _HERE, names[1], _SWAP)
-    elif sys.platform == "darwin":
-        call, arguments = "renamex_np", (*names, _SWAP)
-    else:
-        return False
-    function = getattr(ctypes.CDLL(None), call, None)
-    return function is not None and function(*arguments) == 0
 
 
 def check_target(target: Path) -> None:

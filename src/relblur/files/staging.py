@@ -1,14 +1,14 @@
 """Results appear together: made in a hidden folder beside their place, moved in when all of them are complete.
 
-A stage is called ``.relblur-``, 8 digits of this machine, 8 of its start, and 16 random ones; it is locked for as long
-as its owner lives. In it are
+A stage is called ``.relblur-``, 8 digits of this machine, 8 of its start, and 16 random ones; it is locked (``flock``)
+for as long as its owner lives. A process number would not do: two containers may have the same. In a stage are
 
 ``new``
     the results while they are made.
 ``old``
-    a folder that is being replaced, where the system cannot exchange two names in one step.
+    a folder that is being replaced.
 
-A folder takes its name in one step, with its signature in it. Files that go into a folder with other contents take
+A folder takes its name in one step, with its manifest in it. Files that go into a folder with other contents take
 theirs one after the other. What is in a dead run's stage is deleted, but for a folder in ``old`` whose name is free:
 that gets it back. Nothing in a stage is followed as an instruction. A stage that another user made, or that contains a
 link, is left alone.
@@ -26,17 +26,34 @@ import re
 import secrets
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from ..base.errors import FileError, OutputExistsError
-from .locking import holding, locked
-from .made_from import MADE_FROM, listing, read_signature, strangers
-from .replacing import HIDDEN, check_target, exchange, plain_errors, sync_folder, sync_tree
+from .made_from import listing, read_signature, strangers
+from .replacing import HIDDEN, check_target, plain_errors, sync_folder, sync_tree
 
-__all__ = ["clear", "entered", "filling", "move_files_in", "move_folder_in", "placing", "resuming", "staging"]
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = [
+    "clear",
+    "entered",
+    "filling",
+    "holding",
+    "move_files_in",
+    "move_folder_in",
+    "placing",
+    "resuming",
+    "staging",
+]
 
 NEW, OLD = "new", "old"
 
@@ -46,8 +63,42 @@ _STAGE = re.compile(re.escape(HIDDEN) + "-([0-9a-f]{8})([0-9a-f]{8})-[0-9a-f]{16
 #: Moving files in takes milliseconds; a run over many pairs holds its folder for as long as it lasts.
 _WAIT_S = 30.0
 
-#: What a file system without hard links says when it is asked for one.
-_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS, errno.EXDEV)
+#: Time between two attempts to take a lock, s.
+_PAUSE_S = 0.02
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[bool | None]:
+    """Lock a folder: True if it is ours now, False if it is another run's, None if there are no locks here."""
+    if fcntl is None:
+        yield None
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            held: bool | None = True
+        except OSError as error:
+            held = False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
+        yield held
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def holding(folder: Path, wait_s: float) -> Iterator[None]:
+    """Be the only run in a folder; wait so long for another to end."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        with ExitStack() as stack:
+            with plain_errors(folder):
+                held = stack.enter_context(locked(folder))
+            if held is not False:
+                yield
+                return
+        if time.monotonic() >= deadline:
+            raise FileError(f"another relblur is at work in {folder}; wait for it or choose another folder")
+        time.sleep(_PAUSE_S)
 
 
 @contextmanager
@@ -61,15 +112,17 @@ def entered(folder: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
 def clear(folder: Path) -> None:
     """Delete the stages that dead runs of this user on this machine left in a folder, but not unfinished results."""
     for name in _names(folder):
-        parts, result = _STAGE.fullmatch(name), name.removeprefix(_UNFINISHED)
+        home, parts, result = folder / name, _STAGE.fullmatch(name), name.removeprefix(_UNFINISHED)
         # Locks may not reach other machines: their stages are left alone.
         dead = parts and any(here == there for here, there in zip(_machine(), parts.groups(), strict=True))
-        if dead or (result != name and _is_replaced(folder / name / NEW / result, folder / result)):
+        if dead or (result != name and os.path.lexists(home / OLD / result)):
             with suppress(OSError):
-                if _made_by_this_user(folder / name):
-                    with locked(folder / name) as held:
+                if _made_by_this_user(home):
+                    with locked(home) as held:
                         if held:
-                            _drop(folder / name)
+                            _put_back(home)
+                            if dead or os.path.lexists(home / OLD / result):
+                                _drop(home)
 
 
 @contextmanager
@@ -102,8 +155,6 @@ def resuming(folder: Path, name: str) -> Iterator[Path]:
     with holding(home, 0.0):
         with plain_errors(home):
             _put_back(home)
-            if _is_replaced(home / NEW / name, folder / name):
-                shutil.rmtree(home / NEW)
             os.makedirs(home / NEW, exist_ok=True)
         yield home / NEW
         with plain_errors(home):
@@ -164,10 +215,7 @@ def move_files_in(new: Path, force: bool, folder: Path) -> None:
         for name in names:
             source, target = new / name, folder / name
             os.makedirs(target.parent, exist_ok=True)
-            if name in there:
-                os.replace(source, target)
-            elif not _move_if_vacant(source, target):
-                raise OutputExistsError(f"{target} has appeared meanwhile and is not replaced; run the command again")
+            os.replace(source, target)
         sync_folder(folder)
 
 
@@ -181,13 +229,16 @@ def move_folder_in(new: Path, name: str, force: bool) -> None:
             refuse_foreign(target)
             if not force:
                 raise OutputExistsError(f"{target} has appeared meanwhile; add --force or choose another folder")
-            _swap(source, target, aside)
+            os.makedirs(aside.parent, exist_ok=True)
+            os.rename(target, aside)
             try:
-                refuse_foreign(source)  # looked at here, where nobody expects it any more
-            except OutputExistsError:
-                _swap(source, target, aside)
+                refuse_foreign(aside)  # looked at here, where nobody expects it any more
+                os.rename(source, target)
+            except BaseException:
+                os.rename(aside, target)
                 raise
-            shutil.rmtree(source)
+            sync_folder(target.parent)
+            shutil.rmtree(aside)
         elif not _becomes(source, target):
             raise OutputExistsError(f"{target} has appeared meanwhile and is not replaced; run the command again")
         sync_folder(target.parent)
@@ -239,13 +290,6 @@ def _made_by_this_user(home: Path) -> bool:
     return stat.S_ISDIR(state.st_mode) and ours and not any(os.path.islink(home / name) for name in listing(home))
 
 
-def _is_replaced(before: Path, after: Path) -> bool:
-    """Tell whether both are signed, the second later: it has replaced the first, and the run died at that moment."""
-    if read_signature(before) is None or read_signature(after) is None:
-        return False
-    return (before / MADE_FROM).lstat().st_mtime_ns <= (after / MADE_FROM).lstat().st_mtime_ns
-
-
 def _drop(home: Path) -> None:
     """Delete a stage; one with a folder of results that holds something else too stays."""
     _put_back(home)
@@ -271,20 +315,6 @@ def _names(folder: Path) -> list[str]:
         return []
 
 
-def _swap(source: Path, target: Path, aside: Path) -> None:
-    """Let two folders take each other's name: in one step where the system can."""
-    if exchange(source, target):
-        return
-    os.makedirs(aside.parent, exist_ok=True)
-    os.rename(target, aside)
-    try:
-        os.rename(source, target)
-    except OSError:
-        os.rename(aside, target)
-        raise
-    os.rename(aside, source)
-
-
 def _becomes(source: Path, target: Path) -> bool:
     """Give a folder its name, unless there is something of that name that is not an empty folder."""
     try:
@@ -295,20 +325,6 @@ def _becomes(source: Path, target: Path) -> bool:
             raise
         return False
     sync_folder(target.parent)
-    return True
-
-
-def _move_if_vacant(source: Path, target: Path) -> bool:
-    try:
-        os.link(source, target)  # fails if there is something; os.rename would replace it
-    except FileExistsError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        os.rename(source, target)
-        return True
-    os.unlink(source)
     return True
 
 

@@ -13,14 +13,12 @@ from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .compression import JpegTable
 from .exif import EXIF_IFD, ORIENTATION, Exif
-from .quiet import quietly
 from .reading import Source
 from .shot import Shot
 
 __all__ = [
     "StoredImage",
     "damage_told",
-    "decode_with_opencv",
     "described",
     "first_line",
     "said_of",
@@ -101,25 +99,6 @@ def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
 def said_of(orientation: int) -> tuple[str, ...]:
     """Return what is told of an orientation that was undone."""
     return ("turned upright as the file says",) if orientation in _TURNS else ()
-
-
-def decode_with_opencv(content: bytes) -> AnyArray | None:
-    """Return what OpenCV makes of an image, None if nothing."""
-    import cv2
-
-    # The function moved in OpenCV 4.13.
-    set_log_level = getattr(getattr(cv2.utils, "logging", cv2), "setLogLevel")  # noqa: B009
-    with quietly():
-        before = set_log_level(0)  # silent
-        try:
-            array = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_UNCHANGED)
-        except cv2.error:
-            return None
-        finally:
-            set_log_level(before)
-    if array is not None and array.ndim == 3:
-        array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
-    return array
 
 
 def first_line(error: BaseException) -> str:

@@ -1,38 +1,41 @@
 """TIFF files to pixels, piece by piece: no strip or tile unpacks to more than it may hold.
 
-Deflate and LZMA are unpacked by Python's own modules, LZW, PackBits and Zstandard by libtiff (in Pillow) as bare
-bytes; fax and JPEG by libtiff as pixels. Whatever a file means by its values becomes grey or red, green and blue,
-or is refused: a wrong guess would look like a picture.
+Tags are read by tifffile. Deflate is unpacked here by Python's own module; every other codec in a child process: LZMA
+by Python's module, LZW, PackBits and Zstandard by libtiff (in Pillow) as bare bytes, fax and JPEG by libtiff as pixels.
+Whatever a file means by its values becomes grey or red, green and blue, or is refused: a wrong guess would look like a
+picture.
 """
 
 from __future__ import annotations
 
 import io
+import logging
 import lzma
 import math
 import os
 import struct
+import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
-from .exif import packed_tags, tiff_head
-from .quiet import quietly
-from .reading import opened
+from .exif import Exif, packed_tags, tiff_head
+from .reading import Source, in_child, opened
 from .replacing import PathLike
-from .tiff_tags import DECODER_TAGS, FILL_ORDER, Page, read_first_page, read_page
+from .stored import StoredImage, first_line, said_of, turned_upright
 
-__all__ = ["Page", "TiffPicture", "read_first_page", "read_page", "tiff_pixels"]
+__all__ = ["TIFF_MAGIC", "Page", "TiffPicture", "decode_tiff", "read_page", "tiff_pixels"]
 
-_NONE, _JPEG = 1, 7
+TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+
+_NONE, _LZMA, _JPEG = 1, 34925, 7
 _FAX = (2, 3, 4)
 _DEFLATE = (8, 32946)
-_LZMA = 34925
 _BY_LIBTIFF = (5, 32773, 50000)  # LZW, PackBits, Zstandard
 
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR = 0, 1, 2, 3, 5, 6
@@ -46,17 +49,146 @@ _TYPES = {
     (3, 16): np.float16, (3, 32): np.float32, (3, 64): np.float64,
 }  # fmt: skip
 
-#: Memory that LZMA may take for its dictionary; ``xz -9`` asks for 65 MB.
-_MOST_LZMA_BYTES = 100_000_000
-
 #: Packing what does not shrink makes it longer, at most by half (LZW), and JPEG pieces have a head.
 _SPARE_BYTES = 100_000
 
 #: Rows of an uncompressed strip that are read at a time.
 _STRIP_ROWS = 64
 
-#: Bytes that libtiff unpacks at a time: enough that starting it costs nothing, and the clock is looked at in between.
-_BATCH_BYTES = 8_000_000
+#: Tags without which a picture would be taken for another.
+_WANTED = {*range(256, 260), 262, 273, 274, *range(277, 280), 284, 317, 320, *range(322, 326), 332, 339, 32997, 34675}
+#: Tags that go to the decoders of fax and JPEG as they are: fill order, fax options, JPEG tables, YCbCr subsampling.
+_DECODER_TAGS = (266, 292, 293, 347, 530)
+
+
+@dataclass(frozen=True)
+class Page:
+    """The tags of a page that tell how to unpack it."""
+
+    source: Source
+    order: str
+    height: int
+    width: int
+    samples: int
+    bits: int  #: 0 if they differ between samples
+    kind: int  #: 1 unsigned, 2 signed, 3 float, 5 and 6 complex; 0 if that differs between samples
+    compression: int
+    photometric: int
+    separate_planes: bool
+    predictor: int  #: 1: none, 2: differences along a row, 3: the same for floats
+    tiled: bool
+    piece: tuple[int, int]  #: height and width of a strip or a tile
+    places: Sequence[tuple[int, int]]  #: where each piece begins in the file, and how many bytes it has
+    colours: AnyArray | None  #: palette (N, 3)
+    is_plain: bool  #: one picture and the usual inks: no stack in depth, no inks of its own
+    decoder_tags: dict[int, Any]
+    orientation: int
+    profile: bytes | None
+    description: str
+    number: int
+    pages: int  #: how many the file has
+
+    @property
+    def in_child(self) -> bool:
+        """Whether its codec needs a child process."""
+        return self.compression not in (_NONE, *_DEFLATE)
+
+
+def read_page(source: Source, number: int = 0) -> Page:
+    """Return a page of a TIFF file, counted from 0."""
+    import tifffile
+
+    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else Python prints what the error says
+    try:
+        source.stream.seek(0)
+        with tifffile.TiffFile(source.stream, name="picture.tif") as file:
+            if number >= len(file.pages):
+                raise FileError(f"{source.path} has no page {number + 1}")
+            return _page_of(source, file, file.pages[number], number)
+    except RelblurError:
+        raise
+    except Exception as error:  # of any type; all mean an unusable file
+        raise FileError(f"{source.path} is not a readable TIFF: {first_line(error)}") from None
+
+
+def _page_of(source: Source, file: Any, page: Any, number: int) -> Page:
+    tags = {tag.code: tag for tag in page.tags}
+    if lost := _codes(source, file.tiff, page.offset) & _WANTED - set(tags):  # tifffile leaves out what it cannot read
+        raise FileError(f"{source.path} is not a readable TIFF: tag {min(lost)} is damaged")
+
+    def value(code: int, default: Any = None) -> Any:
+        return tags[code].value if code in tags else default
+
+    def only(code: int, default: int) -> int:
+        found = value(code, default)
+        found = set(found) if isinstance(found, tuple) else {found}
+        return int(found.pop()) if len(found) == 1 else 0
+
+    height, width, samples = int(value(257)), int(value(256)), int(value(277, 1))
+    tiled = 322 in tags
+    kind = only(339, 1)
+    piece = (int(value(323)), int(value(322))) if tiled else (min(int(value(278, height)), height), width)
+    offsets, counts = page.dataoffsets, page.databytecounts
+    if len(offsets) != len(counts):
+        raise FileError(f"{source.path} is not a readable TIFF: its lists of pieces differ in length")
+    bits = only(258, 1)
+    profile, colours = value(34675), value(320)
+    return Page(
+        source=source,
+        order=file.byteorder,
+        height=height,
+        width=width,
+        samples=samples,
+        bits=bits,
+        kind=1 if kind == 4 else kind,  # 4: the writer did not know
+        compression=int(value(259, 1)),
+        photometric=int(value(262, 2 if samples >= 3 else 1)),
+        separate_planes=int(value(284, 1)) == 2 and samples > 1,
+        predictor=int(value(317, 1)),
+        tiled=tiled,
+        piece=piece,
+        places=list(zip(offsets, counts, strict=True)),
+        colours=None if colours is None else _palette(np.asarray(colours, np.uint16), bits, source),
+        is_plain=int(value(32997, 1)) == 1 and int(value(332, 1)) == 1,
+        decoder_tags={code: value(code) for code in _DECODER_TAGS if code in tags},
+        orientation=int(value(274, 1)),
+        profile=bytes(profile) if profile is not None else None,
+        description=str(value(270, "")),
+        number=number,
+        pages=len(file.pages),
+    )
+
+
+def _codes(source: Source, form: Any, offset: int) -> set[int]:
+    """Return the tags that the list at an offset has."""
+    (count,) = struct.unpack(form.tagnoformat, source.read(offset, form.tagnosize))
+    entries = source.read(offset + form.tagnosize, count * form.tagsize)
+    return {struct.unpack_from(f"{form.byteorder}H", entries, at)[0] for at in range(0, len(entries) - 1, form.tagsize)}
+
+
+def _palette(stored: AnyArray, bits: int, source: Source) -> AnyArray:
+    """Return a palette as 8-bit (N, 3)."""
+    if bits > 8 or stored.size != 3 << bits:
+        raise FileError(f"{source.path} is not a readable TIFF: its palette does not fit its {bits} bits")
+    if stored.max() > 255:  # some writers store 8 bits
+        stored = stored >> 8
+    return np.ascontiguousarray(stored.reshape(3, -1).T).astype(np.uint8)
+
+
+def decode_tiff(source: Source) -> StoredImage:
+    """Decode the first page of a file."""
+    source.budget.check_file()
+    page = read_page(source)
+    array = tiff_pixels(page)
+    if page.pages > 1:
+        warnings.warn(f"{source.path} has {page.pages} pages; the first is used", stacklevel=5)
+    return StoredImage(
+        turned_upright(array, page.orientation),
+        "TIFF",
+        icc_profile=page.profile,
+        changes=said_of(page.orientation),
+        exif=Exif.of_tiff(source),
+    )
 
 
 @dataclass(frozen=True)
@@ -74,7 +206,7 @@ class TiffPicture:
     def of(cls, path: PathLike) -> TiffPicture:
         """Look at a file."""
         with opened(path) as source:
-            page = _in_rows(read_first_page(source))
+            page = _in_rows(read_page(source))
             _check(page, ())
             kind = np.dtype(_TYPES[page.kind, page.bits])
             shape, chunks = (page.height, page.width, page.samples), (*page.piece, page.samples)
@@ -82,7 +214,7 @@ class TiffPicture:
 
     def __getitem__(self, place: tuple[slice, slice, Any]) -> AnyArray:
         with opened(self.path) as source:
-            return tiff_pixels(_in_rows(read_first_page(source)), place[:2])[:, :, place[2]]
+            return tiff_pixels(_in_rows(read_page(source)), place[:2])[:, :, place[2]]
 
 
 def tiff_pixels(page: Page, region: tuple[slice, slice] | None = None) -> AnyArray:
@@ -90,17 +222,19 @@ def tiff_pixels(page: Page, region: tuple[slice, slice] | None = None) -> AnyArr
 
     The samples are grey or red, green, blue, and what is there beside them.
     """
-    tall, wide = page.height, page.width
-    rows, columns = region or (slice(0, tall), slice(0, wide))
     try:
-        wanted = None if region is None else _touched(page, rows, columns)
-        _check(page, wanted)
-        return _as_colours(page, _assembled(page, rows, columns, wanted))
+        _check(page, None if region is None else _touched(page, *region))
+        if page.in_child:
+            return np.asarray(in_child(f"{__name__}:_pixels", page.source, page.number, region))
+        return _unpack(page, region)
     except RelblurError:
         raise
     except Exception as error:  # decoders raise many types; all mean an unusable file
-        detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise FileError(f"{page.source.path} is not a readable TIFF: {detail}") from None
+        raise FileError(f"{page.source.path} is not a readable TIFF: {first_line(error)}") from None
+
+
+def _pixels(source: Source, number: int, region: tuple[slice, slice] | None) -> AnyArray:
+    return _unpack(read_page(source, number), region)
 
 
 def _refuse(page: Page, why: str) -> FileError:
@@ -123,7 +257,7 @@ def _in_rows(page: Page) -> Page:
             if stop > count:
                 raise FileError(f"{page.source.path} is not a readable TIFF: strip {number} has {count} bytes")
             places.append((offset + start, stop - start))
-    return page.with_strips(rows, places)
+    return replace(page, piece=(rows, page.width), places=places)
 
 
 def _touched(page: Page, rows: slice, columns: slice) -> list[int]:
@@ -147,26 +281,17 @@ def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
     if min(page.height, page.width, page.samples, tall, wide) < 1:
         raise FileError(f"{page.source.path} is not a readable TIFF: it claims {page.width} x {page.height} pixels")
     budget.check_pixels(*((page.height, page.width) if wanted is None else page.piece))
-    if page.samples > 5 or not page.is_plain_volume:
+    if page.samples > 5 or not page.is_plain:
         raise _refuse(page, f"it has {page.samples} channels, or inks or a depth of its own")
     _check_meaning(page)
     per_plane = math.ceil(page.height / tall) * math.ceil(page.width / wide)
     pieces = per_plane * (page.samples if page.separate_planes else 1)
-    if wanted is None:
-        budget.check_segments(pieces)
-    else:
-        budget.check_parts(page.height * page.width, pieces)
+    budget.check_parts(page.height * page.width, pieces)
     if len(page.places) != pieces:
         raise FileError(f"{page.source.path} is not a readable TIFF: it has {len(page.places)} of {pieces} pieces")
-    places = page.places
-    unpacked = per_plane * tall * wide * page.samples if page.tiled else page.height * page.width * page.samples
-    if wanted is not None:
-        places = [places[number] for number in wanted]
-        unpacked = len(wanted) * tall * wide * (1 if page.separate_planes else page.samples)
-    unpacked *= np.dtype(_TYPES[page.kind, page.bits]).itemsize
-    if page.photometric == _PALETTE:
-        unpacked *= 3
-    budget.check_expansion(unpacked, _covered(places, page.source.size), lossy=page.compression == _JPEG)
+    unpacked = (page.height * page.width if wanted is None else len(wanted) * tall * wide) * page.samples
+    unpacked *= np.dtype(_TYPES[page.kind, page.bits]).itemsize * (3 if page.photometric == _PALETTE else 1)
+    page.source.check_expansion(unpacked, lossy=page.compression == _JPEG)
 
 
 def _check_meaning(page: Page) -> None:
@@ -183,6 +308,8 @@ def _check_meaning(page: Page) -> None:
         raise _refuse(page, "its colours are told by numbers that are not unsigned")
     if page.photometric == _CMYK and page.bits not in (8, 16):
         raise _refuse(page, f"its inks are told by {page.bits} bits")
+    if page.photometric == _PALETTE and page.colours is None:
+        raise _refuse(page, "it has no palette")
     least = {_RGB: 3, _CMYK: 4, _YCBCR: 3}.get(page.photometric, 1)
     if page.samples < least:
         raise _refuse(page, f"it has {page.samples} channels and its colours need {least}")
@@ -193,7 +320,7 @@ def _check_meaning(page: Page) -> None:
             f"{page.source.path} is packed by method {page.compression}; relblur unpacks TIFF of deflate, LZW, LZMA, "
             "PackBits, Zstandard, JPEG and fax, save it uncompressed"
         )
-    elif page.number(FILL_ORDER, 1) != 1:
+    elif page.decoder_tags.get(266, 1) != 1:
         raise _refuse(page, "the bits of its bytes are in reverse order")
     if page.predictor not in (1, 2, 3) or (page.predictor == 3) > (page.kind == 3):
         raise _refuse(page, f"its values are predicted by method {page.predictor}")
@@ -210,31 +337,23 @@ def _check_picture_codec(page: Page) -> None:
         raise _refuse(page, f"a palette or inks as {'fax' if fax else 'JPEG'}")
 
 
-def _covered(places: Sequence[tuple[int, int]], size: int) -> int:
-    """Return how many bytes of the file the pieces come from; pieces may share them."""
-    total = reached = 0
-    for offset, count in sorted(places):
-        end = min(offset + count, size)
-        total += max(0, end - max(offset, reached))
-        reached = max(reached, end)
-    return total
-
-
-def _assembled(page: Page, rows: slice, columns: slice, wanted: Sequence[int] | None) -> AnyArray:
-    """Return the pieces in their places: (H, W, samples) as stored."""
+def _unpack(page: Page, region: tuple[slice, slice] | None) -> AnyArray:
+    """Return the pieces in their places: (H, W, samples) as colours."""
+    rows, columns = region or (slice(0, page.height), slice(0, page.width))
+    wanted = range(len(page.places)) if region is None else _touched(page, rows, columns)
     tall, wide = page.piece
     across = math.ceil(page.width / wide)
     per_plane = across * math.ceil(page.height / tall)
     size = (rows.stop - rows.start, columns.stop - columns.start, page.samples)
     pixels: AnyArray = np.zeros(size, _TYPES[page.kind, page.bits])
-    for index, piece in _pieces(page, per_plane, range(len(page.places)) if wanted is None else wanted):
+    for index, piece in _pieces(page, per_plane, wanted):
         plane, rest = divmod(index, per_plane)
         top, left = rest // across * tall - rows.start, rest % across * wide - columns.start
         channels = slice(plane, plane + 1) if page.separate_planes else slice(None)
         target = pixels[max(top, 0) : top + tall, max(left, 0) : left + wide, channels]
         inside = piece[max(-top, 0) :, max(-left, 0) :]
         target[...] = inside[: target.shape[0], : target.shape[1]]
-    return pixels
+    return _as_colours(page, pixels)
 
 
 def _pieces(page: Page, per_plane: int, wanted: Sequence[int]) -> Iterator[tuple[int, AnyArray]]:
@@ -242,36 +361,26 @@ def _pieces(page: Page, per_plane: int, wanted: Sequence[int]) -> Iterator[tuple
     tall, wide = page.piece
     samples = 1 if page.separate_planes else page.samples
     row_bytes = math.ceil(wide * samples * page.bits / 8)
-    at_once = 1
-    if page.compression in (*_BY_LIBTIFF, _JPEG, *_FAX):
-        at_once = max(1, _BATCH_BYTES // (tall * row_bytes))
-    for plane_start in range(0, len(page.places), per_plane):
-        in_plane = [n for n in wanted if plane_start <= n < plane_start + per_plane]
-        for start in range(0, len(in_plane), at_once):
-            page.source.budget.check_time()
-            there = [n for n in in_plane[start : start + at_once] if page.places[n][1]]  # one that is not there is zero
-            rows = [_rows_of(page, n % per_plane) for n in there]
+    for start in range(0, len(page.places), per_plane):
+        there = [n for n in wanted if start <= n < start + per_plane and page.places[n][1]]  # others are zero
+        rows = [tall if page.tiled else min(tall, page.height - n % per_plane * tall) for n in there]
+        if there and page.compression in (_JPEG, *_FAX, *_BY_LIBTIFF):
             packed = [_packed(page, n, 2 * tall * row_bytes + _SPARE_BYTES) for n in there]
-            if not there:
-                continue
-            if page.compression in (_JPEG, *_FAX):
-                found = _by_libtiff(packed, wide, tall, sum(rows), page)
-                blocks = np.split(found.reshape(sum(rows), wide, samples), np.cumsum(rows)[:-1])
-                yield from zip(there, blocks, strict=True)
-                continue
-            if page.compression in _BY_LIBTIFF:
-                found = _by_libtiff(packed, row_bytes, tall, sum(rows), None, page.compression)
-                packed = [block.tobytes() for block in np.split(found, np.cumsum(rows)[:-1])]
-            for number, count, content in zip(there, rows, packed, strict=True):
-                unpacked = _unpacked(page, content, count * row_bytes, tall * row_bytes)
-                values = np.frombuffer(unpacked, np.uint8, count * row_bytes).reshape(count, row_bytes)
-                yield number, _numbers(page, values, wide, samples)
-
-
-def _rows_of(page: Page, number: int) -> int:
-    """Return how many rows a piece has: the last strip has those that are left."""
-    tall, _ = page.piece
-    return tall if page.tiled else min(tall, page.height - number * tall)
+            as_pixels = page.compression not in _BY_LIBTIFF
+            found = _by_libtiff(packed, wide if as_pixels else row_bytes, tall, sum(rows), page, as_pixels=as_pixels)
+            blocks = np.split(found, np.cumsum(rows)[:-1])
+            for number, block in zip(there, blocks, strict=True):
+                yield (
+                    number,
+                    block.reshape(len(block), wide, samples) if as_pixels else _numbers(page, block, wide, samples),
+                )
+            continue
+        for number, count in zip(there, rows, strict=True):
+            page.source.budget.check_time()
+            content = _packed(page, number, 2 * tall * row_bytes + _SPARE_BYTES)
+            unpacked = _unpacked(page, content, count * row_bytes, tall * row_bytes)
+            values = np.frombuffer(unpacked, np.uint8, count * row_bytes).reshape(count, row_bytes)
+            yield number, _numbers(page, values, wide, samples)
 
 
 def _packed(page: Page, number: int, most: int) -> bytes:
@@ -289,7 +398,7 @@ def _unpacked(page: Page, content: bytes, least: int, most: int) -> bytes:
     if page.compression in _DEFLATE:
         content = zlib.decompressobj().decompress(content, most + 1)
     elif page.compression == _LZMA:
-        content = lzma.LZMADecompressor(memlimit=_MOST_LZMA_BYTES).decompress(content, most + 1)
+        content = lzma.LZMADecompressor().decompress(content, most + 1)
     if len(content) < least or (len(content) > most and page.compression != _NONE):
         what = "too little" if len(content) < least else "more than it may hold"
         raise FileError(f"{page.source.path} is not a readable TIFF: a piece of it unpacks to {what} ({most} bytes)")
@@ -312,45 +421,42 @@ def _numbers(page: Page, rows: AnyArray, wide: int, samples: int) -> AnyArray:
         planes = planes.reshape(len(rows), kind.itemsize, wide * samples).swapaxes(1, 2)
         values = np.ascontiguousarray(planes).view(kind.newbyteorder(">"))
         return values.reshape(len(rows), wide, samples)
-    values = rows.view(kind.newbyteorder(page.order)).reshape(len(rows), wide, samples)
+    values = np.ascontiguousarray(rows).view(kind.newbyteorder(page.order)).reshape(len(rows), wide, samples)  # type: ignore[arg-type]
     if page.predictor == 2:
         whole = np.dtype(f"u{kind.itemsize}")
         values = np.cumsum(values.astype(kind).view(whole), axis=1, dtype=whole).view(kind)
     return values
 
 
-def _by_libtiff(
-    pieces: Sequence[bytes], wide: int, tall: int, height: int, page: Page | None, compression: int = 0
-) -> AnyArray:
-    """Unpack pieces as the strips of a TIFF made for them: of a page's pixels, or of 8-bit grey (bare bytes)."""
+def _by_libtiff(pieces: Sequence[bytes], wide: int, tall: int, height: int, page: Page, *, as_pixels: bool) -> AnyArray:
+    """Unpack pieces as the strips of a TIFF made for them: of the page's pixels, or of bare bytes as 8-bit grey."""
     from PIL.TiffImagePlugin import TiffImageFile
 
-    long, short = 4, 3
+    long, short, undefined = 4, 3, 7
     tags: dict[int, tuple[int, int, bytes]] = {}
 
     def put(tag: int, kind: int, *values: int) -> None:
         tags[tag] = (kind, len(values), struct.pack(f"<{len(values)}{'I' if kind == long else 'H'}", *values))
 
-    samples = page.samples if page else 1
+    samples = page.samples if as_pixels else 1
     put(256, long, wide)
     put(257, long, height)
-    put(258, short, *[page.bits if page else 8] * samples)
-    put(259, short, page.compression if page else compression)
-    put(262, short, page.photometric if page else _BLACK_IS_ZERO)
+    put(258, short, *[page.bits if as_pixels else 8] * samples)
+    put(259, short, page.compression)
+    put(262, short, page.photometric if as_pixels else _BLACK_IS_ZERO)
     put(277, short, samples)
     put(278, long, tall)
     put(279, long, *(len(piece) for piece in pieces))
-    for tag in DECODER_TAGS if page else ():
-        value = page.tags.get(tag) if page else None
+    for tag, value in page.decoder_tags.items() if as_pixels else ():
         if isinstance(value, bytes):
-            tags[tag] = (7, len(value), value)
-        elif value is not None:
-            put(tag, short if tag in (FILL_ORDER, 530) else long, *(int(n) for n in value))
+            tags[tag] = (undefined, len(value), value)
+        else:
+            put(tag, short if tag in (266, 530) else long, *(value if isinstance(value, tuple) else (value,)))
     put(273, long, *[0] * len(pieces))
     start = 8 + len(packed_tags("<", tags, 8))
     offsets = start + np.cumsum([0, *(len(piece) for piece in pieces[:-1])])
     put(273, long, *(int(n) for n in offsets))
-    with quietly(), TiffImageFile(io.BytesIO(tiff_head("<") + packed_tags("<", tags, 8) + b"".join(pieces))) as picture:
+    with TiffImageFile(io.BytesIO(tiff_head("<") + packed_tags("<", tags, 8) + b"".join(pieces))) as picture:
         picture.load()
         found = np.asarray(picture)
     return found.astype(np.uint8) * np.uint8(255) if found.dtype == bool else found
@@ -360,7 +466,7 @@ def _as_colours(page: Page, values: AnyArray) -> AnyArray:
     """Return stored values as grey or red, green and blue."""
     if page.compression in (_JPEG, *_FAX):  # libtiff has done it
         return values
-    if page.photometric == _PALETTE:
+    if page.photometric == _PALETTE and page.colours is not None:
         return np.concatenate([page.colours[values[:, :, 0]], _scaled(values[:, :, 1:], page.bits)], axis=2)
     if page.photometric == _WHITE_IS_ZERO:
         colours = values[:, :, : page.samples - (page.samples in (2, 4))]  # all but alpha

@@ -1,0 +1,239 @@
+"""Functions of relblur in child processes, which have limits and can be ended at any moment.
+
+Whatever library a child is in, ending it frees its cores, and the system refuses it memory and time beyond its limits.
+A child imports nothing from the current folder, ignores Ctrl-C, and ends with its parent.
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from .errors import RelblurError
+
+__all__ = ["Child", "ChildError", "Limits", "children_without_ctrl_c", "run_limited"]
+
+_PROGRAM = "import sys; sys.path[:] = {path!r}; from relblur.base.children import _serve; _serve()"
+
+#: Children of :func:`run_limited` at the same time. They are kept for the next call: their start takes 0.2 s.
+_MOST = min(4, os.cpu_count() or 1)
+
+
+class ChildError(Exception):
+    """A function failed in a child: out of memory, out of time, or with an unexpected error."""
+
+    def __init__(self, text: str, *, memory: bool = False, time: bool = False) -> None:
+        super().__init__(text)
+        self.memory, self.time = memory, time
+
+    def __reduce__(self) -> Any:
+        return _child_error, (str(self), self.memory, self.time)
+
+
+def _child_error(text: str, memory: bool, time: bool) -> ChildError:
+    return ChildError(text, memory=memory, time=time)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one call in a child may use: bytes of memory, and seconds of processor time (None: no limit)."""
+
+    memory_bytes: int
+    seconds: float | None = None
+
+
+class Child:
+    """A process that calls functions, one after the other."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        """Start the process; what the libraries in a ``quiet`` one write to standard error is dropped."""
+        here = {"", os.curdir, os.getcwd()}
+        path = [*(each for each in sys.path if each not in here), str(Path(__file__).parents[2])]
+        command = [sys.executable, "-c", _PROGRAM.format(path=path)]
+        environment = {**os.environ, "PYTHONSAFEPATH": "1"}
+        errors = subprocess.DEVNULL if quiet else None
+        with children_without_ctrl_c():
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, env=environment
+            )
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        return self._process.pid
+
+    def is_alive(self) -> bool:
+        """Tell whether the process runs."""
+        return self._process.poll() is None
+
+    def send(self, number: int, function: str, arguments: tuple[Any, ...], limits: Limits) -> None:
+        """Ask for a call of a function, given as "module:name"; it takes ``progress`` as a keyword."""
+        assert self._process.stdin is not None
+        pickle.dump((number, function, arguments, limits), self._process.stdin, protocol=5)
+        self._process.stdin.flush()
+
+    def receive(self) -> tuple[int, str, Any]:
+        """Return the number of a call, "progress", "answer" or "error", and the value; EOFError if the child ended."""
+        assert self._process.stdout is not None
+        try:
+            number, kind, value = pickle.load(self._process.stdout)
+        except (OSError, ValueError, pickle.UnpicklingError):  # ended in the middle of an answer
+            raise EOFError from None
+        return number, kind, value
+
+    def end(self) -> int:
+        """Return the exit code of a process that has closed its answers."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        return self.kill()
+
+    def kill(self) -> int:
+        """End the process now; return its exit code."""
+        self._process.kill()
+        code = self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(OSError, ValueError):
+                assert pipe is not None
+                pipe.close()
+        return code
+
+
+_idle: list[Child] = []
+_places = threading.Semaphore(_MOST)
+
+
+def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
+    """Return what a function ("module:name") returns in a child within limits.
+
+    Errors of relblur are raised as they are, all others as :class:`ChildError`.
+    """
+    with _places:
+        child = _idle.pop() if _idle else Child(quiet=True)
+        try:
+            child.send(0, function, arguments, limits)
+            _, kind, value = child.receive()
+        except (EOFError, OSError):
+            code = child.end()
+            raise ChildError("the decoder failed", time=code == -getattr(signal, "SIGXCPU", 0)) from None
+        except BaseException:
+            child.kill()
+            raise
+        if isinstance(value, ChildError) and value.memory:
+            child.kill()
+        else:
+            _idle.append(child)
+    if kind == "error":
+        raise value
+    return value
+
+
+@atexit.register
+def _end_idle() -> None:
+    while _idle:
+        _idle.pop().kill()
+
+
+def _after_fork() -> None:
+    """Leave the children to the process that started them."""
+    global _places
+    _idle.clear()
+    _places = threading.Semaphore(_MOST)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextmanager
+def children_without_ctrl_c() -> Iterator[None]:
+    """Block Ctrl-C for the processes and threads that are started inside; this process receives it afterwards.
+
+    A terminal sends it to every process. Only this one acts on it, and ends the others.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _serve() -> None:
+    """Be the child process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it is not blocked
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # libraries print, too
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
+    while True:
+        number, function, arguments, limits = requests.get()
+        try:
+            _limit(limits)
+            module, _, name = function.partition(":")
+            call = getattr(importlib.import_module(module), name)
+            kind, value = "answer", call(*arguments, progress=_teller(answers, number))
+        except RelblurError as error:
+            kind, value = "error", error
+        except MemoryError:
+            kind, value = "error", ChildError("out of memory", memory=True)
+        except Exception as error:
+            text = " ".join(str(error).split())
+            memory = "nsufficient memory" in text or "bad_alloc" in text  # the words of OpenCV and of C++
+            kind, value = "error", ChildError(f"{type(error).__name__}: {text[:300]}", memory=memory)
+        _answer(answers, number, kind, value)
+        value = None  # not kept until the next request
+
+
+def _teller(answers: IO[bytes], number: int) -> Callable[[float], None]:
+    """Return a function that reports progress in steps of a hundredth."""
+    last = [-1.0]
+
+    def tell(share: float) -> None:
+        if share - last[0] >= 0.01:
+            last[0] = share
+            _answer(answers, number, "progress", float(share))
+
+    return tell
+
+
+def _answer(answers: IO[bytes], number: int, kind: str, value: Any) -> None:
+    pickle.dump((number, kind, value), answers, protocol=5)
+    answers.flush()
+
+
+def _receive(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
+    """Pass requests on; end this process when its parent has ended, whatever it is doing."""
+    try:
+        while True:
+            requests.put(pickle.load(stream))
+    finally:
+        os._exit(1)
+
+
+def _limit(limits: Limits) -> None:
+    """Have the system enforce limits, where it can: memory that the process may write to, and processor time."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    # Not RLIMIT_AS: address space that is only reserved, as threads do by the gigabyte, would count.
+    wanted = {resource.RLIMIT_DATA: limits.memory_bytes}
+    if limits.seconds is not None:
+        wanted[resource.RLIMIT_CPU] = int(sum(os.times()[:2]) + limits.seconds) + 1
+    for kind, most in wanted.items():
+        _, highest = resource.getrlimit(kind)
+        resource.setrlimit(kind, (most if highest == resource.RLIM_INFINITY else min(most, highest), highest))
