@@ -45,6 +45,7 @@ _HOME = {
     "load": "io",
     "local_sharpness": "filters.sharpness",
     "match_exposure": "photo.exposure",
+    "open_stack": "files.planes",
     "pixel_curve": "blur.pixel_curve",
     "prepare_pair": "photo.pipeline",
     "refocus": "depth.refocus",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from .io import imread as imread
     from .io import load as load
     from .io import save as save
+    from .files.planes import open_stack as open_stack
     from .photo.alignment import align as align
     from .photo.exposure import match_exposure as match_exposure
     from .photo.pipeline import prepare_pair as prepare_pair

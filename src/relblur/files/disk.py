@@ -81,11 +81,18 @@ def write_image(
         raise InputError(f"path ends in {suffix or 'nothing'!r}; use one of {', '.join(IMAGE_SUFFIXES)}")
 
 
-def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) -> None:
-    """Write one array, or a stack of pages (P, H, W), with a JSON description."""
+def write_tiff(
+    path: PathLike, array: AnyArray, description: Mapping[str, Any], *, pixel_um: float | None = None
+) -> None:
+    """Write one array, or a stack of pages (P, H, W); with a JSON description, if there is one, packed by deflate.
+
+    ``pixel_um`` is the side of a pixel, micrometres, which the resolution of the file states in pixels a centimetre.
+    """
     import tifffile
 
     photometric = "rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack"
+    per_cm = None if pixel_um is None else 1e4 / pixel_um
+    scale: dict[str, Any] = {} if per_cm is None else {"resolution": (per_cm, per_cm), "resolutionunit": "CENTIMETER"}
     with replacing(path) as stream:
         tifffile.imwrite(
             stream,
@@ -94,6 +101,8 @@ def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) 
             description=json.dumps(description),
             metadata=None,
             software=SOFTWARE if description else None,
+            compression="zlib" if description else None,
+            **scale,
         )
 
 

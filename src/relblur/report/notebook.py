@@ -16,9 +16,10 @@ from ..depth.depth_map import DepthMap
 from ..depth.working_range import working_range_m
 from ..photo.alignment import Alignment
 from ..plot.colours import Kind, photo, scale_for
+from ..stacks.stack_map import StackMap
 from .html import NOTHING, Html, details, element, fragment, image, join, table
 from .map_views import colour_bar, flag_legend, histogram, map_png, photo_jpeg
-from .summary import blur_figures, depth_figures, percent, settings_rows
+from .summary import KINDS, blur_figures, depth_figures, percent, settings_rows, stack_figures
 
 __all__ = ["to_html"]
 
@@ -54,6 +55,15 @@ def _depth(depth_map: DepthMap) -> tuple[str, Html, Html]:
         f", {_size(depth_map.shape)}",
         _map(depth_map.depth_m, "depth", "distance (m)", "distance"),
         join(table(depth_figures(depth_map)), flag_legend(depth_map.flags), _settings(settings)),
+    )
+
+
+def _stack(stack: StackMap) -> tuple[str, Html, Html]:
+    name, unit, values, _ = stack.best
+    return (
+        f", {_size(stack.shape)}, {len(stack.places)} frames",
+        _map(values, KINDS.get(unit, "level"), f"{name} ({unit})", name),
+        join(table(stack_figures(stack)), flag_legend(stack.flags), _settings(stack.settings)),
     )
 
 
@@ -127,6 +137,7 @@ def _size(shape: tuple[int, ...]) -> str:
 _VIEWS: dict[type, Callable[[Any], tuple[str, Html, Html]]] = {
     BlurMap: _blur,
     DepthMap: _depth,
+    StackMap: _stack,
     PairScore: _score,
     Alignment: _alignment,
     Camera: _camera,

@@ -7,32 +7,38 @@ symmetry of :mod:`relblur.stacks.symmetric`, which needs no law.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import __version__
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, Progress, UInt8Array
-from ..base.arguments import as_choice, as_positive, as_whole
+from ..base.arguments import as_choice, as_noise, as_positive, as_whole
 from ..base.errors import InputError
-from ..base.settings import ALIGN_MODELS, EXPOSURES
-from ..blur.blur_map import Flag, mark
+from ..base.settings import ALIGN_MODELS, EXPOSURES, MAX_SIGMA
+from ..blur.asked import GivenNoise
+from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel, estimate_noise, noise_at_light, smooth_light
+from ..blur.result import Flag, mark
 from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
 from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
 from ..engines import ENGINES
 from ..engines.threads import count_workers
+from ..files.planes import PlaneStack, open_stack
+from ..files.replacing import PathLike
+from ..filters.decimation import keeps_light
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
 from ..photo.pipeline import prepare_pair
+from .doubts import doubts_of
 from .found import Found
-from .frames import Frames, Reading, frames_of_pair, name_of, read_frames
+from .frames import Frames, Masked, Reading, frames_of_pair, name_of, read_frames
 from .fuse import fuse_frames, prior_of_index, prior_of_pair
 from .stack_map import StackMap
 
@@ -48,7 +54,7 @@ _DISC = 0.25
 
 
 def estimate_stack(
-    images: Sequence[Source] | ArrayLike,
+    images: Sequence[Source] | PlaneStack | ArrayLike | PathLike,
     *,
     focus_m: Sequence[float] | None = None,
     camera: Camera | None = None,
@@ -59,6 +65,12 @@ def estimate_stack(
     gamma: float | None = None,
     decimate: int | str = "auto",
     fuse: bool = True,
+    valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
+    noise: GivenNoise | None = None,
+    max_sigma: float | None = None,
+    step_um: float | None = None,
+    pixel_um: float | None = None,
     channel_axis: int | None = None,
     engine: str = "auto",
     workers: int | None = None,
@@ -71,6 +83,7 @@ def estimate_stack(
     images : sequence of paths or arrays
         Two or more images of one scene from one viewpoint, in any order of focus. (H, W) arrays, or colour with
         ``channel_axis`` of each; their tone curve as for :func:`relblur.prepare_pair`. Files are read one at a time.
+        Or one file of several planes, as :func:`relblur.open_stack` reads it, whose planes are in order of focus.
     focus_m : sequence of float, optional
         Distance in focus of each image, m (``inf`` included). Then ``depth_m`` is given. Taken from EXIF if all files
         have it.
@@ -82,6 +95,19 @@ def estimate_stack(
         As for :func:`relblur.prepare_pair`. Each frame is laid on its neighbour; one that fits nowhere is left out.
     fuse : bool
         Make the fused picture, which reads every file once more.
+    valid, clipped : (H, W) or (N, H, W) bool arrays, optional
+        True = use; True = at the top of the sensor's range. For all images, or for each in the order given.
+    noise : float, NoiseModel or (first, last), optional
+        Noise of the images as for :func:`relblur.estimate_blur`. For two images and for the joint likelihood only
+        (3 or 4 images, up to 7 with a camera): larger stacks show their noise themselves.
+    max_sigma : float, optional
+        Largest blur that is looked for, px: of two images their relative blur, 5 px by default; of the joint
+        likelihood that of the nearest frame. Larger stacks are in focus between their first and last frame.
+    step_um : float, optional
+        Distance between two frames, micrometres. The frames are then in order of focus, and ``height_um`` is given.
+        Taken from a file of planes that states it.
+    pixel_um : float, optional
+        Side of a pixel of the images, micrometres; written files state it.
     engine, workers, progress
         As for :func:`relblur.estimate_blur`.
 
@@ -98,7 +124,9 @@ def estimate_stack(
     >>> float(np.median(estimate_stack(frames, align="off").index).round(1))
     3.0
     """
-    sources = _checked(images)
+    planes = _planes_of(images)
+    sources = _checked(images if planes is None else planes.planes)
+    scale = _Scale.of(planes, step_um, pixel_um)
     distances = _distances(focus_m, len(sources))
     as_choice(align, "align", (*ALIGN_MODELS, "off"))
     as_choice(exposure, "exposure", EXPOSURES)
@@ -109,11 +137,15 @@ def estimate_stack(
         decimate = as_whole(decimate, "decimate", '"auto"')
     else:
         as_choice(decimate, "decimate", ("auto",))
-    reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis)
+    in_order = planes is not None or step_um is not None
+    reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis, in_order)
     tell = progress or (lambda share: None)
+    asked = _Asked(camera, psf, engine, workers, noise, _limit(max_sigma))
+    masked = _masked(sources, valid, clipped)
     if len(sources) == 2:
-        return _two(sources, reading, distances, camera, psf, fuse, {"engine": engine, "workers": workers}, tell)
-    frames = read_frames(sources, reading, distances, lambda share: tell(0.3 * share))
+        return _finished(_two(masked, reading, distances, asked, fuse, tell), scale)
+    _refuse_unused(asked, len(sources))
+    frames = read_frames(masked, reading, distances, lambda share: tell(0.3 * share))
     if len(frames.frames) < 3:
         left_out = ", ".join(name_of(sources, number) for number, _ in frames.dropped)
         raise InputError(
@@ -123,27 +155,93 @@ def estimate_stack(
     places = _places(frames)
     if camera is not None and frames.frames[0].focus_m is None:
         raise InputError("camera needs focus_m, the distance in focus of every image (EXIF does not have them all)")
-    asked = _Asked(camera, psf, engine, workers)
     found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
     stack = _map_of(frames, places, found, growth, "joint" if _is_joint(frames, camera) else "symmetric")
-    if not fuse:
-        return stack
-    prior = prior_of_index(stack.index, stack.index_stderr)
-    return _with_picture(stack, frames, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
+    if fuse:
+        prior = prior_of_index(stack.index, stack.index_stderr)
+        stack = _with_picture(stack, frames, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
+    return _finished(stack, scale)
 
 
 class _Asked(NamedTuple):
-    """How three frames or more are to be measured."""
+    """How a stack is to be measured."""
 
     camera: Camera | None
     psf: PsfLike
     engine: str
     workers: int | None
+    noise: GivenNoise | None
+    max_sigma: float | None
+
+    @property
+    def running(self) -> dict[str, Any]:
+        """What the estimators of pairs take beside."""
+        return {"engine": self.engine, "workers": self.workers}
+
+
+class _Scale(NamedTuple):
+    """Lengths of a stack, micrometres, and what is noted of its file."""
+
+    step_um: float | None
+    pixel_um: float | None
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, planes: PlaneStack | None, step_um: float | None, pixel_um: float | None) -> _Scale:
+        """Return what is given, or else what the file states."""
+        given = [
+            None if value is None else as_positive(value, name, "µm")
+            for name, value in (("step_um", step_um), ("pixel_um", pixel_um))
+        ]
+        if planes is None:
+            return cls(given[0], given[1], ())
+        step, pixel = given[0] or planes.step_um, given[1] or planes.pixel_um
+        stated = [f"{name} {value:.4g} µm" for name, value in (("step", step), ("pixel", pixel)) if value is not None]
+        return cls(step, pixel, (*planes.notes, *([f"scale: {', '.join(stated)}"] if stated else [])))
+
+
+def _planes_of(images: Any) -> PlaneStack | None:
+    if isinstance(images, PlaneStack):
+        return images
+    return open_stack(images) if isinstance(images, (str, os.PathLike)) else None
+
+
+def _finished(stack: StackMap, scale: _Scale) -> StackMap:
+    """Return a stack with its scale and what makes one doubt it."""
+    stack = replace(stack, step_um=scale.step_um, pixel_um=scale.pixel_um)
+    settings = {**stack.settings, "notes": [*scale.notes, *stack.settings["notes"]]}
+    return replace(stack, settings={**settings, "doubts": [*settings.get("doubts", ()), *doubts_of(stack)]})
+
+
+def _limit(max_sigma: float | None) -> float | None:
+    return None if max_sigma is None else as_positive(max_sigma, "max_sigma", "px")
+
+
+def _refuse_unused(asked: _Asked, count: int) -> None:
+    """Refuse what the estimator of a large stack makes no use of."""
+    if count <= (FEW_WITHOUT_CAMERA if asked.camera is None else FEW):
+        return
+    for name in ("noise", "max_sigma"):
+        if getattr(asked, name) is not None:
+            raise InputError(f"{name} is not used for {count} images, which show it themselves; leave it out")
+
+
+def _masked(sources: list[Source], valid: Any, clipped: Any) -> list[Source | Masked]:
+    """Return images with their masks, which are one for all or one for each."""
+    if valid is None and clipped is None:
+        return list(sources)
+    masks = []
+    for name, given in (("valid", valid), ("clipped", clipped)):
+        array = None if given is None else np.asarray(given)
+        if array is not None and (array.dtype != bool or array.ndim not in (2, 3)):
+            raise InputError(f"{name} must be a bool array (H, W) or (N, H, W), got {array.dtype} {array.shape}")
+        if array is not None and array.ndim == 3 and len(array) != len(sources):
+            raise InputError(f"{name} has {len(array)} masks for {len(sources)} images; give one, or one for each")
+        masks.append([None if array is None else array[n] if array.ndim == 3 else array for n in range(len(sources))])
+    return [Masked(*each) for each in zip(sources, *masks, strict=True)]
 
 
 def _checked(images: Any) -> list[Source]:
-    if isinstance(images, (str, Path)):
-        raise InputError(f"images must be a list of images, got the path {images}; pass [first, second, ...]")
     if not isinstance(images, Iterable):
         raise InputError(f"images must be a list of images, got {type(images).__name__}")
     sources = list(images)
@@ -209,21 +307,22 @@ def _few(
         shape = as_psf(asked.psf, kappa)
         circles = np.array([_camera_at(camera, frames, n).circle_constants_px_m[0] for n in range(len(places))])
         growth = _growth_of(camera, frames)
-    beyond = BEYOND_PX / float(circles.max())
+    beyond = (BEYOND_PX if asked.max_sigma is None else asked.max_sigma / kappa) / float(circles.max())
     if frames.frames[0].focus_m is None:
-        span = (float(places.min()) - BEYOND_FRAMES, float(places.max()) + BEYOND_FRAMES)
+        reach = BEYOND_FRAMES if asked.max_sigma is None else beyond
+        span = (float(places.min()) - reach, float(places.max()) + reach)
     else:
         span = (max(0.0, float(places.min()) - beyond), float(places.max()) + beyond)
-    task = JointTask(places, circles, shape, span, kappa, _noise(frames))
+    task = JointTask(places, circles, shape, span, kappa, _noise(frames, asked.noise))
     found = estimate_jointly(smalls, frames.usable, task, count_workers(asked.workers), progress)
     if camera is None:
         found = replace(found, stderr=np.hypot(found.stderr, growth_error(found.place, places)))
     return found, growth
 
 
-def _noise(frames: Frames) -> TaskNoise:
+def _noise(frames: Frames, given: GivenNoise | None) -> TaskNoise:
     """Return the noise of the first and the last frame, as it is measured for pairs."""
-    if not frames.is_light:
+    if not frames.is_light and given is None:
         return TaskNoise()
     ends = frames.frames[0], frames.frames[-1]
     files = [frame.rounding for frame in ends if frame.rounding is not None]
@@ -231,9 +330,22 @@ def _noise(frames: Frames) -> TaskNoise:
     floor = NoiseModel(*(max(getattr(each, name) for each in files) for name in names)) if files else None
     usable = frames.usable
     first, second = (frame.small for frame in ends)
-    model = estimate_noise(first, second, valid=usable if usable.any() else None, channel_axis=-1, floor=floor)
-    deviations, relative = noise_at_light(model, model, smooth_light(first, second), usable)
-    return TaskNoise(deviations, relative, model.compressed)
+    if given is None:
+        good = usable if usable.any() else None
+        one = two = estimate_noise(first, second, valid=good, channel_axis=-1, floor=floor)
+    else:
+        one, two = _noise_models(given, frames.factor)
+    deviations, relative = noise_at_light(one, two, smooth_light(first, second), usable)
+    return TaskNoise(deviations, relative, one.compressed or two.compressed)
+
+
+def _noise_models(given: GivenNoise, factor: int) -> tuple[NoiseModel, NoiseModel]:
+    """Return the noise of the first and the last image at the resolution of the map: white noise is averaged."""
+    both = given if isinstance(given, (tuple, list)) else (given, given)
+    as_noise([1.0 if isinstance(one, NoiseModel) else one for one in both])
+    models = [one if isinstance(one, NoiseModel) else NoiseModel(float(one)) for one in both]
+    one, two = (replace(each, read=each.read / factor, shot=each.shot / factor**2) for each in models)
+    return one, two
 
 
 def _camera_at(camera: Camera, frames: Frames, number: int) -> Camera:
@@ -292,27 +404,20 @@ def _with_picture(stack: StackMap, frames: Frames, picture: AnyArray) -> StackMa
 
 
 def _two(
-    sources: list[Source],
+    sources: list[Source | Masked],
     reading: Reading,
     distances: list[float] | None,
-    camera: Camera | None,
-    psf: PsfLike,
+    asked: _Asked,
     fuse: bool,
-    running: dict[str, Any],
     progress: Progress,
 ) -> StackMap:
-    """Return what the estimators of pairs say, as a stack of two; ``running`` is engine and workers of both."""
-    pair = prepare_pair(
-        sources[0],
-        sources[1],
-        align=reading.align,
-        exposure=reading.exposure,
-        linear=reading.linear,
-        gamma=reading.gamma,
-        decimate=reading.decimate,
-        channel_axis=reading.channel_axis,
-    )
-    blur_map = estimate_blur(pair, progress=lambda share: progress(0.7 * share), **running)
+    """Return what the estimators of pairs say, as a stack of two."""
+    camera = asked.camera
+    pair = _pair_of(sources, reading, asked.max_sigma)
+    told: dict[str, Any] = {} if asked.max_sigma is None else {"max_sigma": asked.max_sigma}
+    if asked.noise is not None:
+        told["noise"] = _noise_models(asked.noise, pair.factor)
+    blur_map = estimate_blur(pair, progress=lambda share: progress(0.7 * share), **told, **asked.running)
     nothing = np.full(blur_map.shape, np.nan)
     names = [name_of(sources, number) for number in (0, 1)]
     settings: dict[str, Any] = {**blur_map.settings, "images": names, "notes": list(pair.notes)}
@@ -323,7 +428,7 @@ def _two(
     if camera is not None:
         if distances is not None:
             camera = replace(camera, focus_first_m=distances[0], focus_second_m=distances[1])
-        depth = estimate_depth(pair, camera, psf=psf, **running)
+        depth = estimate_depth(pair, camera, psf=asked.psf, **asked.running)
         u_first, u_second = places = np.array(camera.focus_per_m)
         place, span = 1 / depth.depth_m, u_second - u_first
         error = depth.depth_stderr_m * np.square(place)
@@ -344,3 +449,27 @@ def _two(
     # The map lies on the first image: so must the picture.
     picture = fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share))
     return _with_picture(stack, frames, picture)
+
+
+def _pair_of(sources: list[Source | Masked], reading: Reading, max_sigma: float | None) -> ComparablePair:
+    """Return two images as a pair of equal exposure that lie on each other."""
+    masks = [each if isinstance(each, Masked) else Masked(each, None, None) for each in sources]
+    valid = [each.valid for each in masks if each.valid is not None]
+    pair = prepare_pair(
+        masks[0].source,
+        masks[1].source,
+        align=reading.align,
+        exposure=reading.exposure,
+        linear=reading.linear,
+        gamma=reading.gamma,
+        decimate=reading.decimate,
+        valid=np.logical_and.reduce(valid) if valid else None,
+        channel_axis=reading.channel_axis,
+        max_sigma=MAX_SIGMA if max_sigma is None else max_sigma,
+    )
+    at_top = [None if each.clipped is None else ~keeps_light(~each.clipped, pair.factor) for each in masks]
+    if at_top[0] is None and at_top[1] is None:
+        return pair
+    found = pair.clipped or (np.zeros(pair.shape, bool), np.zeros(pair.shape, bool))
+    one, two = (a if b is None else a | b for a, b in zip(found, at_top, strict=True))
+    return replace(pair, clipped=(one, two))
