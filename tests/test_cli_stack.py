@@ -142,7 +142,9 @@ def test_estimate_writes_near_and_far_at_the_size_of_the_photographs(files, tmp_
     result = run(*command, "--align", "off", "--exposure", "off")
     assert result.exit_code == 0, result.output
     with Image.open(out / "relative_depth.png") as picture:
-        depth = np.asarray(picture, np.float64)
+        assert picture.mode == "LA"
+        depth, alpha = np.moveaxis(np.asarray(picture, np.float64), 2, 0)
+    assert (alpha == 255).all()
     assert depth.shape == texture.shape
     assert depth[:, 10:30].mean() > depth[:, -30:-10].mean() + 100  # the left is in focus in the first
     sigma, stderr = tifffile.imread(out / "sigma_full.tif")

@@ -320,7 +320,9 @@ def test_all_maps_have_the_same_ways_to_be_looked_at(many):
         assert result.value.shape == result.stderr.shape == result.flags.shape == result.shape
         assert_array_equal(result.known, np.isfinite(result.value))
         assert_array_equal(np.asarray(result), result.value)
-        assert result.copy().flags is not result.flags
+        copy = result.copy()
+        assert copy is not result
+        assert_array_equal(copy.value, result.value)
         assert "flag_masks" in result.to_xarray()["flags"].attrs
         assert result.plot().get_array().shape == result.shape
         assert type(result).__name__ in result._repr_html_()

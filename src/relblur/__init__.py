@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from .depth.relation import blur_to_depth as blur_to_depth
     from .depth.relation import depth_to_blur as depth_to_blur
     from .depth.relation import in_depth_range as in_depth_range
+    from .files.planes import open_stack as open_stack
     from .filters.bank import gaussian_bank as gaussian_bank
     from .filters.decimation import decimate as decimate
     from .filters.sharpness import compare_sharpness as compare_sharpness
@@ -94,7 +95,6 @@ if TYPE_CHECKING:
     from .io import imread as imread
     from .io import load as load
     from .io import save as save
-    from .files.planes import open_stack as open_stack
     from .photo.alignment import align as align
     from .photo.exposure import match_exposure as match_exposure
     from .photo.pipeline import prepare_pair as prepare_pair

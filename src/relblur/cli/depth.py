@@ -102,9 +102,9 @@ def depth(
     """
     from ..files.staging import filling
     from ..files.targets import refuse_inputs, refuse_to_replace
+    from ..plot.figures import HEAVY
     from ..report.batch import is_batch
     from ..report.depth_report import DEPTH_FILES, write_depth_report
-    from ..plot.figures import HEAVY
     from ..report.page import PAGE_FILE
 
     preparing = as_preparing(align, exposure, linear, gamma, decimate)

@@ -130,12 +130,13 @@ def _planes(series: _Series) -> list[Plane]:
 def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[str, ...]) -> PlaneStack:
     sizes = dict(zip(series.axes, series.shape, strict=True))
     along = _focus_axis(series.path, sizes)
-    start = {}
+    start: dict[str, int] = {}
     for axis, size in sizes.items():
         if axis == along:
             continue
         name = {"C": "channel", "T": "time"}.get(axis)
-        number: int = wanted.get(axis) or 0
+        chosen = wanted.get(axis)
+        number = 0 if chosen is None else chosen
         if number >= size:
             raise InputError(f"{name} is {number}; {series.path} has {size}, counted from 0")
         if size > 1 and name is None:
@@ -143,9 +144,9 @@ def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[st
         if size > 1 and wanted.get(axis) is None:
             notes += (f"{name} 0 of {size} (--{name})",)
         start[axis] = number
-    for axis, number in wanted.items():
-        if axis not in start and number:
-            raise InputError(f"{'channel' if axis == 'C' else 'time'} is {number}; {series.path} has one")
+    for axis, asked in wanted.items():
+        if axis not in start and asked:
+            raise InputError(f"{'channel' if axis == 'C' else 'time'} is {asked}; {series.path} has one")
     places = [tuple({**start, along: n}[axis] for axis in series.axes) for n in range(sizes[along])]
     if not series.numbers:  # Zarr
         planes = tuple(Plane(series.path, n, place=place) for n, place in enumerate(places))

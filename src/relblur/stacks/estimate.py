@@ -36,10 +36,11 @@ from ..filters.decimation import keeps_light
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
 from ..photo.pipeline import prepare_pair
+from .aligned import read_alignment
 from .doubts import doubts_of
 from .found import Found
 from .frames import Frames, Masked, Reading, frames_of_pair, name_of, read_frames
-from .fuse import fuse_frames, prior_of_index, prior_of_pair
+from .fuse import PREFERENCES, fuse_frames, prefer_at_outlines, prior_of_index, prior_of_pair
 from .stack_map import StackMap
 
 __all__ = ["FEW", "estimate_stack"]
@@ -71,10 +72,13 @@ def estimate_stack(
     max_sigma: float | None = None,
     step_um: float | None = None,
     pixel_um: float | None = None,
+    prefer: str = "any",
+    motion: PathLike | None = None,
     channel_axis: int | None = None,
     engine: str = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
+    steps: dict[str, Frames] | None = None,
 ) -> StackMap:
     """Find, at every pixel, which frame of a focal stack is in focus, the distance, and the picture sharp everywhere.
 
@@ -108,8 +112,15 @@ def estimate_stack(
         Taken from a file of planes that states it.
     pixel_um : float, optional
         Side of a pixel of the images, micrometres; written files state it.
+    prefer : {"any", "near", "far"}
+        Which surface the fused picture has at outlines, where two depths are visible: that of the frames first or last
+        in the order of focus, or what has more detail. For three images or more.
+    motion : path, optional
+        Alignment to use, as ``relblur stack --motion`` writes it, instead of finding one. For three images or more.
     engine, workers, progress
         As for :func:`relblur.estimate_blur`.
+    steps : dict, optional
+        Filled with ``frames``, the images as they were aligned and matched.
 
     Returns
     -------
@@ -137,15 +148,20 @@ def estimate_stack(
         decimate = as_whole(decimate, "decimate", '"auto"')
     else:
         as_choice(decimate, "decimate", ("auto",))
+    as_choice(prefer, "prefer", PREFERENCES)
+    if len(sources) == 2 and (motion is not None or prefer != "any"):
+        raise InputError("motion and prefer are for three images or more; leave them out")
     in_order = planes is not None or step_um is not None
-    reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis, in_order)
+    placement = None if motion is None else read_alignment(motion, len(sources))
+    reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis, in_order, placement)
+    steps = {} if steps is None else steps
     tell = progress or (lambda share: None)
     asked = _Asked(camera, psf, engine, workers, noise, _limit(max_sigma))
     masked = _masked(sources, valid, clipped)
     if len(sources) == 2:
-        return _finished(_two(masked, reading, distances, asked, fuse, tell), scale)
+        return _finished(_two(masked, reading, distances, asked, fuse, tell, steps), scale)
     _refuse_unused(asked, len(sources))
-    frames = read_frames(masked, reading, distances, lambda share: tell(0.3 * share))
+    steps["frames"] = frames = read_frames(masked, reading, distances, lambda share: tell(0.3 * share))
     if len(frames.frames) < 3:
         left_out = ", ".join(name_of(sources, number) for number, _ in frames.dropped)
         raise InputError(
@@ -158,7 +174,7 @@ def estimate_stack(
     found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
     stack = _map_of(frames, places, found, growth, "joint" if _is_joint(frames, camera) else "symmetric")
     if fuse:
-        prior = prior_of_index(stack.index, stack.index_stderr)
+        prior = prior_of_index(*prefer_at_outlines(stack.index, stack.index_stderr, prefer))
         stack = _with_picture(stack, frames, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
     return _finished(stack, scale)
 
@@ -410,6 +426,7 @@ def _two(
     asked: _Asked,
     fuse: bool,
     progress: Progress,
+    steps: dict[str, Frames],
 ) -> StackMap:
     """Return what the estimators of pairs say, as a stack of two."""
     camera = asked.camera
@@ -443,9 +460,9 @@ def _two(
             place=place,
             growth_px=float(depth.camera.blur_constants_px_m[0]),
         )
+    steps["frames"] = frames = frames_of_pair(sources, replace(reading, decimate=pair.factor), pair)
     if not fuse:
         return stack
-    frames = frames_of_pair(sources, replace(reading, decimate=pair.factor), pair)
     # The map lies on the first image: so must the picture.
     picture = fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share))
     return _with_picture(stack, frames, picture)

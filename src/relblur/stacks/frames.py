@@ -30,7 +30,7 @@ from ..photo.picture_form import PictureForm
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from .order import focus_order
 
-__all__ = ["Frame", "Frames", "Masked", "Reading", "frames_of_pair", "name_of", "read_frames"]
+__all__ = ["Frame", "Frames", "Masked", "Placement", "Reading", "frames_of_pair", "name_of", "read_frames"]
 
 #: Names of files that a note lists at most.
 _MOST_NAMES = 9
@@ -50,6 +50,15 @@ class Masked:
     clipped: BoolArray | None
 
 
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A known alignment: size of the images, place in the order and motion (px of the images) by number of image."""
+
+    shape: tuple[int, int]
+    positions: dict[int, int]
+    motions: dict[int, Motion | None]
+
+
 @dataclass(frozen=True)
 class Reading:
     """How images are read and matched; words as for :func:`relblur.prepare_pair`."""
@@ -61,6 +70,7 @@ class Reading:
     decimate: int | str = "auto"
     channel_axis: int | None = None
     keeps_order: bool = False  #: the images are in order of focus, whatever their detail looks like
+    placement: Placement | None = None  #: instead of finding order and motions
 
     def read(self, source: Source | Masked, name: str) -> Photograph:
         """Read one image as light, single precision, (H, W, C); NaN where it is not valid."""
@@ -197,8 +207,12 @@ def read_frames(
         progress(0.5 * (number + 1) / len(sources))
     if focus_m is not None:
         frames = [replace(frame, focus_m=float(distance)) for frame, distance in zip(frames, focus_m, strict=True)]
-    ordered, told = _in_order(frames, sources, reading.keeps_order)
-    placed, dropped, more = _together(ordered, reading, progress)
+    if reading.placement is not None:
+        placed, dropped, more = _by_placement(frames, reading, shape, factor)
+        told = ["alignment: as given"]
+    else:
+        ordered, told = _in_order(frames, sources, reading.keeps_order)
+        placed, dropped, more = _together(ordered, reading, progress)
     notes += told
     full = (shape[0], shape[1])
     notes += more + [f"left out: {name_of(sources, number)}, {why}" for number, why in dropped]
@@ -307,6 +321,32 @@ def _together(
     return best, dropped, _describe(best)
 
 
+def _by_placement(
+    frames: list[Frame], reading: Reading, shape: tuple[int, ...], factor: int
+) -> tuple[list[Frame], list[tuple[int, str]], list[str]]:
+    """Lay frames where a known alignment has them; exposures are matched outwards from the frame that stays."""
+    known = reading.placement
+    assert known is not None
+    if known.shape != shape[:2]:
+        sizes = f"{known.shape[1]}x{known.shape[0]} px, and these have {shape[1]}x{shape[0]}"
+        raise InputError(f"the alignment is that of images of {sizes}; give the same images")
+    ordered = sorted(
+        (frame for frame in frames if frame.number in known.positions), key=lambda f: known.positions[f.number]
+    )
+    ordered = [replace(frame, position=known.positions[frame.number]) for frame in ordered]
+    still = [place for place, frame in enumerate(ordered) if known.motions[frame.number] is None]
+    middle = still[(len(still) - 1) // 2] if still else (len(ordered) - 1) // 2
+    placed = {middle: ordered[middle]}
+    for way in (range(middle - 1, -1, -1), range(middle + 1, len(ordered))):
+        neighbour = ordered[middle]
+        for place in way:
+            motion = known.motions[ordered[place].number]
+            small = None if motion is None else motion.enlarged(1 / factor)
+            neighbour = placed[place] = _moved(neighbour, ordered[place], reading, small)
+    dropped = [(f.number, "the alignment leaves it out") for f in frames if f.number not in known.positions]
+    return [placed[place] for place in sorted(placed)], dropped, _describe(list(placed.values()))
+
+
 def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progress) -> list[Frame]:
     """Return the frames that fit to one of them, laid on it from neighbour to neighbour."""
     placed: dict[int, Frame] = {middle: frames[middle]}
@@ -322,10 +362,18 @@ def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progre
 
 
 def _laid_on(neighbour: Frame, frame: Frame, reading: Reading) -> Frame:
-    shape = (frame.small.shape[0], frame.small.shape[1])
-    motion, small, usable = None, frame.small, frame.usable
+    motion = None
     if reading.align != "off":
-        motion = find_motion(neighbour.small, small, neighbour.usable & usable, model=reading.align)
+        both = neighbour.usable & frame.usable
+        motion = find_motion(neighbour.small, frame.small, both, model=reading.align)
+    return _moved(neighbour, frame, reading, motion)
+
+
+def _moved(neighbour: Frame, frame: Frame, reading: Reading, motion: Motion | None) -> Frame:
+    """Return a frame moved, with the exposure of its neighbour."""
+    shape = (frame.small.shape[0], frame.small.shape[1])
+    small, usable = frame.small, frame.usable
+    if motion is not None:
         small = motion.resample(small).astype(np.float32, copy=False)
         usable = motion.inside(shape) & ~motion.resample_map(~usable)
     exposure = None

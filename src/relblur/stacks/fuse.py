@@ -12,26 +12,49 @@ from collections.abc import Callable
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
+from ..base.errors import InputError
 from ..blur.blur_map import BlurMap
 from ..depth.refocus import DETAIL_POWER, log_odds_of_map
 from ..filters.detail import detail_energy
 from ..filters.guided import enlarge
 from .frames import Frame, Frames
 
-__all__ = ["fuse_frames", "prior_of_index", "prior_of_pair"]
+__all__ = [
+    "PREFERENCES",
+    "fuse_by_labels",
+    "fuse_frames",
+    "labels_of",
+    "prefer_at_outlines",
+    "prior_of_index",
+    "prior_of_pair",
+]
 
 #: What the map says of a frame, in nats, is limited: maps are wrong at outlines.
 _MOST = 20.0
+#: Weight of a frame that does not count, nats below that of one that does: exp(-60) is nothing in single precision.
+_LEAST_LOG = 60.0
+#: Side of the window in which two depths count as visible at one outline, px of the map.
+_OUTLINE_PX = 9
+#: Frames between two surfaces that are two depths and no slope.
+_LEAST_JUMP = 1.5
 #: A frame this near to the best focus is as good as it, frames (standard deviation).
 _NEAR = 0.75
+
+#: Which of two visible surfaces a picture has at an outline.
+PREFERENCES = ("any", "near", "far")
 
 #: Returns the logarithm of a frame's prior weight at the map's resolution.
 Prior = Callable[[Frame], AnyArray]
 Seen = Callable[[Frame, AnyArray], None]
 
 
-def fuse_frames(frames: Frames, prior: Prior | None, progress: Progress, seen: Seen | None = None) -> AnyArray:
-    """Return the fused picture at full size, (H, W, C) float32; ``seen`` gets each frame, in place at full size."""
+def fuse_frames(
+    frames: Frames, prior: Prior | None, progress: Progress, seen: Seen | None = None, *, by_detail: bool = True
+) -> AnyArray:
+    """Return the fused picture at full size, (H, W, C) float32; ``seen`` gets each frame, in place at full size.
+
+    Without ``by_detail`` the prior alone decides.
+    """
     total: AnyArray = np.empty(0)
     mass: AnyArray = np.empty(0)
     top = _top(frames)
@@ -39,9 +62,10 @@ def fuse_frames(frames: Frames, prior: Prior | None, progress: Progress, seen: S
         light, inside = frames.full(frame)
         if seen is not None:
             seen(frame, light)
-        weight = _weight(light, inside, top)
+        weight = _weight(light, inside, top if by_detail else None)
         if prior is not None:
-            weight += enlarge(np.maximum(prior(frame), -_MOST), frames.shape, frames.factor)
+            most = _MOST if by_detail else _LEAST_LOG
+            weight += enlarge(np.maximum(prior(frame), -most), frames.shape, frames.factor)
         np.exp(weight, out=weight)
         if number == 0:
             total, mass = weight[:, :, None] * light, weight
@@ -66,6 +90,53 @@ def prior_of_index(index: FloatArray, stderr: FloatArray) -> Prior:
     return prior
 
 
+def prefer_at_outlines(index: FloatArray, stderr: FloatArray, prefer: str) -> tuple[FloatArray, FloatArray]:
+    """Return the index with the nearer or the farther surface on either side of an outline, as if it were known there.
+
+    At an outline the blurred edge of one surface lies over the other: both are visible. ``near`` takes the lowest index
+    within :data:`_OUTLINE_PX` where that is :data:`_LEAST_JUMP` frames away or more, ``far`` the highest.
+    """
+    import cv2
+
+    known = np.isfinite(index)
+    if prefer == "any" or not known.any():
+        return index, stderr
+    sign = 1.0 if prefer == "far" else -1.0
+    # A median first: the extreme of a window would take outliers for surfaces.
+    filled = cv2.medianBlur(np.where(known, index, np.median(index[known])).astype(np.float32), 5)
+    other = sign * cv2.dilate(sign * filled, np.ones((_OUTLINE_PX, _OUTLINE_PX), np.uint8))
+    jump = np.asarray(np.abs(other - index) > _LEAST_JUMP) & known
+    return np.where(jump, other, index), np.where(jump, np.minimum(stderr, _NEAR / 2), stderr)
+
+
+def fuse_by_labels(frames: Frames, labels: AnyArray, progress: Progress) -> AnyArray:
+    """Return the picture whose pixels come from the frame that ``labels`` names, its place in the order."""
+    places = [frame.position for frame in frames.frames]
+    if labels.shape != frames.shape:
+        sizes = f"{labels.shape[1]}x{labels.shape[0]}, the images {frames.shape[1]}x{frames.shape[0]}"
+        raise InputError(f"index is {sizes}; give labels of the size of the images")
+    strange = np.setdiff1d(np.unique(labels), places)
+    if strange.size:
+        raise InputError(f"index holds {strange[0]}; labels are the places of the frames, {places[0]} to {places[-1]}")
+    picture: AnyArray = np.empty(0)
+    for number, frame in enumerate(frames.frames):
+        light, _ = frames.full(frame)
+        picture = np.zeros_like(light) if number == 0 else picture
+        here = labels == frame.position
+        picture[here] = light[here]
+        progress((number + 1) / len(frames.frames))
+    return picture
+
+
+def labels_of(index: AnyArray, frames: Frames) -> AnyArray:
+    """Return the place of the frame that is nearest to the best focus at every pixel, unsigned."""
+    places = np.array([frame.position for frame in frames.frames])
+    middle = places[(len(places) - 1) // 2]
+    best = np.where(np.isfinite(index), index, middle)
+    at = np.clip(np.searchsorted((places[1:] + places[:-1]) / 2, best), 0, len(places) - 1)
+    return np.asarray(places[at], np.uint8 if places[-1] < 256 else np.uint16)
+
+
 def prior_of_pair(blur_map: BlurMap) -> Prior:
     """Return what a map of relative blur says of its first and second image."""
     half = np.clip(log_odds_of_map(blur_map.variance_difference, blur_map.variance_stderr) / 2, -_MOST, _MOST)
@@ -76,12 +147,15 @@ def prior_of_pair(blur_map: BlurMap) -> Prior:
     return prior
 
 
-def _weight(light: AnyArray, inside: BoolArray | None, top: float) -> AnyArray:
-    """Return the logarithm of a frame's own weight."""
-    weight = detail_energy(np.sqrt(np.maximum(light.mean(axis=2), 0) / np.float32(top)))
-    weight *= np.float32(DETAIL_POWER)
+def _weight(light: AnyArray, inside: BoolArray | None, top: float | None) -> AnyArray:
+    """Return the logarithm of a frame's own weight; without ``top`` only whether it has light counts."""
+    if top is None:
+        weight = np.zeros(light.shape[:2], np.float32)
+    else:
+        weight = detail_energy(np.sqrt(np.maximum(light.mean(axis=2), 0) / np.float32(top)))
+        weight *= np.float32(DETAIL_POWER)
     if inside is not None:
-        weight[~inside] = -60.0
+        weight[~inside] = -_LEAST_LOG
     return np.asarray(weight)
 
 

@@ -164,6 +164,8 @@ class StackMap(MapResult):
 
     def _enlarged(self, values: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
         assert self.fused is not None
+        if self.factor == 1:  # every pixel is measured
+            return values, stderr
         grey = self.fused.mean(axis=2) if self.fused.ndim == 3 else self.fused
         picture = np.sqrt(np.maximum(grey, 0)).astype(np.float32)
         return guided_enlarge(values, stderr, picture, self.factor)
