@@ -116,7 +116,7 @@ def test_the_folder_shows_itself(measured):
     with Image.open(out / "relative_depth.png") as picture:
         assert picture.mode == "LA"
     page = (out / "report.html").read_text()
-    assert "Sa" in page
+    assert "<dt>Sa</dt>" in page
     assert "z.ome.tif[1]" in page
     result = run("report", out, "--force")
     assert result.exit_code == 0, result.output

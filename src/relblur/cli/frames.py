@@ -30,6 +30,7 @@ __all__ = [
     "TimeOption",
     "check_images",
     "open_images",
+    "refuse_to_replace_aligned",
     "write_aligned",
 ]
 
@@ -134,6 +135,26 @@ def check_images(images: Sequence[Path]) -> None:
         seen.add(place)
 
 
+def aligned_name(position: int, name: str) -> str:
+    """Return the name of an aligned frame by its place in the order and the image that it was."""
+    stem, _, number = name.removesuffix("]").partition("[")
+    return f"{position:04d}_{Path(stem).stem}{f'_{number}' if number else ''}.tif"
+
+
+def refuse_to_replace_aligned(output: Path, images: Sequence[Path], force: bool) -> None:
+    """Stop before the work if aligned frames would replace files."""
+    from ..files.disk import TIFF_SUFFIXES
+    from ..files.targets import refuse_to_replace, refuse_to_replace_file
+
+    if output.suffix.lower() in TIFF_SUFFIXES:
+        refuse_to_replace_file(output, force)
+        return
+    is_zarr = output.suffix.lower() == ".zarr"
+    places = [(place, each) for place in range(len(images)) for each in images]  # frames may be in another order
+    names = ["zarr.json"] if is_zarr else [aligned_name(place, each.name) for place, each in places]
+    refuse_to_replace(output, names, force)
+
+
 def write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float | None], force: bool) -> None:
     """Write frames in place at full depth; ``scale`` is their step and the side of a pixel, µm."""
     from ..files.disk import TIFF_SUFFIXES
@@ -143,7 +164,7 @@ def write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float
     from ..stacks.frames import name_of
 
     form = frames.form or FOR_SCREENS
-    named = [(f"{f.position:04d}_{Path(name_of(frames.sources, f.number)).stem}.tif", f) for f in frames.frames]
+    named = [(aligned_name(f.position, name_of(frames.sources, f.number)), f) for f in frames.frames]
     if output.suffix.lower() in TIFF_SUFFIXES:
         import numpy as np
 

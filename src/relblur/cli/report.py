@@ -154,7 +154,7 @@ def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
     from ..report.provenance import provenance
 
     return About(
-        title=" and ".join(path.name for path in inputs[:2]),
+        title=" and ".join(pair.names if pair.names != ("first", "second") else [path.name for path in inputs[:2]]),
         notes=pair.notes,
         warnings=said_warnings(),
         provenance=provenance(inputs, ["relblur", *sys.argv[1:]]),

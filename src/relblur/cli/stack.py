@@ -24,6 +24,7 @@ from .frames import (
     StepOption,
     TimeOption,
     open_images,
+    refuse_to_replace_aligned,
     write_aligned,
 )
 from .options import (
@@ -204,12 +205,12 @@ def align_frames(
     force: bool,
 ) -> None:
     """Align frames and write them at full depth."""
-    from ..files.targets import refuse_inputs, refuse_to_replace_file
+    from ..files.targets import refuse_inputs
     from ..stacks.aligned import read_alignment
     from ..stacks.frames import Reading, read_frames
 
     refuse_inputs((output,), given.files)
-    refuse_to_replace_file(output, force)
+    refuse_to_replace_aligned(output, list(given.images), force)
     placement = read_alignment(motion, len(given)) if motion is not None and motion.exists() else None
     reading = Reading(**preparing, keeps_order=len(given.files) == 1 or lengths[0] is not None, placement=placement)
     with progress_bar(f"aligning {len(given)} images") as tell:

@@ -147,7 +147,7 @@ def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> Colour
         low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
         high = float(limit or high)
         if kind == "level":
-            return ColourScale(float(low), max(high, float(low) + 1e-6), "cividis")
+            return ColourScale(float(low), max(high, float(low) + 1e-6), "viridis")  # no grey in it
         # What matters of a distance, or of an error, is its ratio to another.
         high = max(high, 1e-12)
         low = min(max(float(low), high / WIDEST), high / 1.02)

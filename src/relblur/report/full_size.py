@@ -66,7 +66,7 @@ def with_alpha(grey: AnyArray) -> AnyArray:
 
 
 def write_relative_depth(
-    folder: Path, blur_map: BlurMap, first: Path | None = None, reading: Reading | None = None, factor: int = 1
+    folder: Path, blur_map: BlurMap, first: PathLike | None = None, reading: Reading | None = None, factor: int = 1
 ) -> None:
     """Write near and far at the size of the first photograph, its outlines followed; without it at the map's."""
     s = blur_map.variance_difference

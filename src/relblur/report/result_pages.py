@@ -113,7 +113,7 @@ def stack_page(
         about,
         subtitle=f"{name.capitalize()}, {_size(stack.shape)}, {len(stack.places)} frames, "
         f"method {stack.settings.get('method', 'unknown')}.",
-        key_figures=stack_figures(stack),
+        key_figures=[*stack_figures(stack), *_roughness((summary or {}).get("topography"))],
         figures=[
             *sharp,
             _map_figure(name, values, (kind, unit), about, with_histogram=True, of=stack),
@@ -127,6 +127,20 @@ def stack_page(
         read_out=_read_out(Layer(name, unit, values, signed=signed), stderr, stack.flags),
         thumbnail=_thumbnail(about, values, kind),
     )
+
+
+def _roughness(figures: Any) -> list[tuple[str, str]]:
+    """Return Sa and Sq of a summary."""
+    if not isinstance(figures, dict):
+        return []
+    level = ", tilt removed" if figures.get("tilt_removed_um_per_px") else ""
+    try:
+        return [
+            (f"{name}{level}", f"{figures[f'{key}_um']:.4g} ± {figures[f'{key}_stderr_um']:.2g} µm")
+            for name, key in (("Sa", "sa"), ("Sq", "sq"))
+        ]
+    except (KeyError, TypeError, ValueError):  # a summary that somebody changed
+        return []
 
 
 def _frame_table(stack: StackMap, files: Mapping[str, Mapping[str, Any]]) -> Table:
