@@ -141,7 +141,7 @@ def aligned_name(position: int, name: str) -> str:
     return f"{position:04d}_{Path(stem).stem}{f'_{number}' if number else ''}.tif"
 
 
-def refuse_to_replace_aligned(output: Path, images: Sequence[Path], force: bool) -> None:
+def refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool) -> None:
     """Stop before the work if aligned frames would replace files."""
     from ..files.disk import TIFF_SUFFIXES
     from ..files.targets import refuse_to_replace, refuse_to_replace_file
@@ -151,7 +151,7 @@ def refuse_to_replace_aligned(output: Path, images: Sequence[Path], force: bool)
         return
     is_zarr = output.suffix.lower() == ".zarr"
     places = [(place, each) for place in range(len(images)) for each in images]  # frames may be in another order
-    names = ["zarr.json"] if is_zarr else [aligned_name(place, each.name) for place, each in places]
+    names = ["zarr.json"] if is_zarr else [aligned_name(place, each) for place, each in places]
     refuse_to_replace(output, names, force)
 
 

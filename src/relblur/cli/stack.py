@@ -210,7 +210,7 @@ def align_frames(
     from ..stacks.frames import Reading, read_frames
 
     refuse_inputs((output,), given.files)
-    refuse_to_replace_aligned(output, list(given.images), force)
+    refuse_to_replace_aligned(output, [each.name for each in given.images], force)
     placement = read_alignment(motion, len(given)) if motion is not None and motion.exists() else None
     reading = Reading(**preparing, keeps_order=len(given.files) == 1 or lengths[0] is not None, placement=placement)
     with progress_bar(f"aligning {len(given)} images") as tell:
