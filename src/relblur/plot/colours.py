@@ -110,12 +110,16 @@ class ColourScale:
         if not self.logarithmic or self.high < 3 * self.low:
             return linear
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        found: list[float] = []
         for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
             values = [digit * 10.0**decade for decade in decades for digit in digits]
             values = [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+            if len(values) < LEAST_TICKS:
+                break
+            found = values
             if len(values) <= most:
                 break
-        return [(value, f"{value:g}") for value in values] if len(values) >= LEAST_TICKS else linear
+        return [(value, f"{value:g}") for value in found] or linear
 
 
 def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: ColourScale) -> AnyArray | None:

@@ -7,41 +7,36 @@ symmetry of :mod:`relblur.stacks.symmetric`, which needs no law.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import __version__
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, Progress, UInt8Array
-from ..base.arguments import as_choice, as_noise, as_positive, as_whole
+from ..base.arguments import as_choice, as_whole
 from ..base.errors import InputError
-from ..base.settings import ALIGN_MODELS, EXPOSURES, MAX_SIGMA
+from ..base.settings import ALIGN_MODELS, EXPOSURES
 from ..blur.asked import GivenNoise
-from ..blur.comparable_pair import ComparablePair
-from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel, estimate_noise, noise_at_light, smooth_light
 from ..blur.result import Flag, mark
 from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
-from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
 from ..engines import ENGINES
 from ..engines.threads import count_workers
-from ..files.planes import PlaneStack, open_stack
+from ..files.planes import PlaneStack
 from ..files.replacing import PathLike
-from ..filters.decimation import keeps_light
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
-from ..photo.pipeline import prepare_pair
 from .aligned import read_alignment
 from .doubts import doubts_of
 from .found import Found
-from .frames import Frames, Masked, Reading, frames_of_pair, name_of, read_frames
-from .fuse import PREFERENCES, fuse_frames, prefer_at_outlines, prior_of_index, prior_of_pair
+from .frames import Frames, Reading, name_of, read_frames
+from .fuse import PREFERENCES, fuse_frames, prefer_at_outlines, prior_of_index
 from .stack_map import StackMap
+from .task import Measuring, Scale, distances_of, largest_blur, noise_models, planes_of, sources_of, with_masks
+from .two import stack_of_two
 
 __all__ = ["FEW", "estimate_stack"]
 
@@ -135,10 +130,10 @@ def estimate_stack(
     >>> float(np.median(estimate_stack(frames, align="off").index).round(1))
     3.0
     """
-    planes = _planes_of(images)
-    sources = _checked(images if planes is None else planes.planes)
-    scale = _Scale.of(planes, step_um, pixel_um)
-    distances = _distances(focus_m, len(sources))
+    planes = planes_of(images)
+    sources = sources_of(images if planes is None else planes.planes)
+    scale = Scale.of(planes, step_um, pixel_um)
+    distances = distances_of(focus_m, len(sources))
     as_choice(align, "align", (*ALIGN_MODELS, "off"))
     as_choice(exposure, "exposure", EXPOSURES)
     as_choice(engine, "engine", [name for name in ENGINES if name != "reference"])
@@ -156,10 +151,10 @@ def estimate_stack(
     reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis, in_order, placement)
     steps = {} if steps is None else steps
     tell = progress or (lambda share: None)
-    asked = _Asked(camera, psf, engine, workers, noise, _limit(max_sigma))
-    masked = _masked(sources, valid, clipped)
+    asked = Measuring(camera, psf, engine, workers, noise, largest_blur(max_sigma))
+    masked = with_masks(sources, valid, clipped)
     if len(sources) == 2:
-        return _finished(_two(masked, reading, distances, asked, fuse, tell, steps), scale)
+        return _finished(stack_of_two(masked, reading, distances, asked, fuse, tell, steps), scale)
     _refuse_unused(asked, len(sources))
     steps["frames"] = frames = read_frames(masked, reading, distances, lambda share: tell(0.3 * share))
     if len(frames.frames) < 3:
@@ -175,106 +170,24 @@ def estimate_stack(
     stack = _map_of(frames, places, found, growth, "joint" if _is_joint(frames, camera) else "symmetric")
     if fuse:
         prior = prior_of_index(*prefer_at_outlines(stack.index, stack.index_stderr, prefer))
-        stack = _with_picture(stack, frames, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
+        stack = stack.with_picture(fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)), frames.form)
     return _finished(stack, scale)
 
 
-class _Asked(NamedTuple):
-    """How a stack is to be measured."""
-
-    camera: Camera | None
-    psf: PsfLike
-    engine: str
-    workers: int | None
-    noise: GivenNoise | None
-    max_sigma: float | None
-
-    @property
-    def running(self) -> dict[str, Any]:
-        """What the estimators of pairs take beside."""
-        return {"engine": self.engine, "workers": self.workers}
-
-
-class _Scale(NamedTuple):
-    """Lengths of a stack, micrometres, and what is noted of its file."""
-
-    step_um: float | None
-    pixel_um: float | None
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, planes: PlaneStack | None, step_um: float | None, pixel_um: float | None) -> _Scale:
-        """Return what is given, or else what the file states."""
-        given = [
-            None if value is None else as_positive(value, name, "µm")
-            for name, value in (("step_um", step_um), ("pixel_um", pixel_um))
-        ]
-        if planes is None:
-            return cls(given[0], given[1], ())
-        step, pixel = given[0] or planes.step_um, given[1] or planes.pixel_um
-        stated = [f"{name} {value:.4g} µm" for name, value in (("step", step), ("pixel", pixel)) if value is not None]
-        return cls(step, pixel, (*planes.notes, *([f"scale: {', '.join(stated)}"] if stated else [])))
-
-
-def _planes_of(images: Any) -> PlaneStack | None:
-    if isinstance(images, PlaneStack):
-        return images
-    return open_stack(images) if isinstance(images, (str, os.PathLike)) else None
-
-
-def _finished(stack: StackMap, scale: _Scale) -> StackMap:
+def _finished(stack: StackMap, scale: Scale) -> StackMap:
     """Return a stack with its scale and what makes one doubt it."""
     stack = replace(stack, step_um=scale.step_um, pixel_um=scale.pixel_um)
     settings = {**stack.settings, "notes": [*scale.notes, *stack.settings["notes"]]}
     return replace(stack, settings={**settings, "doubts": [*settings.get("doubts", ()), *doubts_of(stack)]})
 
 
-def _limit(max_sigma: float | None) -> float | None:
-    return None if max_sigma is None else as_positive(max_sigma, "max_sigma", "px")
-
-
-def _refuse_unused(asked: _Asked, count: int) -> None:
+def _refuse_unused(asked: Measuring, count: int) -> None:
     """Refuse what the estimator of a large stack makes no use of."""
     if count <= (FEW_WITHOUT_CAMERA if asked.camera is None else FEW):
         return
     for name in ("noise", "max_sigma"):
         if getattr(asked, name) is not None:
             raise InputError(f"{name} is not used for {count} images, which show it themselves; leave it out")
-
-
-def _masked(sources: list[Source], valid: Any, clipped: Any) -> list[Source | Masked]:
-    """Return images with their masks, which are one for all or one for each."""
-    if valid is None and clipped is None:
-        return list(sources)
-    masks = []
-    for name, given in (("valid", valid), ("clipped", clipped)):
-        array = None if given is None else np.asarray(given)
-        if array is not None and (array.dtype != bool or array.ndim not in (2, 3)):
-            raise InputError(f"{name} must be a bool array (H, W) or (N, H, W), got {array.dtype} {array.shape}")
-        if array is not None and array.ndim == 3 and len(array) != len(sources):
-            raise InputError(f"{name} has {len(array)} masks for {len(sources)} images; give one, or one for each")
-        masks.append([None if array is None else array[n] if array.ndim == 3 else array for n in range(len(sources))])
-    return [Masked(*each) for each in zip(sources, *masks, strict=True)]
-
-
-def _checked(images: Any) -> list[Source]:
-    if not isinstance(images, Iterable):
-        raise InputError(f"images must be a list of images, got {type(images).__name__}")
-    sources = list(images)
-    if len(sources) < 2:
-        raise InputError(f"a stack needs two images or more, got {len(sources)}")
-    return sources
-
-
-def _distances(focus_m: Sequence[float] | None, count: int) -> list[float] | None:
-    if focus_m is None:
-        return None
-    values = [float("inf") if value == np.inf else as_positive(value, "focus_m", "m") for value in focus_m]
-    if len(values) != count:
-        raise InputError(f"focus_m has {len(values)} distances for {count} images; give one for each")
-    if len(set(values)) < count:
-        raise InputError("focus_m holds a distance twice; images in focus at one distance are no stack, leave one out")
-    return values
 
 
 def _places(frames: Frames) -> FloatArray:
@@ -284,7 +197,7 @@ def _places(frames: Frames) -> FloatArray:
     return np.array([1 / frame.focus_m for frame in frames.frames if frame.focus_m], np.float64)
 
 
-def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progress) -> tuple[Found, float]:
+def _measure(frames: Frames, places: FloatArray, asked: Measuring, progress: Progress) -> tuple[Found, float]:
     """Return the places of best focus and the growth of blur, px of the map per unit of the places."""
     smalls = [frame.small for frame in frames.frames]
     if _is_joint(frames, asked.camera):
@@ -308,7 +221,7 @@ def _is_joint(frames: Frames, camera: Camera | None) -> bool:
 
 
 def _few(
-    smalls: list[AnyArray], frames: Frames, places: FloatArray, asked: _Asked, progress: Progress
+    smalls: list[AnyArray], frames: Frames, places: FloatArray, asked: Measuring, progress: Progress
 ) -> tuple[Found, float]:
     from .few import JointTask, estimate_jointly
     from .law import growth_error, growth_of_triples
@@ -350,18 +263,9 @@ def _noise(frames: Frames, given: GivenNoise | None) -> TaskNoise:
         good = usable if usable.any() else None
         one = two = estimate_noise(first, second, valid=good, channel_axis=-1, floor=floor)
     else:
-        one, two = _noise_models(given, frames.factor)
+        one, two = noise_models(given, frames.factor)
     deviations, relative = noise_at_light(one, two, smooth_light(first, second), usable)
     return TaskNoise(deviations, relative, one.compressed or two.compressed)
-
-
-def _noise_models(given: GivenNoise, factor: int) -> tuple[NoiseModel, NoiseModel]:
-    """Return the noise of the first and the last image at the resolution of the map: white noise is averaged."""
-    both = given if isinstance(given, (tuple, list)) else (given, given)
-    as_noise([1.0 if isinstance(one, NoiseModel) else one for one in both])
-    models = [one if isinstance(one, NoiseModel) else NoiseModel(float(one)) for one in both]
-    one, two = (replace(each, read=each.read / factor, shot=each.shot / factor**2) for each in models)
-    return one, two
 
 
 def _camera_at(camera: Camera, frames: Frames, number: int) -> Camera:
@@ -413,80 +317,3 @@ def _flags(frames: Frames, found: Found, known: BoolArray) -> UInt8Array:
     mark(flags, ~known, Flag.OUT_OF_RANGE)
     mark(flags, ~frames.usable, Flag.INVALID)
     return flags
-
-
-def _with_picture(stack: StackMap, frames: Frames, picture: AnyArray) -> StackMap:
-    return replace(stack, fused=picture if picture.shape[2] > 1 else picture[:, :, 0], form=frames.form)
-
-
-def _two(
-    sources: list[Source | Masked],
-    reading: Reading,
-    distances: list[float] | None,
-    asked: _Asked,
-    fuse: bool,
-    progress: Progress,
-    steps: dict[str, Frames],
-) -> StackMap:
-    """Return what the estimators of pairs say, as a stack of two."""
-    camera = asked.camera
-    pair = _pair_of(sources, reading, asked.max_sigma)
-    told: dict[str, Any] = {} if asked.max_sigma is None else {"max_sigma": asked.max_sigma}
-    if asked.noise is not None:
-        told["noise"] = _noise_models(asked.noise, pair.factor)
-    blur_map = estimate_blur(pair, progress=lambda share: progress(0.7 * share), **told, **asked.running)
-    nothing = np.full(blur_map.shape, np.nan)
-    names = [name_of(sources, number) for number in (0, 1)]
-    settings: dict[str, Any] = {**blur_map.settings, "images": names, "notes": list(pair.notes)}
-    stack = StackMap(
-        nothing, nothing.copy(), None, None, blur_map.flags, None, pair.factor, (0, 1), (), np.array([0.0, 1.0]),
-        float("nan"), nothing.copy(), blur_map, settings,
-    )  # fmt: skip
-    if camera is not None:
-        if distances is not None:
-            camera = replace(camera, focus_first_m=distances[0], focus_second_m=distances[1])
-        depth = estimate_depth(pair, camera, psf=asked.psf, **asked.running)
-        u_first, u_second = places = np.array(camera.focus_per_m)
-        place, span = 1 / depth.depth_m, u_second - u_first
-        error = depth.depth_stderr_m * np.square(place)
-        stack = replace(
-            stack,
-            index=np.clip((place - u_first) / span, 0, 1),
-            index_stderr=error / abs(span),
-            depth_m=depth.depth_m.copy(),
-            depth_stderr_m=depth.depth_stderr_m.copy(),
-            flags=depth.flags,
-            places=places,
-            place=place,
-            growth_px=float(depth.camera.blur_constants_px_m[0]),
-        )
-    steps["frames"] = frames = frames_of_pair(sources, replace(reading, decimate=pair.factor), pair)
-    if not fuse:
-        return stack
-    # The map lies on the first image: so must the picture.
-    picture = fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share))
-    return _with_picture(stack, frames, picture)
-
-
-def _pair_of(sources: list[Source | Masked], reading: Reading, max_sigma: float | None) -> ComparablePair:
-    """Return two images as a pair of equal exposure that lie on each other."""
-    masks = [each if isinstance(each, Masked) else Masked(each, None, None) for each in sources]
-    valid = [each.valid for each in masks if each.valid is not None]
-    pair = prepare_pair(
-        masks[0].source,
-        masks[1].source,
-        align=reading.align,
-        exposure=reading.exposure,
-        linear=reading.linear,
-        gamma=reading.gamma,
-        decimate=reading.decimate,
-        valid=np.logical_and.reduce(valid) if valid else None,
-        channel_axis=reading.channel_axis,
-        max_sigma=MAX_SIGMA if max_sigma is None else max_sigma,
-    )
-    at_top = [None if each.clipped is None else ~keeps_light(~each.clipped, pair.factor) for each in masks]
-    if at_top[0] is None and at_top[1] is None:
-        return pair
-    found = pair.clipped or (np.zeros(pair.shape, bool), np.zeros(pair.shape, bool))
-    one, two = (a if b is None else a | b for a, b in zip(found, at_top, strict=True))
-    return replace(pair, clipped=(one, two))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -138,6 +138,10 @@ class StackMap(MapResult):
             return s if first == 0 else -s
         one, two = (np.square(self.place - self.places[number]) for number in (first, second))
         return np.asarray(self.growth_px**2 * (two - one))
+
+    def with_picture(self, picture: AnyArray, form: PictureForm | None) -> StackMap:
+        """Return the map with a fused picture (H, W, C)."""
+        return replace(self, fused=picture if picture.shape[2] > 1 else picture[:, :, 0], form=form)
 
     def full_size(self) -> tuple[FloatArray, FloatArray]:
         """Return index and standard error at the size of the images, edges laid where the fused picture has them."""
