@@ -16,8 +16,8 @@ __all__ = ["colour_bar", "flag_legend", "flag_png", "histogram", "map_png", "pho
 #: Index of "no answer" in the palette of a map's picture; the values have 255 colours.
 _NO_ANSWER_INDEX = 255
 
-#: Steps in which pixels of a map fade; each takes its share of the 255 colours.
-FADING_LEVELS = 4
+#: Opacities to which pixels of a map fade; each takes its share of the 255 colours.
+FADING = (1.0, 0.7, 0.4, 0.1)
 
 HISTOGRAM_BINS = 48
 
@@ -29,20 +29,19 @@ def map_png(
 
     A noisy map is made smaller until it fits into ``most_bytes``.
     """
-    levels = 1 if opacity is None else FADING_LEVELS
-    count = _NO_ANSWER_INDEX // levels
+    shares = np.array(FADING[:1] if opacity is None else FADING)
+    count = _NO_ANSWER_INDEX // len(shares)
     colours = scale.colours[np.linspace(0, 255, count).round().astype(int)].astype(np.float64)
     grey = np.array(rgb(NO_ANSWER), np.float64)
     palette = np.tile(grey, (256, 1))
-    for level in range(levels):  # the first is opaque
-        share = (levels - level) / levels
+    for level, share in enumerate(shares):
         palette[level * count : (level + 1) * count] = grey + share * (colours - grey)
     while True:
         small = _of_size(values, most_px)
         known = np.isfinite(small)
         index = (count * scale.place(np.where(known, small, scale.low))).clip(0, count - 1).astype(np.intp)
         if opacity is not None:
-            index += count * (levels - np.ceil(levels * _of_size(opacity, most_px)).clip(1, levels).astype(np.intp))
+            index += count * np.abs(_of_size(opacity, most_px)[:, :, None] - shares).argmin(axis=2)
         picture = _palette_png(np.where(known, index, _NO_ANSWER_INDEX).astype(np.uint8), np.rint(palette))
         if len(picture) <= most_bytes or most_px <= 16:
             return picture

@@ -22,9 +22,10 @@ def doubts_of(stack: StackMap) -> list[str]:
     doubts = []
     filled, at_limit = (float(has_flag(stack.flags, flag).mean()) for flag in (Flag.FILLED, Flag.AT_LIMIT))
     if float(has_flag(stack.flags, Flag.FILLED | Flag.AT_LIMIT).mean()) > MANY_UNSURE:
+        ends = f", {at_limit:.0%} are at the end of the search range" if at_limit > 0 else ""
         doubts.append(
-            f"{filled:.0%} of the pixels have too little texture of their own, {at_limit:.0%} are at the end of the "
-            "search range: most of the map is not measured. Take more frames, smaller steps, or a textured scene"
+            f"{filled:.0%} of the pixels have too little texture of their own{ends}: most of the map is not measured. "
+            "Take more frames, smaller steps, or a textured scene"
         )
     growth = stack.growth_px * float(np.ptp(stack.places))
     if np.isfinite(growth) and growth < LEAST_GROWTH_PX and len(stack.places) > 2:
