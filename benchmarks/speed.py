@@ -5,8 +5,9 @@
 Rivals: Y1 (OpenCV bank of 50 levels and argmin, as one would write it), Y1t (the same tuned: shorter kernels,
 threads over levels, no allocation; once with kernels of 3 sigma, once cut at 5 sigma as in the paper),
 Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
-from 256 pixels), S (Subbarao's S-transform). See relblur/bench.py for Y1, Y1t and S. Wall and CPU time, least and
-median. Figures that the project asks of itself are printed last, met or not.
+from 256 pixels), S (Subbarao's S-transform). See relblur/studies/bench.py for Y1 and S,
+rivals.py for Y1t. Wall and CPU time, least and median. Figures that the project asks of
+itself are printed last, met or not.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ import cv2
 import numpy as np
 
 import machine
+import rivals
 from relblur import Framework, Stream, estimate_blur, synth
 from relblur.base.settings import paper_sigmas
-from relblur.studies.bench import Timing, TunedBank, interleave, opencv_bank, s_transform, scene
+from relblur.studies.bench import Timing, interleave, opencv_bank, s_transform, scene
 
 THREADS = 2
 
@@ -67,7 +69,7 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
     first, second, truth = scene(shape)
     noise = np.random.default_rng(0).random(shape, dtype=np.float32)
     bytes_ = [np.rint(255 * image).clip(0, 254).astype(np.uint8) for image in (first, second)]
-    short, long = TunedBank(shape, THREADS), TunedBank(shape, THREADS, truncate=5.0)
+    short, long = rivals.TunedBank(shape, THREADS), rivals.TunedBank(shape, THREADS, truncate=5.0)
 
     def threads(count: int, run: Any) -> Any:
         def call() -> Any:

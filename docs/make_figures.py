@@ -11,7 +11,7 @@ from relblur import Camera, estimate_blur, estimate_depth, estimate_stack, plot,
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.blur.pixel_curve import pixel_curve
 from relblur.depth.defocus import defocused_pair
-from relblur.report.blur_report import STEP_FILES
+from relblur.report.blur_report import STEP_FILES, write_steps
 from relblur.report.depth_report import depth_picture
 from relblur.report.panels import Panel, panels_picture
 from relblur.studies.demo import demo_pair, photograph, run_demo
@@ -80,6 +80,16 @@ def plots_case(path: Path) -> None:
     figure.savefig(path, dpi=80)
 
 
+def steps_case(folder: Path) -> None:
+    """Draw the stages of an estimate of the demonstration's pair."""
+    first, second, _ = demo_pair()
+    pair = ComparablePair(first, second, names=("first.png", "second.png"))
+    stages: dict[str, np.ndarray] = {}
+    found = estimate_blur(first, second, channel_axis=-1, steps=stages, linear=False)
+    folder.mkdir()
+    write_steps(folder, pair, found, stages)
+
+
 def stack_case(path: Path) -> None:
     """Draw a stack of nine: a slope with a step and a nearer disc, blurred by up to 6 px, noise, 8 bits."""
     sharp = photograph("coffee")[:320, :448] / 255.0 * 0.95
@@ -111,6 +121,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run_demo(folder, force=True)
+        steps_case(folder / "steps")
         drawn = ["comparison.png", "refined/overview.png", *(f"steps/{step}" for step in STEP_FILES)]
         accuracy_case(
             folder / "good.png",

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from relblur.base.settings import paper_sigmas
 from relblur.cli.app import app
-from relblur.studies.bench import TunedBank, interleave, opencv_bank, s_transform, scene
+from relblur.studies.bench import interleave, opencv_bank, s_transform, scene
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +27,9 @@ def test_the_scene_is_blurred_by_what_it_says(small):
 
 def test_the_bank_is_the_papers_grid_search(small):
     first, second, truth = small
-    sigma = TunedBank(first.shape, 1)(first, second)
+    sigma = opencv_bank(first, second)
     assert np.isin(sigma, np.array(paper_sigmas(), dtype=np.float32)).all()
     assert np.median(np.abs(sigma / truth - 1)) < 0.05
-    assert np.mean(np.abs(opencv_bank(first, second) - sigma) < 0.11) > 0.9
-    # Levels that fit equally well (0.1 and 0.2 px are both the identity) may go either way.
-    assert np.mean(TunedBank(first.shape, 3)(first, second) == sigma) > 0.99
 
 
 def test_runs_take_turns_and_are_scored():
@@ -52,9 +49,9 @@ def test_the_command_prints_a_row_for_everybody():
     done = CliRunner().invoke(app, ["bench", "40x60", "--repeats", "1", "--json"])
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)["40x60"]
-    assert [row["name"].split(",")[0].split(":")[0] for row in rows] == ["Y1", "Y1", "S-transform", *["Stream"] * 3]
+    assert [row["name"].split(",")[0].split(":")[0] for row in rows] == ["Y1", "S-transform", *["Stream"] * 3]
     assert all(row["wall_least"] > 0 for row in rows)
-    assert rows[3]["error_percent"] < 4 < rows[0]["error_percent"]
+    assert rows[2]["error_percent"] < 4 < rows[0]["error_percent"]
 
 
 @pytest.mark.parametrize("size", ["640", "a x b", "4x4", "99999x99999", "480x640x3"])

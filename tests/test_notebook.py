@@ -98,8 +98,9 @@ def test_scores_stand_beside_their_baselines(colour):
     first, second = synth.pair(colour, np.full(colour.shape[:2], 1.2), channel_axis=-1)
     score = relblur.evaluate_pair(first, second, channel_axis=-1, method="window")
     html = score._repr_html_()
-    for value in (score.e_second, score.unblurred_e_second, score.held_out_e_second):
-        assert f"<td>{value:.5f}</td>" in html
+    for kind in ("", "held_out_"):
+        error, before = (getattr(score, f"{kind}{name}e_second") for name in ("", "unblurred_"))
+        assert f"<td>{error:.4f} ({before:.4f})</td>" in html
     assert "<td>-</td>" in html  # first is nowhere the blurrier
 
 

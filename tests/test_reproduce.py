@@ -208,17 +208,6 @@ def test_means_are_taken_over_the_pairs_of_a_data_set_and_resolution(made):
     assert found[0].score.e_first == table[3].score.e_first  # a pair without an answer does not count
 
 
-def test_falling_errors_are_counted_pair_by_pair(made):
-    table = made[0].table[:6]
-    values = [[0.3, 0.2, 0.1], [0.3, 0.3, 0.2]]  # the second does not fall at first
-    rows = [
-        replace(row, score=replace(row.score, e_first=value))
-        for row, value in zip(table, [value for line in values for value in line], strict=True)
-    ]
-    line = next(line for line in pairs.trend_table(rows).rows if line[1] == "e_B")
-    assert line == ("Real MFF", "e_B", "1 of 2", "-50%")
-
-
 def test_a_limit_counts_for_each_data_set_and_a_pair_can_be_named(data, tmp_path):
     done = run.reproduce(tmp_path / "out", data, run.Wanted(("table1", "fig6"), pairs=("002",), limit=1))
     assert {(row.data_set, row.pair) for row in done.table} == {("Real MFF", "001"), ("DPDD", "003")}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -24,8 +23,6 @@ class Shown:
     """What a notebook shows as HTML."""
 
     def _repr_html_(self) -> str:
-        if getattr(self, "is_lazy", False):  # looking at a result computes nothing
-            return f"<pre>{escape(repr(self))}</pre>"
         return str(import_module(f"{_ROOT}.report.notebook").to_html(self))
 
 

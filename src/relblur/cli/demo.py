@@ -48,7 +48,7 @@ def demo(
             ],
         )
     say("pictures:")
-    for path in ("comparison.png", "refined/overview.png", "steps/"):
+    for path in ("comparison.png", "refined/overview.png"):
         say(f"  {output / path}")
     say(
         f"pairs to try the commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),"

@@ -46,7 +46,7 @@ def reproduce(
     Writes paper.html, a page of everything that needs no other file, the figures and two CSV
     files. Without --data a pair of relblur's own, marked as a stand-in, takes the place of each data set.
     """
-    from ..studies.paper.pairs import means, short_table, trend_table
+    from ..studies.paper.pairs import means, short_table
     from ..studies.paper.ramps import ramp_table
     from ..studies.paper.run import PARTS, Wanted
     from ..studies.paper.run import reproduce as run
@@ -64,8 +64,8 @@ def reproduce(
             table = ramp_table(done.ramps)
             print_table("Fig. 1: sigma from 1 to 2 px", table.columns, table.rows)
         if done.table:
-            for table in (short_table(f"Table I, method {method}", means(done.table)), trend_table(done.table)):
-                print_table(table.heading, table.columns, table.rows)
+            table = short_table(f"Table I, method {method}", means(done.table))
+            print_table(table.heading, table.columns, table.rows)
         claims = [
             (section.title.split(":")[0], each.what, each.paper, each.ours)
             for section in done.sections

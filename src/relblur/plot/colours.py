@@ -32,9 +32,7 @@ __all__ = [
 ]
 
 #: "sigma" is signed, "blur" is not: a map of one sign looks like those of both beside it.
-Kind = Literal[
-    "photo", "sigma", "blur", "stderr", "side", "flags", "error", "count", "grey", "level", "depth", "points"
-]
+Kind = Literal["photo", "sigma", "blur", "stderr", "side", "flags", "error", "count", "grey", "level", "depth"]
 
 NO_ANSWER = "#9a9a9a"
 FLAG_COLOURS = {

@@ -14,13 +14,16 @@ from ..base.errors import MissingDependencyError
 from ..base.settings import ASSUMED_STDERR_PX2
 from ..depth.camera import Camera
 from ..depth.working_range import resolution_at, working_range_m
+from ..files.disk import PathLike, replacing
 
-__all__ = ["HEAVY", "as_png", "camera_png", "distributions_svg", "new_figure", "scene_png", "view_of_points"]
+__all__ = ["HEAVY", "as_png", "camera_png", "distributions_svg", "new_figure", "scene_picture", "write_png"]
 
 DPI = 110
 #: Modules that drawing in space loads; loading them takes half a second.
 HEAVY = ("matplotlib.backends.backend_agg", "mpl_toolkits.mplot3d")
 
+#: Letters of a view in space, points: it is shown at half its size in an overview, too.
+LETTERS = 16
 #: Points of a view in space: more take long to draw and hide each other.
 MOST_POINTS = 40_000
 #: Percent of the points beyond either end of each axis.
@@ -52,25 +55,15 @@ def camera_png(camera: Camera, stderr_px2: float = ASSUMED_STDERR_PX2) -> bytes:
     return as_png(figure)
 
 
-def view_of_points(points: AnyArray, width: int, height: int, dpi: float) -> UInt8Array:
+def scene_picture(points: AnyArray) -> UInt8Array:
     """Draw an (H, W, 6) array of positions x, y, z and colours as a cloud seen from above right of the camera."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    figure = new_figure(width / dpi, height / dpi, dpi)
+    figure = new_figure(10.0, 7.6)
     canvas = FigureCanvasAgg(figure)
-    _draw_points(figure.add_axes((0.02, 0.04, 0.96, 0.96), projection="3d"), points, 6.5)
+    _draw_points(figure.add_axes((0.02, 0.03, 0.96, 0.97), projection="3d"), points)
     canvas.draw()
     return np.array(np.asarray(canvas.buffer_rgba())[:, :, :3])
-
-
-def scene_png(points: AnyArray, title: str) -> bytes:
-    """Draw the same as a figure of its own; the first line of the title is the larger."""
-    figure = new_figure(10.0, 7.6)
-    head, _, rest = title.partition("\n")
-    figure.text(0.5, 0.965, head, ha="center", fontsize=13)
-    figure.text(0.5, 0.91, rest, ha="center", fontsize=8.5, parse_math=False)
-    _draw_points(figure.add_axes((0.03, 0.02, 0.94, 0.88), projection="3d"), points, 10.0)
-    return as_png(figure)
 
 
 def distributions_svg(rows: Sequence[Sequence[tuple[str, FloatArray, FloatArray]]]) -> bytes:
@@ -90,6 +83,7 @@ def distributions_svg(rows: Sequence[Sequence[tuple[str, FloatArray, FloatArray]
             if before.size:
                 axis.hist(before, edges, color="0.8", label="unblurred")
             axis.hist(values, edges, color="tab:blue", alpha=0.85, label=label.split(",")[0])
+            axis.set_ylim(0, 1.25 * axis.get_ylim()[1])  # room for the legend
             axis.set_xlabel(label)
             axis.spines[["top", "right"]].set_visible(False)
             axis.xaxis.set_major_locator(MaxNLocator(5))
@@ -110,6 +104,12 @@ def new_figure(width: float, height: float, dpi: float = DPI, **how: Any) -> Any
     return Figure(figsize=(width, height), dpi=dpi, facecolor="white", **how)
 
 
+def write_png(path: PathLike, figure: Any) -> None:
+    """Write a figure as a PNG file."""
+    with replacing(path) as stream:
+        stream.write(as_png(figure))
+
+
 def as_png(figure: Any) -> bytes:
     """Return a figure as the bytes of a PNG file."""
     stream = io.BytesIO()
@@ -117,13 +117,13 @@ def as_png(figure: Any) -> bytes:
     return stream.getvalue()
 
 
-def _draw_points(axis: Any, points: AnyArray, letters: float) -> None:
+def _draw_points(axis: Any, points: AnyArray) -> None:
     height, width = points.shape[:2]
     every = max(1, math.ceil(math.sqrt(height * width / MOST_POINTS)))
     rows = points[::every, ::every].reshape(-1, 6)
     rows = rows[np.isfinite(rows).all(axis=1)]
     if not len(rows):
-        axis.text2D(0.5, 0.5, "no depth", ha="center", transform=axis.transAxes, fontsize=letters)
+        axis.text2D(0.5, 0.5, "no depth", ha="center", transform=axis.transAxes, fontsize=LETTERS)
         axis.set_axis_off()
         return
     limits = np.percentile(rows[:, :3], (OUTLIERS, 100 - OUTLIERS), axis=0)
@@ -139,9 +139,9 @@ def _draw_points(axis: Any, points: AnyArray, letters: float) -> None:
     axis.set_zlim(-y_low - spans[2], -y_low)
     # A shallow scene is stretched so that its relief can be seen; a deep one is squeezed so that it fits.
     across = max(spans[0], spans[2])
-    axis.set_box_aspect([spans[0] / across, min(max(spans[1] / across, 0.4), 1.0), spans[2] / across], zoom=1.12)
+    axis.set_box_aspect([spans[0] / across, min(max(spans[1] / across, 0.4), 1.0), spans[2] / across], zoom=1.2)
     axis.view_init(elev=20, azim=-68)
     for name, label in (("x", "x (m)"), ("y", "distance (m)"), ("z", "height (m)")):
-        getattr(axis, f"set_{name}label")(label, fontsize=letters, labelpad=0.3 * letters - 4)
+        getattr(axis, f"set_{name}label")(label, fontsize=LETTERS, labelpad=0.3 * LETTERS)
         getattr(axis, f"{name}axis").get_major_locator().set_params(nbins=5)
-    axis.tick_params(labelsize=0.85 * letters, pad=0)
+    axis.tick_params(labelsize=0.85 * LETTERS, pad=3)

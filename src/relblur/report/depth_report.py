@@ -12,9 +12,9 @@ from ..base.errors import MissingDependencyError
 from ..blur.comparable_pair import ComparablePair
 from ..depth.depth_map import DepthMap
 from ..files.depth_formats import point_cloud
-from ..files.disk import PathLike, replacing
+from ..files.disk import PathLike, write_image
 from ..plot.colours import ColourScale, look_of, photo, scale_for
-from ..plot.figures import scene_png
+from ..plot.figures import scene_picture
 from .panels import Panel, map_picture, pair_panels, panels_picture
 from .summary import caption, summarise_depth, write_summary
 
@@ -62,12 +62,10 @@ def write_depth_report(
     depth_map.camera.save(folder / "camera.toml")
     settings = depth_map.settings
     heading = caption(pair, settings, f"depth, psf {settings.get('psf', '?')}, {depth_map.camera.describe()}")
-    depth_picture(folder / "overview.png", pair, depth_map, focal_length_px, heading)
+    view = depth_picture(folder / "overview.png", pair, depth_map, focal_length_px, heading)
+    write_image(folder / "view.png", view)
     scale = _depth_scale(depth_map)
     map_picture(folder / "depth_colour.png", Panel("depth (m)", depth_map.depth_m, "depth", scale=scale), heading)
-    title, points = _points(pair, depth_map, focal_length_px)
-    with replacing(folder / "view.png") as stream:
-        stream.write(scene_png(points, f"{title}\n{heading}"))
     summary = {**summarise_depth(depth_map), "left_out": left_out, "notes": list(pair.notes)}
     write_summary(folder, summary)
     return summary
@@ -75,16 +73,19 @@ def write_depth_report(
 
 def depth_picture(
     path: PathLike, pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | None = None, heading: str = ""
-) -> None:
-    """Draw pair, depth, standard error, flags and a view of the scene in space."""
+) -> AnyArray:
+    """Draw pair, depth, standard error, flags and a view of the scene in space; return the view."""
+    focal = focal_length_px or depth_map.camera.focal_length_px
+    view = scene_picture(_points(pair, depth_map, focal or _ASSUMED_FOCAL * depth_map.shape[1]))
     panels = [
         *pair_panels(pair),
         Panel("depth (m)", depth_map.depth_m, "depth", scale=_depth_scale(depth_map)),
         Panel("standard error (m)", depth_map.depth_stderr_m, "stderr"),
         Panel("flags", depth_map.flags, "flags"),
-        Panel(*_points(pair, depth_map, focal_length_px), "points"),
+        Panel("the scene in space" if focal else "the scene in space (angle of view assumed)", view),
     ]
     panels_picture(path, panels, heading=heading)
+    return view
 
 
 def _depth_scale(depth_map: DepthMap) -> ColourScale:
@@ -94,15 +95,13 @@ def _depth_scale(depth_map: DepthMap) -> ColourScale:
     return scale_for(depth_map.depth_m[sure] if enough else depth_map.depth_m, "depth")
 
 
-def _points(pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | None) -> tuple[str, AnyArray]:
-    """Return a title and (H, W, 6) positions and colours without uncertain points and far outliers."""
-    focal = focal_length_px or depth_map.camera.focal_length_px
+def _points(pair: ComparablePair, depth_map: DepthMap, focal_px: float) -> AnyArray:
+    """Return (H, W, 6) positions and colours without uncertain points and far outliers."""
     scale, depth = _depth_scale(depth_map), depth_map.depth_m
     with np.errstate(invalid="ignore"):
         shown = depth_map.depth_stderr_m < _TOO_UNSURE * depth
         shown &= (depth >= 0.9 * scale.low) & (depth <= min(1.1 * scale.high, _DEEPEST * scale.low))
-    points = point_cloud(np.where(shown, depth, np.nan), focal or _ASSUMED_FOCAL * depth_map.shape[1])
+    points = point_cloud(np.where(shown, depth, np.nan), focal_px)
     image = photo(look_of(pair)(pair.first))
     colours = image if image.ndim == 3 else np.repeat(image[:, :, None], 3, axis=2)
-    title = "the scene in space" if focal else "the scene in space (angle of view assumed)"
-    return title, np.concatenate([points, colours], axis=2)
+    return np.concatenate([points, colours], axis=2)

@@ -21,6 +21,7 @@ from ..stacks.stack_map import StackMap
 from .html import NOTHING, Html, details, element, fragment, image, join, table
 from .map_views import colour_bar, flag_legend, histogram, map_png, photo_jpeg
 from .result_pages import drawn_stderr
+from .score_table import score_cells, score_columns
 from .summary import KINDS, blur_figures, depth_figures, percent, settings_rows, stack_figures
 
 __all__ = ["to_html"]
@@ -33,6 +34,8 @@ LONGEST_TEXT = 2000
 
 def to_html(result: Any) -> str:
     """Return a result as HTML for a notebook."""
+    if getattr(result, "is_lazy", False):  # looking at a result computes nothing
+        return element("pre", repr(result))
     view = next(view for kind, view in _VIEWS.items() if isinstance(result, kind))
     title, left, right = view(result)
     plain = repr(result)
@@ -77,23 +80,9 @@ def _map(result: MapResult, values: AnyArray, kind: Kind, unit: str, name: str) 
 
 
 def _score(score: PairScore) -> tuple[str, Html, Html]:
-    columns = ("re-made", "error", "without blurring", "unseen channels", "without blurring")
-    kinds = ("e", "unblurred_e", "held_out_e", "held_out_unblurred_e")
-    rows = [
-        (name, *(_number(getattr(score, f"{kind}_{name}"), ".5f") for kind in kinds)) for name in ("first", "second")
-    ]
-    shares = [
-        ("first sharper", percent(score.first_sharper_fraction)),
-        ("second sharper", percent(score.second_sharper_fraction)),
-        ("equal", percent(score.equal_fraction)),
-        ("scored", percent(score.scored_fraction)),
-        ("explained, unseen channels", _number(score.explained, ".3f")),
-    ]
-    return "", NOTHING, join(table(rows, columns), table(shares))
-
-
-def _number(value: float, form: str) -> str:
-    return "-" if math.isnan(value) else format(value, form)
+    names, cells = score_columns("first", "second"), score_cells(score)
+    explained = "-" if math.isnan(score.explained) else f"{score.explained:.3f}"
+    return "", NOTHING, table([*zip(names, cells, strict=True), ("explained, unseen channels", explained)])
 
 
 def _alignment(found: Alignment) -> tuple[str, Html, Html]:

@@ -82,7 +82,7 @@ class Panel:
     @property
     def room(self) -> float:
         """Inches beside the picture."""
-        return NO_ROOM if self.kind in ("photo", "points") else LIST_ROOM if self.kind == "flags" else BAR_ROOM
+        return NO_ROOM if self.kind == "photo" else LIST_ROOM if self.kind == "flags" else BAR_ROOM
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def panels_picture(
 ) -> None:
     """Write a figure of several panels to a PNG file.
 
-    ``panel_width`` is a picture's width in inches of 110 px; without it a panel has as many px as its data,
+    ``panel_width`` is a picture's width in inches of 110 px; without it each has as many px as the data of the first,
     at least 429 and at most 840. The heading may have several lines.
     """
     sheet = _Sheet(panels, min(columns, len(panels)), heading, panel_width)
@@ -200,12 +200,6 @@ class _Sheet:
     def draw_panel(self, place: _Place, panel: Panel) -> None:
         from PIL import Image
 
-        if panel.kind == "points":
-            from ..plot.figures import view_of_points
-
-            view = view_of_points(panel.image, place.width, place.height, self.dpi)
-            self.picture.paste(Image.fromarray(view), place.corner)
-            return
         here = place.holding(panel.image.shape)
         if panel.kind == "photo":
             self.picture.paste(_photo_of_size(panel.image, here), here.corner)
@@ -291,9 +285,8 @@ def _shortened(text: str, kept: int) -> str:
 
 
 def _dpi_for(panels: Sequence[Panel]) -> float:
-    """Return so many px an inch that a panel of the usual width shows each pixel of its data, up to a limit."""
-    widest = max(panel.image.shape[1] for panel in panels)
-    return max(DPI, min(widest, MOST_PX) / PANEL_WIDTH)
+    """Return so many px an inch that the first panel shows each pixel of its data, up to a limit."""
+    return max(DPI, min(panels[0].image.shape[1], MOST_PX) / PANEL_WIDTH)
 
 
 def _row_height(panel: Panel, width: float) -> float:

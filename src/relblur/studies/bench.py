@@ -1,12 +1,10 @@
 """How fast is this machine: relblur beside its rivals on one scene, in one interleaved run.
 
-Y1  the paper's grid search as one would write it with OpenCV: 50 times ``GaussianBlur``, sigma
-    0.1 to 5 px, and at each pixel the level of least absolute difference. OpenCV chooses the
-    kernels' size and shares the rows among its threads.
-Y1t the same, tuned: kernels of 2 ceil(3 sigma) + 1 taps, shorter than OpenCV's own choice for
-    floats; threads share the levels, which is faster; nothing is allocated.
-S   Subbarao's S-transform: both images blurred by 1.5 px, then the least-squares ratio of
-    their difference to half the Laplacian, over the same window.
+Y1 the paper's grid search as one would write it with OpenCV: 50 times ``GaussianBlur``, sigma
+   0.1 to 5 px, and at each pixel the level of least absolute difference. OpenCV chooses the
+   kernels' size and shares the rows among its threads.
+S  Subbarao's S-transform: both images blurred by 1.5 px, then the least-squares ratio of
+   their difference to half the Laplacian, over the same window.
 
 The scene is three textures side by side, blurred exactly by a ramp from 1 to 2 px.
 """
@@ -16,7 +14,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +27,7 @@ from ..engines.threads import count_workers
 from ..synth import blur_with_map, ramp
 from .demo import photograph
 
-__all__ = ["Timing", "TunedBank", "bench", "interleave", "opencv_bank", "s_transform", "scene"]
+__all__ = ["Timing", "bench", "interleave", "opencv_bank", "s_transform", "scene"]
 
 TEXTURES = ("grass", "gravel", "brick")
 
@@ -75,42 +72,6 @@ def opencv_bank(first: AnyArray, second: AnyArray) -> AnyArray:
         sigma[better] = level
         best[better] = difference[better]
     return sigma
-
-
-class TunedBank:
-    """Y1t: the same grid search, all memory allocated beforehand."""
-
-    def __init__(self, shape: tuple[int, int], threads: int, truncate: float = 3.0) -> None:
-        self._sigmas = paper_sigmas()
-        self._truncate = truncate
-        self._pool = ThreadPoolExecutor(threads)
-        self._parts = [
-            (np.empty(shape, np.float32), np.empty(shape, np.float32), np.empty(shape, np.uint8), np.empty(shape, bool))
-            for _ in range(threads)
-        ]
-
-    def __call__(self, first: AnyArray, second: AnyArray) -> AnyArray:
-        """Return sigma, px."""
-        list(self._pool.map(lambda part: self._levels(part, first, second), range(len(self._parts))))
-        _, best, index, better = self._parts[0]
-        for _, other, other_index, _ in self._parts[1:]:
-            np.less(other, best, out=better)
-            np.copyto(index, other_index, where=better)
-            np.minimum(other, best, out=best)
-        return np.array(self._sigmas, dtype=np.float32)[index]
-
-    def _levels(self, part: int, first: AnyArray, second: AnyArray) -> None:
-        import cv2
-
-        blurred, best, index, better = self._parts[part]
-        best.fill(np.inf)
-        for m in range(part, len(self._sigmas), len(self._parts)):
-            size = 2 * math.ceil(self._truncate * self._sigmas[m]) + 1
-            cv2.GaussianBlur(first, (size, size), self._sigmas[m], dst=blurred)
-            cv2.absdiff(blurred, second, dst=blurred)
-            np.less(blurred, best, out=better)
-            cv2.min(blurred, best, dst=best)
-            np.copyto(index, m, where=better)
 
 
 def s_transform(first: AnyArray, second: AnyArray, window: int = WINDOW_WINDOW) -> AnyArray:
@@ -167,16 +128,11 @@ def bench(shape: tuple[int, int], repeats: int = 15, progress: Progress | None =
 
     first, second, truth = scene(shape)
     threads = count_workers(None)
-    tuned = TunedBank(shape, threads)
     before = cv2.getNumThreads()
 
     def by_bank() -> AnyArray:
         cv2.setNumThreads(threads)
         return opencv_bank(first, second)
-
-    def by_tuned_bank() -> AnyArray:
-        cv2.setNumThreads(1)  # the bank has threads of its own
-        return tuned(first, second)
 
     def by_s_transform() -> AnyArray:
         cv2.setNumThreads(threads)
@@ -187,7 +143,6 @@ def bench(shape: tuple[int, int], repeats: int = 15, progress: Progress | None =
             return interleave(
                 {
                     "Y1: OpenCV bank, 50 levels": by_bank,
-                    "Y1, tuned": by_tuned_bank,
                     "S-transform": by_s_transform,
                     "Stream, sharper stated": lambda: stated.process(first, second),
                     "Stream": lambda: auto.process(first, second),

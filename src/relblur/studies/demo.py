@@ -23,7 +23,7 @@ from ..files.disk import PictureTags, write_image
 from ..files.staging import filling
 from ..files.targets import refuse_to_replace
 from ..photo.tone_curves import SRGB, encode_srgb
-from ..report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
+from ..report.blur_report import REPORT_FILES, write_report
 from ..report.panels import Panel, panels_picture
 from .made_photograph import made_photograph
 
@@ -101,17 +101,14 @@ def camera_pairs() -> dict[str, AnyArray]:
 
 def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
     """Run every method on the pair, write pictures into a folder, return the score of each."""
-    names = [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES), *(f"steps/{name}" for name in STEP_FILES)]
-    refuse_to_replace(folder, names, force)
+    refuse_to_replace(folder, [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES)], force)
     first, second, truth = demo_pair()
     pair = ComparablePair(first, second, names=("first.png", "second.png"))
     rows: list[DemoRow] = []
     maps: dict[str, BlurMap] = {}
-    stages: dict[str, FloatArray] = {}
     for done, method in enumerate(METHODS):
         start = time.perf_counter()
-        wanted = stages if method == "refined" else None
-        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, steps=wanted, linear=False)
+        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, linear=False)
         seconds = time.perf_counter() - start
         rows.append(_score(method, maps[method], first, second, truth, seconds))
         if progress is not None:
@@ -121,10 +118,8 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
         write_image(new / "second.png", second, tags=PictureTags(png_gamma=1.0))
         for name, picture in camera_pairs().items():
             write_image(new / name, picture)
-        for below in ("refined", "steps"):
-            (new / below).mkdir()
+        (new / "refined").mkdir()
         write_report(new / "refined", pair, maps["refined"])
-        write_steps(new / "steps", pair, maps["refined"], stages)
         _pictures(new, pair, truth, maps)
     if progress is not None:
         progress(1.0)

@@ -12,11 +12,10 @@ from ...blur.blur_map import BlurMap, PairScore
 from ...blur.comparable_pair import ComparablePair
 from ...blur.estimate import estimate_blur
 from ...blur.evaluate import resynthesize
-from ...files.disk import replacing
 from ...filters.bank import gaussian_bank
 from ...plot.colours import photo
 from ...plot.diagrams import Diagram, Place
-from ...plot.figures import as_png
+from ...plot.figures import write_png
 from .ramps import Ramp
 from .sections import Claim, Picture, Section
 
@@ -30,8 +29,7 @@ def show_evaluation(folder: Path, ramp: Ramp) -> Section:
     """Draw Fig. 4: from the L-Image through M(sigma) and sigma to the R-Image re-made."""
     found = estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper")
     made = resynthesize(ramp.sharp, ramp.blurred, found)
-    with replacing(folder / "fig4.png") as stream:
-        stream.write(as_png(_evaluation_figure(ramp, found, made)))
+    write_png(folder / "fig4.png", _evaluation_figure(ramp, found, made))
     left = float(np.abs(made - ramp.blurred).mean())
     before = float(np.abs(ramp.sharp - ramp.blurred).mean())
     return Section(
@@ -51,8 +49,7 @@ def show_evaluation(folder: Path, ramp: Ramp) -> Section:
 def show_architecture(folder: Path, title: str, pair: ComparablePair, found: BlurMap, score: PairScore) -> Section:
     """Draw Fig. 5 for a pair (I_B, I_F): who is sharper where, what is re-made, and both errors."""
     made = resynthesize(pair.first, pair.second, found, channel_axis=pair.channel_axis)
-    with replacing(folder / "fig5.png") as stream:
-        stream.write(as_png(_architecture_figure(pair, found, score, made)))
+    write_png(folder / "fig5.png", _architecture_figure(pair, found, score, made))
     one, two = f"{score.e_first:.4f}", f"{score.e_second:.4f}"
     return Section(
         key="fig5",

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import optics
-from ...files.disk import replacing
 from ...plot.diagrams import DPI, add_ellipse
-from ...plot.figures import as_png, new_figure
+from ...plot.figures import new_figure, write_png
 from .claims import CAMERAS, PaperCamera
 from .sections import Claim, Picture, Section
 
@@ -29,8 +28,7 @@ def circle_px(camera: PaperCamera, width_px: int | None = None) -> float:
 
 def show_lens(folder: Path) -> Section:
     """Draw Fig. 2 and tell what equation 8 makes of the cameras."""
-    with replacing(folder / "fig2.png") as stream:
-        stream.write(as_png(_figure()))
+    write_png(folder / "fig2.png", _figure())
     claims = []
     for camera in CAMERAS:
         claims.append(

@@ -11,10 +11,9 @@ import numpy as np
 from ...base._typing import FloatArray
 from ...blur.estimate import estimate_blur
 from ...blur.paper.framework import Framework
-from ...files.disk import replacing
 from ...filters.bank import gaussian_bank
 from ...plot.diagrams import Diagram, Place
-from ...plot.figures import as_png
+from ...plot.figures import write_png
 from .ramps import Ramp
 from .sections import Claim, Picture, Section
 
@@ -34,8 +33,7 @@ def show_framework(folder: Path, ramp: Ramp) -> Section:
     half = framework.window_size // 2
     patch = ramp.sharp[row - half : row + half + 1, column - half : column + half + 1]
     response = framework.respond(patch)
-    with replacing(folder / "fig3.png") as stream:
-        stream.write(as_png(_figure(framework, patch, response, float(ramp.blurred[row, column]))))
+    write_png(folder / "fig3.png", _figure(framework, patch, response, float(ramp.blurred[row, column])))
     bank = gaussian_bank(ramp.sharp, framework.sigmas)[:, row, column]
     printed = Framework(weights="literal", normalise=False).respond(patch)
     at_2_px = int(np.argmin(np.abs(framework.sigmas - 2)))

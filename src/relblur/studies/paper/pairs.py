@@ -36,7 +36,6 @@ __all__ = [
     "show_pair",
     "show_table",
     "shown_pair",
-    "trend_table",
 ]
 
 #: Smaller pictures are left out of Table I, px.
@@ -169,7 +168,7 @@ def show_table(rows: Sequence[TableRow], method: str) -> Section:
     if any(STAND_IN in row.data_set for row in rows):
         note += " A stand-in is a photograph with blur of our own, not the data set."
     average = means(rows)
-    tables = [short_table(f"Table I, method '{method}', values as stored", average, note), trend_table(rows)]
+    tables = [short_table(f"Table I, method '{method}', values as stored", average, note)]
     if len(average) < len(rows):
         cells = tuple(_cells(row) for row in rows)
         tables.append(Table("Every pair", tables[0].columns, cells, is_long=True))
@@ -231,47 +230,6 @@ def means(rows: Sequence[TableRow]) -> list[TableRow]:
         )
         for (data_set, resolution), group in groups.items()
     ]
-
-
-#: Scores whose fall with the resolution is looked at, and what they are called.
-TRENDS = {
-    "e_first": "e_B",
-    "e_second": "e_F",
-    "unblurred_e_first": "e_B, nothing blurred",
-    "unblurred_e_second": "e_F, nothing blurred",
-    "held_out_e_first": "held-out e_B",
-    "held_out_e_second": "held-out e_F",
-}
-
-
-def trend_table(rows: Sequence[TableRow]) -> Table:
-    """Count the pairs whose error falls with every halving of the resolution, as the paper has it of Real-MFF."""
-    pairs: dict[tuple[str, str], list[TableRow]] = {}
-    for row in rows:
-        pairs.setdefault((row.data_set, row.pair), []).append(row)
-    # Table I has the last three resolutions of a pair; errors relative to not blurring rise if less is gained.
-    series = {key: sorted(group, key=lambda row: row.factor)[-3:] for key, group in pairs.items()}
-    lines = []
-    for data_set in dict.fromkeys(row.data_set for row in rows):
-        groups = [group for (name, _), group in series.items() if name == data_set]
-        for name, title in TRENDS.items():
-            values = [[getattr(row.score, name) for row in group] for group in groups]
-            known = [line for line in values if np.isfinite(line).all() and len(line) > 1]
-            falling = sum(bool((np.diff(line) < 0).all()) for line in known)
-            if known:
-                lines.append((data_set, title, f"{falling} of {len(known)}", f"{round(_change(known), 2) + 0.0:+.0%}"))
-    return Table(
-        "Do errors fall with the resolution?",
-        ("data set", "score", "pairs in which it falls at each step", "mean change, first to last"),
-        tuple(lines),
-        "The paper concludes from falling errors that a resolution is proper. What falls without any blurring at all "
-        "proves nothing; what counts is how much less than that is left.",
-    )
-
-
-def _change(lines: Sequence[Sequence[float]]) -> float:
-    first, last = (float(np.mean([line[place] for line in lines])) for place in (0, -1))
-    return last / first - 1 if first > 0 else float("nan")
 
 
 def _mean_of(rows: Sequence[TableRow], names: Sequence[str]) -> float:
