@@ -99,6 +99,7 @@ def _tiff_bombs() -> Iterator[tuple[str, bytes]]:
         yield f"large_tile_{name}.tif", tiff({259: method, 322: 50_000, 323: 50_000}, short)
         yield f"huge_tile_{name}.tif", tiff({259: method, 322: 2**31 - 1, 323: 2**31 - 1}, short)
         yield f"shared_{name}.tif", _shared_strips(method, short)
+    yield "full_large_tile.tif", tiff({259: 8, 322: 50_000, 323: 50_000}, _packings()["deflate"][1])
     # A dictionary of 4 GB, as the old format's header may ask for.
     yield "lzma_dictionary.tif", tiff({259: 34925}, b"\x5d\xff\xff\xff\xff" + b"\xff" * 8 + bytes(500))
 

@@ -8,8 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from relblur import imread, save
 from relblur.base import children
 from relblur.base.children import ChildError, Limits, run_limited
 from relblur.base.errors import FileError
@@ -93,6 +95,15 @@ def test_nothing_is_imported_from_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", ["", *sys.path])  # as in a shell of Python
     assert _run("add", 2, 3) == 5
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_relative_path_is_that_of_the_caller(tmp_path, monkeypatch):
+    picture = np.zeros((9, 8, 3), np.uint16)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        save("deep.png", picture)
+        assert imread("deep.png").shape == (9, 8, 3)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -38,13 +38,6 @@ class ChildError(Exception):
         super().__init__(text)
         self.memory, self.time = memory, time
 
-    def __reduce__(self) -> Any:
-        return _child_error, (str(self), self.memory, self.time)
-
-
-def _child_error(text: str, memory: bool, time: bool) -> ChildError:
-    return ChildError(text, memory=memory, time=time)
-
 
 @dataclass(frozen=True)
 class Limits:
@@ -59,8 +52,7 @@ class Child:
 
     def __init__(self, *, quiet: bool = False) -> None:
         """Start the process; what the libraries in a ``quiet`` one write to standard error is dropped."""
-        here = {"", os.curdir, os.getcwd()}
-        path = [*(each for each in sys.path if each not in here), str(Path(__file__).parents[2])]
+        path = [*(each for each in sys.path if not _is_here(each)), str(Path(__file__).parents[2])]
         command = [sys.executable, "-c", _PROGRAM.format(path=path)]
         environment = {**os.environ, "PYTHONSAFEPATH": "1"}
         errors = subprocess.DEVNULL if quiet else None
@@ -79,7 +71,7 @@ class Child:
         return self._process.poll() is None
 
     def send(self, number: int, function: str, arguments: tuple[Any, ...], limits: Limits) -> None:
-        """Ask for a call of a function, given as "module:name"; it takes ``progress`` as a keyword."""
+        """Request a call of a function, given as "module:name"; it takes ``progress`` as a keyword."""
         assert self._process.stdin is not None
         pickle.dump((number, function, arguments, limits), self._process.stdin, protocol=5)
         self._process.stdin.flush()
@@ -110,6 +102,14 @@ class Child:
         return code
 
 
+def _is_here(folder: str) -> bool:
+    """Tell whether a search path is the current folder."""
+    try:
+        return os.path.samefile(folder or os.curdir, os.curdir)
+    except OSError:  # it is not there
+        return not folder
+
+
 _idle: list[Child] = []
 _places = threading.Semaphore(_MOST)
 
@@ -120,7 +120,10 @@ def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
     Errors of relblur are raised as they are, all others as :class:`ChildError`.
     """
     with _places:
-        child = _idle.pop() if _idle else Child(quiet=True)
+        try:
+            child = _idle.pop()
+        except IndexError:
+            child = Child(quiet=True)
         try:
             child.send(0, function, arguments, limits)
             _, kind, value = child.receive()
@@ -185,7 +188,7 @@ def _serve() -> None:
             _limit(limits)
             module, _, name = function.partition(":")
             call = getattr(importlib.import_module(module), name)
-            kind, value = "answer", call(*arguments, progress=_teller(answers, number))
+            kind, value = "answer", call(*arguments, progress=_reporter(answers, number))
         except RelblurError as error:
             kind, value = "error", error
         except MemoryError:
@@ -198,16 +201,16 @@ def _serve() -> None:
         value = None  # not kept until the next request
 
 
-def _teller(answers: IO[bytes], number: int) -> Callable[[float], None]:
+def _reporter(answers: IO[bytes], number: int) -> Callable[[float], None]:
     """Return a function that reports progress in steps of a hundredth."""
     last = [-1.0]
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         if share - last[0] >= 0.01:
             last[0] = share
             _answer(answers, number, "progress", float(share))
 
-    return tell
+    return report
 
 
 def _answer(answers: IO[bytes], number: int, kind: str, value: Any) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import FileError
 from .budget import FREE_RESULT_BYTES, Budget
-from .reading import opened, starts_with
+from .reading import opened
 from .replacing import PathLike
 
 __all__ = ["ZIP_MAGIC", "check_format", "is_npz", "read_npy_header", "read_npz"]
@@ -39,7 +39,11 @@ def read_npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 def is_npz(path: PathLike) -> bool:
     """Tell whether a file is an NPZ by its first bytes."""
-    return starts_with(path, ZIP_MAGIC)
+    try:
+        with opened(path) as source:
+            return source.read(0, 4) == ZIP_MAGIC
+    except FileError:
+        return False
 
 
 def read_npz(path: PathLike, names: Collection[str] | None = None) -> tuple[dict[str, AnyArray], dict[str, Any]]:

@@ -41,9 +41,6 @@ FREE_SECONDS, SLOWEST_BYTES = 5.0, 2_000_000
 #: Memory of a child for the program and its libraries, and for each byte of the file.
 CHILD_BYTES, CHILD_BYTES_PER_BYTE = 1_000_000_000, 3
 
-#: Strips, tiles and chunks; a picture of the largest size in tiles of 64 x 64 pixels has 61,000.
-MOST_SEGMENTS = 100_000
-
 #: A picture that is read in parts: as much as a list of its tiles, and of its pieces, takes some hundred megabytes for.
 MOST_PARTED_VALUES, MOST_PARTED_PIECES = 1000 * MOST_PIXELS, 1_000_000
 
@@ -82,11 +79,6 @@ class Budget:
                 f"{self.path} unpacks to {unpacked_bytes / 1e6:.0f} MB from {packed_bytes} bytes, more than {most} "
                 f"times as much: it is blank, damaged or hostile; if it is sound, store it uncompressed"
             )
-
-    def check_segments(self, count: int) -> None:
-        """Refuse a picture in more pieces than anyone cuts it into."""
-        if count > MOST_SEGMENTS:
-            raise FileError(f"{self.path} claims to be cut into {count} pieces; relblur reads up to {MOST_SEGMENTS}")
 
     def check_parts(self, values: int, pieces: int) -> None:
         """Refuse more than is read in parts: the limits of one picture do not hold there, those of lists do."""

@@ -73,8 +73,8 @@ _MOST_HEAD_BYTES = 10_000
 
 def needed(source: Source, kind: str) -> None:
     """Refuse a format whose package is not installed."""
-    package, remedy = _PACKAGES.get(kind, ("numpy", ""))
-    if find_spec(package) is None:
+    package, remedy = _PACKAGES.get(kind, ("", ""))
+    if package and find_spec(package) is None:
         raise MissingDependencyError(f"{source.path} is {kind}, {remedy}")
 
 
@@ -151,8 +151,9 @@ def decode_picture(source: Source, kind: str, frame: int | None = None) -> Store
             picture = _with_frames(picture)
             if frame:  # frames that build on earlier ones are unpacked one after the other
                 picture.seek(frame)
-        elif getattr(picture, "n_frames", 1) > 1 and kind in ("GIF", "AVIF", "WEBP"):
+        elif kind in ("GIF", "AVIF", "WEBP") and picture.is_animated:
             warnings.warn(f"{source.path} has {picture.n_frames} frames; frame 1 is used", stacklevel=7)
+            picture.seek(0)
         if kind == "HEIC":
             exif, values = exif_of(picture.info.get("exif") or b""), _heif_values(picture)
         else:
@@ -218,7 +219,7 @@ def opencv_values(source: Source, kind: str) -> AnyArray:
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete {kind} image")
     source.budget.check_pixels(*array.shape[:2])
-    source.check_expansion(array.nbytes)
+    source.check_expansion(array.nbytes, lossy=kind in _LOSSY)
     if array.ndim == 3:
         array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
     return array

@@ -69,12 +69,10 @@ def write_image(
             np.save(stream, array, allow_pickle=False)
     elif suffix in TIFF_SUFFIXES and tags is None:
         write_tiff(path, array, dict(text or {}))
-    elif suffix in TIFF_SUFFIXES:
-        content = _encode_tiff(array, tags or PictureTags())
-        with replacing(path) as stream:
-            stream.write(content)
-    elif suffix in PILLOW_SUFFIXES:
-        content = _encode_picture(suffix, array, text or {}, tags or PictureTags())
+    elif suffix in IMAGE_SUFFIXES:
+        tags = tags or PictureTags()
+        is_tiff = suffix in TIFF_SUFFIXES
+        content = _encode_tiff(array, tags) if is_tiff else _encode_picture(suffix, array, text or {}, tags)
         with replacing(path) as stream:
             stream.write(content)
     else:

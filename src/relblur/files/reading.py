@@ -23,7 +23,7 @@ from ..base.errors import FileError
 from .budget import MOST_WHOLE_BYTES, Budget
 from .replacing import PathLike
 
-__all__ = ["Source", "in_child", "opened", "read_bytes", "starts_with"]
+__all__ = ["Source", "in_child", "opened", "read_bytes"]
 
 #: Bytes that are looked at together.
 _BLOCK = 1 << 24
@@ -71,36 +71,40 @@ class Source:
 
 def in_child(function: str, source: Source, *arguments: Any) -> Any:
     """Return what a function ("module:name") returns of a file in a child process, within the file's budget."""
-    limits, path = source.budget.child_limits, source.path
+    budget, place = source.budget, os.path.abspath(source.path)
+    limits = budget.child_limits
     try:
-        value, told = run_limited(
-            f"{__name__}:_call_on", function, path, source.budget.most_pixels, arguments, limits=limits
-        )
+        value, texts = run_limited(f"{__name__}:_call_on", function, place, budget, arguments, limits=limits)
     except ChildError as error:
         if error.time:
-            raise source.budget.too_slow() from None
+            raise budget.too_slow() from None
         if error.memory:
             most = f"{limits.memory_bytes / 1e9:.1f} GB"
-            raise FileError(f"{path} takes more than {most} of memory to unpack; it is damaged or hostile") from None
-        raise FileError(f"{path} is damaged or incomplete: {error}") from None
-    for text in told:
+            raise FileError(
+                f"{source.path} takes more than {most} of memory to unpack; it is damaged or hostile"
+            ) from None
+        raise FileError(f"{source.path} is damaged or incomplete: {error}") from None
+    for text in texts:
         warnings.warn(text, stacklevel=4)
     return value
 
 
 def _call_on(
-    function: str, path: PathLike, most_pixels: int, arguments: tuple[Any, ...], progress: Callable[[float], None]
+    function: str, place: str, budget: Budget, arguments: tuple[Any, ...], progress: Callable[[float], None]
 ) -> tuple[Any, list[str]]:
     """Call a function in the child; return its value and warnings."""
     module, _, name = function.partition(":")
-    with warnings.catch_warnings(record=True) as told, opened(path, most_pixels) as source:
+    with warnings.catch_warnings(record=True) as caught, opened(place) as source:
         warnings.simplefilter("always")
-        value = getattr(importlib.import_module(module), name)(source, *arguments)
-    return value, [str(each.message) for each in told if issubclass(each.category, UserWarning)]
+        budget = replace(source.budget, path=budget.path, most_pixels=budget.most_pixels)
+        value = getattr(importlib.import_module(module), name)(
+            replace(source, path=budget.path, budget=budget), *arguments
+        )
+    return value, [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
 
 
 @contextmanager
-def opened(path: PathLike, most_pixels: int | None = None) -> Iterator[Source]:
+def opened(path: PathLike) -> Iterator[Source]:
     """Open a file on disk that has content; anything else is refused at once."""
     source = Path(path)
     try:
@@ -118,8 +122,7 @@ def opened(path: PathLike, most_pixels: int | None = None) -> Iterator[Source]:
     try:
         _check_kind(source, state)
         with open(descriptor, "rb", closefd=False) as stream:
-            budget = Budget(path, state.st_size)
-            yield Source(path, stream, state.st_size, replace(budget, most_pixels=most_pixels or budget.most_pixels))
+            yield Source(path, stream, state.st_size, Budget(path, state.st_size))
     finally:
         os.close(descriptor)
 
@@ -137,12 +140,3 @@ def read_bytes(path: PathLike, most: int = MOST_WHOLE_BYTES) -> bytes:
     """Return a file's content, or say in one line why it cannot be had."""
     with opened(path) as source:
         return source.whole(most)
-
-
-def starts_with(path: PathLike, magic: bytes) -> bool:
-    """Tell whether a file on disk begins with these bytes."""
-    try:
-        with opened(path) as source:
-            return source.read(0, len(magic)) == magic
-    except FileError:
-        return False

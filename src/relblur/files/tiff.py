@@ -17,7 +17,8 @@ import struct
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ _DEFLATE = (8, 32946)
 _BY_LIBTIFF = (5, 32773, 50000)  # LZW, PackBits, Zstandard
 
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR = 0, 1, 2, 3, 5, 6
+_MEANINGS = (_WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR)
 _REFUSED = {4: "a mask", 8: "Lab", 9: "Lab", 10: "Lab", 32803: "the mosaic of a sensor", 34892: "camera raw"}
 
 #: Kinds of numbers, by (1 unsigned, 2 signed, 3 float; bits).
@@ -62,102 +64,74 @@ _WANTED = {*range(256, 260), 262, 273, 274, *range(277, 280), 284, 317, 320, *ra
 _DECODER_TAGS = (266, 292, 293, 347, 530)
 
 
-@dataclass(frozen=True)
 class Page:
-    """The tags of a page that tell how to unpack it."""
+    """The tags of a page that describe how it is packed."""
 
-    source: Source
-    order: str
-    height: int
-    width: int
-    samples: int
-    bits: int  #: 0 if they differ between samples
-    kind: int  #: 1 unsigned, 2 signed, 3 float, 5 and 6 complex; 0 if that differs between samples
-    compression: int
-    photometric: int
-    separate_planes: bool
-    predictor: int  #: 1: none, 2: differences along a row, 3: the same for floats
-    tiled: bool
-    piece: tuple[int, int]  #: height and width of a strip or a tile
-    places: Sequence[tuple[int, int]]  #: where each piece begins in the file, and how many bytes it has
-    colours: AnyArray | None  #: palette (N, 3)
-    is_plain: bool  #: one picture and the usual inks: no stack in depth, no inks of its own
-    decoder_tags: dict[int, Any]
-    orientation: int
-    profile: bytes | None
-    description: str
-    number: int
-    pages: int  #: how many the file has
+    def __init__(self, source: Source, file: Any, number: int) -> None:
+        """Read a page, counted from 0, of a ``tifffile.TiffFile``."""
+        page = file.pages[number]
+        tags = {tag.code: tag for tag in page.tags}
+        lost = _codes(source, file.tiff, page.offset) & _WANTED - set(tags)
+        if lost or len(page.dataoffsets) != len(page.databytecounts):  # tifffile leaves out what it cannot read
+            what = f"tag {min(lost)} is damaged" if lost else "its lists of pieces differ in length"
+            raise FileError(f"{source.path} is not a readable TIFF: {what}")
+
+        def value(code: int, default: Any = None) -> Any:
+            return tags[code].value if code in tags else default
+
+        def only(code: int) -> int:
+            """Return a tag that is the same for all samples; 0 if it differs."""
+            found = value(code, 1)
+            found = set(found) if isinstance(found, tuple) else {found}
+            return int(found.pop()) if len(found) == 1 else 0
+
+        self.source, self.number, self.pages = source, number, 1
+        self.order = file.byteorder
+        self.width, self.height, self.samples = int(value(256)), int(value(257)), int(value(277, 1))
+        self.bits = only(258)
+        self.kind = 1 if only(339) == 4 else only(339)  #: unsigned, 2 signed, 3 float; 4: the writer did not know
+        self.compression, self.predictor = int(value(259, 1)), int(value(317, 1))
+        self.photometric = int(value(262, 2 if self.samples >= 3 else 1))
+        self.separate_planes = int(value(284, 1)) == 2 and self.samples > 1
+        self.tiled = 322 in tags
+        #: Height and width of a strip or a tile; and where each begins in the file, and how many bytes it has.
+        strip = (min(int(value(278, self.height)), self.height), self.width)
+        self.piece = (int(value(323)), int(value(322))) if self.tiled else strip
+        self.places = list(zip(page.dataoffsets, page.databytecounts, strict=True))
+        self.colours = None if 320 not in tags else _palette(np.asarray(value(320), np.uint16), self.bits, source)
+        self.is_plain = int(value(32997, 1)) == int(value(332, 1)) == 1  #: no stack in depth, no inks of its own
+        self.decoder_tags = {code: value(code) for code in _DECODER_TAGS if code in tags}
+        self.orientation, self.description = int(value(274, 1)), str(value(270, ""))
+        self.profile = bytes(value(34675)) if 34675 in tags else None
 
     @property
     def in_child(self) -> bool:
         """Whether its codec needs a child process."""
         return self.compression not in (_NONE, *_DEFLATE)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of its numbers."""
+        return np.dtype(_TYPES[self.kind, self.bits])
 
-def read_page(source: Source, number: int = 0) -> Page:
-    """Return a page of a TIFF file, counted from 0."""
+
+def read_page(source: Source, number: int = 0, *, count: bool = False) -> Page:
+    """Return a page of a TIFF file, counted from 0; ``count`` the pages."""
     import tifffile
 
     logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else Python prints what the error says
     try:
         source.stream.seek(0)
         with tifffile.TiffFile(source.stream, name="picture.tif") as file:
-            if number >= len(file.pages):
-                raise FileError(f"{source.path} has no page {number + 1}")
-            return _page_of(source, file, file.pages[number], number)
+            page = Page(source, file, number)
+            page.pages = len(file.pages) if count else 1
+            return page
     except RelblurError:
         raise
+    except IndexError:
+        raise FileError(f"{source.path} has no page {number + 1}") from None
     except Exception as error:  # of any type; all mean an unusable file
         raise FileError(f"{source.path} is not a readable TIFF: {first_line(error)}") from None
-
-
-def _page_of(source: Source, file: Any, page: Any, number: int) -> Page:
-    tags = {tag.code: tag for tag in page.tags}
-    if lost := _codes(source, file.tiff, page.offset) & _WANTED - set(tags):  # tifffile leaves out what it cannot read
-        raise FileError(f"{source.path} is not a readable TIFF: tag {min(lost)} is damaged")
-
-    def value(code: int, default: Any = None) -> Any:
-        return tags[code].value if code in tags else default
-
-    def only(code: int, default: int) -> int:
-        found = value(code, default)
-        found = set(found) if isinstance(found, tuple) else {found}
-        return int(found.pop()) if len(found) == 1 else 0
-
-    height, width, samples = int(value(257)), int(value(256)), int(value(277, 1))
-    tiled = 322 in tags
-    kind = only(339, 1)
-    piece = (int(value(323)), int(value(322))) if tiled else (min(int(value(278, height)), height), width)
-    offsets, counts = page.dataoffsets, page.databytecounts
-    if len(offsets) != len(counts):
-        raise FileError(f"{source.path} is not a readable TIFF: its lists of pieces differ in length")
-    bits = only(258, 1)
-    profile, colours = value(34675), value(320)
-    return Page(
-        source=source,
-        order=file.byteorder,
-        height=height,
-        width=width,
-        samples=samples,
-        bits=bits,
-        kind=1 if kind == 4 else kind,  # 4: the writer did not know
-        compression=int(value(259, 1)),
-        photometric=int(value(262, 2 if samples >= 3 else 1)),
-        separate_planes=int(value(284, 1)) == 2 and samples > 1,
-        predictor=int(value(317, 1)),
-        tiled=tiled,
-        piece=piece,
-        places=list(zip(offsets, counts, strict=True)),
-        colours=None if colours is None else _palette(np.asarray(colours, np.uint16), bits, source),
-        is_plain=int(value(32997, 1)) == 1 and int(value(332, 1)) == 1,
-        decoder_tags={code: value(code) for code in _DECODER_TAGS if code in tags},
-        orientation=int(value(274, 1)),
-        profile=bytes(profile) if profile is not None else None,
-        description=str(value(270, "")),
-        number=number,
-        pages=len(file.pages),
-    )
 
 
 def _codes(source: Source, form: Any, offset: int) -> set[int]:
@@ -179,9 +153,9 @@ def _palette(stored: AnyArray, bits: int, source: Source) -> AnyArray:
 def decode_tiff(source: Source, plane: Plane | None = None) -> StoredImage:
     """Decode the first page of a file, or the plane that is named."""
     source.budget.check_file()
-    page = read_page(source, 0 if plane is None else plane.number)
+    page = read_page(source, 0 if plane is None else plane.number, count=plane is None)
     if plane is not None and plane.shift:
-        page = replace(page, places=[(offset + plane.shift, count) for offset, count in page.places])
+        page.places = [(offset + plane.shift, count) for offset, count in page.places]
     array = tiff_pixels(page)
     if page.pages > 1 and plane is None:
         warnings.warn(f"{source.path} has {page.pages} pages; page 1 is used", stacklevel=5)
@@ -211,9 +185,8 @@ class TiffPicture:
         with opened(path) as source:
             page = _in_rows(read_page(source))
             _check(page, ())
-            kind = np.dtype(_TYPES[page.kind, page.bits])
             shape, chunks = (page.height, page.width, page.samples), (*page.piece, page.samples)
-            return cls(os.fspath(path), shape, kind, chunks, page.photometric, page.profile)
+            return cls(os.fspath(path), shape, page.dtype, chunks, page.photometric, page.profile)
 
     def __getitem__(self, place: tuple[slice, slice, Any]) -> AnyArray:
         with opened(self.path) as source:
@@ -241,7 +214,8 @@ def _pixels(source: Source, number: int, region: tuple[slice, slice] | None) -> 
 
 
 def _refuse(page: Page, why: str) -> FileError:
-    return FileError(f"{page.source.path} cannot be used: {why}; save it as grey or RGB of 8 or 16 bits")
+    remedy = "save it as grey or RGB of 8 or 16 bits, uncompressed or packed by deflate or LZW"
+    return FileError(f"{page.source.path} cannot be used: {why}; {remedy}")
 
 
 def _in_rows(page: Page) -> Page:
@@ -260,7 +234,9 @@ def _in_rows(page: Page) -> Page:
             if stop > count:
                 raise FileError(f"{page.source.path} is not a readable TIFF: strip {number} has {count} bytes")
             places.append((offset + start, stop - start))
-    return replace(page, piece=(rows, page.width), places=places)
+    cut = copy(page)
+    cut.piece, cut.places = (rows, page.width), places
+    return cut
 
 
 def _touched(page: Page, rows: slice, columns: slice) -> list[int]:
@@ -283,7 +259,9 @@ def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
     budget, (tall, wide) = page.source.budget, page.piece
     if min(page.height, page.width, page.samples, tall, wide) < 1:
         raise FileError(f"{page.source.path} is not a readable TIFF: it claims {page.width} x {page.height} pixels")
-    budget.check_pixels(*((page.height, page.width) if wanted is None else page.piece))
+    budget.check_pixels(*page.piece)
+    if wanted is None:
+        budget.check_pixels(page.height, page.width)
     if page.samples > 5 or not page.is_plain:
         raise _refuse(page, f"it has {page.samples} channels, or inks or a depth of its own")
     _check_meaning(page)
@@ -292,52 +270,43 @@ def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
     budget.check_parts(page.height * page.width, pieces)
     if len(page.places) != pieces:
         raise FileError(f"{page.source.path} is not a readable TIFF: it has {len(page.places)} of {pieces} pieces")
-    unpacked = (page.height * page.width if wanted is None else len(wanted) * tall * wide) * page.samples
-    unpacked *= np.dtype(_TYPES[page.kind, page.bits]).itemsize * (3 if page.photometric == _PALETTE else 1)
+    if wanted is None and not page.tiled:
+        unpacked = page.height * page.width * page.samples
+    else:
+        count = pieces if wanted is None else len(wanted)
+        unpacked = count * tall * wide * (1 if page.separate_planes else page.samples)
+    unpacked *= page.dtype.itemsize * (3 if page.photometric == _PALETTE else 1)
     page.source.check_expansion(unpacked, lossy=page.compression == _JPEG)
 
 
 def _check_meaning(page: Page) -> None:
     """Refuse numbers and colours that relblur does not know how to take."""
-    if (page.kind, page.bits) not in _TYPES:
-        kind = {1: "unsigned", 2: "signed", 3: "floating-point"}.get(page.kind, "other")
-        raise _refuse(page, f"its values are {kind} numbers of {page.bits or 'several sizes of'} bits")
-    known = (_WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR)
-    if page.photometric not in known:
-        raise _refuse(page, f"it holds {_REFUSED.get(page.photometric, f'colours of kind {page.photometric}')}")
-    if page.photometric == _YCBCR and page.compression != _JPEG:
-        raise _refuse(page, "it holds YCbCr colours that are not JPEG")
-    if page.photometric in (_WHITE_IS_ZERO, _PALETTE, _CMYK) and page.kind != 1:
-        raise _refuse(page, "its colours are told by numbers that are not unsigned")
-    if page.photometric == _CMYK and page.bits not in (8, 16):
-        raise _refuse(page, f"its inks are told by {page.bits} bits")
-    if page.photometric == _PALETTE and page.colours is None:
-        raise _refuse(page, "it has no palette")
-    least = {_RGB: 3, _CMYK: 4, _YCBCR: 3}.get(page.photometric, 1)
-    if page.samples < least:
-        raise _refuse(page, f"it has {page.samples} channels and its colours need {least}")
-    if page.compression in (_JPEG, *_FAX):
-        _check_picture_codec(page)
-    elif page.compression not in (_NONE, *_DEFLATE, _LZMA, *_BY_LIBTIFF):
-        raise FileError(
-            f"{page.source.path} is packed by method {page.compression}; relblur unpacks TIFF of deflate, LZW, LZMA, "
-            "PackBits, Zstandard, JPEG and fax, save it uncompressed"
-        )
-    elif page.decoder_tags.get(266, 1) != 1:
-        raise _refuse(page, "the bits of its bytes are in reverse order")
-    if page.predictor not in (1, 2, 3) or (page.predictor == 3) > (page.kind == 3):
-        raise _refuse(page, f"its values are predicted by method {page.predictor}")
-    if page.predictor != 1 and page.bits % 8:
-        raise _refuse(page, f"differences of {page.bits} bits are stored")
-
-
-def _check_picture_codec(page: Page) -> None:
-    fax = page.compression in _FAX
-    wanted = (1, 1, (1,)) if fax else (1, 8, (1, 3))
-    if (page.kind, page.bits) != wanted[:2] or page.samples not in wanted[2] or page.separate_planes:
-        raise _refuse(page, f"{page.samples} channels of {page.bits} bits as {'fax' if fax else 'JPEG'}")
-    if page.photometric in (_PALETTE, _CMYK):
-        raise _refuse(page, f"a palette or inks as {'fax' if fax else 'JPEG'}")
+    name = {1: "unsigned", 2: "signed", 3: "floating-point"}.get(page.kind, "other")
+    as_pixels, meaning, bits = page.compression in (_JPEG, *_FAX), page.photometric, page.bits
+    codec = "fax" if page.compression in _FAX else "JPEG"
+    form = (page.kind, bits, page.samples)
+    least = {_RGB: 3, _CMYK: 4, _YCBCR: 3}.get(meaning, 1)
+    reasons = {
+        f"its values are {name} numbers of {bits or 'several sizes of'} bits": (page.kind, bits) not in _TYPES,
+        f"it holds {_REFUSED.get(meaning, f'colours of kind {meaning}')}": meaning not in _MEANINGS,
+        "it holds YCbCr colours that are not JPEG": meaning == _YCBCR and page.compression != _JPEG,
+        "its colours are no unsigned numbers": meaning in (_WHITE_IS_ZERO, _PALETTE, _CMYK) and page.kind != 1,
+        f"its inks have {bits} bits": meaning == _CMYK and bits not in (8, 16),
+        "it has no palette": meaning == _PALETTE and page.colours is None,
+        f"it has {page.samples} channels and its colours need {least}": page.samples < least,
+        f"it holds {page.samples} channels of {bits} bits as {codec}": as_pixels
+        and (form not in ([(1, 1, 1)] if codec == "fax" else [(1, 8, 1), (1, 8, 3)]) or page.separate_planes),
+        f"it holds a palette or inks as {codec}": as_pixels and meaning in (_PALETTE, _CMYK),
+        f"it is packed by method {page.compression}": not as_pixels
+        and page.compression not in (_NONE, *_DEFLATE, _LZMA, *_BY_LIBTIFF),
+        "the bits of its bytes are in reverse order": not as_pixels and page.decoder_tags.get(266, 1) != 1,
+        f"its values are predicted by method {page.predictor}": page.predictor not in (1, 2, 3)
+        or (page.predictor == 3) > (page.kind == 3),
+        f"differences of {bits} bits are stored": page.predictor != 1 and bits % 8 > 0,
+    }
+    for why, applies in reasons.items():
+        if applies:
+            raise _refuse(page, why)
 
 
 def _unpack(page: Page, region: tuple[slice, slice] | None) -> AnyArray:
@@ -348,7 +317,7 @@ def _unpack(page: Page, region: tuple[slice, slice] | None) -> AnyArray:
     across = math.ceil(page.width / wide)
     per_plane = across * math.ceil(page.height / tall)
     size = (rows.stop - rows.start, columns.stop - columns.start, page.samples)
-    pixels: AnyArray = np.zeros(size, _TYPES[page.kind, page.bits])
+    pixels: AnyArray = np.zeros(size, page.dtype)
     for index, piece in _pieces(page, per_plane, wanted):
         plane, rest = divmod(index, per_plane)
         top, left = rest // across * tall - rows.start, rest % across * wide - columns.start
@@ -410,7 +379,7 @@ def _unpacked(page: Page, content: bytes, least: int, most: int) -> bytes:
 
 def _numbers(page: Page, rows: AnyArray, wide: int, samples: int) -> AnyArray:
     """Return rows of bytes as numbers (rows, columns, samples), with the predictor undone."""
-    kind = np.dtype(_TYPES[page.kind, page.bits])
+    kind = page.dtype
     if page.bits % 8:
         bits = np.unpackbits(rows, axis=1, count=wide * samples * page.bits).reshape(
             len(rows), wide, samples, page.bits
@@ -424,7 +393,7 @@ def _numbers(page: Page, rows: AnyArray, wide: int, samples: int) -> AnyArray:
         planes = planes.reshape(len(rows), kind.itemsize, wide * samples).swapaxes(1, 2)
         values = np.ascontiguousarray(planes).view(kind.newbyteorder(">"))
         return values.reshape(len(rows), wide, samples)
-    values = np.ascontiguousarray(rows).view(kind.newbyteorder(page.order)).reshape(len(rows), wide, samples)  # type: ignore[arg-type]
+    values = np.ascontiguousarray(rows).view(kind.newbyteorder(page.order)).reshape(len(rows), wide, samples)
     if page.predictor == 2:
         whole = np.dtype(f"u{kind.itemsize}")
         values = np.cumsum(values.astype(kind).view(whole), axis=1, dtype=whole).view(kind)
