@@ -89,6 +89,10 @@ def test_written_files_carry_the_scale(measured, scene):
     with tifffile.TiffFile(out / "index.tif") as file:
         assert_allclose(file.pages[0].get_resolution("micrometer"), 1 / PIXEL)
         assert file.pages[0].compression == 8
+    with tifffile.TiffFile(out / "fused_other.tif") as file:
+        assert_allclose(file.pages[0].get_resolution("micrometer"), 1 / PIXEL)
+    with Image.open(out / "fused.png") as picture:
+        assert_allclose(picture.info["dpi"], 25_400 / PIXEL, rtol=1e-4)
     assert (summary["step_um"], summary["pixel_um"]) == (STEP, PIXEL)
     assert summary["files"][0]["name"] == "z.ome.tif"
     assert len(summary["files"][0]["sha256"]) == 64

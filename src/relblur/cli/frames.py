@@ -179,4 +179,6 @@ def write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float
     else:
         with filling(output, force=force) as folder:
             for name, frame in named:
-                form.write(folder / name, frames.full(frame)[0], "aligned, of the exposure of the frame that stays")
+                form.write(
+                    folder / name, frames.full(frame)[0], "aligned, of the exposure of the frame that stays", scale[1]
+                )

@@ -84,7 +84,8 @@ def fuse(
     given = open_images(images, channel, time, series)
     preparing = as_preparing(align, exposure, linear, gamma, decimate)
     if align_only:
-        align_frames(output, given, preparing, None, (None, None), motion, force)
+        lengths = (getattr(given.images, "step_um", None), getattr(given.images, "pixel_um", None))
+        align_frames(output, given, preparing, None, lengths, motion, force)
         return
     check_picture(output)
     if index is not None and (save_index is not None or prefer != "any"):
@@ -99,7 +100,13 @@ def fuse(
         light, frames, stack = _fused(given, preparing, (index, prefer, motion), tell)
     write_motion(motion, frames)
     with placing(output, force=force) as file:
-        write_picture(file, light, frames.form, f"sharp everywhere, from {_names(given.files)}")
+        write_picture(
+            file,
+            light,
+            frames.form,
+            f"sharp everywhere, from {_names(given.files)}",
+            getattr(given.images, "pixel_um", None),
+        )
     if save_index is not None and stack is not None:
         with placing(save_index, force=force) as file:
             _write_labels(file, stack, frames)

@@ -272,7 +272,9 @@ def _write_other(folder: Path, found: StackMap, frames: Frames, other: Input) ->
     prior = prior_of_index(found.index, found.index_stderr) if of_index or pair is None else prior_of_pair(pair)
     light = fuse_frames(channel, prior, lambda share: None, by_detail=False)
     target = folder / "fused_other.tif"
-    write_picture(target, light, frames.form, f"fused by the index of another channel, from {other.files[0].name}")
+    write_picture(
+        target, light, frames.form, f"fused by the index of another channel, from {other.files[0].name}", found.pixel_um
+    )
 
 
 def _tell(found: StackMap, summary: dict[str, Any], as_json: bool) -> None:

@@ -46,12 +46,13 @@ _STRIP_BYTES = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class PictureTags:
-    """What a file states about its numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks."""
+    """What a file states about its numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks; side of a pixel, µm."""
 
     profile: bytes | None = None
     exif: Exif | None = None
     srgb: bool = False
     png_gamma: float | None = None
+    pixel_um: float | None = None
 
 
 def write_image(
@@ -149,6 +150,9 @@ def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> byte
         info.add(b"sRGB", b"\0")
     elif tags.png_gamma:
         info.add(b"gAMA", struct.pack(">I", round(100_000 * tags.png_gamma)))
+    if tags.pixel_um is not None:
+        per_m = round(1e6 / tags.pixel_um)
+        info.add(b"pHYs", struct.pack(">IIB", per_m, per_m, 1))
     if tags.exif is not None:
         info.add(b"eXIf", tags.exif.packed())
     for key, value in text.items():
@@ -181,6 +185,11 @@ def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
         letter = "H" if kind == short else "I"
         told[tag] = (kind, len(numbers), struct.pack(f"{exif.order}{len(numbers)}{letter}", *numbers))
 
+    if tags.pixel_um is not None:  # pixels a centimetre, as fractions
+        per_cm = (round(1e7 / tags.pixel_um), 1000)
+        for tag in (282, 283):
+            told[tag] = (5, 1, struct.pack(f"{exif.order}2I", *per_cm))
+        put(296, short, 3)
     put(256, long, width)
     put(257, long, height)
     put(258, short, *[8 * values.itemsize] * channels)

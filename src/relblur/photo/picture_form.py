@@ -52,14 +52,17 @@ class PictureForm:
         """Return the form of a photograph."""
         return cls(replace(stored, values=stored.values[:0, :0].copy(), jpeg=None), linear, gamma, name)
 
-    def write(self, path: PathLike, light: AnyArray, processing: str) -> None:
-        """Write (H, W) or (H, W, C) light, what EXIF says of the processing with it; NPY holds the light as it is."""
+    def write(self, path: PathLike, light: AnyArray, processing: str, pixel_um: float | None = None) -> None:
+        """Write (H, W) or (H, W, C) light, what EXIF says of the processing with it; NPY holds the light as it is.
+
+        PNG and TIFF state the side of a pixel, micrometres, if it is given.
+        """
         suffix = Path(path).suffix.lower()
         if suffix == ".npy":
             write_image(path, _plain(light))
             return
         encoded = self.encoded(light, suffix)
-        write_image(path, encoded, {}, tags=self._tags(suffix, encoded, processing))
+        write_image(path, encoded, {}, tags=replace(self._tags(suffix, encoded, processing), pixel_um=pixel_um))
 
     def encoded(self, light: AnyArray, suffix: str) -> AnyArray:
         """Return (H, W) or (H, W, C) light in the numbers of a file whose name ends so."""

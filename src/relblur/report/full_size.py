@@ -42,9 +42,15 @@ FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
 _BEYOND = 1.0
 
 
-def write_picture(path: PathLike, light: AnyArray, form: PictureForm | None = None, processing: str = "") -> None:
+def write_picture(
+    path: PathLike,
+    light: AnyArray,
+    form: PictureForm | None = None,
+    processing: str = "",
+    pixel_um: float | None = None,
+) -> None:
     """Write a picture like the photograph that it was made from, or else 8 bits as a screen expects them."""
-    (form or FOR_SCREENS).write(path, light, processing)
+    (form or FOR_SCREENS).write(path, light, processing, pixel_um)
 
 
 def relative_depth(s: FloatArray) -> AnyArray:

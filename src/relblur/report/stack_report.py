@@ -50,7 +50,7 @@ def write_stack_report(
     known = bool(stack.known.any())
     if stack.fused is not None:
         processing = f"sharp everywhere, from {len(stack.order)} photographs"
-        write_picture(folder / "fused.png", stack.fused, stack.form, processing)
+        write_picture(folder / "fused.png", stack.fused, stack.form, processing, stack.pixel_um)
         if known:
             _write_pages(folder / "index.tif", stack.full_size(), ["index", "index_stderr"], stack.pixel_um)
     if depth and stack.depth_m is not None and stack.depth_stderr_m is not None:
