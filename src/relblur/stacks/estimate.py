@@ -169,7 +169,11 @@ def estimate_stack(
     found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
     stack = _map_of(frames, places, found, growth, "joint" if _is_joint(frames, camera) else "symmetric")
     if fuse:
-        prior = prior_of_index(*prefer_at_outlines(stack.index, stack.index_stderr, prefer))
+        if prefer != "any" and frames.frames[0].focus_m is None:
+            note = f"prefer {prefer}: the {'first' if prefer == 'near' else 'last'} frames, as no distance is known"
+            stack.settings["notes"].append(note)
+        index, factor = prefer_at_outlines(stack.index, prefer)
+        prior = prior_of_index(index, stack.index_stderr, factor)
         stack = stack.with_picture(fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)), frames.form)
     return _finished(stack, scale)
 

@@ -33,10 +33,12 @@ __all__ = [
 _MOST = 20.0
 #: Weight of a frame that does not count, nats below that of one that does: exp(-60) is nothing in single precision.
 _LEAST_LOG = 60.0
-#: Side of the window in which two depths count as visible at one outline, px of the map.
-_OUTLINE_PX = 9
-#: Frames between two surfaces that are two depths and no slope.
-_LEAST_JUMP = 1.5
+#: Sides of the windows that tell a jump of the index from a slope, px of the map: maps blur jumps to about 12 px.
+_OUTLINE_PX, _AROUND_PX = 9, 25
+#: Least difference between two surfaces at an outline, frames: neighbouring frames look alike.
+_LEAST_JUMP = 1.0
+#: Factor of the map's log weights at an outline where a surface is preferred: detail rarely outweighs it.
+_SURER = 4.0
 #: A frame this near to the best focus is as good as it, frames (standard deviation).
 _NEAR = 0.75
 
@@ -78,11 +80,12 @@ def fuse_frames(
     return total
 
 
-def prior_of_index(index: FloatArray, stderr: FloatArray) -> Prior:
-    """Return what a map of the frame in best focus says of each frame."""
+def prior_of_index(index: FloatArray, stderr: FloatArray, factor: FloatArray | None = None) -> Prior:
+    """Return the log weight of each frame by a map of the frame in best focus, times a factor at each pixel."""
     known = np.isfinite(index) & np.isfinite(stderr)
     place = np.where(known, index, 0)
     spread = 2 * (_NEAR**2 + np.square(np.where(known, stderr, 0)))
+    spread = spread if factor is None else spread / factor
 
     def prior(frame: Frame) -> AnyArray:
         return np.where(known, -np.square(place - frame.position) / spread, 0).astype(np.float32)
@@ -90,23 +93,31 @@ def prior_of_index(index: FloatArray, stderr: FloatArray) -> Prior:
     return prior
 
 
-def prefer_at_outlines(index: FloatArray, stderr: FloatArray, prefer: str) -> tuple[FloatArray, FloatArray]:
-    """Return the index with the nearer or the farther surface on either side of an outline, as if it were known there.
+def prefer_at_outlines(index: FloatArray, prefer: str) -> tuple[FloatArray, FloatArray | None]:
+    """Return the index with the nearer or the farther surface at outlines, and by how much it counts more there.
 
     At an outline the blurred edge of one surface lies over the other: both are visible. ``near`` takes the lowest index
-    within :data:`_OUTLINE_PX` where that is :data:`_LEAST_JUMP` frames away or more, ``far`` the highest.
+    around, ``far`` the highest. An outline is a jump, not a slope: at least half of the range of the index within
+    :data:`_AROUND_PX` is within :data:`_OUTLINE_PX`, and it is at least :data:`_LEAST_JUMP`.
     """
     import cv2
 
     known = np.isfinite(index)
     if prefer == "any" or not known.any():
-        return index, stderr
-    sign = 1.0 if prefer == "far" else -1.0
-    # A median first: the extreme of a window would take outliers for surfaces.
+        return index, None
+    # A median first: the extremes of a window would take outliers for surfaces.
     filled = cv2.medianBlur(np.where(known, index, np.median(index[known])).astype(np.float32), 5)
-    other = sign * cv2.dilate(sign * filled, np.ones((_OUTLINE_PX, _OUTLINE_PX), np.uint8))
-    jump = np.asarray(np.abs(other - index) > _LEAST_JUMP) & known
-    return np.where(jump, other, index), np.where(jump, np.minimum(stderr, _NEAR / 2), stderr)
+
+    def extremes(side: int) -> tuple[AnyArray, AnyArray]:
+        window = np.ones((side, side), np.uint8)
+        return np.asarray(cv2.erode(filled, window)), np.asarray(cv2.dilate(filled, window))
+
+    (low, high), (lowest, highest) = extremes(_OUTLINE_PX), extremes(_AROUND_PX)
+    jump = known & (highest - lowest > _LEAST_JUMP) & (high - low >= (highest - lowest) / 2)
+    inside, half = np.zeros_like(jump), _AROUND_PX // 2  # at the border a window sees half of a slope
+    inside[half:-half, half:-half] = True
+    jump &= inside
+    return np.where(jump, lowest if prefer == "near" else highest, index), np.where(jump, _SURER, 1.0)
 
 
 def fuse_by_labels(frames: Frames, labels: AnyArray, progress: Progress) -> AnyArray:
