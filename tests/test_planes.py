@@ -61,6 +61,15 @@ def test_hyperstacks_are_stacks_along_z(hyperstack):
         open_stack(hyperstack, series=1)
 
 
+def test_a_file_without_z_is_a_stack_along_time(tmp_path):
+    tifffile.imwrite(tmp_path / "t.tif", VALUES[:, 0, 0], imagej=True, metadata={"axes": "TYX"})
+    stack, values = planes_of(tmp_path / "t.tif")
+    assert_array_equal(values, VALUES[:, 0, 0])
+    assert stack.notes == ("no Z: the stack is along time",)
+    with pytest.raises(InputError, match="leave it out"):
+        open_stack(tmp_path / "t.tif", time=1)
+
+
 def test_pages_of_any_tiff_are_a_stack_and_pages(tmp_path):
     path = tmp_path / "pages.tif"
     tifffile.imwrite(path, VALUES[0, :, 0], photometric="minisblack", metadata=None, resolution=(300, 300))

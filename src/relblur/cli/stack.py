@@ -116,10 +116,10 @@ def stack(
     if align_only:
         align_frames(output, given, preparing, distances, lengths, motion, force)
         return
-    asked = _Heights(lengths[0] is not None, remove_tilt, None if profile is None else _line(profile))
-    names = _check_output(output, given, asked, fuse, report, force)
-    refuse_inputs((output / name for name in names), (*given.files, camera, apply_to))
     other = _other(given, (apply_to, apply_channel), (time, series), fuse)
+    asked = _Heights(lengths[0] is not None, remove_tilt, None if profile is None else _line(profile))
+    names = _check_output(output, asked, fuse, report, force, *(["fused_other.tif"] if other else []))
+    refuse_inputs((output / name for name in names), (*given.files, camera, apply_to))
     model = Camera.load(camera) if camera else None
     start, steps = clock.perf_counter(), dict[str, Any]()
     with progress_bar(f"{len(given)} images") as tell:
@@ -164,16 +164,14 @@ def _line(text: str) -> tuple[float, ...]:
     return tuple(numbers(text, "--profile", 4))
 
 
-def _check_output(
-    output: Path, given: Input, asked: _Heights, fuse: bool, report: bool, force: bool
-) -> tuple[str, ...]:
+def _check_output(output: Path, asked: _Heights, fuse: bool, report: bool, force: bool, *more: str) -> tuple[str, ...]:
     """Return the names of what may be written; refuse to replace files."""
     from ..files.targets import refuse_to_replace
     from ..report.page import PAGE_FILE
     from ..report.stack_report import stack_files
 
     names = stack_files(fuse=fuse, depth=True, heights=asked.known, profile=asked.line is not None)
-    names += (PAGE_FILE,) if report else ()
+    names += (*more, *([PAGE_FILE] if report else []))
     refuse_to_replace(output, names, force)
     return names
 

@@ -26,6 +26,9 @@ __all__ = ["PlaneStack", "is_stack_file", "open_stack", "page_of"]
 #: Planes of a file: microscopes write some hundreds.
 MOST_PLANES = 20_000
 
+#: Axes that are chosen by option.
+_NAMES = {"C": "channel", "T": "time"}
+
 #: Micrometres of the units that microscopes write.
 _UNITS_UM = {
     **dict.fromkeys(("µm", "μm", "um", "micron", "microns", "micrometer", "micrometre", "\\u00b5m"), 1.0),
@@ -130,11 +133,15 @@ def _planes(series: _Series) -> list[Plane]:
 def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[str, ...]) -> PlaneStack:
     sizes = dict(zip(series.axes, series.shape, strict=True))
     along = _focus_axis(series.path, sizes)
+    if along in _NAMES:
+        if wanted.get(along) is not None:
+            raise InputError(f"{_NAMES[along]} is the axis of the stack in {series.path}, which has no Z; leave it out")
+        notes += (f"no Z: the stack is along {_NAMES[along]}",)
     start: dict[str, int] = {}
     for axis, size in sizes.items():
         if axis == along:
             continue
-        name = {"C": "channel", "T": "time"}.get(axis)
+        name = _NAMES.get(axis)
         chosen = wanted.get(axis)
         number = 0 if chosen is None else chosen
         if number >= size:
@@ -146,7 +153,7 @@ def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[st
         start[axis] = number
     for axis, asked in wanted.items():
         if axis not in start and asked:
-            raise InputError(f"{'channel' if axis == 'C' else 'time'} is {asked}; {series.path} has one")
+            raise InputError(f"{_NAMES[axis]} is {asked}; {series.path} has one")
     places = [tuple({**start, along: n}[axis] for axis in series.axes) for n in range(sizes[along])]
     if not series.numbers:  # Zarr
         planes = tuple(Plane(series.path, n, place=place) for n, place in enumerate(places))
