@@ -1,7 +1,8 @@
 """Results of relblur as layers of napari: drop a ``.npz``, or a folder of results, into its window.
 
 A blur map becomes an image whose limits are symmetric about zero, a depth map an image and a surface, a stack an
-image, flags become labels. Nothing of napari is imported: layers are tuples (data, keywords, kind), as its plugins' contract has it.
+image, flags become labels. Nothing of napari is imported: layers are tuples (data, keywords, kind), as its plugins'
+contract has it.
 """
 
 from __future__ import annotations
