@@ -41,7 +41,7 @@ OTHERS = (
     "base/settings", "base/bad_pixels", "filters/blur_levels", "filters/discs", "filters/detail", "filters/guided",
     "blur/flags", "blur/doubts", "blur/noise", "blur/stored_values", "blur/whole_image", "blur/paper", "blur/window",
     "photo", "depth/calibration", "depth/camera", "depth/order", "depth/refocus", "depth/relation", "stacks/estimate",
-    "stacks/frames", "stacks/fuse", "stacks/order",
+    "stacks/doubts", "stacks/frames", "stacks/fuse", "stacks/order", "stacks/topography",
 )  # fmt: skip
 #: Numbers that cost time or memory only.
 ONLY_COST = {"BAND", "SIDES", "GRID", "ROWS", "TILE", "BLOCK_ROWS"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 
@@ -55,7 +56,8 @@ def test_stack_writes_depth_with_distances_and_none_without(files, tmp_path):
     command = ["stack", *images, "-o", out, "--align", "off", "--exposure", "off"]
     result = run(*command, "--focus", "2,1,1.3333333", "--camera", files / "cam.toml", "--psf", "gaussian", "--json")
     assert result.exit_code == 0, result.output
-    wanted = ["depth.tif", "depth_mm.png", "fused.png", "index.tif", "overview.png", "stack.npz", "summary.json"]
+    wanted = ["depth.tif", "depth_mm.png", "fused.png", "index.tif", "index_colour.png", "overview.png"]
+    wanted += ["relative_depth.png", "stack.npz", "summary.json"]
     assert names(out) == wanted
     summary = json.loads((out / "summary.json").read_text())
     assert summary["order"] == [1, 2, 0]
@@ -142,7 +144,9 @@ def test_estimate_writes_near_and_far_at_the_size_of_the_photographs(files, tmp_
     result = run(*command, "--align", "off", "--exposure", "off")
     assert result.exit_code == 0, result.output
     with Image.open(out / "relative_depth.png") as picture:
-        depth = np.asarray(picture, np.float64)
+        assert picture.mode == "LA"
+        depth, alpha = np.moveaxis(np.asarray(picture, np.float64), 2, 0)
+    assert (alpha == 255).all()
     assert depth.shape == texture.shape
     assert depth[:, 10:30].mean() > depth[:, -30:-10].mean() + 100  # the left is in focus in the first
     sigma, stderr = tifffile.imread(out / "sigma_full.tif")
@@ -214,3 +218,124 @@ def test_pictures_that_relblur_made_are_no_frames_unless_there_are_no_others(fil
     result = run("fuse", *made[:2], "-o", tmp_path / "again.png", *plain)  # slabs, fused before
     assert result.exit_code == 0, result.output
     assert "left out" not in result.stderr
+
+
+def test_estimate_takes_pages(files, tmp_path):
+    pages = np.stack([np.asarray(Image.open(files / f"{number}.png")) for number in (1, 0, 2)])
+    tifffile.imwrite(tmp_path / "z.tif", pages, photometric="minisblack", compression="zlib")
+    tifffile.imwrite(tmp_path / "y.tif", pages[1:], photometric="minisblack", compression="zlib")
+    command = ["estimate", tmp_path / "z.tif", tmp_path / "y.tif", "--align", "off", "--exposure", "off"]
+    result = run(*command, "-o", tmp_path / "out", "--page", "2,2", "--report")
+    assert result.exit_code == 0, result.output
+    assert "page 1 is used" not in result.stderr
+    assert "z.tif[2]" in (tmp_path / "out" / "report.html").read_text()
+    single = run("estimate", files / "0.png", files / "2.png", *command[3:], "-o", tmp_path / "single")
+    assert single.exit_code == 0, single.output
+    sigma = [tifffile.imread(tmp_path / name / "sigma.tif") for name in ("out", "single")]
+    np.testing.assert_array_equal(*sigma)
+    result = run(*command, "-o", tmp_path / "first")
+    assert "z.tif has 3 pages; page 1 is used" in result.stderr
+    assert "page is 4" in failed(run(*command, "-o", tmp_path / "o", "--page", 4), 3)
+    same = run(
+        "estimate", tmp_path / "z.tif", tmp_path / "z.tif", "-o", tmp_path / "same", "--page", "2,3", *command[3:]
+    )
+    assert same.exit_code == 0, same.output
+
+
+def test_labels_are_written_edited_and_given_back(files, tmp_path):
+    plain = ("--align", "off", "--exposure", "off")
+    images = [files / f"{number}.png" for number in range(3)]
+    labels, edited = tmp_path / "labels.tif", tmp_path / "edited.tif"
+    result = run("fuse", *images, "-o", tmp_path / "a.png", "--save-index", labels, *plain)
+    assert result.exit_code == 0, result.output
+    found = tifffile.imread(labels)
+    assert found.dtype == np.uint8
+    assert found[:, 8:20].mean() < 0.5
+    assert found[:, -20:-8].mean() > 1.5  # the right is in focus in the last
+    found[:40] = 2
+    tifffile.imwrite(edited, found)
+    result = run("fuse", *images, "-o", tmp_path / "b.png", "--index", edited, *plain)
+    assert result.exit_code == 0, result.output
+    made, last = (np.asarray(Image.open(path)) for path in (tmp_path / "b.png", images[2]))
+    np.testing.assert_array_equal(made[:40], last[:40])
+    tifffile.imwrite(edited, found[:50])
+    wrong = run("fuse", *images, "-o", tmp_path / "c.png", "--index", edited, *plain)
+    assert "labels of the size of the images" in failed(wrong, 3)
+    tifffile.imwrite(edited, np.full_like(found, 7))
+    assert "index holds 7" in failed(run("fuse", *images, "-o", tmp_path / "c.png", "--index", edited, *plain), 3)
+
+
+def test_near_or_far_is_preferred_at_outlines(texture):
+    """A disc in front of a wall: its outline is blurred over the wall where only the far frame is sharp."""
+    import cv2
+
+    from relblur.stacks.fuse import prefer_at_outlines
+
+    index = np.full((60, 60), 8.0)
+    index[20:40, 20:40] = 2.0
+    index[5, 5] = 0.0  # an outlier is no surface
+    near, factor = prefer_at_outlines(index, "near")
+    far, _ = prefer_at_outlines(index, "far")
+    assert (near[17:43, 30] == 2).all()
+    assert near[14, 30] == 8
+    assert (far[18:23, 30] == 8).all()
+    assert far[30, 30] == 2
+    assert near[5, 8] == 8
+    assert (factor[18, 30], factor[10, 30]) == (4, 1)
+    slope = np.add.outer(np.zeros(60), np.linspace(0, 10, 60))
+    blurred = cv2.GaussianBlur(index, (0, 0), 3)  # maps blur jumps
+    assert (prefer_at_outlines(blurred, "near")[0][18:22, 30] < 2.5).all()
+    for prefer in ("near", "far"):
+        np.testing.assert_allclose(prefer_at_outlines(slope, prefer)[0], slope)
+    assert prefer_at_outlines(index, "any")[0] is index
+
+
+def test_align_only_writes_frames_of_full_depth(files, tmp_path):
+    shifted = np.asarray(Image.open(files / "2.png"))
+    Image.fromarray(np.roll(shifted, (3, -2), (0, 1))).save(tmp_path / "2.png")
+    images = [files / "0.png", files / "1.png", tmp_path / "2.png"]
+    command = ("--exposure", "off", "--motion", tmp_path / "m.json")
+    result = run("fuse", *images, "-o", tmp_path / "frames", "--align-only", *command)
+    assert result.exit_code == 0, result.output
+    assert names(tmp_path / "frames") == ["0000_0.tif", "0001_1.tif", "0002_2.tif"]
+    inside = np.s_[16:-16, 16:-16]
+    moved = tifffile.imread(tmp_path / "frames" / "0002_2.tif")
+    assert np.abs(moved.astype(float) - shifted)[inside].mean() < 2
+    motions = json.loads((tmp_path / "m.json").read_text())["frames"]
+    assert [each["motion"] is None for each in motions] == [True, True, False]
+    before = (tmp_path / "m.json").read_bytes()
+    result = run("fuse", *images, "-o", tmp_path / "again.png", *command)
+    assert "alignment: as given" in result.stderr
+    assert (tmp_path / "m.json").read_bytes() == before
+    assert "would be replaced" in failed(run("fuse", *images, "-o", tmp_path / "frames", "--align-only", *command), 2)
+
+
+def test_filled_pixels_fade_and_bars_have_three_ticks():
+    from relblur.plot.colours import NO_ANSWER, opacity_of, rgb, scale_for
+    from relblur.report.map_views import map_png
+
+    values = np.tile(np.linspace(0, 10, 40), (30, 1))
+    flags = np.zeros(values.shape, np.uint8)
+    flags[:15] = 64
+    stderr = np.full(values.shape, 0.1)
+    stderr[:5] = 20
+    scale = scale_for(values, "level")
+    assert opacity_of(values, stderr, 0 * flags, scale) is None
+    opacity = opacity_of(values, stderr, flags, scale)
+    assert (opacity[15:] == 1).all()
+    assert (opacity[5:15] > 0.95).all()
+    assert (opacity[:5] < 0.01).all()
+    grey = np.array(rgb(NO_ANSWER))
+    faded, plain = scale.apply(values, opacity), scale.apply(values)
+    assert np.abs(faded[:5] - grey.astype(int)).max() <= 2
+    np.testing.assert_array_equal(faded[15:], plain[15:])
+    picture = np.asarray(Image.open(io.BytesIO(map_png(values, scale, 100, opacity=opacity))).convert("RGB")).astype(
+        int
+    )
+    assert np.abs(picture[15:] - plain[15:]).max() < 12
+    assert np.abs(picture[:5] - grey).max() < 0.3 * np.abs(plain[:5] - grey).max()
+    for low, high in ((0.0, 1.0), (0.6, 1.1), (3.0, 3.4), (0.01, 0.02), (1.0, 900.0), (2.0, 9.0)):
+        for kind in ("level", "stderr", "depth"):
+            ticks = scale_for(np.linspace(low, high, 200), kind).ticks(2)
+            assert len(ticks) >= 3, (low, high, kind)
+            assert len({text for _, text in ticks}) == len(ticks)

@@ -140,7 +140,7 @@ def test_planar_and_paged_tiffs(tmp_path):
     assert_array_equal(read_image(tmp_path / "planar.tif"), colour)
     pages = _picture((3, 6, 7), np.uint8)
     tifffile.imwrite(tmp_path / "pages.tif", pages, photometric="minisblack")
-    with pytest.warns(UserWarning, match="has 3 pages; the first is used"):
+    with pytest.warns(UserWarning, match="has 3 pages; page 1 is used"):
         assert_array_equal(read_image(tmp_path / "pages.tif"), pages[0])
 
 

@@ -81,7 +81,7 @@ def test_jpeg_2000_with_loss_is_known_as_such(tmp_path):
 def test_of_a_gif_the_first_frame_is_used_and_that_is_said(tmp_path):
     frames = [Image.fromarray(GREY), Image.fromarray(255 - GREY)]
     frames[0].save(tmp_path / "two.gif", save_all=True, append_images=frames[1:])
-    with pytest.warns(UserWarning, match=r"two.gif has several frames; the first is used"):
+    with pytest.warns(UserWarning, match=r"two.gif has 2 frames; frame 1 is used"):
         found = read_image(tmp_path / "two.gif")
     assert_array_equal(found if found.ndim == 2 else found[:, :, 0], GREY)
     frames[0].save(tmp_path / "one.gif")

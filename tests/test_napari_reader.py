@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import relblur
-from relblur import BlurMap, Camera, DepthMap, Flag
+from relblur import BlurMap, Camera, DepthMap, Flag, StackMap
 from relblur.plot.napari_reader import get_reader
 
 CAMERA = Camera(focal_length_mm=35, f_number=2.8, pixel_pitch_um=6, focus_first_m=1, focus_second_m=2)
@@ -67,6 +67,18 @@ def test_a_folder_with_a_depth_map_is_an_image_and_a_surface(depth_file):
     step_m = values[beside] - values[middle]
     # One pixel across is depth / focal length wide: a step in depth is as long as it would be across.
     assert corners[beside, 0] - corners[middle, 0] == pytest.approx(step_m * CAMERA.focal_length_px / 1.5, rel=0.02)
+
+
+def test_a_stack_is_an_image_in_its_own_unit(tmp_path):
+    index = np.tile(np.linspace(1, 5, 40), (30, 1))
+    stack = StackMap(index, 0.1 + 0 * index, None, None, np.zeros(index.shape), None, 1, (0, 1, 2), (), np.arange(3.0),
+                     0.5, index, step_um=2.0)  # fmt: skip
+    stack.save(tmp_path / "stack.npz")
+    image, stderr, labels = _layers(tmp_path)
+    np.testing.assert_allclose(image[0], 2 * index, rtol=1e-6)
+    assert image[1]["name"].endswith("height (µm)")
+    np.testing.assert_allclose(stderr[0], 0.2)
+    assert labels[2] == "labels"
 
 
 def test_what_is_not_ours_is_left_to_others(tmp_path, blur_file):

@@ -103,7 +103,7 @@ def test_a_logarithmic_scale_is_even_in_ratios_and_says_so_in_its_ticks():
     scale = scale_for(np.geomspace(0.02, 4.0, 2001)[None], "stderr")
     assert scale.place(np.array([scale.low, np.sqrt(scale.low * scale.high), scale.high])) == pytest.approx([0, 0.5, 1])
     assert [text for _, text in scale.ticks(9)] == ["0.05", "0.1", "0.2", "0.5", "1", "2"]
-    assert [text for _, text in scale.ticks(3)] == ["0.1", "1"]
+    assert [text for _, text in scale.ticks(3)] == ["0.03", "0.1", "0.3", "1", "3"]
     narrow = scale_for(np.linspace(1.2, 1.3, 1001)[None], "depth")
     assert narrow.ticks(6) == tick_labels(narrow.low, narrow.high, 6)
     assert scale.apply(np.array([[0.0, 1e9]])).tolist() == [[scale.colours[0].tolist(), scale.colours[255].tolist()]]

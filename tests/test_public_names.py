@@ -42,6 +42,7 @@ NAMES = [
     "load",
     "local_sharpness",
     "match_exposure",
+    "open_stack",
     "optics",
     "pixel_curve",
     "plot",

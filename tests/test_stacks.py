@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
@@ -237,7 +238,6 @@ def test_one_pixel_that_is_infinite_or_overflows_is_left_out(sharp, value):
     ("arguments", "match"),
     [
         ({"images": ["one.png"]}, "two images or more"),
-        ({"images": "one.png"}, "list of images"),
         ({"images": 3}, "list of images"),
         ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2]}, "2 distances for 3 images"),
         ({"images": [np.ones((9, 9))] * 3, "focus_m": [1, 2, 2]}, "twice"),
@@ -289,6 +289,14 @@ def test_a_stack_map_can_be_saved_shown_and_brought_to_full_size(many, tmp_path)
         assert_array_equal(stored["index"], found.index)
     with pytest.raises(InputError, match="npz"):
         found.save(tmp_path / "stack.png")
+    replace(found, pixel_um=0.5, factor=2).save(tmp_path / "stack.tif")
+    with tifffile.TiffFile(tmp_path / "stack.tif") as stored:
+        assert_array_equal(stored.asarray()[0], found.index.astype(np.float32))
+        assert stored.pages[0].compression == 8  # deflate
+        assert stored.pages[0].resolutionunit == 3  # centimetres
+        assert stored.pages[0].get_resolution("micrometer") == (1, 1)
+    found.save(tmp_path / "stack.npy")
+    assert_array_equal(np.load(tmp_path / "stack.npy"), found.index)
     assert "10 frames" in repr(found)
     index, stderr = found.full_size()
     assert index.shape == stderr.shape == found.fused.shape
@@ -297,6 +305,31 @@ def test_a_stack_map_can_be_saved_shown_and_brought_to_full_size(many, tmp_path)
     with pytest.raises(InputError, match="fuse"):
         replace(found, fused=None).full_size()
     assert relblur.StackMap is type(found)
+
+
+def test_all_maps_have_the_same_ways_to_be_looked_at(many):
+    """One base: value, stderr, known, plot, to_xarray, copy, notebook view, text, array."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    stack = many[2]
+    camera = Camera(coc_constant_px_m=16, focus_first_m=1.0, focus_second_m=2.0)
+    depth = relblur.DepthMap(1 / (1 + stack.index), stack.index_stderr, stack.flags, camera)
+    blur = relblur.BlurMap(stack.index, stack.index_stderr, stack.flags, np.ones(stack.shape))
+    for result in (stack, depth, blur, replace(stack, step_um=2.0)):
+        assert result.value.shape == result.stderr.shape == result.flags.shape == result.shape
+        assert_array_equal(result.known, np.isfinite(result.value))
+        assert_array_equal(np.asarray(result), result.value)
+        copy = result.copy()
+        assert copy is not result
+        assert_array_equal(copy.value, result.value)
+        assert "flag_masks" in result.to_xarray()["flags"].attrs
+        assert result.plot().get_array().shape == result.shape
+        assert type(result).__name__ in result._repr_html_()
+        assert "answered" in str(result)
+        relblur.plot.stderr(result)
+        relblur.plot.flags(result)
+    assert_array_equal(replace(stack, step_um=2.0).to_xarray()["height"], 2 * stack.index)
 
 
 def test_the_joint_residuals_of_two_frames_are_those_of_the_pair(few):
@@ -350,5 +383,68 @@ def test_a_damaged_stack_file_is_refused_in_one_line(tmp_path, many):
         relblur.load(tmp_path / "b.npz")
     parts["place"] = np.zeros((2, 3))
     np.savez(tmp_path / "c.npz", **parts)
-    with pytest.raises(FileError, match="differ in size"):
+    with pytest.raises(FileError, match="place has shape"):
         relblur.load(tmp_path / "c.npz")
+
+
+def test_masks_noise_and_limits_as_for_pairs(sharp, many, few):
+    index, frames, _ = many
+    valid = np.ones((SIZE, SIZE), bool)
+    valid[20:30, 20:30] = False
+    spoilt = [frame.copy() for frame in frames]
+    spoilt[4][20:30, 20:30] = 0.9
+    masked = estimate_stack(spoilt, align="off", exposure="off", valid=valid, fuse=False)
+    assert (masked.flags[22:28, 22:28] & np.uint8(Flag.INVALID)).all()
+    assert np.abs(masked.index - index)[INSIDE].mean() < 0.1
+    each = np.zeros((10, SIZE, SIZE), bool)
+    each[4, 20:30, 20:30] = True
+    clipped = estimate_stack(spoilt, align="off", exposure="off", clipped=each, fuse=False)
+    assert_array_equal(clipped.flags & np.uint8(Flag.INVALID), masked.flags & np.uint8(Flag.INVALID))
+    with pytest.raises(InputError, match="noise is not used for 10 images"):
+        estimate_stack(frames, noise=0.01)
+    with pytest.raises(InputError, match="3 masks for 10 images"):
+        estimate_stack(frames, valid=each[:3])
+    camera, focus, _, images = few
+    two = estimate_stack(images[:2], align="off", exposure="off", valid=valid, noise=0.01, max_sigma=2.0, fuse=False)
+    pair = estimate_blur(
+        prepare_pair(*images[:2], align="off", exposure="off", valid=valid, max_sigma=2.0), noise=0.01, max_sigma=2.0
+    )
+    assert_array_equal(two.blur_map.variance_difference, pair.variance_difference)
+    options = {"focus_m": focus, "camera": camera, "psf": "gaussian", "align": "off", "exposure": "off", "fuse": False}
+    plain, noisy = (estimate_stack(images, noise=noise, **options) for noise in (1e-3, 3e-2))
+    assert np.median(noisy.depth_stderr_m) > 2 * np.median(plain.depth_stderr_m)
+    wide = ramp(1.3, 0.5)
+    growth = camera.blur_constants_px_m[0]
+    images = [synth.blur_with_map(sharp, growth * np.abs(wide - 1 / f)) for f in focus]
+    assert estimate_stack(images, **options).place.max() > 1.2
+    assert estimate_stack(images, max_sigma=0.3, **options).place.max() < 1 + 0.31 / growth
+
+
+def test_a_stack_that_tells_little_says_so(sharp, many):
+    assert many[2].settings["doubts"] == []
+    frames = stack_of(sharp, ramp(2.0, 7.0), 10, growth=0.05)
+    doubts = estimate_stack(frames, align="off", exposure="off", fuse=False).settings["doubts"]
+    assert any("hardly grows" in each for each in doubts)
+    wall = [0.5 + 0 * frame + 1e-3 * np.random.default_rng(n).random(frame.shape) for n, frame in enumerate(frames)]
+    wall = [np.where(np.arange(SIZE) < 10, frame, flat) for frame, flat in zip(many[1], wall, strict=True)]
+    doubts = estimate_stack(wall, align="off", exposure="off", fuse=False).settings["doubts"]
+    assert any("most of the map is not measured" in each for each in doubts)
+
+
+def test_planes_of_one_file_are_a_stack_with_heights(many, tmp_path):
+    _, frames, _ = many
+    values = np.rint(60000 * np.stack(frames)).astype(np.uint16)
+    scale = {"PhysicalSizeX": 0.4, "PhysicalSizeY": 0.4, "PhysicalSizeZ": 2.5}
+    tifffile.imwrite(
+        tmp_path / "z.ome.tif", values, metadata={"axes": "ZYX", **scale}, photometric="minisblack", compression="zlib"
+    )
+    stack = estimate_stack(tmp_path / "z.ome.tif", align="off", exposure="off", fuse=False)
+    assert (stack.step_um, stack.pixel_um) == (2.5, 0.4)
+    assert_allclose(stack.height_um, 2.5 * stack.index)
+    assert_array_equal(stack.index, estimate_stack(list(values), align="off", exposure="off", fuse=False).index)
+    assert stack.settings["images"][0] == "z.ome.tif[1]"
+    assert "scale: step 2.5 µm, pixel 0.4 µm" in stack.settings["notes"]
+    again = estimate_stack(frames[::-1], align="off", exposure="off", fuse=False, step_um=1.0)
+    assert again.order == tuple(range(10))  # even steps: the order given is that of the stage
+    stack.save(tmp_path / "a.npz")
+    assert relblur.load(tmp_path / "a.npz").step_um == 2.5

@@ -45,6 +45,7 @@ _HOME = {
     "load": "io",
     "local_sharpness": "filters.sharpness",
     "match_exposure": "photo.exposure",
+    "open_stack": "files.planes",
     "pixel_curve": "blur.pixel_curve",
     "prepare_pair": "photo.pipeline",
     "refocus": "depth.refocus",
@@ -86,6 +87,7 @@ if TYPE_CHECKING:
     from .depth.relation import blur_to_depth as blur_to_depth
     from .depth.relation import depth_to_blur as depth_to_blur
     from .depth.relation import in_depth_range as in_depth_range
+    from .files.planes import open_stack as open_stack
     from .filters.bank import gaussian_bank as gaussian_bank
     from .filters.decimation import decimate as decimate
     from .filters.sharpness import compare_sharpness as compare_sharpness

@@ -3,49 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from enum import IntFlag
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray, Int8Array, UInt8Array
+from ..base._typing import AnyArray, FloatArray, Int8Array, UInt8Array
 from ..base.errors import FileError, InputError
 from ..base.inputs import is_chunked
-from ..base.shown import Shown, figure, percentages
-from ..files.labelled import Labelled, labelled
+from ..base.shown import Shown
+from ..files.labelled import Labelled
 from ..files.map_formats import read_map, write_map
 from ..files.replacing import PathLike
+from .result import Flag, MapResult, flag_name, flag_shares, has_flag, mark
 
-__all__ = ["BlurMap", "Flag", "PairScore", "has_flag", "mark", "signed_sigma"]
-
-
-class Flag(IntFlag):
-    """Why a pixel has no value, or how far to trust it.
-
-    With the first four the value is NaN, except where ``FILLED`` is set as well: ``method="refined"``
-    fills what bad pixels reach from around, ``method="paper"`` flat and clipped places. With the
-    others it is there, to be read with care.
-    """
-
-    INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach
-    CLIPPED = 2  #: at the top of the integer range in an image, here or within reach
-    FLAT = 4  #: too little texture: the images say nothing about blur here
-    EQUAL = 8  #: neither image is sharper by the paper's measure (``method="paper"`` only)
-    NO_ROOT = 16  #: no blur on the grid gives the observed value; the nearest is reported
-    AT_LIMIT = 32  #: at the largest blur that was looked for; the true one may be larger
-    FILLED = 64  #: the value comes from the neighbours, the error bar says how far to trust it
-    OUT_OF_RANGE = 128  #: the camera cannot have made this blur at any distance (depth only); no depth
-
-
-def mark(flags: UInt8Array, where: BoolArray, flag: Flag) -> None:
-    """Set a flag on some pixels."""
-    flags[where] |= np.uint8(flag)
-
-
-def has_flag(flags: UInt8Array, flag: Flag) -> BoolArray:
-    """Return where a flag is set, or one of several."""
-    return np.asarray((flags & np.uint8(flag)) != 0)
+__all__ = ["BlurMap", "Flag", "PairScore", "flag_name", "flag_shares", "has_flag", "mark", "signed_sigma"]
 
 
 def signed_sigma(s: AnyArray) -> AnyArray:
@@ -72,8 +44,8 @@ def each_chunk(function: Callable[..., AnyArray], *arrays: Any) -> AnyArray:
     return function(*arrays)
 
 
-@dataclass(frozen=True, eq=False)
-class BlurMap(Shown):
+@dataclass(frozen=True, eq=False, repr=False)
+class BlurMap(MapResult):
     """Relative blur at every pixel, with its uncertainty.
 
     Attributes
@@ -96,6 +68,11 @@ class BlurMap(Shown):
     a map made from xarray have its labels.
     """
 
+    QUANTITY: ClassVar[str] = "sigma"
+    UNIT: ClassVar[str] = "px"
+    FORM: ClassVar[str] = ".3g"
+    FIGURE: ClassVar[str] = "blur"
+
     variance_difference: FloatArray
     variance_stderr: FloatArray
     flags: UInt8Array
@@ -103,20 +80,9 @@ class BlurMap(Shown):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.variance_difference)
-        if len(shape) != 2:
-            raise InputError(f"variance_difference must be two-dimensional, got shape {shape}")
         # float32, as a Stream gives it, stays: half the memory, and saving is exact.
         real = np.float32 if np.asarray(self.variance_difference).dtype == np.float32 else np.float64
-        types = {"variance_difference": real, "variance_stderr": real, "flags": np.uint8, "sharper": np.int8}
-        for name, dtype in types.items():
-            array = np.asarray(getattr(self, name), dtype=dtype)
-            if array.flags.writeable or array.base is not None:  # somebody could still change it
-                array = array.copy()
-            if array.shape != shape:
-                raise InputError(f"{name} has shape {array.shape}; it must be that of variance_difference, {shape}")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        self._freeze({"variance_difference": real, "variance_stderr": real, "flags": np.uint8, "sharper": np.int8})
 
     @classmethod
     def of_views(
@@ -133,14 +99,15 @@ class BlurMap(Shown):
             object.__setattr__(blur_map, f.name, value)
         return blur_map
 
-    def copy(self) -> BlurMap:
-        """Return a map with arrays of its own: a Stream overwrites those of its results."""
-        return replace(self)
+    @property
+    def value(self) -> FloatArray:
+        """``sigma``, px."""
+        return self.sigma
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return (self.variance_difference.shape[0], self.variance_difference.shape[1])
+    def stderr(self) -> FloatArray:
+        """``sigma_stderr``, px."""
+        return self.sigma_stderr
 
     @property
     def sigma(self) -> FloatArray:
@@ -198,31 +165,15 @@ class BlurMap(Shown):
         except InputError as error:
             raise FileError(f"{path} is not a usable BlurMap: {error}") from None
 
-    def to_xarray(self) -> Any:
-        """Return the map as an ``xarray.Dataset`` (the extra ``xarray``).
-
-        Its dimensions are ``row`` and ``column``, or those of the images if these were of xarray. The coordinates
-        ``row`` and ``column`` count the pixels from 0.
-
-        The variables are sigma, its standard error, and the fields of the map; units and the meaning of the flags
-        are in their attributes, in the words of the CF conventions.
-        """
+    def _variables(self) -> dict[str, Labelled]:
         sign = {"comment": "positive where second is the blurrier"}
-        variables: dict[str, Labelled] = {
+        return {
             "sigma": (self.sigma, {"units": "px", **sign}),
             "sigma_stderr": (self.sigma_stderr, {"units": "px"}),
             "variance_difference": (self.variance_difference, {"units": "px2", **sign}),
             "variance_stderr": (self.variance_stderr, {"units": "px2"}),
-            "flags": (self.flags, flag_attributes()),
             "sharper": (self.sharper, {"comment": "+1 first, -1 second, 0 neither"}),
         }
-        return labelled(variables, self.settings)
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        """Return ``sigma``, px: what ``numpy.asarray(blur)`` and plotting functions take."""
-        if copy is False:
-            raise ValueError("sigma is computed from the map and cannot be had without a copy")
-        return np.asarray(self.sigma, dtype=dtype)
 
     def __getitem__(self, part: Any) -> BlurMap:
         """Return the map of a part of the image: ``blur[100:200, 50:]``.
@@ -244,82 +195,24 @@ class BlurMap(Shown):
         """Refuse what would otherwise ask for one row after another."""
         raise TypeError("a BlurMap is no sequence; go through blur.sigma, or another of its arrays")
 
+    def _facts(self) -> str:
+        return f"method={self.settings.get('method', '?')!r}, sigma "
+
+    def _heading(self) -> str:
+        made = f", method {self.settings.get('method', '?')!r}"
+        if self.settings.get("decimate", 1) != 1:
+            made += f", decimated by {self.settings['decimate']} from {self.settings['full_size']}"
+        return f"{made}; sigma > 0 where second is the blurrier"
+
     def __str__(self) -> str:
         """Return what matters, a line each: share answered, range, error, flags; of a lazy map, what is known."""
-        return repr(self) if self.is_lazy else describe_map(self)
-
-    def plot(self, *, ax: Any = None, **options: Any) -> Any:
-        """Draw the map into axes of matplotlib, the current ones by default: :func:`relblur.plot.blur`."""
-        return figure("blur")(self, ax=ax, **options)
+        return repr(self) if self.is_lazy else MapResult.__str__(self.compute())
 
     def __repr__(self) -> str:
         if self.is_lazy:
             height, width = self.shape
             return f"BlurMap({height}x{width}, method={self.settings.get('method', '?')!r}, not computed yet)"
-        sigma = np.asarray(self.sigma)
-        known = np.isfinite(sigma)
-        span = f"{sigma[known].min():.3g} to {sigma[known].max():.3g} px" if known.any() else "no answer"
-        height, width = self.shape
-        method = self.settings.get("method", "?")
-        return f"BlurMap({height}x{width}, method={method!r}, sigma {span}, {known.mean():.0%} of pixels)"
-
-
-def describe_map(blur_map: BlurMap) -> str:
-    """Return in a few lines what is in a map: ``print(blur)``; one line for a map that is not computed yet."""
-    if blur_map.is_lazy:
-        return repr(blur_map)
-    blur_map = blur_map.compute()
-    sigma, stderr = blur_map.sigma, blur_map.sigma_stderr
-    known = np.isfinite(sigma)
-    height, width = blur_map.shape
-    lines = [f"BlurMap of {height} x {width} pixels (rows x columns), method {blur_map.settings.get('method', '?')!r}"]
-    if blur_map.settings.get("decimate", 1) != 1:
-        lines[0] += f", decimated by {blur_map.settings['decimate']} from {blur_map.settings['full_size']}"
-    lines.append(f"  answered  {known.mean():.1%} of the pixels")
-    if known.any():
-        values = sigma[known]
-        lines.append(f"  sigma     {values.min():+.3g} to {values.max():+.3g} px, + where second is the blurrier")
-        lines.append(f"            {percentiles(values, '+.3g', 'px')}")
-        lines.append(f"  error     {np.median(stderr[known]):.3g} px, the median standard error")
-    return "\n".join([*lines, f"  flags     {describe_flags(blur_map.flags)}"])
-
-
-def percentiles(values: AnyArray, form: str, unit: str) -> str:
-    """Return below what 5, 50 and 95 % of some values are, in words."""
-    low, middle, high = (format(each, form) for each in np.percentile(values, (5, 50, 95)))
-    return f"{low}, {middle}, {high} {unit} at 5, 50, 95 % of the answers"
-
-
-def flag_name(flag: Flag) -> str:
-    """Return the name of a flag in words."""
-    return str(flag.name).lower().replace("_", " ")
-
-
-def flag_shares(flags: UInt8Array) -> dict[str, float]:
-    """Return the share of the pixels without a flag and with each flag, in words.
-
-    Every pixel counts once, for the last of its flags, so that the shares add up to 1.
-    """
-    counts = np.bincount(flags.ravel(), minlength=256)
-    showing = np.zeros(256, dtype=np.int64)  # the highest bit, counted from 1
-    for number, flag in enumerate(Flag, start=1):
-        showing[(np.arange(256) & int(flag)) != 0] = number
-    shares = np.bincount(showing, counts, minlength=len(Flag) + 1) / flags.size
-    names = ["no flag", *map(flag_name, Flag)]
-    return {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
-
-
-def describe_flags(flags: UInt8Array) -> str:
-    """Return :func:`flag_shares` as text."""
-    shares = flag_shares(flags)
-    written = percentages(list(shares.values()))
-    return ", ".join(f"{name} {share}" for name, share in zip(shares, written, strict=True))
-
-
-def flag_attributes() -> dict[str, Any]:
-    """Return what the bits mean, in the words of the CF conventions."""
-    masks = np.array([flag.value for flag in Flag], np.uint8)
-    return {"flag_masks": masks, "flag_meanings": " ".join(str(flag.name).lower() for flag in Flag)}
+        return MapResult.__repr__(self.compute())
 
 
 def read_blur_map(path: PathLike) -> BlurMap:

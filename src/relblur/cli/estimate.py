@@ -42,6 +42,7 @@ from .options import (
     SideOption,
     as_preparing,
     stored_values,
+    whole_numbers,
 )
 from .report import write_result_page
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ..base._typing import AnyArray, FloatArray
     from ..blur.blur_map import BlurMap
     from ..blur.comparable_pair import ComparablePair
+    from ..files.plane import Plane
 
 __all__ = ["estimate"]
 
@@ -89,6 +91,10 @@ def estimate(
             "--full-size", help="Also fused.png, second_aligned.png, sigma_full.tif at the photographs' size."
         ),
     ] = False,
+    page: Annotated[
+        str | None,
+        typer.Option("--page", help="Page of files of many, from 1; two for FIRST and SECOND: 3,5.", show_default="1"),
+    ] = None,
     jobs: JobsOption = 1,
     report: ReportOption = False,
     workers: Annotated[
@@ -139,11 +145,12 @@ def estimate(
     if is_batch(first, second):
         if save_steps is not None:
             raise UsageError("--save-steps is for one pair; leave it out for folders and patterns")
-        if full_size:
-            raise UsageError("--full-size is for one pair; leave it out for folders and patterns")
+        if full_size or page is not None:
+            option = "--full-size" if full_size else "--page"
+            raise UsageError(f"{option} is for one pair; leave it out for folders and patterns")
         _estimate_many((first, second), output, asked, Manner(jobs, report, force, as_json))
         return
-    summary = _estimate_one((first, second), output, asked, _Extras(save_steps, full_size, report), force)
+    summary = _estimate_one((first, second), output, asked, _Extras(save_steps, full_size, report, page), force)
     if as_json:
         print_json(summary)
     else:
@@ -166,7 +173,8 @@ class _Extras:
 
     steps: Path | None
     full_size: bool
-    page: bool
+    report: bool
+    page: str | None = None
 
 
 def _estimate_one(
@@ -181,7 +189,7 @@ def _estimate_one(
     from ..stacks.frames import Reading, frames_of_pair
 
     names = (*REPORT_FILES, RELATIVE_DEPTH, *(FULL_FILES if extras.full_size else ()))
-    names += (PAGE_FILE,) if extras.page else ()
+    names += (PAGE_FILE,) if extras.report else ()
     wanted = [output / name for name in names]
     refuse_to_replace(output, names, force)  # before the work, not after it
     if extras.steps is not None:
@@ -189,16 +197,17 @@ def _estimate_one(
         refuse_to_replace(extras.steps, STEP_FILES, force)
     refuse_inputs(wanted, files)
     stages: dict[str, FloatArray] = {}
-    pair, blur_map, seconds = _measure(*files, asked, stages)
+    images = _pages(files, extras.page)
+    pair, blur_map, seconds = _measure(*images, asked, stages)
     with filling(output, force=force) as results:
         summary = {**write_report(results, pair, blur_map), "seconds": seconds}
         kept = {name: value for name, value in asked.preparing.items() if name not in ("decimate", "max_sigma")}
         reading = Reading(**kept, decimate=pair.factor)
         if extras.full_size:
-            write_full_size(results, frames_of_pair(files, reading, pair), blur_map)
+            write_full_size(results, frames_of_pair(images, reading, pair), blur_map)
         else:
-            write_relative_depth(results, blur_map, files[0], reading, pair.factor)
-        if extras.page:
+            write_relative_depth(results, blur_map, images[0], reading, pair.factor)
+        if extras.report:
             write_result_page(results / PAGE_FILE, blur_map, files, pair)
         if extras.steps is not None:
             with filling(extras.steps, force=force) as steps:
@@ -208,6 +217,18 @@ def _estimate_one(
     if extras.steps is not None:
         say(f"steps: {extras.steps}")
     return summary
+
+
+def _pages(files: tuple[Path, Path], page: str | None) -> tuple[Path | Plane, Path | Plane]:
+    """Return the pages of two files that ``--page`` names, one for both or one for each."""
+    if page is None:
+        return files
+    from ..files.planes import page_of
+
+    wanted = whole_numbers(page, "--page")
+    if len(wanted) > 2:
+        raise UsageError(f"--page must be one number, or two for FIRST and SECOND, got {page!r}")
+    return page_of(files[0], wanted[0]), page_of(files[1], wanted[-1])
 
 
 def _estimate_many(files: tuple[Path, Path], output: Path, asked: _Asked, how: Manner) -> None:
@@ -226,7 +247,12 @@ def _estimate_many(files: tuple[Path, Path], output: Path, asked: _Asked, how: M
 
 
 def _measure(
-    first: Path, second: Path, asked: _Asked, stages: dict[str, FloatArray] | None = None, *, watched: bool = True
+    first: Path | Plane,
+    second: Path | Plane,
+    asked: _Asked,
+    stages: dict[str, FloatArray] | None = None,
+    *,
+    watched: bool = True,
 ) -> tuple[ComparablePair, BlurMap, float]:
     """Return the pair as it was compared, the map, and the seconds it took; stages in between go to ``stages``."""
     from ..blur.estimate import estimate_blur

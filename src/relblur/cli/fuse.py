@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-import time
+import time as clock
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .console import UsageError, one_line_errors, print_lines, progress_bar, say
+from .frames import (
+    AlignOnlyOption,
+    ChannelOption,
+    Images,
+    Input,
+    MotionOption,
+    PreferOption,
+    SeriesOption,
+    TimeOption,
+    check_images,
+    open_images,
+)
 from .options import (
     AlignOption,
     DecimateOption,
@@ -19,16 +31,15 @@ from .options import (
     PictureFile,
     as_preparing,
 )
+from .stack import align_frames, write_motion
 
-__all__ = ["Images", "fuse"]
+if TYPE_CHECKING:
+    from ..base._typing import AnyArray
+    from ..stacks.frames import Frames
+    from ..stacks.stack_map import StackMap
 
-Images = Annotated[
-    list[Path],
-    typer.Argument(
-        help="Two or more images of one scene, same size and viewpoint; or a folder, or a quoted pattern, 'dir/*.jpg'.",
-        show_default=False,
-    ),
-]
+__all__ = ["check_images", "fuse"]
+
 #: What a fused picture can be written to.
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
 
@@ -37,6 +48,20 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
 def fuse(
     images: Images,
     output: PictureFile,
+    channel: ChannelOption = None,
+    time: TimeOption = None,
+    series: SeriesOption = None,
+    prefer: PreferOption = "any",
+    index: Annotated[
+        Path | None,
+        typer.Option("--index", help="Take each pixel from the frame that these labels name.", show_default=False),
+    ] = None,
+    save_index: Annotated[
+        Path | None,
+        typer.Option("--save-index", help="Write the labels as TIFF, to be edited for --index.", show_default=False),
+    ] = None,
+    motion: MotionOption = None,
+    align_only: AlignOnlyOption = False,
     align: AlignOption = "auto",
     exposure: ExposureOption = "auto",
     linear: LinearOption = True,
@@ -46,74 +71,110 @@ def fuse(
 ) -> None:
     """Make one picture that is sharp everywhere, at full size.
 
-    The images are aligned and brought to one exposure; what was done is said. Each counts at a pixel
+    The images are aligned and brought to one exposure; every step is reported. Each counts at a pixel
     by the detail it has there and by the map of blur, which decides where there is none. The picture has
     the depth, tone curve, ICC profile and EXIF of one of the images; NPY holds linear light as floats.
+
+    Labels are whole numbers, the place of a frame in the order of focus from 0, at the size of the images.
     """
     from ..files.staging import placing
     from ..files.targets import refuse_inputs, refuse_to_replace_file
     from ..report.full_size import write_picture
-    from ..stacks.estimate import estimate_stack
 
+    given = open_images(images, channel, time, series)
+    preparing = as_preparing(align, exposure, linear, gamma, decimate)
+    if align_only:
+        lengths = (getattr(given.images, "step_um", None), getattr(given.images, "pixel_um", None))
+        align_frames(output, given, preparing, None, lengths, motion, force)
+        return
     check_picture(output)
-    images = without_results(files_of_all(images))
-    refuse_inputs((output,), images)
+    if index is not None and (save_index is not None or prefer != "any"):
+        raise UsageError("--index decides every pixel; leave --save-index and --prefer out")
+    if save_index is not None and save_index.suffix.lower() not in (".tif", ".tiff"):
+        raise UsageError(f"--save-index {save_index} does not end in .tif; labels are written as TIFF")
+    refuse_inputs((output, save_index), (*given.files, index))
     refuse_to_replace_file(output, force)
-    start = time.perf_counter()
-    with progress_bar(f"fusing {len(images)} images") as report:
-        stack = estimate_stack(images, **as_preparing(align, exposure, linear, gamma, decimate), progress=report)
-    assert stack.fused is not None
+    refuse_to_replace_file(save_index, force)
+    start = clock.perf_counter()
+    with progress_bar(f"fusing {len(given)} images") as tell:
+        light, frames, stack = _fused(given, preparing, (index, prefer, motion), tell)
+    write_motion(motion, frames)
     with placing(output, force=force) as file:
-        write_picture(file, stack.fused, stack.form, f"sharp everywhere, from {_names(images)}")
-    for note in stack.settings["notes"]:
+        write_picture(
+            file,
+            light,
+            frames.form,
+            f"sharp everywhere, from {_names(given.files)}",
+            getattr(given.images, "pixel_um", None),
+        )
+    if save_index is not None and stack is not None:
+        with placing(save_index, force=force) as file:
+            _write_labels(file, stack, frames)
+    for note in frames.notes if stack is None else stack.settings["notes"]:
         say(note)
-    if stack.form is not None:
-        say(stack.form.describe(output))
-    size = f"{stack.fused.shape[1]}x{stack.fused.shape[0]}"
-    say(f"{len(stack.order)} images, {size}, {time.perf_counter() - start:.1f} s")
+    if frames.form is not None:
+        say(frames.form.describe(output))
+    say(f"{len(frames.frames)} images, {light.shape[1]}x{light.shape[0]}, {clock.perf_counter() - start:.1f} s")
     print_lines(output)
 
 
-def without_results(images: list[Path]) -> list[Path]:
-    """Leave out pictures that relblur made, by their metadata, if two others are there; report each."""
-    from ..files.images import is_result
+def _fused(
+    given: Input, preparing: dict[str, Any], how: tuple[Path | None, str, Path | None], progress: Any
+) -> tuple[AnyArray, Frames, StackMap | None]:
+    """Return the picture, the frames it was made from, and their map if it was needed."""
+    from ..stacks.estimate import estimate_stack
+    from ..stacks.frames import Reading, read_frames
+    from ..stacks.fuse import fuse_by_labels
 
-    made = [image for image in images if is_result(image)]
-    if len(images) - len(made) < 2:
-        return images
-    for image in made:
-        say(f"left out: {image}, a picture that relblur made")
-    return [image for image in images if image not in made]
+    index, prefer, motion = how
+    known = motion if motion is not None and motion.exists() else None
+    if index is None:
+        steps: dict[str, Frames] = {}
+        stack = estimate_stack(given.images, **preparing, prefer=prefer, motion=known, progress=progress, steps=steps)
+        assert stack.fused is not None
+        return stack.fused, steps["frames"], stack
+    from ..stacks.aligned import read_alignment
+
+    placement = None if known is None else read_alignment(known, len(given))
+    reading = Reading(**preparing, keeps_order=len(given.files) == 1, placement=placement)
+    frames = read_frames(list(given.images), reading, None, lambda share: progress(share / 2))
+    light = fuse_by_labels(frames, _labels(index), lambda share: progress(0.5 + share / 2))
+    return light, frames, None
 
 
-def _names(images: list[Path]) -> str:
-    return ", ".join(image.name for image in images)
+def _labels(path: Path) -> AnyArray:
+    from ..files.images import read_image
+
+    labels = read_image(path)
+    if labels.ndim != 2 or labels.dtype.kind not in "ui":
+        raise UsageError(f"--index {path} holds {labels.dtype} of shape {labels.shape}; labels are grey whole numbers")
+    return labels
+
+
+def _write_labels(path: Path, stack: StackMap, frames: Frames) -> None:
+    """Write which frame is nearest to the best focus at every pixel."""
+    import numpy as np
+
+    from ..files.disk import write_tiff
+    from ..filters.guided import enlarge
+    from ..stacks.frames import name_of
+    from ..stacks.fuse import labels_of
+
+    if stack.known.any():
+        index = stack.full_size()[0]
+    else:
+        assert stack.blur_map is not None
+        behind = (stack.blur_map.variance_difference < 0).astype(np.float32)
+        index = enlarge(behind, frames.shape, frames.factor, nearest=True)
+    names = {str(frame.position): name_of(frames.sources, frame.number) for frame in frames.frames}
+    write_tiff(path, labels_of(index, frames), {"quantity": "place of a frame in the order of focus", "frames": names})
+
+
+def _names(files: list[Path]) -> str:
+    return ", ".join(file.name for file in files)
 
 
 def check_picture(output: Path) -> None:
     """Refuse a name that says no format, before the work."""
     if output.suffix.lower() not in PICTURES:
         raise UsageError(f"-o {output} does not end in {', '.join(PICTURES)}; name a picture to write")
-
-
-def files_of_all(arguments: list[Path]) -> list[Path]:
-    """Return the images that files, folders and patterns mean; refuse one image, or the same one twice."""
-    from ..report.batch import files_of
-
-    images = [image for argument in arguments for image in files_of(argument)]
-    check_images(images)
-    return images
-
-
-def check_images(images: list[Path]) -> None:
-    """Refuse one image, or the same one twice."""
-    if len(images) < 2:
-        raise UsageError(f"got one image, {images[0]}; pass two or more of one scene")
-    from ..files.targets import place_of
-
-    seen = set()
-    for image in images:
-        place = place_of(image)
-        if place in seen:
-            raise UsageError(f"{image} is given twice, perhaps by another name; pass every image once")
-        seen.add(place)

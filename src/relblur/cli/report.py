@@ -13,11 +13,13 @@ from .console import UsageError, one_line_errors, print_lines, said_warnings
 from .options import Force
 
 if TYPE_CHECKING:
+    from ..base._typing import AnyArray
     from ..blur.blur_map import BlurMap, PairScore
     from ..blur.comparable_pair import ComparablePair
     from ..depth.depth_map import DepthMap
     from ..depth.relation import DepthRange
     from ..report.page import About, ResultPage
+    from ..stacks.stack_map import StackMap
 
 __all__ = [
     "refuse_foreign_page",
@@ -25,6 +27,7 @@ __all__ = [
     "write_folder_page",
     "write_result_page",
     "write_score_page",
+    "write_stack_page",
 ]
 
 
@@ -90,6 +93,20 @@ def write_result_page(
     write_page(path, [page])
 
 
+def write_stack_page(
+    path: Path, stack: StackMap, inputs: Sequence[Path], picture: AnyArray | None, summary: Mapping[str, Any]
+) -> None:
+    """Write the page of a stack that has just been measured; ``picture`` is the fused one for a screen."""
+    from ..report.page import About, write_page
+    from ..report.provenance import provenance
+    from ..report.result_pages import stack_page
+
+    title = inputs[0].name if len(inputs) == 1 else f"{inputs[0].name} to {inputs[-1].name}"
+    sources = provenance(inputs, ["relblur", *sys.argv[1:]])
+    about = About(title, tuple(stack.settings.get("notes", ())), said_warnings(), sources)
+    write_page(path, [stack_page(stack, about, picture, summary)])
+
+
 def write_score_page(
     path: Path,
     scores: Sequence[tuple[str, PairScore]],
@@ -137,7 +154,7 @@ def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
     from ..report.provenance import provenance
 
     return About(
-        title=" and ".join(path.name for path in inputs[:2]),
+        title=" and ".join(pair.names if pair.names != ("first", "second") else [path.name for path in inputs[:2]]),
         notes=pair.notes,
         warnings=said_warnings(),
         provenance=provenance(inputs, ["relblur", *sys.argv[1:]]),
@@ -153,7 +170,8 @@ def _read(path: Path, is_one_of_many: bool) -> tuple[list[ResultPage], list[tupl
     from ..report.page import About
     from ..report.provenance import provenance
     from ..report.result_folder import read_folder
-    from ..report.result_pages import blur_page, depth_page
+    from ..report.result_pages import blur_page, depth_page, stack_page
+    from ..stacks.stack_map import StackMap
 
     about = About(path.resolve().name, provenance=provenance(), is_one_of_many=is_one_of_many)
     if path.is_dir():
@@ -163,4 +181,6 @@ def _read(path: Path, is_one_of_many: bool) -> tuple[list[ResultPage], list[tupl
         return [blur_page(result, about)], []
     if isinstance(result, DepthMap):
         return [depth_page(result, about)], []
+    if isinstance(result, StackMap):
+        return [stack_page(result, about)], []
     raise InputError(f"{path} is an image, not a result; name a folder of results, or a .npz that relblur saved")

@@ -76,7 +76,7 @@ class MeasureStack:
         stack = self.stacks[first]
         start = time.perf_counter()
         found = estimate_stack(stack.images, focus_m=stack.focus_m, workers=1)
-        summary = write_stack_report(folder, found, True, depth=found.depth_m is not None)
+        summary = write_stack_report(folder, found, True, depth=found.depth_m is not None, images=stack.images)
         row = {"stack": stack.name, **_figures(summary), "seconds": time.perf_counter() - start}
         write_scores(folder, [row])
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, UInt8Array
+from ..base._typing import ArrayLike, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
-from ..base.shown import Shown, figure
-from ..blur.blur_map import describe_flags, flag_attributes, percentiles
+from ..blur.result import MapResult
 from ..files.archives import check_format, read_npz
 from ..files.depth_formats import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
 from ..files.disk import PathLike, write_image, write_npz, write_tiff
-from ..files.labelled import Labelled, labelled
+from ..files.labelled import Labelled
 from .camera import Camera
 
 __all__ = ["DepthMap", "read_depth_map"]
@@ -26,8 +25,8 @@ FORMAT_VERSION = 1
 SUFFIXES = (".npz", ".png", ".tif", ".tiff", ".pfm", ".npy", ".ply", ".exr")
 
 
-@dataclass(frozen=True, eq=False)
-class DepthMap(Shown):
+@dataclass(frozen=True, eq=False, repr=False)
+class DepthMap(MapResult):
     """Distance at every pixel.
 
     Attributes
@@ -44,6 +43,10 @@ class DepthMap(Shown):
         How it was made.
     """
 
+    QUANTITY: ClassVar[str] = "depth"
+    UNIT: ClassVar[str] = "m"
+    FIGURE: ClassVar[str] = "depth"
+
     depth_m: FloatArray
     depth_stderr_m: FloatArray
     flags: UInt8Array
@@ -51,27 +54,19 @@ class DepthMap(Shown):
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.depth_m)
-        if len(shape) != 2:
-            raise InputError(f"depth_m must be two-dimensional, got shape {shape}")
-        for name, dtype in (("depth_m", np.float64), ("depth_stderr_m", np.float64), ("flags", np.uint8)):
-            array = np.array(getattr(self, name), dtype=dtype)
-            if array.shape != shape:
-                raise InputError(f"{name} has shape {array.shape}; it must be that of depth_m, {shape}")
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        self._freeze({"depth_m": np.float64, "depth_stderr_m": np.float64, "flags": np.uint8})
         if not isinstance(self.camera, Camera):
             raise InputError(f"camera must be a Camera, got {type(self.camera).__name__}")
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return (self.depth_m.shape[0], self.depth_m.shape[1])
+    def value(self) -> FloatArray:
+        """``depth_m``."""
+        return self.depth_m
 
     @property
-    def known(self) -> BoolArray:
-        """Pixels that have an answer."""
-        return np.isfinite(self.depth_m)
+    def stderr(self) -> FloatArray:
+        """``depth_stderr_m``."""
+        return self.depth_stderr_m
 
     @property
     def sigma_px(self) -> FloatArray:
@@ -127,39 +122,19 @@ class DepthMap(Shown):
         else:
             raise InputError(f"path ends in {suffix or 'nothing'!r}; a DepthMap goes to {', '.join(SUFFIXES)}")
 
-    def plot(self, *, ax: Any = None, **options: Any) -> Any:
-        """Draw the map into axes of matplotlib, the current ones by default: :func:`relblur.plot.depth`."""
-        return figure("depth")(self, ax=ax, **options)
-
     @classmethod
     def load(cls, path: PathLike) -> DepthMap:
         """Read a map that :meth:`save` wrote as ``.npz``; the other formats lack the camera."""
         return read_depth_map(path)
 
-    def to_xarray(self) -> Any:
-        """Return the map as an ``xarray.Dataset`` over ``row`` and ``column``, from 0 (the extra ``xarray``)."""
-        variables: dict[str, Labelled] = {
+    def _variables(self) -> dict[str, Labelled]:
+        return {
             "depth": (self.depth_m, {"units": "m", "long_name": "distance along the optical axis"}),
             "depth_stderr": (self.depth_stderr_m, {"units": "m"}),
-            "flags": (self.flags, flag_attributes()),
         }
-        return labelled(variables, {**self.settings, "camera": _finite(self.camera.as_dict())})
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        """Return ``depth_m``: what ``numpy.asarray(depth)`` and plotting functions take."""
-        return np.array(self.depth_m, dtype=dtype) if copy else np.asarray(self.depth_m, dtype=dtype)
-
-    def __str__(self) -> str:
-        """Return what matters, a line each: share answered, range, error, flags."""
-        known = self.known
-        lines = [f"DepthMap of {self.shape[0]} x {self.shape[1]} pixels (rows x columns)"]
-        lines.append(f"  answered  {known.mean():.1%} of the pixels")
-        if known.any():
-            depth = self.depth_m[known]
-            lines.append(f"  depth     {depth.min():.4g} to {depth.max():.4g} m")
-            lines.append(f"            {percentiles(depth, '.4g', 'm')}")
-            lines.append(f"  error     {np.median(self.depth_stderr_m[known]):.3g} m, the median standard error")
-        return "\n".join([*lines, f"  flags     {describe_flags(self.flags)}"])
+    def _about(self) -> dict[str, Any]:
+        return {**self.settings, "camera": _finite(self.camera.as_dict())}
 
     def _focal_length_px(self, given: float | None) -> float:
         found = given if given is not None else self.camera.focal_length_px
@@ -169,11 +144,6 @@ class DepthMap(Shown):
                 "state the sensor distance in pixels"
             )
         return found
-
-    def __repr__(self) -> str:
-        known = self.depth_m[self.known]
-        span = f"{known.min():.4g} to {known.max():.4g} m" if known.size else "no answer"
-        return f"DepthMap({self.shape[0]}x{self.shape[1]}, {span}, {self.known.mean():.0%} of pixels)"
 
 
 def read_depth_map(path: PathLike) -> DepthMap:

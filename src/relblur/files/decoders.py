@@ -29,7 +29,16 @@ from .exif import Exif, exif_of
 from .reading import Source, in_child
 from .stored import StoredImage, damage_told, described, first_line
 
-__all__ = ["EXR_ABOUT", "decode_exr", "decode_hdr", "decode_npy", "decode_picture", "decode_pnm", "decode_raw"]
+__all__ = [
+    "EXR_ABOUT",
+    "count_frames",
+    "decode_exr",
+    "decode_hdr",
+    "decode_npy",
+    "decode_picture",
+    "decode_pnm",
+    "decode_raw",
+]
 __all__ += ["exr_planes", "needed", "open_picture"]
 
 #: The attribute in which relblur describes its maps.
@@ -117,12 +126,33 @@ def _is_deep(picture: Any) -> bool:
     return picture.format == "PNG" and "16" in str(picture.tile[0][3] if picture.tile else "")
 
 
-def decode_picture(source: Source, kind: str) -> StoredImage:
-    """Decode what Pillow and pillow-heif read; of several frames the first."""
+def count_frames(source: Source, kind: str) -> int:
+    """Return the number of pictures in a file that Pillow reads, 1 for all others."""
+    if kind not in _CLASSES:
+        return 1
+    with damage_told(source):
+        return int(getattr(_with_frames(open_picture(source, kind)), "n_frames", 1))
+
+
+def _with_frames(picture: Any) -> Any:
+    """Return a JPEG that holds further pictures (MPO) as such."""
+    if picture.format != "JPEG" or "mp" not in picture.info:
+        return picture
+    from PIL.MpoImagePlugin import MpoImageFile
+
+    return MpoImageFile.adopt(picture, picture._getmp())
+
+
+def decode_picture(source: Source, kind: str, frame: int | None = None) -> StoredImage:
+    """Decode what Pillow and pillow-heif read; of several frames the first, or the one that is named."""
     with damage_told(source):
         picture = open_picture(source, kind)
-        if kind in ("GIF", "AVIF", "WEBP") and picture.is_animated:
-            warnings.warn(f"{source.path} has several frames; the first is used", stacklevel=7)
+        if frame is not None:
+            picture = _with_frames(picture)
+            if frame:  # frames that build on earlier ones are unpacked one after the other
+                picture.seek(frame)
+        elif kind in ("GIF", "AVIF", "WEBP") and picture.is_animated:
+            warnings.warn(f"{source.path} has {picture.n_frames} frames; frame 1 is used", stacklevel=7)
             picture.seek(0)
         if kind == "HEIC":
             exif, values = exif_of(picture.info.get("exif") or b""), _heif_values(picture)

@@ -46,12 +46,13 @@ _STRIP_BYTES = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class PictureTags:
-    """What a file states about its numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks."""
+    """What a file states about its numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks; side of a pixel, µm."""
 
     profile: bytes | None = None
     exif: Exif | None = None
     srgb: bool = False
     png_gamma: float | None = None
+    pixel_um: float | None = None
 
 
 def write_image(
@@ -79,11 +80,18 @@ def write_image(
         raise InputError(f"path ends in {suffix or 'nothing'!r}; use one of {', '.join(IMAGE_SUFFIXES)}")
 
 
-def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) -> None:
-    """Write one array, or a stack of pages (P, H, W), with a JSON description."""
+def write_tiff(
+    path: PathLike, array: AnyArray, description: Mapping[str, Any], *, pixel_um: float | None = None
+) -> None:
+    """Write one array, or a stack of pages (P, H, W); with a JSON description, if there is one, packed by deflate.
+
+    ``pixel_um`` is the side of a pixel, micrometres, which the resolution of the file states in pixels a centimetre.
+    """
     import tifffile
 
     photometric = "rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack"
+    per_cm = None if pixel_um is None else 1e4 / pixel_um
+    scale: dict[str, Any] = {} if per_cm is None else {"resolution": (per_cm, per_cm), "resolutionunit": "CENTIMETER"}
     with replacing(path) as stream:
         tifffile.imwrite(
             stream,
@@ -92,6 +100,8 @@ def write_tiff(path: PathLike, array: AnyArray, description: Mapping[str, Any]) 
             description=json.dumps(description),
             metadata=None,
             software=SOFTWARE if description else None,
+            compression="zlib" if description else None,
+            **scale,
         )
 
 
@@ -140,6 +150,9 @@ def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> byte
         info.add(b"sRGB", b"\0")
     elif tags.png_gamma:
         info.add(b"gAMA", struct.pack(">I", round(100_000 * tags.png_gamma)))
+    if tags.pixel_um is not None:
+        per_m = round(1e6 / tags.pixel_um)
+        info.add(b"pHYs", struct.pack(">IIB", per_m, per_m, 1))
     if tags.exif is not None:
         info.add(b"eXIf", tags.exif.packed())
     for key, value in text.items():
@@ -176,6 +189,12 @@ def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
         317: [2 if is_whole else 1],
         339: [1 if is_whole else 3] * channels,
     }
+    others = dict(exif.tags)
+    if tags.pixel_um is not None:  # pixels a centimetre, as fractions
+        numbers[296] = [3]
+        per_cm = struct.pack(f"{exif.order}2I", round(1e7 / tags.pixel_um), 1000)
+        others |= dict.fromkeys((282, 283), (5, 1, per_cm))
     undefined = 7
-    profile = {} if tags.profile is None else {34675: (undefined, len(tags.profile), tags.profile)}
-    return tiff_of_strips(exif.order, numbers, {**exif.tags, **profile}, strips)
+    if tags.profile is not None:
+        others[34675] = (undefined, len(tags.profile), tags.profile)
+    return tiff_of_strips(exif.order, numbers, others, strips)

@@ -19,12 +19,23 @@ from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .decoders import decode_exr, decode_hdr, decode_npy, decode_picture, decode_pnm, decode_raw, needed, open_picture
 from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
+from .plane import Plane
 from .reading import Source, in_child, opened
 from .replacing import PathLike
 from .stored import StoredImage
 from .tiff import TIFF_MAGIC, decode_tiff
+from .zarr_arrays import open_zarr_array
 
-__all__ = ["RAW_SUFFIXES", "READ_SUFFIXES", "StoredImage", "is_result", "read_exif", "read_image", "read_stored"]
+__all__ = [
+    "RAW_SUFFIXES",
+    "READ_SUFFIXES",
+    "StoredImage",
+    "format_name",
+    "is_result",
+    "read_exif",
+    "read_image",
+    "read_stored",
+]
 
 #: Camera raw, read if the extra ``raw`` is installed.
 RAW_SUFFIXES = (".dng", ".nef", ".cr2", ".cr3", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".3fr", ".iiq", ".nrw")
@@ -49,9 +60,15 @@ class _Format:
             return self.at == 8 and not brands.isdisjoint(self.starts)
         return start[self.at :].startswith(self.starts) and (self.name != "WEBP" or start[:4] == b"RIFF")
 
-    def read(self, source: Source) -> StoredImage:
-        """Decode a file, here."""
-        return (self.decode or partial(decode_picture, kind=self.name))(source)
+    def read(self, source: Source, plane: Plane | None = None) -> StoredImage:
+        """Decode a file, or one of its planes, here."""
+        if plane is None:
+            return (self.decode or partial(decode_picture, kind=self.name))(source)
+        if self.name == "TIFF":
+            return decode_tiff(source, plane)
+        if self.decode is None:
+            return decode_picture(source, self.name, plane.number)
+        raise FileError(f"{source.path} is {self.name}, which holds one picture; leave the page out")
 
 
 _RAW = _Format("camera raw", RAW_SUFFIXES, (), decode_raw)
@@ -85,15 +102,24 @@ def read_image(path: PathLike) -> AnyArray:
 
 def read_stored(path: PathLike) -> StoredImage:
     """Return the numbers of an image file with what the file says about them."""
+    plane = path if isinstance(path, Plane) else None
+    if plane is not None and plane.place:
+        return StoredImage(_plain_channels(open_zarr_array(plane.path)[plane.place], path), "Zarr")
     with opened(path) as source:
         found = _RAW if Path(path).suffix.lower() in RAW_SUFFIXES else _format_of(source)
         needed(source, found.name)
-        stored = in_child(f"{__name__}:_decode", source, found.name) if found.in_child else found.read(source)
+        in_this = not found.in_child
+        stored = found.read(source, plane) if in_this else in_child(f"{__name__}:_decode", source, found.name, plane)
         return replace(stored, values=_plain_channels(stored.values, path))
 
 
-def _decode(source: Source, name: str) -> StoredImage:
-    return _BY_NAME[name].read(source)
+def format_name(source: Source) -> str:
+    """Return the name of a file's format, by its content; refuse what is no image."""
+    return _format_of(source).name
+
+
+def _decode(source: Source, name: str, plane: Plane | None = None) -> StoredImage:
+    return _BY_NAME[name].read(source, plane)
 
 
 def _known(source: Source) -> _Format | None:

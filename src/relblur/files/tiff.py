@@ -26,6 +26,7 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .exif import Exif, tiff_of_strips
+from .plane import Plane
 from .reading import Source, in_child, opened
 from .replacing import PathLike
 from .stored import StoredImage, first_line, said_of, turned_upright
@@ -149,13 +150,15 @@ def _palette(stored: AnyArray, bits: int, source: Source) -> AnyArray:
     return np.ascontiguousarray(stored.reshape(3, -1).T).astype(np.uint8)
 
 
-def decode_tiff(source: Source) -> StoredImage:
-    """Decode the first page of a file."""
+def decode_tiff(source: Source, plane: Plane | None = None) -> StoredImage:
+    """Decode the first page of a file, or the plane that is named."""
     source.budget.check_file()
-    page = read_page(source, count=True)
+    page = read_page(source, 0 if plane is None else plane.number, count=plane is None)
+    if plane is not None and plane.shift:
+        page.places = [(offset + plane.shift, count) for offset, count in page.places]
     array = tiff_pixels(page)
-    if page.pages > 1:
-        warnings.warn(f"{source.path} has {page.pages} pages; the first is used", stacklevel=5)
+    if page.pages > 1 and plane is None:
+        warnings.warn(f"{source.path} has {page.pages} pages; page 1 is used", stacklevel=5)
     return StoredImage(
         turned_upright(array, page.orientation),
         "TIFF",

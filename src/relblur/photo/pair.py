@@ -17,6 +17,7 @@ from ..blur.comparable_pair import ComparablePair
 from ..engines.threads import count_workers
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_image
+from ..files.plane import Plane
 from ..files.shot import smaller_aperture
 from ..filters.blocks import block_means
 from .photograph import Photograph, check_gamma, photograph_of, read_photograph
@@ -96,6 +97,8 @@ def _reading_notes(first: Photograph, second: Photograph, sharper: str | None) -
 
 def _refuse_one_file_twice(first: Source, second: Source) -> None:
     if not (isinstance(first, (str, os.PathLike)) and isinstance(second, (str, os.PathLike))):
+        return
+    if isinstance(first, Plane) and isinstance(second, Plane) and first != second:
         return
     try:
         same = os.path.samefile(first, second)

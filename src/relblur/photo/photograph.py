@@ -25,6 +25,7 @@ from ..files.compression import BLOCK, JpegTable
 from ..files.disk import PathLike
 from ..files.images import StoredImage, read_stored
 from ..files.jpeg_traces import find_traces
+from ..files.plane import Plane
 from .picture_form import PictureForm
 from .tone_curves import LINEAR, SRGB, choose_curve
 
@@ -112,7 +113,8 @@ def read_photograph(
     if np.iscomplexobj(stored.values) or not np.issubdtype(stored.values.dtype, np.number):
         raise InputError(f"{path} holds {stored.values.dtype}; an image is made of real numbers")
     found = photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
-    return replace(found, form=replace(found.form, name=os.path.basename(os.fspath(path))))
+    name = path.name if isinstance(path, Plane) else os.path.basename(os.fspath(path))
+    return replace(found, form=replace(found.form, name=name))
 
 
 def check_gamma(gamma: float | None, linear: bool) -> float | None:

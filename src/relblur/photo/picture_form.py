@@ -52,21 +52,28 @@ class PictureForm:
         """Return the form of a photograph."""
         return cls(replace(stored, values=stored.values[:0, :0].copy(), jpeg=None), linear, gamma, name)
 
-    def write(self, path: PathLike, light: AnyArray, processing: str) -> None:
-        """Write (H, W) or (H, W, C) light, what EXIF says of the processing with it; NPY holds the light as it is."""
+    def write(self, path: PathLike, light: AnyArray, processing: str, pixel_um: float | None = None) -> None:
+        """Write (H, W) or (H, W, C) light, what EXIF says of the processing with it; NPY holds the light as it is.
+
+        PNG and TIFF state the side of a pixel, micrometres, if it is given.
+        """
         suffix = Path(path).suffix.lower()
-        image = light[:, :, 0] if light.ndim == 3 and light.shape[2] == 1 else light
         if suffix == ".npy":
-            write_image(path, image)
+            write_image(path, _plain(light))
             return
+        encoded = self.encoded(light, suffix)
+        write_image(path, encoded, {}, tags=replace(self._tags(suffix, encoded, processing), pixel_um=pixel_um))
+
+    def encoded(self, light: AnyArray, suffix: str) -> AnyArray:
+        """Return (H, W) or (H, W, C) light in the numbers of a file whose name ends so."""
+        image, dtype = _plain(light), self._dtype(suffix)
         curve, _ = self._curve(suffix)
-        dtype = self._dtype(suffix)
         encoded = np.empty(image.shape, dtype)
         rows = max(1, _BAND_PIXELS // image.shape[1])
         for start in range(0, len(image), rows):
             band = curve.encode(np.nan_to_num(image[start : start + rows]))
             encoded[start : start + rows] = band if dtype == np.float32 else as_integers(band, dtype)
-        write_image(path, encoded, {}, tags=self._tags(suffix, encoded, processing))
+        return encoded
 
     def for_screens(self) -> PictureForm:
         """Return the form of a picture of 8 bits to look at: under the profile, or else the sRGB curve."""
@@ -112,6 +119,10 @@ class PictureForm:
             profile = None
         stored = self.stored
         return PictureTags(profile, exif, not is_own or stored.srgb, stored.png_gamma if is_own else None)
+
+
+def _plain(light: AnyArray) -> AnyArray:
+    return light[:, :, 0] if light.ndim == 3 and light.shape[2] == 1 else light
 
 
 #: Pictures of no photograph: as a screen expects them.

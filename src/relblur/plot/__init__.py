@@ -4,7 +4,7 @@ Every function draws into ``ax``, or into pyplot's current axes if that is left 
 Nothing is shown or saved: that is the caller's ``pyplot.show()`` or ``figure.savefig()``.
 
 ``axes``      where to draw: axes, images with a colour bar
-``maps``      blur, depth, their standard error, flags, a surface in space
+``maps``      blur, depth, stacks, their standard error, flags, a surface in space
 ``pixel``     the curve and the cost of one pixel
 ``lines``     a profile along a line
 ``trust``     error bars against the truth: reliability, sparsification
@@ -19,7 +19,7 @@ Nothing is shown or saved: that is the caller's ``pyplot.show()`` or ``figure.sa
 from __future__ import annotations
 
 from .lines import profile
-from .maps import blur, depth, flags, stderr, surface
+from .maps import blur, depth, flags, stack, stderr, surface
 from .pixel import pixel_cost, pixel_curve
 from .trust import reliability, sparsification
 
@@ -32,6 +32,7 @@ __all__ = [
     "profile",
     "reliability",
     "sparsification",
+    "stack",
     "stderr",
     "surface",
 ]

@@ -23,6 +23,7 @@ __all__ = [
     "flag_colours",
     "flag_shares",
     "look_of",
+    "opacity_of",
     "photo",
     "scale_for",
     "tick_labels",
@@ -57,6 +58,10 @@ _DIVERGING = {
 DIM = 0.25
 #: Percent of the values beyond either end of a scale: outliers should not flatten the rest.
 OUTLIERS = 1
+#: Fewer values beside a colour bar leave open how it goes on between them.
+LEAST_TICKS = 3
+#: A filled pixel is half faded where its standard error is this share of the colour scale.
+HALF_FADED = 0.1
 #: A logarithmic scale spans no more than this: standard errors of pixels that say nothing can be anything.
 WIDEST = 1e4
 
@@ -75,11 +80,14 @@ class ColourScale:
         """The colours as (256, 3) RGB, from the low end to the high one."""
         return _colours(self.name)
 
-    def apply(self, values: AnyArray) -> UInt8Array:
-        """Return a map as an (H, W, 3) picture, grey where it has no answer."""
+    def apply(self, values: AnyArray, opacity: AnyArray | None = None) -> UInt8Array:
+        """Return a map as an (H, W, 3) picture, grey where it has no answer, and towards it where it is faded."""
         known = np.isfinite(values)
         share = 256 * self.place(np.where(known, values, self.low))
         picture = self.colours[share.clip(0, 255).astype(np.uint8)]
+        if opacity is not None:
+            grey = np.array(rgb(NO_ANSWER), np.float32)
+            picture = np.rint(grey + opacity[:, :, None] * (picture - grey)).astype(np.uint8)
         picture[~known] = rgb(NO_ANSWER)
         return picture
 
@@ -91,16 +99,39 @@ class ColourScale:
         return np.asarray((values - self.low) / (self.high - self.low))
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Return values to write beside the colours, at most about so many, and how to write them."""
+        """Return values to write beside the colours and how to write them: about ``most``, and at least three."""
+        most = max(most, LEAST_TICKS)
+        linear = next(
+            (ticks for n in range(most, most + 8) if len(ticks := tick_labels(self.low, self.high, n)) >= LEAST_TICKS),
+            tick_labels(self.low, self.high, most),
+        )
         if not self.logarithmic or self.high < 3 * self.low:
-            return tick_labels(self.low, self.high, most)
+            return linear
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        found: list[float] = []
         for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
             values = [digit * 10.0**decade for decade in decades for digit in digits]
             values = [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
+            if len(values) < LEAST_TICKS:
+                break
+            found = values
             if len(values) <= most:
                 break
-        return [(value, f"{value:g}") for value in values]
+        return [(value, f"{value:g}") for value in found] or linear
+
+
+def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: ColourScale) -> AnyArray | None:
+    """Return how much of its colour a pixel keeps: 1, less for filled ones of a large standard error.
+
+    It is ``1 / (1 + (e / HALF_FADED)^2)`` with the standard error ``e`` as a share of the scale. None if nothing fades.
+    """
+    filled = has_flag(flags, Flag.FILLED) & np.isfinite(values)
+    if not filled.any():
+        return None
+    with np.errstate(invalid="ignore"):
+        error = np.abs(scale.place(values + stderr) - scale.place(values - stderr)) / 2
+    error = np.where(np.isfinite(error), error, np.inf)
+    return np.asarray(np.where(filled, 1 / (1 + np.square(error / HALF_FADED)), 1.0), np.float32)
 
 
 def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> ColourScale:
@@ -118,7 +149,7 @@ def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> Colour
         low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
         high = float(limit or high)
         if kind == "level":
-            return ColourScale(float(low), max(high, float(low) + 1e-6), "cividis")
+            return ColourScale(float(low), max(high, float(low) + 1e-6), "viridis")  # no grey in it
         # What matters of a distance, or of an error, is its ratio to another.
         high = max(high, 1e-12)
         low = min(max(float(low), high / WIDEST), high / 1.02)

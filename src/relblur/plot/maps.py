@@ -12,11 +12,13 @@ from ..base.arguments import as_choice, as_positive
 from ..base.errors import InputError
 from ..base.shown import percentages
 from ..blur.blur_map import BlurMap
+from ..blur.result import MapResult
 from ..depth.depth_map import DepthMap
+from ..stacks.stack_map import StackMap
 from .axes import axes_in_space, axes_or_current, check_kind, draw_map, label_pixels
 from .colours import ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
 
-__all__ = ["blur", "depth", "flags", "stderr", "surface"]
+__all__ = ["blur", "depth", "flags", "stack", "stderr", "surface"]
 
 #: A surface has at most about this many cells: more take long to draw and look no smoother.
 MOST_CELLS = 20_000
@@ -81,19 +83,29 @@ def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, co
     return draw_map(values, scale, axes_or_current(ax), "distance (m)" if colour_bar else "")
 
 
-def stderr(result: BlurMap | DepthMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
-    """Draw the standard error of a map, of sigma in px or of distance in m; return the image."""
+def stack(stack_map: StackMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
+    """Draw depth, height or frame in best focus, the first of them that the stack has; return the image.
+
+    Two images whose camera is not known are drawn as relative blur. ``limit`` is the end of the colour scale.
+    """
+    name, unit, values, _ = check_kind(stack_map, StackMap).best
+    kind: Kind = "depth" if unit == "m" else "sigma" if unit == "px" else "level"
+    return draw_map(values, _scale(values, kind, limit), axes_or_current(ax), f"{name} ({unit})" if colour_bar else "")
+
+
+def stderr(result: MapResult, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
+    """Draw the standard error of a map, in the unit in which the map is drawn; return the image."""
     values, unit = _stderr_of(result)
     scale = _scale(values, "stderr", limit)
     return draw_map(values, scale, axes_or_current(ax), f"standard error ({unit})" if colour_bar else "")
 
 
-def flags(result: BlurMap | DepthMap, *, ax: Any = None, legend: bool = True) -> Any:
+def flags(result: MapResult, *, ax: Any = None, legend: bool = True) -> Any:
     """Draw which pixels are flagged, a colour a flag, with their shares in a legend; return the image.
 
     Where a pixel has several flags the last of :class:`relblur.Flag` shows.
     """
-    result = check_kind(result, BlurMap, DepthMap)
+    result = check_kind(result, BlurMap, DepthMap, StackMap)
     here = axes_or_current(ax)
     image = here.imshow(flag_colours(result.flags), interpolation="nearest")
     label_pixels(here)
@@ -156,9 +168,9 @@ def surface(
     return drawn
 
 
-def _stderr_of(result: BlurMap | DepthMap) -> tuple[AnyArray, str]:
-    result = check_kind(result, BlurMap, DepthMap)
-    return (result.sigma_stderr, "px") if isinstance(result, BlurMap) else (result.depth_stderr_m, "m")
+def _stderr_of(result: MapResult) -> tuple[AnyArray, str]:
+    result = check_kind(result, BlurMap, DepthMap, StackMap)
+    return (result.best[3], result.best[1]) if isinstance(result, StackMap) else (result.stderr, result.UNIT)
 
 
 def _scale(values: AnyArray, kind: Kind, limit: float | None) -> ColourScale:

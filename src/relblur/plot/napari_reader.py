@@ -1,7 +1,8 @@
 """Results of relblur as layers of napari: drop a ``.npz``, or a folder of results, into its window.
 
-A blur map becomes an image whose limits are symmetric about zero, a depth map an image and a surface, flags become
-labels. Nothing of napari is imported: layers are tuples (data, keywords, kind), as its plugins' contract has it.
+A blur map becomes an image whose limits are symmetric about zero, a depth map an image and a surface, a stack an
+image, flags become labels. Nothing of napari is imported: layers are tuples (data, keywords, kind), as its plugins'
+contract has it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap, read_depth_map
 from ..files.archives import is_npz, read_npz
 from ..files.map_formats import FORMAT as BLUR_FORMAT
+from ..stacks.stack_map import FORMAT as STACK_FORMAT
+from ..stacks.stack_map import StackMap, read_stack_map
 from .colours import ColourScale, Kind, scale_for
 
 __all__ = ["get_reader"]
@@ -28,7 +31,7 @@ __all__ = ["get_reader"]
 Layer = tuple[Any, dict[str, Any], str]
 
 #: In a folder of results, the files that hold them.
-RESULT_FILES = ("blur_map.npz", "depth.npz")
+RESULT_FILES = ("blur_map.npz", "depth.npz", "stack.npz")
 
 #: Corners of a surface: enough for any screen, few enough to turn it smoothly.
 MOST_CORNERS = 300_000
@@ -49,13 +52,15 @@ def read_layers(path: str | Sequence[str]) -> list[Layer]:
     for file in _result_files(path if isinstance(path, str) else path[0]):
         if _format(file) == BLUR_FORMAT:
             layers += _blur_layers(read_blur_map(file), _name(file))
+        elif _format(file) == STACK_FORMAT:
+            layers += _stack_layers(read_stack_map(file), _name(file))
         else:
             layers += _depth_layers(read_depth_map(file), _name(file))
     return layers
 
 
 def _result_files(path: str) -> list[Path]:
-    """Return the files at a path that hold a blur map or depth map."""
+    """Return the files at a path that hold a map."""
     found = Path(os.fspath(path))
     files = [found / name for name in RESULT_FILES] if found.is_dir() else [found]
     return [file for file in files if _is_result(file)]
@@ -63,7 +68,7 @@ def _result_files(path: str) -> list[Path]:
 
 def _is_result(file: Path) -> bool:
     try:
-        return file.is_file() and is_npz(file) and _format(file) in (BLUR_FORMAT, DEPTH_FORMAT)
+        return file.is_file() and is_npz(file) and _format(file) in (BLUR_FORMAT, DEPTH_FORMAT, STACK_FORMAT)
     except (RelblurError, OSError, ValueError):
         return False
 
@@ -108,6 +113,17 @@ def _depth_layers(depth_map: DepthMap, name: str) -> list[Layer]:
         }
         layers.append((surface, keywords, "surface"))
     return layers
+
+
+def _stack_layers(stack: StackMap, name: str) -> list[Layer]:
+    quantity, unit, values, stderr = stack.best
+    about = {"settings": dict(stack.settings), "unit": unit}
+    kind: Kind = "depth" if unit == "m" else "sigma" if unit == "px" else "level"
+    return [
+        _image(values, scale_for(values, kind), f"{name}: {quantity} ({unit})", about),
+        _quiet_image(stderr, "stderr", f"{name}: standard error ({unit})"),
+        _labels(stack.flags, f"{name}: flags"),
+    ]
 
 
 def _image(values: FloatArray, scale: ColourScale, name: str, about: dict[str, Any]) -> Layer:

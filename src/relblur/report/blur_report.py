@@ -26,7 +26,7 @@ from ..filters.bank import gaussian_bank
 from ..filters.sharpness import local_sharpness
 from ..photo.picture_form import FOR_SCREENS
 from ..plot.colours import look_of, white_of
-from .panels import SIGMA_TITLE, Panel, colour_map_picture, map_picture, pair_panels, panels_picture
+from .panels import Panel, colour_map_picture, map_picture, pair_panels, panels_picture, sigma_panel
 from .summary import caption, summarise, write_summary
 
 __all__ = ["REPORT_FILES", "STEP_FILES", "write_report", "write_steps"]
@@ -58,7 +58,7 @@ def write_report(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[
         error[~np.isfinite(blur_map.sigma)] = np.nan
         overview = [
             *pair_panels(pair),
-            Panel(SIGMA_TITLE, blur_map.sigma, "sigma"),
+            sigma_panel(blur_map),
             Panel("standard error (px)", blur_map.sigma_stderr, "stderr"),
             Panel("flags", blur_map.flags, "flags"),
             Panel("the blurrier image re-made: |error|, of the full scale", error, "error"),

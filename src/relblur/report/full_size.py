@@ -25,7 +25,15 @@ from ..photo.picture_form import FOR_SCREENS, PictureForm
 from ..stacks.frames import Frame, Frames, Reading
 from ..stacks.fuse import fuse_frames, prior_of_pair
 
-__all__ = ["FULL_FILES", "RELATIVE_DEPTH", "relative_depth", "write_full_size", "write_picture", "write_relative_depth"]
+__all__ = [
+    "FULL_FILES",
+    "RELATIVE_DEPTH",
+    "relative_depth",
+    "with_alpha",
+    "write_full_size",
+    "write_picture",
+    "write_relative_depth",
+]
 
 RELATIVE_DEPTH = "relative_depth.png"
 FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
@@ -34,9 +42,15 @@ FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
 _BEYOND = 1.0
 
 
-def write_picture(path: PathLike, light: AnyArray, form: PictureForm | None = None, processing: str = "") -> None:
+def write_picture(
+    path: PathLike,
+    light: AnyArray,
+    form: PictureForm | None = None,
+    processing: str = "",
+    pixel_um: float | None = None,
+) -> None:
     """Write a picture like the photograph that it was made from, or else 8 bits as a screen expects them."""
-    (form or FOR_SCREENS).write(path, light, processing)
+    (form or FOR_SCREENS).write(path, light, processing, pixel_um)
 
 
 def relative_depth(s: FloatArray) -> AnyArray:
@@ -52,8 +66,13 @@ def relative_depth(s: FloatArray) -> AnyArray:
     return np.where(known, np.rint(1 + 254 * share), 0).astype(np.uint8)
 
 
+def with_alpha(grey: AnyArray) -> AnyArray:
+    """Return grey with an alpha channel: transparent where it is 0, which stands for no answer."""
+    return np.stack([grey, np.where(grey > 0, 255, 0)], axis=2).astype(np.uint8)
+
+
 def write_relative_depth(
-    folder: Path, blur_map: BlurMap, first: Path | None = None, reading: Reading | None = None, factor: int = 1
+    folder: Path, blur_map: BlurMap, first: PathLike | None = None, reading: Reading | None = None, factor: int = 1
 ) -> None:
     """Write near and far at the size of the first photograph, its outlines followed; without it at the map's."""
     s = blur_map.variance_difference
@@ -63,8 +82,8 @@ def write_relative_depth(
 
 
 def _write_relative_depth(folder: Path, s: FloatArray) -> None:
-    meaning = "white: nearer to the distance in focus in the first image; affine in 1/distance; 0 = no answer"
-    write_image(folder / RELATIVE_DEPTH, relative_depth(s), {"quantity": meaning})
+    meaning = "white: nearer to the distance in focus in the first image; affine in 1/distance; transparent: no answer"
+    write_image(folder / RELATIVE_DEPTH, with_alpha(relative_depth(s)), {"quantity": meaning})
 
 
 def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:

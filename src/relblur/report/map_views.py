@@ -16,23 +16,33 @@ __all__ = ["colour_bar", "flag_legend", "flag_png", "histogram", "map_png", "pho
 #: Index of "no answer" in the palette of a map's picture; the values have 255 colours.
 _NO_ANSWER_INDEX = 255
 
+#: Opacities to which pixels of a map fade; each takes its share of the 255 colours.
+FADING = (1.0, 0.7, 0.4, 0.1)
+
 HISTOGRAM_BINS = 48
 
 
-def map_png(values: AnyArray, scale: ColourScale, most_px: int, most_bytes: int = 10**9) -> bytes:
-    """Return a map as a PNG of 256 colours, no side longer than ``most_px``.
+def map_png(
+    values: AnyArray, scale: ColourScale, most_px: int, most_bytes: int = 10**9, opacity: AnyArray | None = None
+) -> bytes:
+    """Return a map as a PNG of 256 colours, no side longer than ``most_px``, faded by ``opacity``.
 
     A noisy map is made smaller until it fits into ``most_bytes``.
     """
-    # 255 places take their colours from 256; the last index is "no answer".
-    palette = scale.colours[np.r_[np.linspace(0, 255, 255).round().astype(int), 255]].copy()
-    palette[_NO_ANSWER_INDEX] = rgb(NO_ANSWER)
+    shares = np.array(FADING[:1] if opacity is None else FADING)
+    count = _NO_ANSWER_INDEX // len(shares)
+    colours = scale.colours[np.linspace(0, 255, count).round().astype(int)].astype(np.float64)
+    grey = np.array(rgb(NO_ANSWER), np.float64)
+    palette = np.tile(grey, (256, 1))
+    for level, share in enumerate(shares):
+        palette[level * count : (level + 1) * count] = grey + share * (colours - grey)
     while True:
         small = _of_size(values, most_px)
         known = np.isfinite(small)
-        share = 255 * scale.place(np.where(known, small, scale.low))
-        index = np.where(known, share.clip(0, 254), _NO_ANSWER_INDEX).astype(np.uint8)
-        picture = _palette_png(index, palette)
+        index = (count * scale.place(np.where(known, small, scale.low))).clip(0, count - 1).astype(np.intp)
+        if opacity is not None:
+            index += count * np.abs(_of_size(opacity, most_px)[:, :, None] - shares).argmin(axis=2)
+        picture = _palette_png(np.where(known, index, _NO_ANSWER_INDEX).astype(np.uint8), np.rint(palette))
         if len(picture) <= most_bytes or most_px <= 16:
             return picture
         most_px = most_px * 4 // 5
@@ -110,12 +120,12 @@ def _of_size(values: AnyArray, most_px: int) -> AnyArray:
     return np.asarray(values[np.ix_(*places)])
 
 
-def _palette_png(index: UInt8Array, palette: UInt8Array) -> bytes:
+def _palette_png(index: UInt8Array, palette: AnyArray) -> bytes:
     from PIL import Image
 
     picture = Image.fromarray(np.ascontiguousarray(index))
     picture = picture.convert("P") if picture.mode != "P" else picture
-    picture.putpalette(palette.tobytes())
+    picture.putpalette(palette.astype(np.uint8).tobytes())
     stream = io.BytesIO()
     picture.save(stream, "PNG", optimize=False, compress_level=9)
     return stream.getvalue()

@@ -11,15 +11,18 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.shown import span
 from ..blur.blur_map import BlurMap, PairScore
+from ..blur.result import MapResult
 from ..depth.camera import Camera
 from ..depth.depth_map import DepthMap
 from ..depth.working_range import working_range_m
 from ..photo.alignment import Alignment
-from ..plot.colours import Kind, photo, scale_for
+from ..plot.colours import Kind, opacity_of, photo, scale_for
+from ..stacks.stack_map import StackMap
 from .html import NOTHING, Html, details, element, fragment, image, join, table
 from .map_views import colour_bar, flag_legend, histogram, map_png, photo_jpeg
+from .result_pages import drawn_stderr
 from .score_table import score_cells, score_columns
-from .summary import blur_figures, depth_figures, percent, settings_rows
+from .summary import KINDS, blur_figures, depth_figures, percent, settings_rows, stack_figures
 
 __all__ = ["to_html"]
 
@@ -46,7 +49,7 @@ def _blur(blur_map: BlurMap) -> tuple[str, Html, Html]:
     unit = "σ (px), positive: second is blurrier" if signed else "σ (px)"
     return (
         f", {_size(blur_map.shape)}, {blur_map.settings.get('method', 'method unknown')}",
-        _map(blur_map.sigma, "sigma", unit, "relative blur"),
+        _map(blur_map, blur_map.sigma, "sigma", unit, "relative blur"),
         join(table(blur_figures(blur_map)), flag_legend(blur_map.flags), _settings(blur_map.settings)),
     )
 
@@ -55,14 +58,24 @@ def _depth(depth_map: DepthMap) -> tuple[str, Html, Html]:
     settings = {**depth_map.camera.as_dict(), **depth_map.settings}
     return (
         f", {_size(depth_map.shape)}",
-        _map(depth_map.depth_m, "depth", "distance (m)", "distance"),
+        _map(depth_map, depth_map.depth_m, "depth", "distance (m)", "distance"),
         join(table(depth_figures(depth_map)), flag_legend(depth_map.flags), _settings(settings)),
     )
 
 
-def _map(values: AnyArray, kind: Kind, unit: str, name: str) -> Html:
+def _stack(stack: StackMap) -> tuple[str, Html, Html]:
+    name, unit, values, _ = stack.best
+    return (
+        f", {_size(stack.shape)}, {len(stack.places)} frames",
+        _map(stack, values, KINDS.get(unit, "level"), f"{name} ({unit})", name),
+        join(table(stack_figures(stack)), flag_legend(stack.flags), _settings(stack.settings)),
+    )
+
+
+def _map(result: MapResult, values: AnyArray, kind: Kind, unit: str, name: str) -> Html:
     scale = scale_for(values, kind)
-    picture = image(map_png(values, scale, THUMBNAIL_PX, THUMBNAIL_BYTES), name)
+    opacity = opacity_of(values, drawn_stderr(result), result.flags, scale)
+    picture = image(map_png(values, scale, THUMBNAIL_PX, THUMBNAIL_BYTES, opacity), name)
     return join(picture, histogram(values, scale, name), colour_bar(scale, unit))
 
 
@@ -116,6 +129,7 @@ def _size(shape: tuple[int, ...]) -> str:
 _VIEWS: dict[type, Callable[[Any], tuple[str, Html, Html]]] = {
     BlurMap: _blur,
     DepthMap: _depth,
+    StackMap: _stack,
     PairScore: _score,
     Alignment: _alignment,
     Camera: _camera,

@@ -22,10 +22,20 @@ from ..base.shown import percentages, visible
 from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
 from ..files.disk import PathLike, write_image
-from ..plot.colours import NO_ANSWER, ColourScale, Kind, flag_colours, flag_shares, look_of, photo, scale_for
+from ..plot.colours import (
+    NO_ANSWER,
+    ColourScale,
+    Kind,
+    flag_colours,
+    flag_shares,
+    look_of,
+    opacity_of,
+    photo,
+    scale_for,
+)
 from .summary import photo_titles
 
-__all__ = ["Panel", "colour_map_picture", "map_picture", "pair_panels", "panels_picture"]
+__all__ = ["Panel", "colour_map_picture", "map_picture", "pair_panels", "panels_picture", "sigma_panel"]
 
 SIGMA_TITLE = "relative blur (px), positive: second is blurrier"
 
@@ -51,7 +61,8 @@ MOST_SMOOTHED = 3
 class Panel:
     """One picture of a figure: what is shown, under which title, in which manner.
 
-    ``limit`` fixes the top of the colour scale, ``scale`` all of it, so that panels can be compared.
+    ``limit`` fixes the top of the colour scale, ``scale`` all of it, so that panels can be compared. With ``stderr``
+    and ``flags`` filled pixels are faded by their standard error.
     """
 
     title: str
@@ -59,6 +70,14 @@ class Panel:
     kind: Kind = "photo"
     limit: float | None = None
     scale: ColourScale | None = None
+    stderr: AnyArray | None = None
+    flags: AnyArray | None = None
+
+    def opacity(self, scale: ColourScale) -> AnyArray | None:
+        """Return how much of its colour each pixel keeps; None if nothing fades."""
+        if self.stderr is None or self.flags is None:
+            return None
+        return opacity_of(self.image, self.stderr, self.flags, scale)
 
     @property
     def room(self) -> float:
@@ -119,6 +138,11 @@ def panels_picture(
     write_image(path, np.asarray(sheet.picture), {})
 
 
+def sigma_panel(blur_map: BlurMap) -> Panel:
+    """Return relative blur as a panel."""
+    return Panel(SIGMA_TITLE, blur_map.sigma, "sigma", stderr=blur_map.sigma_stderr, flags=blur_map.flags)
+
+
 def map_picture(path: PathLike, panel: Panel, heading: str = "") -> None:
     """Write one map with its key, at about the map's resolution."""
     panels_picture(path, [panel], heading=heading, panel_width=min(max(panel.image.shape[1] / DPI, 5.0), 12.0))
@@ -126,7 +150,7 @@ def map_picture(path: PathLike, panel: Panel, heading: str = "") -> None:
 
 def colour_map_picture(path: PathLike, blur_map: BlurMap, heading: str = "") -> None:
     """Write sigma in colours with its key."""
-    map_picture(path, Panel(SIGMA_TITLE, blur_map.sigma, "sigma"), heading)
+    map_picture(path, sigma_panel(blur_map), heading)
 
 
 class _Sheet:
@@ -184,7 +208,9 @@ class _Sheet:
             self.draw_flag_list(here, panel.image)
         else:
             scale = panel.scale or scale_for(panel.image, panel.kind, panel.limit)
-            self.picture.paste(Image.fromarray(scale.apply(_nearest(panel.image, here))), here.corner)
+            opacity = panel.opacity(scale)
+            faded = None if opacity is None else _nearest(opacity, here)
+            self.picture.paste(Image.fromarray(scale.apply(_nearest(panel.image, here), faded)), here.corner)
             self.draw_bar(here, panel, scale)
         self.draw.rectangle(here.frame, outline="black")
 

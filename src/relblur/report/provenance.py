@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import __version__
 
-__all__ = ["provenance"]
+__all__ = ["digest", "provenance"]
 
 #: Packages whose version may change a number.
 PACKAGES = ("numpy", "opencv-python-headless", "scipy", "pillow", "tifffile")
@@ -30,12 +30,20 @@ def provenance(inputs: Sequence[Path] = (), command: Sequence[str] = ()) -> list
     return rows
 
 
-def _content(path: Path) -> str:
+def digest(path: Path) -> tuple[int | None, str | None]:
+    """Return size and SHA-256 of a file; None of what cannot be read as one, such as a folder."""
     try:
         with open(path, "rb") as stream:
-            return f"{path.stat().st_size} bytes, SHA-256 {hashlib.file_digest(stream, 'sha256').hexdigest()}"
+            return path.stat().st_size, hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
-        return "no longer there"
+        return None, None
+
+
+def _content(path: Path) -> str:
+    size, sha256 = digest(path)
+    if sha256 is None:
+        return "a folder" if path.is_dir() else "no longer there"
+    return f"{size} bytes, SHA-256 {sha256}"
 
 
 def _version(package: str) -> str:

@@ -1,4 +1,4 @@
-"""Folders of results, read back: what ``estimate``, ``depth`` and ``range`` left there, one pair or many."""
+"""Folders of results, read back: what ``estimate``, ``depth``, ``stack`` and ``range`` left there, one pair or many."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ from ..depth.depth_map import read_depth_map
 from ..depth.relation import DepthRange
 from ..files.images import read_image
 from ..files.reading import read_bytes
+from ..stacks.stack_map import read_stack_map
 from .batch import BATCH_FILE
 from .page import About, ResultPage
-from .result_pages import blur_page, depth_page, range_page
+from .result_pages import blur_page, depth_page, range_page, stack_page
 
 __all__ = ["read_folder"]
 
 #: What tells a folder of results, in the order of looking.
-BLUR_FILE, DEPTH_FILE, RANGE_FILE = "blur_map.npz", "depth.npz", "probability.tif"
+BLUR_FILE, DEPTH_FILE, STACK_FILE, RANGE_FILE = "blur_map.npz", "depth.npz", "stack.npz", "probability.tif"
+RESULT_FILES = (BLUR_FILE, DEPTH_FILE, STACK_FILE, RANGE_FILE)
 SUMMARY_FILE = "summary.json"
 
 _LONGEST_SUMMARY = 10_000_000  # bytes
@@ -41,8 +43,8 @@ def read_folder(folder: Path, about: About) -> tuple[list[ResultPage], list[tupl
     inside = [path for path in _folders(folder) if _holds_result(path)]
     if not inside and not failures:
         raise FileError(
-            f"{folder} holds no result of relblur ({BLUR_FILE}, {DEPTH_FILE} or {RANGE_FILE}); "
-            "name a folder that 'relblur estimate', 'depth' or 'range' wrote"
+            f"{folder} holds no result of relblur ({', '.join(RESULT_FILES)}); "
+            "name a folder that 'relblur estimate', 'depth', 'stack' or 'range' wrote"
         )
     many = about.is_one_of_many or len(inside) > 1 or bool(failures)
     pages = []
@@ -64,6 +66,10 @@ def _read_one(folder: Path, about: About) -> ResultPage:
     if (folder / DEPTH_FILE).is_file():
         left_out = {"left_out": _texts(summary.get("left_out"))}
         return depth_page(read_depth_map(folder / DEPTH_FILE), about, summary=left_out)
+    if (folder / STACK_FILE).is_file():
+        fused = folder / "fused.png"
+        picture = read_image(fused) if fused.is_file() else None
+        return stack_page(read_stack_map(folder / STACK_FILE), about, picture, summary)
     return range_page(_read_range(folder, summary), about)
 
 
@@ -78,7 +84,7 @@ def _read_range(folder: Path, summary: dict[str, Any]) -> DepthRange:
 
 
 def _holds_result(folder: Path) -> bool:
-    return any((folder / name).is_file() for name in (BLUR_FILE, DEPTH_FILE, RANGE_FILE))
+    return any((folder / name).is_file() for name in RESULT_FILES)
 
 
 def _folders(folder: Path) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Pages of blur, depth, the range between two distances, scores.
+"""Pages of blur, depth, stacks, the range between two distances, scores.
 
 With the pair at hand a page shows the photographs, the image re-made and its error beside that of not blurring at
 all; of a saved result it shows the result alone.
@@ -16,17 +16,19 @@ from ..base._typing import AnyArray, UInt8Array
 from ..blur.blur_map import BlurMap, Flag, PairScore, has_flag
 from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
+from ..blur.result import MapResult
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
-from ..plot.colours import Kind, look_of, scale_for
+from ..plot.colours import Kind, look_of, opacity_of, scale_for
+from ..stacks.stack_map import StackMap
 from .html import NOTHING, Table, join
 from .map_views import colour_bar, flag_legend, flag_png, histogram, map_png, photo_jpeg
 from .page import About, Figure, ResultPage, Space
 from .read_out import Layer, ReadOut
 from .score_table import score_cells, score_columns
-from .summary import blur_figures, depth_figures, percent, settings_rows, summarise_range
+from .summary import KINDS, blur_figures, depth_figures, percent, settings_rows, stack_figures, summarise_range
 
-__all__ = ["blur_page", "depth_page", "pair_figures", "range_page", "score_page"]
+__all__ = ["blur_page", "depth_page", "drawn_stderr", "pair_figures", "range_page", "score_page", "stack_page"]
 
 #: Longest side of a map in the table of all results, px; most bytes of such a map and of any other.
 THUMBNAIL_PX, THUMBNAIL_BYTES, MAP_BYTES = 120, 8_000, 700_000
@@ -58,7 +60,7 @@ def blur_page(
         key_figures=blur_figures(blur_map),
         figures=[
             *pair_figures(pair, about),
-            _map_figure("relative blur", sigma, ("sigma", unit), about, with_histogram=True),
+            _map_figure("relative blur", sigma, ("sigma", unit), about, with_histogram=True, of=blur_map),
             _map_figure("standard error", blur_map.sigma_stderr, ("stderr", "px"), about),
             _flag_figure(blur_map.flags, about),
             *remade,
@@ -83,7 +85,7 @@ def depth_page(
         key_figures=depth_figures(depth_map),
         figures=[
             *pair_figures(pair, about),
-            _map_figure("distance", depth, ("depth", "m"), about, with_histogram=True),
+            _map_figure("distance", depth, ("depth", "m"), about, with_histogram=True, of=depth_map),
             _map_figure("standard error", depth_map.depth_stderr_m, ("stderr", "m"), about),
             _flag_figure(depth_map.flags, about),
         ],
@@ -94,6 +96,63 @@ def depth_page(
         space=None if about.is_one_of_many else Space(depth_map.camera.focal_length_px),
         thumbnail=_thumbnail(about, depth, "depth"),
     )
+
+
+def stack_page(
+    stack: StackMap, about: About, picture: AnyArray | None = None, summary: Mapping[str, Any] | None = None
+) -> ResultPage:
+    """Return the page of a stack; ``picture`` is the fused one as a screen expects it, ``summary`` the saved one."""
+    name, unit, values, stderr = stack.best
+    kind = KINDS.get(unit, "level")
+    sharp = [] if picture is None else [Figure("sharp everywhere", photo_jpeg(picture, about.picture_px), stack.shape)]
+    known = {str(each.get("name")): each for each in (summary or {}).get("files", ()) if isinstance(each, dict)}
+    doubts = [f"{doubt}." for doubt in stack.settings.get("doubts", ())]
+    dropped = [f"left out: {each['name']}, {each['why']}" for each in stack.summary()["dropped"]]
+    signed = kind == "sigma" and scale_for(values, kind).low < 0
+    return ResultPage(
+        about,
+        subtitle=f"{name.capitalize()}, {_size(stack.shape)}, {len(stack.places)} frames, "
+        f"method {stack.settings.get('method', 'unknown')}.",
+        key_figures=[*stack_figures(stack), *_roughness((summary or {}).get("topography"))],
+        figures=[
+            *sharp,
+            _map_figure(name, values, (kind, unit), about, with_histogram=True, of=stack),
+            _map_figure("standard error", stderr, ("stderr", unit), about),
+            _flag_figure(stack.flags, about),
+        ],
+        tables=[_frame_table(stack, known)],
+        warnings=[*doubts, *dropped, *_warnings(values, stack.flags)],
+        notes=() if about.notes else stack.settings.get("notes", ()),
+        settings={k: v for k, v in stack.settings.items() if k not in ("notes", "doubts", "images")},
+        read_out=_read_out(Layer(name, unit, values, signed=signed), stderr, stack.flags),
+        thumbnail=_thumbnail(about, values, kind),
+    )
+
+
+def _roughness(figures: Any) -> list[tuple[str, str]]:
+    """Return Sa and Sq of a summary."""
+    if not isinstance(figures, dict):
+        return []
+    level = ", tilt removed" if figures.get("tilt_removed_um_per_px") else ""
+    try:
+        return [
+            (f"{name}{level}", f"{figures[f'{key}_um']:.4g} ± {figures[f'{key}_stderr_um']:.2g} µm")
+            for name, key in (("Sa", "sa"), ("Sq", "sq"))
+        ]
+    except (KeyError, TypeError, ValueError):  # a summary that somebody changed
+        return []
+
+
+def _frame_table(stack: StackMap, files: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Return the frames in their order of focus."""
+    names, distances = stack.settings.get("images", ()), stack.settings.get("focus_m")
+    rows = []
+    for place, number in enumerate(stack.order):
+        name = str(names[number]) if number < len(names) else f"images[{number}]"
+        focus = f"{distances[place]:g} m" if distances else "-"
+        hashed = files.get(name.partition("[")[0], {}).get("sha256") or "-"
+        rows.append((str(place), name, focus, str(hashed)))
+    return Table("Frames", ("order", "image", "in focus at", "SHA-256"), rows, is_long=len(rows) > 12)
 
 
 def range_page(found: DepthRange, about: About, pair: ComparablePair | None = None) -> ResultPage:
@@ -214,16 +273,26 @@ def _map_figure(
     *,
     with_histogram: bool = False,
     limit: float | None = None,
+    of: MapResult | None = None,
 ) -> Figure:
-    """Return a map with its colour bar; ``what`` is its kind and its unit."""
+    """Return a map with its colour bar; ``what`` is its kind and its unit.
+
+    Filled pixels of the result ``of`` which it is are faded.
+    """
     scale = scale_for(values, what[0], limit)
     bars = histogram(values, scale, title) if with_histogram else NOTHING
-    picture = map_png(values, scale, about.picture_px, MAP_BYTES)
+    opacity = None if of is None else opacity_of(values, drawn_stderr(of), of.flags, scale)
+    picture = map_png(values, scale, about.picture_px, MAP_BYTES, opacity)
     return Figure(title, picture, (values.shape[0], values.shape[1]), join(bars, colour_bar(scale, what[1])))
 
 
 def _flag_figure(flags: AnyArray, about: About) -> Figure:
     return Figure("flags", flag_png(flags, about.picture_px), (flags.shape[0], flags.shape[1]), flag_legend(flags))
+
+
+def drawn_stderr(result: MapResult) -> AnyArray:
+    """Return the standard error in the unit in which a result is drawn."""
+    return result.best[3] if isinstance(result, StackMap) else result.stderr
 
 
 def _warnings(values: AnyArray, flags: UInt8Array) -> list[str]:

@@ -12,18 +12,22 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
+from ..blur.result import percentiles
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
 from ..files.disk import replacing
-from ..plot.colours import flag_shares
+from ..plot.colours import Kind, flag_shares
+from ..stacks.stack_map import StackMap
 
 __all__ = [
+    "KINDS",
     "blur_figures",
     "caption",
     "depth_figures",
     "percent",
     "photo_titles",
     "settings_rows",
+    "stack_figures",
     "summarise",
     "summarise_depth",
     "summarise_range",
@@ -120,6 +124,26 @@ def depth_figures(depth_map: DepthMap) -> list[tuple[str, str]]:
     if spread := found["depth_m_percentiles"]:
         figures.append(("distance, 5 / 50 / 95 %", " / ".join(f"{value:.3f}" for value in spread.values()) + " m"))
         figures.append(("median standard error", f"{1000 * found['median_stderr_m']:.3g} mm"))
+    return figures
+
+
+#: Colours of a map of a stack, by its unit; the others are levels.
+KINDS: dict[str, Kind] = {"m": "depth", "px": "sigma"}
+
+
+def stack_figures(stack: StackMap) -> list[tuple[str, str]]:
+    """Return (name, value) of the key figures of a stack."""
+    name, unit, values, stderr = stack.best
+    figures = [
+        ("frames", str(len(stack.places))),
+        ("pixels answered", percent(float(np.isfinite(values).mean()))),
+        ("without any flag", percent(float((stack.flags == 0).mean()))),
+    ]
+    if (spread := percentiles(values)) is not None:
+        figures.append((f"{name}, 5 / 50 / 95 %", " / ".join(f"{each:.4g}" for each in spread.values()) + f" {unit}"))
+        figures.append(("median standard error", f"{np.nanmedian(stderr):.3g} {unit}"))
+    if stack.dropped:
+        figures.append(("images left out", str(len(stack.dropped))))
     return figures
 
 

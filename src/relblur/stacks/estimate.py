@@ -7,35 +7,37 @@ symmetry of :mod:`relblur.stacks.symmetric`, which needs no law.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import __version__
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, Progress, UInt8Array
-from ..base.arguments import as_choice, as_positive, as_whole
+from ..base.arguments import as_choice, as_whole
 from ..base.errors import InputError
 from ..base.settings import ALIGN_MODELS, EXPOSURES
-from ..blur.blur_map import Flag, mark
-from ..blur.estimate import estimate_blur
+from ..blur.estimating import GivenNoise
 from ..blur.noise import NoiseModel, estimate_noise, noise_at_light, smooth_light
+from ..blur.result import Flag, mark
 from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
-from ..depth.estimate import estimate_depth
 from ..depth.psf import PsfLike, as_psf
 from ..engines import ENGINES, as_engine, resolve_engine
 from ..engines.threads import Team, count_workers
 from ..field import choose_loops
+from ..files.planes import PlaneStack
+from ..files.replacing import PathLike
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
-from ..photo.pipeline import prepare_pair
+from .aligned import read_alignment
+from .doubts import doubts_of
 from .found import Found
-from .frames import Frames, Reading, frames_of_pair, name_of, read_frames
-from .fuse import fuse_frames, prior_of_index, prior_of_pair
+from .frames import Frames, Reading, name_of, read_frames
+from .fuse import PREFERENCES, fuse_frames, prefer_at_outlines, prior_of_index
 from .stack_map import StackMap
+from .task import Measuring, Scale, distances_of, largest_blur, noise_models, planes_of, sources_of, with_masks
+from .two import stack_of_two
 
 __all__ = ["FEW", "estimate_stack"]
 
@@ -49,7 +51,7 @@ _DISC = 0.25
 
 
 def estimate_stack(
-    images: Sequence[Source] | ArrayLike,
+    images: Sequence[Source] | PlaneStack | ArrayLike | PathLike,
     *,
     focus_m: Sequence[float] | None = None,
     camera: Camera | None = None,
@@ -60,10 +62,19 @@ def estimate_stack(
     gamma: float | None = None,
     decimate: int | str = "auto",
     fuse: bool = True,
+    valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
+    noise: GivenNoise | None = None,
+    max_sigma: float | None = None,
+    step_um: float | None = None,
+    pixel_um: float | None = None,
+    prefer: str = "any",
+    motion: PathLike | None = None,
     channel_axis: int | None = None,
     engine: str = "auto",
     workers: int | None = None,
     progress: Progress | None = None,
+    steps: dict[str, Frames] | None = None,
 ) -> StackMap:
     """Find, at every pixel, which frame of a focal stack is in focus, the distance, and the picture sharp everywhere.
 
@@ -72,6 +83,7 @@ def estimate_stack(
     images : sequence of paths or arrays
         Two or more images of one scene from one viewpoint, in any order of focus. (H, W) arrays, or colour with
         ``channel_axis`` of each; their tone curve as for :func:`relblur.prepare_pair`. Files are read one at a time.
+        Or one file of several planes, as :func:`relblur.open_stack` reads it, whose planes are in order of focus.
     focus_m : sequence of float, optional
         Distance in focus of each image, m (``inf`` included). Then ``depth_m`` is given. Taken from EXIF if all files
         have it.
@@ -83,8 +95,28 @@ def estimate_stack(
         As for :func:`relblur.prepare_pair`. Each frame is laid on its neighbour; one that fits nowhere is left out.
     fuse : bool
         Make the fused picture, which reads every file once more.
+    valid, clipped : (H, W) or (N, H, W) bool arrays, optional
+        True = use; True = at the top of the sensor's range. For all images, or for each in the order given.
+    noise : float, NoiseModel or (first, last), optional
+        Noise of the images as for :func:`relblur.estimate_blur`. For two images and for the joint likelihood only
+        (3 or 4 images, up to 7 with a camera): larger stacks show their noise themselves.
+    max_sigma : float, optional
+        Largest blur that is looked for, px: of two images their relative blur, 5 px by default; of the joint
+        likelihood that of the nearest frame. Larger stacks are in focus between their first and last frame.
+    step_um : float, optional
+        Distance between two frames, micrometres. The frames are then in order of focus, and ``height_um`` is given.
+        Taken from a file of planes that states it.
+    pixel_um : float, optional
+        Side of a pixel of the images, micrometres; written files state it.
+    prefer : {"any", "near", "far"}
+        Which surface the fused picture has at outlines, where two depths are visible: that of the frames first or last
+        in the order of focus, or what has more detail. For three images or more.
+    motion : path, optional
+        Alignment to use, as ``relblur stack --motion`` writes it, instead of finding one. For three images or more.
     engine, workers, progress
         As for :func:`relblur.estimate_blur`.
+    steps : dict, optional
+        Filled with ``frames``, the images as they were aligned and matched.
 
     Returns
     -------
@@ -99,8 +131,10 @@ def estimate_stack(
     >>> float(np.median(estimate_stack(frames, align="off").index).round(1))
     3.0
     """
-    sources = _checked(images)
-    distances = _distances(focus_m, len(sources))
+    planes = planes_of(images)
+    sources = sources_of(images if planes is None else planes.planes)
+    scale = Scale.of(planes, step_um, pixel_um)
+    distances = distances_of(focus_m, len(sources))
     as_choice(align, "align", (*ALIGN_MODELS, "off"))
     as_choice(exposure, "exposure", EXPOSURES)
     engine = as_engine(engine, [name for name in ENGINES if name != "reference"])
@@ -110,11 +144,20 @@ def estimate_stack(
         decimate = as_whole(decimate, "decimate", '"auto"')
     else:
         as_choice(decimate, "decimate", ("auto",))
-    reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis)
+    as_choice(prefer, "prefer", PREFERENCES)
+    if len(sources) == 2 and (motion is not None or prefer != "any"):
+        raise InputError("motion and prefer are for three images or more; leave them out")
+    in_order = planes is not None or step_um is not None
+    placement = None if motion is None else read_alignment(motion, len(sources))
+    reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis, in_order, placement)
+    steps = {} if steps is None else steps
     tell = progress or (lambda share: None)
+    asked = Measuring(camera, psf, engine, workers, noise, largest_blur(max_sigma))
+    masked = with_masks(sources, valid, clipped)
     if len(sources) == 2:
-        return _two(sources, reading, distances, camera, psf, fuse, {"engine": engine, "workers": workers}, tell)
-    frames = read_frames(sources, reading, distances, lambda share: tell(0.3 * share))
+        return _finished(stack_of_two(masked, reading, distances, asked, fuse, tell, steps), scale)
+    _refuse_unused(asked, len(sources))
+    steps["frames"] = frames = read_frames(masked, reading, distances, lambda share: tell(0.3 * share))
     if len(frames.frames) < 3:
         left_out = ", ".join(name_of(sources, number) for number, _ in frames.dropped)
         raise InputError(
@@ -124,44 +167,33 @@ def estimate_stack(
     places = _places(frames)
     if camera is not None and frames.frames[0].focus_m is None:
         raise InputError("camera needs focus_m, the distance in focus of every image (EXIF does not have them all)")
-    asked = _Asked(camera, psf, resolve_engine(engine, "stacks", ("opencv", "compiled")), workers)
+    asked = asked._replace(engine=resolve_engine(engine, "stacks", ("opencv", "compiled")))
     found, growth = _measure(frames, places, asked, lambda share: tell(0.3 + 0.5 * share))
     stack = _map_of(frames, places, found, growth, "joint" if _is_joint(frames, camera) else "symmetric")
-    if not fuse:
-        return stack
-    prior = prior_of_index(stack.index, stack.index_stderr)
-    return _with_picture(stack, frames, fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)))
+    if fuse:
+        if prefer != "any" and frames.frames[0].focus_m is None:
+            note = f"prefer {prefer}: the {'first' if prefer == 'near' else 'last'} frames, as no distance is known"
+            stack.settings["notes"].append(note)
+        index, factor = prefer_at_outlines(stack.index, prefer)
+        prior = prior_of_index(index, stack.index_stderr, factor)
+        stack = stack.with_picture(fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)), frames.form)
+    return _finished(stack, scale)
 
 
-class _Asked(NamedTuple):
-    """How three frames or more are to be measured."""
-
-    camera: Camera | None
-    psf: PsfLike
-    engine: str
-    workers: int | None
+def _finished(stack: StackMap, scale: Scale) -> StackMap:
+    """Return a stack with its scale and what makes one doubt it."""
+    stack = replace(stack, step_um=scale.step_um, pixel_um=scale.pixel_um)
+    settings = {**stack.settings, "notes": [*scale.notes, *stack.settings["notes"]]}
+    return replace(stack, settings={**settings, "doubts": [*settings.get("doubts", ()), *doubts_of(stack)]})
 
 
-def _checked(images: Any) -> list[Source]:
-    if isinstance(images, (str, Path)):
-        raise InputError(f"images must be a list of images, got the path {images}; pass [first, second, ...]")
-    if not isinstance(images, Iterable):
-        raise InputError(f"images must be a list of images, got {type(images).__name__}")
-    sources = list(images)
-    if len(sources) < 2:
-        raise InputError(f"a stack needs two images or more, got {len(sources)}")
-    return sources
-
-
-def _distances(focus_m: Sequence[float] | None, count: int) -> list[float] | None:
-    if focus_m is None:
-        return None
-    values = [float("inf") if value == np.inf else as_positive(value, "focus_m", "m") for value in focus_m]
-    if len(values) != count:
-        raise InputError(f"focus_m has {len(values)} distances for {count} images; give one for each")
-    if len(set(values)) < count:
-        raise InputError("focus_m holds a distance twice; images in focus at one distance are no stack, leave one out")
-    return values
+def _refuse_unused(asked: Measuring, count: int) -> None:
+    """Refuse what the estimator of a large stack makes no use of."""
+    if count <= (FEW_WITHOUT_CAMERA if asked.camera is None else FEW):
+        return
+    for name in ("noise", "max_sigma"):
+        if getattr(asked, name) is not None:
+            raise InputError(f"{name} is not used for {count} images, which show it themselves; leave it out")
 
 
 def _places(frames: Frames) -> FloatArray:
@@ -171,7 +203,7 @@ def _places(frames: Frames) -> FloatArray:
     return np.array([1 / frame.focus_m for frame in frames.frames if frame.focus_m], np.float64)
 
 
-def _measure(frames: Frames, places: FloatArray, asked: _Asked, progress: Progress) -> tuple[Found, float]:
+def _measure(frames: Frames, places: FloatArray, asked: Measuring, progress: Progress) -> tuple[Found, float]:
     """Return the places of best focus and the growth of blur, px of the map per unit of the places."""
     smalls = [frame.small for frame in frames.frames]
     if _is_joint(frames, asked.camera):
@@ -198,7 +230,7 @@ def _is_joint(frames: Frames, camera: Camera | None) -> bool:
 
 
 def _few(
-    smalls: list[AnyArray], frames: Frames, places: FloatArray, asked: _Asked, progress: Progress
+    smalls: list[AnyArray], frames: Frames, places: FloatArray, asked: Measuring, progress: Progress
 ) -> tuple[Found, float]:
     from .few import JointTask, estimate_jointly
     from .law import growth_error, growth_of_triples
@@ -213,21 +245,22 @@ def _few(
         shape = as_psf(asked.psf, kappa)
         circles = np.array([_camera_at(camera, frames, n).circle_constants_px_m[0] for n in range(len(places))])
         growth = _growth_of(camera, frames)
-    beyond = BEYOND_PX / float(circles.max())
+    beyond = (BEYOND_PX if asked.max_sigma is None else asked.max_sigma / kappa) / float(circles.max())
     if frames.frames[0].focus_m is None:
-        span = (float(places.min()) - BEYOND_FRAMES, float(places.max()) + BEYOND_FRAMES)
+        reach = BEYOND_FRAMES if asked.max_sigma is None else beyond
+        span = (float(places.min()) - reach, float(places.max()) + reach)
     else:
         span = (max(0.0, float(places.min()) - beyond), float(places.max()) + beyond)
-    task = JointTask(places, circles, shape, span, kappa, _noise(frames))
+    task = JointTask(places, circles, shape, span, kappa, _noise(frames, asked.noise))
     found = estimate_jointly(smalls, frames.usable, task, asked.engine, count_workers(asked.workers), progress)
     if camera is None:
         found = replace(found, stderr=np.hypot(found.stderr, growth_error(found.place, places)))
     return found, growth
 
 
-def _noise(frames: Frames) -> TaskNoise:
+def _noise(frames: Frames, given: GivenNoise | None) -> TaskNoise:
     """Return the noise of the first and the last frame, as it is measured for pairs."""
-    if not frames.is_light:
+    if not frames.is_light and given is None:
         return TaskNoise()
     ends = frames.frames[0], frames.frames[-1]
     files = [frame.rounding for frame in ends if frame.rounding is not None]
@@ -235,9 +268,13 @@ def _noise(frames: Frames) -> TaskNoise:
     floor = NoiseModel(*(max(getattr(each, name) for each in files) for name in names)) if files else None
     usable = frames.usable
     first, second = (frame.small for frame in ends)
-    model = estimate_noise(first, second, valid=usable if usable.any() else None, channel_axis=-1, floor=floor)
-    deviations, relative = noise_at_light(model, model, smooth_light(first, second), usable)
-    return TaskNoise(deviations, relative, model.compressed)
+    if given is None:
+        good = usable if usable.any() else None
+        one = two = estimate_noise(first, second, valid=good, channel_axis=-1, floor=floor)
+    else:
+        one, two = noise_models(given, frames.factor)
+    deviations, relative = noise_at_light(one, two, smooth_light(first, second), usable)
+    return TaskNoise(deviations, relative, one.compressed or two.compressed)
 
 
 def _camera_at(camera: Camera, frames: Frames, number: int) -> Camera:
@@ -289,62 +326,3 @@ def _flags(frames: Frames, found: Found, known: BoolArray) -> UInt8Array:
     mark(flags, ~known, Flag.OUT_OF_RANGE)
     mark(flags, ~frames.usable, Flag.INVALID)
     return flags
-
-
-def _with_picture(stack: StackMap, frames: Frames, picture: AnyArray) -> StackMap:
-    return replace(stack, fused=picture if picture.shape[2] > 1 else picture[:, :, 0], form=frames.form)
-
-
-def _two(
-    sources: list[Source],
-    reading: Reading,
-    distances: list[float] | None,
-    camera: Camera | None,
-    psf: PsfLike,
-    fuse: bool,
-    running: dict[str, Any],
-    progress: Progress,
-) -> StackMap:
-    """Return what the estimators of pairs say, as a stack of two; ``running`` is engine and workers of both."""
-    pair = prepare_pair(
-        sources[0],
-        sources[1],
-        align=reading.align,
-        exposure=reading.exposure,
-        linear=reading.linear,
-        gamma=reading.gamma,
-        decimate=reading.decimate,
-        channel_axis=reading.channel_axis,
-    )
-    blur_map = estimate_blur(pair, progress=lambda share: progress(0.7 * share), **running)
-    nothing = np.full(blur_map.shape, np.nan)
-    names = [name_of(sources, number) for number in (0, 1)]
-    settings: dict[str, Any] = {**blur_map.settings, "images": names, "notes": list(pair.notes)}
-    stack = StackMap(
-        nothing, nothing.copy(), None, None, blur_map.flags, None, pair.factor, (0, 1), (), np.array([0.0, 1.0]),
-        float("nan"), nothing.copy(), blur_map, settings,
-    )  # fmt: skip
-    if camera is not None:
-        if distances is not None:
-            camera = replace(camera, focus_first_m=distances[0], focus_second_m=distances[1])
-        depth = estimate_depth(pair, camera, psf=psf, **running)
-        u_first, u_second = places = np.array(camera.focus_per_m)
-        place, span = 1 / depth.depth_m, u_second - u_first
-        error = depth.depth_stderr_m * np.square(place)
-        stack = replace(
-            stack,
-            index=np.clip((place - u_first) / span, 0, 1),
-            index_stderr=error / abs(span),
-            depth_m=depth.depth_m.copy(),
-            depth_stderr_m=depth.depth_stderr_m.copy(),
-            flags=depth.flags,
-            places=places,
-            place=place,
-            growth_px=float(depth.camera.blur_constants_px_m[0]),
-        )
-    if not fuse:
-        return stack
-    frames = frames_of_pair(sources, replace(reading, decimate=pair.factor), pair)
-    # The map lies on the first image: so must the picture.
-    picture = fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share))
-    return _with_picture(stack, frames, picture)

@@ -20,6 +20,7 @@ from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ..base.errors import AlignmentError, InputError
 from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel
+from ..files.plane import Plane
 from ..filters.decimation import decimate, keeps_light
 from ..photo.alignment import Motion, find_motion
 from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
@@ -29,7 +30,7 @@ from ..photo.picture_form import PictureForm
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from .order import focus_order
 
-__all__ = ["Frame", "Frames", "Reading", "frames_of_pair", "name_of", "read_frames"]
+__all__ = ["Frame", "Frames", "Masked", "Placement", "Reading", "frames_of_pair", "name_of", "read_frames"]
 
 #: Names of files that a note lists at most.
 _MOST_NAMES = 9
@@ -38,6 +39,24 @@ _MOST_NAMES = 9
 _LARGEST = 1e18
 #: Least side of the frames of a stack, px: smaller ones hold too little to be compared.
 _LEAST_PX = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Masked:
+    """An image with pixels that are not to be used, and pixels known to be at the top of the sensor's range."""
+
+    source: Source
+    valid: BoolArray | None
+    clipped: BoolArray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A known alignment: size of the images, place in the order and motion (px of the images) by number of image."""
+
+    shape: tuple[int, int]
+    positions: dict[int, int]
+    motions: dict[int, Motion | None]
 
 
 @dataclass(frozen=True)
@@ -50,9 +69,13 @@ class Reading:
     gamma: float | None = None
     decimate: int | str = "auto"
     channel_axis: int | None = None
+    keeps_order: bool = False  #: the images are in order of focus, whatever their detail looks like
+    placement: Placement | None = None  #: instead of finding order and motions
 
-    def read(self, source: Source, name: str) -> Photograph:
-        """Read one image as light, single precision, finite."""
+    def read(self, source: Source | Masked, name: str) -> Photograph:
+        """Read one image as light, single precision, (H, W, C); NaN where it is not valid."""
+        if isinstance(source, Masked):
+            return _masked(self.read(source.source, name), source, name)
         if isinstance(source, (str, os.PathLike)):
             photograph = read_photograph(source, linear=self.linear, gamma=self.gamma, dtype=np.float32)
         else:
@@ -62,6 +85,17 @@ class Reading:
                 photograph.light[~valid] = np.nan
         light = photograph.light
         return replace(photograph, light=light if light.ndim == 3 else light[:, :, None])
+
+
+def _masked(photograph: Photograph, source: Masked, name: str) -> Photograph:
+    shape = photograph.light.shape[:2]
+    for what, mask in (("valid", source.valid), ("clipped", source.clipped)):
+        if mask is not None and mask.shape != shape:
+            raise InputError(f"{what} has shape {mask.shape}; {name} has {shape}, pass one mask of it, or one for each")
+    light, clipped = photograph.light, photograph.clipped
+    if source.valid is not None:
+        light = np.where(source.valid[:, :, None], light, np.float32(np.nan))
+    return replace(photograph, light=light, clipped=clipped if source.clipped is None else clipped | source.clipped)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +152,7 @@ class Frames:
         In which parts the channels of a frame in colour are mixed, another being grey.
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[Source | Masked]
     reading: Reading
     frames: tuple[Frame, ...]
     shape: tuple[int, int]
@@ -156,7 +190,7 @@ class Frames:
 
 
 def read_frames(
-    sources: Sequence[Source], reading: Reading, focus_m: Sequence[float] | None, progress: Progress
+    sources: Sequence[Source | Masked], reading: Reading, focus_m: Sequence[float] | None, progress: Progress
 ) -> Frames:
     """Read a stack and bring its frames together, in the order of their distances in focus if these are known."""
     frames: list[Frame] = []
@@ -168,13 +202,17 @@ def read_frames(
             shape = photograph.light.shape
             factor = _factor(reading.decimate, (shape[0], shape[1]))
             notes.append(f"light: {photograph.describe()}")
-        _check_alike(photograph.light.shape, shape, number, source)
+        _check_alike(photograph.light.shape, shape, name_of(sources, number))
         frames.append(_small(number, photograph, factor))
         progress(0.5 * (number + 1) / len(sources))
     if focus_m is not None:
         frames = [replace(frame, focus_m=float(distance)) for frame, distance in zip(frames, focus_m, strict=True)]
-    ordered, told = _in_order(frames, sources)
-    placed, dropped, more = _together(ordered, reading, progress)
+    if reading.placement is not None:
+        placed, dropped, more = _by_placement(frames, reading, shape, factor)
+        told = ["alignment: as given"]
+    else:
+        ordered, told = _in_order(frames, sources, reading.keeps_order)
+        placed, dropped, more = _together(ordered, reading, progress)
     notes += told
     full = (shape[0], shape[1])
     notes += more + [f"left out: {name_of(sources, number)}, {why}" for number, why in dropped]
@@ -183,7 +221,7 @@ def read_frames(
     return Frames(sources, reading, tuple(placed), full, factor, reading.linear, tuple(dropped), tuple(notes))
 
 
-def frames_of_pair(sources: Sequence[Source], reading: Reading, pair: ComparablePair) -> Frames:
+def frames_of_pair(sources: Sequence[Source | Masked], reading: Reading, pair: ComparablePair) -> Frames:
     """Return the two frames of a comparable pair, to be used at full size as the pair was made."""
     motion = None if pair.motion is None else pair.motion.enlarged(1 / pair.factor)
     small = [np.atleast_3d(one).astype(np.float32, copy=False) for one in (pair.first, pair.second)]
@@ -193,17 +231,21 @@ def frames_of_pair(sources: Sequence[Source], reading: Reading, pair: Comparable
     return Frames(sources, reading, (first, second), (height, width), pair.factor, reading.linear, shares=pair.shares)
 
 
-def name_of(sources: Sequence[Source], number: int) -> str:
+def name_of(sources: Sequence[Source | Masked], number: int) -> str:
     """Return what an image of a stack is called in messages: its file, or its place in the list."""
     source = sources[number]
+    if isinstance(source, Masked):
+        source = source.source
+    if isinstance(source, Plane):
+        return source.name
     return os.path.basename(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else f"images[{number}]"
 
 
-def _in_order(frames: list[Frame], sources: Sequence[Source]) -> tuple[list[Frame], list[str]]:
+def _in_order(frames: list[Frame], sources: Sequence[Source | Masked], keep: bool) -> tuple[list[Frame], list[str]]:
     """Return frames by distance in focus, near first, if all have one; else in the order that their detail tells."""
     distances = [frame.focus_m for frame in frames]
     known = [distance for distance in distances if distance is not None]
-    if len(frames) == 2:
+    if len(frames) == 2 or (keep and not known):
         ordered = frames
     elif len(set(known)) == len(frames):
         ordered = sorted(frames, key=lambda frame: frame.focus_m or 0.0)
@@ -227,8 +269,7 @@ def _factor(wanted: int | str, shape: tuple[int, int]) -> int:
     return min(most, math.ceil(math.sqrt(shape[0] * shape[1] / ENOUGH_PIXELS)))
 
 
-def _check_alike(shape: tuple[int, ...], first: tuple[int, ...], number: int, source: Source) -> None:
-    name = str(source) if isinstance(source, (str, os.PathLike)) else f"images[{number}]"
+def _check_alike(shape: tuple[int, ...], first: tuple[int, ...], name: str) -> None:
     if min(shape[:2]) < _LEAST_PX:
         raise InputError(f"{name} is {shape[1]}x{shape[0]}; a stack needs at least {_LEAST_PX}x{_LEAST_PX} pixels")
     if shape == first:
@@ -280,6 +321,32 @@ def _together(
     return best, dropped, _describe(best)
 
 
+def _by_placement(
+    frames: list[Frame], reading: Reading, shape: tuple[int, ...], factor: int
+) -> tuple[list[Frame], list[tuple[int, str]], list[str]]:
+    """Lay frames where a known alignment has them; exposures are matched outwards from the frame that stays."""
+    known = reading.placement
+    assert known is not None
+    if known.shape != shape[:2]:
+        sizes = f"{known.shape[1]}x{known.shape[0]} px, and these have {shape[1]}x{shape[0]}"
+        raise InputError(f"the alignment is that of images of {sizes}; give the same images")
+    ordered = sorted(
+        (frame for frame in frames if frame.number in known.positions), key=lambda f: known.positions[f.number]
+    )
+    ordered = [replace(frame, position=known.positions[frame.number]) for frame in ordered]
+    still = [place for place, frame in enumerate(ordered) if known.motions[frame.number] is None]
+    middle = still[(len(still) - 1) // 2] if still else (len(ordered) - 1) // 2
+    placed = {middle: ordered[middle]}
+    for way in (range(middle - 1, -1, -1), range(middle + 1, len(ordered))):
+        neighbour = ordered[middle]
+        for place in way:
+            motion = known.motions[ordered[place].number]
+            small = None if motion is None else motion.enlarged(1 / factor)
+            neighbour = placed[place] = _moved(neighbour, ordered[place], reading, small)
+    dropped = [(f.number, "the alignment leaves it out") for f in frames if f.number not in known.positions]
+    return [placed[place] for place in sorted(placed)], dropped, _describe(list(placed.values()))
+
+
 def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progress) -> list[Frame]:
     """Return the frames that fit to one of them, laid on it from neighbour to neighbour."""
     placed: dict[int, Frame] = {middle: frames[middle]}
@@ -295,10 +362,18 @@ def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progre
 
 
 def _laid_on(neighbour: Frame, frame: Frame, reading: Reading) -> Frame:
-    shape = (frame.small.shape[0], frame.small.shape[1])
-    motion, small, usable = None, frame.small, frame.usable
+    motion = None
     if reading.align != "off":
-        motion = find_motion(neighbour.small, small, neighbour.usable & usable, model=reading.align)
+        both = neighbour.usable & frame.usable
+        motion = find_motion(neighbour.small, frame.small, both, model=reading.align)
+    return _moved(neighbour, frame, reading, motion)
+
+
+def _moved(neighbour: Frame, frame: Frame, reading: Reading, motion: Motion | None) -> Frame:
+    """Return a frame moved, with the exposure of its neighbour."""
+    shape = (frame.small.shape[0], frame.small.shape[1])
+    small, usable = frame.small, frame.usable
+    if motion is not None:
         small = motion.resample(small).astype(np.float32, copy=False)
         usable = motion.inside(shape) & ~motion.resample_map(~usable)
     exposure = None

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
+from ..base._typing import AnyArray, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
-from ..blur.blur_map import BlurMap, Flag, flag_shares, has_flag
+from ..blur.blur_map import BlurMap
+from ..blur.result import Flag, MapResult, flag_shares, has_flag, percentiles
 from ..files.archives import check_format, read_npz
-from ..files.disk import PathLike, write_npz
+from ..files.disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
+from ..files.labelled import Labelled
 from ..filters.guided import enlarge, guided_enlarge
 from ..photo.picture_form import PictureForm
 
 __all__ = ["StackMap", "read_stack_map"]
 
 FORMAT, FORMAT_VERSION = "relblur.StackMap", 1
+SUFFIXES = (".npz", ".tif", ".tiff", ".npy")
 _ARRAYS = ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place")
 _BLUR_ARRAYS = ("variance_difference", "variance_stderr", "flags", "sharper")
 
 
-@dataclass(frozen=True, eq=False)
-class StackMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class StackMap(MapResult):
     """The frame in best focus at every pixel, with its uncertainty.
 
     Attributes
@@ -57,7 +61,14 @@ class StackMap:
         How it was made; ``notes`` among it, and ``images``, the names of the images in the order given.
     form : PictureForm or None
         How the fused picture is written: like the frame that all were laid on.
+    step_um, pixel_um : float or None
+        Distance between two frames and the side of a pixel of the images, micrometres, of a stack with even steps.
     """
+
+    QUANTITY: ClassVar[str] = "index"
+    UNIT: ClassVar[str] = "frames"
+    FORM: ClassVar[str] = ".3g"
+    FIGURE: ClassVar[str] = "stack"
 
     index: FloatArray
     index_stderr: FloatArray
@@ -74,22 +85,46 @@ class StackMap:
     blur_map: BlurMap | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     form: PictureForm | None = None
+    step_um: float | None = None
+    pixel_um: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place", "fused"):
-            value = getattr(self, name)
-            if value is not None:
-                value.setflags(write=False)
+        reals = ("index", "index_stderr", "depth_m", "depth_stderr_m", "place")
+        self._freeze({**dict.fromkeys(reals, np.float64), "flags": np.uint8})
+        self.places.setflags(write=False)
+        if self.fused is not None:
+            self.fused.setflags(write=False)
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns of the maps."""
-        return (self.index.shape[0], self.index.shape[1])
+    def value(self) -> FloatArray:
+        """``index``, frames."""
+        return self.index
 
     @property
-    def known(self) -> BoolArray:
-        """Pixels that have an answer."""
-        return np.isfinite(self.index)
+    def stderr(self) -> FloatArray:
+        """``index_stderr``, frames."""
+        return self.index_stderr
+
+    @property
+    def height_um(self) -> FloatArray | None:
+        """Height above the first frame, micrometres; None without ``step_um``."""
+        return None if self.step_um is None else self.index * self.step_um
+
+    @property
+    def height_stderr_um(self) -> FloatArray | None:
+        """Standard error of :attr:`height_um`."""
+        return None if self.step_um is None else self.index_stderr * abs(self.step_um)
+
+    @property
+    def best(self) -> tuple[str, str, FloatArray, FloatArray]:
+        """Name, unit, values and standard errors of the most telling quantity: depth, height, index or blur."""
+        if self.depth_m is not None and self.depth_stderr_m is not None:
+            return "depth", "m", self.depth_m, self.depth_stderr_m
+        if self.height_um is not None and self.height_stderr_um is not None:
+            return "height", "µm", self.height_um, self.height_stderr_um
+        if self.blur_map is not None and not self.known.any():
+            return "relative blur", "px", self.blur_map.sigma, self.blur_map.sigma_stderr
+        return "frame in best focus", "frames", self.index, self.index_stderr
 
     @property
     def sigma_px(self) -> FloatArray:
@@ -103,6 +138,10 @@ class StackMap:
             return s if first == 0 else -s
         one, two = (np.square(self.place - self.places[number]) for number in (first, second))
         return np.asarray(self.growth_px**2 * (two - one))
+
+    def with_picture(self, picture: AnyArray, form: PictureForm | None) -> StackMap:
+        """Return the map with a fused picture (H, W, C)."""
+        return replace(self, fused=picture if picture.shape[2] > 1 else picture[:, :, 0], form=form)
 
     def full_size(self) -> tuple[FloatArray, FloatArray]:
         """Return index and standard error at the size of the images, edges laid where the fused picture has them."""
@@ -129,6 +168,8 @@ class StackMap:
 
     def _enlarged(self, values: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
         assert self.fused is not None
+        if self.factor == 1:  # every pixel is measured
+            return values, stderr
         grey = self.fused.mean(axis=2) if self.fused.ndim == 3 else self.fused
         picture = np.sqrt(np.maximum(grey, 0)).astype(np.float32)
         return guided_enlarge(values, stderr, picture, self.factor)
@@ -147,25 +188,43 @@ class StackMap:
                 for number, why in self.dropped
             ],
             "answered_fraction": float(known.mean()),
-            "index_percentiles": None,
+            "index_percentiles": percentiles(self.index),
             "median_index_stderr": None,
-            "depth_m_percentiles": None,
+            "depth_m_percentiles": None if self.depth_m is None else percentiles(self.depth_m),
+            "step_um": self.step_um,
+            "pixel_um": self.pixel_um,
             "growth_px": self.growth_px if np.isfinite(self.growth_px) else None,
             "flagged_fraction": {str(flag.name).lower(): float(has_flag(self.flags, flag).mean()) for flag in Flag},
             "flag_shares": flag_shares(self.flags),
             "settings": dict(self.settings),
         }
         if known.any():
-            result["index_percentiles"] = _percentiles(self.index[known])
             result["median_index_stderr"] = float(np.median(self.index_stderr[known]))
-        if self.depth_m is not None and np.isfinite(self.depth_m).any():
-            result["depth_m_percentiles"] = _percentiles(self.depth_m[np.isfinite(self.depth_m)])
+        if self.height_um is not None:
+            result["height_um_percentiles"] = percentiles(self.height_um)
         return result
 
     def save(self, path: PathLike) -> None:
-        """Write maps and description, without the fused picture, to one NPZ: :meth:`load` and NumPy read it."""
-        if not str(path).lower().endswith(".npz"):
-            raise InputError(f"path is {path}; a StackMap goes to .npz")
+        """Write the maps, without the fused picture, to one file, chosen by the suffix.
+
+        * ``.npz``: everything, exactly; :func:`relblur.load` gives it back.
+        * ``.tif``: :attr:`best` and its standard error, two float32 pages, packed by deflate.
+        * ``.npy``: the index alone, as it is.
+        """
+        suffix = Path(path).suffix.lower()
+        if suffix == ".npz":
+            self._save_npz(path)
+        elif suffix in TIFF_SUFFIXES:
+            name, unit, *pages = self.best
+            about = {"pages": [f"{name} ({unit})", f"standard error ({unit})"], "step_um": self.step_um}
+            pixel = None if self.pixel_um is None else self.pixel_um * self.factor
+            write_tiff(path, np.stack(pages).astype(np.float32), about, pixel_um=pixel)
+        elif suffix == ".npy":
+            write_image(path, self.index)
+        else:
+            raise InputError(f"path ends in {suffix or 'nothing'!r}; a StackMap goes to {', '.join(SUFFIXES)}")
+
+    def _save_npz(self, path: PathLike) -> None:
         arrays = {name: getattr(self, name) for name in _ARRAYS if getattr(self, name) is not None}
         about: dict[str, Any] = {"format": FORMAT, "format_version": FORMAT_VERSION, "factor": self.factor}
         if self.blur_map is not None:
@@ -176,14 +235,28 @@ class StackMap:
 
     @classmethod
     def load(cls, path: PathLike) -> StackMap:
-        """Read a map that :meth:`save` wrote; ``fused`` is None."""
+        """Read a map that :meth:`save` wrote as ``.npz``; ``fused`` is None."""
         return read_stack_map(path)
 
-    def __repr__(self) -> str:
-        known = self.index[self.known]
-        span = f"index {known.min():.3g} to {known.max():.3g}" if known.size else "no index"
-        size, share = f"{self.shape[0]}x{self.shape[1]}", self.known.mean()
-        return f"StackMap({size}, {len(self.places)} frames, {span}, {share:.0%} of pixels)"
+    def _variables(self) -> dict[str, Labelled]:
+        frames = {"units": "frames", "long_name": "frame in best focus, from 0 in the order of focus"}
+        found: dict[str, Labelled] = {
+            "index": (self.index, frames),
+            "index_stderr": (self.index_stderr, {"units": "frames"}),
+        }
+        if self.depth_m is not None:
+            found["depth"] = (self.depth_m, {"units": "m", "long_name": "distance along the optical axis"})
+            found["depth_stderr"] = (self.depth_stderr_m, {"units": "m"})
+        if self.height_um is not None:
+            found["height"] = (self.height_um, {"units": "um", "long_name": "height above the first frame"})
+            found["height_stderr"] = (self.height_stderr_um, {"units": "um"})
+        return found
+
+    def _facts(self) -> str:
+        return f"{len(self.places)} frames, index "
+
+    def _heading(self) -> str:
+        return f", {len(self.places)} frames, method {self.settings.get('method', '?')!r}"
 
 
 def read_stack_map(path: PathLike) -> StackMap:
@@ -193,9 +266,7 @@ def read_stack_map(path: PathLike) -> StackMap:
     try:
         maps: dict[str, Any] = {name: arrays.get(name) for name in _ARRAYS}
         needed = {name: arrays[name] for name in _ARRAYS if not name.startswith("depth")}
-        if any(array.shape != needed["index"].shape for name, array in needed.items() if name != "places"):
-            raise InputError("its maps differ in size")
-        if needed["flags"].dtype.kind not in "ui" or needed["index"].ndim != 2 or needed["places"].ndim != 1:
+        if needed["flags"].dtype.kind not in "ui" or needed["places"].ndim != 1:
             raise InputError("its maps are not those of a stack")
         blur = None
         if "blur_settings" in about:
@@ -211,6 +282,8 @@ def read_stack_map(path: PathLike) -> StackMap:
             growth_px=float("nan") if growth is None else float(growth),
             blur_map=blur,
             settings=about["settings"],
+            step_um=_number(about.get("step_um")),
+            pixel_um=_number(about.get("pixel_um")),
         )
     except KeyError as error:
         raise FileError(f"{path} lacks {error}; it is not a complete StackMap, save it again") from None
@@ -218,5 +291,5 @@ def read_stack_map(path: PathLike) -> StackMap:
         raise FileError(f"{path} is not a usable StackMap: {error}") from None
 
 
-def _percentiles(values: FloatArray) -> dict[str, float]:
-    return {str(p): float(v) for p, v in zip((5, 50, 95), np.percentile(values, (5, 50, 95)), strict=True)}
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

@@ -1,0 +1,213 @@
+"""``MapResult``: what blur, depth and stack maps have in common, and the flags of their pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from enum import IntFlag
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
+from ..base.errors import InputError
+from ..base.shown import Shown, figure, percentages
+from ..files.labelled import Labelled, labelled
+
+__all__ = [
+    "Flag",
+    "MapResult",
+    "describe_flags",
+    "flag_attributes",
+    "flag_name",
+    "flag_shares",
+    "has_flag",
+    "mark",
+    "percentiles",
+]
+
+
+class Flag(IntFlag):
+    """Why a pixel has no value, or how far to trust it.
+
+    With the first four the value is NaN, except where ``FILLED`` is set as well: ``method="refined"``
+    fills what bad pixels reach from around, ``method="paper"`` flat and clipped places. With the
+    others it is there, to be read with care.
+    """
+
+    INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach
+    CLIPPED = 2  #: at the top of the integer range in an image, here or within reach
+    FLAT = 4  #: too little texture: the images say nothing about blur here
+    EQUAL = 8  #: neither image is sharper by the paper's measure (``method="paper"`` only)
+    NO_ROOT = 16  #: no blur on the grid gives the observed value; the nearest is reported
+    AT_LIMIT = 32  #: at the largest blur that was looked for; the true one may be larger
+    FILLED = 64  #: the value comes from the neighbours, the error bar says how far to trust it
+    OUT_OF_RANGE = 128  #: the camera cannot have made this blur at any distance (depth only); no depth
+
+
+def mark(flags: UInt8Array, where: BoolArray, flag: Flag) -> None:
+    """Set a flag on some pixels."""
+    flags[where] |= np.uint8(flag)
+
+
+def has_flag(flags: UInt8Array, flag: Flag) -> BoolArray:
+    """Return where a flag is set, or one of several."""
+    return np.asarray((flags & np.uint8(flag)) != 0)
+
+
+def flag_name(flag: Flag) -> str:
+    """Return the name of a flag in words."""
+    return str(flag.name).lower().replace("_", " ")
+
+
+def flag_shares(flags: UInt8Array) -> dict[str, float]:
+    """Return the share of the pixels without a flag and with each flag, in words.
+
+    Every pixel counts once, for the last of its flags, so that the shares add up to 1.
+    """
+    counts = np.bincount(flags.ravel(), minlength=256)
+    showing = np.zeros(256, dtype=np.int64)  # the highest bit, counted from 1
+    for number, flag in enumerate(Flag, start=1):
+        showing[(np.arange(256) & int(flag)) != 0] = number
+    shares = np.bincount(showing, counts, minlength=len(Flag) + 1) / flags.size
+    names = ["no flag", *map(flag_name, Flag)]
+    return {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
+
+
+def describe_flags(flags: UInt8Array) -> str:
+    """Return :func:`flag_shares` as text."""
+    shares = flag_shares(flags)
+    written = percentages(list(shares.values()))
+    return ", ".join(f"{name} {share}" for name, share in zip(shares, written, strict=True))
+
+
+def flag_attributes() -> dict[str, Any]:
+    """Return what the bits mean, in the words of the CF conventions."""
+    masks = np.array([flag.value for flag in Flag], np.uint8)
+    return {"flag_masks": masks, "flag_meanings": " ".join(str(flag.name).lower() for flag in Flag)}
+
+
+def percentiles(values: AnyArray) -> dict[str, float] | None:
+    """Return 5, 50 and 95 % of the finite values; None if there are none."""
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return None
+    return {str(p): float(v) for p, v in zip((5, 50, 95), np.percentile(known, (5, 50, 95)), strict=True)}
+
+
+class MapResult(Shown):
+    """A quantity at every pixel with its standard error and flags.
+
+    A subclass is a frozen dataclass with the fields ``flags`` and ``settings``; it defines :attr:`value` and
+    :attr:`stderr`, :meth:`save` and :meth:`load`, and :meth:`_variables`.
+    """
+
+    QUANTITY: ClassVar[str]  #: what the value is called in text
+    UNIT: ClassVar[str]
+    FORM: ClassVar[str] = ".4g"  #: format of a value
+    FIGURE: ClassVar[str]  #: the function of :mod:`relblur.plot` that draws the map
+
+    flags: UInt8Array
+    settings: Mapping[str, Any]
+
+    @property
+    def value(self) -> FloatArray:
+        """The quantity, (H, W); NaN where there is no answer."""
+        raise NotImplementedError
+
+    @property
+    def stderr(self) -> FloatArray:
+        """Its standard error, in the same unit."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return (self.flags.shape[0], self.flags.shape[1])
+
+    @property
+    def known(self) -> BoolArray:
+        """Pixels that have an answer."""
+        return np.isfinite(self.value)
+
+    def copy(self) -> Self:
+        """Return a map with arrays of its own."""
+        return replace(self)  # type: ignore[type-var]
+
+    def plot(self, *, ax: Any = None, **options: Any) -> Any:
+        """Draw the map into axes of matplotlib, the current ones by default; return the image.
+
+        Options are those of :func:`relblur.plot.blur`, :func:`relblur.plot.depth` or :func:`relblur.plot.stack`.
+        """
+        return figure(self.FIGURE)(self, ax=ax, **options)
+
+    def to_xarray(self) -> Any:
+        """Return the map as an ``xarray.Dataset`` (the extra ``xarray``).
+
+        Its dimensions are ``row`` and ``column``, or those of the images if these were of xarray. The coordinates
+        ``row`` and ``column`` count the pixels from 0. Units and the meaning of the flags are in the attributes, in
+        the words of the CF conventions.
+        """
+        return labelled({**self._variables(), "flags": (self.flags, flag_attributes())}, self._about())
+
+    def _variables(self) -> dict[str, Labelled]:
+        """Return the arrays of :meth:`to_xarray` and their attributes, without the flags."""
+        raise NotImplementedError
+
+    def _about(self) -> dict[str, Any]:
+        """Return what the dataset of :meth:`to_xarray` states of the map."""
+        return dict(self.settings)
+
+    def _freeze(self, types: Mapping[str, Any]) -> None:
+        """Make the (H, W) fields read-only arrays of these types that nobody else holds; None stays None."""
+        first = next(iter(types))
+        shape = np.shape(getattr(self, first))
+        if len(shape) != 2:
+            raise InputError(f"{first} must be two-dimensional, got shape {shape}")
+        for name, dtype in types.items():
+            given = getattr(self, name)
+            if given is None:
+                continue
+            array = np.asarray(given, dtype=dtype)
+            if array.flags.writeable or array.base is not None:  # somebody could still change it
+                array = array.copy()
+            if array.shape != shape:
+                raise InputError(f"{name} has shape {array.shape}; it must be that of {first}, {shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
+        """Return :attr:`value`: what ``numpy.asarray(result)`` and plotting functions take."""
+        value = self.value
+        if copy is False and value.flags.writeable:
+            raise ValueError(f"{self.QUANTITY} is computed from the map and cannot be had without a copy")
+        return np.array(value, dtype=dtype) if copy else np.asarray(value, dtype=dtype)
+
+    def _facts(self) -> str:
+        """Return what the repr states before the range."""
+        return ""
+
+    def _heading(self) -> str:
+        """Return what the text states after the size."""
+        return ""
+
+    def __repr__(self) -> str:
+        known = self.value[self.known]
+        span = f"{known.min():{self.FORM}} to {known.max():{self.FORM}} {self.UNIT}" if known.size else "no answer"
+        share = f"{self.known.mean():.0%} of pixels"
+        return f"{type(self).__name__}({self.shape[0]}x{self.shape[1]}, {self._facts()}{span}, {share})"
+
+    def __str__(self) -> str:
+        """Return what matters, a line each: share answered, range, error, flags."""
+        value, stderr = self.value, self.stderr
+        known = np.isfinite(value)
+        size = f"{self.shape[0]} x {self.shape[1]}"
+        lines = [f"{type(self).__name__} of {size} pixels (rows x columns){self._heading()}"]
+        lines.append(f"  answered  {known.mean():.1%} of the pixels")
+        if (shares := percentiles(value)) is not None:
+            low, high, middle = value[known].min(), value[known].max(), np.median(stderr[known])
+            lines.append(f"  {self.QUANTITY:9s} {low:{self.FORM}} to {high:{self.FORM}} {self.UNIT}")
+            each = ", ".join(f"{share:{self.FORM}}" for share in shares.values())
+            lines.append(f"            {each} {self.UNIT} at 5, 50, 95 % of the answers")
+            lines.append(f"  error     {middle:.3g} {self.UNIT}, the median standard error")
+        return "\n".join([*lines, f"  flags     {describe_flags(self.flags)}"])

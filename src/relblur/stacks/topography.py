@@ -1,0 +1,142 @@
+"""Heights of a stack: tilt, roughness (ISO 25178), profiles.
+
+Only measured pixels count for tilt and roughness: those with an answer and without a flag. Errors of neighbouring
+pixels are alike, since each is measured from the square around it; within squares of :data:`ALIKE_PX` they are taken
+for one error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base._typing import BoolArray, FloatArray
+from ..base.errors import InputError
+from .stack_map import StackMap
+
+__all__ = ["Roughness", "Surface", "profile", "surface_of"]
+
+#: Side of the squares within which errors are taken for one, px of the map: the window that determines a pixel.
+ALIKE_PX = 9
+#: Fewer measured pixels determine no plane.
+_LEAST_PIXELS = 10
+
+
+@dataclass(frozen=True)
+class Roughness:
+    """Arithmetic (Sa) and root mean square (Sq) height of a surface about its mean, with standard errors."""
+
+    sa_um: float
+    sa_stderr_um: float
+    sq_um: float
+    sq_stderr_um: float
+    pixels: int
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the figures as a plain dictionary."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Heights and their standard errors, micrometres.
+
+    Attributes
+    ----------
+    height_um, stderr_um : (h, w)
+    measured : (h, w) bool
+        Pixels with an answer and without a flag.
+    tilt : (float, float) or None
+        Slope that was removed, micrometres a pixel down and right.
+    """
+
+    height_um: FloatArray
+    stderr_um: FloatArray
+    measured: BoolArray
+    tilt: tuple[float, float] | None = None
+
+    def roughness(self) -> Roughness:
+        """Return Sa and Sq over the measured pixels; NaN if there are too few.
+
+        With ``m`` the mean height, ``Sa = mean |z - m|`` and ``Sq = sqrt(mean (z - m)^2)`` (ISO 25178-2, 4.1). Noise of
+        the heights is part of both.
+        """
+        good = self.measured
+        count = int(good.sum())
+        if count < _LEAST_PIXELS:
+            return Roughness(*4 * (float("nan"),), count)
+        z = self.height_um - self.height_um[good].mean()
+        sa, sq = float(np.abs(z[good]).mean()), float(np.sqrt(np.square(z[good]).mean()))
+        sign = np.sign(z)
+        by_sa = (sign - sign[good].mean()) / count
+        by_sq = z / (count * max(sq, 1e-300))
+        return Roughness(sa, self._error_of(by_sa), sq, self._error_of(by_sq), count)
+
+    def _error_of(self, derivative: FloatArray) -> float:
+        """Return the standard error of a figure from its derivative by each height."""
+        moved = np.where(self.measured, derivative * self.stderr_um, 0.0)
+        rows, columns = (-(-n // ALIKE_PX) * ALIKE_PX for n in moved.shape)
+        padded = np.pad(moved, [(0, rows - moved.shape[0]), (0, columns - moved.shape[1])])
+        squares = padded.reshape(rows // ALIKE_PX, ALIKE_PX, columns // ALIKE_PX, ALIKE_PX).sum(axis=(1, 3))
+        return float(np.sqrt(np.square(squares).sum()))
+
+    def levelled(self) -> Surface:
+        """Return the surface without the plane of least squares of its measured pixels."""
+        good = self.measured
+        if good.sum() < _LEAST_PIXELS:
+            raise InputError(f"only {int(good.sum())} pixels are measured; no tilt can be fitted, leave it in")
+        rows, columns = np.mgrid[: good.shape[0], : good.shape[1]].astype(np.float64)
+        terms = np.stack([np.ones(int(good.sum())), rows[good], columns[good]], axis=1)
+        found, *_ = np.linalg.lstsq(terms, self.height_um[good], rcond=None)
+        plane = found[0] + found[1] * rows + found[2] * columns
+        return Surface(self.height_um - plane, self.stderr_um, good, (float(found[1]), float(found[2])))
+
+
+def surface_of(stack: StackMap, *, full_size: bool = False) -> Surface:
+    """Return the heights of a stack, at the size of the map or of the images."""
+    if stack.step_um is None:
+        raise InputError("step_um is not known; give the distance between two frames in micrometres")
+    index, stderr = stack.full_size() if full_size else (stack.index, stack.index_stderr)
+    flags = stack.full_flags() if full_size else stack.flags
+    height = np.asarray(index, np.float64) * stack.step_um
+    return Surface(height, np.asarray(stderr, np.float64) * abs(stack.step_um), np.isfinite(height) & (flags == 0))
+
+
+def profile(
+    surface: Surface, start: Sequence[float], end: Sequence[float], pixel_um: float | None = None
+) -> dict[str, FloatArray]:
+    """Return heights along a line between two points (column, row), a sample a pixel, by linear interpolation.
+
+    ``distance`` is in micrometres if ``pixel_um`` is given, else in px. Samples beside unanswered pixels are NaN.
+    """
+    rows, columns = surface.height_um.shape
+    for name, (x, y) in (("start", start), ("end", end)):
+        if not (0 <= x <= columns - 1 and 0 <= y <= rows - 1):
+            raise InputError(f"{name} is ({x:g}, {y:g}); the map has columns 0 to {columns - 1}, rows 0 to {rows - 1}")
+    length = float(np.hypot(end[0] - start[0], end[1] - start[1]))
+    if length == 0:
+        raise InputError(f"start and end are one point, ({start[0]:g}, {start[1]:g}); name two")
+    share = np.linspace(0, 1, max(2, round(length) + 1))
+    xs, ys = (np.asarray(start[n] + share * (end[n] - start[n])) for n in (0, 1))
+    left = np.minimum(xs.astype(int), columns - 2)
+    top = np.minimum(ys.astype(int), rows - 2)
+    across, down = xs - left, ys - top
+
+    def sample(values: FloatArray) -> FloatArray:
+        total = np.zeros(len(share))
+        for i, along_y in ((0, 1 - down), (1, down)):
+            for j, along_x in ((0, 1 - across), (1, across)):
+                weight = along_y * along_x
+                total += np.where(weight > 0, weight * values[top + i, left + j], 0.0)
+        return total
+
+    return {
+        "column": xs,
+        "row": ys,
+        "distance": share * length * (pixel_um or 1.0),
+        "height_um": sample(surface.height_um),
+        "stderr_um": sample(surface.stderr_um),
+        "measured": np.asarray(sample(surface.measured.astype(np.float64)) > 0.999, np.float64),
+    }
