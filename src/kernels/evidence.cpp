@@ -17,10 +17,6 @@ int mirrored(int i, int n) {
     return i;
 }
 
-// By value: GCC does not vectorise what the references of std::min and std::max make of a loop.
-float least(float a, float b) { return a < b ? a : b; }
-float most(float a, float b) { return a > b ? a : b; }
-
 float cost_of(float half) { return half / (1 + half / MOST_COST); }
 
 // A line with room for `margin` mirrored numbers at each end.
@@ -211,9 +207,8 @@ void evidence(const Map& map, const float* factor, const float* weight, float* w
             float *wy = w + place, *gy = g + place, *py = power + place;
             #pragma omp simd
             for (int i = 0; i < width; ++i) {
-                const float mean =
-                    (sum[i - 3] + sum[i - 2] + sum[i - 1] + sum[i] + sum[i + 1] + sum[i + 2] + sum[i + 3]) *
-                    (1.0f / (size * size));
+                const float all = sum[i - 3] + sum[i - 2] + sum[i - 1] + sum[i] + sum[i + 1] + sum[i + 2] + sum[i + 3];
+                const float mean = all * (1.0f / (size * size));
                 const float square = ec[i] * ec[i], down = 1 + 0.5f * square / vy[i] / MOST_COST;
                 const float a = 1 - ny[i] / most(mean, ny[i] + 1e-30f);
                 const float r = a * credit[i] / (vy[i] * down * down);

@@ -393,22 +393,22 @@ void scan_down(const float* cost, int levels, int height, int width, float small
             std::fill(path.begin(), path.end(), 0.0f);
             for (int n = 0; n < height; ++n) {
                 const size_t place = size_t(down ? n : height - 1 - n) * width + first;
-                float least[COLUMNS];
-                std::fill_n(least, COLUMNS, NEVER);
+                float lowest[COLUMNS];
+                std::fill_n(lowest, COLUMNS, NEVER);
                 for (int k = 0; k < levels; ++k)
-                    for (int i = 0; i < COLUMNS; ++i) least[i] = std::min(least[i], path[k * COLUMNS + i]);
+                    for (int i = 0; i < COLUMNS; ++i) lowest[i] = least(lowest[i], path[k * COLUMNS + i]);
                 for (int k = 0; k < levels; ++k) {
                     float *here = &path[k * COLUMNS], *above = &raised[(k + 1) * COLUMNS];
                     #pragma omp simd
-                    for (int i = 0; i < COLUMNS; ++i) here[i] -= least[i], above[i] = here[i] + small;
+                    for (int i = 0; i < COLUMNS; ++i) here[i] -= lowest[i], above[i] = here[i] + small;
                 }
                 for (int k = 0; k < levels; ++k) {
                     float *here = &path[k * COLUMNS], *around = &raised[k * COLUMNS], *to = total + k * plane + place;
                     const float* from = cost + k * plane + place;
                     #pragma omp simd
                     for (int i = 0; i < count; ++i) {
-                        here[i] =
-                            from[i] + std::min(std::min(here[i], large), std::min(around[i], around[2 * COLUMNS + i]));
+                        const float next = least(around[i], around[2 * COLUMNS + i]);
+                        here[i] = from[i] + least(least(here[i], large), next);
                         to[i] = down ? here[i] : to[i] + here[i];
                     }
                 }

@@ -77,6 +77,10 @@ Link link;
 Pull pull;
 Scan scan_across, scan_down;
 extern const Solver solver;
+
+// By value: GCC does not vectorise what the references of std::min and std::max make of a loop.
+inline float least(float a, float b) { return a < b ? a : b; }
+inline float most(float a, float b) { return a > b ? a : b; }
 }  // namespace LEVEL
 #else
 namespace v1 { extern const relblur::Solver solver; }
