@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
 
 from relblur import InputError, imread, open_stack
-from relblur.base.errors import FileError
+from relblur.base.errors import FileError, RelblurError
 from relblur.files.images import read_stored
 from relblur.files.planes import page_of
 
@@ -119,3 +120,31 @@ def test_a_claim_of_many_planes_is_refused(tmp_path, monkeypatch):
     )
     with pytest.raises(FileError, match="claims 5 planes"):
         open_stack(tmp_path / "z.gif")
+
+
+@pytest.mark.parametrize("kind", ["z.ome.tif", "z.tif", "z.gif", "z.webp"])
+def test_damaged_files_give_planes_or_one_line(tmp_path, kind):
+    rng = np.random.default_rng(5)
+    small = VALUES[0, :, 0]
+    if kind.endswith("tif"):
+        form = {"imagej": True, "metadata": {"axes": "ZYX", "spacing": 1.0, "unit": "um"}} if kind == "z.tif" else {}
+        tifffile.imwrite(tmp_path / kind, small, **form)
+    else:
+        frames = [Image.fromarray((plane // 256).astype(np.uint8)) for plane in small]
+        frames[0].save(tmp_path / kind, save_all=True, append_images=frames[1:])
+    whole = (tmp_path / kind).read_bytes()
+    refusals = []
+    for _ in range(40):
+        spoilt = bytearray(whole[: len(whole) if rng.random() < 0.6 else rng.integers(8, len(whole))])
+        for place in rng.integers(4, min(len(spoilt), 1500), 6):
+            spoilt[place] = rng.integers(256)
+        (tmp_path / kind).write_bytes(bytes(spoilt))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for plane in open_stack(tmp_path / kind):
+                    read_stored(plane)
+        except RelblurError as error:
+            refusals.append(str(error))
+    assert refusals
+    assert not any("\n" in each for each in refusals)

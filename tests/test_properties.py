@@ -332,6 +332,7 @@ def test_save_and_imread(tmp_path_factory, image, suffix):
     if left:
         _answer(relblur.imread, path)
         _answer(relblur.load, path)
+        _answer(relblur.open_stack, path)
 
 
 @few

@@ -329,6 +329,9 @@ def test_all_maps_have_the_same_ways_to_be_looked_at(many):
         assert "answered" in str(result)
         relblur.plot.stderr(result)
         relblur.plot.flags(result)
+    filled = np.where(np.arange(SIZE) < 20, np.uint8(Flag.FILLED), np.uint8(0)) * np.ones((SIZE, 1), np.uint8)
+    drawn = replace(stack, flags=filled, index_stderr=np.full(stack.shape, 2.0)).plot()
+    assert drawn.get_alpha()[:, :20].max() < 0.2 < drawn.get_alpha()[:, 20:].min() == 1
     assert_array_equal(replace(stack, step_um=2.0).to_xarray()["height"], 2 * stack.index)
 
 

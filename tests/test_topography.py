@@ -16,6 +16,9 @@ from test_cli import failed, run
 from relblur import InputError, StackMap, imread, synth
 from relblur.files.planes import open_stack
 from relblur.files.scaled import write_ome_zarr
+from relblur.stacks.aligned import frames_of_channel
+from relblur.stacks.frames import Reading, read_frames
+from relblur.stacks.fuse import fuse_frames, prior_of_index
 from relblur.stacks.topography import Surface, profile
 
 STEP, PIXEL, PLANES = 0.8, 0.25, 31
@@ -113,6 +116,21 @@ def test_another_channel_is_fused_by_the_same_index(measured, scene):
     fused = imread(measured[0] / "fused_other.tif") * 65535 / 60000
     soft = synth.blur_with_map(letter, 0.35 * np.abs(scene[1] - 15))
     assert np.abs(fused - letter).mean() < 0.3 * np.abs(soft - letter).mean()
+
+
+def test_detail_of_the_other_channel_does_not_count():
+    rng = np.random.default_rng(0)
+    light = [np.full((40, 50), 0.2 + 0.1 * n) for n in range(5)]
+    light[4] = light[4] + 0.1 * rng.random((40, 50))  # noise, which looks like detail
+    frames = read_frames([rng.random((40, 50)) for _ in range(5)], Reading(align="off", exposure="off"), None, print)
+    other = frames_of_channel(frames, light)
+    prior = prior_of_index(np.full((40, 50), 1.0), np.full((40, 50), 0.01))
+    fused = fuse_frames(other, prior, print, by_detail=False)[:, :, 0]
+    weights = np.exp(-np.square(np.arange(5) - 1.0) / (2 * 0.75**2))
+    expected = sum(w * each for w, each in zip(weights, light, strict=True)) / weights.sum()
+    assert_allclose(fused, expected, atol=2e-3)
+    with pytest.raises(InputError, match="50x30, the stack 50x40"):
+        frames_of_channel(frames, [each[:30] for each in light])
 
 
 def test_the_folder_shows_itself(measured):

@@ -71,6 +71,7 @@ class BlurMap(MapResult):
     QUANTITY: ClassVar[str] = "sigma"
     UNIT: ClassVar[str] = "px"
     FORM: ClassVar[str] = ".3g"
+    SIGNED: ClassVar[str] = ", + where second is the blurrier"
     FIGURE: ClassVar[str] = "blur"
 
     variance_difference: FloatArray
@@ -202,7 +203,7 @@ class BlurMap(MapResult):
         made = f", method {self.settings.get('method', '?')!r}"
         if self.settings.get("decimate", 1) != 1:
             made += f", decimated by {self.settings['decimate']} from {self.settings['full_size']}"
-        return f"{made}; sigma > 0 where second is the blurrier"
+        return made
 
     def __str__(self) -> str:
         """Return what matters, a line each: share answered, range, error, flags; of a lazy map, what is known."""

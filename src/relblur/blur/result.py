@@ -105,6 +105,7 @@ class MapResult(Shown):
     QUANTITY: ClassVar[str]  #: what the value is called in text
     UNIT: ClassVar[str]
     FORM: ClassVar[str] = ".4g"  #: format of a value
+    SIGNED: ClassVar[str] = ""  #: what the sign means, of values that have one
     FIGURE: ClassVar[str]  #: the function of :mod:`relblur.plot` that draws the map
 
     flags: UInt8Array
@@ -206,8 +207,9 @@ class MapResult(Shown):
         lines.append(f"  answered  {known.mean():.1%} of the pixels")
         if (shares := percentiles(value)) is not None:
             low, high, middle = value[known].min(), value[known].max(), np.median(stderr[known])
-            lines.append(f"  {self.QUANTITY:9s} {low:{self.FORM}} to {high:{self.FORM}} {self.UNIT}")
-            each = ", ".join(f"{share:{self.FORM}}" for share in shares.values())
+            form = f"+{self.FORM}" if self.SIGNED else self.FORM
+            lines.append(f"  {self.QUANTITY:9s} {low:{form}} to {high:{form}} {self.UNIT}{self.SIGNED}")
+            each = ", ".join(f"{share:{form}}" for share in shares.values())
             lines.append(f"            {each} {self.UNIT} at 5, 50, 95 % of the answers")
             lines.append(f"  error     {middle:.3g} {self.UNIT}, the median standard error")
         return "\n".join([*lines, f"  flags     {describe_flags(self.flags)}"])

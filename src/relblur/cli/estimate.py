@@ -136,8 +136,9 @@ def estimate(
         },
     )
     if is_zarr_name(output) or is_zarr_name(first) or is_zarr_name(second):
-        if save_steps is not None:
-            raise UsageError("--save-steps is for pictures that are read whole; leave it out")
+        if save_steps is not None or page is not None:
+            option = "--page" if save_steps is None else "--save-steps"
+            raise UsageError(f"{option} is for pictures that are read whole; leave it out")
         _estimate_large((first, second), output, asked, (workers, scheduler), force, as_json)
         return
     if workers is not None or scheduler is not None:

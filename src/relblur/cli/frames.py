@@ -54,7 +54,9 @@ SeriesOption = Annotated[
 ]
 StepOption = Annotated[
     float | None,
-    typer.Option("--step-um", help="Distance between two frames, µm, all in order.", show_default="as the file says"),
+    typer.Option(
+        "--step-um", help="Distance between two frames, µm; they are then in order.", show_default="as the file says"
+    ),
 ]
 PixelOption = Annotated[
     float | None, typer.Option("--pixel-um", help="Side of a pixel, µm.", show_default="as the file says")

@@ -40,8 +40,11 @@ def check_kind(result: Any, *kinds: type) -> Any:
     return result.compute() if isinstance(result, BlurMap) else result
 
 
-def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "") -> Any:
-    """Draw a map in the colours of a scale, grey where it has no answer, with a colour bar if there is a label."""
+def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "", opacity: AnyArray | None = None) -> Any:
+    """Draw a map in the colours of a scale, grey where it has no answer, with a colour bar if there is a label.
+
+    Where ``opacity`` is below 1 the map is faded towards that grey.
+    """
     from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     colours = ListedColormap(scale.colours / 255.0, name=scale.name).with_extremes(bad=NO_ANSWER)
@@ -50,7 +53,9 @@ def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "") -> 
     if by_ratio:  # zero is known and lies below the scale: only what has no answer is grey
         shown = np.ma.array(np.maximum(shown.data, 1e-12 * scale.high), mask=np.ma.getmaskarray(shown))
     norm = (LogNorm if by_ratio else Normalize)(vmin=scale.low, vmax=scale.high)
-    image = ax.imshow(shown, cmap=colours, norm=norm, interpolation="nearest")
+    image = ax.imshow(shown, cmap=colours, norm=norm, interpolation="nearest", alpha=opacity)
+    if opacity is not None:
+        ax.set_facecolor(NO_ANSWER)
     label_pixels(ax)
     if label:
         known = values[np.isfinite(values)]

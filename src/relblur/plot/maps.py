@@ -16,7 +16,7 @@ from ..blur.result import MapResult
 from ..depth.depth_map import DepthMap
 from ..stacks.stack_map import StackMap
 from .axes import axes_in_space, axes_or_current, check_kind, draw_map, label_pixels
-from .colours import ColourScale, Kind, flag_colours, flag_shares, photo, scale_for
+from .colours import ColourScale, Kind, flag_colours, flag_shares, opacity_of, photo, scale_for
 
 __all__ = ["blur", "depth", "flags", "stack", "stderr", "surface"]
 
@@ -66,7 +66,8 @@ def blur(
     scale = _scale(values, "sigma", limit)
     if scale.low < 0:
         label += ", > 0: second blurrier"
-    return draw_map(values, scale, axes_or_current(ax), label if colour_bar else "")
+    faded = None if quantity != "sigma" else opacity_of(values, blur_map.sigma_stderr, blur_map.flags, scale)
+    return draw_map(values, scale, axes_or_current(ax), label if colour_bar else "", faded)
 
 
 def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
@@ -80,7 +81,8 @@ def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, co
     if limit is not None:
         far = as_positive(limit, "limit", "m")
         scale = ColourScale(min(scale.low, 0.98 * far), far, scale.name, scale.logarithmic)
-    return draw_map(values, scale, axes_or_current(ax), "distance (m)" if colour_bar else "")
+    faded = opacity_of(values, depth_map.depth_stderr_m, depth_map.flags, scale)
+    return draw_map(values, scale, axes_or_current(ax), "distance (m)" if colour_bar else "", faded)
 
 
 def stack(stack_map: StackMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
@@ -88,9 +90,11 @@ def stack(stack_map: StackMap, *, ax: Any = None, limit: float | None = None, co
 
     Two images whose camera is not known are drawn as relative blur. ``limit`` is the end of the colour scale.
     """
-    name, unit, values, _ = check_kind(stack_map, StackMap).best
+    name, unit, values, stderr = check_kind(stack_map, StackMap).best
     kind: Kind = "depth" if unit == "m" else "sigma" if unit == "px" else "level"
-    return draw_map(values, _scale(values, kind, limit), axes_or_current(ax), f"{name} ({unit})" if colour_bar else "")
+    scale = _scale(values, kind, limit)
+    faded = opacity_of(values, stderr, stack_map.flags, scale)
+    return draw_map(values, scale, axes_or_current(ax), f"{name} ({unit})" if colour_bar else "", faded)
 
 
 def stderr(result: MapResult, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:

@@ -64,8 +64,7 @@ def write_depth_report(
     heading = caption(pair, settings, f"depth, psf {settings.get('psf', '?')}, {depth_map.camera.describe()}")
     view = depth_picture(folder / "overview.png", pair, depth_map, focal_length_px, heading)
     write_image(folder / "view.png", view)
-    scale = _depth_scale(depth_map)
-    map_picture(folder / "depth_colour.png", Panel("depth (m)", depth_map.depth_m, "depth", scale=scale), heading)
+    map_picture(folder / "depth_colour.png", _depth_panel(depth_map), heading)
     summary = {**summarise_depth(depth_map), "left_out": left_out, "notes": list(pair.notes)}
     write_summary(folder, summary)
     return summary
@@ -79,13 +78,18 @@ def depth_picture(
     view = scene_picture(_points(pair, depth_map, focal or _ASSUMED_FOCAL * depth_map.shape[1]))
     panels = [
         *pair_panels(pair),
-        Panel("depth (m)", depth_map.depth_m, "depth", scale=_depth_scale(depth_map)),
+        _depth_panel(depth_map),
         Panel("standard error (m)", depth_map.depth_stderr_m, "stderr"),
         Panel("flags", depth_map.flags, "flags"),
         Panel("the scene in space" if focal else "the scene in space (angle of view assumed)", view),
     ]
     panels_picture(path, panels, heading=heading)
     return view
+
+
+def _depth_panel(depth_map: DepthMap) -> Panel:
+    scale, stderr, flags = _depth_scale(depth_map), depth_map.depth_stderr_m, depth_map.flags
+    return Panel("depth (m)", depth_map.depth_m, "depth", scale=scale, stderr=stderr, flags=flags)
 
 
 def _depth_scale(depth_map: DepthMap) -> ColourScale:
