@@ -372,6 +372,15 @@ def test_framework(sigmas, n_radii, radius_limit):
         assert framework.window_size % 2 == 1
 
 
+def test_open_stack(tmp_path):
+    import tifffile
+
+    planes = np.arange(3 * 4 * 5, dtype=np.uint16).reshape(3, 4, 5)
+    tifffile.imwrite(tmp_path / "z.tif", planes, photometric="minisblack")
+    opened = relblur.open_stack(tmp_path / "z.tif")
+    assert len(opened.planes) == 3
+
+
 def test_no_public_function_is_forgotten():
     functions = {name for name in relblur.__all__ if inspect.isfunction(getattr(relblur, name))}
     covered = {name for name in functions if f"relblur.{name}" in inspect.getsource(inspect.getmodule(_answer))}
