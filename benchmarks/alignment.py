@@ -25,9 +25,9 @@ from scipy import ndimage
 import machine
 from photographs import RAMP_IMAGES
 from relblur import AlignmentError, align, estimate_blur, match_exposure, synth
+from relblur.apps.demo.program import photograph
 from relblur.photo.alignment import Motion
 from relblur.photo.tone_curves import SRGB
-from relblur.studies.demo import photograph
 
 GAIN, OFFSET, NOISE, RIM = 1.08, 0.01, 0.003, 24
 

@@ -83,7 +83,7 @@ def run_method(folder: Path, method: str, blurs: tuple[float, ...]) -> dict[str,
 def run_command(folder: Path, options: list[str]) -> dict[str, object]:
     """Run ``relblur estimate`` as a user does, start and files included."""
     out = folder / "out"
-    command = [sys.executable, "-m", "relblur.cli.app", "estimate", str(folder / "first.png")]
+    command = [sys.executable, "-m", "relblur.apps.cli.app", "estimate", str(folder / "first.png")]
     command += [str(folder / "second.png"), "-o", str(out), "--force", "--json", *options]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from photographs import RAMP_IMAGES
 from relblur import BlurMap, Camera, estimate_blur, estimate_depth, synth
-from relblur.studies.demo import photograph
+from relblur.apps.demo.program import photograph
 
 METHODS = ("refined", "window", "paper")
 

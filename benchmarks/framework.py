@@ -22,17 +22,17 @@ import numpy as np
 import machine
 from photographs import RAMP_IMAGES, grey
 from relblur import Flag, Framework, Stream, estimate_blur, gaussian_bank, resynthesize, synth
+from relblur.apps.paper.claims import PAPER_TABLE
+from relblur.apps.paper.data_sets import find_data_sets
+from relblur.apps.paper.pairs import TableRow, means
+from relblur.apps.paper.run import Wanted, reproduce
 from relblur.base.settings import MAX_SIGMA, paper_sigmas
 from relblur.blur.window.method import signed_nodes
-from relblur.files.disk import write_image
 from relblur.filters.kernels import band_limited_kernel, kernel_radius
 from relblur.filters.sharpness import LEVELS, local_sharpness
+from relblur.images.disk import write_image
 from relblur.photo.pair import read_pair
 from relblur.report.score_table import score_cells, score_columns
-from relblur.studies.paper.claims import PAPER_TABLE
-from relblur.studies.paper.data_sets import find_data_sets
-from relblur.studies.paper.pairs import TableRow, means
-from relblur.studies.paper.run import Wanted, reproduce
 
 #: The image for which operations are counted: the largest of Table I.
 SIZE = (625, 433)
@@ -221,7 +221,7 @@ def equal_sharpness(data: Path) -> None:
 
 def start_up() -> list[dict[str, object]]:
     """Time ``import relblur`` and a whole ``relblur estimate`` on a 625 x 433 colour pair."""
-    from relblur.studies.demo import photograph
+    from relblur.apps.demo.program import photograph
 
     image = np.tile(photograph("coffee"), (2, 2, 1))[:433, :625] / 255.0
     first, second = synth.pair(image, synth.ramp(image.shape[:2], -2, 2, 1), channel_axis=-1)
@@ -230,7 +230,7 @@ def start_up() -> list[dict[str, object]]:
         paths = [str(Path(folder) / name) for name in ("first.png", "second.png")]
         for path, blurred in zip(paths, (first, second), strict=True):
             write_image(path, synth.degrade(blurred, bits=8))
-        run = [sys.executable, "-m", "relblur.cli.app", "estimate", *paths, "--force", "-o", f"{folder}/out"]
+        run = [sys.executable, "-m", "relblur.apps.cli.app", "estimate", *paths, "--force", "-o", f"{folder}/out"]
         commands = {"import relblur": [sys.executable, "-c", "import relblur"]}
         commands |= {f"relblur estimate --method {m}": [*run, "--method", m] for m in ("refined", "window", "paper")}
         bare = _fastest([sys.executable, "-c", "pass"])

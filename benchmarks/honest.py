@@ -28,8 +28,8 @@ import machine
 from calibration import Sparsification, coverage, draw_reliability, draw_sparsification
 from photographs import grey
 from relblur import estimate_blur, prepare_pair, synth
+from relblur.apps.demo.program import photograph
 from relblur.photo.tone_curves import SRGB, encode_srgb
-from relblur.studies.demo import photograph
 
 Pair = tuple[np.ndarray, np.ndarray]
 COLOURED = ("camera", "astronaut", "coffee", "chelsea", "rocket")

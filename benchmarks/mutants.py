@@ -46,7 +46,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: The tests of a package or module, by the start of its path below src/relblur; the longest start counts.
 TESTS = {
     "field/uncertainty": "uncertainty refined field",
-    "studies/paper": "reproduce paper_data_sets paper_figures paper_page paper_run paper_layouts",
+    "apps/paper": "reproduce paper_data_sets paper_figures paper_page paper_run paper_layouts",
     "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair shot "
     "compression array_kinds",
     "depth/": "camera camera_files depth depth_files psf matching calibration disc_calibration focusing optics order "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relblur.studies.demo import photograph
+from relblur.apps.demo.program import photograph
 
 RAMP_IMAGES = ("camera", "brick", "gravel", "grass", "coffee", "coins", "text", "rocket", "chelsea", "astronaut")
 

@@ -24,13 +24,13 @@ import numpy as np
 import machine
 import rivals
 from relblur import estimate_blur, imread, resynthesize
+from relblur.apps.paper.data_sets import find_data_sets
 from relblur.base.settings import DEPTH_PREFILTER, MAX_SIGMA
 from relblur.blur.blur_map import BlurMap
 from relblur.blur.dense.residuals import build_residuals
 from relblur.blur.evaluate import observed_blurrier
 from relblur.field import Loops
 from relblur.report.panels import Panel, panels_picture
-from relblur.studies.paper.data_sets import find_data_sets
 
 SCENES = ("plane", "stairs", "poles")
 Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]

@@ -10,7 +10,7 @@ import numpy as np
 
 from relblur import gaussian_bank
 from relblur.base.settings import paper_sigmas
-from relblur.engines import choose_engine
+from relblur.kernels import choose_engine
 
 
 def box_on_grid(first: np.ndarray, second: np.ndarray, size: int = 9) -> np.ndarray:

@@ -80,7 +80,7 @@ def second_core() -> float:
 
 def run_pairs(data: Path, count: int, workers: int, method: str) -> dict[str, float]:
     """Measure a set with so many workers; the first pairs, which load and compile, do not count."""
-    from relblur.cluster.batch import run_data_set
+    from relblur.apps.cluster.batch import run_data_set
 
     with tempfile.TemporaryDirectory() as folder:
         ends = []
@@ -125,9 +125,9 @@ def _nothing(number: int) -> int:
 
 def overhead(method: str) -> list[dict[str, float]]:
     """Print what a pair takes beside its scores, and a task beside its work, in processor time."""
-    from relblur.cluster.batch import Score
-    from relblur.cluster.pairs import find_pairs
-    from relblur.cluster.runners import started
+    from relblur.apps.cluster.batch import Score
+    from relblur.apps.cluster.pairs import find_pairs
+    from relblur.apps.cluster.runners import started
     from relblur.report.batch import run_batch
 
     with tempfile.TemporaryDirectory() as folder:
@@ -143,7 +143,7 @@ def overhead(method: str) -> list[dict[str, float]]:
             scoring += time.process_time() - start
             return row
 
-        from relblur.studies.paper import pairs
+        from relblur.apps.paper import pairs
 
         score_row, pairs.score_row = pairs.score_row, timed
         totals = []
@@ -168,11 +168,11 @@ def chunk_overhead() -> list[dict[str, float]]:
     """Print what a chunk of a slide takes to read, estimate and write, in processor time, by ``window``."""
     import dask
 
+    from relblur.apps.cluster.map_store import MapStore
+    from relblur.apps.cluster.slides import SlidePair
+    from relblur.apps.cluster.stores import open_store
     from relblur.blur.chunked import ChunkedEstimate
     from relblur.blur.estimating import Estimating
-    from relblur.cluster.map_store import MapStore
-    from relblur.cluster.slides import SlidePair
-    from relblur.cluster.stores import open_store
 
     with tempfile.TemporaryDirectory() as name:
         folder, side = Path(name), 2 * CELL

@@ -33,9 +33,9 @@ import typer
 
 import machine
 from relblur import BlurMap, RelblurError, estimate_blur, imread, load, resynthesize
+from relblur.apps.cli.estimate import estimate
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.blur.evaluate import observed_blurrier
-from relblur.cli.estimate import estimate
 from relblur.photo.pair import read_light_pair
 from relblur.photo.pipeline import match_pair, noise_of
 from relblur.report.panels import Panel, panels_picture

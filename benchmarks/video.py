@@ -25,12 +25,12 @@ import numpy as np
 
 import machine
 from relblur import Stream, synth
+from relblur.apps.demo.program import photograph
+from relblur.apps.video.clip import Clip, Frame, import_av
+from relblur.apps.video.measuring import Settings, VideoMeter
+from relblur.apps.video.pairing import pair_by_time
+from relblur.apps.video.writing import ClipWriter, add_stream, encode, finish
 from relblur.photo.tone_curves import SRGB, encode_srgb
-from relblur.studies.demo import photograph
-from relblur.video.clip import Clip, Frame, import_av
-from relblur.video.measuring import Settings, VideoMeter
-from relblur.video.pairing import pair_by_time
-from relblur.video.writing import ClipWriter, add_stream, encode, finish
 
 IMAGES = ("brick", "camera", "coffee")
 NOISE, FRAMES = 0.003, 6

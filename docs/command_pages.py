@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from relblur.cli.app import app
+from relblur.apps.cli.app import app
 
 __all__ = ["pages", "write"]
 

@@ -124,7 +124,7 @@ def _with_camera(name: str, rng: random.Random) -> Case:
 def _commands() -> dict[str, Any]:
     from typer.main import get_command
 
-    from relblur.cli.app import app
+    from relblur.apps.cli.app import app
 
     commands = dict(get_command(app).commands)  # type: ignore[attr-defined]
     return {name: each for name, each in commands.items() if name not in option_sets.ENDLESS}

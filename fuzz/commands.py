@@ -122,7 +122,7 @@ def _call(arguments: list[str]) -> int:
     try:
         if arguments[:1] == [LOAD]:
             return _load(arguments[1])
-        from relblur.cli.app import main
+        from relblur.apps.cli.app import main
 
         main()
     except SystemExit as end:

@@ -31,11 +31,11 @@ from pathlib import Path
 
 import numpy as np
 
-import relblur.cli.app
+import relblur.apps.cli.app
 from relblur import BlurMap, load, save, synth
 from relblur.base.errors import RelblurError
-from relblur.files.made_from import MADE_FROM, listing, missing, read_signature, strangers
-from relblur.files.staging import entered
+from relblur.images.made_from import MADE_FROM, listing, missing, read_signature, strangers
+from relblur.images.staging import entered
 
 PAIRS = ("p0", "p1")
 SIZES = ((8, 8), (24, 24))
@@ -83,7 +83,7 @@ class Ground:
                 prepare()
             arguments = ["estimate", str(self.top / "near"), str(self.top / "far"), "-o", str(self.out)]
             arguments += ["-m", "window", "--window", str(window), "--no-linear", "--align", "off", "--decimate", "1"]
-            relblur.cli.app.app([*arguments, "--exposure", "off", *["--force"] * force])
+            relblur.apps.cli.app.app([*arguments, "--exposure", "off", *["--force"] * force])
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 71
             (self.top / "modules").write_text("\n".join(sys.modules))

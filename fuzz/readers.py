@@ -21,9 +21,9 @@ with atheris.instrument_imports(include=["relblur", "PIL"]):
     from relblur.base.children import ChildError
     from relblur.base.errors import RelblurError
     from relblur.blur.blur_map import read_blur_map
-    from relblur.files import reading
-    from relblur.files.depth_formats import read_pfm
-    from relblur.files.images import read_exif, read_stored
+    from relblur.images import reading
+    from relblur.images.depth_formats import read_pfm
+    from relblur.images.images import read_exif, read_stored
     from relblur.photo.photograph import read_photograph
 
 warnings.simplefilter("ignore")

@@ -14,9 +14,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from relblur.files.made_from import sign
-from relblur.files.replacing import replacing
-from relblur.files.staging import clear, entered, filling, move_folder_in, resuming
+from relblur.images.made_from import sign
+from relblur.images.replacing import replacing
+from relblur.images.staging import clear, entered, filling, move_folder_in, resuming
 from relblur.report.batch import Job, run_batch
 
 #: Every function by which relblur changes the disk or makes sure of a change.

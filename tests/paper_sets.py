@@ -7,7 +7,7 @@ import csv
 import numpy as np
 
 from relblur import synth
-from relblur.files.disk import write_image
+from relblur.images.disk import write_image
 
 #: Files of I_F and I_B; {0} counts pairs from 1, {1} and {2} from 1 over both images.
 LAYOUTS = {

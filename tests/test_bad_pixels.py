@@ -26,11 +26,11 @@ from relblur import (
     resynthesize,
     synth,
 )
+from relblur.apps.cli.app import app
+from relblur.apps.demo.program import photograph
 from relblur.base.bad_pixels import hot_pixels, usual_values
-from relblur.cli.app import app
-from relblur.engines.threads import count_workers
+from relblur.kernels.threads import count_workers
 from relblur.plot.colours import tick_labels
-from relblur.studies.demo import photograph
 
 PLACE = (50, 40)
 BAD = [np.nan, np.inf, -np.inf, 100.0, 1e6, 1e10, -1e10, 3.4e38]

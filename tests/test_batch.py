@@ -19,8 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from relblur import Camera, load, save, synth
+from relblur.apps.cli.app import app
 from relblur.base.errors import FileError, InputError, OutputExistsError
-from relblur.cli.app import app
 from relblur.depth.defocus import defocused_pair
 from relblur.report.batch import Job, find_jobs, is_batch, on_threads, run_batch
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from relblur.apps.cli.app import app
+from relblur.apps.demo.speed import interleave, opencv_bank, s_transform, scene
 from relblur.base.settings import paper_sigmas
-from relblur.cli.app import app
-from relblur.studies.bench import interleave, opencv_bank, s_transform, scene
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import relblur
 from relblur import Camera, DepthMap, InputError, RelblurError
 from relblur.base.errors import FileError
 from relblur.depth.working_range import resolution_table, working_range_m
-from relblur.files.disk import write_npz
+from relblur.images.disk import write_npz
 
 LENS = {
     "focus_first_m": "1.0",

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import relblur
 from relblur import estimate_blur, evaluate_pair, imread, load, prepare_pair, save, synth
-from relblur.cli.app import app
+from relblur.apps.cli.app import app
 
 COMMANDS = ["demo", "estimate", "evaluate", "depth", "range", "calibrate", "camera"]
 COMMANDS += ["synth", "decimate", "optics", "reproduce", "report", "view", "fuse", "refocus", "stack"]
@@ -166,7 +166,16 @@ def test_options_that_do_not_fit_are_one_line_and_exit_2(tmp_path, grey_pair):
 
 
 def test_a_real_process_fails_in_one_line_too(tmp_path):
-    command = [sys.executable, "-m", "relblur.cli.app", "decimate", str(tmp_path), "2", "-o", str(tmp_path / "x.png")]
+    command = [
+        sys.executable,
+        "-m",
+        "relblur.apps.cli.app",
+        "decimate",
+        str(tmp_path),
+        "2",
+        "-o",
+        str(tmp_path / "x.png"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3
     assert done.stdout == ""
@@ -415,7 +424,7 @@ def test_optics_gives_the_focal_length_for_a_circle():
 @pytest.mark.slow
 def test_demo_writes_its_pictures_and_scores_every_method(tmp_path, monkeypatch):
     # A smaller picture than the real one: the chain is the same.
-    monkeypatch.setattr("relblur.studies.demo.SIZE", (128, 160))
+    monkeypatch.setattr("relblur.apps.demo.program.SIZE", (128, 160))
     result = run("demo", "-o", tmp_path / "demo", "--json")
     assert result.exit_code == 0, result.output
     rows = {row["method"]: row for row in json.loads(result.stdout)}
@@ -563,7 +572,8 @@ def test_estimate_loads_neither_scipy_nor_matplotlib(tmp_path):
     save(tmp_path / "a.png", np.rint(255 * sharp[:-2, :-2]).astype(np.uint8))
     save(tmp_path / "b.png", np.rint(255 * moved.clip(0, 1)).astype(np.uint8))
     code = (
-        "import sys\nfrom relblur.cli.app import app\napp(standalone_mode=False)\nprint(*sys.modules, file=sys.stderr)"
+        "import sys\nfrom relblur.apps.cli.app import app\napp(standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)"
     )
     arguments = ["estimate", str(tmp_path / "a.png"), str(tmp_path / "b.png"), "-o", str(tmp_path / "out")]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)

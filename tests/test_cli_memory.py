@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from relblur.cli import memory
+from relblur.apps.terminal import memory
 
 
 class _Library:

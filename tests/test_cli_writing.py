@@ -94,7 +94,7 @@ STOPPED = """
 import resource, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs are started without
 import relblur.report.blur_report
-from relblur.cli.app import main
+from relblur.apps.cli.app import main
 if sys.argv.pop(1) == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 else:

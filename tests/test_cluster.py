@@ -20,13 +20,13 @@ import pytest
 from typer.testing import CliRunner
 
 from relblur import synth
+from relblur.apps.cli.app import app
+from relblur.apps.cluster import batch as batches
+from relblur.apps.cluster.pairs import find_pairs
+from relblur.apps.cluster.runners import OnCluster, started
+from relblur.apps.cluster.scores import loss, mean_rows
 from relblur.base.errors import InputError
-from relblur.cli.app import app
-from relblur.cluster import batch as batches
-from relblur.cluster.pairs import find_pairs
-from relblur.cluster.runners import OnCluster, started
-from relblur.cluster.scores import loss, mean_rows
-from relblur.files.disk import write_image
+from relblur.images.disk import write_image
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that end processes
@@ -166,8 +166,8 @@ def test_a_set_gives_tables_and_a_page(undisturbed):
 
 
 def test_scores_are_those_of_reproduce(undisturbed, data):
-    from relblur.studies.paper.data_sets import find_data_sets
-    from relblur.studies.paper.pairs import rows_of
+    from relblur.apps.paper.data_sets import find_data_sets
+    from relblur.apps.paper.pairs import rows_of
 
     expected = rows_of(find_data_sets(data)[0].pairs[0], "window")
     for row, wanted in zip(_scores(undisturbed)[:3], expected, strict=True):
@@ -264,8 +264,8 @@ def test_a_file_that_cannot_be_read_is_reported(data, on_threads, tmp_path):
 def test_chunks_of_a_picture_are_done_on_the_workers(threads, tmp_path):
     zarr = pytest.importorskip("zarr")
     import relblur
+    from relblur.apps.cluster.large import estimate_large
     from relblur.blur.estimating import Estimating
-    from relblur.cluster.large import estimate_large
 
     rng = np.random.default_rng(0)
     first = synth.blur_with_map(rng.random((90, 1100)), 0.8)
@@ -362,7 +362,7 @@ def test_the_worst_pair_is_the_least_explained():
 
 @pytest.mark.parametrize(("options", "says"), [(["--scheduler", "tcp://127.0.0.1:1"], "no scheduler answers")])
 def test_a_scheduler_that_is_not_there_gets_one_line(data, tmp_path, options, says, monkeypatch):
-    from relblur.cluster import runners
+    from relblur.apps.cluster import runners
 
     monkeypatch.setattr(runners, "PATIENCE_S", 1)
     done = _batch(data, tmp_path / "out", *options)

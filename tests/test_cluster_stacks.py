@@ -12,10 +12,10 @@ from numpy.testing import assert_allclose
 from typer.testing import CliRunner
 
 from relblur import load, synth
-from relblur.cli.app import app
-from relblur.cluster import batch as batches
-from relblur.cluster.stacks import find_stacks
-from relblur.files.disk import write_image
+from relblur.apps.cli.app import app
+from relblur.apps.cluster import batch as batches
+from relblur.apps.cluster.stacks import find_stacks
+from relblur.images.disk import write_image
 
 pytest.importorskip("pyarrow")
 

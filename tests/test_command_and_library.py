@@ -11,9 +11,9 @@ from numpy.testing import assert_array_equal
 from typer.testing import CliRunner
 
 from relblur import estimate_blur, load, prepare_pair, save, synth
+from relblur.apps.cli.app import app
+from relblur.apps.cli.estimate import estimate
 from relblur.base.settings import METHODS, SIDES, Align, Exposure
-from relblur.cli.app import app
-from relblur.cli.estimate import estimate
 
 #: Options of `prepare_pair` and of `estimate_blur`, with the values tried.
 PREPARING = {

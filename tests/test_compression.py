@@ -11,7 +11,7 @@ import pytest
 from relblur import estimate_blur, prepare_pair, synth
 from relblur.base.tone import SRGB, encode_srgb
 from relblur.blur.recompressed import is_worthwhile
-from relblur.files.compression import JpegTable
+from relblur.images.compression import JpegTable
 from relblur.photo.photograph import read_photograph
 
 Image = pytest.importorskip("PIL.Image")

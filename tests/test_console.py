@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from relblur import synth
-from relblur.cli import console
+from relblur.apps.terminal import console
 
 CAMERA = "focus_first_m = 1\nfocus_second_m = 2\ncoc_constant_px_m = 20\n"
 
@@ -151,7 +151,7 @@ def test_child_processes_do_not_import_from_the_current_folder(tmp_path):
     program = (
         "import sys; sys.path.pop(0)\n"  # an installed relblur does not import from there either
         "import multiprocessing\n"
-        "from relblur.cli import app\n"
+        "from relblur.apps.cli import app\n"
         "def start(_program):\n"
         "    child = multiprocessing.get_context('spawn').Process(target=print, args=('child',))\n"
         "    child.start(); child.join()\n"
@@ -171,7 +171,7 @@ def test_ctrl_c_while_the_program_is_loaded_ends_it_without_a_traceback():
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs ignore it
         "class Interrupting:\n"
         "    def find_spec(name, *_):\n"
-        "        if name == 'relblur.cli.app': os.kill(os.getpid(), signal.SIGINT)\n"
+        "        if name == 'relblur.apps.cli.app': os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.meta_path.insert(0, Interrupting)\n"
         "main()\n"
     )

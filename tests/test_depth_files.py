@@ -14,7 +14,7 @@ from PIL import Image  # noqa: TID253
 import relblur
 from relblur import Camera, DepthMap, InputError
 from relblur.base.errors import FileError, MissingDependencyError
-from relblur.files.depth_formats import read_pfm
+from relblur.images.depth_formats import read_pfm
 
 LENS = Camera(focal_length_mm=50, f_number=2, pixel_pitch_um=5, focus_first_m=1, focus_second_m=float("inf"))
 
@@ -139,7 +139,7 @@ def test_unknown_suffixes_and_foreign_files_are_refused(tmp_path, depth_map):
     with pytest.raises(InputError, match="colour"):
         relblur.save(tmp_path / "d.png", depth_map, colour=True)
     from relblur.depth.depth_map import read_depth_map
-    from relblur.files.disk import write_npz
+    from relblur.images.disk import write_npz
 
     write_npz(tmp_path / "x.npz", {"a": np.zeros(2)}, {"format": "other"})
     with pytest.raises(FileError, match="other"):

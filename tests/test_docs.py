@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import relblur
-from relblur.cli.app import app
+from relblur.apps.cli.app import app
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"

@@ -18,8 +18,8 @@ from relblur import (
     synth,
 )
 from relblur.base.errors import MissingDependencyError
-from relblur.engines import ENGINES, choose_engine
 from relblur.filters.kernels import sampled_kernel
+from relblur.kernels import ENGINES, choose_engine
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
 
@@ -106,8 +106,8 @@ def test_refined_has_no_reference_and_says_what_it_has(texture):
 def ran(monkeypatch):
     """The engines whose loops have been called."""
     from relblur.blur.window.realtime import WindowEngine
-    from relblur.engines import opencv, reference
     from relblur.field import CompiledLoops, Loops
+    from relblur.kernels import opencv, reference
 
     found = set()
 

@@ -10,11 +10,11 @@ from relblur.blur.dense.estimate import build_volume
 from relblur.blur.dense.noise import GivenNoise
 from relblur.blur.dense.planes import prepare
 from relblur.blur.request import Request
-from relblur.engines import choose_engine
 from relblur.field import Loops
 from relblur.field.energy import Energy
 from relblur.field.noise import Tables
 from relblur.field.start import label
+from relblur.kernels import choose_engine
 
 EQUAL, UNEQUAL = (0.005, 0.005), (0.002, 0.01)
 #: Largest difference, in parts of the largest entry.

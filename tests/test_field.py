@@ -17,10 +17,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur.field
-from relblur.engines.threads import Team
 from relblur.field import Loops, Noise, PixelEnergy, UniformAxis, Volume, solve
 from relblur.field.energy import Energy
 from relblur.field.moves import follow_median, propagate
+from relblur.kernels.threads import Team
 
 SHAPE = (96, 120)
 ROWS, COLUMNS = np.indices(SHAPE)
@@ -235,7 +235,7 @@ def test_a_pixel_beside_a_jump_takes_the_plane_of_its_neighbours_if_that_fits_be
     assert_array_equal(found[away], z[away])
 
 
-BELOW = {"base", "engines"}
+BELOW = {"base", "kernels"}
 
 
 def test_the_solver_knows_nothing_of_blur():

@@ -14,8 +14,8 @@ from PIL import Image  # noqa: TID253
 import relblur
 from relblur import BlurMap, InputError, imread, load, save
 from relblur.base.errors import FileError
-from relblur.files.disk import replacing
-from relblur.files.images import read_image
+from relblur.images.disk import replacing
+from relblur.images.images import read_image
 
 SHAPES = [(7, 9), (7, 9, 3)]
 

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from relblur import InputError, prepare_pair, save, synth
-from relblur.cli.app import app
+from relblur.apps.cli.app import app
 
 
 @pytest.fixture

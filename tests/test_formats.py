@@ -12,7 +12,7 @@ import relblur
 from relblur import imread
 from relblur.base.errors import FileError, MissingDependencyError
 from relblur.base.tone import decode_srgb
-from relblur.files.images import READ_SUFFIXES, read_exif, read_image, read_stored
+from relblur.images.images import READ_SUFFIXES, read_exif, read_image, read_stored
 
 Image = pytest.importorskip("PIL.Image")
 Image.init()

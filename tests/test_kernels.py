@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from relblur import Flag, Stream, _kernels, estimate_blur, synth
 from relblur.blur.window.method import LINEAR_BELOW
-from relblur.engines import compiled
+from relblur.kernels import compiled
 
 RNG = np.random.default_rng(3)
 SHAPE = (61, 150)

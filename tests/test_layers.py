@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 from functools import cache
@@ -15,8 +17,8 @@ import relblur
 
 #: Lowest first; what stands between two signs may not know each other.
 ORDER = (
-    "base < engines, files < filters < field, synth, optics < blur < depth < photo < stacks < plot < report"
-    " < io, video < studies < cluster, view < cli < __main__"
+    "base < kernels, images < filters < field, synth, optics < blur < depth < photo < stacks < plot < report"
+    " < apps < __main__"
 )
 
 SOURCE = Path(relblur.__file__).parent
@@ -102,10 +104,45 @@ def test_the_parts_of_a_package_form_no_knot(package):
 
 
 def test_the_walk_sees_imports_inside_functions_and_in_subpackages():
-    assert ("io",) in _imported(SOURCE / "cli" / "synth.py")
+    assert ("report", "io") in _imported(SOURCE / "apps" / "cli" / "synth.py")
     assert ("filters", "kernels") in _imported(SOURCE / "blur" / "window" / "method.py")
     assert ("blur", "noise") in _imported(SOURCE / "blur" / "dense" / "sensor.py")
     assert "dense" in _graph(SOURCE / "blur")["methods"]
+
+
+#: Commands that a program takes with it when its folder is deleted.
+LOST = {
+    "demo": {"demo", "bench", "reproduce"},
+    "paper": {"reproduce", "batch"},
+    "cluster": {"batch"},
+    "video": {"video"},
+    "view": {"view"},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", LOST)
+def test_without_a_program_the_others_work(program, tmp_path):
+    shutil.copytree(SOURCE, tmp_path / "relblur", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import numpy as np, relblur\n"
+        "from relblur.apps.cli.app import app\n"
+        "print(relblur.__file__, *sorted(command.name for command in app.registered_commands))\n"
+        "image = np.random.default_rng(0).random((32, 40))\n"
+        "relblur.estimate_blur(image, image)\n"
+    )
+
+    def commands():
+        call = [sys.executable, "-c", code]
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(call, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+        place, *names = done.stdout.split()
+        assert place.startswith(str(tmp_path))
+        return set(names)
+
+    before = commands()
+    shutil.rmtree(tmp_path / "relblur" / "apps" / program)
+    assert before - commands() == LOST[program]
 
 
 @pytest.mark.parametrize("statement", ["import relblur", "import relblur; relblur.InputError; dir(relblur)"])
@@ -138,7 +175,7 @@ def test_matplotlib_is_imported_in_plot_only_and_inside_functions():
 
 def test_a_map_and_its_pictures_are_made_without_matplotlib(tmp_path):
     code = (
-        "import sys, numpy as np, relblur, relblur.cli.app as app\n"
+        "import sys, numpy as np, relblur, relblur.apps.cli.app as app\n"
         "assert 'matplotlib' not in sys.modules\n"
         "sharp = np.random.default_rng(0).random((48, 64))\n"
         "for name, blur in (('a', 0.6), ('b', 1.2)):\n"

@@ -7,13 +7,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Camera, estimate_blur, estimate_depth, estimate_stack, synth
-from relblur.engines import compiled
-from relblur.engines.threads import Team
 from relblur.field import AsinhAxis, CompiledLoops, Loops, Noise
 from relblur.field.loops import Reading
 from relblur.field.multigrid import Grid
 from relblur.field.noise import Tables
 from relblur.filters.kernels import kernel
+from relblur.kernels import compiled
+from relblur.kernels.threads import Team
 
 #: Largest difference of a loop, over its largest value: the rounding of float32 in sums of some thousand numbers.
 TOLERANCE = 1e-5

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from relblur.studies.made_photograph import made_photograph
+from relblur.apps.demo.made_photograph import made_photograph
 
 
 @pytest.mark.parametrize(("name", "shape"), [("coffee", (400, 600, 3)), ("brick", (512, 512))])
@@ -34,8 +34,8 @@ def test_it_has_texture_everywhere():
 def test_without_scikit_image_the_demonstration_takes_it():
     code = (
         "import sys; sys.modules['skimage'] = None\n"
-        "from relblur.studies.demo import demo_pair, photograph\n"
-        "from relblur.studies.bench import scene\n"
+        "from relblur.apps.demo.program import demo_pair, photograph\n"
+        "from relblur.apps.demo.speed import scene\n"
         "print(photograph().shape, demo_pair()[0].shape, scene((40, 50))[0].shape)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

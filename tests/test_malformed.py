@@ -25,9 +25,9 @@ from typer.testing import CliRunner
 from malformed import make_corpus
 from relblur import RelblurError, imread, load
 from relblur.depth.camera_file import camera_fields_from_exif
-from relblur.cli.app import app
-from relblur.files.depth_formats import read_pfm
-from relblur.files.reading import read_bytes
+from relblur.apps.cli.app import app
+from relblur.images.depth_formats import read_pfm
+from relblur.images.reading import read_bytes
 
 corpus, output = Path(sys.argv[2]), Path(sys.argv[3])
 os.chdir(output)

@@ -81,7 +81,7 @@ def test_information_falls_where_light_is_noisier(light):
     """The same texture twice, dark and bright: shot noise makes the bright one tell less."""
     from relblur.blur.dense.estimate import estimate
     from relblur.blur.request import Request
-    from relblur.engines import choose_engine
+    from relblur.kernels import choose_engine
 
     request = Request("refined", "first", np.array([5.0]), 9, choose_engine("opencv"), given_noise=(0.01, 0.01))
     half = 0.5 * (light[:, :130] - light[:, :130].mean())

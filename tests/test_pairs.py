@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from relblur import InputError, decimate, save
 from relblur.base.errors import FileError
 from relblur.blur.comparable_pair import ComparablePair
-from relblur.files.images import read_image
+from relblur.images.images import read_image
 from relblur.photo.pair import grey_shares, read_light_pair, read_pair, stored_array
 
 WHITE = 255

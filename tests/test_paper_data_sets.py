@@ -10,9 +10,9 @@ from paper_sets import make_data_set
 from PIL import Image  # noqa: TID253
 
 from relblur import InputError, compare_sharpness
+from relblur.apps.paper import pairs, stand_ins
+from relblur.apps.paper.data_sets import PairFiles, factors, find_data_sets
 from relblur.base.errors import FileError
-from relblur.studies.paper import pairs, stand_ins
-from relblur.studies.paper.data_sets import PairFiles, factors, find_data_sets
 
 
 def read(path):

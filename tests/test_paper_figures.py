@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from relblur.apps.paper import lens, ramps
+from relblur.apps.paper.claims import CAMERAS, PAPER_TABLE
 from relblur.plot.diagrams import Diagram, Place
-from relblur.studies.paper import lens, ramps
-from relblur.studies.paper.claims import CAMERAS, PAPER_TABLE
 
 #: Table I, copied from the paper a second time: data set, width x height, shares of B and F in %, e_B, e_F in 1/1000.
 TABLE = """

@@ -14,8 +14,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from relblur.apps.paper import flow, lens, matrices
 from relblur.plot.figures import as_png
-from relblur.studies.paper import flow, lens, matrices
 
 KEPT = Path(__file__).with_name("paper_layouts.txt")
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from relblur import Framework
+from relblur.apps.paper.claims import CAMERAS, PAPER_TABLE
+from relblur.apps.paper.lens import circle_px
+from relblur.apps.paper.sections import Claim, Picture, Section, page
 from relblur.filters.kernels import kernel_radius
 from relblur.report.html import Table
-from relblur.studies.paper.claims import CAMERAS, PAPER_TABLE
-from relblur.studies.paper.lens import circle_px
-from relblur.studies.paper.sections import Claim, Picture, Section, page
 
 ERRATA = (Path(__file__).parents[1] / "docs" / "framework.md").read_text(encoding="utf-8").partition("## All slips")[2]
 

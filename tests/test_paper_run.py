@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from relblur.apps.paper import run
+from relblur.apps.paper.data_sets import DATA_SETS, FoundSet, PairFiles
+from relblur.apps.paper.ramps import FILES as FIG1_FILES
+from relblur.apps.paper.sections import Section
 from relblur.base.errors import InputError, OutputExistsError
-from relblur.studies.paper import run
-from relblur.studies.paper.data_sets import DATA_SETS, FoundSet, PairFiles
-from relblur.studies.paper.ramps import FILES as FIG1_FILES
-from relblur.studies.paper.sections import Section
 
 
 def found_set(data_set, *names, folder="."):

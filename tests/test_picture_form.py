@@ -15,8 +15,8 @@ from PIL import Image, ImageCms  # noqa: TID253
 from test_cli import run
 
 from relblur import __version__, estimate_stack, imread, prepare_pair, synth
-from relblur.files.exif import SOFTWARE
-from relblur.files.images import is_result
+from relblur.images.exif import SOFTWARE
+from relblur.images.images import is_result
 from relblur.report.full_size import write_picture
 
 CODES = np.arange(256 * 3).reshape(16, 16, 3)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
+from relblur.apps.video.picture import as_seen, white_of_light
 from relblur.base.shown import percentages
 from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import Flag
@@ -25,7 +26,6 @@ from relblur.plot.colours import (
     white_of,
 )
 from relblur.report.panels import Panel, panels_picture
-from relblur.video.picture import as_seen, white_of_light
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import relblur
 from relblur import ComparablePair, InputError, estimate_blur, estimate_depth, imread, prepare_pair, save, synth
-from relblur.cli.app import app
+from relblur.apps.cli.app import app
 from relblur.photo import pipeline
 from relblur.photo.alignment import Motion
 

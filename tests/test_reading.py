@@ -14,12 +14,12 @@ from hostile import zeros_deflated
 from PIL import Image  # noqa: TID253
 
 import relblur
-import relblur.files.budget as budget_module
-import relblur.files.depth_formats
+import relblur.images.budget as budget_module
+import relblur.images.depth_formats
 from relblur.base.errors import FileError
-from relblur.files.budget import Budget
-from relblur.files.images import read_exif, read_image
-from relblur.files.reading import opened, read_bytes
+from relblur.images.budget import Budget
+from relblur.images.images import read_exif, read_image
+from relblur.images.reading import opened, read_bytes
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def _picture_of(kind, size, folder):
     if kind == "npy":
         np.save(path, values)
     elif kind == "exr":
-        relblur.files.depth_formats.write_exr(path, {"Y": values.astype(np.float32)})
+        relblur.images.depth_formats.write_exr(path, {"Y": values.astype(np.float32)})
     elif kind == "hdr":
         import cv2
 
@@ -142,7 +142,7 @@ def test_decoders_are_stopped_when_their_time_is_over(tmp_path, monkeypatch):
 
 def test_a_damaged_exr_is_one_line(tmp_path, capfd):
     path = tmp_path / "x.exr"
-    relblur.files.depth_formats.write_exr(
+    relblur.images.depth_formats.write_exr(
         path, {"Y": np.sin(np.arange(8100, dtype=np.float32)).round(1).reshape(90, 90)}
     )
     content = bytearray(path.read_bytes())
@@ -156,7 +156,7 @@ def test_a_damaged_exr_is_one_line(tmp_path, capfd):
 def test_an_exr_that_finds_no_room_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", "/dev/full")
     with pytest.raises(FileError, match="cannot write"):
-        relblur.files.depth_formats.write_exr(tmp_path / "x.exr", {"Y": np.zeros((9, 9), np.float32)})
+        relblur.images.depth_formats.write_exr(tmp_path / "x.exr", {"Y": np.zeros((9, 9), np.float32)})
     assert os.listdir(tmp_path) == []
 
 

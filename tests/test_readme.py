@@ -16,7 +16,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import relblur
-from relblur.studies.demo import demo_depth
+from relblur.apps.demo.program import demo_depth
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"

@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 
 from relblur import BlurMap, load
 from relblur.base.errors import FileError, OutputExistsError
-from relblur.files import staging as staging_module
-from relblur.files.made_from import read_signature, sign
-from relblur.files.replacing import HIDDEN, replacing
-from relblur.files.staging import entered, filling, holding, move_folder_in, placing, resuming, staging
-from relblur.files.targets import refuse_inputs, refuse_to_replace
+from relblur.images import staging as staging_module
+from relblur.images.made_from import read_signature, sign
+from relblur.images.replacing import HIDDEN, replacing
+from relblur.images.staging import entered, filling, holding, move_folder_in, placing, resuming, staging
+from relblur.images.targets import refuse_inputs, refuse_to_replace
 from relblur.report.batch import Job, run_batch
 
 #: A disk takes ten times as long.

@@ -14,9 +14,9 @@ from PIL import Image  # noqa: TID253
 
 import relblur
 from relblur import Flag, synth
-from relblur.studies.paper import lens, matrices, pairs, ramps, run
-from relblur.studies.paper.claims import CAMERAS
-from relblur.studies.paper.data_sets import find_data_sets
+from relblur.apps.paper import lens, matrices, pairs, ramps, run
+from relblur.apps.paper.claims import CAMERAS
+from relblur.apps.paper.data_sets import find_data_sets
 
 # Most of these tests run the whole study on small pairs.
 pytestmark = pytest.mark.slow
@@ -215,7 +215,7 @@ def test_a_limit_counts_for_each_data_set_and_a_pair_can_be_named(data, tmp_path
 
 
 def test_what_is_missing_is_replaced_by_stand_ins_that_say_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("relblur.studies.paper.stand_ins.photograph", lambda name: photographs(1)[0])
+    monkeypatch.setattr("relblur.apps.paper.stand_ins.photograph", lambda name: photographs(1)[0])
     done = run.reproduce(tmp_path / "out", wanted=run.Wanted(("fig5", "fig7")))
     assert [line.split(" (")[0] for line in done.made_from] == [
         "Real MFF: 1 pair in stand_ins/realmff",
@@ -336,7 +336,7 @@ def test_figs_3_and_4_show_what_is_in_every_block(tmp_path, small_ramps):
     assert float(claims["two layers against M separable filters"].split()[0]) < 4e-6
     same = claims["sigma of 40 x 40 px by W and F, and by filters"]
     assert float(re.search(r"([\d.]+)%", same).group(1)) > 99.5
-    from relblur.studies.paper.flow import show_evaluation
+    from relblur.apps.paper.flow import show_evaluation
 
     error = float(show_evaluation(tmp_path, small_ramps[0]).claims[0].ours)
     ramp = small_ramps[0]
@@ -349,7 +349,7 @@ def test_figs_3_and_4_show_what_is_in_every_block(tmp_path, small_ramps):
 
 
 def test_fig_5_has_both_sets_on_their_sides(tmp_path, data, monkeypatch):
-    from relblur.studies.paper import flow
+    from relblur.apps.paper import flow
 
     drawn = {}
     monkeypatch.setattr(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from relblur.studies.paper.data_sets import find_data_sets
-from relblur.studies.paper.pairs import rows_of
+from relblur.apps.paper.data_sets import find_data_sets
+from relblur.apps.paper.pairs import rows_of
 
 
 def test_both_data_sets_are_found(shared_data):

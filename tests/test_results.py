@@ -155,7 +155,7 @@ def test_images_are_no_maps(tmp_path):
 
 def test_an_image_in_open_exr_is_no_map(tmp_path):
     pytest.importorskip("OpenEXR")
-    from relblur.files.depth_formats import write_exr
+    from relblur.images.depth_formats import write_exr
 
     write_exr(tmp_path / "a.exr", {"Y": np.zeros((4, 5))})
     with pytest.raises(FileError, match=r"a.exr is an image, not a BlurMap"):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from relblur import estimate_blur, prepare_pair, synth
-from relblur.files.shot import Shot, smaller_aperture
+from relblur.images.shot import Shot, smaller_aperture
 
 Image = pytest.importorskip("PIL.Image")
 

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 import relblur
 from relblur import BlurMap
+from relblur.apps.cli.app import app
+from relblur.apps.cluster.stores import open_store
 from relblur.base.errors import RelblurError
 from relblur.blur.zarr_map import STORED
-from relblur.cli.app import app
-from relblur.cluster.stores import open_store
-from relblur.files.map_formats import FORMAT
-from relblur.files.tiff import TiffPicture
-from relblur.files.zarr_arrays import open_zarr_array
+from relblur.images.map_formats import FORMAT
+from relblur.images.tiff import TiffPicture
+from relblur.images.zarr_arrays import open_zarr_array
 
 zarr = pytest.importorskip("zarr")
 

@@ -323,7 +323,7 @@ def test_a_window_too_small_for_compiled_code_is_done_by_opencv_and_says_so():
 
 
 def test_inside_dask_one_thread_is_used(monkeypatch):
-    from relblur.engines.threads import count_workers
+    from relblur.kernels.threads import count_workers
 
     monkeypatch.setitem(sys.modules, "dask", threading)
     seen = []

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from relblur.engines.threads import Team
+from relblur.kernels.threads import Team
 
 
 @pytest.fixture

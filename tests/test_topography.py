@@ -14,8 +14,8 @@ from PIL import Image  # noqa: TID253
 from test_cli import failed, run
 
 from relblur import InputError, StackMap, imread, synth
-from relblur.files.planes import open_stack
-from relblur.files.scaled import write_ome_zarr
+from relblur.images.planes import open_stack
+from relblur.images.scaled import write_ome_zarr
 from relblur.stacks.aligned import frames_of_channel
 from relblur.stacks.frames import Reading, read_frames
 from relblur.stacks.fuse import fuse_frames, prior_of_index

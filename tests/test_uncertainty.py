@@ -11,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from relblur import estimate_blur, synth
 from relblur.blur.dense import estimate as dense
 from relblur.blur.request import Request
-from relblur.engines import choose_engine
 from relblur.field import AsinhAxis, Field, filled, information_around, rims
 from relblur.field.edges import Edges
 from relblur.field.uncertainty import _at_borders, _best_window, _knowing_window, _near_jumps, standard_error
 from relblur.field.windows import WINDOWS
+from relblur.kernels import choose_engine
 
 SHAPE = (80, 100)
 MIDDLE = (40, 50)

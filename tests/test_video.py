@@ -12,15 +12,15 @@ from typer.testing import CliRunner
 from video_clips import texture, write_clip
 
 import relblur
+from relblur.apps.cli.app import app
+from relblur.apps.video.cameras import Cameras
+from relblur.apps.video.clip import Clip, Frame
+from relblur.apps.video.measuring import Settings, VideoMeter
+from relblur.apps.video.pairing import pair_by_time
+from relblur.apps.video.smoothing import TemporalFilter
 from relblur.base.errors import AlignmentError, FileError, InputError
 from relblur.blur.blur_map import BlurMap
-from relblur.cli.app import app
 from relblur.photo.tone_curves import encode_srgb
-from relblur.video.cameras import Cameras
-from relblur.video.clip import Clip, Frame
-from relblur.video.measuring import Settings, VideoMeter
-from relblur.video.pairing import pair_by_time
-from relblur.video.smoothing import TemporalFilter
 
 SHAPE = (96, 128)
 STILL = Settings(align="off", exposure="off")
@@ -337,7 +337,7 @@ def test_maps_go_into_a_zarr_with_a_time_axis(clips, tmp_path):
 
 def test_a_zarr_appears_whole_or_not_at_all(clips, tmp_path, monkeypatch):
     pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
-    from relblur.video import maps
+    from relblur.apps.video import maps
 
     put, taken = maps.ZarrMaps.put, []
 
@@ -350,7 +350,7 @@ def test_a_zarr_appears_whole_or_not_at_all(clips, tmp_path, monkeypatch):
     monkeypatch.setattr(maps.ZarrMaps, "put", break_off)
     assert "disk is full" in run(*clips, "--maps", tmp_path / "maps.zarr").stderr
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr("relblur.video.maps.find_spec", lambda name: None)
+    monkeypatch.setattr("relblur.apps.video.maps.find_spec", lambda name: None)
     missing = run(*clips, "--maps", tmp_path / "maps.zarr")
     assert missing.exit_code == 4
     assert "relblur[cluster]" in missing.stderr
@@ -358,8 +358,8 @@ def test_a_zarr_appears_whole_or_not_at_all(clips, tmp_path, monkeypatch):
 
 def test_a_clip_longer_than_what_a_zarr_grows_by(tmp_path):
     zarr = pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
-    from relblur.video.maps import placing_maps
-    from relblur.video.measuring import MeasuredFrame
+    from relblur.apps.video.maps import placing_maps
+    from relblur.apps.video.measuring import MeasuredFrame
 
     with placing_maps(tmp_path / "long.zarr", False) as writer:
         for number in range(70):

@@ -12,10 +12,10 @@ from test_light import gamma_element, icc
 from video_clips import texture, write_clip
 
 from relblur import imread
+from relblur.apps.video.clip import Clip, Frame
+from relblur.apps.video.pairing import Dropped, pair_alternating, pair_by_time
 from relblur.base.errors import FileError, RelblurError
 from relblur.photo.tone_curves import SRGB, encode_srgb
-from relblur.video.clip import Clip, Frame
-from relblur.video.pairing import Dropped, pair_alternating, pair_by_time
 
 
 def stub(number, time_s):

@@ -15,11 +15,11 @@ from test_view_live import textured
 from view_server import ticks, viewer
 
 import relblur
+from relblur.apps.video.clip import Frame
+from relblur.apps.video.live import Preview
+from relblur.apps.video.measuring import MeasuredFrame
+from relblur.apps.view.source import EXAMPLE_CAMERA, example
 from relblur.plot.colours import scale_for
-from relblur.video.clip import Frame
-from relblur.video.measuring import MeasuredFrame
-from relblur.view.live import Preview
-from relblur.view.source import EXAMPLE_CAMERA, example
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

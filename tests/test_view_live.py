@@ -338,5 +338,5 @@ def test_a_clip_can_be_looked_at_behind_the_same_guard(tmp_path):
 
 
 def test_a_preview_without_the_extra_is_one_line(monkeypatch):
-    monkeypatch.setattr("relblur.cli.view.find_spec", lambda name: None)
+    monkeypatch.setattr("relblur.apps.view.command.find_spec", lambda name: None)
     assert "pip install 'relblur[view]'" in failed(run("video", "a.mkv", "b.mkv", "--preview"), 4)

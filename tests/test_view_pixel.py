@@ -10,12 +10,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
-import relblur.files.images
+import relblur.images.images
 from relblur import BlurMap, ComparablePair, Flag, InputError, estimate_blur, synth
-from relblur.studies.demo import demo_pair
-from relblur.view.choices import Choices, DepthChoices, command_line, depth_command_line
-from relblur.view.pixel import WHY, describe_pixel, refined_costs
-from relblur.view.source import EXAMPLE_CAMERA, example
+from relblur.apps.demo.program import demo_pair
+from relblur.apps.view.choices import Choices, DepthChoices, command_line, depth_command_line
+from relblur.apps.view.pixel import WHY, describe_pixel, refined_costs
+from relblur.apps.view.source import EXAMPLE_CAMERA, example
 
 SHAPE = (40, 52)
 
@@ -96,7 +96,7 @@ def test_the_choices_are_those_of_the_command():
     """Every option that the page sets gives the arguments that the command line would pass on."""
     from typer.testing import CliRunner
 
-    import relblur.cli.app as cli
+    import relblur.apps.cli.app as cli
 
     taken = {}
 
@@ -140,7 +140,7 @@ def test_usual_choices_need_no_words():
 def test_the_ready_example_is_the_demo_and_its_camera_fits():
     first, second, truth = demo_pair()
     for path, image in ((example().first, first), (example().second, second)):
-        assert_array_equal(relblur.files.images.read_image(path), image)
+        assert_array_equal(relblur.images.images.read_image(path), image)
     near, far = relblur.depth_to_blur([1.0, 2.0], EXAMPLE_CAMERA)
     assert near == pytest.approx(4, abs=0.02)
     assert far == pytest.approx(-4, abs=0.02)

@@ -26,12 +26,12 @@ from starlette.testclient import TestClient  # noqa: TID253
 from starlette.websockets import WebSocketDisconnect  # noqa: TID253
 
 from relblur import BlurMap, Camera, blur_to_depth
-from relblur.view import serve, uploads
-from relblur.view.guard import Keys
-from relblur.view.routes import build
-from relblur.view.session import Session
-from relblur.view.source import EXAMPLE_CAMERA, PairFiles, SavedResult
-from relblur.view.workers import Worker
+from relblur.apps.view import serve, uploads
+from relblur.apps.view.guard import Keys
+from relblur.apps.view.routes import build
+from relblur.apps.view.session import Session
+from relblur.apps.view.source import EXAMPLE_CAMERA, PairFiles, SavedResult
+from relblur.apps.view.workers import Worker
 
 PORT = 45678
 OURS = {"origin": f"http://127.0.0.1:{PORT}"}
@@ -423,7 +423,7 @@ def test_the_state_is_plain_json(page):
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
     from test_cli import failed, run
 
-    monkeypatch.setattr("relblur.cli.view.find_spec", lambda name: None)
+    monkeypatch.setattr("relblur.apps.view.command.find_spec", lambda name: None)
     assert "pip install 'relblur[view]'" in failed(run("view"), 4)
 
 
@@ -518,7 +518,7 @@ def test_work_that_nobody_waits_for_is_not_reported(caplog):
 
 def test_the_folder_is_deleted_whoever_ends_the_program(tmp_path):
     program = (
-        "from relblur.view.session import Session; from relblur.view.workers import Worker\n"
+        "from relblur.apps.view.session import Session; from relblur.apps.view.workers import Worker\n"
         "session = Session(Worker(1, stoppable=False), Worker(1, stoppable=True)); (session.folder / 'a').touch()\n"
         "raise SystemExit(3)\n"
     )

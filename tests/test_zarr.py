@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import relblur
 from relblur import estimate_blur, synth
+from relblur.apps.cli.app import app
+from relblur.apps.cluster import large, map_store
 from relblur.blur.dense import run
 from relblur.blur.tiles import cut_into_tiles
-from relblur.cli.app import app
-from relblur.cluster import large, map_store
 
 zarr = pytest.importorskip("zarr")
 
@@ -107,8 +107,8 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
     output = tmp_path / "out.zarr"
     command = ["estimate", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "-o", str(output), *OPTIONS]
     code = (
-        "from relblur.cluster import large, map_store; large.LOCAL_SIDE = 64; map_store.SMALL = 64\n"
-        f"from relblur.cli.app import app; app({command!r})"
+        "from relblur.apps.cluster import large, map_store; large.LOCAL_SIDE = 64; map_store.SMALL = 64\n"
+        f"from relblur.apps.cli.app import app; app({command!r})"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     unfinished = tmp_path / ".relblur-unfinished-out.zarr"
@@ -160,7 +160,7 @@ def rename(source, target):
         moment = 0
         os.kill(os.getpid(), signal.SIGKILL)
 os.rename = rename
-from relblur.cli.app import main
+from relblur.apps.cli.app import main
 main()
 """
 
@@ -242,8 +242,8 @@ def test_bigtiff_and_ome_zarr_in(tmp_path, small, kind):
 def test_an_8_bit_tiff_is_read_as_light(tmp_path, small):
     import tifffile
 
-    from relblur.cluster.slides import SlidePair
-    from relblur.cluster.stores import open_store
+    from relblur.apps.cluster.slides import SlidePair
+    from relblur.apps.cluster.stores import open_store
 
     image = np.arange(250, dtype=np.uint8).reshape(10, 25)
     image[3, 4] = 255

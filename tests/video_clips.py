@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from relblur.video.clip import import_av
-from relblur.video.writing import add_stream, encode, finish
+from relblur.apps.video.clip import import_av
+from relblur.apps.video.writing import add_stream, encode, finish
 
 
 def texture(shape: tuple[int, int], seed: int = 0) -> np.ndarray:

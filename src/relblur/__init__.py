@@ -40,17 +40,17 @@ _HOME = {
     "estimate_stack": "stacks.estimate",
     "evaluate_pair": "blur.evaluate",
     "gaussian_bank": "filters.bank",
-    "imread": "io",
+    "imread": "report.io",
     "in_depth_range": "depth.relation",
-    "load": "io",
+    "load": "report.io",
     "local_sharpness": "filters.sharpness",
     "match_exposure": "photo.exposure",
-    "open_stack": "files.planes",
+    "open_stack": "images.planes",
     "pixel_curve": "blur.pixel_curve",
     "prepare_pair": "photo.pipeline",
     "refocus": "depth.refocus",
     "resynthesize": "blur.evaluate",
-    "save": "io",
+    "save": "report.io",
 }
 _MODULES = ("optics", "plot", "synth")
 
@@ -87,17 +87,17 @@ if TYPE_CHECKING:
     from .depth.relation import blur_to_depth as blur_to_depth
     from .depth.relation import depth_to_blur as depth_to_blur
     from .depth.relation import in_depth_range as in_depth_range
-    from .files.planes import open_stack as open_stack
     from .filters.bank import gaussian_bank as gaussian_bank
     from .filters.decimation import decimate as decimate
     from .filters.sharpness import compare_sharpness as compare_sharpness
     from .filters.sharpness import local_sharpness as local_sharpness
-    from .io import imread as imread
-    from .io import load as load
-    from .io import save as save
+    from .images.planes import open_stack as open_stack
     from .photo.alignment import align as align
     from .photo.exposure import match_exposure as match_exposure
     from .photo.pipeline import prepare_pair as prepare_pair
+    from .report.io import imread as imread
+    from .report.io import load as load
+    from .report.io import save as save
     from .stacks.estimate import estimate_stack as estimate_stack
     from .stacks.stack_map import StackMap as StackMap
 

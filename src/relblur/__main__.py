@@ -10,7 +10,7 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # not where it is ignored
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from .cli.app import main as run
+    from .apps.cli.app import main as run
 
     signal.signal(signal.SIGINT, before)
     run()

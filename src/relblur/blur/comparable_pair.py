@@ -21,7 +21,7 @@ from ..filters.decimation import decimate, keeps_light
 from .noise import NoiseModel
 
 if TYPE_CHECKING:  # made elsewhere, only carried here
-    from ..files.compression import JpegTable
+    from ..images.compression import JpegTable
     from ..photo.alignment import Motion
     from ..photo.exposure import Exposure
     from ..photo.picture_form import PictureForm

@@ -15,7 +15,7 @@ from ..base._typing import ArrayLike, FloatArray, Progress
 from ..base.array_kinds import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import check_pair, is_chunked
-from ..engines import as_engine
+from ..kernels import as_engine
 from . import recompressed
 from .blur_map import BlurMap
 from .comparable_pair import ComparablePair

@@ -15,9 +15,9 @@ from ..base.arguments import as_choice, as_noise, as_odd_size, as_positive, as_s
 from ..base.errors import InputError
 from ..base.inputs import RawPair
 from ..base.settings import DIRECTIONS, METHODS, PAPER_SIGMA_STEP, SIDES, Method
-from ..engines import ENGINES
-from ..engines.threads import count_workers
 from ..filters.sharpness import as_tolerance
+from ..kernels import ENGINES
+from ..kernels.threads import count_workers
 from .methods import METHOD_TABLE, MethodEntry, engine_for
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.inputs import RawPair
 from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, Method, paper_sigmas
-from ..engines import Engine, choose_engine, resolve_engine
+from ..kernels import Engine, choose_engine, resolve_engine
 from .dense.run import DENSE_TILING, measure_dense
 from .paper.answer import answer_on_grid, fill_from_neighbours
 from .request import Answer, Request

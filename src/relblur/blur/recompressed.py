@@ -23,7 +23,7 @@ from ..filters.variable_blur import blur_by_levels
 from .comparable_pair import ComparablePair, brightness
 
 if TYPE_CHECKING:
-    from ..files.compression import JpegTable
+    from ..images.compression import JpegTable
 
 __all__ = ["is_worthwhile", "without_compression"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base._typing import FloatArray, Int8Array, Progress, UInt8Array
 from ..base.settings import Direction, Method, Sharper
-from ..engines import Engine
 from ..filters.kernels import BAND_LIMITED_RADIUS, kernel_radius
+from ..kernels import Engine
 from .noise import NoiseModel
 from .whole_image import Intensities, Lights
 

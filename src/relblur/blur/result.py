@@ -12,7 +12,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
 from ..base.errors import InputError
 from ..base.shown import Shown, figure, percentages
-from ..files.labelled import Labelled, labelled
+from ..images.labelled import Labelled, labelled
 
 __all__ = [
     "Flag",

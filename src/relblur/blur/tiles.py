@@ -1,6 +1,6 @@
 """Geometry of tiles: rectangles that cover an image once, each with a halo.
 
-Filters whose sums are made anew at each pixel (:mod:`relblur.engines`) return the same bits in a tile as in the whole
+Filters whose sums are made anew at each pixel (:mod:`relblur.kernels`) return the same bits in a tile as in the whole
 image, if the halo is as wide as the surroundings that they use.
 """
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import FileError, MissingDependencyError
-from ..files.archives import check_format
-from ..files.map_formats import FORMAT, FORMAT_VERSION
-from ..files.zarr_arrays import open_zarr_array, read_zarr_node
+from ..images.archives import check_format
+from ..images.map_formats import FORMAT, FORMAT_VERSION
+from ..images.zarr_arrays import open_zarr_array, read_zarr_node
 from .blur_map import BlurMap
 
 __all__ = ["STORED", "is_zarr_map", "read_zarr_map", "said_of"]

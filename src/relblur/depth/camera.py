@@ -24,7 +24,7 @@ from ..base._typing import ArrayLike, FloatArray
 from ..base.errors import InputError
 from ..base.settings import DISC_BLUR_CONSTANT
 from ..base.shown import Shown
-from ..files.disk import PathLike
+from ..images.disk import PathLike
 from ..optics import aperture_mm, image_distance_mm
 
 __all__ = ["Camera"]

@@ -11,9 +11,9 @@ from typing import Any
 
 from ..base.arguments import as_positive
 from ..base.errors import FileError, InputError
-from ..files.disk import PathLike, replacing
-from ..files.images import read_exif
-from ..files.reading import read_bytes
+from ..images.disk import PathLike, replacing
+from ..images.images import read_exif
+from ..images.reading import read_bytes
 
 __all__ = ["camera_fields_from_exif", "read_camera", "write_camera"]
 

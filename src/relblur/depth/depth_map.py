@@ -12,10 +12,10 @@ import numpy as np
 from ..base._typing import ArrayLike, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
 from ..blur.result import MapResult
-from ..files.archives import check_format, read_npz
-from ..files.depth_formats import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
-from ..files.disk import PathLike, write_image, write_npz, write_tiff
-from ..files.labelled import Labelled
+from ..images.archives import check_format, read_npz
+from ..images.depth_formats import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
+from ..images.disk import PathLike, write_image, write_npz, write_tiff
+from ..images.labelled import Labelled
 from .camera import Camera
 
 __all__ = ["DepthMap", "read_depth_map"]

@@ -22,8 +22,8 @@ from ..blur.estimate import estimate_blur
 from ..blur.noise import NoiseModel, noise_at_light
 from ..blur.stored_values import light_of_srgb, tell_of_tone
 from ..blur.whole_image import smoothed_light
-from ..engines import as_engine, resolve_engine
-from ..engines.threads import count_workers
+from ..kernels import as_engine, resolve_engine
+from ..kernels.threads import count_workers
 from .camera import Camera
 from .depth_map import DepthMap
 from .equal_blur.task import MatchTask, TaskNoise

@@ -17,8 +17,8 @@ from ..base.errors import RelblurError
 from ..blur.blur_map import Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
-from ..files.disk import PathLike
 from ..filters.blocks import grey_block_means, whole_blocks
+from ..images.disk import PathLike
 from .camera import Camera
 from .camera_file import camera_fields_from_exif
 from .depth_map import DepthMap

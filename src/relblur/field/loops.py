@@ -14,8 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engines.compiled import kernels
-from ..engines.threads import Team
+from ..kernels.compiled import kernels
+from ..kernels.threads import Team
 from .axis import read
 from .edges import CUT, Edges, between, spread_difference, unexplained
 from .multigrid import Grid, solve_grid

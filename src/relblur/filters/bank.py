@@ -16,8 +16,8 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike
 from ..base.arguments import as_choice, as_sigmas
 from ..base.errors import InputError
-from ..engines import as_engine, choose_engine
-from ..engines.threads import count_workers
+from ..kernels import as_engine, choose_engine
+from ..kernels.threads import count_workers
 from .kernels import sampled_kernel
 
 __all__ = ["MODES", "gaussian_bank"]

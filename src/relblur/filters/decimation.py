@@ -21,7 +21,7 @@ from ..base.errors import InputError
 from ..base.inputs import check_image_with_gaps
 from ..base.pixels import unit_float
 from ..base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH
-from ..engines.threads import count_workers
+from ..kernels.threads import count_workers
 from .borders import mirrored
 
 __all__ = ["decimate", "decimation_kernel", "decimation_margin", "keeps_light"]

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
-from ..engines.threads import count_workers
+from ..kernels.threads import count_workers
 from .bend import Bend
 from .borders import mirrored_at_last
 

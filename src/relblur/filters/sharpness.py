@@ -15,7 +15,7 @@ from ..base.array_kinds import colour_axis
 from ..base.inputs import as_pair, check_image_with_gaps
 from ..base.pixels import grey, unit_float
 from ..base.settings import SHARPNESS_SIZE
-from ..engines import choose_engine
+from ..kernels import choose_engine
 
 __all__ = ["compare_sharpness", "local_sharpness"]
 

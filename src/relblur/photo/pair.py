@@ -14,12 +14,12 @@ from ..base.array_kinds import colour_axis, plain_array
 from ..base.errors import InputError
 from ..base.inputs import check_form
 from ..blur.comparable_pair import ComparablePair
-from ..engines.threads import count_workers
-from ..files.disk import PathLike
-from ..files.images import StoredImage, read_image
-from ..files.plane import Plane
-from ..files.shot import smaller_aperture
 from ..filters.blocks import block_means
+from ..images.disk import PathLike
+from ..images.images import StoredImage, read_image
+from ..images.plane import Plane
+from ..images.shot import smaller_aperture
+from ..kernels.threads import count_workers
 from .photograph import Photograph, check_gamma, photograph_of, read_photograph
 
 __all__ = ["Source", "read_light_pair", "read_pair", "stored_array"]

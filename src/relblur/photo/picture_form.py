@@ -16,8 +16,8 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.pixels import as_integers
 from ..base.tone import LINEAR, SRGB, Curve
-from ..files.disk import TIFF_SUFFIXES, PathLike, PictureTags, write_image
-from ..files.stored import StoredImage
+from ..images.disk import TIFF_SUFFIXES, PathLike, PictureTags, write_image
+from ..images.stored import StoredImage
 from .tone_curves import choose_curve
 
 __all__ = ["FOR_SCREENS", "PictureForm"]

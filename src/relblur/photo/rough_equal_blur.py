@@ -16,8 +16,8 @@ from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
 from ..blur.blur_map import signed_sigma
 from ..blur.window.method import estimate_in_windows, signed_nodes
-from ..engines import choose_engine
 from ..filters.variable_blur import blur_by_levels
+from ..kernels import choose_engine
 
 __all__ = ["EqualBlur", "equalise", "reduction_for"]
 

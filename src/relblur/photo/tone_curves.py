@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base._typing import FloatArray
 from ..base.tone import LINEAR, SRGB, Curve, Decoder, decode_srgb, encode_srgb, power_curve
-from ..files.stored import StoredImage
+from ..images.stored import StoredImage
 
 __all__ = [
     "ADOBE_RGB_GAMMA",

@@ -14,7 +14,7 @@ from ..base.errors import MissingDependencyError
 from ..base.settings import ASSUMED_STDERR_PX2
 from ..depth.camera import Camera
 from ..depth.working_range import resolution_at, working_range_m
-from ..files.disk import PathLike, replacing
+from ..images.disk import PathLike, replacing
 
 __all__ = ["HEAVY", "as_png", "camera_png", "distributions_svg", "new_figure", "scene_picture", "write_png"]
 

@@ -20,8 +20,8 @@ from ..base.errors import RelblurError
 from ..blur.blur_map import BlurMap, Flag, read_blur_map
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap, read_depth_map
-from ..files.archives import is_npz, read_npz
-from ..files.map_formats import FORMAT as BLUR_FORMAT
+from ..images.archives import is_npz, read_npz
+from ..images.map_formats import FORMAT as BLUR_FORMAT
 from ..stacks.stack_map import FORMAT as STACK_FORMAT
 from ..stacks.stack_map import StackMap, read_stack_map
 from .colours import ColourScale, Kind, scale_for

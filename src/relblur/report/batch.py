@@ -1,6 +1,6 @@
 """Many pairs in one run: found in two folders or by two patterns, one result folder each, and a table of all.
 
-A pair's folder appears under its name when everything in it is written (:mod:`relblur.files.staging`).
+A pair's folder appears under its name when everything in it is written (:mod:`relblur.images.staging`).
 A run that was killed, at any moment, leaves whole folders, old or new, and hidden remains, which
 the next run clears away; it does the pairs that are missing. A pair that cannot be done is noted,
 and the run goes on. Only one run at a time works in an output folder.
@@ -20,11 +20,11 @@ from typing import Any
 
 from ..base.errors import FileError, InputError, OutputExistsError, RelblurError
 from ..base.shown import csv_table
-from ..files.images import RAW_SUFFIXES, READ_SUFFIXES
-from ..files.made_from import missing, read_signature, sign
-from ..files.replacing import HIDDEN
-from ..files.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
-from ..files.targets import refuse_file_name, refuse_inputs
+from ..images.images import RAW_SUFFIXES, READ_SUFFIXES
+from ..images.made_from import missing, read_signature, sign
+from ..images.replacing import HIDDEN
+from ..images.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
+from ..images.targets import refuse_file_name, refuse_inputs
 
 __all__ = [
     "SUMMARY",

@@ -19,11 +19,11 @@ from ..blur.evaluate import observed_blurrier, resynthesize
 from ..blur.noise import rounding_noise
 from ..blur.paper.method import estimate_on_grid, filter_bank
 from ..blur.window.method import estimate_in_windows, signed_nodes
-from ..engines import choose_engine
-from ..files.disk import write_image
-from ..files.map_formats import write_16_bit
 from ..filters.bank import gaussian_bank
 from ..filters.sharpness import local_sharpness
+from ..images.disk import write_image
+from ..images.map_formats import write_16_bit
+from ..kernels import choose_engine
 from ..photo.picture_form import FOR_SCREENS
 from ..plot.colours import look_of, white_of
 from .panels import Panel, colour_map_picture, map_picture, pair_panels, panels_picture, sigma_panel

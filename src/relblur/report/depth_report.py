@@ -11,8 +11,8 @@ from ..base._typing import AnyArray
 from ..base.errors import MissingDependencyError
 from ..blur.comparable_pair import ComparablePair
 from ..depth.depth_map import DepthMap
-from ..files.depth_formats import point_cloud
-from ..files.disk import PathLike, write_image
+from ..images.depth_formats import point_cloud
+from ..images.disk import PathLike, write_image
 from ..plot.colours import ColourScale, look_of, photo, scale_for
 from ..plot.figures import scene_picture
 from .panels import Panel, map_picture, pair_panels, panels_picture

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..blur.blur_map import BlurMap, signed_sigma, signed_sigma_stderr
-from ..files.disk import PathLike, write_image, write_tiff
 from ..filters.guided import guided_enlarge
+from ..images.disk import PathLike, write_image, write_tiff
 from ..photo.picture_form import FOR_SCREENS, PictureForm
 from ..stacks.frames import Frame, Frames, Reading
 from ..stacks.fuse import fuse_frames, prior_of_pair

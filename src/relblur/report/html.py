@@ -13,7 +13,7 @@ from html import escape
 from importlib.resources import files
 
 from .. import __version__
-from ..files.disk import PathLike, replacing
+from ..images.disk import PathLike, replacing
 
 __all__ = [
     "NOTHING",

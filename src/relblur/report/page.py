@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..files.disk import PathLike
+from ..images.disk import PathLike
 from .html import (
     NOTHING,
     Html,

@@ -21,7 +21,7 @@ from ..base._typing import AnyArray
 from ..base.shown import percentages, visible
 from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
-from ..files.disk import PathLike, write_image
+from ..images.disk import PathLike, write_image
 from ..plot.colours import (
     NO_ANSWER,
     ColourScale,

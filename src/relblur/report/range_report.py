@@ -10,7 +10,7 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..blur.comparable_pair import ComparablePair
 from ..depth.relation import DepthRange
-from ..files.disk import write_image, write_tiff
+from ..images.disk import write_image, write_tiff
 from ..plot.colours import photo
 from .panels import Panel, pair_panels, panels_picture
 from .summary import summarise_range, write_summary

@@ -15,8 +15,8 @@ from ..base.errors import FileError
 from ..blur.blur_map import read_blur_map
 from ..depth.depth_map import read_depth_map
 from ..depth.relation import DepthRange
-from ..files.images import read_image
-from ..files.reading import read_bytes
+from ..images.images import read_image
+from ..images.reading import read_bytes
 from ..stacks.stack_map import read_stack_map
 from .batch import BATCH_FILE
 from .page import About, ResultPage

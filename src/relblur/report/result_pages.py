@@ -26,7 +26,15 @@ from .map_views import colour_bar, flag_legend, flag_png, histogram, map_png, ph
 from .page import About, Figure, ResultPage, Space
 from .read_out import Layer, ReadOut
 from .score_table import score_cells, score_columns
-from .summary import KINDS, blur_figures, depth_figures, percent, settings_rows, stack_figures, summarise_range
+from .summary import (
+    KINDS,
+    blur_figures,
+    depth_figures,
+    percent,
+    settings_rows,
+    stack_figures,
+    summarise_range,
+)
 
 __all__ = ["blur_page", "depth_page", "drawn_stderr", "pair_figures", "range_page", "score_page", "stack_page"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..base.shown import csv_table
 from ..blur.blur_map import PairScore
-from ..files.disk import replacing
+from ..images.disk import replacing
 from .summary import write_summary
 
 __all__ = ["SCORE_FILES", "score_cells", "score_columns", "write_scores"]

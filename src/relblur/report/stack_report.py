@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray
-from ..files.depth_formats import write_png_mm
-from ..files.disk import replacing, write_image, write_tiff
-from ..files.scaled import write_ome_tiff
+from ..images.depth_formats import write_png_mm
+from ..images.disk import replacing, write_image, write_tiff
+from ..images.scaled import write_ome_tiff
 from ..plot.colours import to_look_at
 from ..stacks.stack_map import StackMap
 from ..stacks.topography import Surface, profile, surface_of

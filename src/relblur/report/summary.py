@@ -15,7 +15,7 @@ from ..blur.comparable_pair import ComparablePair
 from ..blur.result import percentiles
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
-from ..files.disk import replacing
+from ..images.disk import replacing
 from ..plot.colours import Kind, flag_shares
 from ..stacks.stack_map import StackMap
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import FileError, InputError
-from ..files.disk import replacing
-from ..files.reading import read_bytes
-from ..files.replacing import PathLike
 from ..filters.bend import DEGREE, Bend
+from ..images.disk import replacing
+from ..images.reading import read_bytes
+from ..images.replacing import PathLike
 from ..photo.motion import Motion
 from ..photo.pair import Source
 from .frames import Frames, Masked, Placement, name_of

@@ -23,11 +23,11 @@ from ..blur.result import Flag, mark
 from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
 from ..depth.psf import PsfLike, as_psf
-from ..engines import ENGINES, as_engine, resolve_engine
-from ..engines.threads import Team, count_workers
 from ..field import choose_loops
-from ..files.planes import PlaneStack
-from ..files.replacing import PathLike
+from ..images.planes import PlaneStack
+from ..images.replacing import PathLike
+from ..kernels import ENGINES, as_engine, resolve_engine
+from ..kernels.threads import Team, count_workers
 from ..photo.pair import Source
 from ..photo.photograph import check_gamma
 from .aligned import read_alignment
@@ -36,7 +36,16 @@ from .found import Found
 from .frames import Frames, Reading, name_of, read_frames
 from .fuse import PREFERENCES, fuse_frames, prefer_at_outlines, prior_of_index
 from .stack_map import StackMap
-from .task import Measuring, Scale, distances_of, largest_blur, noise_models, planes_of, sources_of, with_masks
+from .task import (
+    Measuring,
+    Scale,
+    distances_of,
+    largest_blur,
+    noise_models,
+    planes_of,
+    sources_of,
+    with_masks,
+)
 from .two import stack_of_two
 
 __all__ = ["FEW", "estimate_stack"]

@@ -40,8 +40,8 @@ from ..depth.equal_blur.edges import settle_edges
 from ..depth.equal_blur.match import FIRST_STIFFNESS, MOST_STIFFNESS, weight_inside
 from ..depth.equal_blur.task import NOISE_FLOOR, TaskNoise
 from ..depth.psf import Psf, Transfer
-from ..engines.threads import Team
 from ..field import Loops, Volume, choose_loops, filled, rims, solve
+from ..kernels.threads import Team
 from .found import Found
 
 __all__ = ["JointTask", "estimate_jointly"]

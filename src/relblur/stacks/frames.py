@@ -20,8 +20,8 @@ from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ..base.errors import AlignmentError, InputError
 from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel
-from ..files.plane import Plane
 from ..filters.decimation import decimate, keeps_light
+from ..images.plane import Plane
 from ..photo.alignment import Motion, find_motion
 from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
 from ..photo.pair import Source, stored_array

@@ -13,10 +13,10 @@ from ..base._typing import AnyArray, FloatArray, UInt8Array
 from ..base.errors import FileError, InputError
 from ..blur.blur_map import BlurMap
 from ..blur.result import Flag, MapResult, flag_shares, has_flag, percentiles
-from ..files.archives import check_format, read_npz
-from ..files.disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
-from ..files.labelled import Labelled
 from ..filters.guided import enlarge, guided_enlarge
+from ..images.archives import check_format, read_npz
+from ..images.disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
+from ..images.labelled import Labelled
 from ..photo.picture_form import PictureForm
 
 __all__ = ["StackMap", "read_stack_map"]

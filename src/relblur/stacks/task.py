@@ -15,7 +15,7 @@ from ..blur.estimating import GivenNoise
 from ..blur.noise import NoiseModel
 from ..depth.camera import Camera
 from ..depth.psf import PsfLike
-from ..files.planes import PlaneStack, open_stack
+from ..images.planes import PlaneStack, open_stack
 from ..photo.pair import Source
 from .frames import Masked
 

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.threads import Team
 from ...field import AsinhAxis, Loops, RootAxis, Support, Volume, box_any, choose_loops, filled, rims, solve
 from ...filters.blur_levels import SOFTENING, STEP
 from ...filters.discs import apart_of
 from ...filters.kernels import Family
+from ...kernels.threads import Team
 from ..request import Request
 from . import jumps
 from .coherence import Coherence

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines import choose_engine
 from ...field import Loops, PixelEnergy, solve
 from ...filters.kernels import Family, kernel_radius
+from ...kernels import choose_engine
 from ..request import Request
 from .estimate import build_volume
 from .noise import GivenNoise, PairNoise, rounding_floor

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.threads import Team
+from ...kernels.threads import Team
 
 __all__ = ["remove_slow"]
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engines.threads import Team
 from ...field import Loops, choose_loops
 from ...filters.kernels import Family
+from ...kernels.threads import Team
 from .family import choose_family, usual_family
 from .noise import GivenNoise, PairNoise, decide_noise, rounding_floor
 from .planes import Planes, colour_directions, intensity_range, leading_colours, prepare

@@ -34,8 +34,8 @@ from ...base.arguments import as_choice, as_noise, as_odd_size, as_positive, as_
 from ...base.errors import InputError
 from ...base.inputs import as_image, check_pair
 from ...base.settings import PAPER_N_RADII, PAPER_RADIUS_LIMIT, PAPER_WINDOW, SIDES, paper_sigmas
-from ...engines import choose_engine
-from ...engines.threads import count_workers
+from ...kernels import choose_engine
+from ...kernels.threads import count_workers
 from ..blur_map import BlurMap
 from ..request import Request
 from ..tiling import local_tiling, run_in_tiles

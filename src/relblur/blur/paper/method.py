@@ -20,9 +20,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, FloatArray, Progress
-from ...engines import Engine
-from ...engines.threads import count_workers
 from ...filters.kernels import kernel_radius, sampled_kernel
+from ...kernels import Engine
+from ...kernels.threads import count_workers
 from ..tiles import padded_tiles
 
 __all__ = ["GridRoots", "Levels", "estimate_on_grid", "filter_bank"]

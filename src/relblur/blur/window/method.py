@@ -30,9 +30,9 @@ import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ...base.settings import Sharper
-from ...engines import Engine
-from ...engines.threads import count_workers
 from ...filters.kernels import band_limited_kernel, kernel_radius, noise_gain
+from ...kernels import Engine
+from ...kernels.threads import count_workers
 from ..tiles import padded_tiles
 
 __all__ = ["Nodes", "WindowFit", "estimate_in_windows", "signed_nodes"]

@@ -24,9 +24,9 @@ from ...base._typing import AnyArray, BoolArray, FloatArray
 from ...base.bad_pixels import usual_values
 from ...base.pixels import clipped_pixels, full_scale
 from ...base.settings import FLAT_ABOVE, Sharper
-from ...engines.compiled import kernels
-from ...engines.threads import Team
 from ...filters.kernels import band_limited_kernel, noise_gain
+from ...kernels.compiled import kernels
+from ...kernels.threads import Team
 from ..noise import FLOAT_NOISE, GRIDS
 from ..whole_image import MOST_RANGES
 from .method import LINEAR_BELOW, PROBE_NODE, signed_nodes

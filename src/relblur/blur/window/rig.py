@@ -16,9 +16,9 @@ from ...base._typing import AnyArray, BoolArray, FloatArray
 from ...base.array_kinds import shape_of
 from ...base.errors import InputError
 from ...base.pixels import full_scale
-from ...engines.compiled import kernels
-from ...engines.threads import Team
 from ...filters.resampling import positions, resample_nearest
+from ...kernels.compiled import kernels
+from ...kernels.threads import Team
 
 __all__ = ["Correction", "Rig", "read_calibration"]
 

@@ -19,8 +19,8 @@ from ...base.inputs import MOST_CHANNELS, check_pair, looks_like_alpha, refuse_m
 from ...base.pixels import clipped_pixels, full_scale, without_gaps
 from ...base.settings import MAX_SIGMA, SIDES, WINDOW_WINDOW, Sharper
 from ...base.tone import Curve, light_in_16_bits, power_curve
-from ...engines.compiled import kernels
-from ...engines.threads import count_workers, renew_after_fork
+from ...kernels.compiled import kernels
+from ...kernels.threads import count_workers, renew_after_fork
 from ..blur_map import BlurMap
 from .realtime import FrameFit, NotOrdinaryError, WindowEngine, single_precision_unit
 from .rig import Rig, read_calibration

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...blur.dense.coherence import Coherence
 from ...blur.dense.noise import GivenNoise, PairNoise, estimate_noise
 from ...blur.dense.planes import leading_colours, prepare
-from ...engines.threads import Team
 from ...field import Volume, choose_loops, filled, rims, solve
+from ...kernels.threads import Team
 from ..camera import Camera
 from .candidates import DepthAxis, depth_axis, noise_power, residual_volume
 from .edges import settle_edges

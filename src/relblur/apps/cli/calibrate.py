@@ -1,0 +1,198 @@
+"""``relblur calibrate``: what the data sheet of a camera does not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ...base.settings import DEPTH_PREFILTER
+from ..terminal.console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
+from ..terminal.options import (
+    AlignOption,
+    CameraFile,
+    DecimateOption,
+    ExposureOption,
+    First,
+    Force,
+    GammaOption,
+    Json,
+    LinearOption,
+    PrefilterOption,
+    Second,
+    as_preparing,
+    numbers,
+)
+
+if TYPE_CHECKING:
+    from ...base._typing import Progress
+    from ...blur.comparable_pair import ComparablePair
+    from ...depth.calibration import Calibration
+    from ...depth.camera import Camera
+
+__all__ = ["calibrate"]
+
+Psf = Literal["auto", "disc", "gaussian"]
+
+
+@one_line_errors
+def calibrate(
+    first: First,
+    second: Second,
+    camera: CameraFile,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Camera file to write.", show_default=False)
+    ] = None,
+    depth_file: Annotated[
+        Path | None,
+        typer.Option("--depth", help="Known depth of every pixel: 16-bit PNG in mm, or floats in m; 0 = unknown."),
+    ] = None,
+    distance: Annotated[
+        float | None, typer.Option(help="Known distance of a flat target that faces the camera, m.")
+    ] = None,
+    plane: Annotated[
+        list[str] | None, typer.Option(help="ROW,COLUMN,METRES on a flat target; three times or more.")
+    ] = None,
+    point: Annotated[list[str] | None, typer.Option(help="ROW,COLUMN,METRES of a single place; twice or more.")] = None,
+    fit: Annotated[
+        str,
+        typer.Option(
+            help="What to find, separated by commas: blur_constant (how large the blur is), focus_first_m, "
+            "focus_second_m, variance_offset_px2 (blur that is there in focus too; --psf gaussian only)."
+        ),
+    ] = "blur_constant",
+    psf: Annotated[
+        Psf,
+        typer.Option(
+            help="Shape of the blur to calibrate for; auto: disc, or gaussian for two apertures, for an offset, and "
+            "for a camera that was calibrated for it."
+        ),
+    ] = "auto",
+    align: AlignOption = "auto",
+    exposure: ExposureOption = "auto",
+    linear: LinearOption = True,
+    gamma: GammaOption = None,
+    decimate: DecimateOption = "auto",
+    prefilter: PrefilterOption = DEPTH_PREFILTER,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Find how large the blur is, and focus distances if asked, from a pair with known depths.
+
+    For a disc that is the size of the circle of confusion: the camera file that is written has the
+    f-number (or circle constant) that makes it so. For the Gaussian it is blur_constant; use the same
+    --prefilter for 'relblur depth' afterwards. Refused are values at the limit of what they may be,
+    values that the known depths cannot tell apart, and three that explain them worse than two.
+    """
+    from ...depth.calibration import check_fit
+    from ...depth.camera import Camera
+    from ...depth.disc_calibration import check_shape_fit
+    from ...depth.order import doubts_about_files
+    from ...images.staging import placing
+    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...photo.pipeline import prepare_pair
+
+    refuse_inputs((output,), (first, second, camera, depth_file))
+    refuse_to_replace_file(output, force)
+    model = Camera.load(camera)
+    names = [name.strip() for name in fit.split(",")]
+    shape = _usual_shape(model, names) if psf == "auto" else psf
+    (check_fit if shape == "gaussian" else check_shape_fit)(names, model)
+    known = _known(depth_file, distance, plane, point)
+    pair = prepare_pair(first, second, **as_preparing(align, exposure, linear, gamma, decimate))
+    known = _at_resolution(known, pair.factor)
+    with progress_bar(f"measuring blur, {pair.size}") as progress:
+        if shape == "gaussian":
+            found, fitted = _fit_gaussian(pair, model, known, names, prefilter, progress)
+        else:
+            found, fitted = _fit_disc(pair, model, known, names, progress)
+    for note in (*pair.notes, *(f"relblur: note: {doubt}" for doubt in doubts_about_files((first, second), model))):
+        say(note)
+    if output is not None:
+        with placing(output, force=force) as file:
+            fitted.save(file)
+        say(f"camera file: {output}")
+    if as_json:
+        about = {"psf": shape, "values": found.values, "stderr": found.stderr, "points": found.points}
+        print_json({**about, "median_depth_error": found.depth_error, "camera": fitted.as_dict()})
+        return
+    rows = [(name, f"{value:.5g}", f"{found.stderr[name]:.2g}") for name, value in found.values.items()]
+    if shape != "gaussian" and model.f_number is not None:
+        rows.append(("that is", fitted.describe(), ""))
+    rows += [("pixels used", str(found.points), ""), ("median depth error", f"{100 * found.depth_error:.2g} %", "")]
+    print_table(f"{first.name} and {second.name}, psf {shape}", ("", "value", "standard error"), rows)
+
+
+def _usual_shape(model: Camera, names: list[str]) -> str:
+    from ...depth.psf import usual_psf
+
+    return "gaussian" if model.kind != "focus" or "variance_offset_px2" in names else usual_psf(model)
+
+
+def _fit_gaussian(
+    pair: ComparablePair, model: Camera, known: dict[str, Any], names: list[str], prefilter: float, report: Progress
+) -> tuple[Calibration, Camera]:
+    """Return what was found, and the camera of the full resolution."""
+    from ...blur.estimate import estimate_blur
+    from ...blur.unanswered import refuse_if_unanswered
+    from ...depth.calibration import calibrate as fit_camera
+
+    one, two = model.circle_constants_px_m
+    side = "auto" if model.kind != "aperture" else "first" if one < two else "second"
+    blur_map = estimate_blur(pair, sharper=side, prefilter=prefilter, progress=report)
+    refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
+    found = fit_camera(blur_map, model.decimated(pair.factor), fit=names, **known)
+    return found, found.camera.at_full_resolution(pair.factor)
+
+
+def _fit_disc(
+    pair: ComparablePair, model: Camera, known: dict[str, Any], names: list[str], report: Progress
+) -> tuple[Calibration, Camera]:
+    from ...depth.disc_calibration import calibrate_shape
+
+    found = calibrate_shape(pair, model, known=known, fit=names, progress=report)
+    return found, found.camera
+
+
+def _known(
+    depth_file: Path | None, distance: float | None, plane: list[str] | None, point: list[str] | None
+) -> dict[str, Any]:
+    """Return what is known about distances, at the full resolution."""
+    known: dict[str, Any] = {}
+    if depth_file is not None:
+        known["depth_m"] = _read_depth(depth_file)
+    if distance is not None:
+        known["depth_m"] = distance
+    if plane:
+        known["plane"] = [numbers(text, "--plane", 3) for text in plane]
+    if point:
+        known["points"] = [numbers(text, "--point", 3) for text in point]
+    if len(known) != 1 or (depth_file is not None and distance is not None):
+        raise UsageError("give exactly one of --depth, --distance, --plane and --point")
+    return known
+
+
+def _at_resolution(known: dict[str, Any], factor: int) -> dict[str, Any]:
+    """Return the same for images decimated by a factor."""
+    return {
+        name: (value if isinstance(value, float) else value[::factor, ::factor])
+        if name == "depth_m"
+        else [(row / factor, column / factor, z) for row, column, z in value]
+        for name, value in known.items()
+    }
+
+
+def _read_depth(path: Path) -> Any:
+    """Return known depth in m, NaN where the file says nothing."""
+    import numpy as np
+
+    from ...images.depth_formats import read_pfm
+    from ...images.images import read_image
+    from ...images.reading import read_bytes
+
+    stored = read_pfm(read_bytes(path), str(path)) if path.suffix.lower() == ".pfm" else read_image(path)
+    if stored.ndim != 2:
+        raise UsageError(f"{path} has {stored.shape[2]} channels; a depth map has one")
+    metres = stored / 1000 if np.issubdtype(stored.dtype, np.integer) else stored.astype(np.float64)
+    return np.where(metres > 0, metres, np.nan)

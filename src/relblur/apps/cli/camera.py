@@ -1,0 +1,135 @@
+"""``relblur camera``: make or check a camera file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ...base.settings import ASSUMED_STDERR_PX2
+from ...base.shown import span
+from ..terminal.console import UsageError, one_line_errors, print_json, print_lines, print_table, say
+from ..terminal.options import Json, numbers
+
+if TYPE_CHECKING:
+    from ...depth.camera import Camera
+    from ...depth.working_range import Resolution
+
+__all__ = ["camera"]
+
+COLUMNS = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
+
+
+@one_line_errors
+def camera(
+    file: Annotated[Path | None, typer.Argument(help="Camera file to check.", show_default=False)] = None,
+    focal_length: Annotated[float | None, typer.Option("--focal-length", "-f", help="mm")] = None,
+    f_number: Annotated[str | None, typer.Option("--f-number", "-N", help="Such as 2.8; 2.8,8 for two.")] = None,
+    pixel_pitch: Annotated[float | None, typer.Option("--pixel-pitch", "-p", help="um")] = None,
+    sensor_width: Annotated[float | None, typer.Option(help="mm; with --image-width instead of the pitch.")] = None,
+    image_width: Annotated[int | None, typer.Option(help="Width of the image before decimation, px.")] = None,
+    circle_constant: Annotated[
+        str | None, typer.Option(help="c of C = c |1/z - 1/focus|, px m, instead of all these; two for two apertures.")
+    ] = None,
+    focus: Annotated[
+        str | None, typer.Option(help="Distances in focus, m: FIRST,SECOND, or one for two apertures.")
+    ] = None,
+    blur_constant: Annotated[float | None, typer.Option(help="sigma / circle's diameter.")] = None,
+    decimation: Annotated[int | None, typer.Option(help="The images were decimated by this factor.")] = None,
+    exif: Annotated[
+        list[Path] | None, typer.Option(help="Photograph to take fields from; twice for first and second.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Camera file to write.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="PNG to draw the table into.")] = None,
+    stderr: Annotated[float, typer.Option(help="Standard error of s to assume, px^2.")] = ASSUMED_STDERR_PX2,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make or check a camera file; tell the range and resolution it can deliver.
+
+    For example: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml --plot cam.png
+    """
+    from ...base.arguments import as_positive
+    from ...depth.working_range import openings, resolution_table, working_range_m
+    from ...images.staging import placing
+    from ...images.targets import refuse_inputs, refuse_to_replace_file
+
+    refuse_inputs((output, plot), (file, *(exif or ())))
+    for target in (output, plot):
+        refuse_to_replace_file(target, force)
+    given: dict[str, Any] = {"focal_length_mm": focal_length, "pixel_pitch_um": pixel_pitch}
+    given |= {"blur_constant": blur_constant, "decimation": decimation, "image_width_px": image_width}
+    given["f_number"] = _one_or_two(f_number, "--f-number")
+    given["coc_constant_px_m"] = _one_or_two(circle_constant, "--circle-constant")
+    planes = _one_or_two(focus, "--focus")
+    if planes is not None:
+        both = planes if isinstance(planes, tuple) else (planes, planes)
+        given |= {"focus_first_m": both[0], "focus_second_m": both[1]}
+    if sensor_width is not None and not exif:
+        if image_width is None:
+            raise UsageError("--sensor-width needs --image-width: together they give the pixel pitch")
+        width = as_positive(image_width, "--image-width", "px")
+        given["pixel_pitch_um"] = 1000 * as_positive(sensor_width, "--sensor-width", "mm") / width
+    given = {name: value for name, value in given.items() if value is not None}
+    model = _model(file, exif, sensor_width, given)
+    near, far = working_range_m(model)
+    table = resolution_table(model, stderr_px2=stderr)
+    if output is not None:
+        with placing(output, force=force) as fresh:
+            model.save(fresh)
+        say(f"camera file: {output}")
+    if plot is not None:
+        from ...plot.figures import camera_png
+
+        with placing(plot, force=force) as fresh:
+            fresh.write_bytes(camera_png(model, stderr))
+        say(f"plot: {plot}")
+    if as_json:
+        about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
+        print_json(
+            {**about, "table": [vars(row) for row in table], "openings": [vars(each) for each in openings(model)]}
+        )
+        return
+    title = f"{model.kind} pair, measures {span(near, far)}; resolution if s is known to {stderr:g} px^2"
+    print_table(title, COLUMNS, [_cells(row) for row in table])
+    for each in openings(model):
+        print_lines(
+            f"--decimate {each.factor} in 'relblur depth' and 'calibrate' opens it to "
+            f"{span(each.nearest_m, each.farthest_m)}: {each.why}"
+        )
+
+
+def _cells(row: Resolution) -> tuple[str, ...]:
+    return (
+        f"{row.depth_m:.3f}",
+        f"{row.circle_first_px:.2f}",
+        f"{row.circle_second_px:.2f}",
+        f"{row.variance_difference_px2:+.2f}",
+        f"{row.resolution_mm:.2g}",
+        f"{row.resolution_mm / row.depth_m / 10:.2g} %",
+    )
+
+
+def _model(file: Path | None, exif: list[Path] | None, sensor_width: float | None, given: dict[str, Any]) -> Camera:
+    """Return the camera that photographs, a file or the options describe."""
+    from ...depth.camera import Camera
+
+    if exif:
+        if len(exif) > 2:
+            raise UsageError(f"--exif takes one or two photographs, got {len(exif)}")
+        return Camera.from_exif(*exif, sensor_width_mm=sensor_width, **given)
+    if file is not None:
+        return Camera.from_dict({**Camera.load(file).as_dict(), **given}, str(file))
+    if given:
+        return Camera.from_dict(given, "the camera on the command line")
+    raise UsageError("name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2")
+
+
+def _one_or_two(text: str | None, name: str) -> float | tuple[float, float] | None:
+    if text is None:
+        return None
+    values = numbers(text, name)
+    if len(values) > 2:
+        raise UsageError(f"{name} takes one number or two separated by a comma, got {text!r}")
+    return values[0] if len(values) == 1 else (values[0], values[1])

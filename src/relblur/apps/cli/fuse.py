@@ -1,0 +1,180 @@
+"""``relblur fuse``: one picture, sharp everywhere, from two or more."""
+
+from __future__ import annotations
+
+import time as clock
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
+from ..terminal.options import (
+    AlignOption,
+    DecimateOption,
+    ExposureOption,
+    Force,
+    GammaOption,
+    LinearOption,
+    PictureFile,
+    as_preparing,
+)
+from .frames import (
+    AlignOnlyOption,
+    ChannelOption,
+    Images,
+    Input,
+    MotionOption,
+    PreferOption,
+    SeriesOption,
+    TimeOption,
+    check_images,
+    open_images,
+)
+from .stack import align_frames, write_motion
+
+if TYPE_CHECKING:
+    from ...base._typing import AnyArray
+    from ...stacks.frames import Frames
+    from ...stacks.stack_map import StackMap
+
+__all__ = ["check_images", "fuse"]
+
+#: What a fused picture can be written to.
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
+
+
+@one_line_errors
+def fuse(
+    images: Images,
+    output: PictureFile,
+    channel: ChannelOption = None,
+    time: TimeOption = None,
+    series: SeriesOption = None,
+    prefer: PreferOption = "any",
+    index: Annotated[
+        Path | None,
+        typer.Option("--index", help="Take each pixel from the frame that these labels name.", show_default=False),
+    ] = None,
+    save_index: Annotated[
+        Path | None,
+        typer.Option("--save-index", help="Write the labels as TIFF, to be edited for --index.", show_default=False),
+    ] = None,
+    motion: MotionOption = None,
+    align_only: AlignOnlyOption = False,
+    align: AlignOption = "auto",
+    exposure: ExposureOption = "auto",
+    linear: LinearOption = True,
+    gamma: GammaOption = None,
+    decimate: DecimateOption = "auto",
+    force: Force = False,
+) -> None:
+    """Make one picture that is sharp everywhere, at full size.
+
+    The images are aligned and brought to one exposure; every step is reported. Each counts at a pixel
+    by the detail it has there and by the map of blur, which decides where there is none. The picture has
+    the depth, tone curve, ICC profile and EXIF of one of the images; NPY holds linear light as floats.
+
+    Labels are whole numbers, the place of a frame in the order of focus from 0, at the size of the images.
+    """
+    from ...images.staging import placing
+    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...report.full_size import write_picture
+
+    given = open_images(images, channel, time, series)
+    preparing = as_preparing(align, exposure, linear, gamma, decimate)
+    if align_only:
+        lengths = (getattr(given.images, "step_um", None), getattr(given.images, "pixel_um", None))
+        align_frames(output, given, preparing, None, lengths, motion, force)
+        return
+    check_picture(output)
+    if index is not None and (save_index is not None or prefer != "any"):
+        raise UsageError("--index decides every pixel; leave --save-index and --prefer out")
+    if save_index is not None and save_index.suffix.lower() not in (".tif", ".tiff"):
+        raise UsageError(f"--save-index {save_index} does not end in .tif; labels are written as TIFF")
+    refuse_inputs((output, save_index), (*given.files, index))
+    refuse_to_replace_file(output, force)
+    refuse_to_replace_file(save_index, force)
+    start = clock.perf_counter()
+    with progress_bar(f"fusing {len(given)} images") as tell:
+        light, frames, stack = _fused(given, preparing, (index, prefer, motion), tell)
+    write_motion(motion, frames)
+    with placing(output, force=force) as file:
+        write_picture(
+            file,
+            light,
+            frames.form,
+            f"sharp everywhere, from {_names(given.files)}",
+            getattr(given.images, "pixel_um", None),
+        )
+    if save_index is not None and stack is not None:
+        with placing(save_index, force=force) as file:
+            _write_labels(file, stack, frames)
+    for note in frames.notes if stack is None else stack.settings["notes"]:
+        say(note)
+    if frames.form is not None:
+        say(frames.form.describe(output))
+    say(f"{len(frames.frames)} images, {light.shape[1]}x{light.shape[0]}, {clock.perf_counter() - start:.1f} s")
+    print_lines(output)
+
+
+def _fused(
+    given: Input, preparing: dict[str, Any], how: tuple[Path | None, str, Path | None], progress: Any
+) -> tuple[AnyArray, Frames, StackMap | None]:
+    """Return the picture, the frames it was made from, and their map if it was needed."""
+    from ...stacks.estimate import estimate_stack
+    from ...stacks.frames import Reading, read_frames
+    from ...stacks.fuse import fuse_by_labels
+
+    index, prefer, motion = how
+    known = motion if motion is not None and motion.exists() else None
+    if index is None:
+        steps: dict[str, Frames] = {}
+        stack = estimate_stack(given.images, **preparing, prefer=prefer, motion=known, progress=progress, steps=steps)
+        assert stack.fused is not None
+        return stack.fused, steps["frames"], stack
+    from ...stacks.aligned import read_alignment
+
+    placement = None if known is None else read_alignment(known, len(given))
+    reading = Reading(**preparing, keeps_order=len(given.files) == 1, placement=placement)
+    frames = read_frames(list(given.images), reading, None, lambda share: progress(share / 2))
+    light = fuse_by_labels(frames, _labels(index), lambda share: progress(0.5 + share / 2))
+    return light, frames, None
+
+
+def _labels(path: Path) -> AnyArray:
+    from ...images.images import read_image
+
+    labels = read_image(path)
+    if labels.ndim != 2 or labels.dtype.kind not in "ui":
+        raise UsageError(f"--index {path} holds {labels.dtype} of shape {labels.shape}; labels are grey whole numbers")
+    return labels
+
+
+def _write_labels(path: Path, stack: StackMap, frames: Frames) -> None:
+    """Write which frame is nearest to the best focus at every pixel."""
+    import numpy as np
+
+    from ...filters.guided import enlarge
+    from ...images.disk import write_tiff
+    from ...stacks.frames import name_of
+    from ...stacks.fuse import labels_of
+
+    if stack.known.any():
+        index = stack.full_size()[0]
+    else:
+        assert stack.blur_map is not None
+        behind = (stack.blur_map.variance_difference < 0).astype(np.float32)
+        index = enlarge(behind, frames.shape, frames.factor, nearest=True)
+    names = {str(frame.position): name_of(frames.sources, frame.number) for frame in frames.frames}
+    write_tiff(path, labels_of(index, frames), {"quantity": "place of a frame in the order of focus", "frames": names})
+
+
+def _names(files: list[Path]) -> str:
+    return ", ".join(file.name for file in files)
+
+
+def check_picture(output: Path) -> None:
+    """Refuse a name that says no format, before the work."""
+    if output.suffix.lower() not in PICTURES:
+        raise UsageError(f"-o {output} does not end in {', '.join(PICTURES)}; name a picture to write")

@@ -1,0 +1,86 @@
+"""Two folders, or two patterns, in place of two files: every pair of them, a table and a contact sheet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ..terminal.console import EXIT_DATA, UsageError, print_json, print_table, say
+from .report import refuse_foreign_page, write_folder_page
+
+if TYPE_CHECKING:
+    from ...base._typing import AnyArray
+    from ...plot.colours import Kind
+    from ...report.batch import Outcome
+
+__all__ = ["Manner", "do_many"]
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How many pairs at a time, with a page of all or not, replacing or not, told as JSON or not."""
+
+    jobs: int = 1
+    report: bool = False
+    force: bool = False
+    as_json: bool = False
+
+
+def do_many(
+    files: tuple[Path, Path],
+    output: Path | None,
+    options: Mapping[str, Any],
+    work: Callable[[Path, Path, Path], None],
+    *,
+    sheet: tuple[Callable[[Path], AnyArray], Kind, str] | None = None,
+    how: Manner,
+    reads: Sequence[Path] = (),
+) -> None:
+    """Do all pairs and tell what became of them; exit code 3 if some failed.
+
+    ``work`` fills a folder from two files and those of ``reads``. ``sheet`` reads the map for the contact sheet
+    from a pair's folder; its kind and the sheet's heading follow.
+    """
+    from ...report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
+    from ...report.contact_sheet import contact_sheet, thinned
+    from ...report.page import PAGE_FILE
+
+    if how.jobs < 1:
+        raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
+    if output is None:
+        raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
+    pairs = [replace(job, also_read=tuple(reads)) for job in find_jobs(*files)]
+    if how.report:
+        refuse_foreign_page(output / PAGE_FILE)
+
+    def tell(behind: int, outcome: Outcome) -> None:
+        say(f"{behind}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
+
+    def draw(path: Path, there: Sequence[tuple[str, Path]]) -> None:
+        if sheet is not None:
+            read, kind, heading = sheet
+            contact_sheet(path, [(name, thinned(read(folder))) for name, folder in there], kind, heading)
+
+    run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
+    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run)
+    if how.report:
+        write_folder_page(output / PAGE_FILE, output)
+    failed = [each for each in outcomes if not each.succeeded]
+    counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
+    if how.as_json:
+        print_json({**counts, "failures": {each.name: each.error for each in failed}})
+    else:
+        rows = [(state, str(count)) for state, count in counts.items()]
+        print_table(f"{len(outcomes)} pairs, results in {output}", ("", "pairs"), rows)
+        if failed:
+            print_table("failed", ("pair", "why"), [(each.name, each.error) for each in failed])
+    say(f"table of all pairs: {output / TABLE_FILE}")
+    if len(failed) < len(outcomes) and (how.report or sheet is not None):
+        say(f"look at {output / (PAGE_FILE if how.report else SHEET_FILE)}")
+    if failed:
+        raise typer.Exit(EXIT_DATA)

@@ -1,0 +1,111 @@
+"""``relblur refocus``: the photograph that was focused elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...base.settings import DEPTH_PREFILTER
+from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
+from ..terminal.options import (
+    AlignOption,
+    AnyCameraFile,
+    DecimateOption,
+    ExposureOption,
+    First,
+    Force,
+    GammaOption,
+    LinearOption,
+    PictureFile,
+    Second,
+    as_preparing,
+)
+from .fuse import check_images, check_picture
+
+if TYPE_CHECKING:
+    from ...blur.blur_map import BlurMap
+    from ...depth.depth_map import DepthMap
+
+__all__ = ["refocus"]
+
+#: Percent of the pixels that lie between the two distances in focus if no camera says how many do.
+_BETWEEN = 95
+
+
+@one_line_errors
+def refocus(
+    first: First,
+    second: Second,
+    at: Annotated[
+        float,
+        typer.Option("--at", help="Distance to focus on: metres with a camera, else 0 (as first) to 1 (as second)."),
+    ],
+    output: PictureFile,
+    camera: AnyCameraFile = None,
+    aperture: Annotated[
+        float, typer.Option(help="Aperture relative to the photographs': 2 blurs twice as much.")
+    ] = 1.0,
+    align: AlignOption = "auto",
+    exposure: ExposureOption = "auto",
+    linear: LinearOption = True,
+    gamma: GammaOption = None,
+    decimate: DecimateOption = "auto",
+    force: Force = False,
+) -> None:
+    """Make the photograph that would have been focused at another distance, at full size.
+
+    Each pixel starts from the sharper of the two images and gets the blur that is missing. Without a
+    camera file the two distances in focus are taken for the ends of the scene, 0 and 1.
+    """
+    import numpy as np
+
+    from ...blur.estimate import estimate_blur
+    from ...depth.camera import Camera
+    from ...depth.estimate import estimate_depth
+    from ...images.staging import placing
+    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...photo.pipeline import prepare_pair
+    from ...report.full_size import write_picture
+    from ...stacks.frames import Reading, frames_of_pair
+    from ...stacks.refocused import refocus_frames
+
+    check_picture(output)
+    check_images([first, second])
+    refuse_inputs((output,), (first, second, *([camera] if camera else [])))
+    refuse_to_replace_file(output, force)
+    model = Camera.load(camera) if camera else None
+    if model is None and not 0 <= at <= 1:
+        raise UsageError(f"--at must lie between 0 (as first) and 1 (as second) without a camera file, got {at:g}")
+    pair = prepare_pair(first, second, **as_preparing(align, exposure, linear, gamma, decimate))
+    with progress_bar(f"refocusing, {pair.size}") as report:
+        if model is None:
+            depth, focus_m = _as_depth(estimate_blur(pair, progress=report), at, pair.factor)
+        else:
+            depth, focus_m = estimate_depth(pair, model, prefilter=DEPTH_PREFILTER, progress=report), at
+    frames = frames_of_pair((first, second), Reading(align, exposure, linear, gamma, pair.factor), pair)
+    picture = refocus_frames(frames, depth, focus_m, aperture=aperture)
+    with placing(output, force=force) as file:
+        processing = f"focused at {at:g}{' m' if model else ''}, from {first.name}, {second.name}"
+        write_picture(file, np.asarray(picture), pair.form, processing)
+    for note in pair.notes:
+        say(note)
+    if pair.form is not None:
+        say(pair.form.describe(output))
+    print_lines(output)
+
+
+def _as_depth(blur_map: BlurMap, at: float, factor: int) -> tuple[DepthMap, float]:
+    """Return a map of s as depth of a camera focused at 1 m and 2 m, the ends of the scene, and the focus asked for."""
+    import numpy as np
+
+    from ...depth.camera import Camera
+    from ...depth.relation import blur_to_depth
+
+    s = np.abs(blur_map.variance_difference)
+    largest = float(np.percentile(s[np.isfinite(s)], _BETWEEN))
+    # s = k^2 (u_1 - u_2)^2 in the focal planes, u_1 - u_2 being 1/2.
+    growth = 2 * max(largest, 0.01) ** 0.5
+    camera = Camera(coc_constant_px_m=4.0 * growth * factor, focus_first_m=1.0, focus_second_m=2.0, decimation=factor)
+    near, far = camera.focus_per_m
+    return blur_to_depth(blur_map, camera), 1 / (near + at * (far - near))

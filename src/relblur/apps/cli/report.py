@@ -1,0 +1,186 @@
+"""``relblur report``: results as one page, and the pages that other commands write with ``--report``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal.console import UsageError, one_line_errors, print_lines, said_warnings
+from ..terminal.options import Force
+
+if TYPE_CHECKING:
+    from ...base._typing import AnyArray
+    from ...blur.blur_map import BlurMap, PairScore
+    from ...blur.comparable_pair import ComparablePair
+    from ...depth.depth_map import DepthMap
+    from ...depth.relation import DepthRange
+    from ...report.page import About, ResultPage
+    from ...stacks.stack_map import StackMap
+
+__all__ = [
+    "refuse_foreign_page",
+    "report",
+    "write_folder_page",
+    "write_result_page",
+    "write_score_page",
+    "write_stack_page",
+]
+
+
+@one_line_errors
+def report(
+    results: Annotated[
+        list[Path],
+        typer.Argument(help="Folders that other commands wrote, or .npz files.", show_default=False),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="HTML file to write.", show_default="report.html in the folder"),
+    ] = None,
+    force: Force = False,
+) -> None:
+    """Put results on one page: pictures, settings, warnings, where they come from, and the numbers of every pixel.
+
+    The page is one file that opens in any browser, without a network. Several results, or a folder of many pairs, get
+    a table of all at the top. 'relblur estimate --report' makes a fuller page, with the photographs and the errors
+    beside their baselines.
+    """
+    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...report.page import PAGE_FILE
+
+    if output is None:
+        if len(results) > 1:
+            raise UsageError("name the page of several results: -o report.html")
+        only = results[0]
+        output = only / PAGE_FILE if only.is_dir() else only.with_name(f"{only.stem}_{PAGE_FILE}")
+    refuse_inputs((output,), results)
+    refuse_to_replace_file(output, force)
+    pages: list[ResultPage] = []
+    failures: list[tuple[str, str]] = []
+    for path in results:
+        found, failed = _read(path, len(results) > 1)
+        pages += found
+        failures += failed
+    title = results[0].resolve().name if len(results) == 1 else f"{len(pages)} results"
+    _write(output, pages, title, failures, force)
+    print_lines(output)
+
+
+def write_result_page(
+    path: Path,
+    result: BlurMap | DepthMap | DepthRange,
+    inputs: Sequence[Path],
+    pair: ComparablePair,
+    summary: Mapping[str, Any] | None = None,
+) -> None:
+    """Write the page of what a command has just found."""
+    from ...blur.blur_map import BlurMap
+    from ...depth.depth_map import DepthMap
+    from ...report.page import write_page
+    from ...report.result_pages import blur_page, depth_page, range_page
+
+    about = _about(inputs, pair)
+    if isinstance(result, BlurMap):
+        page = blur_page(result, about, pair, summary)
+    elif isinstance(result, DepthMap):
+        page = depth_page(result, about, pair, summary)
+    else:
+        page = range_page(result, about, pair)
+    write_page(path, [page])
+
+
+def write_stack_page(
+    path: Path, stack: StackMap, inputs: Sequence[Path], picture: AnyArray | None, summary: Mapping[str, Any]
+) -> None:
+    """Write the page of a stack that has just been measured; ``picture`` is the fused one for a screen."""
+    from ...report.page import About, write_page
+    from ...report.provenance import provenance
+    from ...report.result_pages import stack_page
+
+    title = inputs[0].name if len(inputs) == 1 else f"{inputs[0].name} to {inputs[-1].name}"
+    sources = provenance(inputs, ["relblur", *sys.argv[1:]])
+    about = About(title, tuple(stack.settings.get("notes", ())), said_warnings(), sources)
+    write_page(path, [stack_page(stack, about, picture, summary)])
+
+
+def write_score_page(
+    path: Path,
+    scores: Sequence[tuple[str, PairScore]],
+    inputs: Sequence[Path],
+    pair: ComparablePair,
+    settings: Mapping[str, Any],
+    force: bool,
+) -> None:
+    """Write the page of how well the images of a pair are re-made from one another."""
+    from ...report.result_pages import score_page
+
+    page = score_page(scores, _about(inputs, pair), pair, settings)
+    _write(path, [page], page.about.title, [], force)
+
+
+def write_folder_page(path: Path, folder: Path) -> None:
+    """Write the page of a folder of many pairs; an older one is replaced."""
+    pages, failures = _read(folder, True)
+    _write(path, pages, f"{folder.resolve().name}: {len(pages)} pairs", failures, True)
+
+
+def refuse_foreign_page(path: Path) -> None:
+    """Stop before the work if a file has the name of our page and is not one."""
+    import os
+
+    from ...base.errors import OutputExistsError
+    from ...report.html import is_our_page
+
+    if os.path.lexists(path) and not is_our_page(path):
+        raise OutputExistsError(f"{path} is in the way and not from relblur; choose another output folder")
+
+
+def _write(
+    path: Path, pages: Sequence[ResultPage], title: str, failures: Sequence[tuple[str, str]], force: bool
+) -> None:
+    from ...images.staging import placing
+    from ...report.page import write_page
+
+    with placing(path, force=force) as fresh:
+        write_page(fresh, pages, title, failures)
+
+
+def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
+    from ...report.page import About
+    from ...report.provenance import provenance
+
+    return About(
+        title=" and ".join(pair.names if pair.names != ("first", "second") else [path.name for path in inputs[:2]]),
+        notes=pair.notes,
+        warnings=said_warnings(),
+        provenance=provenance(inputs, ["relblur", *sys.argv[1:]]),
+    )
+
+
+def _read(path: Path, is_one_of_many: bool) -> tuple[list[ResultPage], list[tuple[str, str]]]:
+    """Return the results at a path as pages, and those that cannot be read, with the reason."""
+    from ...base.errors import InputError
+    from ...blur.blur_map import BlurMap
+    from ...depth.depth_map import DepthMap
+    from ...report.io import load
+    from ...report.page import About
+    from ...report.provenance import provenance
+    from ...report.result_folder import read_folder
+    from ...report.result_pages import blur_page, depth_page, stack_page
+    from ...stacks.stack_map import StackMap
+
+    about = About(path.resolve().name, provenance=provenance(), is_one_of_many=is_one_of_many)
+    if path.is_dir():
+        return read_folder(path, about)
+    result = load(path)
+    if isinstance(result, BlurMap):
+        return [blur_page(result, about)], []
+    if isinstance(result, DepthMap):
+        return [depth_page(result, about)], []
+    if isinstance(result, StackMap):
+        return [stack_page(result, about)], []
+    raise InputError(f"{path} is an image, not a result; name a folder of results, or a .npz that relblur saved")

@@ -1,0 +1,134 @@
+"""``relblur batch``: every pair or stack of a data set measured, on several processes or machines.
+
+A pair is done as in :mod:`relblur.report.batch`, by the worker that gets it: its folder appears whole, what is done is
+not done again, and a worker that dies costs the pair it is at. The tables and the page are made from the folders, so a
+run that was interrupted and gone on with ends in those of an undisturbed one. Workers on other machines must see the
+files and the output folder under the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from ...base.errors import InputError, RelblurError
+from ...blur.estimate import estimate_blur
+from ...images.staging import filling
+from ...images.targets import refuse_inputs
+from ...photo.pair import read_pair
+from ...report.batch import Job, Outcome, run_batch
+from ...report.panels import Panel, panels_picture
+from ..paper.pairs import LEAST_SIDE, score_rows
+from .pairs import DataPair, find_pairs
+from .runners import OnCluster, started
+from .scores import Row, read_scores, write_scores, write_tables
+from .stacks import MeasureStack, find_stacks
+from .stores import require
+from .summary import write_stack_summary, write_summary
+
+__all__ = ["BATCH_FILES", "run_data_set"]
+
+#: In the output folder beside those of the pairs.
+BATCH_FILES = ("scores.csv", "scores.parquet", "summary.html")
+
+LOST = "it has ended its worker twice: too large for its memory (--memory), or a library failed on it"
+
+#: Width of a picture on the page, px.
+THUMBNAIL_PX = 160
+
+
+@dataclass(frozen=True)
+class Score:
+    """The work on one pair, sent to whoever does it."""
+
+    pairs: dict[Path, DataPair]  #: by their first file
+    method: str
+
+    def __call__(self, first: Path, second: Path, folder: Path) -> None:
+        """Write the scores of a pair at the resolutions of Table I, and a picture of it."""
+        files = self.pairs[first]
+        pair = read_pair(first, second)
+        rows = score_rows(pair, (files.data_set, files.name), files.factors(pair.shape[1]), self.method)
+        write_scores(folder, [row.as_dict() for row in rows])
+        small = pair.decimated(max(1, min(pair.shape[1] // THUMBNAIL_PX, min(pair.shape) // LEAST_SIDE)))
+        found = estimate_blur(small, method="window", workers=1)
+        pictures = [Panel(name, getattr(small, name)) for name in ("first", "second")]
+        panels = [*pictures, Panel("relative blur (px of this size)", found.sigma, "sigma")]
+        panels_picture(folder / "picture.png", panels, panel_width=THUMBNAIL_PX / 100)
+
+
+def run_data_set(
+    data: Path,
+    output: Path,
+    method: str,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    memory: str | None = None,
+    force: bool = False,
+    tell: Callable[[int, int, Outcome], None] | None = None,
+) -> tuple[list[Outcome], list[Row]]:
+    """Measure every pair or stack of a data set; return what became of each, and a row or more of figures of each."""
+    require("distributed", "pyarrow")
+    jobs, options, work = _asked(data, method)
+    reads = (data, data / "pairs.csv")
+    refuse_inputs((output / name for name in BATCH_FILES), reads)
+    jobs = [replace(job, also_read=reads) for job in jobs]
+
+    def told(behind: int, outcome: Outcome) -> None:
+        if tell is not None:
+            tell(behind, len(jobs), outcome)
+
+    with started(workers, scheduler, memory) as runner:
+        outcomes = run_batch(
+            jobs,
+            output.absolute(),
+            options,
+            work,
+            force=force,
+            tell=told,
+            run=partial(_on_workers, runner, output.absolute()),
+        )
+    order = {job.name: number for number, job in enumerate(jobs)}
+    outcomes.sort(key=lambda outcome: order[outcome.name])
+    rows = [row for each in outcomes if each.succeeded for row in read_scores(output / each.name)]
+    if rows:
+        with filling(output, force=True) as new:
+            write_tables(new, rows)
+            if isinstance(work, Score):
+                write_summary(new, output, rows, outcomes, f"{data.name}, method {method}")
+            else:
+                write_stack_summary(new, output, rows, outcomes, data.name)
+    return outcomes, rows
+
+
+def _asked(data: Path, method: str) -> tuple[list[Job], dict[str, str], Score | MeasureStack]:
+    """Return what is to be done, on what the results depend, and who does it: pairs, or stacks if there are none."""
+    try:
+        pairs = find_pairs(data)
+    except RelblurError:
+        if not (stacks := find_stacks(data)):
+            raise
+        by_file = {_absolute(stack.images[0]): stack for stack in stacks}
+        return [stack.job for stack in stacks], {"scores": "stacks"}, MeasureStack(by_file)
+    jobs = [replace(pair.job, first=_absolute(pair.first), second=_absolute(pair.second)) for pair in pairs]
+    work = Score({_absolute(pair.first): pair for pair in pairs}, method)
+    return jobs, {"method": method, "scores": "Table I"}, work
+
+
+def _absolute(path: Path | None) -> Path:
+    if path is None:
+        raise InputError("a pair of a data set has two files")
+    return path.absolute()
+
+
+def _on_workers(
+    runner: OnCluster, output: Path, function: Callable[[Job], Outcome], jobs: Sequence[Job]
+) -> Iterator[Outcome]:
+    there = {job.name for job in jobs if (output / job.name).exists()}
+    for outcome in runner.stream(function, jobs, lambda job: Outcome(job.name, "failed", LOST)):
+        # A worker may die between the end of a pair and its answer; who does it again finds it done, by this run.
+        ours = outcome.state == "was done" and outcome.name not in there
+        yield replace(outcome, state="done") if ours else outcome

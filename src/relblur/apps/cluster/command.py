@@ -1,0 +1,132 @@
+"""``relblur batch``: every pair of a data set, on several processes or machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..terminal.console import EXIT_DATA, one_line_errors, print_json, print_table, say
+from ..terminal.options import Force, Json, MethodOption, ResultFolder, SchedulerOption, WorkersOption
+
+if TYPE_CHECKING:
+    from ...report.batch import Outcome
+    from .scores import Row
+
+__all__ = ["batch"]
+
+NAMES = ("b_sharper_fraction", "f_sharper_fraction", "e_b", "unblurred_e_b", "e_f", "unblurred_e_f", "explained")
+HEADINGS = ("I_B sharper", "I_F sharper", "e_B", "unblurred", "e_F", "unblurred", "explained")
+
+#: What shells report for Ctrl-C.
+EXIT_INTERRUPTED = 130
+
+
+@one_line_errors
+def batch(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATASET",
+            help="Folder with Real-MFF or DPDD as 'relblur reproduce' knows them, a CSV of first,second, or a folder "
+            "with a folder for each focal stack.",
+            show_default=False,
+        ),
+    ],
+    output: ResultFolder,
+    method: MethodOption = "refined",
+    workers: WorkersOption = None,
+    scheduler: SchedulerOption = None,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", help="What a process may use, such as 2GB.", show_default="its share of all"),
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Measure and score every pair, or every focal stack, of a data set.
+
+    Each pair gets a folder in the output with its scores at the resolutions of the paper's Table I; scores.csv and
+    scores.parquet have them all, summary.html their means with intervals, distributions and the worst ten.
+    A folder of folders with three images or more each is a set of stacks: each is done as by 'relblur stack'.
+    Run the same command again and it does what is missing.
+    """
+    from .batch import run_data_set
+
+    behind_now = 0
+
+    def tell(behind: int, total: int, outcome: Outcome) -> None:
+        nonlocal behind_now
+        behind_now = behind
+        why = f": {outcome.error}" if outcome.error else ""
+        say(f"{behind}/{total} {outcome.name}: {outcome.state}{why}")
+
+    try:
+        outcomes, rows = run_data_set(
+            data, output, method, workers=workers, scheduler=scheduler, memory=memory, force=force, tell=tell
+        )
+    except KeyboardInterrupt:
+        say(f"relblur: interrupted; {behind_now} pairs are done, the same command goes on with the others")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
+    failures = {each.name: each.error for each in outcomes if each.state == "failed"}
+    what = "stacks" if rows and "stack" in rows[0] else "pairs"
+    table = _stack_table(rows) if what == "stacks" else _pair_table(rows)
+    if as_json:
+        plain = [{name: _plain(value) for name, value in row.items()} for row in rows]
+        print_json({**counts, "failures": failures, "table": plain if what == "stacks" else _pair_means(rows)})
+    else:
+        title = f"{len(outcomes)} {what}: " + ", ".join(f"{count} {state}" for state, count in counts.items())
+        print_table(title, *table)
+        if failures:
+            print_table("failed", (what[:-1], "why"), list(failures.items()))
+    if rows:
+        say(f"look at {output / 'summary.html'}")
+    if failures:
+        raise typer.Exit(EXIT_DATA)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: nothing where there is no number."""
+    return None if value != value else value
+
+
+def _stack_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return headings and a line for each stack."""
+    shown = {"frames": "d", "left_out": "d", "answered_fraction": ".1%", "index_50": ".2f", "depth_m_50": ".3f"}
+    shown["median_index_stderr"] = ".3f"
+    headings = ("stack", "frames", "left out", "answered", "median frame", "median depth, m", "standard error, frames")
+    cells = [tuple("-" if row[name] != row[name] else format(row[name], form) for name, form in shown.items())
+             for row in rows]  # fmt: skip
+    return headings, [(row["stack"], *line) for row, line in zip(rows, cells, strict=True)]
+
+
+def _pair_means(rows: list[Row]) -> list[dict[str, Any]]:
+    from .scores import mean_rows
+
+    return [
+        {"data_set": row.data_set, "factor": row.factor, "pairs": row.pairs, "means": row.means}
+        for row in mean_rows(rows, NAMES)
+    ]
+
+
+def _pair_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Return headings and a line for each data set and resolution: means over pairs."""
+    from .scores import mean_rows
+
+    return ("data set", "size", "pairs", *HEADINGS), [
+        (row.data_set, row.resolution, str(row.pairs), *(_cell(name, row.means[name][0]) for name in NAMES))
+        for row in mean_rows(rows, NAMES)
+    ]
+
+
+def _cell(name: str, value: float) -> str:
+    if value != value:
+        return "-"
+    return f"{value:.1%}" if name.endswith("fraction") or name == "explained" else f"{value:.4f}"
+
+
+#: Programs whose modules these commands use.
+NEEDS = ("paper",)
+COMMANDS = {"batch": batch}

@@ -1,0 +1,72 @@
+"""Which pairs a data set holds: in the layouts of the paper's two sets, or in a list.
+
+A list is a CSV with the columns ``first`` and ``second`` (files, counted from where the list lies) and, if you like,
+``name`` and ``data_set``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...base.errors import InputError
+from ...report.batch import Job, named_job, refuse_equal_names
+from ..paper.data_sets import LAYOUTS, factors, find_data_sets, listed_files, read_list
+
+__all__ = ["DataPair", "find_pairs"]
+
+#: What a list that names no data set is called.
+UNNAMED = "pairs"
+
+
+@dataclass(frozen=True)
+class DataPair:
+    """A pair of a data set; ``first`` is the paper's I_B, ``second`` its I_F."""
+
+    data_set: str
+    name: str
+    first: Path
+    second: Path
+    layout: str  #: a key of the paper's data sets, or "list"
+
+    def factors(self, width: int) -> tuple[int, ...]:
+        """Return the factors by which it is decimated: those of Table I, or none."""
+        return factors(self.layout, width) if self.layout != "list" else (1,)
+
+    @property
+    def job(self) -> Job:
+        """The pair as one of many, with the name of its results."""
+        return named_job(f"{self.data_set}_{self.name}", self.first, self.second)
+
+
+def find_pairs(data: Path) -> list[DataPair]:
+    """Find the pairs of a folder or of a list."""
+    if data.is_file():
+        pairs = _from_list(data)
+    elif data.is_dir() and (data / "pairs.csv").is_file() and (listed := _from_list(data / "pairs.csv")):
+        pairs = listed
+    else:
+        pairs = []
+    pairs = pairs or [
+        DataPair(files.title, files.name, files.background, files.foreground, found.data_set)
+        for found in find_data_sets(data)
+        for files in found.pairs
+    ]
+    refuse_equal_names((pair.job for pair in pairs), "pairs")
+    return pairs
+
+
+def _from_list(path: Path) -> list[DataPair]:
+    """Read a list; nothing if its columns are those of the paper's sets, which ``find_data_sets`` reads."""
+    rows = read_list(path)
+    columns = set(rows[0]) if rows else set()
+    if {"foreground", "background"} <= columns:
+        return []
+    if not {"first", "second"} <= columns:
+        layouts = " ".join(LAYOUTS.split())
+        raise InputError(f"{path} must have the columns first,second (and name, data_set if you like); or {layouts}")
+    pairs = []
+    for number, row in enumerate(rows, start=2):
+        one, two = listed_files(path, number, row, ("first", "second"))
+        pairs.append(DataPair(row.get("data_set") or UNNAMED, row.get("name") or one.stem, one, two, "list"))
+    return pairs

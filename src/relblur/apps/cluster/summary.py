@@ -1,0 +1,146 @@
+"""``summary.html``: Table I over whole data sets with intervals, distributions, the worst pairs, in one file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...plot.figures import distributions_svg
+from ...report.batch import Outcome
+from ...report.html import Html, Table, bullets, document, element, image, join, titled_table, write_document
+from ..paper.claims import PAPER_TABLE
+from .scores import MeanRow, Row, loss, mean_rows
+
+__all__ = ["write_stack_summary", "write_summary"]
+
+WORST = 10
+
+COLUMNS = {
+    "b_sharper_fraction": "I_B sharper",
+    "f_sharper_fraction": "I_F sharper",
+    "e_b": "e_B",
+    "unblurred_e_b": "e_B unblurred",
+    "e_f": "e_F",
+    "unblurred_e_f": "e_F unblurred",
+    "explained": "explained",
+}
+SHARES = ("b_sharper_fraction", "f_sharper_fraction", "explained")
+
+NOTE = (
+    "Means over pairs, with their 95 % intervals (bootstrap). e: mean absolute error of re-making an image where it is "
+    "the less sharp; unblurred: the same if nothing is done; explained: share of the difference explained on colours "
+    "that the estimate has not seen."
+)
+#: Figures of a stack, and how they are written.
+STACK_FIGURES = {"frames": "d", "left_out": "d", "answered_fraction": ".1%", "index_50": ".2f", "depth_m_50": ".3f"}
+STACK_FIGURES |= {"median_index_stderr": ".3f", "filled_fraction": ".1%", "at_limit_fraction": ".1%", "seconds": ".1f"}
+
+
+def write_summary(folder: Path, results: Path, rows: Sequence[Row], outcomes: Sequence[Outcome], title: str) -> None:
+    """Write the page into a folder; pictures of pairs are taken from theirs, which lie among the results."""
+    failed = sum(not each.succeeded for each in outcomes)
+    pairs = len({(row["data_set"], row["pair"]) for row in rows})
+    about = f"{pairs} pairs measured, {failed} failed. Values as the files hold them."
+    body = [
+        element("p", about, class_="sub"),
+        titled_table(_means(mean_rows(rows, list(COLUMNS)))),
+        element("h3", "Distributions"),
+        element("div", image(_distributions(rows), "histograms of errors and explained shares"), class_="alone"),
+        element("h3", f"The worst {min(WORST, pairs)}"),
+        element("div", *_worst(results, rows), class_="figures pairs"),
+        _failures(outcomes),
+    ]
+    write_document(folder / "summary.html", document(title, *body))
+
+
+def write_stack_summary(
+    folder: Path, results: Path, rows: Sequence[Row], outcomes: Sequence[Outcome], title: str
+) -> None:
+    """Write the page of a set of stacks: their figures in a table, and each stack's overview."""
+    cells = [(row["stack"], *(_written(row[name], form) for name, form in STACK_FIGURES.items())) for row in rows]
+    columns = ("stack", *(name.replace("_", " ") for name in STACK_FIGURES))
+    pictures = [_picture(results / row["folder"] / "overview.png", row["stack"]) for row in rows]
+    body = [
+        titled_table(Table(f"{len(rows)} stacks", columns, cells)),
+        element("div", *pictures, class_="figures pairs"),
+        _failures(outcomes),
+    ]
+    write_document(folder / "summary.html", document(title, *body))
+
+
+def _failures(outcomes: Sequence[Outcome]) -> Html:
+    return bullets([f"{each.name}: {each.error}" for each in outcomes if not each.succeeded], "Failed")
+
+
+def _picture(path: Path, caption: str) -> Html:
+    try:
+        picture = element("div", image(path.read_bytes(), caption), class_="picture")
+    except OSError:
+        picture = element("p", "no picture")
+    return element("figure", element("figcaption", caption), picture)
+
+
+def _means(rows: Sequence[MeanRow]) -> Table:
+    """Return our means, each above the paper's row of the same data set and resolution."""
+    cells: list[tuple[str, ...]] = []
+    stated = []
+    for row in rows:
+        cells.append((row.data_set, row.resolution, f"{row.pairs}", *(_interval(n, row.means[n]) for n in COLUMNS)))
+        for each in PAPER_TABLE:
+            if (each.data_set, each.resolution) == (row.data_set, row.resolution):
+                known = {"b_sharper_fraction": each.b_sharper, "f_sharper_fraction": each.f_sharper}
+                known |= {"e_b": each.e_b, "e_f": each.e_f}
+                stated.append(len(cells))
+                cells.append(("the paper, one pair", "", "1", *(_number(n, known.get(n, math.nan)) for n in COLUMNS)))
+    columns = ("data set", "size", "pairs", *COLUMNS.values())
+    return Table("Table I over the whole set", columns, cells, NOTE, stated)
+
+
+def _number(name: str, value: float) -> str:
+    return _written(value, ".1%" if name in SHARES else ".4f")
+
+
+def _written(value: float, form: str) -> str:
+    return format(value, form) if math.isfinite(value) else "-"
+
+
+def _interval(name: str, mean: tuple[float, float, float]) -> str:
+    if not math.isfinite(mean[0]):
+        return "-"
+    ends = element("small", f"{_number(name, mean[1])} to {_number(name, mean[2])}")
+    return join(_number(name, mean[0]), element("br"), ends)
+
+
+def _distributions(rows: Sequence[Row]) -> bytes:
+    """Draw how errors, errors without blurring and explained shares are spread at full size."""
+    figures = []
+    for data_set in sorted({row["data_set"] for row in rows}):
+        here = [row for row in rows if row["data_set"] == data_set]
+        full = [row for row in here if row["factor"] == min(row["factor"] for row in here)]
+        values = {name: np.array([row[name] for row in full], float) for name in COLUMNS}
+        figures.append(
+            [
+                (f"e_B, {data_set}", values["e_b"], values["unblurred_e_b"]),
+                (f"e_F, {data_set}", values["e_f"], values["unblurred_e_f"]),
+                (f"explained, {data_set}", values["explained"], np.empty(0)),
+            ]
+        )
+    return distributions_svg(figures)
+
+
+def _worst(folder: Path, rows: Sequence[Row]) -> list[Html]:
+    full: dict[str, Row] = {}
+    for row in sorted(rows, key=lambda row: -row["factor"]):
+        full[row["folder"]] = row  # the least factor stays
+    known = [row for row in full.values() if math.isfinite(loss(row))]
+    return [_worst_figure(folder, row) for row in sorted(known, key=loss, reverse=True)[:WORST]]
+
+
+def _worst_figure(folder: Path, row: dict[str, Any]) -> Html:
+    errors = f"e_B {_number('e_b', row['e_b'])}, e_F {_number('e_f', row['e_f'])}"
+    caption = f"{row['data_set']} {row['pair']}: {loss(row):.0%} of the difference unexplained, {errors}"
+    return _picture(folder / row["folder"] / "picture.png", caption)

@@ -1,0 +1,158 @@
+"""``relblur demo``: the whole chain on a pair with known blur, made from a bundled photograph."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ... import synth
+from ...base._typing import AnyArray, FloatArray, Progress
+from ...base.pixels import as_integers
+from ...base.settings import METHODS
+from ...blur.blur_map import BlurMap
+from ...blur.comparable_pair import ComparablePair
+from ...blur.estimate import estimate_blur
+from ...blur.evaluate import resynthesize
+from ...depth.camera import Camera
+from ...depth.defocus import defocused_pair
+from ...images.disk import PictureTags, write_image
+from ...images.staging import filling
+from ...images.targets import refuse_to_replace
+from ...photo.tone_curves import SRGB, encode_srgb
+from ...report.blur_report import REPORT_FILES, write_report
+from ...report.panels import Panel, panels_picture
+from .made_photograph import made_photograph
+
+__all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
+
+#: A focus pair as a camera stores it, and a flat target taken with the same camera: for trying the commands on.
+CAMERA_FILES = ("near.png", "far.png", "target_near.png", "target_far.png")
+DEMO_FILES = ("first.png", "second.png", *CAMERA_FILES, "comparison.png")
+SIZE = (384, 512)
+
+#: The camera of those: 50 mm at f/2.8, a sensor 23.6 mm wide, focused at 1 m and 2 m.
+DEMO_CAMERA = Camera(
+    focal_length_mm=50,
+    f_number=2.8,
+    pixel_pitch_um=1000 * 23.6 / SIZE[1],
+    focus_first_m=1.0,
+    focus_second_m=2.0,
+    image_width_px=SIZE[1],
+)
+#: Distance of the flat target, and of the lower and the upper edge of the scene, m: half of it lies between the foci.
+TARGET_M, SCENE_M = 1.2, (0.8, 3.0)
+
+
+@dataclass(frozen=True)
+class DemoRow:
+    """How one method did on the demonstration pair."""
+
+    method: str
+    mean_error_px: float
+    median_error_px: float
+    answered_fraction: float
+    remade_error: float
+    seconds: float
+
+
+def photograph(name: str = "coffee") -> AnyArray:
+    """Return one of the photographs that come with scikit-image, as stored; a made picture without that package."""
+    try:
+        from skimage import data
+    except ImportError:
+        return made_photograph(name)
+    image: AnyArray = getattr(data, name)()
+    return image[:, :, :3] if image.ndim == 3 else image
+
+
+def demo_field(shape: tuple[int, int]) -> FloatArray:
+    """Signed blur in px: from -2 (first is blurrier) on the left to +2 on the right, with a disc of +1.5."""
+    field = synth.ramp(shape, -2.0, 2.0, axis=1)
+    return np.where(synth.disc(shape, 1, 0) > 0, 1.5, field)
+
+
+def demo_pair(bits: int | None = 8) -> tuple[AnyArray, AnyArray, FloatArray]:
+    """Return (first, second, true sigma): a colour pair, each image sharper in part."""
+    image = photograph()[: SIZE[0], : SIZE[1]] / 255.0
+    truth = demo_field(image.shape[:2])
+    first, second = synth.pair(image, truth, channel_axis=-1)
+    return synth.degrade(first, bits=bits), synth.degrade(second, bits=bits), truth
+
+
+def demo_depth(shape: tuple[int, int]) -> FloatArray:
+    """Distance in m of the scene: a table top that rises away from the camera, so that 1/z is even over the rows."""
+    return 1 / synth.ramp(shape, 1 / SCENE_M[1], 1 / SCENE_M[0], axis=0)
+
+
+def camera_pairs() -> dict[str, AnyArray]:
+    """Return 8-bit sRGB photographs by name: a scene and a flat target, each focused near and far, with disc blur."""
+    scene = SRGB.undo(photograph()[: SIZE[0], : SIZE[1]], np.float64)
+    target = SRGB.undo(photograph("grass")[: SIZE[0], : SIZE[1]], np.float64)
+    taken = (
+        *defocused_pair(scene, demo_depth(SIZE), DEMO_CAMERA, channel_axis=-1, step_px=0.2),
+        *defocused_pair(target, TARGET_M, DEMO_CAMERA),
+    )
+    return {name: as_integers(encode_srgb(light), np.uint8) for name, light in zip(CAMERA_FILES, taken, strict=True)}
+
+
+def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
+    """Run every method on the pair, write pictures into a folder, return the score of each."""
+    refuse_to_replace(folder, [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES)], force)
+    first, second, truth = demo_pair()
+    pair = ComparablePair(first, second, names=("first.png", "second.png"))
+    rows: list[DemoRow] = []
+    maps: dict[str, BlurMap] = {}
+    for done, method in enumerate(METHODS):
+        start = time.perf_counter()
+        maps[method] = estimate_blur(first, second, method=method, channel_axis=-1, linear=False)
+        seconds = time.perf_counter() - start
+        rows.append(_score(method, maps[method], first, second, truth, seconds))
+        if progress is not None:
+            progress((done + 1) / (len(METHODS) + 1))
+    with filling(folder, force=force) as new:
+        write_image(new / "first.png", first, tags=PictureTags(png_gamma=1.0))  # blurred as if it were
+        write_image(new / "second.png", second, tags=PictureTags(png_gamma=1.0))
+        for name, picture in camera_pairs().items():
+            write_image(new / name, picture)
+        (new / "refined").mkdir()
+        write_report(new / "refined", pair, maps["refined"])
+        _pictures(new, pair, truth, maps)
+    if progress is not None:
+        progress(1.0)
+    return rows
+
+
+def rows_as_json(rows: list[DemoRow]) -> list[dict[str, Any]]:
+    """Return the rows as plain dictionaries."""
+    return [asdict(row) for row in rows]
+
+
+def _score(
+    method: str, blur_map: BlurMap, first: AnyArray, second: AnyArray, truth: FloatArray, seconds: float
+) -> DemoRow:
+    error = np.abs(blur_map.sigma - truth)
+    made = resynthesize(first, second, blur_map, channel_axis=-1)
+    known = np.isfinite(error)
+    wanted = np.where((blur_map.sigma > 0)[:, :, None], second, first) / 255.0
+    return DemoRow(
+        method=method,
+        mean_error_px=float(error[known].mean()),
+        median_error_px=float(np.median(error[known])),
+        answered_fraction=float(known.mean()),
+        remade_error=float(np.abs(made - wanted)[known].mean()),
+        seconds=seconds,
+    )
+
+
+def _pictures(folder: Path, pair: ComparablePair, truth: FloatArray, maps: dict[str, BlurMap]) -> None:
+    panels = [
+        Panel("first", pair.first),
+        Panel("second", pair.second),
+        Panel("true blur (px)", truth, "sigma", 2.2),
+    ]
+    panels += [Panel(f"{name} (px)", blur_map.sigma, "sigma", 2.2) for name, blur_map in maps.items()]
+    panels_picture(folder / "comparison.png", panels, heading="relblur demo: known blur, 8-bit colour")

@@ -1,0 +1,81 @@
+"""``relblur reproduce``: the paper, figure by figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..terminal.console import one_line_errors, print_json, print_table, progress_bar, say
+from ..terminal.options import Force, Json, MethodOption
+
+__all__ = ["reproduce"]
+
+
+@one_line_errors
+def reproduce(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for figures and tables.")] = Path(
+        "relblur_reproduce"
+    ),
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder with Real-MFF and DPDD as they unpack, or a list pairs.csv.", show_default=False),
+    ] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(help="Parts, separated by commas: fig1 to fig7, table1.", show_default="all"),
+    ] = None,
+    image: Annotated[
+        list[Path] | None,
+        typer.Option(help="Photograph for Fig. 1; twice: upper and lower pair.", show_default="scikit-image's"),
+    ] = None,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a pair to show in Figs. 5 to 7; may be repeated.", show_default="first"),
+    ] = None,
+    method: MethodOption = "paper",
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most this many pairs of each set in Table I.", show_default="all")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Make every figure and table of the paper, each beside what the paper shows or states.
+
+    Writes paper.html, a page of everything that needs no other file, the figures and two CSV
+    files. Without --data a pair of relblur's own, marked as a stand-in, takes the place of each data set.
+    """
+    from .pairs import means, short_table
+    from .ramps import ramp_table
+    from .run import PARTS, Wanted
+    from .run import reproduce as run
+
+    parts = PARTS if only is None else [part.strip() for part in only.split(",")]
+    with progress_bar("the paper's experiments") as report:
+        wanted = Wanted(parts, image or (), pair or (), limit)
+        done = run(output, data, wanted, method=method, force=force, progress=report)
+    for line in done.made_from:
+        say(line)
+    if as_json:
+        print_json(done.as_dict())
+    else:
+        if done.ramps:
+            table = ramp_table(done.ramps)
+            print_table("Fig. 1: sigma from 1 to 2 px", table.columns, table.rows)
+        if done.table:
+            table = short_table(f"Table I, method {method}", means(done.table))
+            print_table(table.heading, table.columns, table.rows)
+        claims = [
+            (section.title.split(":")[0], each.what, each.paper, each.ours)
+            for section in done.sections
+            for each in section.claims
+        ]
+        if claims:
+            print_table("the paper's numbers and ours", ("", "number", "the paper", "here"), claims)
+    say(f"look at {output / 'paper.html'}")
+
+
+#: Programs whose modules these commands use.
+NEEDS = ("demo",)
+COMMANDS = {"reproduce": reproduce}

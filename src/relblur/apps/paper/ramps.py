@@ -1,0 +1,214 @@
+"""Fig. 1: photographs blurred by a Gaussian that grows from 1 to 2 px, and how well the blur is found again.
+
+The paper's two photographs are not published. A brick wall and a night launch of scikit-image's
+resemble them; any other may be given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ... import synth
+from ...base._typing import AnyArray, FloatArray
+from ...base.errors import InputError
+from ...base.inputs import check_image
+from ...base.pixels import grey, unit_float
+from ...base.settings import PAPER_SIGMA_STEP
+from ...blur.blur_map import Flag, has_flag
+from ...blur.estimate import estimate_blur
+from ...blur.evaluate import resynthesize
+from ...blur.paper.framework import Framework
+from ...images.images import read_image
+from ...report.html import Table
+from ...report.panels import Panel, panels_picture
+from ..demo.program import photograph
+from .claims import PAPER_FIG1, REMADE_CLAIM
+from .sections import Claim, Picture, Section
+
+__all__ = ["FILES", "Ramp", "RampRow", "load_ramps", "make_ramps", "ramp_table", "show_ramps"]
+
+FILES = ("fig1.png", "fig1_maps.png", "fig1.csv")
+
+#: Upper and lower pair: the photograph, the axis along which blur grows, and how the paper says that.
+PAIRS = (("brick", 0, "top to bottom"), ("rocket", 1, "left to right"))
+
+#: A window of the framework is 51 px wide.
+LEAST_SIDE = 64
+
+#: Our names of the estimators in the tables.
+METHODS = ("paper", "paper, as printed", "refined")
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """An L-Image, the blur applied to it, and the R-Image."""
+
+    name: str
+    direction: str
+    sharp: FloatArray
+    truth: FloatArray
+    blurred: FloatArray
+
+
+@dataclass(frozen=True)
+class RampRow:
+    """How one estimator did on one ramp."""
+
+    image: str
+    direction: str
+    method: str
+    mean_error_px: float
+    mean_relative_error: float  #: mean of |error| / sigma
+    error_over_mean: float  #: mean |error| / mean sigma
+    error_over_largest: float
+    remade_error: float  #: mean absolute error of the R-Image re-made
+    remade_by_rounded_truth: float  #: the same for the true sigma rounded to 0.1 px: what the grid alone costs
+    unanswered_fraction: float
+    filled_fraction: float  #: flat places, which took the sigma of the nearest answer
+
+
+def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
+    """Make the two pairs of Fig. 1, from image files if some are given: one for both, or one each."""
+    ramps = []
+    for place, (name, axis, direction) in enumerate(PAIRS):
+        if files:
+            path = files[min(place, len(files) - 1)]
+            name, stored = path.stem, read_image(path)
+        else:
+            stored = photograph(name)
+        if min(stored.shape[:2]) < LEAST_SIDE:
+            raise InputError(
+                f"{name} is {stored.shape[1]}x{stored.shape[0]}; the framework's windows need at least "
+                f"{LEAST_SIDE}x{LEAST_SIDE} px, give a larger image"
+            )
+        channel_axis = -1 if stored.ndim == 3 else None
+        sharp = grey(unit_float(check_image(stored, name, channel_axis=channel_axis)))
+        truth = synth.ramp((sharp.shape[0], sharp.shape[1]), 1.0, 2.0, axis)
+        ramps.append(Ramp(name, direction, sharp, truth, synth.blur_with_map(sharp, truth)))
+    return ramps
+
+
+def make_ramps(ramp: Ramp) -> tuple[list[RampRow], list[AnyArray]]:
+    """Estimate the blur of one pair by every method; return their rows and maps. Errors are those of the size."""
+    gain = float(Framework(normalise=False).F.sum())
+    rounded = np.rint(ramp.truth / PAPER_SIGMA_STEP) * PAPER_SIGMA_STEP
+    floor = float(np.abs(synth.blur_with_map(ramp.sharp, rounded) - ramp.blurred).mean())
+    rows, maps = [], []
+    for method in METHODS:
+        # The framework as printed is the bank times its gain, so it sees a darker L-Image.
+        sharp = gain * ramp.sharp if method == "paper, as printed" else ramp.sharp
+        found = estimate_blur(sharp, ramp.blurred, sharper="first", method=method.split(",")[0])
+        known = np.isfinite(found.sigma)
+        error = np.abs(np.abs(found.sigma) - ramp.truth)[known]
+        truth = ramp.truth[known]
+        made = resynthesize(sharp, ramp.blurred, found)
+        rows.append(
+            RampRow(
+                image=ramp.name,
+                direction=ramp.direction,
+                method=method,
+                mean_error_px=float(error.mean()),
+                mean_relative_error=float((error / truth).mean()),
+                error_over_mean=float(error.mean() / truth.mean()),
+                error_over_largest=float(error.mean() / ramp.truth.max()),
+                remade_error=float(np.abs(made - ramp.blurred)[known].mean()),
+                remade_by_rounded_truth=floor,
+                unanswered_fraction=float(1 - known.mean()),
+                filled_fraction=float(has_flag(found.flags, Flag.FILLED).mean()),
+            )
+        )
+        maps.append(found.sigma)
+    return rows, maps
+
+
+def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> Section:
+    """Draw Fig. 1 in the paper's layout and the maps, and tell what came out."""
+    _draw(folder, ramps, results)
+    rows = [row for each, _ in results for row in each]
+    by_paper = [row for row in rows if row.method == "paper"]
+    printed = [row for row in rows if row.method == "paper, as printed"]
+    claims = [
+        Claim(
+            f"error of sigma, {row.direction} ({row.image})",
+            PAPER_FIG1[row.direction],
+            f"{row.mean_relative_error:.2%} relative, {row.mean_error_px:.4f} px",
+            f"{row.error_over_mean:.2%} of the mean sigma, {row.error_over_largest:.2%} of the largest",
+        )
+        for row in by_paper
+    ]
+    claims += [
+        Claim(
+            f"R-Image re-made, mean error ({row.image})",
+            f"below {REMADE_CLAIM}",
+            f"{row.remade_error:.6f}",
+            _why_missed(row),
+        )
+        for row in by_paper
+    ]
+    off = " and ".join(f"{row.mean_relative_error:.1%}" for row in printed)
+    return Section(
+        key="fig1",
+        title="Fig. 1: known blur, sigma from 1 to 2 px",
+        paper_shows="Two photographs (left) and the same blurred by a Gaussian that grows from 1 to 2 px (right), "
+        "downwards in the upper pair, to the right in the lower. Blur found with a mean absolute error of 1.4 % and "
+        "1.47 or 1.7 %.",
+        finding="Rounding to a grid of 0.1 px alone costs 0.025 px: 1.73 % as a mean of relative errors, 1.67 % of "
+        "the mean sigma, 1.25 % of the largest. The paper's 1.4 to 1.7 % lie between these. With the framework as "
+        f"printed, whose F sums to 0.99979, the error is {off}. A continuous estimate ('refined') has no such floor.",
+        pictures=(
+            Picture("fig1.png", "Our Fig. 1 in the paper's layout: L-Images on the left, R-Images on the right"),
+            Picture("fig1_maps.png", "The blur applied, and what was found"),
+        ),
+        claims=tuple(claims),
+        tables=(ramp_table(rows),),
+    )
+
+
+def ramp_table(rows: Sequence[RampRow]) -> Table:
+    """Return the rows as text."""
+    columns = ("image", "ramp", "method", "error (px)", "relative", "/ mean", "/ largest", "re-made", "filled")
+    return Table(
+        "Every image and method",
+        columns,
+        tuple(
+            (
+                row.image,
+                row.direction,
+                row.method,
+                f"{row.mean_error_px:.5f}",
+                *(f"{x:.3%}" for x in (row.mean_relative_error, row.error_over_mean, row.error_over_largest)),
+                f"{row.remade_error:.6f}",
+                f"{row.filled_fraction:.2%}",
+            )
+            for row in rows
+        ),
+    )
+
+
+def _why_missed(row: RampRow) -> str:
+    if row.remade_error < REMADE_CLAIM:
+        return "holds"
+    floor = row.remade_by_rounded_truth
+    if floor >= REMADE_CLAIM:
+        return f"missed: the true sigma rounded to 0.1 px already makes {floor:.6f}, so rich is the texture"
+    return f"missed, though the true sigma rounded to 0.1 px makes {floor:.6f} only"
+
+
+def _draw(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> None:
+    pairs, maps = [], []
+    for ramp, (rows, found) in zip(ramps, results, strict=True):
+        pairs += [
+            Panel(f"L-Image: {ramp.name}", ramp.sharp),
+            Panel(f"R-Image: sigma 1 to 2 px, {ramp.direction}", ramp.blurred),
+        ]
+        maps.append(Panel(f"{ramp.name}: sigma applied (px)", ramp.truth, "blur", 2.0))
+        maps += [
+            Panel(f"{row.method}: {100 * row.mean_relative_error:.3g} %", sigma, "blur", 2.0)
+            for row, sigma in zip(rows, found, strict=True)
+        ]
+    panels_picture(folder / "fig1.png", pairs, columns=2)
+    panels_picture(folder / "fig1_maps.png", maps, columns=4, panel_width=2.6)

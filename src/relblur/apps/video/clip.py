@@ -1,0 +1,287 @@
+"""A video file as frames of light with time stamps, decoded by PyAV.
+
+A file is data of somebody else: only local files are opened (no playlist leads to the network), sizes are bounded, and
+what is damaged is left out and counted.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ...base._typing import AnyArray
+from ...base.arguments import times
+from ...base.errors import FileError, MissingDependencyError, RelblurError
+from ...images.budget import Budget
+from ...images.images import read_stored
+from ...images.stored import StoredImage
+from ...photo.tone_curves import Curve, choose_curve
+from .codecs import ASSUMED_LEVELS, ROUNDING_LEVELS, h264_levels, is_lossless, mjpeg_levels
+from .light import check_transfer, frame_light, stored_as
+
+__all__ = ["Clip", "Frame", "import_av"]
+
+#: Frames a second of a clip that does not say.
+USUAL_RATE = 25.0
+
+#: A Motion JPEG clip's table is looked up every so many frames.
+_LOOK_UP = 50
+
+#: Damage in a row after which a clip counts as ended.
+_MOST_DAMAGE = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One picture of a source.
+
+    Attributes
+    ----------
+    number : int
+        Counted from 0 within its source.
+    time_s : float
+        When it is to be shown, as its source says.
+    light : (H, W) uint16
+        65535 is the top of the range.
+    noise : float
+        Standard deviation that rounding and compression have added, on a scale of 0..1.
+    lossy : bool
+        Whether compression has changed it.
+    """
+
+    number: int
+    time_s: float
+    light: AnyArray
+    noise: float
+    lossy: bool = False
+
+
+def import_av() -> Any:
+    """Return PyAV, or say how to get it."""
+    try:
+        import av
+    except ImportError:
+        raise MissingDependencyError("video files need PyAV; pip install 'relblur[video]'") from None
+    av.logging.set_level(av.logging.PANIC)  # errors are counted, and said in our words
+    return av
+
+
+#: Formats of FFmpeg whose files name others.
+_LISTS = ("concat", "hls", "dash", "imf")
+
+
+class Clip:
+    """The frames of a video file, or of numbered image files (``frame_%04d.png``), in the order of their time.
+
+    Parameters
+    ----------
+    path : path
+        Any file that FFmpeg knows, or a pattern with ``%d`` for numbered images.
+    linear : bool
+        Undo the tone curve. False keeps stored values.
+    gamma : float, optional
+        The curve to undo, whatever the file says.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, linear: bool = True, gamma: float | None = None) -> None:
+        self._av = import_av()
+        self.path = Path(path)
+        self._linear, self._gamma = linear, gamma
+        self._container = self._open()
+        try:
+            if self._container.format.name in _LISTS:
+                raise FileError(f"{self.path} is a list of other files; name the video itself")
+            streams = [each for each in self._container.streams.video if not _is_cover(each)]
+            if not streams:
+                what = "sound only" if self._container.streams.audio else "no video"
+                raise FileError(f"{self.path} holds {what}; name a file with a video stream")
+            self._stream = streams[0]
+            self._codec = self._stream.codec_context
+            if self._codec is None:
+                raise FileError(f"{self.path} is in a format that FFmpeg cannot decode; convert it, best to FFV1")
+            self._codec.thread_type = "SLICE"  # several frames at a time would leave open which of them is damaged
+            self._codec.options = {"export_side_data": "venc_params"}
+            Budget(self.path, 0).check_pixels(self._codec.height, self._codec.width)
+        except BaseException:
+            self._container.close()
+            raise
+        self.damaged = 0
+        self.lossless = is_lossless(self._codec.codec)
+        self.curve: tuple[Curve, str] | None = None
+        self.shape: tuple[int, int] | None = None
+        self._levels: float | None = None
+        self._turned = self._interlaced = False
+        self._packets = 0
+
+    def _open(self) -> Any:
+        text = str(self.path)
+        pattern = "%" in self.path.name
+        if not pattern and not self.path.is_file():
+            if "://" in text or text.startswith(("http:", "https:", "rtsp:")):
+                raise FileError(f"{text} is an address; save the video to a file and name that")
+            what = "is a folder; name a video in it" if self.path.is_dir() else "is not there; check the name"
+            raise FileError(f"{self.path} {what}")
+        try:
+            return self._av.open(f"file:{text}", options={"protocol_whitelist": "file"})
+        except (self._av.FFmpegError, ValueError, OSError) as error:
+            why = getattr(error, "strerror", None) or "unknown format"
+            raise FileError(
+                f"{self.path} cannot be read as video ({why}); it may be cut off or not a video: play it to see"
+            ) from None
+
+    @property
+    def rate(self) -> float:
+        """Frames a second, on the average."""
+        rate = self._stream.average_rate or self._stream.guessed_rate or self._stream.base_rate
+        return float(rate) if rate else USUAL_RATE
+
+    @property
+    def codec(self) -> str:
+        """FFmpeg's name of the codec."""
+        return str(self._codec.name)
+
+    def describe(self) -> str:
+        """Return what the clip is, in one line; after its first frame, what was done to it too."""
+        parts = [f"{self.codec}, {'lossless' if self.lossless else 'lossy'}, {self.rate:.4g} frames a second"]
+        if self.shape is not None:
+            parts.insert(0, times(self.shape[::-1]))
+        if self.curve is not None:
+            parts.append(f"{self.curve[0].name} ({self.curve[1]})")
+        if self._turned:
+            parts.append("turned upright")
+        if self._interlaced:
+            parts.append("interlaced: deinterlace it, or lines of two moments are compared")
+        return "; ".join(parts)
+
+    def __iter__(self) -> Iterator[Frame]:
+        number = 0
+        previous = -math.inf
+        for picture in self._pictures():
+            light = frame_light(picture, self._curve_of(picture))
+            values = self._upright(picture, light.values)
+            shape = (values.shape[0], values.shape[1])
+            if self.shape is None:
+                self.shape = shape
+            elif shape != self.shape:
+                before, after = times(self.shape[::-1]), times(shape[::-1])
+                raise FileError(f"{self.path} changes from {before} to {after} at frame {number}; cut it there")
+            levels = self._levels_of(picture)
+            noise = light.per_level * math.hypot(ROUNDING_LEVELS / 2 ** (_bits(picture) - 8), levels)
+            time_s = number / self.rate if picture.time is None else float(picture.time)
+            if time_s <= previous:  # a broken stamp: shown after the one before it all the same
+                time_s = previous + 1 / self.rate
+            yield Frame(number, time_s, values, noise, lossy=levels > 0)
+            previous = time_s
+            number += 1
+        if number == 0:
+            raise FileError(f"{self.path} holds no picture that can be decoded; it may be cut off: play it to see")
+
+    def _pictures(self) -> Iterator[Any]:
+        """Decode what is whole; the rest is counted.
+
+        Decoders hide damage by what was there before and only log an error; and what they hid is passed on from
+        frame to frame. So after an error everything is left out up to the next key frame.
+        """
+        in_a_row, spoilt = 0, False
+        packets = self._container.demux(self._stream)
+        while in_a_row < _MOST_DAMAGE:
+            errors = self._errors_logged()
+            try:
+                packet = next(packets)
+                if self.codec == "mjpeg" and packet.size and self._packets % _LOOK_UP == 0:
+                    self._levels = mjpeg_levels(bytes(packet))
+                self._packets += 1
+                pictures = packet.decode()
+            except StopIteration:
+                return
+            except self._av.FFmpegError:
+                self.damaged += 1
+                in_a_row, spoilt = in_a_row + 1, True
+                continue
+            in_a_row = 0
+            whole = errors == self._errors_logged() and not packet.is_corrupt
+            for picture in pictures:
+                spoilt = not whole or (spoilt and not picture.key_frame)
+                if spoilt or picture.is_corrupt:
+                    self.damaged += 1
+                else:
+                    self._interlaced |= bool(picture.interlaced_frame)
+                    yield picture
+            spoilt |= not whole
+
+    def _errors_logged(self) -> int:
+        return int(self._av.logging.get_last_error()[0])
+
+    def _curve_of(self, picture: Any) -> Curve:
+        if self.curve is None:
+            # Before version 17 PyAV's frames do not tell; their stream does.
+            transfer = int(getattr(picture, "color_trc", self._codec.color_trc))
+            if self._linear and self._gamma is None:
+                check_transfer(str(self.path), transfer)
+            stored = self._image_file() or stored_as(picture, self.codec, transfer)
+            self.curve = choose_curve(stored, linear=self._linear, gamma=self._gamma)
+        return self.curve[0]
+
+    def _image_file(self) -> StoredImage | None:
+        """Return the first of numbered image files as every command reads it, None for another kind of clip."""
+        if not self._container.format.name.endswith(("image2", "_pipe")):
+            return None
+        for path in self._image_paths():
+            if path.is_file():
+                with suppress(RelblurError), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)
+                    return read_stored(path)
+                break
+        return None
+
+    def _image_paths(self) -> list[Path]:
+        """Return where the first image may be: FFmpeg looks for the numbers 0 to 4."""
+        if "%" not in self.path.name:
+            return [self.path]
+        with suppress(TypeError, ValueError):  # no number in the pattern, or two
+            return [self.path.with_name(self.path.name % number) for number in range(5)]
+        return []
+
+    def _upright(self, picture: Any, values: AnyArray) -> AnyArray:
+        quarter_turns = round(picture.rotation / 90) % 4
+        if not quarter_turns:
+            return values
+        self._turned = True
+        return np.ascontiguousarray(np.rot90(values, quarter_turns))
+
+    def _levels_of(self, picture: Any) -> float:
+        """Return what compression has added, in levels of 255."""
+        if self.lossless:
+            return 0.0
+        levels = h264_levels(picture) if self.codec == "h264" else self._levels
+        return ASSUMED_LEVELS if levels is None else levels
+
+    def close(self) -> None:
+        """Close the file."""
+        self._container.close()
+
+    def __enter__(self) -> Clip:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _bits(picture: Any) -> int:
+    return max(8, *(int(component.bits) for component in picture.format.components))
+
+
+def _is_cover(stream: Any) -> bool:
+    """Tell whether a stream is the picture on the cover of a piece of music."""
+    return "attached_pic" in str(stream.disposition).lower()

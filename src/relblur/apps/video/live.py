@@ -1,0 +1,206 @@
+"""A clip while it is measured, in the viewer's page: ``relblur video --preview``.
+
+The page's server runs in a thread beside the measuring, behind the same guard. Frames are handed over as the page
+takes them: a new one is shown once all of the last has been fetched, so a slow browser sees fewer and keeps nothing
+waiting. Colours keep the limits of the first map, or those that are set by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...base._typing import AnyArray
+from ...base.errors import InputError
+from ...base.settings import VIEW_MEMORY_GB
+from ...blur.comparable_pair import ComparablePair
+from ..view import planes as shown
+from ..view.guard import Keys
+from ..view.serve import listen, make_server
+from ..view.session import Session
+from ..view.tasks import Prepared
+from ..view.workers import Worker
+from .picture import as_seen, white_of_light
+
+if TYPE_CHECKING:
+    from ...depth.camera import Camera
+    from ..view.source import PairFiles, SavedResult
+    from .measuring import MeasuredFrame
+
+__all__ = ["LiveSession", "Preview"]
+
+#: A page that has fetched nothing of what it was told of for so long is not waited for, s. One that is merely slow is:
+#: it shows a frame once it has all of it, and would never come to that.
+PATIENCE_S = 3.0
+#: Rates are counted over this time, s.
+RATE_S = 2.0
+#: So long the first frame waits for somebody to open the page, and the server for its last words to arrive, s.
+OPENING_S, PARTING_S = 30.0, 1.0
+
+
+class LiveSession(Session):
+    """The frame that is looked at; nothing else can be opened while the clip runs."""
+
+    def __init__(self, name: str) -> None:
+        workers = [Worker(round(VIEW_MEMORY_GB * 1e9), stoppable=stoppable) for stoppable in (True, False)]
+        super().__init__(slow=workers[0], quick=workers[1])
+        self._loaded = name
+        self.stopped = threading.Event()
+        self.opened = threading.Event()
+        self._scales: dict[str, shown.Plane] = {}
+        self._unfetched: set[str] = set()
+        self._heard_at = 0.0
+        self._shown: deque[float] = deque(maxlen=1000)
+        self._ended = False
+        self._white = 0
+
+    @property
+    def wants_frame(self) -> bool:
+        """Whether a page is there that has all of the last frame."""
+        waited = time.monotonic() - self._heard_at
+        return bool(self.listeners) and (not self._unfetched or waited > PATIENCE_S)
+
+    def state(self) -> dict[str, Any]:
+        """Return what pages need to know, and that it is a clip."""
+        self.opened.set()
+        return {**super().state(), "source": "clip", "live": {"ended": self._ended}}
+
+    def fetched(self, name: str) -> None:
+        """Note that a page has a plane."""
+        self._unfetched.discard(name)
+        self._heard_at = time.monotonic()
+
+    def show(self, measured: MeasuredFrame, rate: float) -> None:
+        """Show a frame whose arrays nobody else writes to."""
+        self.blur_map, self.is_final = measured.blur_map, True
+        self.map_key = f"{measured.index}"
+        first, second = measured.first.light, measured.second_light
+        pair = ComparablePair(first, second)
+        self._white = self._white or white_of_light(first, second)
+        self.prepared = Prepared(pair, _grey(first, self._white), _grey(second, self._white), 1.0)
+        made = [shown.picture("first", "first", self.prepared.first)]
+        made += [shown.picture("second", "second", self.prepared.second), *shown.blur_planes(measured.blur_map)]
+        for plane in made:
+            known = self._scales.setdefault(plane.name, plane)
+            limits = {name: getattr(known, name) for name in ("low", "high", "least", "most", "scale")}
+            self._put(replace(plane, **limits))
+        self._unfetched = {plane.name for plane in made if plane.data is not None}
+        now = self._heard_at = time.monotonic()
+        self._shown.append(now)
+        seen = sum(now - at < RATE_S for at in self._shown) / RATE_S
+        self._job = {
+            "what": f"pair {measured.index}, {measured.first.time_s:.2f} s: "
+            f"{rate:.1f} a second measured, {seen:.1f} shown",
+            "share": None,
+            "stop": "Stop",
+        }
+        self.announce()
+
+    def end(self, text: str) -> None:
+        """Say that no frame follows."""
+        self._job, self._ended = None, True
+        self._message = {"kind": "note", "text": text}
+        self.announce()
+
+    async def cancel(self) -> None:
+        """End the clip after the frame that is being measured."""
+        self.stopped.set()
+
+    async def change(self, values: Mapping[str, Any]) -> None:
+        """Refuse: a clip is measured as the command line says."""
+        raise _busy()
+
+    async def open_pair(self, files: PairFiles, *, camera: Camera | None = None) -> None:
+        """Refuse to look at something else."""
+        raise _busy()
+
+    async def open_result(self, found: SavedResult, name: str) -> None:
+        """Refuse to look at something else."""
+        raise _busy()
+
+    async def set_camera(self, camera: Camera, choices: Mapping[str, Any], *, measure: bool) -> None:
+        """Refuse: depth of clips is not shown."""
+        raise _busy()
+
+
+class Preview:
+    """Shows measured frames in a page; takes them as the writers of files do.
+
+    ``opened`` is called with the address, which works once.
+    """
+
+    def __init__(self, name: str, opened: Callable[[str], None]) -> None:
+        self._session = LiveSession(name)
+        self._listener = listen(0)
+        keys = Keys(self._listener.getsockname()[1])
+        self._loop: asyncio.AbstractEventLoop | None = None
+        ready = threading.Event()
+
+        def started() -> None:
+            self._loop = asyncio.get_running_loop()
+            ready.set()
+
+        self._server = make_server(self._session, keys, started)
+        self._thread = threading.Thread(target=self._server.run, args=([self._listener],), daemon=True)
+        self._thread.start()
+        ready.wait()
+        opened(keys.new_address())
+        self._came: deque[float] = deque(maxlen=1000)
+        self._pairs = 0
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody has pressed the button."""
+        return self._session.stopped.is_set()
+
+    def put(self, measured: MeasuredFrame) -> None:
+        """Take a frame; its map may be overwritten afterwards."""
+        if self._pairs == 0:
+            self._session.opened.wait(OPENING_S)  # a short clip would be over before anybody looks
+        self._pairs += 1
+        now = time.monotonic()
+        self._came.append(now)
+        if self._loop is None or not self._session.wants_frame:
+            return
+        recent = [at for at in self._came if now - at < RATE_S]
+        rate = (len(recent) - 1) / (now - recent[0]) if len(recent) > 1 else 0.0
+        kept = replace(
+            measured,
+            blur_map=measured.blur_map.copy(),
+            first=replace(measured.first, light=measured.first.light.copy()),
+            second_light=measured.second_light.copy(),
+        )
+        self._loop.call_soon_threadsafe(self._session.show, kept, rate)
+
+    def finish(self) -> None:
+        """Tell the page that this was all, and end the server."""
+        how = "stopped" if self.stopped else "the clip has ended"
+        self._close(f"{how} after {self._pairs} pairs; the summary is in the terminal")
+
+    def abandon(self) -> None:
+        """End the server; the terminal says why."""
+        self._close("the measuring has ended; the terminal says why")
+
+    def _close(self, text: str) -> None:
+        if self._loop is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._session.end, text)
+            if self._session.listeners:
+                time.sleep(PARTING_S)
+        self._server.should_exit = True
+        self._thread.join(timeout=10)
+        self._listener.close()
+
+
+def _busy() -> InputError:
+    return InputError("a clip is being measured here; for other things run relblur view")
+
+
+def _grey(light: AnyArray, white: int) -> Any:
+    return np.repeat(as_seen(light, white)[:, :, None], 3, axis=2)

@@ -1,0 +1,201 @@
+"""Pairs of frames in, blur maps out: alignment, noise, :class:`relblur.Stream`, smoothing, in this order.
+
+:meth:`VideoMeter.measure` is a generator, so whoever wants maps takes them one by one: the command writes
+them, a viewer may show them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...base._typing import AnyArray
+from ...base.arguments import as_choice, as_positive, times
+from ...base.errors import AlignmentError, InputError
+from ...base.settings import ALIGN_MODELS, EXPOSURES, FLAT_ABOVE, MAX_SIGMA, SIDES, WINDOW_WINDOW
+from ...blur.blur_map import BlurMap, Flag, mark
+from ...blur.request import side_of
+from ...blur.window.method import LINEAR_BELOW
+from ...blur.window.stream import Stream
+from .clip import Frame
+from .codecs import WIDENING
+from .registration import Registration, find_registration
+from .smoothing import TemporalFilter
+
+__all__ = ["MeasuredFrame", "Settings", "VideoMeter"]
+
+#: The stream is made anew, which takes some 10 ms, if the noise has changed by this factor.
+NOISE_FACTOR = 1.25
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a clip is measured.
+
+    Attributes
+    ----------
+    sharper, window, max_sigma
+        As in :class:`relblur.Stream`.
+    align, exposure : str
+        As in :func:`relblur.prepare_pair`.
+    track : int
+        Alignment and exposure are found again every so many pairs; 0: once, on the first.
+    smooth_s : float
+        Memory of the temporal filter; 0: none.
+    noise : float, optional
+        Noise of the frames on a scale of 0..1, instead of what rounding and codec add.
+    """
+
+    sharper: str = "auto"
+    window: int = WINDOW_WINDOW
+    max_sigma: float = MAX_SIGMA
+    align: str = "auto"
+    exposure: str = "auto"
+    track: int = 0
+    smooth_s: float = 0.0
+    noise: float | None = None
+
+    def __post_init__(self) -> None:
+        as_choice(self.sharper, "sharper", SIDES)
+        as_choice(self.align, "align", (*ALIGN_MODELS, "off"))
+        as_choice(self.exposure, "exposure", EXPOSURES)
+        if self.noise is not None:
+            as_positive(self.noise, "noise", "(on a scale of 0..1)")
+        if self.track < 0:
+            raise InputError(f"track must be 0 (once) or a number of frames, got {self.track}")
+        if not 0 <= self.smooth_s < 1e6:
+            raise InputError(f"smooth must be 0 or a number of seconds, got {self.smooth_s:g}")
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredFrame:
+    """A pair of frames and its blur.
+
+    Attributes
+    ----------
+    index : int
+        Counted from 0 over the pairs.
+    first, second : Frame
+        As their sources gave them.
+    second_light : (H, W) uint16
+        The second as it was compared: aligned, of the first's exposure.
+    blur_map : BlurMap
+        The next pair overwrites it: :meth:`relblur.BlurMap.copy` what should last.
+    """
+
+    index: int
+    first: Frame
+    second: Frame
+    second_light: AnyArray
+    blur_map: BlurMap
+
+
+class VideoMeter:
+    """Measures pairs of frames of one size.
+
+    Parameters
+    ----------
+    settings : Settings
+    tell : callable, optional
+        Called with a sentence about what was found or went wrong.
+    """
+
+    def __init__(self, settings: Settings | None = None, tell: Callable[[str], None] | None = None) -> None:
+        self.settings = Settings() if settings is None else settings
+        self._tell = tell or (lambda _text: None)
+        self._filter = TemporalFilter(self.settings.smooth_s) if self.settings.smooth_s else None
+        self._registration: Registration | None = None
+        self._stream: Stream | None = None
+        self._noise = 0.0
+        self.lost_track = 0
+
+    def measure(self, pairs: Iterable[tuple[Frame, Frame]]) -> Iterator[MeasuredFrame]:
+        """Measure pairs as they come."""
+        try:
+            for index, (first, second) in enumerate(pairs):
+                _check_sizes(first, second)
+                self._register(index, first, second)
+                assert self._registration is not None
+                moved = self._registration.apply(second.light)
+                stream = self._stream_for(first, second)
+                blur_map = stream.process(first.light, moved)
+                if first.lossy or second.lossy:
+                    blur_map = widened(blur_map, WIDENING)
+                if self._filter is not None:
+                    blur_map = self._filter.update(blur_map, first.time_s)
+                yield MeasuredFrame(index, first, second, moved, blur_map)
+        finally:
+            self.close()
+
+    def _register(self, index: int, first: Frame, second: Frame) -> None:
+        known = self._registration
+        if known is not None and not (self.settings.track and index % self.settings.track == 0):
+            return
+        align, exposure = self.settings.align, self.settings.exposure
+        try:
+            found = find_registration(first.light, second.light, align=align, exposure=exposure)
+        except AlignmentError as error:
+            if known is None:
+                raise AlignmentError(
+                    f"at frames {first.number} and {second.number}: {error}, or begin elsewhere with --start"
+                ) from None
+            self.lost_track += 1
+            return
+        self._registration = found
+        shape = (first.light.shape[0], first.light.shape[1])
+        if known is None:
+            for line in found.describe(shape):
+                self._tell(line)
+        if known is None or known.changes or found.changes:
+            self._drop_stream()
+
+    def _stream_for(self, first: Frame, second: Frame) -> Stream:
+        """Return a stream that assumes the noise of these frames, within a factor."""
+        noise = self.settings.noise or max(first.noise, second.noise, 1e-6)
+        if self._stream is not None and 1 / NOISE_FACTOR < noise / self._noise < NOISE_FACTOR:
+            return self._stream
+        self._drop_stream()
+        assert self._registration is not None
+        shape = (first.light.shape[0], first.light.shape[1])
+        asked = self.settings
+        self._stream = Stream(
+            shape,
+            sharper=asked.sharper,
+            window=asked.window,
+            max_sigma=asked.max_sigma,
+            noise=noise,
+            valid=self._registration.valid(shape),
+            tell=self._tell,
+        )
+        self._noise = noise
+        return self._stream
+
+    def _drop_stream(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+        self._stream = None
+
+    def close(self) -> None:
+        """End the threads."""
+        self._drop_stream()
+
+
+def widened(blur_map: BlurMap, factor: float) -> BlurMap:
+    """Return a map with standard errors so many times as large; what is then too uncertain is flat."""
+    s, stderr = blur_map.variance_difference.copy(), blur_map.variance_stderr * np.float32(factor)
+    flags = blur_map.flags.copy()
+    flat = stderr > FLAT_ABOVE * np.hypot(s, np.float32(LINEAR_BELOW))
+    mark(flags, flat, Flag.FLAT)
+    s[flat], stderr[flat] = np.nan, np.nan
+    settings = {**blur_map.settings, "stderr_widened_by": factor}
+    return BlurMap.of_views(s, stderr, flags, side_of(s, stderr), settings)
+
+
+def _check_sizes(first: Frame, second: Frame) -> None:
+    one, two = (times(frame.light.shape[::-1]) for frame in (first, second))
+    if one != two:
+        raise InputError(
+            f"the frames differ in size: the first source has {one}, the second {two}; crop or scale one of them"
+        )

@@ -1,0 +1,99 @@
+"""``relblur view``: look at a pair and its maps in a page."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...base.errors import MissingDependencyError
+from ...base.settings import VIEW_EXPIRE_MINUTES, VIEW_MEMORY_GB
+from ..terminal.console import UsageError, one_line_errors, print_lines, say
+
+if TYPE_CHECKING:
+    from ...depth.camera import Camera
+    from .source import PairFiles
+
+__all__ = ["announce_page", "require_viewer", "view"]
+
+
+@one_line_errors
+def view(
+    first: Annotated[
+        Path | None,
+        typer.Argument(help="First image, or a result: a folder, blur_map.npz, depth.npz.", show_default="an example"),
+    ] = None,
+    second: Annotated[Path | None, typer.Argument(help="Second image.", show_default=False)] = None,
+    camera: Annotated[
+        Path | None, typer.Option("--camera", "-c", help="Camera file, for depth.", show_default=False)
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: a free one.")] = 0,
+    memory: Annotated[
+        float, typer.Option(min=0.5, help="Most memory of a process that measures, GB.")
+    ] = VIEW_MEMORY_GB,
+    expire: Annotated[
+        float, typer.Option(min=0.1, help="End so many minutes after the last page was closed.")
+    ] = VIEW_EXPIRE_MINUTES,
+) -> None:
+    """Look at a pair and its maps in a page: zoom, compare, click on a pixel, change settings.
+
+    The page is served on this machine only, to the browser that opens the printed address first.
+    Ctrl-C ends it.
+    """
+    require_viewer()
+    from .serve import serve
+
+    if not (math.isfinite(memory) and math.isfinite(expire)):
+        raise UsageError("--memory and --expire must be finite")
+    for path in (first, second):
+        if path is not None and not path.exists():
+            raise UsageError(f"there is no {path}")
+    if second is not None and second.is_dir():
+        raise UsageError(f"{second} is a folder; name two images, or one result")
+    if camera is not None and second is None:
+        raise UsageError("--camera goes with two images; a depth result has its camera with it")
+    what, model = _pair(first, second, camera) if first is not None and second is not None else (first, None)
+
+    def opened(address: str) -> None:
+        announce_page(address, browser=browser)
+        say("Ctrl-C ends it")
+
+    serve(what, camera=model, port=port, memory_gb=memory, expire_minutes=expire, opened=opened)
+
+
+def require_viewer() -> None:
+    """Stop with one line where the page's server is not installed."""
+    missing = [name for name in ("starlette", "uvicorn", "websockets") if find_spec(name) is None]
+    if missing:
+        raise MissingDependencyError(f"the viewer needs {', '.join(missing)}: pip install 'relblur[view]'")
+
+
+def announce_page(address: str, *, browser: bool, tell: Callable[[str], None] = print_lines) -> None:
+    """Print an address, and open it if asked to."""
+    tell(address)
+    if browser:  # some wait until they are closed
+        threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+
+
+def _open_browser(address: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(address):
+        say("no browser could be opened; open the address by hand")
+
+
+def _pair(first: Path, second: Path, camera: Path | None) -> tuple[PairFiles, Camera | None]:
+    from ...depth.camera import Camera
+    from .source import PairFiles
+
+    pair = PairFiles(first, second, first.name, second.name, "files")
+    return pair, None if camera is None else Camera.load(camera)
+
+
+COMMANDS = {"view": view}

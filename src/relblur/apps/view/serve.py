@@ -1,0 +1,172 @@
+"""The page's server: on 127.0.0.1 only, on a free port, until it is stopped or nobody has looked for a while.
+
+The address is told first and both processes that do the arithmetic are started, then the rest is loaded: a browser
+takes longer to start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...base.errors import FileError
+from ...base.settings import VIEW_EXPIRE_MINUTES, VIEW_MEMORY_GB
+from .guard import Keys
+from .workers import Worker
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from ...depth.camera import Camera
+    from .session import Session
+    from .source import PairFiles, SavedResult
+
+__all__ = ["listen", "make_server", "serve"]
+
+#: Time that a connection has for its first request, s, and how many connections may be without one.
+_REQUEST_S, _MOST_WAITING = 5.0, 64
+_LONGEST_SOCKET_MESSAGE = 4096
+
+
+def serve(
+    what: PairFiles | Path | None,
+    *,
+    camera: Camera | None = None,
+    port: int = 0,
+    memory_gb: float = VIEW_MEMORY_GB,
+    expire_minutes: float = VIEW_EXPIRE_MINUTES,
+    opened: Callable[[str], None],
+) -> None:
+    """Show a pair, a saved result or (None) the example, until somebody stops it.
+
+    ``opened`` is called with the address, which works once, as soon as it can be opened.
+    """
+    found: PairFiles | SavedResult | Path | None = what
+    if isinstance(what, Path):
+        from .source import read_result
+
+        found = read_result(what)  # before a page waits for it
+    with listen(port) as listener:
+        keys = Keys(listener.getsockname()[1])
+        workers = [Worker(round(memory_gb * 1e9), stoppable=stoppable) for stoppable in (True, False)]
+        try:
+            for worker in workers:
+                worker.start()
+            opened(keys.new_address())
+            _run(
+                listener, keys, workers, lambda session, server: _start(session, server, found, camera, expire_minutes)
+            )
+        finally:
+            for worker in workers:
+                worker.stop()
+
+
+def listen(port: int) -> socket.socket:
+    """Return a socket on 127.0.0.1; port 0 is a free one."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        raise FileError(f"port {port} of 127.0.0.1 cannot be had: {error.strerror}; choose another --port") from None
+    return listener
+
+
+def _run(listener: socket.socket, keys: Keys, workers: list[Worker], start: Callable[..., None]) -> None:
+    from .session import Session
+
+    session = Session(slow=workers[0], quick=workers[1])
+    server = make_server(session, keys, lambda: start(session, server))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run(sockets=[listener])
+
+
+def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> uvicorn.Server:
+    """Return a server of the page about a session; ``on_start`` is called in its loop."""
+    import uvicorn
+
+    from .routes import build
+
+    return uvicorn.Server(
+        uvicorn.Config(
+            build(session, keys, on_start),
+            http=_protocol(),
+            log_level="error",  # strangers cause warnings
+            access_log=False,
+            server_header=False,
+            ws="websockets-sansio",
+            ws_max_size=_LONGEST_SOCKET_MESSAGE,
+            backlog=_MOST_WAITING,
+            timeout_graceful_shutdown=1,
+        )
+    )
+
+
+def _protocol() -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol, with an end to connections that request nothing.
+
+    The guard answers every request without the cookie and closes its connection, so strangers cannot hold the others.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    waiting: dict[Connection, asyncio.TimerHandle] = {}
+
+    class Connection(H11Protocol):
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            waiting[self] = self.loop.call_later(_REQUEST_S, transport.abort)
+            if len(waiting) > _MOST_WAITING:
+                oldest = next(iter(waiting))
+                waiting.pop(oldest).cancel()
+                oldest.transport.abort()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.scope is not None:
+                self._forget()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self._forget()
+
+        def _forget(self) -> None:
+            timer = waiting.pop(self, None)
+            if timer is not None:
+                timer.cancel()
+
+    return Connection
+
+
+def _start(
+    session: Session,
+    server: uvicorn.Server,
+    what: PairFiles | SavedResult | Path | None,
+    camera: Camera | None,
+    expire_minutes: float,
+) -> None:
+    """Begin with what is to be looked at, and watch whether anybody does."""
+    from .source import PairFiles, SavedResult
+
+    async def begin() -> None:
+        if isinstance(what, PairFiles):
+            await session.open_pair(what, camera=camera)
+        elif isinstance(what, SavedResult):
+            await session.open_result(what, what.name)
+        else:
+            await session.open_example()
+        await _expire(session, server, 60 * expire_minutes)
+
+    session.watch = asyncio.create_task(begin())
+
+
+async def _expire(session: Session, server: uvicorn.Server, seconds: float) -> None:
+    while session.listeners or time.monotonic() - session.last_seen < seconds:
+        await asyncio.sleep(min(5.0, seconds / 2))
+    server.should_exit = True

@@ -1,0 +1,357 @@
+"""Decoders of the formats that relblur reads: an open file to a :class:`~relblur.images.stored.StoredImage`.
+
+Each looks at the declared size first. Which of them run in a child process is stated in the table of
+:mod:`relblur.images.images`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import logging
+import math
+import os
+import re
+import sys
+import warnings
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray
+from ..base.errors import FileError, MissingDependencyError, RelblurError
+from .archives import read_npy_header
+from .compression import JpegTable
+from .exif import Exif, exif_of
+from .reading import Source, in_child
+from .stored import StoredImage, damage_told, described, first_line
+
+__all__ = [
+    "EXR_ABOUT",
+    "count_frames",
+    "decode_exr",
+    "decode_hdr",
+    "decode_npy",
+    "decode_picture",
+    "decode_pnm",
+    "decode_raw",
+]
+__all__ += ["exr_planes", "needed", "open_picture"]
+
+#: The attribute in which relblur describes its maps.
+EXR_ABOUT = "relblur"
+#: Lossless compressions of OpenEXR: none, RLE, ZIPS, ZIP, PIZ.
+_LOSSLESS_EXR = range(5)
+
+#: Classes of Pillow. ``Image.open`` has a limit of 89 megapixels for the whole process.
+_CLASSES = {
+    "PNG": "PngImagePlugin.PngImageFile", "JPEG": "JpegImagePlugin.JpegImageFile", "GIF": "GifImagePlugin.GifImageFile",
+    "BMP": "BmpImagePlugin.BmpImageFile", "WEBP": "WebPImagePlugin.WebPImageFile",
+    "TIFF": "TiffImagePlugin.TiffImageFile", "AVIF": "AvifImagePlugin.AvifImageFile",
+    "JPEG 2000": "Jpeg2KImagePlugin.Jpeg2KImageFile",
+}  # fmt: skip
+_LOSSY = ("JPEG", "WEBP", "HEIC", "AVIF", "JPEG 2000")
+#: Modes of Pillow whose numbers are intensities.
+_PLAIN_MODES = ("L", "LA", "RGB", "RGBA", "I", "I;16", "I;16B", "F")
+
+#: Package and extra of the formats that not every installation reads.
+_PACKAGES = {
+    "camera raw": ("rawpy", "which needs rawpy: pip install 'relblur[raw]'"),
+    "OpenEXR": ("OpenEXR", "which needs the OpenEXR package: pip install 'relblur[exr]'"),
+    "HEIC": ("pillow_heif", "which needs pillow-heif: pip install 'relblur[heif]'"),
+    "AVIF": ("PIL._avif", "which needs Pillow 11.3 or newer with AVIF: pip install -U pillow"),
+}
+
+#: Two letters, width, height and the largest value, with comments between them, then one blank.
+_BETWEEN = rb"(?:\s|#[^\n]*\n)+"
+_PNM_HEAD = re.compile(_BETWEEN.join((rb"(P[56])", rb"(\d{1,9})", rb"(\d{1,9})", rb"(\d{1,5})")) + rb"\s")
+_MOST_HEAD_BYTES = 10_000
+
+
+def needed(source: Source, kind: str) -> None:
+    """Refuse a format whose package is not installed."""
+    package, remedy = _PACKAGES.get(kind, ("", ""))
+    if package and find_spec(package) is None:
+        raise MissingDependencyError(f"{source.path} is {kind}, {remedy}")
+
+
+#: Times that a decoder reads before it has the size of a picture; a JPEG has some hundred segments.
+_MOST_READS = 50_000
+
+
+class _Clocked(io.BytesIO):
+    """Bytes with a time limit: decoders that read on and on are stopped."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__(source.whole())
+        self._budget = source.budget
+        self.reads_left = _MOST_READS
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self._budget.check_time()
+        self.reads_left -= 1
+        if self.reads_left < 0:
+            raise FileError(f"{self._budget.path} is damaged or incomplete: what is before its pixels has no end")
+        return super().read(size)
+
+
+def open_picture(source: Source, kind: str) -> Any:
+    """Return a picture of Pillow or pillow-heif whose size is checked and whose pixels are not yet unpacked."""
+    content = _Clocked(source)
+    if kind == "HEIC":
+        import pillow_heif
+
+        picture = pillow_heif.open_heif(content, convert_hdr_to_8bit=False)
+        depth = 2 if picture.mode.endswith(";16") else 1
+        channels = len(picture.mode.partition(";")[0])
+    else:
+        logging.getLogger("PIL").addHandler(logging.NullHandler())  # else Python prints what the error says
+        module, _, name = _CLASSES[kind].partition(".")
+        picture = getattr(importlib.import_module(f"PIL.{module}"), name)(content)
+        depth = 2 if _is_deep(picture) else 1
+        channels = 3 if picture.mode == "P" else len(picture.getbands())
+    content.reads_left = sys.maxsize
+    width, height = picture.size
+    source.budget.check_pixels(height, width)
+    if kind != "TIFF":  # its pixels are unpacked elsewhere
+        source.check_expansion(depth * height * width * channels, lossy=kind in _LOSSY)
+    return picture
+
+
+def _is_deep(picture: Any) -> bool:
+    """Tell whether a PNG has 16 bits, from the raw mode of its pixels: Pillow reduces colour to 8."""
+    return picture.format == "PNG" and "16" in str(picture.tile[0][3] if picture.tile else "")
+
+
+def count_frames(source: Source, kind: str) -> int:
+    """Return the number of pictures in a file that Pillow reads, 1 for all others."""
+    if kind not in _CLASSES:
+        return 1
+    with damage_told(source):
+        return int(getattr(_with_frames(open_picture(source, kind)), "n_frames", 1))
+
+
+def _with_frames(picture: Any) -> Any:
+    """Return a JPEG that holds further pictures (MPO) as such."""
+    if picture.format != "JPEG" or "mp" not in picture.info:
+        return picture
+    from PIL.MpoImagePlugin import MpoImageFile
+
+    return MpoImageFile.adopt(picture, picture._getmp())
+
+
+def decode_picture(source: Source, kind: str, frame: int | None = None) -> StoredImage:
+    """Decode what Pillow and pillow-heif read; of several frames the first, or the one that is named."""
+    with damage_told(source):
+        picture = open_picture(source, kind)
+        if frame is not None:
+            picture = _with_frames(picture)
+            if frame:  # frames that build on earlier ones are unpacked one after the other
+                picture.seek(frame)
+        elif kind in ("GIF", "AVIF", "WEBP") and picture.is_animated:
+            warnings.warn(f"{source.path} has {picture.n_frames} frames; frame 1 is used", stacklevel=7)
+            picture.seek(0)
+        if kind == "HEIC":
+            exif, values = exif_of(picture.info.get("exif") or b""), _heif_values(picture)
+        else:
+            deep = _is_deep(picture)
+            picture.load()  # raises if the file is truncated
+            table = JpegTable.of(getattr(picture, "quantization", None))  # gone once the pixels are converted
+            exif, values = picture.getexif(), _pillow_values(picture, source, kind, deep)
+        stored = described(values, kind, exif, picture.info, upright=kind == "HEIC")
+        if kind in ("HEIC", "AVIF"):
+            return _with_curve(stored, source)
+        if kind == "JPEG 2000":
+            return replace(stored, lossy=_is_irreversible(source.whole()))
+        return replace(stored, jpeg=table) if kind == "JPEG" else stored
+
+
+def _pillow_values(picture: Any, source: Source, kind: str, deep: bool) -> AnyArray:
+    if deep and picture.mode in ("RGB", "RGBA", "LA"):  # Pillow reduces it to 8 bits
+        return np.asarray(in_child("relblur.images.decoders:opencv_values", source, kind))
+    if kind == "JPEG 2000" and picture.mode in ("RGB", "RGBA") and _codestream(source.whole())[42] & 0x7F > 7:
+        return opencv_values(source, kind)
+    if picture.mode in _PLAIN_MODES:
+        return np.asarray(picture)
+    if picture.mode == "1":
+        return np.asarray(picture.convert("L"))
+    return np.asarray(picture.convert("RGBA" if "transparency" in picture.info else "RGB"))
+
+
+def _heif_values(picture: Any) -> AnyArray:
+    values = np.array(picture)  # a copy: the memory is pillow-heif's
+    if values.dtype == np.uint16:  # shifted up: the top of 10 bits shall be the top of 16
+        depth = int(picture.info.get("bit_depth", 8))
+        values = np.rint((values >> 16 - depth) * (65535 / ((1 << depth) - 1))).astype(np.uint16)
+    return values
+
+
+def _with_curve(stored: StoredImage, source: Source) -> StoredImage:
+    """Return a HEIC or AVIF with the tone curve that its box names (ITU-T H.273): sRGB if it names none."""
+    content = source.whole()
+    at = content.find(b"colrnclx")
+    transfer = int.from_bytes(content[at + 10 : at + 12], "big") if at >= 0 else None
+    if transfer in (16, 18) and stored.icc_profile is None:
+        raise FileError(f"{source.path} holds HDR video's tones (PQ or HLG); export it as standard dynamic range")
+    return replace(stored, srgb=transfer != 8, linear=transfer == 8, lossy=True)
+
+
+def _codestream(content: bytes) -> bytes:
+    """Return the main header of a JPEG 2000 codestream (ITU-T T.800, annex A)."""
+    start = content.index(b"\xff\x4f\xff\x51")
+    return content[start : content.index(b"\xff\x90", start)]
+
+
+def _is_irreversible(content: bytes) -> bool:
+    """Tell whether the wavelets of a JPEG 2000 lose something: the last field of its coding style."""
+    header = _codestream(content)
+    return header[header.index(b"\xff\x52") + 13] == 0
+
+
+def opencv_values(source: Source, kind: str) -> AnyArray:
+    """Decode by OpenCV, which keeps 16 bits of colour."""
+    import cv2
+
+    array = cv2.imdecode(np.frombuffer(source.whole(), np.uint8), cv2.IMREAD_UNCHANGED)
+    if array is None:
+        raise FileError(f"{source.path} is a damaged or incomplete {kind} image")
+    source.budget.check_pixels(*array.shape[:2])
+    source.check_expansion(array.nbytes, lossy=kind in _LOSSY)
+    if array.ndim == 3:
+        array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
+    return array
+
+
+def decode_hdr(source: Source) -> StoredImage:
+    """Decode Radiance HDR."""
+    return StoredImage(opencv_values(source, "Radiance HDR"), "Radiance HDR", linear=True)
+
+
+def decode_npy(source: Source) -> StoredImage:
+    """Decode an array of NumPy; never one of objects."""
+    source.budget.check_file()
+    try:
+        source.stream.seek(0)
+        shape, _, dtype = read_npy_header(source.stream)
+        if len(shape) in (2, 3):
+            source.budget.check_pixels(*shape[:2])
+        size, left = dtype.itemsize * math.prod(shape), source.size - source.stream.tell()
+        if size > left:
+            raise ValueError(f"it claims {size} bytes and has {left}")
+        source.stream.seek(0)
+        return StoredImage(np.asarray(np.load(source.stream, allow_pickle=False)), "NPY")
+    except RelblurError:
+        raise
+    except Exception as error:  # its header is parsed as Python: anything may come of it
+        raise FileError(f"{source.path} is not a usable NPY file: {first_line(error)}") from None
+
+
+def decode_pnm(source: Source) -> StoredImage:
+    """Decode a binary PGM or PPM to integers of full scale: (H, W) or (H, W, 3)."""
+    head = _PNM_HEAD.match(source.read(0, _MOST_HEAD_BYTES))
+    if head is None:
+        raise FileError(f"{source.path} is damaged or incomplete: its head is no PGM's or PPM's")
+    channels = 3 if head[1] == b"P6" else 1
+    width, height, largest = (int(number) for number in head.groups()[1:])
+    source.budget.check_pixels(height, width)
+    if min(width, height) < 1 or not 0 < largest < 65536:
+        raise FileError(f"{source.path} claims {width} x {height} pixels of values up to {largest}")
+    dtype = np.dtype(">u2" if largest > 255 else "u1")
+    size = width * height * channels * dtype.itemsize
+    content = source.read(head.end(), size)
+    if len(content) < size:
+        raise FileError(f"{source.path} is damaged or incomplete: it ends {size - len(content)} bytes too early")
+    values = np.frombuffer(content, dtype).reshape((height, width) if channels == 1 else (height, width, 3))
+    top = 255 if largest <= 255 else 65535
+    if largest != top:  # light in parts of the largest value
+        values = np.rint(values.clip(max=largest) * (top / largest))
+    return StoredImage(values.astype(np.uint8 if top == 255 else np.uint16), "PNM")
+
+
+def decode_exr(source: Source) -> StoredImage:
+    """Decode the light in an OpenEXR file: (H, W, 3) or (H, W, 1), float32."""
+    planes, _ = exr_planes(source)
+    for names in (("R", "G", "B"), ("Y",)):
+        if all(name in planes for name in names):
+            return StoredImage(np.stack([planes[name] for name in names], axis=2), "OpenEXR", linear=True)
+    raise FileError(f"{source.path} has the channels {', '.join(planes)[:200]}; relblur takes R, G, B or Y")
+
+
+def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str, AnyArray], str]:
+    """Return the channels of an OpenEXR file, float32, and what relblur says in its header; "" if nothing.
+
+    Any file may unpack to ``free_bytes``.
+    """
+    import OpenEXR
+
+    source.budget.check_file()
+    # The library opens names: that of the open file where there is one, so that nothing can be swapped.
+    name = f"/proc/self/fd/{source.stream.fileno()}"
+    try:
+        open_file = partial(OpenEXR.File, name if os.path.exists(name) else os.fspath(source.path))
+        with open_file(header_only=True) as exr:
+            for part in exr.parts:
+                _check_exr(source, part.header, free_bytes)
+        with open_file(separate_channels=True) as exr:
+            planes = {name: np.asarray(channel.pixels, np.float32) for name, channel in exr.channels().items()}
+            about = exr.header().get(EXR_ABOUT, "")
+    except RelblurError:
+        raise
+    except Exception as error:
+        detail = first_line(error)
+        if "file has 0 parts" in detail or "Unable to run decoder" in detail:  # its words, new and old, for any damage
+            detail = "its pixels are damaged or incomplete"
+        raise FileError(f"{source.path} is not a readable OpenEXR image: {detail.replace(name, 'it')}") from None
+    return planes, about if isinstance(about, str) else ""
+
+
+def _check_exr(source: Source, header: Any, free_bytes: int | None) -> None:
+    (left, top), (right, bottom) = (corner.tolist() for corner in header["dataWindow"])
+    width, height = right - left + 1, bottom - top + 1
+    source.budget.check_pixels(height, width)
+    lossy = int(header["compression"]) not in _LOSSLESS_EXR
+    source.check_expansion(4 * height * width * len(header["channels"]), lossy=lossy, free=free_bytes)
+
+
+def decode_raw(source: Source) -> StoredImage:
+    """Decode camera raw to 16-bit linear light in the camera's own colours.
+
+    The black level is subtracted, the white balance of the shot applied (all channels then
+    clip at the same top), the mosaic interpolated, the picture turned upright. No
+    brightening, no tone curve, no colour matrix: these would move noise and clipping between
+    channels, and blur is the same in any linear mixture of them.
+    """
+    import rawpy
+
+    try:
+        with rawpy.imread(io.BytesIO(source.whole())) as raw:
+            height, width = int(raw.sizes.raw_height), int(raw.sizes.raw_width)
+            source.budget.check_pixels(height, width)
+            source.check_expansion(2 * height * width)
+            black = sorted({int(level) for level in raw.black_level_per_channel})
+            white = int(raw.white_level)
+            balance = [float(gain) for gain in raw.camera_whitebalance[:3]]
+            values = raw.postprocess(
+                gamma=(1, 1),
+                no_auto_bright=True,
+                adjust_maximum_thr=0.0,  # or it brightens by what it takes for the maximum
+                output_bps=16,
+                use_camera_wb=balance[0] > 0,
+                output_color=rawpy.ColorSpace.raw,
+            )
+    except RelblurError:
+        raise
+    except Exception as error:  # LibRaw's own family, OSError: an unusable file
+        detail = first_line(error).strip("'")
+        raise FileError(f"{source.path} is not a raw file that LibRaw can read: {detail}") from None
+    green = balance[1] or 1.0
+    shown = "/".join(f"{gain / green:.2f}" for gain in balance) if balance[0] > 0 else "LibRaw's daylight"
+    changes = (
+        f"black level {'/'.join(map(str, black))} subtracted, white level {white}",
+        f"white balance {shown}",
+        "mosaic interpolated, no brightening",
+    )
+    return StoredImage(values, "camera raw", linear=True, changes=changes, exif=Exif.of_tiff(source))

@@ -1,0 +1,213 @@
+"""Image files to arrays, with everything the file says about its numbers.
+
+The content decides the format, not the name (except for camera raw, which looks like TIFF).
+Whatever goes wrong becomes a one-line :class:`~relblur.base.errors.FileError`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray
+from ..base.errors import FileError, RelblurError
+from .decoders import (
+    decode_exr,
+    decode_hdr,
+    decode_npy,
+    decode_picture,
+    decode_pnm,
+    decode_raw,
+    needed,
+    open_picture,
+)
+from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
+from .plane import Plane
+from .reading import Source, in_child, opened
+from .replacing import PathLike
+from .stored import StoredImage
+from .tiff import TIFF_MAGIC, decode_tiff
+from .zarr_arrays import open_zarr_array
+
+__all__ = [
+    "RAW_SUFFIXES",
+    "READ_SUFFIXES",
+    "StoredImage",
+    "format_name",
+    "is_result",
+    "read_exif",
+    "read_image",
+    "read_stored",
+]
+
+#: Camera raw, read if the extra ``raw`` is installed.
+RAW_SUFFIXES = (".dng", ".nef", ".cr2", ".cr3", ".arw", ".raf", ".orf", ".rw2", ".pef", ".srw", ".3fr", ".iiq", ".nrw")
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How the files of a format are known, and who decodes them."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    starts: tuple[bytes, ...]
+    decode: Callable[[Source], StoredImage] | None = None  #: None: by :func:`decode_picture`
+    in_child: bool = True  #: its decoder cannot be stopped
+    at: int = 0  #: where the file has these bytes
+
+    def fits(self, start: bytes) -> bool:
+        """Tell whether a file that starts so has this format."""
+        if start[4:8] == b"ftyp":  # made of boxes: any of its brands
+            length = min(int.from_bytes(start[:4], "big"), len(start))
+            brands = {start[8:12], *(start[at : at + 4] for at in range(16, length - 3, 4))}
+            return self.at == 8 and not brands.isdisjoint(self.starts)
+        return start[self.at :].startswith(self.starts) and (self.name != "WEBP" or start[:4] == b"RIFF")
+
+    def read(self, source: Source, plane: Plane | None = None) -> StoredImage:
+        """Decode a file, or one of its planes, here."""
+        if plane is None:
+            return (self.decode or partial(decode_picture, kind=self.name))(source)
+        if self.name == "TIFF":
+            return decode_tiff(source, plane)
+        if self.decode is None:
+            return decode_picture(source, self.name, plane.number)
+        raise FileError(f"{source.path} is {self.name}, which holds one picture; leave the page out")
+
+
+_RAW = _Format("camera raw", RAW_SUFFIXES, (), decode_raw)
+_FORMATS = (
+    _Format("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",), in_child=False),
+    _Format("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), in_child=False),
+    _Format("WEBP", (".webp",), (b"WEBP",), at=8),
+    _Format("TIFF", (".tif", ".tiff"), TIFF_MAGIC, decode_tiff, in_child=False),  # its codecs decide
+    _Format("AVIF", (".avif",), (b"avif", b"avis"), at=8),  # may name brands of HEIC, too
+    _Format("HEIC", (".heic", ".heif"), (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), at=8),
+    _Format("JPEG 2000", (".jp2", ".j2k"), (b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51")),
+    _Format("BMP", (".bmp",), (b"BM",), in_child=False),
+    _Format("GIF", (".gif",), (b"GIF87a", b"GIF89a"), in_child=False),
+    _Format("PNM", (".ppm", ".pgm"), (b"P5", b"P6"), decode_pnm, in_child=False),
+    _Format("Radiance HDR", (".hdr",), (b"#?RADIANCE", b"#?RGBE"), decode_hdr),
+    _Format("OpenEXR", (".exr",), (b"\x76\x2f\x31\x01",), decode_exr),
+    _Format("NPY", (".npy",), (b"\x93NUMPY",), decode_npy, in_child=False),
+)
+_BY_NAME = {each.name: each for each in (*_FORMATS, _RAW)}
+
+READ_SUFFIXES = tuple(suffix for each in _FORMATS for suffix in each.suffixes)
+
+
+def read_image(path: PathLike) -> AnyArray:
+    """Return an image with the values stored in the file: (H, W), or (H, W, 3) for colour.
+
+    Upright; an alpha channel is dropped with a warning.
+    """
+    return read_stored(path).values
+
+
+def read_stored(path: PathLike) -> StoredImage:
+    """Return the numbers of an image file with what the file says about them."""
+    plane = path if isinstance(path, Plane) else None
+    if plane is not None and plane.place:
+        return StoredImage(_plain_channels(open_zarr_array(plane.path)[plane.place], path), "Zarr")
+    with opened(path) as source:
+        found = _RAW if Path(path).suffix.lower() in RAW_SUFFIXES else _format_of(source)
+        needed(source, found.name)
+        in_this = not found.in_child
+        stored = found.read(source, plane) if in_this else in_child(f"{__name__}:_decode", source, found.name, plane)
+        return replace(stored, values=_plain_channels(stored.values, path))
+
+
+def format_name(source: Source) -> str:
+    """Return the name of a file's format, by its content; refuse what is no image."""
+    return _format_of(source).name
+
+
+def _decode(source: Source, name: str, plane: Plane | None = None) -> StoredImage:
+    return _BY_NAME[name].read(source, plane)
+
+
+def _known(source: Source) -> _Format | None:
+    start = source.read(0, 64)
+    return next((each for each in _FORMATS if each.fits(start)), None)
+
+
+def _format_of(source: Source) -> _Format:
+    found = _known(source)
+    if found is not None:
+        return found
+    start = source.read(0, 64)
+    videos = (b"\x1aE\xdf\xa3", b"\0\0\1\xba", b"\0\0\1\xb3", b"OggS", b"FLV")
+    if start[4:8] == b"ftyp" or start.startswith(videos) or (start[:4] == b"RIFF" and start[8:12] == b"AVI "):
+        raise FileError(f"{source.path} is a video; save two of its frames as images, and give these")
+    if start.startswith((b"PK\3\4", b"%PDF", b"\x1f\x8b", b"8BPS")):
+        kind = {b"PK": "an archive", b"%P": "a PDF", b"8B": "a Photoshop file"}.get(start[:2], "an archive")
+        raise FileError(f"{source.path} is {kind}, not an image; save the two photographs in it as images")
+    raise FileError(
+        f"{source.path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}, "
+        f"and camera raw ({', '.join(RAW_SUFFIXES[:4])} ...) with relblur[raw]"
+    )
+
+
+def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
+    """Return what a photograph's EXIF data say about the shot, by number, and its width in px."""
+    with opened(path) as source:
+        try:
+            found = _known(source)
+            if found is not None:
+                needed(source, found.name)
+                return (
+                    in_child(f"{__name__}:_exif", source, found.name) if found.in_child else _exif(source, found.name)
+                )
+        except RelblurError:
+            raise
+        except Exception:  # of any type; all mean an unusable file
+            pass
+        raise FileError(f"{path} is not a photograph whose EXIF data can be read; give the camera by hand")
+
+
+def _exif(source: Source, kind: str) -> tuple[dict[int, Any], int]:
+    picture = open_picture(source, kind)
+    exif = exif_of(picture.info.get("exif") or b"") if kind == "HEIC" else picture.getexif()
+    return dict(exif.get_ifd(EXIF_IFD)), int(picture.size[0])
+
+
+def is_result(path: PathLike) -> bool:
+    """Return whether a PNG, JPEG or TIFF names relblur as its maker; of other files this is not known."""
+    try:
+        with opened(path) as source:
+            kind = found.name if (found := _known(source)) else ""
+            if kind == "TIFF":
+                return Exif.of_tiff(source).names_relblur
+            if kind not in ("PNG", "JPEG"):
+                return False
+            info = open_picture(source, kind).info
+            own = str(info.get("Software")).startswith(SOFTWARE.split()[0] + " ")
+            return own or Exif.of(info.get("exif") or b"").names_relblur
+    except Exception:  # of any type: a file that cannot be used is refused where it is read
+        return False
+
+
+def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
+    if array.ndim not in (2, 3) or array.size == 0:
+        raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
+    if array.dtype == np.int32 and array.min() >= 0 and array.max() <= 65535:
+        array = array.astype(np.uint16)  # Pillow's way of giving 16-bit grey
+    if array.dtype == np.int8:
+        raise FileError(f"{path} holds signed numbers of 8 bits; save it with unsigned ones or 16 bits")
+    if array.dtype == bool:
+        array = array.astype(np.uint8) * np.uint8(255)
+    if array.ndim == 3:
+        channels = array.shape[2]
+        if channels in (2, 4):
+            warnings.warn(f"{path}: alpha channel dropped", stacklevel=4)
+            array = array[:, :, : channels - 1]
+        if array.shape[2] == 1:
+            array = array[:, :, 0]
+        elif array.shape[2] != 3:
+            raise FileError(f"{path} has {channels} channels; relblur takes 1 (grey) or 3 (colour), or 1 of alpha more")
+    return np.ascontiguousarray(array)

@@ -1,0 +1,146 @@
+"""Blur maps in files: NPZ with everything, OpenEXR with everything in single precision, TIFF, NPY and PNG as exports.
+
+Arrays go in and come out by name; what they mean is the business of :class:`~relblur.blur.blur_map.BlurMap`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, FloatArray
+from ..base.errors import FileError, InputError
+from .archives import ZIP_MAGIC, check_format, read_npz
+from .budget import FREE_RESULT_BYTES
+from .decoders import needed
+from .depth_formats import write_exr
+from .disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
+from .reading import in_child, opened
+from .tiff import TIFF_MAGIC, read_page, tiff_pixels
+
+__all__ = ["MAP_SUFFIXES", "read_map", "write_16_bit", "write_map"]
+
+FORMAT = "relblur.BlurMap"
+FORMAT_VERSION = 1
+
+MAP_SUFFIXES = (".npz", ".exr", ".tif", ".tiff", ".npy", ".png")
+#: Read again; of the others a part of the map is missing.
+READ_SUFFIXES = (".npz", ".exr", ".tif", ".tiff")
+
+#: The fields of a map, and their types; real numbers are kept in the precision that they have.
+FIELDS = ("variance_difference", "variance_stderr", "flags", "sharper")
+
+_SIGN = "positive: second is blurrier"
+_PAGES = ["sigma_px", "sigma_stderr_px"]
+_SCALE = "sigma_px = offset_px + scale_px * value, signed, positive where second is blurrier; 0 = none"
+
+
+def write_map(
+    path: PathLike, fields: Mapping[str, AnyArray], sigma: AnyArray, sigma_stderr: AnyArray, settings: Mapping[str, Any]
+) -> None:
+    """Write a map by its four fields, and sigma with its standard error, which follow from them."""
+    suffix = Path(path).suffix.lower()
+    about = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": dict(settings)}
+    if suffix == ".npz":
+        write_npz(path, fields, about)
+    elif suffix == ".exr":
+        write_exr(path, {**fields, "sigma": sigma, "sigma_stderr": sigma_stderr}, json.dumps(about))
+    elif suffix in TIFF_SUFFIXES:
+        pages = np.stack([sigma, sigma_stderr]).astype(np.float32)
+        write_tiff(path, pages, {**about, "pages": _PAGES, "sign": _SIGN})
+    elif suffix == ".npy":
+        write_image(path, sigma)
+    elif suffix == ".png":
+        write_16_bit(path, sigma, _SCALE)
+    else:
+        raise InputError(f"path ends in {suffix or 'nothing'!r}; a BlurMap goes to {', '.join(MAP_SUFFIXES)}")
+
+
+def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    """Return the fields of a map that was written, as far as the format has them, and its settings."""
+    with opened(path) as source:  # the content decides, not the name
+        start = source.read(0, 4)
+    if start == b"\x76\x2f\x31\x01":
+        fields, about = _read_exr(path)
+    elif start in TIFF_MAGIC:
+        fields, about = _read_tiff(path)
+    elif start == ZIP_MAGIC:
+        fields, about = read_npz(path)
+    else:
+        raise FileError(
+            f"{path} is no BlurMap, or an export of sigma alone; one is read from {', '.join(READ_SUFFIXES)}"
+        )
+    check_format(path, about, FORMAT, FORMAT_VERSION)
+    missing = [name for name in FIELDS if name not in fields]
+    if missing:
+        raise FileError(f"{path} lacks {missing[0]!r}; it is not a complete BlurMap, save it again")
+    return {name: fields[name] for name in FIELDS}, about["settings"]
+
+
+def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    with opened(path) as source:
+        needed(source, "OpenEXR")
+        planes, about = in_child("relblur.images.decoders:exr_planes", source, FREE_RESULT_BYTES)
+    fields = {name: planes[name] for name in FIELDS if name in planes}
+    for name, dtype in (("flags", np.uint8), ("sharper", np.int8)):
+        if name in fields:
+            fields[name] = _whole(fields[name], dtype, path)
+    return fields, _description(path, about)
+
+
+def _variance_stderr(s: AnyArray, square: AnyArray) -> AnyArray:
+    """Return the standard error of ``s >= 0`` of which the sigmas of ``s`` plus and minus it are twice a root apart."""
+    within = 2 * np.sqrt(square * np.maximum(s - square, 0))
+    across = square + np.divide(s**2, 4 * square, out=np.zeros_like(s), where=square > 0)
+    return np.where(2 * square <= s, within, across)
+
+
+def _read_tiff(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
+    with opened(path) as source:
+        source.budget.check_file()
+        page = read_page(source, 0)
+        about = _description(path, page.description)
+        sigma, stderr = (tiff_pixels(read_page(source, number))[:, :, 0] for number in (0, 1))
+    if sigma.shape != stderr.shape or sigma.dtype != np.float32 or stderr.dtype != np.float32:
+        raise FileError(f"{path} is not a usable BlurMap: its pages are not alike; save it again")
+    s = np.sign(sigma) * sigma**2
+    s_stderr = _variance_stderr(np.abs(s), stderr**2)
+    flags = np.where(np.isfinite(s), 0, 1).astype(np.uint8)
+    sharper = np.where(np.abs(s) > s_stderr, np.sign(s), 0).astype(np.int8)
+    return {"variance_difference": s, "variance_stderr": s_stderr, "flags": flags, "sharper": sharper}, about
+
+
+def _description(path: PathLike, text: str) -> dict[str, Any]:
+    try:
+        about = json.loads(text)
+    except (ValueError, RecursionError):
+        about = None
+    if not isinstance(about, dict) or "format" not in about:
+        raise FileError(f"{path} is an image, not a BlurMap; choose a file made by its save, or use relblur.imread")
+    return about
+
+
+def _whole(plane: AnyArray, dtype: type[np.integer[Any]], path: PathLike) -> AnyArray:
+    """Return whole numbers that were stored as floats."""
+    limits = np.iinfo(dtype)
+    if not ((plane == np.rint(plane)) & (plane >= limits.min) & (plane <= limits.max)).all():
+        raise FileError(f"{path} is not a usable BlurMap: its flags are no whole numbers; save it again")
+    return plane.astype(dtype)
+
+
+def write_16_bit(path: PathLike, quantity_px: FloatArray, meaning: str) -> None:
+    """Write a map as 16-bit grey PNG, values 1..65535 between its least and largest; 0 stands for "no answer".
+
+    The file's text holds ``meaning``, ``offset_px`` and ``scale_px``: quantity = offset + scale * value.
+    """
+    known = np.isfinite(quantity_px)
+    low, high = (float(quantity_px[known].min()), float(quantity_px[known].max())) if known.any() else (0.0, 1.0)
+    scale = (high - low) / 65534 or 1.0
+    offset = low - scale
+    values = np.zeros(quantity_px.shape, dtype=np.uint16)
+    values[known] = np.rint((quantity_px[known] - offset) / scale).clip(1, 65535).astype(np.uint16)
+    write_image(path, values, {"quantity": meaning, "offset_px": repr(offset), "scale_px": repr(scale)})

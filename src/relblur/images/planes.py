@@ -1,0 +1,312 @@
+"""Several planes in one file: multi-page TIFF, ImageJ hyperstacks, OME-TIFF, OME-Zarr, animated pictures.
+
+A plane stack is the sequence of planes along the focus axis: Z where a file names it, otherwise the only axis that is
+left beside channel and time. What a file states is read within the limits of :mod:`relblur.images.budget`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+from ..base.errors import FileError, InputError
+from .images import READ_SUFFIXES, format_name
+from .plane import Plane
+from .reading import Source, in_child, opened
+from .replacing import PathLike
+from .stored import first_line
+from .zarr_arrays import read_zarr_node
+
+__all__ = ["PlaneStack", "is_stack_file", "open_stack", "page_of"]
+
+#: Planes of a file: microscopes write some hundreds.
+MOST_PLANES = 20_000
+
+#: Axes that are chosen by option.
+_NAMES = {"C": "channel", "T": "time"}
+
+#: Micrometres of the units that microscopes write.
+_UNITS_UM = {
+    **dict.fromkeys(("µm", "μm", "um", "micron", "microns", "micrometer", "micrometre", "\\u00b5m"), 1.0),
+    **dict.fromkeys(("nm", "nanometer", "nanometre"), 1e-3),
+    **dict.fromkeys(("mm", "millimeter", "millimetre"), 1e3),
+    **dict.fromkeys(("cm", "centimeter", "centimetre"), 1e4),
+    **dict.fromkeys(("inch", "in"), 25_400.0),
+    **dict.fromkeys(("m", "meter", "metre"), 1e6),
+}
+
+
+@dataclass(frozen=True)
+class PlaneStack(Sequence[Plane]):
+    """The planes of a stack in one file, in the order of their positions.
+
+    Attributes
+    ----------
+    planes : tuple of Plane
+        Each of them can stand where a path of an image can.
+    step_um, pixel_um : float or None
+        Distance between two planes and the side of a pixel, micrometres, as the file states them.
+    notes : tuple of str
+        What was chosen.
+    """
+
+    planes: tuple[Plane, ...]
+    step_um: float | None = None
+    pixel_um: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.planes)
+
+    @overload
+    def __getitem__(self, number: int) -> Plane: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Plane]: ...
+    def __getitem__(self, number: int | slice) -> Plane | Sequence[Plane]:
+        return self.planes[number]
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The pictures of a file as an array: its axes but rows and columns, and where each picture is."""
+
+    path: str
+    axes: str
+    shape: tuple[int, ...]
+    numbers: tuple[int, ...]  #: pages, in the order of the array; one of them: the others lie behind it
+    picture_bytes: int = 0
+    step_um: float | None = None
+    pixel_um: float | None = None
+
+
+def open_stack(
+    path: PathLike, *, channel: int | None = None, time: int | None = None, series: int | None = None
+) -> PlaneStack:
+    """Return the planes of a stack in one file, for :func:`relblur.estimate_stack`.
+
+    Multi-page TIFF, ImageJ hyperstacks, OME-TIFF, OME-Zarr (the folder), and animated GIF, WebP, AVIF and MPO.
+
+    Parameters
+    ----------
+    channel, time, series : int, optional
+        Which of several, counted from 0; the first by default, which the notes then state.
+
+    Returns
+    -------
+    PlaneStack
+        A sequence of planes with ``step_um`` and ``pixel_um`` as the file states them. ``open_stack(path)[3]`` can
+        stand for an image in :func:`relblur.estimate_blur`'s :func:`relblur.prepare_pair`.
+    """
+    wanted = {"channel": channel, "time": time, "series": series}
+    for name, number in wanted.items():
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+            raise InputError(f"{name} must be a whole number from 0, got {number!r}")
+    found = _zarr_series(path) if Path(path).is_dir() else _file_series(path)
+    chosen = series or 0
+    if chosen >= len(found):
+        raise InputError(f"series is {chosen}; {os.fspath(path)} has {len(found)}, counted from 0")
+    note = () if len(found) == 1 or series is not None else (f"series 0 of {len(found)} (--series)",)
+    return _stack_of(found[chosen], {"C": channel, "T": time}, note)
+
+
+def page_of(path: PathLike, number: int) -> Plane:
+    """Return a page or frame of a file, counted from 1."""
+    planes = [plane for each in _file_series(path) for plane in _planes(each)]
+    if not 1 <= number <= len(planes):
+        raise InputError(f"page is {number}; {os.fspath(path)} has {len(planes)}, counted from 1")
+    return planes[number - 1]
+
+
+def _planes(series: _Series) -> list[Plane]:
+    """Return all planes of a series of pages."""
+    count = math.prod(series.shape)
+    if len(series.numbers) == count:
+        return [Plane(series.path, number) for number in series.numbers]
+    first, size = series.numbers[0], series.picture_bytes
+    return [Plane(series.path, first, n * size, label=str(n + 1)) for n in range(count)]
+
+
+def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[str, ...]) -> PlaneStack:
+    sizes = dict(zip(series.axes, series.shape, strict=True))
+    along = _focus_axis(series.path, sizes)
+    if along in _NAMES:
+        if wanted.get(along) is not None:
+            raise InputError(f"{_NAMES[along]} is the axis of the stack in {series.path}, which has no Z; leave it out")
+        notes += (f"no Z: the stack is along {_NAMES[along]}",)
+    start: dict[str, int] = {}
+    for axis, size in sizes.items():
+        if axis == along:
+            continue
+        name = _NAMES.get(axis)
+        chosen = wanted.get(axis)
+        number = 0 if chosen is None else chosen
+        if number >= size:
+            raise InputError(f"{name} is {number}; {series.path} has {size}, counted from 0")
+        if size > 1 and name is None:
+            raise FileError(f"{series.path} has the axes {series.axes}; relblur takes Z, channel and time")
+        if size > 1 and wanted.get(axis) is None:
+            notes += (f"{name} 0 of {size} (--{name})",)
+        start[axis] = number
+    for axis, asked in wanted.items():
+        if axis not in start and asked:
+            raise InputError(f"{_NAMES[axis]} is {asked}; {series.path} has one")
+    places = [tuple({**start, along: n}[axis] for axis in series.axes) for n in range(sizes[along])]
+    if not series.numbers:  # Zarr
+        planes = tuple(Plane(series.path, n, place=place) for n, place in enumerate(places))
+    else:
+        every = _planes(series)
+        planes = tuple(every[_flat(place, series.shape)] for place in places)
+    return PlaneStack(planes, series.step_um, series.pixel_um, notes)
+
+
+def _focus_axis(path: str, sizes: Mapping[str, int]) -> str:
+    """Return the axis along which the planes of a stack are."""
+    if sizes.get("Z", 1) > 1:
+        return "Z"
+    others = [axis for axis, size in sizes.items() if size > 1 and axis not in "ZC"]
+    others = others or [axis for axis, size in sizes.items() if size > 1]
+    if not others:
+        raise FileError(f"{path} holds one picture; a stack needs two planes or more, or give several files")
+    if len(others) > 1:
+        raise FileError(f"{path} has the axes {''.join(others)} and no Z; save the planes of one stack in a file")
+    return others[0]
+
+
+def _flat(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
+    number = 0
+    for index, size in zip(place, shape, strict=True):
+        number = number * size + index
+    return number
+
+
+def _file_series(path: PathLike) -> list[_Series]:
+    with opened(path) as source:
+        kind = format_name(source)
+        if kind == "TIFF":
+            source.budget.check_file()
+            found: list[_Series] = in_child(f"{__name__}:tiff_series", source)
+        else:
+            count = int(in_child("relblur.images.decoders:count_frames", source, kind))
+            found = [_Series(os.fspath(path), "I", (count,), tuple(range(count)))]
+    for each in found:
+        if math.prod(each.shape) > MOST_PLANES:
+            raise FileError(f"{path} claims {math.prod(each.shape)} planes; relblur reads up to {MOST_PLANES}")
+    return found
+
+
+def tiff_series(source: Source) -> list[_Series]:
+    """Return the series of a TIFF, in the child."""
+    import tifffile
+
+    try:
+        source.stream.seek(0)
+        with tifffile.TiffFile(source.stream, name="picture.tif", _multifile=False) as file:
+            scale = _scale_of(file)
+            return [_series_of(source, file, each, scale) for each in file.series]
+    except FileError:
+        raise
+    except Exception as error:  # of any type; all mean an unusable file
+        raise FileError(f"{source.path} is not a readable TIFF: {first_line(error)}") from None
+
+
+def _series_of(source: Source, file: Any, series: Any, scale: tuple[float | None, float | None]) -> _Series:
+    leading = [(axis, size) for axis, size in zip(series.axes, series.shape, strict=True) if axis not in "SYX"]
+    count = math.prod(size for _, size in leading)
+    if count > MOST_PLANES:
+        raise FileError(f"{source.path} claims {count} planes; relblur reads up to {MOST_PLANES}")
+    pages = list(series.pages[:count])
+    size = math.prod(series.keyframe.shape) * series.keyframe.dtype.itemsize
+    if len(pages) < count or any(page is None for page in pages[1:]):
+        if series.dataoffset is None or series.keyframe.compression != 1:
+            raise FileError(f"{source.path} lacks some of its {count} planes; save it again")
+        numbers: tuple[int, ...] = (series.keyframe.index,)
+    else:
+        numbers = tuple(page.index for page in pages)
+    axes, shape = "".join(axis for axis, _ in leading), tuple(size for _, size in leading)
+    return _Series(os.fspath(source.path), axes, shape, numbers, size, *scale)
+
+
+def _scale_of(file: Any) -> tuple[float | None, float | None]:
+    """Return the step of Z and the side of a pixel, micrometres, where a microscope's program wrote them."""
+    if file.is_ome:
+        import tifffile
+
+        pixels = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]
+        pixels = (pixels[0] if isinstance(pixels, list) else pixels)["Pixels"]
+        step, side = (_in_um(pixels.get(f"PhysicalSize{a}"), pixels.get(f"PhysicalSize{a}Unit", "µm")) for a in "ZX")
+        return step, side
+    about = file.imagej_metadata or {}
+    if file.is_imagej and about:
+        unit = about.get("unit", "")
+        per_unit = file.pages[0].resolution[0]
+        return _in_um(about.get("spacing"), unit), _in_um(1 / per_unit if per_unit else None, unit)
+    page = file.pages[0]
+    if str(page.software).startswith("relblur ") and page.resolutionunit == 3 and page.resolution[0]:
+        return None, 1e4 / page.resolution[0]
+    return None, None
+
+
+def _in_um(value: Any, unit: str) -> float | None:
+    """Return a length in micrometres; None if the unit is none of length, or the value none."""
+    factor = _UNITS_UM.get(str(unit).strip().lower())
+    if value is None or factor is None:
+        return None
+    length = abs(float(value)) * factor
+    return length if 0 < length < math.inf else None
+
+
+def _zarr_series(path: PathLike) -> list[_Series]:
+    node = read_zarr_node(path)
+    if node is None:
+        raise FileError(f"the folder {path} is no Zarr; name the images in it, or one file ({READ_SUFFIXES[0]} ...)")
+    if node.array is not None:
+        return [_zarr_of(node.array.path, node.array.shape, _axes_by_name(node.array.names, node.array.ndim), (), ())]
+    images = node.attributes.get("ome", node.attributes).get("multiscales")
+    if not isinstance(images, list) or not images:
+        raise FileError(f"{path} holds no image of OME-Zarr; name one of the arrays in it")
+    return [_image_of(path, each) for each in images]
+
+
+def _image_of(path: PathLike, image: Mapping[str, Any]) -> _Series:
+    try:
+        largest = image["datasets"][0]
+        inside = Path(path, str(largest["path"]))
+        if not inside.resolve().is_relative_to(Path(path).resolve()):
+            raise ValueError("its array lies outside of it")
+        node = read_zarr_node(inside)
+        if node is None or node.array is None:
+            raise ValueError(f"its array {largest['path']} is missing")
+        axes = [each if isinstance(each, dict) else {"name": str(each)} for each in image["axes"]]
+        scale = next((t["scale"] for t in largest.get("coordinateTransformations", ()) if "scale" in t), ())
+        names = "".join(str(each["name"])[:1].upper() for each in axes)
+        units = [str(each.get("unit", "")) for each in axes]
+        return _zarr_of(os.fspath(inside), node.array.shape, names, [float(each) for each in scale], units)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise FileError(f"{path} is not a readable OME-Zarr: {first_line(error)}") from None
+
+
+def _zarr_of(path: str, shape: tuple[int, ...], axes: str, scale: Sequence[float], units: Sequence[str]) -> _Series:
+    if len(axes) != len(shape) or axes[-2:] != "YX" or len(set(axes)) < len(axes):
+        raise FileError(f"{path} has the axes {axes} of shape {shape}; relblur takes T, C, Z, Y, X, the last two last")
+    lengths = {axis: _in_um(s, unit) for axis, s, unit in zip(axes, scale, units, strict=False)}
+    return _Series(path, axes[:-2], shape[:-2], (), 0, lengths.get("Z"), lengths.get("X"))
+
+
+def _axes_by_name(names: Sequence[str] | None, ndim: int) -> str:
+    if names is not None:
+        return "".join(str(name)[:1].upper() for name in names)
+    return "TCZYX"[-ndim:]
+
+
+def is_stack_file(path: PathLike) -> bool:
+    """Tell whether a path is a Zarr, or a file of more than one picture."""
+    if Path(path).is_dir():
+        return any(os.path.lexists(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup"))
+    try:
+        return any(math.prod(each.shape) > 1 for each in _file_series(path))
+    except FileError:
+        return False

@@ -1,0 +1,121 @@
+"""The public way in and out of files: ``imread``, ``save``, ``load``."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, overload
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, FloatArray
+from ..base.errors import InputError
+from ..base.pixels import as_integers
+from ..blur.blur_map import BlurMap, read_blur_map
+from ..blur.zarr_map import is_zarr_map, read_zarr_map
+from ..depth.depth_map import FORMAT as DEPTH_FORMAT
+from ..depth.depth_map import DepthMap, read_depth_map
+from ..images.archives import is_npz, read_npz
+from ..images.disk import PathLike, write_image
+from ..photo.photograph import Photograph, read_photograph
+from ..photo.tone_curves import encode_srgb
+from ..stacks.stack_map import FORMAT as STACK_FORMAT
+from ..stacks.stack_map import StackMap, read_stack_map
+
+__all__ = ["imread", "load", "save"]
+
+
+@overload
+def imread(
+    path: PathLike, *, linear: bool = ..., gamma: float | None = ..., return_info: Literal[False] = ...
+) -> FloatArray: ...
+
+
+@overload
+def imread(
+    path: PathLike, *, linear: bool = ..., gamma: float | None = ..., return_info: Literal[True]
+) -> tuple[FloatArray, Photograph]: ...
+
+
+def imread(
+    path: PathLike, *, linear: bool = True, gamma: float | None = None, return_info: bool = False
+) -> FloatArray | tuple[FloatArray, Photograph]:
+    """Read an image as linear light, float64: (H, W) grey or (H, W, 3) colour.
+
+    PNG, JPEG, WebP, TIFF, AVIF, JPEG 2000, BMP, GIF (its first frame), PGM, PPM, Radiance HDR
+    and NPY; HEIC, OpenEXR and camera raw with the extras ``heif``, ``exr`` and ``raw``.
+    Integers span 0..1, floats are as stored. The tone curve that the file names (ICC profile,
+    PNG chunk, EXIF) is undone. A file that names none is taken for sRGB if it has 8 bits, for
+    light if it has 16 bits or floats, or is an NPY. The picture is turned upright; an alpha
+    channel is dropped with a warning.
+
+    Parameters
+    ----------
+    linear : bool
+        False keeps the file's values as they are (integers divided by their full scale).
+    gamma : float, optional
+        The curve to undo instead of what the file says: ``light = stored ** gamma``.
+    return_info : bool
+        Return the :class:`~relblur.photo.photograph.Photograph` as well: ``.info`` tells what was
+        done and why, ``.clipped`` where the file is at its top, ``.rounding`` the noise that
+        its integers leave.
+    """
+    photograph = read_photograph(path, linear=linear, gamma=gamma, dtype=np.float64)
+    return (photograph.light, photograph) if return_info else photograph.light
+
+
+def save(path: PathLike, data: BlurMap | DepthMap | StackMap | ArrayLike, *, colour: bool = False) -> None:
+    """Write an image, a :class:`BlurMap`, :class:`DepthMap` or :class:`StackMap`; the suffix chooses the format.
+
+    Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
+    as they are; to PNG (16 bits, linear) and JPEG (8 bits, sRGB curve) they must lie within
+    0..1: :func:`imread` gives them back. For a map see :meth:`BlurMap.save`,
+    :meth:`DepthMap.save` and :meth:`StackMap.save`; with ``colour`` a blur map becomes a colour-mapped PNG
+    with a colour bar, for people rather than programs.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError("path comes first: relblur.save('map.npz', blur_map)")
+    if isinstance(data, BlurMap):
+        if colour:
+            from .panels import colour_map_picture
+
+            colour_map_picture(path, data)
+        else:
+            data.save(path)
+        return
+    if isinstance(data, (DepthMap, StackMap)) and not colour:
+        data.save(path)
+        return
+    if colour:
+        raise InputError("colour is for a BlurMap; leave it out to write an image")
+    write_image(path, _storable(np.asarray(data), os.fspath(path)))
+
+
+def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
+    """Read what :func:`save` wrote: a map from its file, otherwise an image.
+
+    A map that ``relblur estimate`` wrote as a Zarr is lazy.
+    """
+    if is_zarr_map(path):
+        return read_zarr_map(path)
+    if not is_npz(path):
+        return imread(path)
+    _, metadata = read_npz(path, names=())
+    if metadata.get("format") == STACK_FORMAT:
+        return read_stack_map(path)
+    return read_depth_map(path) if metadata.get("format") == DEPTH_FORMAT else read_blur_map(path)
+
+
+def _storable(array: AnyArray, path: str) -> AnyArray:
+    if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3) or array.size == 0:
+        raise InputError(f"data has shape {array.shape}; an image is (H, W) or (H, W, 3)")
+    if np.iscomplexobj(array) or array.dtype == bool or not np.issubdtype(array.dtype, np.number):
+        raise InputError(f"data has dtype {array.dtype}; convert it to uint8, uint16 or float")
+    if array.dtype in (np.uint8, np.uint16) or path.lower().endswith((".npy", ".tif", ".tiff")):
+        return array
+    if not np.issubdtype(array.dtype, np.floating):
+        raise InputError(f"data has dtype {array.dtype}; convert it to uint8, uint16 or float")
+    if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
+        raise InputError(f"data must lie within 0..1 for {path}; scale it, or write .tif or .npy to keep floats")
+    if path.lower().endswith(".png"):
+        return as_integers(array, np.uint16)
+    return as_integers(encode_srgb(array), np.uint8)
