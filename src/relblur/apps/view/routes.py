@@ -38,7 +38,7 @@ __all__ = ["Page", "build"]
 
 STATIC = Path(__file__).parent / "static"
 #: Shared with the pages that are one file.
-POINTS = Path(__file__).parents[1] / "report" / "points.js"
+POINTS = Path(__file__).parents[2] / "report" / "points.js"
 #: What a form sends is small.
 MOST_JSON = 65_536
 #: Of a camera's chart.
