@@ -83,7 +83,7 @@ def test_identical_images_have_no_sharper_one_for_the_paper(texture):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "tolerance"), [("paper", 1e-9), ("window", 1e-9), ("refined", 0.01)])
+@pytest.mark.parametrize(("method", "tolerance"), [("paper", 1e-9), ("window", 1e-6), ("refined", 0.01)])
 @pytest.mark.parametrize(
     "turn",
     [np.transpose, np.flipud, np.fliplr, lambda image: np.rot90(image, 2)],
@@ -100,12 +100,13 @@ def test_turning_both_images_turns_the_map(both_ways, method, tolerance, turn):
         difference = difference[turn(straight.flags) & np.uint8(Flag.FILLED) == 0]
     assert np.nanmedian(difference) <= tolerance
     # The refined map's stiffness lives on blocks counted from the top left corner: within three errors.
-    limit = 3 * turn(straight.variance_stderr) if method == "refined" else tolerance
+    # The compiled windows are sums of float32.
+    limit = {"refined": 3 * turn(straight.variance_stderr), "window": 1e-4}.get(method, tolerance)
     assert np.nanpercentile(difference / limit, 99) <= 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("method", "tolerance"), [("paper", 0.0), ("window", 1e-6), ("refined", 1e-3)])
+@pytest.mark.parametrize(("method", "tolerance"), [("paper", 0.0), ("window", 1e-4), ("refined", 1e-3)])
 @pytest.mark.parametrize("scale", [1e-8, 1e-3, 7.0, 4000.0])
 def test_intensity_scale_does_not_matter(both_ways, method, tolerance, scale):
     first, second, _ = both_ways
