@@ -532,7 +532,7 @@ def test_a_clip_is_seen_while_it_is_measured_and_can_be_stopped(browser):
     def measure():
         for measured in measured_frames():
             preview.put(measured)
-            time.sleep(0.01)
+            time.sleep(0.2)  # software drawing shows five frames a second
             if preview.stopped:
                 stopped_after.append(measured.index)
                 break
