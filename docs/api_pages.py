@@ -6,6 +6,8 @@ import inspect
 from pathlib import Path
 from types import ModuleType
 
+from page_files import write_pages
+
 import relblur
 
 __all__ = ["GROUPS", "pages", "write"]
@@ -64,12 +66,4 @@ def _grouped() -> dict[str, list[str]]:
 
 def write(folder: Path) -> None:
     """Write the pages that have changed, and remove those of names that are gone."""
-    folder.mkdir(exist_ok=True)
-    wanted = pages()
-    for path in folder.glob("*.rst"):
-        if path.stem not in wanted:
-            path.unlink()
-    for name, text in wanted.items():
-        path = folder / f"{name}.rst"
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+    write_pages(folder, pages())

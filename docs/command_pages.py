@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from page_files import write_pages
 
 from relblur.apps.cli.app import app
 
@@ -65,12 +66,4 @@ def _escaped(text: str) -> str:
 
 def write(folder: Path) -> None:
     """Write the pages that have changed, and remove those of commands that are gone."""
-    folder.mkdir(exist_ok=True)
-    wanted = pages()
-    for path in folder.glob("*.rst"):
-        if path.stem not in wanted:
-            path.unlink()
-    for name, text in wanted.items():
-        path = folder / f"{name}.rst"
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+    write_pages(folder, pages())

@@ -75,7 +75,7 @@ void bind_solver(nb::module_& m, const Solver& f) {
         [&f](In<3> weight, In<3> right, In<3> down, In<3> b, Out<3> x, int steps, int workers, Maybe<2> tie_right,
              Maybe<2> tie_down, float half, Maybe<3> guess) {
             const size_t n = b.shape(0), h = b.shape(1), w = b.shape(2);
-            require(b.size() && workers > 0, "b is empty, or nobody works");
+            require(b.size() && workers > 0, "b is empty, or workers < 1");
             for (const size_t size : {weight.size(), x.size(), guess ? guess->size() : b.size()})
                 require(size == b.size(), "an array has another size than b");
             require(right.size() == n * h * (w - 1) && down.size() == n * (h - 1) * w,

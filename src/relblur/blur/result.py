@@ -132,7 +132,7 @@ class MapResult(Shown):
         return np.isfinite(self.value)
 
     def copy(self) -> Self:
-        """Return a map with arrays of its own."""
+        """Return another map that shares the arrays."""
         return replace(self)  # type: ignore[type-var]
 
     def plot(self, *, ax: Any = None, **options: Any) -> Any:

@@ -160,7 +160,7 @@ def stack(
 
 
 class _Heights:
-    """What is asked of the heights of a stack."""
+    """Options of the height map."""
 
     def __init__(self, known: bool, level: bool, line: tuple[float, ...] | None) -> None:
         if (level or line is not None) and not known:

@@ -102,7 +102,7 @@ class SlidePair:
         return RawPair(images[0], images[1], None, clipped)
 
     def _as_stored(self, store: Store) -> bool:
-        """Whether a rectangle of a store is used as it is read."""
+        """Whether the stored values of an image are used without any change."""
         exposed = store is self.second and self.exposure is not None
         return self.factor == 1 and self._curve(store).is_linear and not exposed
 
@@ -117,7 +117,7 @@ def _with_part(function: Callable[..., Any], pair: SlidePair, region: Region, *f
 def prepare_slides(
     first: Store, second: Store, preparing: Mapping[str, Any]
 ) -> tuple[SlidePair, NoiseModel | None, list[str], dict[str, Any]]:
-    """Return the pair as it is to be compared, its noise, notes on what was done, and settings.
+    """Return the prepared pair, its noise, notes on the preparation, and settings.
 
     ``preparing`` are the arguments of ``prepare_pair``.
     """

@@ -70,8 +70,8 @@ class Choices:
     def same_pair(self, other: Choices) -> bool:
         """Tell whether a pair prepared by the others is that of these: then only the map is to be made again.
 
-        The largest sigma has a say in ``decimate="auto"`` alone; a factor that was found stays until it is asked for
-        again, and the command line then states it.
+        The largest sigma changes the pair with ``decimate="auto"`` only. The factor that was found is kept until the
+        user chooses ``"auto"`` again; the command line then states it.
         """
         return all(getattr(self, name) == getattr(other, name) for name in ("align", "exposure", "linear", "decimate"))
 

@@ -1,7 +1,7 @@
 """The one pair that is looked at: where it came from, what was made of it, what is being made.
 
 Only the stage that changed is done again: the pair is read, aligned and exposed once, other choices measure it anew.
-A map comes twice, at once from a window and then as it was asked for; both are announced to every page that is open.
+A map is made twice: quickly by the window method, then with the chosen settings. Every open page receives both.
 """
 
 from __future__ import annotations

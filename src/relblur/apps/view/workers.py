@@ -31,7 +31,7 @@ class Worker:
         self._number = 0
         self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[float], None]]] = {}
         self._child: Child | None = None
-        self._unheard: Child | None = None  #: a process that nobody listens to yet
+        self._unheard: Child | None = None  #: a process without a listening thread
         self._held: dict[str, str] = {}
         self._sending = ThreadPoolExecutor(1)  # large messages, in the order of the calls
 
@@ -100,7 +100,7 @@ class Worker:
                 loop.call_soon_threadsafe(self._hear, *child.receive())
         except EOFError:
             pass
-        except RuntimeError:  # the loop is closed: nobody waits
+        except RuntimeError:  # the event loop is closed
             return
         try:
             loop.call_soon_threadsafe(self._lost, child)
