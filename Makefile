@@ -102,7 +102,7 @@ sanitize: $(STAMP) | compiler
 	$(BIN)/cmake --install build/sanitize --prefix $(SANITIZED)
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -p no:cacheprovider \
-		tests/test_kernels.py tests/test_loops.py
+		tests/kernels
 
 # A wheel for this Python and this machine, in dist/.
 wheel: | compiler

@@ -45,16 +45,15 @@ ROOT = Path(__file__).resolve().parents[1]
 
 #: The tests of a package or module, by the start of its path below src/relblur; the longest start counts.
 TESTS = {
-    "field/uncertainty": "uncertainty refined field",
-    "apps/paper": "reproduce paper_data_sets paper_figures paper_page paper_run paper_layouts",
-    "photo/": "light pairs warps motion alignment at_rest rough_equal_blur exposure resolution prepare_pair shot "
-    "compression array_kinds",
-    "depth/": "camera camera_files depth depth_files psf matching calibration disc_calibration focusing optics order "
-    "shot cli_depth cli_range",
-    "depth/equal_blur/": "psf matching candidates edges",
+    "field/uncertainty": "blur/test_uncertainty.py blur/test_dense.py field",
+    "apps/paper": "apps/paper",
+    "photo/": "photo images/test_shot.py images/test_compression.py base/test_array_kinds.py",
+    "depth/": "depth test_optics.py images/test_shot.py images/test_depth_formats.py "
+    "apps/cli/test_depth_command.py apps/cli/test_range_command.py",
+    "depth/equal_blur/": "depth/test_psf.py depth/test_matching.py depth/test_candidates.py depth/test_edges.py",
 }
 #: A constant that is changed must be changed in this table too, and this test sees to it.
-CONSTANTS, CONSTANTS_TEST = Path("benchmarks/constants.md"), "tests/test_constants.py"
+CONSTANTS, CONSTANTS_TEST = Path("benchmarks/constants.md"), "tests/house/test_constants.py"
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
 LIBRARIES = (
     "hypothesis numpy cv2 scipy.ndimage scipy.optimize scipy.special skimage.data PIL.Image tifffile typer.testing"
@@ -341,8 +340,9 @@ def tests_of(module: str) -> tuple[str, ...]:
     starts = [start for start in TESTS if module.startswith(start)]
     if not starts:
         raise SystemExit(f"no tests are named for {module}: add it to TESTS")
-    names = [f"tests/test_{name}.py" for name in TESTS[max(starts, key=len)].split()]
-    return tuple(name for name in names if (ROOT / name).exists())
+    named = [ROOT / "tests" / name for name in TESTS[max(starts, key=len)].split()]
+    files = [file for path in named for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
+    return tuple(str(file.relative_to(ROOT)) for file in files)
 
 
 def main() -> None:

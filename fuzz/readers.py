@@ -3,7 +3,7 @@
     pip install atheris
     python fuzz/readers.py -max_total_time=60 [corpus folder]
 
-Without a folder the maker of malformed files (tests/malformed.py) gives the first inputs.
+Without a folder the maker of malformed files (tests/support/malformed.py) gives the first inputs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> None:
     """Collect the first inputs and start."""
     arguments = list(sys.argv)
     if not any(not argument.startswith("-") for argument in arguments[1:]):
-        sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+        sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
         from hostile import hostile_files
         from malformed import _files
 

@@ -1,0 +1,103 @@
+"""The page of the paper's figures, and the numbers in the list of its errata."""
+
+from __future__ import annotations
+
+import base64
+import math
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from relblur import Framework
+from relblur.apps.paper.claims import CAMERAS, PAPER_TABLE
+from relblur.apps.paper.lens import circle_px
+from relblur.apps.paper.sections import Claim, Picture, Section, page
+from relblur.filters.kernels import kernel_radius
+from relblur.report.html import Table
+
+ERRATA = (ROOT / "docs" / "framework.md").read_text(encoding="utf-8").partition("## All slips")[2]
+
+SECTION = Section(
+    key="fig9",
+    title="Fig. 9: a < b",
+    paper_shows="what the paper shows & states",
+    finding="what came out",
+    pictures=(Picture("one.png", "a picture"),),
+    claims=(Claim("error", "1 %", "2 %", "a | b"),),
+    tables=(Table("Numbers", ("x", "y"), (("1", "the paper's"), ("mean of 3", "<4>")), "a note", (0,)),),
+)
+
+
+class Checker(HTMLParser):
+    """Opened and closed tags, and what the page would load from elsewhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.sources, self.text = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "img"):
+            self.open.append(tag)
+        self.sources += [value for name, value in attributes if name in ("src", "href")]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def test_the_page_needs_no_other_file_and_says_everything(tmp_path):
+    (tmp_path / "one.png").write_bytes(b"\x89PNG!")
+    text = page(tmp_path, [SECTION], ["DPDD: 3 pairs in a & b"])
+    checker = Checker()
+    checker.feed(text)
+    assert checker.open == []
+    embedded = "data:image/png;base64," + base64.b64encode(b"\x89PNG!").decode()
+    assert checker.sources == ["#fig9", embedded]
+    said = " ".join(checker.text)
+    for words in ("Fig. 9: a < b", "shows & states", "what came out", "error", "2 %", "<4>", "a note", "in a & b"):
+        assert words in said
+    assert '<tr class="stated"><th scope="row">1</th>' in text
+    assert "http:" not in text
+    assert "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\"" in text  # no script
+    long = replace(SECTION, pictures=(), tables=(replace(SECTION.tables[0], is_long=True),))
+    assert "<details><summary>Numbers</summary>" in page(tmp_path, [long], [])
+
+
+def _errata(words):
+    return next(line for line in ERRATA.splitlines() if words in line)
+
+
+def test_the_list_of_errata_has_the_numbers_that_come_out():
+    assert f"{(2 * kernel_radius(5.0) + 1) ** 2} times too small" in _errata("R_s^2")
+    assert f"{float(Framework(normalise=False).F.sum()):.5f}" in _errata("sum of F")
+    assert f"{math.exp(-12.5):.2e}" in _errata("tail beyond")
+    assert f"{_kaiser_side_lobe_db(8, 10.0):.1f} dB" in _errata("-47.1 dB")
+    assert f"side tap {math.exp(-0.5 / 0.2**2):.0e}" in _errata("starts at 0.1 px")
+    for error in _rounding_errors():
+        assert f"{error:.2%}" in _errata("rounding to the grid")
+    assert f"{max(max(row.e_b, row.e_f) for row in PAPER_TABLE):.3f}" in _errata("under 2 %")
+    here = [f"{circle_px(camera, camera.table_width_px):.1f}" for camera in CAMERAS]
+    assert " and ".join(here) in _errata("C_max")
+
+
+def _rounding_errors():
+    """What rounding to 0.1 px costs a ramp from 1 to 2 px: relative, by the mean, by the largest sigma."""
+    truth = np.linspace(1, 2, 100_001)
+    error = np.abs(np.round(10 * truth) / 10 - truth)
+    return (error / truth).mean(), error.mean() / truth.mean(), error.mean() / truth.max()
+
+
+def _kaiser_side_lobe_db(half_width, beta):
+    """The highest side lobe of a Kaiser window, relative to its main lobe."""
+    spectrum = np.abs(np.fft.rfft(np.kaiser(2 * half_width + 1, beta), 1 << 16))
+    first_zero = int(np.argmax(np.diff(spectrum) > 0))
+    return float(20 * np.log10(spectrum[first_zero:].max() / spectrum[0]))
+
+
+def test_the_side_lobe_is_that_of_the_window():
+    assert _kaiser_side_lobe_db(8, 1e-9) == pytest.approx(-13.0, abs=0.3)  # of a rectangle

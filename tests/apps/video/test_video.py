@@ -1,0 +1,482 @@
+"""Blur of clips: is it right, with which error bar, aligned, smoothed, from cameras, by the command."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import relblur
+from relblur.apps.cli.app import app
+from relblur.apps.video.cameras import Cameras
+from relblur.apps.video.clip import Clip, Frame
+from relblur.apps.video.measuring import Settings, VideoMeter
+from relblur.apps.video.pairing import pair_by_time
+from relblur.apps.video.smoothing import TemporalFilter
+from relblur.base.errors import AlignmentError, FileError, InputError
+from relblur.blur.blur_map import BlurMap
+from relblur.photo.tone_curves import encode_srgb
+from video_clips import texture, write_clip
+
+SHAPE = (96, 128)
+STILL = Settings(align="off", exposure="off")
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["video", *(str(a) for a in arguments)])
+
+
+def stored(light, noise=0.003, rng=None):
+    """8-bit values of light with a sensor's noise."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    return np.rint(255 * encode_srgb(light + rng.normal(0, noise, light.shape))).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """Light of a pair, the second 1.5 px blurrier."""
+    sharp = 0.1 + 0.7 * texture(SHAPE)
+    return sharp, relblur.gaussian_bank(sharp, [1.5])[0]
+
+
+@pytest.fixture(scope="module")
+def clips(scene, tmp_path_factory):
+    """Two lossless clips of six frames."""
+    folder = tmp_path_factory.mktemp("clips")
+    rng = np.random.default_rng(1)
+    return [
+        write_clip(folder / f"{name}.mkv", [stored(light, rng=rng) for _ in range(6)])
+        for name, light in zip(("near", "far"), scene, strict=True)
+    ]
+
+
+def frame(light, number=0, noise=0.003, lossy=False):
+    return Frame(number, 0.04 * number, np.rint(65535 * light).clip(0, 65535).astype(np.uint16), noise, lossy)
+
+
+def measure(paths, settings=STILL):
+    with Clip(paths[0]) as near, Clip(paths[1]) as far:
+        return [m.blur_map.copy() for m in VideoMeter(settings).measure(pair_by_time(near, far, 0.02))]
+
+
+def inside(array):
+    return array[8:-8, 8:-8]
+
+
+def test_the_blur_of_a_lossless_clip_is_right(clips):
+    maps = measure(clips)
+    assert len(maps) == 6
+    assert np.nanmedian(maps[3].sigma) == pytest.approx(1.5, abs=0.05)
+
+
+def test_exchanged_clips_change_the_sign(clips):
+    assert np.nanmedian(measure(clips[::-1])[0].sigma) == pytest.approx(-1.5, abs=0.05)
+
+
+CODECS = {
+    "ffv1": ("ffv1", ".mkv", "gray", {}),
+    "mjpeg": ("mjpeg", ".avi", "yuvj420p", {"qmin": "3", "qmax": "3"}),
+    "crf 18": ("libx264", ".mp4", "yuv420p", {"crf": "18"}),
+    "crf 23": ("libx264", ".mp4", "yuv420p", {"crf": "23"}),
+}
+
+
+@pytest.mark.parametrize("kind", CODECS)
+def test_error_bars_hold_whatever_the_codec(tmp_path, kind):
+    codec, suffix, pixel_format, options = CODECS[kind]
+    light = 0.1 + 0.7 * texture((144, 192), seed=3)
+    truth = relblur.synth.ramp(light.shape, -2, 2, axis=1)
+    rng = np.random.default_rng(2)
+    paths = []
+    for name, image in zip(("near", "far"), relblur.synth.pair(light, truth), strict=True):
+        pictures = [stored(np.roll(image, 2 * n, axis=0), rng=rng) for n in range(6)]
+        path = tmp_path / f"{name}{suffix}"
+        write_clip(path, pictures, codec=codec, pixel_format=pixel_format, options=options, trc=13)
+        paths.append(path)
+    blur_map = measure(paths)[4]
+    use = (blur_map.flags == 0) & np.isfinite(blur_map.variance_difference)
+    off = np.abs(blur_map.variance_difference - np.sign(truth) * truth**2)
+    within = (off <= 2 * blur_map.variance_stderr)[use].mean()
+    assert use.mean() > 0.3
+    # Two standard errors hold 95 % of a normal distribution; a window on a ramp and 8 bits leave less.
+    assert within > 0.75
+    assert ("stderr_widened_by" in blur_map.settings) == (kind != "ffv1")
+
+
+def test_without_a_word_about_the_codec_error_bars_would_not_hold(scene):
+    """The noise that a frame tells reaches the estimate, and lossy frames have wider error bars."""
+    first, second = scene
+    plain, told, lossy = (
+        next(VideoMeter(STILL).measure([(frame(first, noise=n, lossy=c), frame(second, noise=n, lossy=c))])).blur_map
+        for n, c in ((1e-4, False), (0.02, False), (0.02, True))
+    )
+    medians = [float(np.nanmedian(m.variance_stderr)) for m in (plain, told, lossy)]
+    assert medians[1] > 3 * medians[0]
+    assert medians[2] > 1.3 * medians[1]
+    assert plain.settings["noise"] == pytest.approx(1e-4, rel=0.01)
+
+
+def test_noise_that_is_stated_counts_instead_of_the_codecs(scene):
+    pairs = [(frame(scene[0], noise=0.02), frame(scene[1], noise=0.02))]
+    blur_map = next(VideoMeter(Settings(align="off", exposure="off", noise=0.005)).measure(pairs)).blur_map
+    assert blur_map.settings["noise"] == pytest.approx(0.005)
+
+
+def test_a_moved_and_darker_second_clip_is_brought_back(scene):
+    first, second = scene
+    moved = 0.8 * np.roll(second, (3, -2), axis=(0, 1))
+    notes = []
+    meter = VideoMeter(Settings(), tell=notes.append)
+    maps = [m.blur_map.copy() for m in meter.measure([(frame(first, n), frame(moved, n)) for n in range(2)])]
+    for blur_map in maps:
+        assert np.nanmedian(inside(blur_map.sigma)) == pytest.approx(1.5, abs=0.05)
+    assert any("-3.0" in note or "+3.0" in note for note in notes)
+    assert any("multiplied by 1.2" in note for note in notes)
+    assert (maps[0].flags[:, :1] & relblur.Flag.INVALID).any() or (maps[0].flags[:2] & relblur.Flag.INVALID).any()
+
+
+def test_tracking_finds_the_alignment_again(scene):
+    first, second = scene
+    pairs = [(frame(first, n), frame(np.roll(second, 0 if n < 2 else 3, axis=1), n)) for n in range(4)]
+    once = [float(np.nanmedian(np.abs(m.blur_map.sigma - 1.5))) for m in VideoMeter(Settings()).measure(iter(pairs))]
+    tracked = [
+        float(np.nanmedian(np.abs(m.blur_map.sigma - 1.5))) for m in VideoMeter(Settings(track=2)).measure(iter(pairs))
+    ]
+    assert once[3] > 0.2
+    assert tracked[3] < 0.05
+
+
+def test_where_tracking_fails_the_alignment_before_is_kept(scene):
+    first, second = scene
+    other = 0.1 + 0.7 * texture(SHAPE, seed=9)
+    pairs = [
+        (frame(first, 0), frame(second, 0)),
+        (frame(first, 1), frame(other, 1)),
+        (frame(first, 2), frame(second, 2)),
+    ]
+    meter = VideoMeter(Settings(track=1))
+    maps = [m.blur_map.copy() for m in meter.measure(pairs)]
+    assert meter.lost_track == 1
+    assert np.nanmedian(maps[2].sigma) == pytest.approx(1.5, abs=0.05)
+
+
+def test_two_scenes_are_no_pair(scene):
+    other = 0.1 + 0.7 * texture(SHAPE, seed=9)
+    with pytest.raises(AlignmentError, match=r"at frames 0 and 0.*--start"):
+        list(VideoMeter(Settings()).measure([(frame(scene[0]), frame(other))]))
+
+
+def test_clipped_pixels_stay_clipped_through_gain_and_motion(scene):
+    first, second = scene
+    bright = 1.15 * np.roll(second, 2, axis=1)  # which is undone: 1 becomes 0.87
+    bright[40:50, 60:70] = 1.0
+    blur_map = next(VideoMeter(Settings()).measure([(frame(first), frame(bright))])).blur_map
+    assert (blur_map.flags[42:48, 60:66] & relblur.Flag.CLIPPED).all()
+
+
+def test_frames_of_two_sizes_are_refused(scene):
+    with pytest.raises(InputError, match="128x96, the second 64x96"):
+        list(VideoMeter(STILL).measure([(frame(scene[0]), frame(scene[1][:, :64]))]))
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ({"align": "sideways"}, "align"),
+        ({"exposure": "no"}, "exposure"),
+        ({"sharper": "both"}, "sharper"),
+        ({"track": -1}, "track"),
+        ({"smooth_s": -1.0}, "smooth"),
+        ({"noise": 0.0}, "noise"),
+    ],
+)
+def test_settings_are_checked(asked, names):
+    with pytest.raises(InputError, match=names):
+        Settings(**asked)
+
+
+def map_of(s, stderr):
+    s = np.asarray(s, np.float32)
+    zeros = np.zeros(s.shape, np.uint8)
+    return BlurMap(s, np.full(s.shape, stderr, np.float32), zeros, zeros.astype(np.int8))
+
+
+def test_smoothing_lowers_the_error_and_says_how_far():
+    rng = np.random.default_rng(0)
+    smooth = TemporalFilter(memory_s=0.5)
+    for n in range(60):
+        last = smooth.update(map_of(2 + rng.normal(0, 0.1, (60, 80)), 0.1), n / 25)
+    off = last.variance_difference - 2
+    assert last.variance_stderr.mean() < 0.03
+    # The standard error is the scatter.
+    assert off.std() == pytest.approx(float(last.variance_stderr.mean()), rel=0.3)
+    assert (np.abs(off) < 2 * last.variance_stderr).mean() > 0.9
+
+
+def test_errors_that_stay_are_not_averaged_away():
+    wrong = 2 + np.random.default_rng(0).normal(0, 0.1, (60, 80))
+    smooth = TemporalFilter(memory_s=0.5)
+    for n in range(30):
+        last = smooth.update(map_of(wrong, 0.1), n / 25)
+    assert last.variance_stderr.mean() == pytest.approx(0.1, rel=0.02)
+    assert last.settings["random_share"] == 0
+
+
+def test_half_the_error_staying_leaves_half_the_variance():
+    rng = np.random.default_rng(0)
+    stays = rng.normal(0, 0.1 / np.sqrt(2), (60, 80))
+    smooth = TemporalFilter(memory_s=1.0)
+    for n in range(60):
+        last = smooth.update(map_of(2 + stays + rng.normal(0, 0.1 / np.sqrt(2), (60, 80)), 0.1), n / 25)
+    assert last.settings["random_share"] == pytest.approx(0.5, abs=0.1)
+    off = last.variance_difference - 2
+    assert off.std() == pytest.approx(float(last.variance_stderr.mean()), rel=0.15)
+
+
+def test_the_filter_begins_anew_where_the_scene_moves():
+    rng = np.random.default_rng(0)
+    smooth = TemporalFilter(memory_s=2.0)
+    for n in range(30):
+        truth = np.full((40, 40), 2.0)
+        if n >= 20:
+            truth[:, 20:] = 4.0
+        last = smooth.update(map_of(truth + rng.normal(0, 0.1, truth.shape), 0.1), n / 25)
+    assert np.abs(last.variance_difference[:, 20:] - 4).mean() < 0.1
+    assert last.variance_stderr[:, :20].mean() < last.variance_stderr[:, 20:].mean()
+
+
+def test_gaps_in_maps_are_gaps_and_end():
+    smooth = TemporalFilter(memory_s=1.0)
+    gap = np.full((4, 4), 2.0)
+    gap[0, 0] = np.nan
+    smooth.update(map_of(np.full((4, 4), 2.0), 0.1), 0.0)
+    assert np.isnan(smooth.update(map_of(gap, 0.1), 0.04).variance_difference[0, 0])
+    assert smooth.update(map_of(np.full((4, 4), 2.0), 0.1), 0.08).variance_difference[0, 0] == 2
+
+
+class FakeCamera:
+    """What cv2.VideoCapture gives: a picture every so many seconds, a certain number of them."""
+
+    def __init__(self, picture, count, wait_s=0.005, opened=True):
+        self.picture, self.count, self.wait_s, self.opened = picture, count, wait_s, opened
+        self.released = False
+
+    def isOpened(self):
+        return self.opened
+
+    def get(self, _what):
+        return 0.0
+
+    def read(self):
+        time.sleep(self.wait_s)
+        self.count -= 1
+        return (True, self.picture) if self.count >= 0 else (False, None)
+
+    def release(self):
+        self.released = True
+
+
+def test_cameras_give_pairs_until_they_end(scene):
+    pictures = [np.repeat(stored(light)[:, :, None], 3, axis=2) for light in scene]
+    fakes = [FakeCamera(picture, 8, 0.02) for picture in pictures]
+    with Cameras((0, 1), open_camera=lambda number: fakes[number]) as cameras:
+        maps = [m.blur_map.copy() for m in VideoMeter(STILL).measure(pair_by_time(*cameras.sources(), 0.5))]
+    assert 1 <= len(maps) <= 8
+    assert np.nanmedian(maps[-1].sigma) == pytest.approx(1.5, abs=0.05)
+    assert fakes[0].released
+    assert fakes[1].released
+
+
+def test_what_cameras_send_in_vain_is_counted():
+    picture = np.zeros((8, 8, 3), np.uint8)
+    fakes = [FakeCamera(picture, 40, 0.001), FakeCamera(picture, 40, 0.001)]
+    with Cameras((0, 1), open_camera=lambda number: fakes[number]) as cameras:
+        time.sleep(0.5)
+        taken = len(list(cameras.sources()[0]))
+        assert cameras.overrun[0] + taken == 40
+        assert cameras.overrun[0] >= 30
+
+
+def test_cameras_that_cannot_be_had_are_one_line_and_the_other_is_given_back():
+    there = FakeCamera(np.zeros((8, 8, 3), np.uint8), 5)
+    fakes = [there, FakeCamera(None, 0, opened=False)]
+    with pytest.raises(FileError, match="camera 1 cannot be opened"):
+        Cameras((0, 1), open_camera=lambda number: fakes[number])
+    assert there.released
+    with pytest.raises(FileError, match="are one"):
+        Cameras((2, 2))
+
+
+def test_maps_go_into_a_zarr_with_a_time_axis(clips, tmp_path):
+    zarr = pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
+    for suffix in ("npz", "zarr"):
+        assert run(*clips, "--maps", tmp_path / f"maps.{suffix}", "--json").exit_code == 0
+    group = zarr.open_group(str(tmp_path / "maps.zarr"), mode="r")
+    with np.load(tmp_path / "maps.npz") as arrays:
+        for name in ("variance_difference", "variance_stderr", "flags", "time_s", "first_frame", "second_frame"):
+            np.testing.assert_array_equal(group[name][:], arrays[name])
+            assert group[name].metadata.dimension_names[0] == "time"
+    assert group["flags"].chunks == (1, *SHAPE)  # a chunk for each pair
+    assert group.metadata.zarr_format == 3
+    assert group.attrs["relblur"]["settings"]["window"] == 9
+    # Nothing of it without --force, and with it only what is ours.
+    before = sorted(path.name for path in (tmp_path / "maps.zarr").rglob("*"))
+    assert "--force" in run(*clips, "--maps", tmp_path / "maps.zarr").stderr
+    assert run(*clips, "--maps", tmp_path / "maps.zarr", "--force", "--frames", 3, "--json").exit_code == 0
+    assert zarr.open_group(str(tmp_path / "maps.zarr"), mode="r")["flags"].shape == (3, *SHAPE)
+    (tmp_path / "maps.zarr" / "mine.txt").write_text("x")
+    refused = run(*clips, "--maps", tmp_path / "maps.zarr", "--force")
+    assert "mine.txt" in refused.stderr
+    assert len(before) > 18
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["maps.npz", "maps.zarr"]
+
+
+def test_a_zarr_appears_whole_or_not_at_all(clips, tmp_path, monkeypatch):
+    pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
+    from relblur.apps.video import maps
+
+    put, taken = maps.ZarrMaps.put, []
+
+    def break_off(self, measured):
+        if len(taken) == 2:
+            raise FileError("the disk is full; make room")
+        taken.append(measured.index)
+        put(self, measured)
+
+    monkeypatch.setattr(maps.ZarrMaps, "put", break_off)
+    assert "disk is full" in run(*clips, "--maps", tmp_path / "maps.zarr").stderr
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr("relblur.apps.video.maps.find_spec", lambda name: None)
+    missing = run(*clips, "--maps", tmp_path / "maps.zarr")
+    assert missing.exit_code == 4
+    assert "relblur[cluster]" in missing.stderr
+
+
+def test_a_clip_longer_than_what_a_zarr_grows_by(tmp_path):
+    zarr = pytest.importorskip("zarr", reason="a Zarr needs the extra 'cluster'")
+    from relblur.apps.video.maps import placing_maps
+    from relblur.apps.video.measuring import MeasuredFrame
+
+    with placing_maps(tmp_path / "long.zarr", False) as writer:
+        for number in range(70):
+            s = np.full((4, 5), float(number))
+            blur_map = BlurMap(s, 0.1 + 0 * s, np.zeros(s.shape, np.uint8), np.sign(s), {"method": "window"})
+            light = frame(np.zeros((4, 5)), number)
+            writer.put(MeasuredFrame(number, light, light, light.light, blur_map))
+        writer.finish()
+    stack = zarr.open_group(str(tmp_path / "long.zarr"), mode="r")["variance_difference"]
+    assert stack.shape == (70, 4, 5)
+    np.testing.assert_array_equal(stack[:, 2, 2], np.arange(70))
+
+
+def test_the_command_writes_clip_and_maps(clips, tmp_path):
+    out, maps = tmp_path / "out.mp4", tmp_path / "maps.npz"
+    done = run(*clips, "-o", out, "--maps", maps, "--json")
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    assert summary["pairs"] == 6
+    assert summary["frames_per_second"] > 0
+    assert summary["dropped"] == {"first": 0, "second": 0}
+    with np.load(maps) as arrays:
+        assert arrays["variance_difference"].shape == (6, *SHAPE)
+        assert arrays["variance_difference"].dtype == np.float32
+        assert np.sqrt(np.nanmedian(arrays["variance_difference"])) == pytest.approx(1.5, abs=0.05)
+        np.testing.assert_allclose(arrays["time_s"], 0.04 * np.arange(6), atol=1e-3)
+        assert list(arrays["first_frame"]) == list(range(6))
+    with Clip(out) as side_by_side:
+        np.testing.assert_allclose([shown.time_s for shown in side_by_side], 0.04 * np.arange(6), atol=1e-3)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["maps.npz", "out.mp4"]
+
+
+def test_the_side_by_side_clip_shows_blur_in_its_colours(clips, tmp_path):
+    import av
+
+    out = tmp_path / "out.mkv"
+    assert run(*clips, "-o", out, "--limit", "2").exit_code == 0
+    with av.open(str(out)) as container:
+        picture = next(container.decode(video=0)).to_ndarray(format="rgb24")
+    # Panels of 256 px (twice 128) and gaps of 6; +1.5 of 2 px is a deep red.
+    middle = picture[26 + 60 : 26 + 130, 2 * 262 + 60 : 2 * 262 + 200].reshape(-1, 3)
+    red, green, blue = np.median(middle, axis=0)
+    assert red > 150
+    assert max(green, blue) < 90
+    # Frame numbers stand below, titles above.
+    assert picture[-26:, :256].max() > 200
+    assert picture[:26, :256].max() > 200
+
+
+def test_the_command_pairs_one_alternating_clip(scene, tmp_path):
+    rng = np.random.default_rng(1)
+    pictures = [stored(scene[n % 2], rng=rng) for n in range(6)]
+    done = run("--alternate", write_clip(tmp_path / "a.mkv", pictures), "--maps", tmp_path / "m.npz", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["pairs"] == 5
+    with np.load(tmp_path / "m.npz") as arrays:
+        for s in arrays["variance_difference"]:
+            assert np.sqrt(np.nanmedian(s)) == pytest.approx(1.5, abs=0.05)
+
+
+def test_one_pair_and_a_late_start(clips):
+    done = run(*clips, "--frames", "1", "--json")
+    assert json.loads(done.stdout)["frames_per_second"] is None
+    assert json.loads(run(*clips, "--start", "0.1", "--json").stdout)["pairs"] == 3
+
+
+def test_an_offset_between_two_recordings(clips):
+    late = run(*clips, "--offset", "100")
+    assert late.exit_code == 2
+    assert "--offset" in late.output
+    shifted = json.loads(run(*clips, "--offset", "0.08", "--json").stdout)
+    assert shifted["pairs"] == 4
+    assert shifted["dropped"]["first"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("{near}",), "1 clip named, two are needed"),
+        (("{near}", "{far}", "{near}"), "3 clips named"),
+        (("{near}", "{near}"), "given twice"),
+        (("{near}", "{far}", "--alternate", "{near}"), "name two clips, --alternate FILE or"),
+        (("{near}", "{far}", "--frames", "0"), "--frames"),
+        (("{near}", "{far}", "--tolerance", "-1"), "--tolerance"),
+        (("{near}", "{far}", "-o", "{folder}/out.gif"), ".mkv"),
+        (("{near}", "{far}", "--maps", "{folder}/out.zip"), ".npz"),
+        (("{near}", "{far}", "-o", "{near}", "--force"), "also read by this command"),
+        (("{near}", "{far}", "-o", "{folder}/a.mkv", "--maps", "{folder}/a.mkv"), "already an output"),
+        (("{near}", "absent.mkv"), "not there"),
+        (("{near}", "{far}", "--window", "4"), "window"),
+        (("--alternate", "{single}"), "no two neighbouring frames"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(clips, scene, tmp_path, arguments, words):
+    single = write_clip(tmp_path / "single.mkv", [stored(scene[0])])
+    before = clips[0].read_bytes()
+    names = {"near": clips[0], "far": clips[1], "folder": tmp_path, "single": single}
+    done = run(*(argument.format(**names) for argument in arguments))
+    assert done.exit_code in (2, 3)
+    assert words in done.output
+    assert len(done.output.strip().splitlines()[-1:]) == 1
+    assert "Traceback" not in done.output
+    assert "unexpected" not in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["single.mkv"]
+    assert clips[0].read_bytes() == before
+
+
+def test_an_error_on_the_way_leaves_no_half_file(clips, scene, tmp_path):
+    small = write_clip(tmp_path / "small.mkv", [stored(scene[1][:64, :64])] * 3)
+    done = run(clips[0], small, "-o", tmp_path / "o.mp4", "--maps", tmp_path / "m.npz")
+    assert done.exit_code == 3
+    assert "differ in size" in done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["small.mkv"]
+
+
+def test_without_pyav_the_extra_is_named(clips, monkeypatch):
+    monkeypatch.setitem(sys.modules, "av", None)
+    done = run(*clips)
+    assert done.exit_code == 4
+    assert "relblur[video]" in done.output

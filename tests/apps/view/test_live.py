@@ -1,0 +1,337 @@
+"""``relblur view`` as a process: what it prints, what it measures, how it is stopped. No browser is needed."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import relblur
+from command import failed, run
+from view_server import Viewer, textured, ticks, viewer
+
+pytest.importorskip("uvicorn", reason="the viewer needs the extra 'view'")
+
+pytestmark = pytest.mark.slow
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A small pair of odd size, 16 bits, grey, whose second image is blurrier by 1.5 px."""
+    folder = tmp_path_factory.mktemp("pair")
+    sharp = 0.1 + 0.8 * textured((91, 127))
+    relblur.save(folder / "near.png", sharp)
+    relblur.save(folder / "far.png", relblur.synth.blur_with_map(sharp, 1.5))
+    return folder / "near.png", folder / "far.png"
+
+
+@pytest.fixture(scope="module")
+def live(files, tmp_path_factory) -> Viewer:
+    with viewer(*map(str, files), folder=tmp_path_factory.mktemp("tmp")) as running:
+        running.open_page()
+        running.finished()
+        yield running
+
+
+def raw(viewer: Viewer, request: bytes, close_early: bool = False) -> bytes:
+    """Send bytes and return the answer."""
+    with socket.create_connection(("127.0.0.1", viewer.port), timeout=30) as connection:
+        connection.sendall(request)
+        if close_early:
+            return b""
+        answer = b""
+        while True:
+            try:
+                part = connection.recv(65536)
+            except ConnectionResetError:
+                return answer
+            answer += part
+            if not part:
+                return answer
+
+
+def head(viewer: Viewer, method: str, path: str, *more: str, host: str | None = None) -> bytes:
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host or viewer.base[7:]}", f"Cookie: {viewer.cookie}", *more, "", ""]
+    return "\r\n".join(lines).encode()
+
+
+def test_the_map_is_that_of_the_command(live, files):
+    blur_map = relblur.estimate_blur(relblur.prepare_pair(*files))
+    found = np.frombuffer(live.get("/api/plane/s"), "<f4").reshape(blur_map.shape)
+    assert_array_equal(found, blur_map.variance_difference.astype(np.float32))
+    assert live.state()["commands"]["estimate"] == f"relblur estimate {files[0]} {files[1]} -o result"
+
+
+def test_the_exported_map_is_exact(live, files, tmp_path):
+    (tmp_path / "map.npz").write_bytes(live.get("/api/export/blur_map.npz"))
+    blur_map = relblur.estimate_blur(relblur.prepare_pair(*files))
+    assert_array_equal(relblur.load(tmp_path / "map.npz").variance_difference, blur_map.variance_difference)
+
+
+def test_everything_that_the_command_writes_can_be_had(live, files, tmp_path):
+    run("estimate", *files, "-o", tmp_path / "result")
+    with zipfile.ZipFile(io.BytesIO(live.get("/api/export/relblur_blur.zip"))) as archive:
+        ours = {each.filename: archive.read(each) for each in archive.infolist()}
+    theirs = {path.name: path.read_bytes() for path in (tmp_path / "result").iterdir() if path.is_file()}
+    assert ours.keys() == theirs.keys()
+    for name in ("sigma.png", "flags.png", "sharper.png", "remade.png"):
+        assert ours[name] == theirs[name]
+
+
+def test_a_setting_measures_again_and_leaves_the_pair_alone(live):
+    before = {plane["name"]: plane["version"] for plane in live.state()["planes"]}
+    live.post("/api/settings", {"method": "window", "window": 13})
+    after = live.finished()
+    versions = {plane["name"]: plane["version"] for plane in after["planes"]}
+    assert versions["first"] == before["first"]
+    assert versions["s"] > before["s"]
+    assert "window · window 13" in after["made_by"]
+    assert after["commands"]["estimate"].endswith("-o result --method window --window 13")
+    live.post("/api/settings", {"align": "off"})
+    again = {plane["name"]: plane["version"] for plane in live.finished()["planes"]}
+    assert again["first"] > versions["first"]
+    live.post("/api/settings", {"method": "refined", "window": 9, "align": "auto"})
+    live.finished()
+
+
+def test_the_factor_that_was_found_stays_and_is_stated(live):
+    live.post("/api/settings", {"max_sigma": 3})
+    assert "--max-sigma 3.0 --decimate 1" in live.finished()["commands"]["estimate"]
+    live.post("/api/settings", {"max_sigma": 5})
+    live.finished()
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"window": 8}, "odd"),
+        ({"window": "9"}, "number"),
+        ({"method": "best"}, "method must be"),
+        ({"max_sigma": 0}, "max_sigma"),
+        ({"max_sigma": None}, "number"),
+        ({"sort": 1}, "no setting"),
+        ({"linear": 1}, "true or false"),
+        ({"decimate": 0}, "decimate"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused_at_once(live, settings, text):
+    before = live.state()["choices"]
+    with pytest.raises(urllib.error.HTTPError) as refusal:
+        live.post("/api/settings", settings)
+    assert refusal.value.code == 422
+    assert text in refusal.value.read().decode()
+    assert live.state()["choices"] == before
+
+
+def test_what_only_the_images_refuse_becomes_a_message(live):
+    live.post("/api/settings", {"max_sigma": 90})
+    assert "half the image" in live.finished()["message"]["text"]
+    live.post("/api/settings", {"max_sigma": 5})
+    assert live.finished()["message"] is None
+
+
+def test_depth_is_measured(live):
+    camera = {"focal_length_mm": 25, "f_number": 2, "pixel_pitch_um": 20, "focus_first_m": 1, "focus_second_m": 2}
+    live.post("/api/depth", {"camera": camera, "measure": True})
+    state = live.wait(lambda state: state["job"] is None and state["depth_measured"])
+    assert "relblur depth" in state["commands"]["depth"]
+    depth = np.frombuffer(live.get("/api/plane/depth"), "<f4")
+    assert np.nanmedian(depth) == pytest.approx(1.12, abs=0.03)  # s = 2.25 px^2 of 4 at the focal plane
+
+
+@linux
+def test_cancel_frees_the_processor(live, tmp_path):
+    sharp = textured((600, 900))
+    for name, image in (("a.png", sharp), ("b.png", relblur.synth.blur_with_map(sharp, 1.0))):
+        relblur.save(tmp_path / name, image)
+        live.post(
+            f"/api/upload/{'first' if name == 'a.png' else 'second'}",
+            (tmp_path / name).read_bytes(),
+            {"x-file-name": name},
+        )
+    live.post("/api/open", {"what": "pair"})
+    live.post("/api/settings", {"prefilter": 1.6})
+    live.wait(
+        lambda state: state["job"] and state["job"]["what"].startswith("measuring blur") and state["job"]["share"] > 0
+    )
+    at_work = live.children()
+    state = live.post("/api/cancel")
+    assert state["job"] is None
+    assert "stopped" in state["message"]["text"]
+    left = set(at_work) & set(live.children())
+    assert len(left) == len(at_work) - 1  # the one that measured is gone
+    time.sleep(3.0)  # the new one has loaded what it needs
+    before = {pid: ticks(pid) for pid in live.children()}
+    time.sleep(1.0)
+    spent = sum(ticks(pid) - before[pid] for pid in before)
+    assert spent <= 15, f"{spent} ticks of 100 in a second although nothing is measured"
+    live.post("/api/settings", {"prefilter": 0, "method": "window"})  # and it works again
+    assert live.finished()["final"]
+
+
+def test_a_broken_pair_is_told_by_name_and_the_old_one_stays(live, files, tmp_path):
+    good = files[0].read_bytes()
+    (tmp_path / "cut.png").write_bytes(good[: len(good) // 2])
+    before = live.finished()
+    state = live.send_pair(files[0], tmp_path / "cut.png")
+    state = live.wait(lambda state: state["message"] is not None and state["job"] is None)
+    assert state["planes"] == before["planes"]
+    assert state["name"] == before["name"]
+    assert state["final"]
+    assert state["message"]["kind"] == "error"
+    assert "cut.png" in state["message"]["text"]
+    assert "/tmp" not in state["message"]["text"]
+    assert live.send_pair(*files)["final"]
+
+
+def test_foreign_host_and_origin_by_hand(live):
+    assert raw(live, head(live, "GET", "/api/state", host="rebound.example")).startswith(b"HTTP/1.1 400")
+    assert raw(live, head(live, "POST", "/api/cancel", "Origin: http://evil.example", "Content-Length: 0")).startswith(
+        b"HTTP/1.1 403"
+    )
+    upgrade = (
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+    )
+    assert raw(live, head(live, "GET", "/ws", *upgrade, "Origin: http://evil.example")).startswith(b"HTTP/1.1 403")
+    assert raw(live, head(live, "GET", "/ws", *upgrade)).startswith(b"HTTP/1.1 403")
+    assert b"HTTP/1.1 404" in raw(live, head(live, "GET", "/static/../session.py", "Connection: close"))[:20]
+
+
+def test_101_megabytes_are_refused(live):
+    request = head(
+        live, "POST", "/api/upload/first", f"Origin: {live.base}", "Content-Length: 101000000", "X-File-Name: big.png"
+    )
+    assert raw(live, request).startswith(b"HTTP/1.1 413")
+    chunked = head(
+        live, "POST", "/api/upload/first", f"Origin: {live.base}", "Transfer-Encoding: chunked", "X-File-Name: big.png"
+    )
+    with socket.create_connection(("127.0.0.1", live.port), timeout=60) as connection:
+        connection.sendall(chunked)
+        part = b"100000\r\n" + bytes(0x100000) + b"\r\n"
+        sent = 0
+        try:
+            for _ in range(101):
+                connection.sendall(part)
+                sent += 1
+            connection.sendall(b"0\r\n\r\n")
+            answer = connection.recv(4096)
+        except (BrokenPipeError, ConnectionResetError):  # it did not wait for the rest
+            answer = b"HTTP/1.1 413"
+    assert answer.startswith(b"HTTP/1.1 413")
+    assert sent >= 95  # so many were allowed
+
+
+@linux
+def test_an_upload_that_breaks_off_leaves_nothing(live):
+    folder = next(Path(_tmp(live)).glob("relblur-view-*"))
+    before = sorted(folder.iterdir())
+    request = head(
+        live, "POST", "/api/upload/first", f"Origin: {live.base}", "Content-Length: 5000", "X-File-Name: part.png"
+    )
+    raw(live, request + b"x" * 100, close_early=True)
+    time.sleep(0.5)
+    assert sorted(folder.iterdir()) == before
+    assert live.state()["width"] > 0
+
+
+def _tmp(live: Viewer) -> str:
+    environment = Path(f"/proc/{live.process.pid}/environ").read_bytes().split(b"\0")
+    return next(each for each in environment if each.startswith(b"TMPDIR=")).decode().removeprefix("TMPDIR=")
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_with_its_children_and_files(tmp_path, number):
+    with viewer(folder=tmp_path) as running:
+        running.open_page()
+        running.wait(lambda state: state["job"] is not None)
+        children = running.children()
+        assert len(children) == 2
+        os.kill(running.process.pid, number)
+        running.process.wait(timeout=20)
+        until = time.monotonic() + 10
+        while any(Path(f"/proc/{pid}").exists() for pid in children) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not any(Path(f"/proc/{pid}").exists() for pid in children)
+        assert not list(tmp_path.glob("relblur-view-*"))
+
+
+def test_it_ends_when_nobody_looks_any_more():
+    with viewer("--expire", "0.1") as running:
+        assert running.process.wait(timeout=60) == 0
+
+
+def test_a_folder_of_results_is_shown(tmp_path, files):
+    run("estimate", *files, "-o", tmp_path / "result")
+    with viewer(str(tmp_path / "result")) as running:
+        running.open_page()
+        state = running.wait(lambda state: state["final"])
+        assert state["name"] == "result"
+        assert {"sigma", "s", "flags", "remade"} <= {plane["name"] for plane in state["planes"]}
+
+
+def test_only_this_machine_is_listened_to(live):
+    listening = subprocess.run(["cat", "/proc/net/tcp", "/proc/net/tcp6"], capture_output=True, text=True).stdout
+    rows = [line.split() for line in listening.splitlines() if f":{live.port:04X} " in line and " 0A " in line]
+    if not rows:
+        pytest.skip("this system does not list its sockets in /proc")
+    assert [row[1] for row in rows] == [f"0100007F:{live.port:04X}"]
+
+
+def test_bad_arguments_get_one_line(tmp_path, files):
+    assert "there is no" in failed(run("view", tmp_path / "none.png"), 2)
+    assert "two images" in failed(run("view", files[0]), 3)
+    assert "neither blur_map.npz" in failed(run("view", tmp_path), 3)
+    assert "--camera goes with two" in failed(run("view", "--camera", tmp_path / "c.toml"), 2)
+
+
+def test_a_clip_can_be_looked_at_behind_the_same_guard(tmp_path):
+    """The command waits for the page: until it is opened strangers can be tried."""
+    pytest.importorskip("av", reason="clips need PyAV, the extra 'video'")
+    from video_clips import write_clip
+
+    sharp = np.rint(255 * (0.1 + 0.8 * textured((96, 128)))).astype(np.uint8)
+    blurry = np.rint(relblur.gaussian_bank(sharp / 1.0, [1.5])[0]).astype(np.uint8)
+    near, far = (write_clip(tmp_path / name, [image] * 5) for name, image in (("a.mkv", sharp), ("b.mkv", blurry)))
+    command = [sys.executable, "-m", "relblur", "video", str(near), str(far), "--preview", "--no-browser", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        line = next(line.strip() for line in process.stderr if line.startswith("http://127.0.0.1:"))
+        page = Viewer(process, line)
+        assert b" 403 " in raw(page, head(page, "GET", "/api/state", "Connection: close")).splitlines()[0]
+        page.open_page()
+        assert b" 400 " in raw(page, head(page, "GET", "/", "Connection: close", host="evil.example")).splitlines()[0]
+        foreign = head(page, "POST", "/api/cancel", "Origin: http://evil.example", "Connection: close")
+        assert b" 403 " in raw(page, foreign).splitlines()[0]
+        state = page.state()
+        assert state["source"] == "clip"
+        assert state["live"] == {"ended": False}
+        assert state["name"] == "a.mkv and b.mkv"
+        output, _ = process.communicate(timeout=120)
+        assert json.loads(output)["pairs"] == 5  # the address is not in the way of JSON
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_a_preview_without_the_extra_is_one_line(monkeypatch):
+    monkeypatch.setattr("relblur.apps.view.command.find_spec", lambda name: None)
+    assert "pip install 'relblur[view]'" in failed(run("video", "a.mkv", "b.mkv", "--preview"), 4)

@@ -1,0 +1,178 @@
+"""Reading costs no more than its budget, whatever is behind a name."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image  # noqa: TID253
+
+import relblur
+import relblur.images.budget as budget_module
+import relblur.images.depth_formats
+from hostile import zeros_deflated
+from relblur.base.errors import FileError
+from relblur.images.budget import Budget
+from relblur.images.images import read_exif, read_image
+from relblur.images.reading import opened, read_bytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".npz", ".png", ".tif", ".exr", ".npy", ".dng"])
+def test_a_pipe_is_refused_at_once(tmp_path, suffix):
+    path = tmp_path / f"pipe{suffix}"
+    os.mkfifo(path)
+    code = f"import relblur\ntry: relblur.load({str(path)!r})\nexcept OSError as error: print(error)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
+    assert "is a pipe or a device; name an image file" in done.stdout
+
+
+@pytest.mark.parametrize("suffix", [".png", ".npy", ".npz", ".tif"])
+@pytest.mark.parametrize(
+    "start", [b"", b"\x89PNG\r\n\x1a\n", b"\x93NUMPY\1\0", b"PK\3\4", b"II*\0\x08\0\0\0", b"\xff\xd8\xff\xe0"]
+)
+def test_holes_are_not_read(tmp_path, suffix, start):
+    path = tmp_path / f"hole{suffix}"
+    path.write_bytes(start)
+    os.truncate(path, 40 << 30)
+    begun = time.monotonic()
+    with pytest.raises(FileError):
+        relblur.load(path)
+    assert time.monotonic() - begun < 2
+
+
+def test_a_file_that_grows_is_read_as_far_as_it_went(tmp_path):
+    path = tmp_path / "growing"
+    path.write_bytes(b"a" * 10)
+    with opened(path) as source:
+        with open(path, "ab") as stream:
+            stream.write(b"b" * 1000)
+        assert source.whole() == b"a" * 10
+
+
+def test_a_swapped_file_is_not_looked_at_again(tmp_path):
+    path = tmp_path / "swapped"
+    path.write_bytes(b"first")
+    with opened(path) as source:
+        path.unlink()
+        os.mkfifo(path)
+        assert source.whole() == b"first"
+
+
+def test_a_file_beyond_its_limit_is_refused_unread(tmp_path):
+    path = tmp_path / "large.png"
+    path.write_bytes(b"x" * 2000)
+    with pytest.raises(FileError, match=r"large.png has 0 MB; relblur reads files of this kind up to 0 MB"):
+        read_bytes(path, most=1000)
+
+
+def _picture_of(kind, size, folder):
+    path = folder / f"picture.{kind}"
+    values = np.random.default_rng(0).integers(0, 255, size, dtype=np.uint8)
+    if kind == "npy":
+        np.save(path, values)
+    elif kind == "exr":
+        relblur.images.depth_formats.write_exr(path, {"Y": values.astype(np.float32)})
+    elif kind == "hdr":
+        import cv2
+
+        path.write_bytes(bytes(cv2.imencode(".hdr", np.dstack([values] * 3).astype(np.float32))[1]))
+    else:
+        Image.fromarray(values).save(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["png", "jpg", "webp", "tif", "hdr", "exr", "npy"])
+def test_the_limit_of_pixels_is_the_same_in_every_format(tmp_path, monkeypatch, kind):
+
+    path = _picture_of(kind, (50, 60), tmp_path)
+    monkeypatch.setattr(budget_module, "MOST_PIXELS", 3000)
+    assert read_image(path).shape[:2] == (50, 60)
+    monkeypatch.setattr(budget_module, "MOST_PIXELS", 2999)
+    with pytest.raises(FileError, match="claims to hold 60 x 50 pixels; relblur reads up to"):
+        read_image(path)
+
+
+@pytest.mark.parametrize("kind", ["png", "jpg", "webp", "tif"])
+def test_the_limit_of_the_imaging_library_is_none(tmp_path, monkeypatch, kind):
+    # Pillow warns at 89 megapixels and refuses at 179; cameras have 150. Scaled down here.
+    path = _picture_of(kind, (50, 60), tmp_path)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    assert read_image(path).shape[:2] == (50, 60)
+    assert Image.MAX_IMAGE_PIXELS == 100
+
+
+def test_camera_data_of_a_large_photograph_are_read(tmp_path, monkeypatch):
+    exif = Image.Exif()
+    exif.get_ifd(0x8769)[0x920A] = 50.0
+    for kind in ("jpg", "webp"):
+        path = tmp_path / f"x.{kind}"
+        Image.fromarray(np.zeros((50, 60), np.uint8)).save(path, exif=exif)
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+        tags, width = read_exif(path)
+        assert (float(tags[0x920A]), width) == (50.0, 60)
+
+
+def test_expansion_counts_what_the_pixels_are_packed_in():
+    budget = Budget("x.png", 10**9)
+    budget.check_expansion(50_000_000, 1)
+    budget.check_expansion(500_000_000, 10_000_000)
+    budget.check_expansion(2_000_000_000, 10_000_000, lossy=True)
+    with pytest.raises(FileError, match=r"x.png unpacks to 51 MB from 1000000 bytes, more than 50 times as much"):
+        budget.check_expansion(51_000_000, 1_000_000)
+
+
+def test_time_is_limited_by_the_bytes_there_are():
+    Budget("x.tif", 10_000_000, started=time.thread_time() - 9).check_time()
+    with pytest.raises(FileError, match="takes more than 10 s to unpack"):
+        Budget("x.tif", 10_000_000, started=time.thread_time() - 11).check_time()
+
+
+def test_decoders_are_stopped_when_their_time_is_over(tmp_path, monkeypatch):
+    monkeypatch.setattr(budget_module, "FREE_SECONDS", -1.0)
+    for kind in ("png", "jpg", "tif"):
+        with pytest.raises(FileError, match="to unpack; it is damaged or hostile"):
+            read_image(_picture_of(kind, (50, 60), tmp_path))
+
+
+def test_a_damaged_exr_is_one_line(tmp_path, capfd):
+    path = tmp_path / "x.exr"
+    relblur.images.depth_formats.write_exr(
+        path, {"Y": np.sin(np.arange(8100, dtype=np.float32)).round(1).reshape(90, 90)}
+    )
+    content = bytearray(path.read_bytes())
+    content[-600:-500] = bytes(100)
+    path.write_bytes(content)
+    with pytest.raises(FileError, match="is not a readable OpenEXR image: its pixels are damaged or incomplete"):
+        read_image(path)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_exr_that_finds_no_room_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", "/dev/full")
+    with pytest.raises(FileError, match="cannot write"):
+        relblur.images.depth_formats.write_exr(tmp_path / "x.exr", {"Y": np.zeros((9, 9), np.float32)})
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_flat_picture_of_usual_size_is_no_bomb(tmp_path):
+    # 48 megapixels of one grey: 48 MB from 50 kB of PNG, blank but harmless.
+    path = tmp_path / "flat.png"
+    Image.new("L", (8000, 6000), 90).save(path, compress_level=1)
+    assert read_image(path).shape == (6000, 8000)
+
+
+def test_text_in_a_picture_is_unpacked_with_a_limit(tmp_path):
+    stream = io.BytesIO()
+    Image.new("L", (9, 9)).save(stream, "PNG")
+    whole = stream.getvalue()
+    text = b"k\0\0" + zeros_deflated(400_000_000)
+    chunk = len(text).to_bytes(4, "big") + b"zTXt" + text + bytes(4)
+    (tmp_path / "text.png").write_bytes(whole[:33] + chunk + whole[33:])
+    with pytest.raises(FileError, match="damaged or incomplete"):
+        read_image(tmp_path / "text.png")

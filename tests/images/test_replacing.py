@@ -1,0 +1,438 @@
+"""Files and folders appear whole or not at all: killed anywhere, by threads, by two runs, under hostile names."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from conftest import ROOT
+from relblur import BlurMap, load
+from relblur.base.errors import FileError, OutputExistsError
+from relblur.images import staging as staging_module
+from relblur.images.made_from import read_signature, sign
+from relblur.images.replacing import HIDDEN, replacing
+from relblur.images.staging import entered, filling, holding, move_folder_in, placing, resuming, staging
+from relblur.images.targets import refuse_inputs, refuse_to_replace
+from relblur.report.batch import Job, run_batch
+
+#: A disk takes ten times as long.
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+STAGE = f"{HIDDEN}-{''.join(staging_module._machine())}-0123456789abcdef"
+ELSEWHERE = f"{HIDDEN}-0123456789abcdef-0123456789abcdef"
+
+
+def _hidden(folder: Path) -> list[str]:
+    return [name for name in os.listdir(folder) if name.startswith(".")]
+
+
+def _map(value: float) -> BlurMap:
+    ones = np.ones((24, 30))
+    return BlurMap(ones * value, ones, np.zeros((24, 30), np.uint8), np.ones((24, 30), np.int8))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "force", "moments"),
+    [
+        *(("file", force, 5) for force in ("fresh", "force")),
+        *(("files", force, 30) for force in ("fresh", "force")),
+        *(("batch", force, 55) for force in ("fresh", "force")),
+        ("folder", "fresh", 20),
+        *(("unfinished", force, 35) for force in ("fresh", "force")),
+    ],
+)
+def test_killed_before_any_change_to_the_disk(scenario, moments, force):
+    with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
+        program = ROOT / "tests" / "support" / "kill_points.py"
+        command = [sys.executable, str(program), scenario, force, folder]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    count, *wrong = done.stdout.split("\n")
+    assert int(count.split()[0]) >= moments
+    assert not [line for line in wrong if line]
+
+
+def test_threads_that_save_to_one_name_never_leave_half_a_file(tmp_path):
+    path = tmp_path / "same.npz"
+    maps = [_map(value) for value in range(4)]
+    failed = []
+
+    def save(blur_map):
+        for _ in range(25):
+            try:
+                blur_map.save(path)
+                assert load(path).variance_difference[0, 0] in range(4)
+            except Exception as error:
+                failed.append(error)
+
+    threads = [threading.Thread(target=save, args=(each,)) for each in maps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert os.listdir(tmp_path) == ["same.npz"]
+
+
+def test_a_file_has_the_permissions_that_the_user_asked_for(tmp_path):
+    before = os.umask(0o027)
+    try:
+        _map(1).save(tmp_path / "a.npz")
+        with filling(tmp_path / "out") as new:
+            _map(1).save(new / "b.npz")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a.npz").stat().st_mode) == 0o640
+    assert stat.S_IMODE((tmp_path / "out" / "b.npz").stat().st_mode) == 0o640
+
+
+def test_a_link_is_replaced_and_not_written_through(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "x.npz").symlink_to("precious")
+    _map(1).save(tmp_path / "x.npz")
+    assert not (tmp_path / "x.npz").is_symlink()
+    assert (tmp_path / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize("bytes_", [244, 255])
+def test_names_as_long_as_the_system_allows(tmp_path, bytes_):
+    path = tmp_path / ("x" * (bytes_ - 4) + ".npz")
+    _map(2).save(path)
+    with placing(path, force=True) as file:
+        _map(3).save(file)
+    assert load(path).variance_difference[0, 0] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("x" * 256, "too long"),
+        ("a\0b", "null"),
+        ("pipe.npz", "pipe or a dev"),
+        ("none/x.npz", "no folder"),
+        (".", "folder"),
+    ],
+)
+def test_what_cannot_be_written_is_one_line_and_stays_as_it_is(tmp_path, name, why):
+    os.mkfifo(tmp_path / "pipe.npz")
+    with pytest.raises(FileError, match=why), replacing(f"{tmp_path}/{name}"):
+        pass
+    with pytest.raises(FileError, match=why), placing(Path(f"{tmp_path}/{name}"), force=True):
+        pass
+    assert stat.S_ISFIFO((tmp_path / "pipe.npz").stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe.npz"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143), OSError(28, "No space left on device")])
+def test_an_error_while_files_are_made_leaves_nothing_not_even_the_folder(tmp_path, error):
+    def fill():
+        with filling(tmp_path / "a" / "b") as new:
+            (new / "x").write_text("half")
+            raise error
+
+    with pytest.raises((type(error), FileError)):
+        fill()
+    assert not os.listdir(tmp_path)
+
+
+def test_force_is_looked_at_when_the_files_move_in(tmp_path):
+    def fill():
+        with filling(tmp_path) as new:
+            (new / "x").write_text("ours")
+            (tmp_path / "x").write_text("theirs")  # another run was quicker
+
+    with pytest.raises(OutputExistsError, match="x would be replaced"):
+        fill()
+    assert (tmp_path / "x").read_text() == "theirs"
+    with filling(tmp_path, force=True) as new:
+        (new / "x").write_text("ours")
+    assert (tmp_path / "x").read_text() == "ours"
+    assert not _hidden(tmp_path)
+
+
+def test_only_one_run_at_a_time(tmp_path):
+    with (
+        entered(tmp_path),
+        pytest.raises(FileError, match="another relblur is at work in"),
+        entered(tmp_path, wait_s=0.05),
+    ):
+        pass
+    assert not _hidden(tmp_path)
+    held, enough = threading.Event(), threading.Event()
+
+    def hold():
+        with holding(tmp_path, 0):
+            held.set()
+            enough.wait(0.3)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(10)
+    with entered(tmp_path, wait_s=20):  # waits
+        assert not enough.is_set()
+    thread.join()
+
+
+def _stage(folder: Path, name: str = STAGE) -> Path:
+    home = folder / name
+    (home / "new").mkdir(parents=True)
+    (home / "new" / "thing").write_text("x")
+    return home
+
+
+def test_remains_of_the_dead_are_cleared_and_work_of_the_living_or_of_another_machine_is_not(tmp_path):
+    _stage(tmp_path)
+    _stage(tmp_path, ELSEWHERE)
+    (tmp_path / ".photos.2019.part").mkdir()
+    with staging(tmp_path) as new:
+        (new / "x").write_text("x")
+        with entered(tmp_path):
+            pass
+        assert (new / "x").exists()
+        assert not (tmp_path / STAGE).exists()
+    assert sorted(_hidden(tmp_path)) == [".photos.2019.part", ELSEWHERE]
+
+
+def _by_another_user(home):
+    if os.geteuid():
+        pytest.skip("only root gives files away")
+    os.chown(home, 65534, 65534)
+
+
+FORGED = {
+    "of another user": _by_another_user,
+    "with a link to a folder": lambda home: (home / "new" / "link").symlink_to("../../../victims"),
+    "with a link to a file": lambda home: (home / "new" / "link").symlink_to("../../../victims/precious"),
+    "a link": lambda home: (home.rename(home.parent / "real"), home.symlink_to("real")),
+    "a file": lambda home: (shutil.rmtree(home), home.write_text("mine")),
+    "a pipe": lambda home: (shutil.rmtree(home), os.mkfifo(home)),
+    "with a link that is put back": lambda home: (
+        (home / "old").mkdir(),
+        (home / "old" / "planted").symlink_to("../../../victims"),
+    ),
+}
+
+
+@pytest.mark.parametrize("forge", FORGED.values(), ids=FORGED)
+def test_a_stage_that_this_user_did_not_make_or_that_contains_a_link_is_left_alone(tmp_path, forge):
+    out, victims = tmp_path / "out", tmp_path / "victims"
+    victims.mkdir()
+    (victims / "precious").write_text("mine")
+    home = _stage(out)
+    forge(home)
+    before = sorted(tmp_path.rglob("*"))
+    with filling(out) as new:
+        (new / "result").write_text("x")
+    assert sorted({*before, out / "result"}) == sorted(tmp_path.rglob("*"))
+    assert (victims / "precious").read_text() == "mine"
+    assert (out / "result").read_text() == "x"
+
+
+def test_plans_in_a_stage_are_not_carried_out(tmp_path):
+    """Neither a journal, nor a pipe of that name, nor files for a folder that is a link."""
+    out, victims = tmp_path / "out", tmp_path / "victims"
+    victims.mkdir()
+    home = _stage(out, f"{HIDDEN}-0123456789abcdef")
+    (home / "new" / "link").mkdir()
+    (home / "new" / "link" / "planted").write_text("x")
+    (home / "journal.json").write_text('{"files": {"link/planted": null, "thing": null}}')
+    (out / "link").symlink_to(victims)
+    os.mkfifo(_stage(out) / "journal.json")
+    with entered(out):
+        pass
+    assert sorted(os.listdir(out)) == sorted([home.name, "link"])
+    assert not os.listdir(victims)
+
+
+def test_files_do_not_move_through_a_folder_that_is_a_link(tmp_path):
+    out, victims = tmp_path / "out", tmp_path / "victims"
+    victims.mkdir()
+    out.mkdir()
+    (out / "below").symlink_to(victims)
+
+    def fill():
+        with filling(out, force=True) as new:
+            (new / "below").mkdir()
+            (new / "below" / "x").write_text("x")
+
+    with pytest.raises(OutputExistsError, match="below is a link"):
+        fill()
+    assert not os.listdir(victims)
+
+
+@pytest.mark.parametrize("forge", ["of another user", "with a link to a folder", "a link"])
+def test_unfinished_work_of_another_user_is_not_gone_on_with(tmp_path, forge):
+    home = _stage(tmp_path, f"{HIDDEN}-unfinished-x.zarr")
+    FORGED[forge](home)
+    with pytest.raises(OutputExistsError, match="is in the way"), resuming(tmp_path, "x.zarr"):
+        pass
+
+
+def _signed(folder: Path) -> Path:
+    folder.mkdir()
+    (folder / "result").write_text("old")
+    sign(folder, {})
+    return folder
+
+
+def _replace_folder(folder: Path) -> None:
+    with staging(folder) as new:
+        _signed(new / "p")
+        move_folder_in(new, "p", force=True)
+
+
+def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, monkeypatch):
+    """A file that somebody puts in at the last moment is put back with its folder."""
+    target = _signed(tmp_path / "p")
+    real = os.rename
+
+    def rename(source, destination, **kwargs):
+        if source == target:
+            (target / "thesis.txt").write_text("mine")
+        real(source, destination, **kwargs)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(OutputExistsError, match=r"thesis\.txt, not made by relblur"):
+        _replace_folder(tmp_path)
+    assert sorted(os.listdir(target)) == ["made_from.json", "result", "thesis.txt"]
+    assert os.listdir(tmp_path) == ["p"]
+
+
+def test_a_dead_stage_keeps_what_relblur_did_not_make(tmp_path):
+    """As left by a run that was killed between the exchange of two folders and the second look at the old one."""
+    (tmp_path / STAGE / "new").mkdir(parents=True)
+    _signed(tmp_path / STAGE / "new" / "p")
+    (tmp_path / STAGE / "new" / "p" / "thesis.txt").write_text("mine")
+    with entered(tmp_path):
+        pass
+    assert (tmp_path / STAGE / "new" / "p" / "thesis.txt").read_text() == "mine"
+
+
+def test_a_folder_of_very_many_files_is_known_as_ours_and_replaced(tmp_path):
+    target = tmp_path / "clip.zarr"
+    target.mkdir()
+    for number in range(12000):
+        (target / f"{'variance_difference' * 4}.c.{number}.0.0").touch()
+    sign(target, {"format": "test"})
+    assert (target / "made_from.json").stat().st_size > 1_000_000
+    with staging(tmp_path) as new:
+        (new / "clip.zarr").mkdir()
+        (new / "clip.zarr" / "result").write_text("new")
+        sign(new / "clip.zarr", {"format": "test"})
+        move_folder_in(new, "clip.zarr", True)
+    assert sorted(os.listdir(target)) == ["made_from.json", "result"]
+
+
+def test_a_move_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
+    target = _signed(tmp_path / "p")
+    real = os.rename
+
+    def rename(source, destination, **kwargs):
+        if "new" in Path(source).parts:
+            raise OSError(28, "No space left on device")
+        return real(source, destination, **kwargs)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(FileError, match="No space left"):
+        _replace_folder(tmp_path)
+    assert read_signature(target) is not None
+    assert os.listdir(tmp_path) == ["p"]
+
+
+def test_an_output_is_never_an_input_nor_another_output(tmp_path):
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "link").symlink_to("a")
+    refuse_inputs((tmp_path / "b", None), (tmp_path / "a", None))
+    for one, two in (("a", "a"), ("link", "a"), ("x/../a", "a"), ("b", "b")):
+        with pytest.raises(OutputExistsError, match="read by this command and would be replaced"):
+            refuse_inputs((tmp_path / one,), (tmp_path / two,))
+    with pytest.raises(OutputExistsError, match="already an output"):
+        refuse_inputs((tmp_path / "c", tmp_path / "." / "c"), ())
+
+
+def test_a_dangling_link_counts_as_something_that_is_there(tmp_path):
+    (tmp_path / "x").symlink_to("nowhere")
+    with pytest.raises(OutputExistsError, match="x would be replaced"):
+        refuse_to_replace(tmp_path, ("x",), force=False)
+
+
+HOSTILE = st.one_of(
+    st.text(
+        st.sampled_from(["/", "\\", ".", "\0", "~", "a", "-", " ", "\n", "é", "\udc80", "*", "[", "$"]),
+        max_size=8,
+    ),
+    st.sampled_from(["batch.json", "BATCH.JSON", ".relblur.lock", STAGE, "precious", "../precious", "/", "x" * 256]),
+    st.text(max_size=12),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
+@given(name=HOSTILE, force=st.booleans())
+@example(name="..", force=True)
+@example(name=".", force=True)
+@example(name="precious", force=True)
+@example(name="link", force=True)
+def test_no_name_of_a_pair_reaches_what_relblur_did_not_make(name, force):
+    top = Path(tempfile.mkdtemp(dir=MEMORY))
+    try:
+        out = top / "out"
+        for folder in (top / "precious", out / "precious"):
+            folder.mkdir(parents=True)
+            (folder / "thesis.txt").write_text("mine")
+        (out / "link").symlink_to(top / "precious")
+        (top / "image").write_text("x")
+
+        def work(_first, _second, folder):
+            (folder / "result").write_text("x")
+
+        try:
+            usable = len(os.fsencode(name)) <= 255
+        except UnicodeEncodeError:
+            usable = False
+        (outcome,) = run_batch([Job(name, top / "image", top / "image")], out, {}, work, force=force)
+        assert sorted(os.listdir(top)) == ["image", "out", "precious"]
+        assert all((folder / "thesis.txt").read_text() == "mine" for folder in (top / "precious", out / "precious"))
+        there = set(os.listdir(out)) - {"batch.json", "summary.csv", "precious", "link"}
+        if outcome.state == "done":
+            assert usable
+            assert there == {name}
+            assert sorted(os.listdir(out / name)) == ["made_from.json", "result"]
+        else:
+            assert not there
+            assert "--force" not in outcome.error
+            assert "unexpected" not in outcome.error
+            assert "\n" not in outcome.error
+    finally:
+        shutil.rmtree(top)
+
+
+def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, monkeypatch):
+    seen = []
+    for name in ("fsync", "replace", "rename", "link"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, real=real, name=name, **k: (seen.append(name), real(*a, **k))[1])
+    with replacing(tmp_path / "x") as stream:
+        stream.write(b"x")
+    assert seen == ["fsync", "replace", "fsync"]
+    seen.clear()
+    (tmp_path / "out").mkdir()
+    for folder, into in (("new", "rename"), ("out", "replace")):
+        seen.clear()
+        with filling(tmp_path / folder) as new:
+            for name in ("x", "y"):
+                (new / name).write_text("x")
+        first = seen.index(into)
+        assert seen[:first].count("fsync") >= 3  # two files, their folder
+        assert "fsync" in seen[first:]

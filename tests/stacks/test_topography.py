@@ -1,0 +1,248 @@
+"""Heights of z-stacks: a known surface through the whole program, roughness, tilt, profiles, other channels, scale."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import tifffile  # noqa: TID253
+from numpy.testing import assert_allclose, assert_array_equal
+from PIL import Image  # noqa: TID253
+
+from command import failed, run
+from relblur import InputError, StackMap, imread, synth
+from relblur.images.planes import open_stack
+from relblur.images.scaled import write_ome_zarr
+from relblur.stacks.aligned import frames_of_channel
+from relblur.stacks.frames import Reading, read_frames
+from relblur.stacks.fuse import fuse_frames, prior_of_index
+from relblur.stacks.topography import Surface, profile
+
+STEP, PIXEL, PLANES = 0.8, 0.25, 31
+PLAIN = ("--align", "off", "--exposure", "off")
+
+
+def true_index(shape):
+    rows, columns = np.indices(shape)
+    return 15 + 6 * np.sin(columns / 25) * np.cos(rows / 31) + 0.02 * (columns - shape[1] / 2)
+
+
+@pytest.fixture(scope="module")
+def scene():
+    from skimage import data
+
+    sharp = 0.05 + 0.9 * data.brick()[100:244, 100:260] / 255.0
+    return sharp, true_index(sharp.shape)
+
+
+@pytest.fixture(scope="module")
+def z_file(tmp_path_factory, scene):
+    """A z-stack of 31 planes, 16 bits, two channels; the second is dark but for the shape of a letter."""
+    sharp, index = scene
+    letter = 0.1 + 0.4 * ((np.indices(sharp.shape) // 24).sum(axis=0) % 2)
+    planes = np.stack(
+        [[synth.blur_with_map(each, 0.35 * np.abs(index - n)) for each in (sharp, letter)] for n in range(PLANES)]
+    )
+    path = tmp_path_factory.mktemp("z") / "z.ome.tif"
+    about = {"axes": "ZCYX", "PhysicalSizeX": PIXEL, "PhysicalSizeY": PIXEL, "PhysicalSizeZ": STEP}
+    tifffile.imwrite(path, np.rint(60000 * planes).astype(np.uint16), metadata=about, compression="zlib")
+    return path
+
+
+@pytest.fixture(scope="module")
+def measured(z_file, tmp_path_factory):
+    out = tmp_path_factory.mktemp("out") / "result"
+    extra = ("--apply-channel", 1, "--profile", "10,20,150,20", "--report", "--motion", out.parent / "motion.json")
+    result = run("stack", z_file, "-o", out, "--channel", 0, *PLAIN, *extra, "--json")
+    assert result.exit_code == 0, result.output
+    return out, json.loads(result.stdout)
+
+
+def test_a_known_surface_is_measured(measured, scene):
+    """Median error at most 0.05 of a step, Sa and Sq within 3 %."""
+    out, summary = measured
+    index = scene[1]
+    height, stderr = tifffile.imread(out / "height.ome.tif")
+    assert height.shape == index.shape
+    assert np.median(np.abs(height / STEP - index)) <= 0.05
+    assert np.median(stderr) / STEP < 0.05
+    z = STEP * (index - index.mean())
+    rough = summary["topography"]
+    assert abs(rough["sa_um"] / np.abs(z).mean() - 1) < 0.03
+    assert abs(rough["sq_um"] / np.sqrt(np.square(z).mean()) - 1) < 0.03
+    assert 0 < rough["sa_stderr_um"] < 0.03 * rough["sa_um"]
+
+
+def test_written_files_carry_the_scale(measured, scene):
+    out, summary = measured
+    with tifffile.TiffFile(out / "height.ome.tif") as file:
+        assert file.series[0].axes == "CYX"
+        pixels = tifffile.xml2dict(file.ome_metadata)["OME"]["Image"]["Pixels"]
+        assert (pixels["PhysicalSizeX"], pixels["PhysicalSizeXUnit"]) == (PIXEL, "µm")
+        assert [each["Name"] for each in pixels["Channel"]] == ["height (µm)", "standard error (µm)"]
+        assert file.pages[0].compression == 8
+    with tifffile.TiffFile(out / "height_16bit.tif") as file:
+        assert_allclose(file.pages[0].get_resolution("micrometer"), 1 / PIXEL)
+        about = json.loads(file.pages[0].description)
+        height = about["offset_um"] + about["scale_um"] * file.asarray().astype(float)
+    assert_allclose(height, tifffile.imread(out / "height.ome.tif")[0], atol=about["scale_um"])
+    with tifffile.TiffFile(out / "index.tif") as file:
+        assert_allclose(file.pages[0].get_resolution("micrometer"), 1 / PIXEL)
+        assert file.pages[0].compression == 8
+    with tifffile.TiffFile(out / "fused_other.tif") as file:
+        assert_allclose(file.pages[0].get_resolution("micrometer"), 1 / PIXEL)
+    with Image.open(out / "fused.png") as picture:
+        assert_allclose(picture.info["dpi"], 25_400 / PIXEL, rtol=1e-4)
+    assert (summary["step_um"], summary["pixel_um"]) == (STEP, PIXEL)
+    assert summary["files"][0]["name"] == "z.ome.tif"
+    assert len(summary["files"][0]["sha256"]) == 64
+
+
+def test_a_profile_has_heights_with_error_bars(measured, scene):
+    with open(measured[0] / "profile.csv") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == 141
+    assert float(rows[-1]["distance_um"]) == pytest.approx(140 * PIXEL)
+    heights = np.array([float(row["height_um"]) for row in rows])
+    assert np.median(np.abs(heights / STEP - scene[1][20, 10:151])) < 0.05
+    assert all(float(row["stderr_um"]) > 0 for row in rows)
+
+
+def test_another_channel_is_fused_by_the_same_index(measured, scene):
+    letter = 0.1 + 0.4 * ((np.indices(scene[0].shape) // 24).sum(axis=0) % 2)
+    fused = imread(measured[0] / "fused_other.tif") * 65535 / 60000
+    soft = synth.blur_with_map(letter, 0.35 * np.abs(scene[1] - 15))
+    assert np.abs(fused - letter).mean() < 0.3 * np.abs(soft - letter).mean()
+
+
+def test_detail_of_the_other_channel_does_not_count():
+    rng = np.random.default_rng(0)
+    light = [np.full((40, 50), 0.2 + 0.1 * n) for n in range(5)]
+    light[4] = light[4] + 0.1 * rng.random((40, 50))  # noise, which looks like detail
+    frames = read_frames([rng.random((40, 50)) for _ in range(5)], Reading(align="off", exposure="off"), None, print)
+    other = frames_of_channel(frames, light)
+    prior = prior_of_index(np.full((40, 50), 1.0), np.full((40, 50), 0.01))
+    fused = fuse_frames(other, prior, print, by_detail=False)[:, :, 0]
+    weights = np.exp(-np.square(np.arange(5) - 1.0) / (2 * 0.75**2))
+    expected = sum(w * each for w, each in zip(weights, light, strict=True)) / weights.sum()
+    assert_allclose(fused, expected, atol=2e-3)
+    with pytest.raises(InputError, match="50x30, the stack 50x40"):
+        frames_of_channel(frames, [each[:30] for each in light])
+
+
+def test_the_folder_shows_itself(measured):
+    out, _ = measured
+    with Image.open(out / "relative_depth.png") as picture:
+        assert picture.mode == "LA"
+    page = (out / "report.html").read_text()
+    assert "<dt>Sa</dt>" in page
+    assert "z.ome.tif[1]" in page
+    result = run("report", out, "--force")
+    assert result.exit_code == 0, result.output
+    again = (out / "report.html").read_text()
+    for text in ("sharp everywhere", "height", "z.ome.tif[1]", "standard error"):
+        assert text in again
+
+
+def test_an_alignment_is_written_and_used_again(measured, z_file, tmp_path):
+    motion = measured[0].parent / "motion.json"
+    about = json.loads(motion.read_text())
+    assert about["images"] == PLANES
+    assert about["frames"][0] == {"number": 0, "image": "z.ome.tif[1]", "position": 0, "motion": None}
+    about["frames"][3]["motion"] = {
+        "model": "translation", "transform": [[1, 0, 2.0], [0, 1, -1.0], [0, 0, 1]], "largest_px": 2.3,
+        "correlation": 1.0, "bend": None,
+    }  # fmt: skip
+    (tmp_path / "moved.json").write_text(json.dumps(about))
+    command = ("--align-only", "--exposure", "off", "--channel", 0, "--motion", tmp_path / "moved.json")
+    assert run("stack", z_file, "-o", tmp_path / "a.ome.tif", *command).exit_code == 0
+    planes = open_stack(tmp_path / "a.ome.tif")
+    assert (planes.step_um, planes.pixel_um, len(planes)) == (STEP, PIXEL, PLANES)
+    values, given = tifffile.imread(tmp_path / "a.ome.tif"), tifffile.imread(z_file)[:, 0]
+    assert values.dtype == np.uint16
+    assert_allclose(values[2].astype(float), given[2], atol=1)
+    assert_allclose(values[3, 4:-4, 4:-4].astype(float), np.roll(given[3], (-2, 1), (0, 1))[4:-4, 4:-4], atol=40)
+    assert "31 images, and 2" in failed(run("stack", *two_files(tmp_path), "-o", tmp_path / "o", *command[:3],
+                                            "--motion", motion), 3)  # fmt: skip
+    motion.with_name("bad.json").write_text("{}")
+    bad = run("stack", z_file, "-o", tmp_path / "o", "--align-only", "--motion", motion.with_name("bad.json"))
+    assert "not an alignment" in failed(bad, 3)
+
+
+def two_files(folder):
+    for name in ("p.png", "q.png"):
+        Image.fromarray(np.zeros((64, 64), np.uint8)).save(folder / name)
+    return folder / "p.png", folder / "q.png"
+
+
+def test_aligned_frames_go_to_ome_zarr(tmp_path):
+    models = pytest.importorskip("ome_zarr_models.v05")
+    zarr = pytest.importorskip("zarr")
+    planes = [np.full((20, 24, 3), 100 * n, np.uint16) for n in range(4)]
+    write_ome_zarr(tmp_path / "a.ome.zarr", planes, 4, name="a", pixel_um=PIXEL, step_um=STEP)
+    image = models.Image.from_zarr(zarr.open_group(tmp_path / "a.ome.zarr", mode="r"))
+    (scales,) = image.attributes.ome.multiscales
+    assert [axis.name for axis in scales.axes] == ["c", "z", "y", "x"]
+    assert scales.datasets[0].coordinateTransformations[0].scale == [1.0, STEP, PIXEL, PIXEL]
+    stack = open_stack(tmp_path / "a.ome.zarr", channel=1)
+    assert (stack.step_um, stack.pixel_um, len(stack)) == (STEP, PIXEL, 4)
+
+
+def test_roughness_counts_measured_pixels_and_has_an_error():
+    rng = np.random.default_rng(0)
+    truth = 2 * np.sin(np.arange(180) / 7.0) * np.ones((180, 1))
+    stderr = np.full(truth.shape, 0.3)
+    measured = np.ones(truth.shape, bool)
+    measured[:, 90:] = False
+    found = []
+    for _ in range(200):  # errors that are alike in squares of 9 px
+        noise = 0.3 * np.kron(rng.normal(size=(20, 20)), np.ones((9, 9)))
+        height = np.where(measured, truth + noise, 1e6)
+        found.append(Surface(height, stderr, measured).roughness())
+    sa = np.array([each.sa_um for each in found])
+    assert found[0].pixels == 180 * 90
+    assert 0.7 < sa.std() / np.mean([each.sa_stderr_um for each in found]) < 1.4
+    sq = np.array([each.sq_um for each in found])
+    assert 0.7 < sq.std() / np.mean([each.sq_stderr_um for each in found]) < 1.4
+    z = truth[:, :90] - truth[:, :90].mean()
+    clean = Surface(truth, stderr, measured).roughness()
+    assert clean.sa_um == pytest.approx(np.abs(z).mean())
+    assert clean.sq_um == pytest.approx(z.std())
+    assert np.isnan(Surface(truth, stderr, ~measured & False).roughness().sa_um)
+
+
+def test_tilt_is_removed_by_the_measured_pixels():
+    rows, columns = np.indices((40, 50))
+    height = 3 + 0.2 * rows - 0.1 * columns + np.sin(columns / 2.0)
+    measured = np.ones(height.shape, bool)
+    measured[:5] = False
+    spoilt = np.where(measured, height, 100.0)
+    flat = Surface(spoilt, np.ones(height.shape), measured).levelled()
+    assert flat.tilt == pytest.approx((0.2, -0.1), abs=0.02)
+    assert abs(flat.height_um[measured].mean()) < 1e-9
+    with pytest.raises(InputError, match="no tilt"):
+        Surface(height, height, ~measured & False).levelled()
+
+
+def test_profiles_interpolate_and_leave_out_what_is_not_known():
+    height = np.add.outer(2.0 * np.arange(10), np.arange(12.0))
+    height[5, 5] = np.nan
+    surface = Surface(height, np.ones(height.shape), np.isfinite(height))
+    line = profile(surface, (1, 1), (7, 7), 0.5)
+    assert line["distance"][-1] == pytest.approx(0.5 * 6 * np.sqrt(2))
+    assert_allclose(np.delete(line["height_um"], [5, 6]), np.delete(3 * line["column"], [5, 6]))
+    assert np.isnan(line["height_um"]).any()
+    with pytest.raises(InputError, match="columns 0 to 11"):
+        profile(surface, (0, 0), (12, 3))
+
+
+def test_heights_need_a_step(scene, tmp_path):
+    names = two_files(tmp_path)
+    assert "--step-um" in failed(run("stack", *names, "-o", tmp_path / "o", "--remove-tilt"), 2)
+    flat = StackMap(*2 * [scene[1]], None, None, np.zeros(scene[1].shape), None, 1, (0, 1), (), np.arange(2.0), 1.0,
+                    scene[1])  # fmt: skip
+    assert flat.height_um is None
+    assert_array_equal(replace(flat, step_um=2.0).height_um, 2 * scene[1])

@@ -1,0 +1,462 @@
+"""A maker of malformed and hostile inputs for the readers: files by name, each with what to expect of it.
+
+``make_corpus(folder)`` writes them and returns the cases. All is derived from fixed seeds; nothing large is
+written: what claims to be huge is a few hundred kilobytes at most.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import socket
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hostile import hostile_files, odd_files
+from hostile_pictures import bad_pictures, more_pictures
+
+SIZE = (24, 31)
+
+#: Damage that the decoders in use repair without a word: what is missing is grey or black, or is not needed for the
+#: pixels. Refused or not, cleanly.
+REPAIRED = {
+    "no_ispe.heic",
+    "many_scans.jpg",
+    "lacks_compression.exr",
+    "unknown_compression.exr",
+    *(f"flag_2048_{name}.exr" for name in ("none", "zip", "dwaa")),
+    "data_too_short.png",
+    "wrong_checksum.png",
+    "chunk_longer_than_file.png",
+    "tall.jpg",
+    "tiff_compression_5.tif",
+    "tiff_compression_34712.tif",
+    "tiff_samples_0.tif",
+    "tiny_tiles.jp2",
+}
+
+#: Files that are read, and hold nothing that a command could use.
+REFUSED_BY_COMMANDS = {"npy_all_nan.npy"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input: a command is run on ``paths`` and must refuse them, or, if ``may_succeed``, finish cleanly."""
+
+    name: str
+    paths: tuple[str, ...]
+    may_succeed: bool = False
+    by_command: bool = True  #: else by the function of Python's, which is quicker
+
+
+def make_corpus(folder: Path) -> list[Case]:
+    """Write all inputs into a folder."""
+    cases = []
+    for maker in (_files, hostile_files):
+        for name, content in maker():
+            path = folder / name
+            path.write_bytes(content)
+            repaired = name.startswith("flipped") or name in REPAIRED
+            command = maker is _files and (len(cases) % 4 == 0 or name in REFUSED_BY_COMMANDS)
+            cases.append(Case(name, (str(path),), repaired, by_command=command))
+    good = folder / "good.png"
+    good.write_bytes(_pictures()["grey.png"])
+    odd = [Case(f"odd {path.name}", (str(path),), may_be_read) for path, may_be_read in odd_files(folder, _pictures())]
+    return [*cases, *odd, *_odd_paths(folder), *_pairs(folder, good), *_camera_photographs(folder)]
+
+
+def _pictures() -> dict[str, bytes]:
+    """Good files of every format, to be spoilt."""
+    import cv2
+    import tifffile
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    grey = rng.integers(0, 255, SIZE, dtype=np.uint8)
+    colour = rng.integers(0, 255, (*SIZE, 3), dtype=np.uint8)
+    deep = rng.integers(0, 65535, SIZE, dtype=np.uint16)
+    made: dict[str, bytes] = {}
+
+    def pillow(name: str, array: np.ndarray, kind: str, **options: object) -> None:
+        stream = io.BytesIO()
+        Image.fromarray(array).save(stream, kind, **options)
+        made[name] = stream.getvalue()
+
+    def tiff(name: str, array: np.ndarray, **options: object) -> None:
+        stream = io.BytesIO()
+        tifffile.imwrite(stream, array, metadata=None, **options)
+        made[name] = stream.getvalue()
+
+    pillow("grey.png", grey, "PNG")
+    pillow("colour.png", colour, "PNG")
+    pillow("deep.png", deep, "PNG")
+    pillow("colour.jpg", colour, "JPEG", quality=90)
+    pillow("progressive.jpg", colour, "JPEG", quality=90, progressive=True)
+    pillow("colour.webp", colour, "WEBP", lossless=True)
+    made |= more_pictures(colour)
+    tiff("plain.tif", colour, photometric="rgb")
+    tiff("deflated.tif", colour, photometric="rgb", compression="zlib")
+    tiff("tiled.tif", np.tile(grey, (3, 2)), tile=(16, 16))
+    tiff("big.tif", deep, bigtiff=True)
+    stream = io.BytesIO()
+    np.save(stream, colour)
+    made["colour.npy"] = stream.getvalue()
+    made["light.hdr"] = bytes(cv2.imencode(".hdr", colour.astype(np.float32))[1])
+    return made
+
+
+def _files() -> Iterator[tuple[str, bytes]]:
+    good = _pictures()
+    yield from _truncated(good)
+    yield from _flipped(good)
+    yield from _wrong_starts(good)
+    yield from _bad_png()
+    yield from _bad_jpeg(good["colour.jpg"])
+    yield from _bad_tiff()
+    yield from _bad_npy()
+    yield from _bad_hdr()
+    yield from _not_images()
+    yield from _bad_npz()
+    yield from bad_pictures()
+
+
+def _truncated(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    for name, content in good.items():
+        for share in (0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8):
+            yield f"truncated_{share}_{name}", content[: max(1, int(len(content) * share))]
+
+
+def _flipped(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    rng = random.Random(1)
+    for name, content in good.items():
+        for number in range(12):
+            spoilt = bytearray(content)
+            # Half of them near the start, where the structure is.
+            reach = min(len(spoilt), 200) if number % 2 else len(spoilt)
+            for _ in range(1 + number // 2):
+                spoilt[rng.randrange(reach)] ^= 1 << rng.randrange(8)
+            yield f"flipped_{number}_{name}", bytes(spoilt)
+
+
+def _wrong_starts(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    for name, content in good.items():
+        yield f"zeroed_start_{name}", b"\0" * 16 + content[16:]
+        yield f"shifted_{name}", b"\n" + content
+        yield f"only_start_{name}", content[:8] * 20
+        yield f"empty_{name}", b""
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def _png(header: tuple[int, int, int, int, int, int, int], data: bytes = b"", *more: bytes) -> bytes:
+    start = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", struct.pack(">IIBBBBB", *header))
+    return start + b"".join(more) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+
+
+def _bad_png() -> Iterator[tuple[str, bytes]]:
+    rows = zlib.compress(b"\0" * 25 * 24)
+    for width, height in (
+        (0, 24),
+        (24, 0),
+        (2**31 - 1, 2**31 - 1),
+        (2**31 - 1, 1),
+        (100_000, 100_000),
+        (30_000, 30_000),
+    ):
+        yield f"size_{width}x{height}.png", _png((width, height, 8, 0, 0, 0, 0), rows)
+    for depth, kind, compression, filtering, interlace in (
+        (3, 0, 0, 0, 0), (0, 0, 0, 0, 0), (32, 0, 0, 0, 0), (8, 1, 0, 0, 0), (8, 5, 0, 0, 0), (8, 9, 0, 0, 0),
+        (4, 2, 0, 0, 0),
+    ):  # fmt: skip
+        name = f"header_{depth}_{kind}_{compression}_{filtering}_{interlace}.png"
+        yield name, _png((24, 24, depth, kind, compression, filtering, interlace), rows)
+    yield "no_data.png", _png((24, 24, 8, 0, 0, 0, 0))
+    yield "data_not_deflated.png", _png((24, 24, 8, 0, 0, 0, 0), b"not zlib at all" * 20)
+    yield "data_too_short.png", _png((24, 24, 8, 0, 0, 0, 0), zlib.compress(b"\0" * 100))
+    yield "wrong_checksum.png", _png((24, 24, 8, 0, 0, 0, 0), rows)[:-14] + b"\1\2" + b"\0" * 12
+    yield "chunk_longer_than_file.png", _png((24, 24, 8, 0, 0, 0, 0), rows)[:33] + b"\x7f\xff\xff\xffIDAT" + rows
+    # Decompression bombs: a few hundred kilobytes that would be gigapixels.
+    zeros = zlib.compress(b"\0" * 30_000_000, 9)
+    yield "bomb_grey.png", _png((20_000, 20_000, 8, 0, 0, 0, 0), zeros)
+    yield "bomb_colour_16.png", _png((16_000, 16_000, 16, 2, 0, 0, 0), zeros)
+    yield "bomb_interlaced.png", _png((20_000, 20_000, 8, 0, 0, 0, 1), zeros)
+    text = zlib.compress(b"A" * 80_000_000, 9)
+    yield "bomb_text.png", _png((24, 24, 8, 0, 0, 0, 0), rows, _chunk(b"zTXt", b"k\0\0" + text))
+
+
+def _bad_jpeg(good: bytes) -> Iterator[tuple[str, bytes]]:
+    frame = good.index(b"\xff\xc0")
+    for name, place, value in (
+        ("no_height", 5, b"\0\0"), ("no_width", 7, b"\0\0"), ("huge", 5, b"\xff\xdc\xff\xdc"),
+        ("no_components", 9, b"\0"),
+        ("nine_components", 9, b"\x09"), ("precision", 4, b"\x40"), ("tall", 5, b"\xff\xdc"),
+    ):  # fmt: skip
+        yield f"{name}.jpg", good[: frame + place] + value + good[frame + place + len(value) :]
+    yield "no_tables.jpg", good.replace(b"\xff\xdb", b"\xff\xfe").replace(b"\xff\xc4", b"\xff\xfe")
+    yield "only_markers.jpg", b"\xff\xd8" + b"\xff\xe0\x00\x02" * 5000 + b"\xff\xd9"
+
+
+def _tiff(tags: list[tuple[int, int, int, int]], after: bytes = b"", next_ifd: int = 0, start: int = 8) -> bytes:
+    entries = b"".join(
+        struct.pack("<HHI", tag, kind, count)
+        + (struct.pack("<I", value) if kind == 4 else struct.pack("<HH", value, 0))
+        for tag, kind, count, value in tags
+    )  # fmt: skip
+    return b"II*\0" + struct.pack("<IH", start, len(tags)) + entries + struct.pack("<I", next_ifd) + after
+
+
+def _bad_tiff() -> Iterator[tuple[str, bytes]]:
+    def page(width: int, height: int, **changed: int) -> list[tuple[int, int, int, int]]:
+        names = {"bits": 258, "compression": 259, "photometric": 262, "samples": 277, "rows": 278, "format": 339}
+        tags = {
+            256: (4, width), 257: (4, height), 258: (3, 8), 259: (3, 1), 262: (3, 1),
+            273: (4, 200), 277: (3, 1), 278: (4, height), 279: (4, min(width * height, 2**32 - 1)), 339: (3, 1),
+        }  # fmt: skip
+        for name, value in changed.items():
+            kind, _ = tags[names[name]]
+            tags[names[name]] = (kind, value)
+        return [(tag, kind, 1, value) for tag, (kind, value) in sorted(tags.items())]
+
+    some = bytes(1000)
+    for width, height in (
+        (0, 24), (24, 0), (2**32 - 1, 2**32 - 1), (10**6, 10**6), (60_000, 60_000), (2**31, 2), (1, 2**32 - 1),
+    ):  # fmt: skip
+        yield f"size_{width}x{height}.tif", _tiff(page(width, height), some)
+    for changed in (
+        {"bits": 0}, {"bits": 3}, {"bits": 4096}, {"compression": 0}, {"compression": 6}, {"compression": 99},
+        {"compression": 5}, {"compression": 8}, {"compression": 34712}, {"samples": 0}, {"samples": 7},
+        {"samples": 60000}, {"format": 9}, {"rows": 0},
+    ):  # fmt: skip
+        name = "_".join(f"{key}_{value}" for key, value in changed.items())
+        if changed != {"rows": 0}:
+            yield f"tiff_{name}.tif", _tiff(page(24, 24, **changed), some)
+    yield "no_tags.tif", _tiff([])
+    yield "no_page.tif", b"II*\0" + struct.pack("<I", 0) + some
+    yield "page_outside.tif", b"II*\0" + struct.pack("<I", 10**8) + some
+    yield "endless_pages.tif", _tiff([(256, 4, 1, 24)], some, next_ifd=8)
+    yield "many_tags.tif", b"II*\0" + struct.pack("<IH", 8, 65535) + some
+    yield "data_outside.tif", _tiff(page(24, 24), b"")
+    yield "big_tiff_start.tif", b"II+\0" + struct.pack("<HHQ", 8, 0, 2**60) + some
+
+
+def _npy(header: str, data: bytes = b"", version: bytes = b"\1\0") -> bytes:
+    text = header.encode("latin1") + b"\n"
+    return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + data
+
+
+def _bad_npy() -> Iterator[tuple[str, bytes]]:
+    for number, shape in enumerate(
+        ("(1000000, 1000000)", "(9223372036854775807,)", "(-5, 5)", "(100000, 100000, 3)", "(0, 5)", "(5,)", "()",
+         "(2, 2, 2, 2)",
+         "(8, 8, 5)", "(8, 8, 0)", "(1e9, 2)", "'five'", "(40000, 40000)", "(4294967296, 4294967296)", "(8, 8, 7)")
+    ):  # fmt: skip
+        header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"
+        yield f"npy_shape_{number}.npy", _npy(header, bytes(448))
+    for number, kind in enumerate(
+        ("'|O'", "'<c16'", "'<U5'", "'|S9'", "'<M8[s]'", "[('a', '<f4'), ('b', '<i2')]", "'|V8'", "'nonsense'", "5",
+         "'<f99'")
+    ):  # fmt: skip
+        header = f"{{'descr': {kind}, 'fortran_order': False, 'shape': (4, 4), }}"
+        yield f"npy_type_{number}.npy", _npy(header, bytes(320))
+    yield "npy_code.npy", _npy("__import__('os').system('touch hacked')", bytes(64))
+    yield "npy_nested.npy", _npy("(" * 3000 + ")" * 3000, bytes(64))
+    yield "npy_version.npy", _npy("{'descr': '|u1', 'fortran_order': False, 'shape': (4, 4), }", bytes(16), b"\x09\0")
+    yield "npy_header_outside.npy", b"\x93NUMPY\2\0" + struct.pack("<I", 2**31) + b"{"
+    yield (
+        "npy_pickle.npy",
+        _npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, ), }", b"cos\nsystem\n(S'touch hacked'\ntR."),
+    )
+    yield "npy_all_nan.npy", _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }", b"\0\0\xc0\x7f" * 16)
+
+
+def _npz(entries: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", compression) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def _npz_bomb(name: str, member: str, shape: str, megabytes: int) -> tuple[str, bytes]:
+    """An archive of one good description and one member that unpacks to a great many zeros."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        if member != "metadata.npy":
+            archive.writestr("metadata.npy", _map_entries()["metadata.npy"])
+        with archive.open(member, "w", force_zip64=True) as entry:
+            entry.write(_npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"))
+            for _ in range(megabytes):
+                entry.write(bytes(10**6))
+    return name, stream.getvalue()
+
+
+def _map_entries(kind: str = "BlurMap") -> dict[str, bytes]:
+    """The entries of a good file of a map, to be spoilt."""
+    camera = {"focus_first_m": 1.0, "focus_second_m": 2.0, "coc_constant_px_m": 20.0, "blur_constant": 0.25}
+    names = {"BlurMap": ("variance_difference", "variance_stderr"), "DepthMap": ("depth_m", "depth_stderr_m")}[kind]
+    arrays: dict[str, np.ndarray] = {name: np.ones((6, 8)) for name in names}
+    arrays |= {"flags": np.zeros((6, 8), np.uint8), "sharper": np.ones((6, 8), np.int8)}
+    arrays["metadata"] = np.array(
+        json.dumps({"format": f"relblur.{kind}", "format_version": 1, "settings": {}, "camera": camera})
+    )
+    made = {}
+    for name, array in arrays.items():
+        stream = io.BytesIO()
+        np.save(stream, array)
+        made[f"{name}.npy"] = stream.getvalue()
+    return made
+
+
+def _bad_npz() -> Iterator[tuple[str, bytes]]:
+    """Files of results, read back by ``relblur.load``."""
+
+    def header(kind: str, shape: str, data: bytes = bytes(384)) -> bytes:
+        return _npy(f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}, }}", data)
+
+    def described(text: str) -> bytes:
+        stream = io.BytesIO()
+        np.save(stream, np.array(text))
+        return stream.getvalue()
+
+    for result, main in (("BlurMap", "variance_difference.npy"), ("DepthMap", "depth_m.npy")):
+        good = _map_entries(result)
+        whole = _npz(good)
+        for share in (0.1, 0.5, 0.9):
+            yield f"npz_{result}_truncated_{share}.npz", whole[: int(len(whole) * share)]
+        for number, shape in enumerate(
+            ("(1000000, 1000000)", "(9223372036854775807,)", "(20000, 20000)", "(-6, -8)", "(48,)", "()", "(6, 9)",
+             "(1, 1, 1, 1, 48)", "(0, 8)", "'six'")
+        ):  # fmt: skip
+            yield f"npz_{result}_shape_{number}.npz", _npz({**good, main: header("'<f8'", shape)})
+        for number, kind in enumerate(
+            ("'|O'", "'<c16'", "'<U5'", "'|S8'", "'<M8[s]'", "[('a', '<f4'), ('b', '<f4')]", "'|V8'", "5")
+        ):
+            yield f"npz_{result}_type_{number}.npz", _npz({**good, main: header(kind, "(6, 8)")})
+        yield (
+            f"npz_{result}_pickle.npz",
+            _npz({**good, main: header("'|O'", "(1, )", b"cos\nsystem\n(S'touch hacked'\ntR.")}),
+        )
+        yield f"npz_{result}_lacks_an_array.npz", _npz({name: good[name] for name in good if name != main})
+        yield f"npz_{result}_not_npy.npz", _npz({**good, main: b"no array at all" * 40})
+        for number, text in enumerate(
+            ("", "[]", "5", "{}", "[" * 50_000, '{"format": "relblur.NAME"}',
+             '{"format": "relblur.NAME", "format_version": "x", "settings": {}}',
+             '{"format": "relblur.NAME", "format_version": 99, "settings": {}}',
+             '{"format": "relblur.NAME", "format_version": 1, "settings": 7, "camera": {}}')
+        ):  # fmt: skip
+            entry = described(text.replace("NAME", result))
+            yield f"npz_{result}_metadata_{number}.npz", _npz({**good, "metadata.npy": entry})
+    for number, camera in enumerate(("5", "[]", "{}", '{"focus_first_m": "x", "focus_second_m": []}')):
+        text = f'{{"format": "relblur.DepthMap", "format_version": 1, "settings": {{}}, "camera": {camera}}}'
+        yield f"npz_camera_{number}.npz", _npz({**_map_entries("DepthMap"), "metadata.npy": described(text)})
+    yield "npz_lzma.npz", _npz(_map_entries(), zipfile.ZIP_LZMA)[:-60]
+    yield "npz_empty.npz", _npz({})
+    yield "npz_metadata_only.npz", _npz({"metadata.npy": described("{}")})
+    yield "npz_metadata_numbers.npz", _npz({"metadata.npy": header("'<f8'", "(6, 8)")})
+    yield "npz_many_entries.npz", _npz({**_map_entries(), **{f"a{n}.npy": b"" for n in range(20_000)}})
+    yield _npz_bomb("npz_bomb_small_shape.npz", "variance_difference.npy", "(6, 8)", 60)
+
+
+def _bad_hdr() -> Iterator[tuple[str, bytes]]:
+    start = b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n"
+    for number, size in enumerate(
+        (
+            b"-Y 1000000 +X 1000000",
+            b"-Y 0 +X 5",
+            b"-Y -5 +X 5",
+            b"+Y 5",
+            b"",
+            b"-Y 99999999999 +X 9",
+            b"-Y 30000 +X 30000",
+        )
+    ):
+        yield f"hdr_size_{number}.hdr", start + size + b"\n" + bytes(64)
+    yield "hdr_no_end.hdr", b"#?RADIANCE\n" + b"COMMENT=" + b"x" * 100_000
+
+
+def _not_images() -> Iterator[tuple[str, bytes]]:
+    suffixes = ("png", "jpg", "jpeg", "tif", "tiff", "npy", "webp", "hdr", "bmp", "dat")
+    contents = {
+        "text": b"This is a letter, not a photograph.\n" * 30,
+        "page": b"<!DOCTYPE html><html><body>404 Not Found</body></html>",
+        "archive": b"PK\x03\x04" + bytes(200),
+        "program": b"\x7fELF\x02\x01\x01" + bytes(200),
+        "document": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + bytes(100),
+        "zeros": bytes(5000),
+    }
+    for name, content in contents.items():
+        for suffix in suffixes:
+            yield f"{name}.{suffix}", content
+    rng = random.Random(2)
+    for number in range(20):
+        yield f"random_{number}.{suffixes[number % len(suffixes)]}", rng.randbytes(1 + 137 * number)
+
+
+def _odd_paths(folder: Path) -> Iterator[Case]:
+    (folder / "loop_a.png").symlink_to(folder / "loop_b.png")
+    (folder / "loop_b.png").symlink_to(folder / "loop_a.png")
+    (folder / "dangling.png").symlink_to(folder / "nowhere.png")
+    (folder / "folder.png").mkdir()
+    os.mkfifo(folder / "pipe.png")
+    (folder / "endless.png").symlink_to("/dev/zero")
+    (folder / "nothing.png").symlink_to("/dev/null")
+    (folder / "pipe.dng").symlink_to(folder / "pipe.png")
+    with socket.socket(socket.AF_UNIX) as listening:
+        here = os.getcwd()
+        os.chdir(folder)  # the name of a socket must be short
+        listening.bind("socket.png")
+        os.chdir(here)
+    (folder / "two\nlines.png").write_bytes(b"no image")
+    for name in (
+        "loop_a.png", "dangling.png", "folder.png", "pipe.png", "endless.png", "nothing.png", "pipe.dng", "socket.png",
+        "two\nlines.png", "nowhere.png", "x" * 300 + ".png", "folder.png/inside.png",
+        "text.png/inside.png", "..", "",
+    ):  # fmt: skip
+        yield Case(f"path {name[:40]!r}", (str(folder / name) if name else "",))
+    if os.geteuid() != 0:  # root may read everything
+        (folder / "locked.png").write_bytes(b"x")
+        (folder / "locked.png").chmod(0)
+        yield Case("path locked", (str(folder / "locked.png"),))
+
+
+def _pairs(folder: Path, good: Path) -> Iterator[Case]:
+    from PIL import Image
+
+    for number, shape in enumerate(((24, 30), (31, 24), (1, 1), (24, 31, 3), (48, 62), (2, 2))):
+        path = folder / f"other_{number}.png"
+        Image.fromarray(np.zeros(shape, np.uint8)).save(path)
+        yield Case(f"pair {shape}", (str(good), str(path)))
+    for name in ("text.png", "truncated_0.5_grey.png", "empty_grey.png", "loop_a.png", "folder.png", "pipe.png"):
+        yield Case(f"pair with {name}", (str(good), str(folder / name)))
+        yield Case(f"pair after {name}", (str(folder / name), str(good)))
+
+
+def _camera_photographs(folder: Path) -> Iterator[Case]:
+    """Photographs whose EXIF data are text where numbers belong, or nonsense; named exif_*."""
+    from PIL import Image
+
+    texts: dict[str, dict[int, object]] = {
+        "pixel_x": {0xA002: "wide", 0xA20E: 4000.0}, "unit": {0xA210: "inch", 0xA20E: 4000.0},
+        "resolution": {0xA20E: "fine"}, "focal_length": {0x920A: "long"}, "f_number": {0x829D: "open"},
+        "distance": {0x9206: "far"}, "unit_2": {0xA210: "2.0", 0xA20E: 4000.0}, "pixel_x_0": {0xA002: 0, 0xA20E: 1.0},
+    }  # fmt: skip
+    for name, tags in texts.items():
+        exif = Image.Exif()
+        exif.get_ifd(0x8769).update(tags)
+        path = folder / f"exif_{name}.jpg"
+        Image.fromarray(np.zeros(SIZE, np.uint8)).save(path, exif=exif)
+        yield Case(path.name, (str(path),), may_succeed=True)
+        whole = path.read_bytes()
+        path = folder / f"exif_{name}_cut.jpg"
+        path.write_bytes(whole[: whole.index(b"Exif") + 40])
+        yield Case(path.name, (str(path),), may_succeed=True)
