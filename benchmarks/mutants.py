@@ -47,8 +47,8 @@ ROOT = Path(__file__).resolve().parents[1]
 TESTS = {
     "field/uncertainty": "blur/test_uncertainty.py blur/test_dense.py field",
     "apps/paper": "apps/paper",
-    "photo/": "photo images/test_shot.py images/test_compression.py base/test_array_kinds.py",
-    "depth/": "depth test_optics.py images/test_shot.py images/test_depth_formats.py "
+    "photo/": "photo images/test_exif.py images/test_compression.py base/test_arguments.py",
+    "depth/": "depth test_optics.py images/test_exif.py images/test_depth_formats.py "
     "apps/cli/test_depth_command.py apps/cli/test_range_command.py",
     "depth/equal_blur/": "depth/test_psf.py depth/test_matching.py depth/test_candidates.py depth/test_edges.py",
 }

@@ -34,8 +34,7 @@ import numpy as np
 import relblur.apps.cli.app
 from relblur import BlurMap, load, save, synth
 from relblur.base.errors import RelblurError
-from relblur.images.made_from import MADE_FROM, listing, missing, read_signature, strangers
-from relblur.images.staging import entered
+from relblur.images.results import MADE_FROM, entered, listing, missing, read_signature, strangers
 
 PAIRS = ("p0", "p1")
 SIZES = ((8, 8), (24, 24))

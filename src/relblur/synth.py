@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from .base._typing import AnyArray, ArrayLike, FloatArray
-from .base.arguments import as_choice, as_positive, as_whole
-from .base.array_kinds import colour_axis
+from .base.arguments import as_choice, as_positive, as_whole, colour_axis
 from .base.errors import InputError
 from .base.inputs import check_image_with_gaps
 from .base.pixels import as_integers, unit_float

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
 from relblur import InputError, estimate_blur, prepare_pair, synth
-from relblur.base.array_kinds import colour_axis, plain_array, shape_of
+from relblur.base.arguments import colour_axis, plain_array, shape_of
 from relblur.base.tone import encode_srgb
 
 Image = pytest.importorskip("PIL.Image")

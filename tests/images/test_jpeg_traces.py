@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from relblur import prepare_pair, synth
-from relblur.images.jpeg_traces import find_traces
+from relblur.images.compression import find_traces
 from relblur.photo.photograph import read_photograph
 
 Image = pytest.importorskip("PIL.Image")

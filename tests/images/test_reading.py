@@ -13,13 +13,12 @@ import pytest
 from PIL import Image  # noqa: TID253
 
 import relblur
-import relblur.images.budget as budget_module
 import relblur.images.depth_formats
+import relblur.images.reading as budget_module
 from hostile import zeros_deflated
 from relblur.base.errors import FileError
-from relblur.images.budget import Budget
 from relblur.images.images import read_exif, read_image
-from relblur.images.reading import opened, read_bytes
+from relblur.images.reading import Budget, opened, read_bytes
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
 
-import relblur.images.budget
+import relblur.images.reading
 from hostile import MISTAKABLE, tiff, zeros_deflated
 from relblur import imread
 from relblur.base.errors import FileError
@@ -142,7 +142,7 @@ def test_a_piece_unpacks_to_no_more_than_it_may_hold(tmp_path):
 
 
 def test_padding_does_not_hide_a_bomb(tmp_path, monkeypatch):
-    monkeypatch.setattr(relblur.images.budget, "FREE_BYTES", 100_000)
+    monkeypatch.setattr(relblur.images.reading, "FREE_BYTES", 100_000)
     packed = zeros_deflated(1000 * 1000 + (1 << 22))[:2000]
     page = {259: 8, 256: 1000, 257: 1000, 278: 1000}
     with pytest.raises(FileError, match=r"unpacks to 1 MB from \d+ bytes, more than 50 times as much"):

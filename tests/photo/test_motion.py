@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import AlignmentError, align, imread, prepare_pair, synth
-from relblur.base.bad_pixels import usual_values
+from relblur.base.pixels import usual_values
 from relblur.photo import alignment
 from relblur.photo.alignment import Alignment, Motion
 from relblur.photo.equal_bands import black_squares, difference

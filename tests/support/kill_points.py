@@ -1,4 +1,4 @@
-"""A program that is killed before each of its changes to the disk in turn; test_replacing.py runs it.
+"""A program that is killed before each of its changes to the disk in turn; test_results.py runs it.
 
     python kill_points.py SCENARIO FOLDER
 
@@ -14,9 +14,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from relblur.images.made_from import sign
-from relblur.images.replacing import replacing
-from relblur.images.staging import clear, entered, filling, move_folder_in, resuming
+from relblur.images.disk import replacing
+from relblur.images.results import clear, entered, filling, move_folder_in, resuming, sign
 from relblur.report.batch import Job, run_batch
 
 #: Every function by which relblur changes the disk or makes sure of a change.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["AnyArray", "ArrayLike", "BoolArray", "FloatArray", "Int8Array", "Progress", "UInt8Array"]
+__all__ = ["AnyArray", "ArrayLike", "BoolArray", "FloatArray", "Int8Array", "PathLike", "Progress", "UInt8Array"]
 
 AnyArray: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Int8Array: TypeAlias = NDArray[np.int8]
 UInt8Array: TypeAlias = NDArray[np.uint8]
+
+#: The name of a file or a folder.
+PathLike: TypeAlias = str | os.PathLike[str]
 
 #: Called with the share of the work that is done, 0 to 1.
 Progress: TypeAlias = Callable[[float], None]

@@ -2,7 +2,7 @@
 
 Integers become parts of their full scale (:mod:`relblur.base.pixels`), so that every intensity is
 on a 0..1 scale; floats are taken as they are, never rescaled or clipped.
-Pixels that hold no light (:mod:`relblur.base.bad_pixels`) and those that a masked array hides get
+Pixels that hold no light (:mod:`relblur.base.pixels`) and those that a masked array hides get
 the value of the nearest good one, so that filters stay finite, and are marked.
 Inputs are never written to.
 """
@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 from ._typing import AnyArray, ArrayLike, BoolArray, FloatArray
-from .arguments import is_whole, times
-from .array_kinds import MOST_COLOURS, plain_array
-from .bad_pixels import hot_pixels, no_data, usual_values
+from .arguments import MOST_COLOURS, is_whole, plain_array, times
 from .errors import InputError
-from .pixels import clipped_pixels, full_scale, unit_float, without_gaps
+from .pixels import clipped_pixels, full_scale, hot_pixels, no_data, unit_float, usual_values, without_gaps
 
 __all__ = [
     "Pair",

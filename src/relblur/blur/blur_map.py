@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base._typing import AnyArray, FloatArray, Int8Array, UInt8Array
+from ..base._typing import AnyArray, FloatArray, Int8Array, PathLike, UInt8Array
 from ..base.errors import FileError, InputError
 from ..base.inputs import is_chunked
 from ..base.shown import Shown
 from ..images.labelled import Labelled
 from ..images.map_formats import read_map, write_map
-from ..images.replacing import PathLike
 from .result import Flag, MapResult, flag_name, flag_shares, has_flag, mark
 
 __all__ = ["BlurMap", "Flag", "PairScore", "flag_name", "flag_shares", "has_flag", "mark", "signed_sigma"]

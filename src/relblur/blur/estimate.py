@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..base._typing import ArrayLike, FloatArray, Progress
-from ..base.array_kinds import colour_axis
+from ..base.arguments import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import check_pair, is_chunked
 from ..kernels import as_engine

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
-from ..base.array_kinds import colour_axis
+from ..base.arguments import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import grey

@@ -15,7 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray
-from ..base.bad_pixels import (
+from ..base.errors import InputError
+from ..base.inputs import RawPair
+from ..base.pixels import (
     NOT_FINITE_FROM,
     Usual,
     far_pixels,
@@ -24,10 +26,8 @@ from ..base.bad_pixels import (
     no_data,
     sample_step,
     usual_of,
+    without_gaps,
 )
-from ..base.errors import InputError
-from ..base.inputs import RawPair
-from ..base.pixels import without_gaps
 from .dense.run import PATCH, measure_patches, notes_of, patches_of
 from .estimating import Estimating
 from .noise import noise_at_light, smooth_light

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
-from ..base.array_kinds import colour_axis
+from ..base.arguments import colour_axis
 from ..base.inputs import as_pair
 
 __all__ = [

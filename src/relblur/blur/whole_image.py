@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray
-from ..base.bad_pixels import Usual, usual_values
 from ..base.inputs import Pair, RawPair
-from ..base.pixels import grey, unit_float
+from ..base.pixels import Usual, grey, unit_float, usual_values
 from .noise import LIGHT_REACH, Rounding, smooth_light
 
 __all__ = ["CELL", "Intensities", "Lights", "Survey", "find_lights", "lights_of", "smoothed_light", "survey"]

@@ -11,8 +11,7 @@ import numpy as np
 
 from .. import __version__
 from ..base._typing import ArrayLike, BoolArray, Progress
-from ..base.arguments import as_choice, as_noise, as_odd_size
-from ..base.array_kinds import colour_axis
+from ..base.arguments import as_choice, as_noise, as_odd_size, colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, RawPair, check_pair
 from ..base.settings import DEPTH_PREFILTER, MAX_SIGMA, WINDOW_WINDOW

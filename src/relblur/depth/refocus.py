@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base._typing import ArrayLike, FloatArray
-from ..base.arguments import as_positive
-from ..base.array_kinds import colour_axis
+from ..base.arguments import as_positive, colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import without_gaps

@@ -15,8 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
-from ..base.arguments import as_positive, as_whole
-from ..base.array_kinds import colour_axis
+from ..base.arguments import as_positive, as_whole, colour_axis
 from ..base.errors import InputError
 from ..base.inputs import check_image_with_gaps
 from ..base.pixels import unit_float

@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base._typing import ArrayLike, FloatArray, Int8Array
-from ..base.arguments import as_odd_size, as_positive
-from ..base.array_kinds import colour_axis
+from ..base.arguments import as_odd_size, as_positive, colour_axis
 from ..base.inputs import as_pair, check_image_with_gaps
 from ..base.pixels import grey, unit_float
 from ..base.settings import SHARPNESS_SIZE

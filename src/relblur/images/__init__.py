@@ -2,26 +2,22 @@
 
 Reading:
 
-``budget``         what reading one file may cost
-``reading``        files as bytes, looked at before they are read; decoders in a child process
+``reading``        files as bytes, within a budget; decoders in a child process
 ``images``         image files to arrays: the table of formats
 ``decoders``       each format but TIFF to pixels
 ``tiff``           TIFF, whole or in parts
+``planes``         several pictures in one file
 ``zarr_arrays``    Zarr arrays in parts
-``stored``         what a file says about its numbers
-``exif``           tags that a picture made from a photograph keeps
-``shot``           how a photograph was taken: aperture and focus
-``compression``    what JPEG has done to the pixels
-``jpeg_traces``    whether pixels show that they were compressed
+``stored``         an image file as numbers, and what it states about them
+``exif``           tags that a picture made from a photograph keeps; aperture and focus
+``compression``    what JPEG has done to the pixels, by its table or by its traces
 ``archives``       NPZ files of relblur
 
 Writing:
 
-``replacing``      a file appears whole or not at all
-``staging``        folders of results, too
-``made_from``      the manifest of a folder of results
-``targets``        what a command is about to write, looked at before its work
-``disk``           arrays into files: NPZ, TIFF, PNG, JPEG, NPY
+``disk``           arrays into files, each complete or absent: NPZ, TIFF, PNG, JPEG, NPY
+``results``        folders of results, their manifests, and what may be replaced
+``scaled``         OME-TIFF and OME-Zarr
 ``map_formats``    blur maps: NPZ, OpenEXR, TIFF, NPY, PNG
 ``depth_formats``  depth for other programs: PNG in mm, PFM, EXR, PLY
 ``labelled``       maps as datasets of xarray

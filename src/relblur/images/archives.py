@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray
+from ..base._typing import AnyArray, PathLike
 from ..base.errors import FileError
-from .budget import FREE_RESULT_BYTES, Budget
-from .reading import opened
-from .replacing import PathLike
+from .reading import FREE_RESULT_BYTES, Budget, opened
 
 __all__ = ["ZIP_MAGIC", "check_format", "is_npz", "read_npy_header", "read_npz"]
 

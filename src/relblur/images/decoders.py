@@ -26,8 +26,8 @@ from ..base.errors import FileError, MissingDependencyError, RelblurError
 from .archives import read_npy_header
 from .compression import JpegTable
 from .exif import Exif, exif_of
-from .reading import Source, in_child
-from .stored import StoredImage, damage_told, described, first_line
+from .reading import Source, first_line, in_child
+from .stored import StoredImage, damage_told, described
 
 __all__ = [
     "EXR_ABOUT",

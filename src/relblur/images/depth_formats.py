@@ -11,9 +11,9 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike, FloatArray
 from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.pixels import as_integers
-from .budget import Budget
 from .decoders import EXR_ABOUT
 from .disk import PathLike, replacing, write_image
+from .reading import Budget
 
 __all__ = ["point_cloud", "read_pfm", "write_exr", "write_pfm", "write_ply", "write_png_mm"]
 

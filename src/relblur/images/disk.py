@@ -1,7 +1,9 @@
-"""Arrays into files: whole files or none.
+"""Arrays into files, each of which appears complete or not at all.
 
-Everything written appears under its name when it is complete (:mod:`relblur.images.replacing`), so that
-a crash leaves no half file.
+Bytes go to a new hidden name beside the target, are flushed to the disk, and take the target's name by one rename.
+A reader finds the old file or the new one at any moment, also after a crash. The hidden name is random and its creation
+exclusive: threads, processes and machines that write to one name do not meet, and no link is followed. A target that is
+a link is replaced, and the file that it points to stays.
 """
 
 from __future__ import annotations
@@ -9,21 +11,23 @@ from __future__ import annotations
 import io
 import json
 import os
+import secrets
+import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..base._typing import AnyArray
-from ..base.errors import FileError, InputError
+from ..base._typing import AnyArray, PathLike
+from ..base.errors import FileError, InputError, RelblurError
 from .exif import SOFTWARE, Exif, tiff_of_strips
-from .replacing import PathLike, replacing
 
 __all__ = [
     "IMAGE_SUFFIXES",
@@ -39,9 +43,97 @@ PILLOW_SUFFIXES = (".png", ".jpg", ".jpeg")
 TIFF_SUFFIXES = (".tif", ".tiff")
 IMAGE_SUFFIXES = (*PILLOW_SUFFIXES, *TIFF_SUFFIXES, ".npy")
 
+#: Every name that relblur makes for its own use begins so; results may not.
+HIDDEN = ".relblur"
+
+#: Open for writing what nobody else has made; links are not followed. Windows has neither flag.
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+EXCLUSIVE = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
+
+#: Windows flushes only what is open for writing.
+_TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
 
 #: Rows of a strip of a TIFF hold about so many bytes.
 _STRIP_BYTES = 1 << 18
+
+
+@contextmanager
+def plain_errors(target: PathLike) -> Iterator[None]:
+    """Turn what the system says about writing a target into one line."""
+    try:
+        yield
+    except RelblurError:
+        raise
+    except OSError as error:
+        raise FileError(f"cannot write {target}: {error.strerror or error}; choose another place") from error
+
+
+@contextmanager
+def replacing(path: PathLike) -> Iterator[BinaryIO]:
+    """Open a file that appears under its name only when it has been written to the end."""
+    target = Path(path)
+    check_target(target)
+    temporary = target.parent / f"{HIDDEN}-{secrets.token_hex(8)}.part"
+    # In a hidden folder of ours everything is brought to the disk together, before it moves in.
+    staged = any(part.startswith(f"{HIDDEN}-") for part in target.parent.parts)
+    with plain_errors(target):
+        try:
+            # Not tempfile.mkstemp: its files are for their owner alone, those of open() as the user's umask says.
+            with open(temporary, "x+b", opener=_open_exclusively) as stream:
+                yield stream
+                stream.flush()
+                if not staged:
+                    os.fsync(stream.fileno())
+            os.replace(temporary, target)
+            if not staged:
+                sync_folder(target.parent)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+
+
+def _open_exclusively(name: str, _flags: int) -> int:
+    return os.open(name, EXCLUSIVE, 0o666)
+
+
+def sync_folder(folder: PathLike) -> None:
+    """Bring the names in a folder to the disk, where the system can do that."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Bring all that is in a folder and below to the disk; links are not followed."""
+    for path, _, names in os.walk(folder):
+        for name in names:
+            if not os.path.islink(os.path.join(path, name)):
+                descriptor = os.open(os.path.join(path, name), _TO_SYNC | NO_LINKS)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+        sync_folder(path)
+
+
+def check_target(target: Path) -> None:
+    """Refuse what is there and not a file, and a place that cannot be written to."""
+    try:
+        kind = os.stat(target).st_mode
+    except FileNotFoundError:
+        kind = stat.S_IFREG
+    except (OSError, ValueError) as error:  # a name that is too long or holds a zero byte, a folder that is closed
+        raise FileError(f"cannot write {str(target)!r}: {getattr(error, 'strerror', None) or error}") from None
+    if stat.S_ISDIR(kind):
+        raise FileError(f"cannot write {target}: it is a folder; name a file in it")
+    if not stat.S_ISREG(kind):
+        raise FileError(f"cannot write {target}: it is a pipe or a device; name a file")
+    if not os.path.isdir(target.parent):
+        raise FileError(f"cannot write {target}: there is no folder {target.parent}; make it first")
 
 
 @dataclass(frozen=True, eq=False)

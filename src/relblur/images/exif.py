@@ -6,16 +6,27 @@ Tags are copied as bytes, never decoded: nothing that a camera wrote is lost, an
 from __future__ import annotations
 
 import itertools
+import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import Any, Literal, Union
 
 from .. import __version__
 from .reading import Source
 
-__all__ = ["EXIF_IFD", "ORIENTATION", "SOFTWARE", "Exif", "Tags", "exif_of", "tiff_of_strips"]
+__all__ = [
+    "EXIF_IFD",
+    "ORIENTATION",
+    "SOFTWARE",
+    "Exif",
+    "Shot",
+    "Tags",
+    "exif_of",
+    "smaller_aperture",
+    "tiff_of_strips",
+]
 
 #: The program that results name as their maker.
 SOFTWARE = f"relblur {__version__}"
@@ -42,6 +53,11 @@ _LONG_TAGS = (256, 257, _STRIP_OFFSETS, 278, _STRIP_BYTES, 292, 293)
 _MOST_BYTES, _MOST_LETTERS = 60_000, 1000
 #: Bytes that one list of tags is read for.
 _MOST_LIST_BYTES = 1_000_000
+_F_NUMBER, _FOCAL_LENGTH, _SUBJECT_DISTANCE = 0x829D, 0x920A, 0x9206
+#: f-numbers are alike within this factor: half a third of a stop.
+_ALIKE_APERTURES = 2 ** (1 / 12)
+#: Lengths and distances are the same within this factor: EXIF rounds them.
+_ALIKE = 1.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,3 +226,41 @@ def _text(value: Any) -> str:
 def _as_text(text: str) -> tuple[int, int, bytes]:
     content = text.encode("ascii", "replace") + b"\0"
     return _ASCII, len(content), content
+
+
+@dataclass(frozen=True)
+class Shot:
+    """Aperture, focal length in mm and distance of focus in m."""
+
+    f_number: float
+    focal_length_mm: float
+    focus_m: float
+
+    @classmethod
+    def of(cls, exif: Mapping[int, Any]) -> Shot | None:
+        """Return what EXIF says, None unless it says all of it."""
+        values = [_positive(exif.get(tag)) for tag in (_F_NUMBER, _FOCAL_LENGTH, _SUBJECT_DISTANCE)]
+        return None if None in values else cls(*values)  # type: ignore[arg-type]
+
+
+def smaller_aperture(first: Shot | None, second: Shot | None) -> Literal["first", "second"] | None:
+    """Return which of two photographs has the smaller aperture if nothing else differs, else None."""
+    if first is None or second is None:
+        return None
+    if not _alike(first.focal_length_mm, second.focal_length_mm, _ALIKE):
+        return None
+    if not _alike(first.focus_m, second.focus_m, _ALIKE) or _alike(first.f_number, second.f_number, _ALIKE_APERTURES):
+        return None
+    return "first" if first.f_number > second.f_number else "second"
+
+
+def _positive(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    return number if 0 < number < math.inf else None
+
+
+def _alike(one: float, two: float, factor: float) -> bool:
+    return max(one, two) <= factor * min(one, two)

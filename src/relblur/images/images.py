@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray
+from ..base._typing import AnyArray, PathLike
 from ..base.errors import FileError, RelblurError
 from .decoders import (
     decode_exr,
@@ -28,9 +28,7 @@ from .decoders import (
     open_picture,
 )
 from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
-from .plane import Plane
-from .reading import Source, in_child, opened
-from .replacing import PathLike
+from .reading import Plane, Source, in_child, opened
 from .stored import StoredImage
 from .tiff import TIFF_MAGIC, decode_tiff
 from .zarr_arrays import open_zarr_array

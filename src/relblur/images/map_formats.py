@@ -15,11 +15,10 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray
 from ..base.errors import FileError, InputError
 from .archives import ZIP_MAGIC, check_format, read_npz
-from .budget import FREE_RESULT_BYTES
 from .decoders import needed
 from .depth_formats import write_exr
 from .disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
-from .reading import in_child, opened
+from .reading import FREE_RESULT_BYTES, in_child, opened
 from .tiff import TIFF_MAGIC, read_page, tiff_pixels
 
 __all__ = ["MAP_SUFFIXES", "read_map", "write_16_bit", "write_map"]

@@ -1,7 +1,7 @@
 """Several planes in one file: multi-page TIFF, ImageJ hyperstacks, OME-TIFF, OME-Zarr, animated pictures.
 
 A plane stack is the sequence of planes along the focus axis: Z where a file names it, otherwise the only axis that is
-left beside channel and time. What a file states is read within the limits of :mod:`relblur.images.budget`.
+left beside channel and time. What a file states is read within the limits of :mod:`relblur.images.reading`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+from ..base._typing import PathLike
 from ..base.errors import FileError, InputError
 from .images import READ_SUFFIXES, format_name
-from .plane import Plane
-from .reading import Source, in_child, opened
-from .replacing import PathLike
-from .stored import first_line
+from .reading import Plane, Source, first_line, in_child, opened
 from .zarr_arrays import read_zarr_node
 
 __all__ = ["PlaneStack", "is_stack_file", "open_stack", "page_of"]

@@ -1,8 +1,9 @@
-"""Files as bytes, bounded: opened once, looked at, and read as far as is needed.
+"""Files as bytes, within a budget: opened once, checked, and read as far as needed.
 
-What is not a file on disk (a pipe, a device, what /proc shows) is refused before it is waited for; a file is not read
-beyond the size it had when it was opened, nor beyond what its kind may have. Whatever goes wrong becomes a one-line
-:class:`~relblur.base.errors.FileError`.
+A file is data of somebody else. Its declared size is checked before memory is allocated for it, by the same limits for
+every format. Decoders that cannot be stopped run in a child process (:mod:`relblur.base.children`), where the system
+enforces the limits. Pipes, devices and files of /proc are refused without waiting. No file is read beyond the size that
+it had when it was opened. Every failure is a one-line :class:`~relblur.base.errors.FileError`.
 """
 
 from __future__ import annotations
@@ -11,34 +12,160 @@ import importlib
 import os
 import re
 import stat
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..base.children import ChildError, run_limited
+from ..base._typing import PathLike
+from ..base.children import ChildError, Limits, run_limited
 from ..base.errors import FileError
-from .budget import MOST_WHOLE_BYTES, Budget
-from .replacing import PathLike
 
-__all__ = ["Source", "in_child", "opened", "read_bytes"]
+__all__ = ["Budget", "Plane", "Source", "first_line", "in_child", "opened", "read_bytes"]
 
-#: Bytes that are looked at together.
+#: Most pixels of a picture: the largest cameras have 150 megapixels.
+MOST_PIXELS = 250_000_000
+
+#: Largest file, bytes: so many pixels of three colours in double precision, and some room for descriptions.
+MOST_FILE_BYTES = 24 * MOST_PIXELS + 100_000_000
+
+#: Largest file that its decoder takes as a whole, bytes: a raw file of 150 megapixels has 300 MB.
+MOST_WHOLE_BYTES = 1_600_000_000
+
+#: Unpacked bytes that any file may have: the light in them takes five times as much.
+FREE_BYTES = 50_000_000
+
+#: Unpacked bytes for each packed one beyond that. Noise keeps photographs below 10 without loss; JPEG reaches 170 for a
+#: blank wall. Deflate reaches 1000 and LZMA 7000 for empty pictures.
+MOST_EXPANSION, MOST_LOSSY_EXPANSION = 50, 200
+
+#: Unpacked bytes that any map may have: an empty one shrinks by 230.
+FREE_RESULT_BYTES = 300_000_000
+
+#: Processor time for any file, s, and bytes per second beyond: the slowest decoders (LZW, PNG) make 20 MB/s.
+FREE_SECONDS, SLOWEST_BYTES = 5.0, 2_000_000
+
+#: Memory of a child for the program and its libraries, and for each byte of the file, bytes.
+CHILD_BYTES, CHILD_BYTES_PER_BYTE = 1_000_000_000, 3
+
+#: Most values and pieces of a picture that is read in parts: lists of so many take some hundred megabytes.
+MOST_PARTED_VALUES, MOST_PARTED_PIECES = 1000 * MOST_PIXELS, 1_000_000
+
+#: Bytes that are searched for zeros at a time.
 _BLOCK = 1 << 24
 
 #: Flags that not every system has.
 _WITHOUT_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 
-
-#: Of the web or a store; a path of it has lost one of its slashes.
+#: An address of the web or a store; ``Path`` removes one of its slashes.
 _ADDRESS = re.compile(r"(https?|ftp|s3|gs|file):/{1,3}(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
+class Plane(os.PathLike[str]):
+    """One of several pictures in a file or a Zarr, which can stand where the path of an image can.
+
+    Attributes
+    ----------
+    path : str
+        The file, or the folder of a Zarr array.
+    number : int
+        Page or frame, counted from 0.
+    shift : int
+        Bytes by which the pixels lie behind those of the page, in a TIFF that describes the first of its planes alone.
+    place : tuple of int
+        Indices of all dimensions of a Zarr array but the last two.
+    label : str
+        Name of the plane in messages.
+    """
+
+    path: str
+    number: int = 0
+    shift: int = 0
+    place: tuple[int, ...] = ()
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file with the number of the plane, counted from 1."""
+        return f"{os.path.basename(self.path)}[{self.label or self.number + 1}]"
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The allowance of one file. Every ``check`` raises a one-line :class:`~relblur.base.errors.FileError`."""
+
+    path: PathLike
+    file_bytes: int
+    started: float = field(default_factory=time.thread_time)
+    most_pixels: int = field(default_factory=lambda: MOST_PIXELS)
+
+    def check_file(self, most: int = MOST_FILE_BYTES) -> None:
+        """Refuse a file that is larger than an image can be."""
+        if self.file_bytes > most:
+            size = f"{self.file_bytes / 1e6:.0f} MB"
+            raise FileError(f"{self.path} has {size}; relblur reads files of this kind up to {most / 1e6:.0f} MB")
+
+    def check_pixels(self, height: int, width: int) -> None:
+        """Refuse more pixels than any camera has."""
+        if height * width > self.most_pixels:
+            raise FileError(
+                f"{self.path} claims to hold {width} x {height} pixels; relblur reads up to "
+                f"{self.most_pixels // 10**6} megapixels, decimate or crop it first"
+            )
+
+    def check_expansion(
+        self, unpacked_bytes: int, packed_bytes: int, *, lossy: bool = False, free: int | None = None
+    ) -> None:
+        """Refuse data that unpack to far more than a photograph's do."""
+        most = MOST_LOSSY_EXPANSION if lossy else MOST_EXPANSION
+        free = FREE_BYTES if free is None else free
+        if unpacked_bytes > free and unpacked_bytes > most * packed_bytes:
+            raise FileError(
+                f"{self.path} unpacks to {unpacked_bytes / 1e6:.0f} MB from {packed_bytes} bytes, more than {most} "
+                f"times as much: it is blank, damaged or hostile; if it is sound, store it uncompressed"
+            )
+
+    def check_parts(self, values: int, pieces: int) -> None:
+        """Refuse a picture that is read in parts if its lists would be too long."""
+        if values > MOST_PARTED_VALUES or pieces > MOST_PARTED_PIECES:
+            claimed = f"{min(values, 10**99):.2g} values in {min(pieces, 10**99):.2g} pieces"
+            most = f"{MOST_PARTED_VALUES:.2g} in {MOST_PARTED_PIECES:.2g}"
+            raise FileError(f"{self.path} claims {claimed}; relblur reads up to {most}, cut larger pieces")
+
+    @property
+    def seconds(self) -> float:
+        """Processor time that a sound file takes at the most, of this thread, s."""
+        return FREE_SECONDS + self.file_bytes / SLOWEST_BYTES
+
+    @property
+    def child_limits(self) -> Limits:
+        """Limits of a child that decodes the file."""
+        pixels = min(MOST_LOSSY_EXPANSION * self.file_bytes, 24 * self.most_pixels)
+        return Limits(CHILD_BYTES + pixels + CHILD_BYTES_PER_BYTE * self.file_bytes, self.seconds)
+
+    def check_time(self) -> None:
+        """Stop after more time than a sound file takes."""
+        if time.thread_time() - self.started > self.seconds:
+            raise self.too_slow()
+
+    def too_slow(self) -> FileError:
+        """Return the error of a file that takes too long."""
+        return FileError(f"{self.path} takes more than {self.seconds:.0f} s to unpack; it is damaged or hostile")
+
+
+@dataclass(frozen=True)
 class Source:
-    """An open file of a known size, read from any place, and what reading it may cost."""
+    """An open file of a known size, read from any place, and its budget."""
 
     path: PathLike
     stream: BinaryIO
@@ -57,12 +184,12 @@ class Source:
             raise FileError(f"{self.path} cannot be read: {error.strerror or error}") from None
 
     def whole(self, most: int = MOST_WHOLE_BYTES) -> bytes:
-        """Return all of it."""
+        """Return all bytes."""
         self.budget.check_file(most)
         return self.read(0, self.size)
 
     def check_expansion(self, unpacked: int, *, lossy: bool = False, free: int | None = None) -> None:
-        """Refuse data that unpack to far more than a photograph's do; zeros do not count, which padding is made of."""
+        """Refuse data that unpack to far more than a photograph's do; zeros, which padding has, do not count."""
         self.budget.check_expansion(unpacked, self.size, lossy=lossy, free=free)
         if unpacked > 2 * self.size:
             zeros = sum(self.read(at, _BLOCK).count(0) for at in range(0, self.size, _BLOCK))
@@ -70,7 +197,7 @@ class Source:
 
 
 def in_child(function: str, source: Source, *arguments: Any) -> Any:
-    """Return what a function ("module:name") returns of a file in a child process, within the file's budget."""
+    """Return the value of a function ("module:name") of a file in a child process, within the file's budget."""
     budget, place = source.budget, os.path.abspath(source.path)
     limits = budget.child_limits
     try:
@@ -108,7 +235,7 @@ def opened(path: PathLike) -> Iterator[Source]:
     """Open a file on disk that has content; anything else is refused at once."""
     source = Path(path)
     try:
-        # Without waiting for the other end of a pipe; the descriptor is what is looked at, so nothing can be swapped.
+        # Without waiting for the other end of a pipe. The open descriptor is checked, so nothing can be swapped.
         descriptor = os.open(source, os.O_RDONLY | _WITHOUT_WAITING)
     except FileNotFoundError:
         if address := _ADDRESS.match(str(path)):
@@ -116,27 +243,28 @@ def opened(path: PathLike) -> Iterator[Source]:
         raise FileError(f"there is no file {source}; check the path") from None
     except PermissionError:
         raise FileError(f"{source} may not be read by this user; check its permissions") from None
-    except (OSError, ValueError) as error:  # a loop of links, a socket, a name that is too long or holds a zero byte
+    except (OSError, ValueError) as error:  # a loop of links, a socket, a name that is too long or contains a zero byte
         raise FileError(f"{str(source)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     state = os.fstat(descriptor)
     try:
-        _check_kind(source, state)
+        if stat.S_ISDIR(state.st_mode):
+            raise FileError(f"{source} is a folder; name an image file in it")
+        if not stat.S_ISREG(state.st_mode):
+            raise FileError(f"{source} is a pipe or a device; name an image file")
+        if state.st_size == 0:
+            raise FileError(f"{source} is empty (0 bytes); it may not have been written to the end")
         with open(descriptor, "rb", closefd=False) as stream:
             yield Source(path, stream, state.st_size, Budget(path, state.st_size))
     finally:
         os.close(descriptor)
 
 
-def _check_kind(source: Path, state: os.stat_result) -> None:
-    if stat.S_ISDIR(state.st_mode):
-        raise FileError(f"{source} is a folder; name an image file in it")
-    if not stat.S_ISREG(state.st_mode):
-        raise FileError(f"{source} is a pipe or a device; name an image file")
-    if state.st_size == 0:
-        raise FileError(f"{source} is empty (0 bytes); it may not have been written to the end")
-
-
 def read_bytes(path: PathLike, most: int = MOST_WHOLE_BYTES) -> bytes:
-    """Return a file's content, or say in one line why it cannot be had."""
+    """Return a file's content."""
     with opened(path) as source:
         return source.whole(most)
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, or else its type."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

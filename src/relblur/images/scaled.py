@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray
+from ..base._typing import AnyArray, PathLike
 from ..base.errors import MissingDependencyError
+from .disk import replacing
 from .exif import SOFTWARE
-from .replacing import PathLike, replacing
 
 __all__ = ["write_ome_tiff", "write_ome_zarr"]
 

@@ -12,15 +12,13 @@ import numpy as np
 from ..base._typing import AnyArray
 from ..base.errors import FileError, RelblurError
 from .compression import JpegTable
-from .exif import EXIF_IFD, ORIENTATION, Exif
-from .reading import Source
-from .shot import Shot
+from .exif import EXIF_IFD, ORIENTATION, Exif, Shot
+from .reading import Source, first_line
 
 __all__ = [
     "StoredImage",
     "damage_told",
     "described",
-    "first_line",
     "said_of",
     "turned_upright",
 ]
@@ -99,8 +97,3 @@ def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
 def said_of(orientation: int) -> tuple[str, ...]:
     """Return what is told of an orientation that was undone."""
     return ("turned upright as the file says",) if orientation in _TURNS else ()
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, or else its type."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

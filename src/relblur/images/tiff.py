@@ -23,13 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray
+from ..base._typing import AnyArray, PathLike
 from ..base.errors import FileError, RelblurError
 from .exif import Exif, tiff_of_strips
-from .plane import Plane
-from .reading import Source, in_child, opened
-from .replacing import PathLike
-from .stored import StoredImage, first_line, said_of, turned_upright
+from .reading import Plane, Source, first_line, in_child, opened
+from .stored import StoredImage, said_of, turned_upright
 
 __all__ = ["TIFF_MAGIC", "Page", "TiffPicture", "decode_tiff", "read_page", "tiff_pixels"]
 

@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray
+from ..base._typing import AnyArray, PathLike
 from ..base.children import ChildError, Limits, run_limited
 from ..base.errors import FileError
-from .budget import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget
-from .replacing import PathLike
+from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget
 
 __all__ = ["ZarrArray", "ZarrNode", "open_zarr_array", "read_zarr_node"]
 

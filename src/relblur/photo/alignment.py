@@ -19,12 +19,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
-from ..base.arguments import as_choice
-from ..base.array_kinds import colour_axis
-from ..base.bad_pixels import Usual, usual_values
+from ..base.arguments import as_choice, colour_axis
 from ..base.errors import AlignmentError
 from ..base.inputs import as_pair
-from ..base.pixels import without_gaps
+from ..base.pixels import Usual, usual_values, without_gaps
 from ..base.settings import ALIGN_MODELS
 from ..base.shown import Shown
 from ..filters.blocks import block_means

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
-from ..base.array_kinds import colour_axis, plain_array
+from ..base.arguments import colour_axis, plain_array
 from ..base.errors import InputError
 from ..base.inputs import check_form
 from ..blur.comparable_pair import ComparablePair
 from ..filters.blocks import block_means
 from ..images.disk import PathLike
+from ..images.exif import smaller_aperture
 from ..images.images import StoredImage, read_image
-from ..images.plane import Plane
-from ..images.shot import smaller_aperture
+from ..images.reading import Plane
 from ..kernels.threads import count_workers
 from .photograph import Photograph, check_gamma, photograph_of, read_photograph
 

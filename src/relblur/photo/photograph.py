@@ -21,11 +21,10 @@ from ..base.arguments import as_positive
 from ..base.errors import InputError
 from ..base.pixels import full_scale
 from ..blur.noise import NoiseModel
-from ..images.compression import BLOCK, JpegTable
+from ..images.compression import BLOCK, JpegTable, find_traces
 from ..images.disk import PathLike
 from ..images.images import StoredImage, read_stored
-from ..images.jpeg_traces import find_traces
-from ..images.plane import Plane
+from ..images.reading import Plane
 from .picture_form import PictureForm
 from .tone_curves import LINEAR, SRGB, choose_curve
 

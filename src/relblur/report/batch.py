@@ -1,6 +1,6 @@
 """Many pairs in one run: found in two folders or by two patterns, one result folder each, and a table of all.
 
-A pair's folder appears under its name when everything in it is written (:mod:`relblur.images.staging`).
+A pair's folder appears under its name when everything in it is written (:mod:`relblur.images.results`).
 A run that was killed, at any moment, leaves whole folders, old or new, and hidden remains, which
 the next run clears away; it does the pairs that are missing. A pair that cannot be done is noted,
 and the run goes on. Only one run at a time works in an output folder.
@@ -20,11 +20,21 @@ from typing import Any
 
 from ..base.errors import FileError, InputError, OutputExistsError, RelblurError
 from ..base.shown import csv_table
+from ..images.disk import HIDDEN
 from ..images.images import RAW_SUFFIXES, READ_SUFFIXES
-from ..images.made_from import missing, read_signature, sign
-from ..images.replacing import HIDDEN
-from ..images.staging import entered, is_plain, move_files_in, move_folder_in, refuse_foreign, staging
-from ..images.targets import refuse_file_name, refuse_inputs
+from ..images.results import (
+    entered,
+    is_plain,
+    missing,
+    move_files_in,
+    move_folder_in,
+    read_signature,
+    refuse_file_name,
+    refuse_foreign,
+    refuse_inputs,
+    sign,
+    staging,
+)
 
 __all__ = [
     "SUMMARY",

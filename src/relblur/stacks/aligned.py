@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base._typing import PathLike
 from ..base.errors import FileError, InputError
 from ..filters.bend import DEGREE, Bend
 from ..images.disk import replacing
 from ..images.reading import read_bytes
-from ..images.replacing import PathLike
 from ..photo.motion import Motion
 from ..photo.pair import Source
 from .frames import Frames, Masked, Placement, name_of

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from .. import __version__
-from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, Progress, UInt8Array
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, PathLike, Progress, UInt8Array
 from ..base.arguments import as_choice, as_whole
 from ..base.errors import InputError
 from ..base.settings import ALIGN_MODELS, EXPOSURES
@@ -25,7 +25,6 @@ from ..depth.equal_blur.task import TaskNoise
 from ..depth.psf import PsfLike, as_psf
 from ..field import choose_loops
 from ..images.planes import PlaneStack
-from ..images.replacing import PathLike
 from ..kernels import ENGINES, as_engine, resolve_engine
 from ..kernels.threads import Team, count_workers
 from ..photo.pair import Source

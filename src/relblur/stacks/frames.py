@@ -21,7 +21,7 @@ from ..base.errors import AlignmentError, InputError
 from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel
 from ..filters.decimation import decimate, keeps_light
-from ..images.plane import Plane
+from ..images.reading import Plane
 from ..photo.alignment import Motion, find_motion
 from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
 from ..photo.pair import Source, stored_array

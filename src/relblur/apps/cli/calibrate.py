@@ -89,8 +89,7 @@ def calibrate(
     from ...depth.camera import Camera
     from ...depth.disc_calibration import check_shape_fit
     from ...depth.order import doubts_about_files
-    from ...images.staging import placing
-    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...photo.pipeline import prepare_pair
 
     refuse_inputs((output,), (first, second, camera, depth_file))

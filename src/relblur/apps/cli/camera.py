@@ -52,8 +52,7 @@ def camera(
     """
     from ...base.arguments import as_positive
     from ...depth.working_range import openings, resolution_table, working_range_m
-    from ...images.staging import placing
-    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...images.results import placing, refuse_inputs, refuse_to_replace_file
 
     refuse_inputs((output, plot), (file, *(exif or ())))
     for target in (output, plot):

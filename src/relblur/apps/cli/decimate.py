@@ -35,8 +35,7 @@ def decimate(
     from ...filters.decimation import decimate as decimate_array
     from ...images.disk import write_image
     from ...images.images import read_image
-    from ...images.staging import placing
-    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...images.results import placing, refuse_inputs, refuse_to_replace_file
 
     refuse_inputs((output,), (image,))
     refuse_to_replace_file(output, force)

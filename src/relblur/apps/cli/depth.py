@@ -100,8 +100,7 @@ def depth(
     FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate':
     each pair gets a folder of its own, summary.csv a row and contact_sheet.png a picture of each.
     """
-    from ...images.staging import filling
-    from ...images.targets import refuse_inputs, refuse_to_replace
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...plot.figures import HEAVY
     from ...report.batch import is_batch
     from ...report.depth_report import DEPTH_FILES, write_depth_report

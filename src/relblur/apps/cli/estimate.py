@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ...base._typing import AnyArray, FloatArray
     from ...blur.blur_map import BlurMap
     from ...blur.comparable_pair import ComparablePair
-    from ...images.plane import Plane
+    from ...images.reading import Plane
 
 __all__ = ["estimate"]
 
@@ -182,8 +182,7 @@ def _estimate_one(
     files: tuple[Path, Path], output: Path, asked: _Asked, extras: _Extras, force: bool
 ) -> dict[str, Any]:
     """Estimate one pair, write all of its files, say what was done, and return the summary."""
-    from ...images.staging import filling
-    from ...images.targets import refuse_inputs, refuse_to_replace
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
     from ...report.full_size import FULL_FILES, RELATIVE_DEPTH, write_full_size, write_relative_depth
     from ...report.page import PAGE_FILE

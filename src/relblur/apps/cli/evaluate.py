@@ -87,8 +87,7 @@ def evaluate(
     FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate':
     each pair gets a folder of its own, and summary.csv a row of each.
     """
-    from ...images.staging import filling
-    from ...images.targets import refuse_inputs, refuse_to_replace, refuse_to_replace_file
+    from ...images.results import filling, refuse_inputs, refuse_to_replace, refuse_to_replace_file
     from ...report.batch import is_batch
     from ...report.score_table import SCORE_FILES, write_scores
 

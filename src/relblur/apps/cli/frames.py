@@ -127,7 +127,7 @@ def check_images(images: Sequence[Path]) -> None:
     """Refuse one image, or the same one twice."""
     if len(images) < 2:
         raise UsageError(f"got one image, {images[0]}; pass two or more of one scene, or a file of many planes")
-    from ...images.targets import place_of
+    from ...images.results import place_of
 
     seen = set()
     for image in images:
@@ -146,7 +146,7 @@ def aligned_name(position: int, name: str) -> str:
 def refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool) -> None:
     """Stop before the work if aligned frames would replace files."""
     from ...images.disk import TIFF_SUFFIXES
-    from ...images.targets import refuse_to_replace, refuse_to_replace_file
+    from ...images.results import refuse_to_replace, refuse_to_replace_file
 
     if output.suffix.lower() in TIFF_SUFFIXES:
         refuse_to_replace_file(output, force)
@@ -160,8 +160,8 @@ def refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool) 
 def write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float | None], force: bool) -> None:
     """Write frames in place at full depth; ``scale`` is their step and the side of a pixel, µm."""
     from ...images.disk import TIFF_SUFFIXES
+    from ...images.results import filling, placing
     from ...images.scaled import write_ome_tiff, write_ome_zarr
-    from ...images.staging import filling, placing
     from ...photo.picture_form import FOR_SCREENS
     from ...stacks.frames import name_of
 

@@ -77,8 +77,7 @@ def fuse(
 
     Labels are whole numbers, the place of a frame in the order of focus from 0, at the size of the images.
     """
-    from ...images.staging import placing
-    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...report.full_size import write_picture
 
     given = open_images(images, channel, time, series)

@@ -60,8 +60,7 @@ def find_range(
     from ...depth.estimate import estimate_depth
     from ...depth.psf import usual_psf
     from ...depth.relation import check_two_planes, in_depth_range
-    from ...images.staging import filling
-    from ...images.targets import refuse_inputs, refuse_to_replace
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...photo.pipeline import prepare_pair
     from ...report.page import PAGE_FILE
     from ...report.range_report import RANGE_FILES, write_range_report

@@ -63,8 +63,7 @@ def refocus(
     from ...blur.estimate import estimate_blur
     from ...depth.camera import Camera
     from ...depth.estimate import estimate_depth
-    from ...images.staging import placing
-    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...photo.pipeline import prepare_pair
     from ...report.full_size import write_picture
     from ...stacks.frames import Reading, frames_of_pair

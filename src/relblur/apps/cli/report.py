@@ -49,7 +49,7 @@ def report(
     a table of all at the top. 'relblur estimate --report' makes a fuller page, with the photographs and the errors
     beside their baselines.
     """
-    from ...images.targets import refuse_inputs, refuse_to_replace_file
+    from ...images.results import refuse_inputs, refuse_to_replace_file
     from ...report.page import PAGE_FILE
 
     if output is None:
@@ -142,7 +142,7 @@ def refuse_foreign_page(path: Path) -> None:
 def _write(
     path: Path, pages: Sequence[ResultPage], title: str, failures: Sequence[tuple[str, str]], force: bool
 ) -> None:
-    from ...images.staging import placing
+    from ...images.results import placing
     from ...report.page import write_page
 
     with placing(path, force=force) as fresh:

@@ -112,7 +112,7 @@ def stack(
     step (--step-um, or as the file states it) height.ome.tif, height_16bit.tif, and Sa and Sq in the summary.
     """
     from ...depth.camera import Camera
-    from ...images.targets import refuse_inputs
+    from ...images.results import refuse_inputs
     from ...stacks.estimate import estimate_stack
 
     given = open_images(images, channel, time, series)
@@ -174,7 +174,7 @@ def _line(text: str) -> tuple[float, ...]:
 
 def _check_output(output: Path, asked: _Heights, fuse: bool, report: bool, force: bool, *more: str) -> tuple[str, ...]:
     """Return the names of what may be written; refuse to replace files."""
-    from ...images.targets import refuse_to_replace
+    from ...images.results import refuse_to_replace
     from ...report.page import PAGE_FILE
     from ...report.stack_report import stack_files
 
@@ -211,7 +211,7 @@ def align_frames(
     force: bool,
 ) -> None:
     """Align frames and write them at full depth."""
-    from ...images.targets import refuse_inputs
+    from ...images.results import refuse_inputs
     from ...stacks.aligned import read_alignment
     from ...stacks.frames import Reading, read_frames
 
@@ -242,7 +242,7 @@ def _write(
     output: Path, found: StackMap, frames: Frames, given: Input, asked: tuple[_Heights, Input | None, bool, bool, bool]
 ) -> dict[str, Any]:
     """Write all files of a stack and return its summary."""
-    from ...images.staging import filling
+    from ...images.results import filling
     from ...plot.colours import to_look_at
     from ...report.page import PAGE_FILE
     from ...report.stack_report import write_heights, write_stack_report

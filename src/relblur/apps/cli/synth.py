@@ -63,8 +63,7 @@ def synth(
 
     from ... import synth as fields
     from ...images.disk import write_image, write_tiff
-    from ...images.staging import filling
-    from ...images.targets import refuse_inputs, refuse_to_replace
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...photo.tone_curves import encode_srgb
     from ...report.io import imread
 

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from ...base.errors import InputError, RelblurError
 from ...blur.estimate import estimate_blur
-from ...images.staging import filling
-from ...images.targets import refuse_inputs
+from ...images.results import filling, refuse_inputs
 from ...photo.pair import read_pair
 from ...report.batch import Job, Outcome, run_batch
 from ...report.panels import Panel, panels_picture

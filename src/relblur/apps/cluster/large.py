@@ -17,7 +17,7 @@ from ... import __version__
 from ...base.errors import FileError, OutputExistsError
 from ...blur.chunked import ChunkedEstimate
 from ...blur.estimating import Estimating, settings_of
-from ...images.staging import clear, move_folder_in, refuse_foreign, resuming
+from ...images.results import clear, move_folder_in, refuse_foreign, resuming
 from .map_store import MapStore
 from .runners import Runner
 from .slides import prepare_slides

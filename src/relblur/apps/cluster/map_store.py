@@ -9,7 +9,7 @@ In the group, arrays of one shape and one grid of chunks:
 
 A chunk is written by one task alone, whole: tasks never share a chunk (Dask's own ``to_zarr`` with other chunks than
 its array's lets them, and loses data). It counts as done once there is a file of its number in ``done``, beside the
-group. While chunks are missing both lie in a stage (:mod:`relblur.images.staging`).
+group. While chunks are missing both lie in a stage (:mod:`relblur.images.results`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from ...blur.chunked import Planes
 from ...blur.tiles import Tile
 from ...blur.zarr_map import STORED, said_of
 from ...filters.blocks import whole_blocks
-from ...images.made_from import sign
 from ...images.map_formats import FORMAT, FORMAT_VERSION
+from ...images.results import sign
 from ...images.zarr_arrays import open_zarr_array
 
 __all__ = ["MapStore"]

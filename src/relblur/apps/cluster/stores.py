@@ -18,7 +18,7 @@ from ...base.errors import FileError, InputError, MissingDependencyError
 from ...base.inputs import as_form
 from ...blur.tiles import Region
 from ...images.images import StoredImage
-from ...images.staging import is_plain
+from ...images.results import is_plain
 from ...images.tiff import TiffPicture
 from ...images.zarr_arrays import ZarrArray, open_zarr_array, read_zarr_node
 from ...photo.tone_curves import Curve, choose_curve

@@ -20,8 +20,7 @@ from ...blur.evaluate import resynthesize
 from ...depth.camera import Camera
 from ...depth.defocus import defocused_pair
 from ...images.disk import PictureTags, write_image
-from ...images.staging import filling
-from ...images.targets import refuse_to_replace
+from ...images.results import filling, refuse_to_replace
 from ...photo.tone_curves import SRGB, encode_srgb
 from ...report.blur_report import REPORT_FILES, write_report
 from ...report.panels import Panel, panels_picture

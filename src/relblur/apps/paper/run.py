@@ -13,8 +13,7 @@ from ...base.errors import InputError
 from ...base.settings import METHODS
 from ...base.shown import csv_table
 from ...images.disk import replacing
-from ...images.staging import filling
-from ...images.targets import refuse_inputs, refuse_to_replace
+from ...images.results import filling, refuse_inputs, refuse_to_replace
 from ...report.html import write_document
 from .data_sets import DATA_SETS, FoundSet, PairFiles, find_data_sets
 from .flow import show_architecture, show_evaluation

@@ -21,8 +21,8 @@ import numpy as np
 from ...base._typing import AnyArray
 from ...base.arguments import times
 from ...base.errors import FileError, MissingDependencyError, RelblurError
-from ...images.budget import Budget
 from ...images.images import read_stored
+from ...images.reading import Budget
 from ...images.stored import StoredImage
 from ...photo.tone_curves import Curve, choose_curve
 from .codecs import ASSUMED_LEVELS, ROUNDING_LEVELS, h264_levels, is_lossless, mjpeg_levels

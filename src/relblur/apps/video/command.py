@@ -157,7 +157,7 @@ def _check(clips: list[Path] | None, alternate: Path | None, camera: tuple[int, 
         )
         raise UsageError(f"{len(clips)} clip{'s' if len(clips) > 1 else ''} named, two are needed: NEAR and FAR; {one}")
     if clips:
-        from ...images.targets import place_of
+        from ...images.results import place_of
 
         if place_of(clips[0]) == place_of(clips[1]):
             raise UsageError(f"{clips[1]} is given twice, perhaps by another name; name two clips")
@@ -220,8 +220,7 @@ class _Run:
 
     def measure(self, inputs: list[Path], output: Path | None, maps: Path | None) -> None:
         """Measure everything and write the clip and the maps."""
-        from ...images.staging import placing
-        from ...images.targets import refuse_inputs, refuse_to_replace_file
+        from ...images.results import placing, refuse_inputs, refuse_to_replace_file
         from .maps import MapsWriter, check_maps, placing_maps
         from .writing import ClipWriter, check_suffix
 

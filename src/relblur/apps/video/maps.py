@@ -18,9 +18,7 @@ import numpy as np
 from ...base._typing import AnyArray
 from ...base.errors import InputError, MissingDependencyError, OutputExistsError
 from ...images.disk import write_npz
-from ...images.made_from import sign
-from ...images.staging import clear, move_folder_in, placing, refuse_foreign, staging
-from ...images.targets import refuse_to_replace_file
+from ...images.results import clear, move_folder_in, placing, refuse_foreign, refuse_to_replace_file, sign, staging
 from .measuring import MeasuredFrame
 
 __all__ = ["MapsWriter", "NpzMaps", "ZarrMaps", "check_maps", "placing_maps"]

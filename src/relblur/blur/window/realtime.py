@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, FloatArray
-from ...base.bad_pixels import usual_values
-from ...base.pixels import clipped_pixels, full_scale
+from ...base.pixels import clipped_pixels, full_scale, usual_values
 from ...base.settings import FLAT_ABOVE, Sharper
 from ...filters.kernels import band_limited_kernel, noise_gain
 from ...kernels.compiled import kernels
@@ -56,7 +55,7 @@ _SAMPLE = 1024
 
 
 class NotOrdinaryError(Exception):
-    """A frame holds values that may be no light (:mod:`relblur.base.bad_pixels`); it has to be looked at first."""
+    """A frame holds values that may be no light (:mod:`relblur.base.pixels`); it has to be looked at first."""
 
 
 @dataclass(frozen=True)

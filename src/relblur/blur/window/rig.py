@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, FloatArray
-from ...base.array_kinds import shape_of
+from ...base.arguments import shape_of
 from ...base.errors import InputError
 from ...base.pixels import full_scale
 from ...filters.resampling import positions, resample_nearest

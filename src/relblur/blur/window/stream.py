@@ -12,8 +12,7 @@ import numpy as np
 
 from ... import __version__
 from ...base._typing import AnyArray, ArrayLike, BoolArray
-from ...base.arguments import as_choice, as_noise, as_odd_size, as_positive
-from ...base.array_kinds import plain_array
+from ...base.arguments import as_choice, as_noise, as_odd_size, as_positive, plain_array
 from ...base.errors import InputError
 from ...base.inputs import MOST_CHANNELS, check_pair, looks_like_alpha, refuse_mixed_scales
 from ...base.pixels import clipped_pixels, full_scale, without_gaps

@@ -28,7 +28,7 @@ from relblur import (
 )
 from relblur.apps.cli.app import app
 from relblur.apps.demo.program import photograph
-from relblur.base.bad_pixels import hot_pixels, usual_values
+from relblur.base.pixels import hot_pixels, usual_values
 from relblur.kernels.threads import count_workers
 from relblur.plot.colours import tick_labels
 

@@ -19,16 +19,25 @@ from hypothesis import strategies as st
 from conftest import ROOT
 from relblur import BlurMap, load
 from relblur.base.errors import FileError, OutputExistsError
-from relblur.images import staging as staging_module
-from relblur.images.made_from import read_signature, sign
-from relblur.images.replacing import HIDDEN, replacing
-from relblur.images.staging import entered, filling, holding, move_folder_in, placing, resuming, staging
-from relblur.images.targets import refuse_inputs, refuse_to_replace
+from relblur.images import results as results_module
+from relblur.images.disk import HIDDEN, replacing
+from relblur.images.results import (
+    entered,
+    filling,
+    move_folder_in,
+    placing,
+    read_signature,
+    refuse_inputs,
+    refuse_to_replace,
+    resuming,
+    sign,
+    staging,
+)
 from relblur.report.batch import Job, run_batch
 
 #: A disk takes ten times as long.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-STAGE = f"{HIDDEN}-{''.join(staging_module._machine())}-0123456789abcdef"
+STAGE = f"{HIDDEN}-{''.join(results_module._machine())}-0123456789abcdef"
 ELSEWHERE = f"{HIDDEN}-0123456789abcdef-0123456789abcdef"
 
 
@@ -172,7 +181,7 @@ def test_only_one_run_at_a_time(tmp_path):
     held, enough = threading.Event(), threading.Event()
 
     def hold():
-        with holding(tmp_path, 0):
+        with entered(tmp_path, 0):
             held.set()
             enough.wait(0.3)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from relblur import estimate_blur, prepare_pair, synth
-from relblur.images.shot import Shot, smaller_aperture
+from relblur.images.exif import Shot, smaller_aperture
 
 Image = pytest.importorskip("PIL.Image")
 

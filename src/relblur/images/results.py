@@ -1,0 +1,465 @@
+"""Folders of results: complete or absent, also after ``kill -9``; only what relblur wrote is replaced.
+
+Results are made in a stage, a hidden folder beside their place. A new folder takes its name in one step, with its
+manifest (``made_from.json``) in it. Files for a folder with other contents take their names one after the other.
+
+A stage is called ``.relblur-``, 8 digits of this machine, 8 of its start, and 16 random ones. It is locked (``flock``)
+for as long as its owner lives. Process numbers would not do: two containers may have the same. In a stage are
+
+``new``
+    the results while they are made.
+``old``
+    a folder that is being replaced.
+
+The next run deletes the stages of dead runs. A folder in ``old`` whose name is free gets it back. Nothing in a stage
+is followed as an instruction. A stage that another user made, or that contains a link, is left alone.
+An interrupted result that the next run continues has the stage ``.relblur-unfinished-`` and the result's name.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import platform
+import re
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..base.errors import FileError, OutputExistsError
+from .disk import HIDDEN, NO_LINKS, check_target, plain_errors, replacing, sync_folder, sync_tree
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = [
+    "MADE_FROM",
+    "clear",
+    "entered",
+    "filling",
+    "is_plain",
+    "listing",
+    "missing",
+    "move_files_in",
+    "move_folder_in",
+    "place_of",
+    "placing",
+    "read_signature",
+    "refuse_file_name",
+    "refuse_foreign",
+    "refuse_inputs",
+    "refuse_to_replace",
+    "refuse_to_replace_file",
+    "resuming",
+    "sign",
+    "staging",
+    "strangers",
+]
+
+#: The manifest of a folder: from what it was made, and the sizes of the files that relblur wrote.
+MADE_FROM = "made_from.json"
+_MADE_BY = "relblur"
+#: Largest manifest that is read, bytes: it has about 2000, and 100 more for each chunk of a Zarr.
+_LONGEST = 100_000_000
+
+NEW, OLD = "new", "old"
+_UNFINISHED = f"{HIDDEN}-unfinished-"
+_STAGE = re.compile(re.escape(HIDDEN) + "-([0-9a-f]{8})([0-9a-f]{8})-[0-9a-f]{16}")
+
+#: Time to wait for another run that moves its files in, s; before the work, and pause between two attempts.
+_WAIT_S, _SOON_S, _PAUSE_S = 30.0, 2.0, 0.02
+
+#: A folder whose name ends so is taken for a mistake.
+_FILE_SUFFIXES = (
+    *(".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".exr", ".heic", ".avif", ".bmp", ".gif", ".pdf", ".svg"),
+    *(".npz", ".npy", ".ply", ".pfm", ".csv", ".json", ".html", ".zip", ".txt", ".toml"),
+)
+
+
+def listing(folder: Path) -> list[str]:
+    """Return the names of all that is not a folder in a folder and below, links not followed."""
+    found: list[str] = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                found += [f"{entry.name}/{below}" for below in listing(folder / entry.name)]
+            else:
+                found.append(entry.name)
+    return sorted(found)
+
+
+def sign(folder: Path, made_from: Mapping[str, Any]) -> None:
+    """Write the manifest of a folder whose files are complete."""
+    wrote = {name: (folder / name).lstat().st_size for name in listing(folder) if name != MADE_FROM}
+    with replacing(folder / MADE_FROM) as stream:
+        stream.write(json.dumps({"made_by": _MADE_BY, **made_from, "wrote": wrote}, indent=2).encode())
+
+
+def read_signature(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a folder; None if it has none, or is a link."""
+    try:
+        if folder.is_symlink():
+            return None
+        descriptor = os.open(folder / MADE_FROM, os.O_RDONLY | NO_LINKS | getattr(os, "O_NONBLOCK", 0))
+        with open(descriptor, "rb") as stream:
+            signature = json.loads(stream.read(_LONGEST))
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not isinstance(signature, dict) or signature.get("made_by") != _MADE_BY:
+        return None
+    return signature if isinstance(signature.get("wrote"), dict) else None
+
+
+def strangers(folder: Path, signature: Mapping[str, Any]) -> list[str]:
+    """Return the files in a signed folder that relblur did not write."""
+    return [name for name in listing(folder) if name != MADE_FROM and name not in signature["wrote"]]
+
+
+def missing(folder: Path, signature: Mapping[str, Any]) -> list[str]:
+    """Return the files of a manifest that are gone, or have another size."""
+    wrong = []
+    for name, size in signature["wrote"].items():
+        try:
+            if (folder / name).lstat().st_size != size:
+                wrong.append(name)
+        except OSError:
+            wrong.append(name)
+    return wrong
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse to replace a folder that relblur did not make, or that contains other files."""
+    signature = read_signature(folder)
+    if signature is None:
+        raise OutputExistsError(f"{folder} was not made by relblur and is not replaced; choose another output folder")
+    if others := strangers(folder, signature):
+        raise OutputExistsError(f"{folder} holds {_first_of(others)}, not made by relblur; move that elsewhere first")
+
+
+@contextmanager
+def entered(folder: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
+    """Be the only run in a folder; delete the stages of dead runs in it."""
+    with _holding(folder, wait_s):
+        clear(folder)
+        yield
+
+
+@contextmanager
+def _holding(folder: Path, wait_s: float) -> Iterator[None]:
+    """Be the only run in a folder, where there are locks; wait so long for another to end."""
+    deadline = time.monotonic() + wait_s
+    while True:
+        with ExitStack() as stack:
+            with plain_errors(folder):
+                held = stack.enter_context(_locked(folder))
+            if held is not False:
+                yield
+                return
+        if time.monotonic() >= deadline:
+            raise FileError(f"another relblur is at work in {folder}; wait for it or choose another folder")
+        time.sleep(_PAUSE_S)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[bool | None]:
+    """Lock a folder: True if this run has it, False if another run has it, None if there are no locks here."""
+    if fcntl is None:
+        yield None
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        held: bool | None = True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            held = False if error.errno in (errno.EWOULDBLOCK, errno.EACCES) else None
+        yield held
+    finally:
+        os.close(descriptor)
+
+
+def clear(folder: Path) -> None:
+    """Delete the stages that dead runs of this user on this machine left in a folder, but not unfinished results."""
+    for name in _names(folder):
+        home, parts, result = folder / name, _STAGE.fullmatch(name), name.removeprefix(_UNFINISHED)
+        # Locks may not reach other machines: their stages are left alone.
+        dead = parts and any(here == there for here, there in zip(_machine(), parts.groups(), strict=True))
+        if dead or (result != name and os.path.lexists(home / OLD / result)):
+            with suppress(OSError):
+                if _made_by_this_user(home):
+                    with _locked(home) as held:
+                        if held:
+                            _put_back(home)
+                            if dead or os.path.lexists(home / OLD / result):
+                                _drop(home)
+
+
+@contextmanager
+def staging(folder: Path) -> Iterator[Path]:
+    """Give an empty folder to fill, beside the results' place; what has not been moved at the end is deleted."""
+    with ExitStack() as stack:
+        with plain_errors(folder):
+            home = _new_stage(folder, stack)
+        try:
+            yield home / NEW
+        finally:
+            with plain_errors(folder):
+                _drop(home)
+
+
+@contextmanager
+def resuming(folder: Path, name: str) -> Iterator[Path]:
+    """Give a folder to fill that an interrupted run of the same result has filled in part.
+
+    It stays until ``name`` has been moved out of it.
+    """
+    home = folder / f"{_UNFINISHED}{name}"
+    with plain_errors(home):
+        with suppress(FileExistsError):
+            os.mkdir(home, 0o700)
+        if not _made_by_this_user(home):
+            raise OutputExistsError(
+                f"{home} is in the way: another user made it, or it holds a link; move it elsewhere"
+            )
+    with _holding(home, 0.0):
+        with plain_errors(home):
+            _put_back(home)
+            os.makedirs(home / NEW, exist_ok=True)
+        yield home / NEW
+        with plain_errors(home):
+            if not os.path.lexists(home / NEW / name):
+                _drop(home)
+
+
+@contextmanager
+def filling(folder: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give an empty folder to fill, which then becomes ``folder``, or whose files move into it if it exists.
+
+    Files of the same names are replaced only with ``force``. An error before the files move leaves everything as it is.
+    """
+    place = folder if os.path.lexists(folder) else folder.parent
+    made = _make_folders(place)
+    try:
+        clear(place)
+        with staging(place) as new:
+            yield new
+            with plain_errors(folder):
+                whole = place is not folder and _becomes(new, folder)
+            if not whole:
+                with entered(folder):
+                    move_files_in(new, force, folder)
+    except BaseException:
+        with suppress(OSError):
+            for each in made:
+                os.rmdir(each)
+        raise
+
+
+@contextmanager
+def placing(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """Give a path to write one file to, which then appears as ``path``."""
+    check_target(path)
+    clear(path.parent)
+    with staging(path.parent) as new:
+        yield new / path.name
+        move_files_in(new, force, path.parent)
+
+
+def move_files_in(new: Path, force: bool, folder: Path) -> None:
+    """Move the files in a stage to their places, one after the other in the order of their names."""
+    with plain_errors(folder):
+        names = listing(new)
+        for name in _replaced(folder, names, force):
+            if os.path.exists(folder / name) and not os.path.isfile(folder / name):
+                raise OutputExistsError(f"{folder / name} is not a file and is not replaced; choose another place")
+        for below in sorted({each for name in names for each in Path(name).parents} - {Path()}):
+            if os.path.islink(folder / below):
+                raise OutputExistsError(f"{folder / below} is a link and is not followed; choose another place")
+        sync_tree(new)
+        for name in names:
+            os.makedirs((folder / name).parent, exist_ok=True)
+            os.replace(new / name, folder / name)
+        sync_folder(folder)
+
+
+def move_folder_in(new: Path, name: str, force: bool) -> None:
+    """Move a signed folder in a stage to its place; with ``force`` it replaces one that relblur made."""
+    home = new.parent
+    source, target, aside = new / name, home.parent / name, home / OLD / name
+    with plain_errors(target):
+        sync_tree(source)
+        if os.path.lexists(target):
+            refuse_foreign(target)
+            if not force:
+                raise OutputExistsError(f"{target} has appeared meanwhile; add --force or choose another folder")
+            os.makedirs(aside.parent, exist_ok=True)
+            os.rename(target, aside)
+            try:
+                refuse_foreign(aside)  # a file may have been added until the rename
+                os.rename(source, target)
+            except BaseException:
+                os.rename(aside, target)
+                raise
+            sync_folder(target.parent)
+            shutil.rmtree(aside)
+        elif not _becomes(source, target):
+            raise OutputExistsError(f"{target} has appeared meanwhile and is not replaced; run the command again")
+        sync_folder(target.parent)
+
+
+def refuse_file_name(folder: Path) -> None:
+    """Stop before the work if the name of a folder to be made is that of a file."""
+    if folder.suffix.lower() in _FILE_SUFFIXES and not os.path.lexists(folder):
+        raise OutputExistsError(
+            f"the results are several files and go into a folder, and {folder} is the name of one file; "
+            f"choose another, such as {folder.with_suffix('')}"
+        )
+
+
+def refuse_to_replace(folder: Path, names: Iterable[str], force: bool) -> None:
+    """Stop before the work if files of these names are in the folder and may not be replaced."""
+    if os.path.lexists(folder) and not os.path.isdir(folder):
+        raise OutputExistsError(f"{folder} is a file; name a folder for the results")
+    refuse_file_name(folder)
+    with plain_errors(folder):
+        if os.path.isdir(folder):
+            with entered(folder, _SOON_S):
+                _replaced(folder, names, force, "folder")
+
+
+def refuse_to_replace_file(path: Path | None, force: bool) -> None:
+    """Stop before the work if this file exists and may not be replaced, or cannot be written."""
+    if path is None:
+        return
+    with plain_errors(path):
+        if not os.path.isdir(path):
+            _replaced(path.parent, (path.name,), force, "name")
+    check_target(path)
+
+
+def refuse_inputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
+    """Stop before the work if an output is one of the inputs, by whatever name, or another output."""
+    taken = {place_of(path): "is also read by this command" for path in inputs if path is not None}
+    for path in outputs:
+        if path is None:
+            continue
+        place = place_of(path)
+        if (what := taken.get(place)) is not None:
+            raise OutputExistsError(f"{path} {what} and would be replaced; choose another name for the output")
+        taken[place] = "is already an output of this command"
+
+
+def place_of(path: Path) -> tuple[int, int] | str:
+    """Return what two names of one file have in common: its number on its device, or where it would be."""
+    real = os.path.realpath(path)
+    try:
+        state = os.stat(real)
+    except OSError:
+        return real
+    return state.st_dev, state.st_ino
+
+
+def is_plain(name: str) -> bool:
+    """Tell whether a name is one plain part of a path, which leads nowhere else."""
+    separators = {os.sep, os.altsep or os.sep, "\0"}
+    return name not in ("", os.curdir, os.pardir) and not any(each in name for each in separators)
+
+
+def _replaced(folder: Path, names: Iterable[str], force: bool, other: str = "place") -> list[str]:
+    """Return the names that exist in a folder; refuse to replace them without ``force``."""
+    there = [name for name in names if os.path.lexists(folder / name)]
+    if there and not force:
+        raise OutputExistsError(f"{folder / _first_of(there)} would be replaced; add --force or choose another {other}")
+    return there
+
+
+def _first_of(names: list[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+@cache
+def _machine() -> tuple[str, str]:
+    """Return digits of this machine's name, and of its start: all its containers have the same."""
+    try:
+        start = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        start = platform.node()
+    one, two = (hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] for text in (platform.node(), start))
+    return one, two
+
+
+def _new_stage(folder: Path, stack: ExitStack) -> Path:
+    """Make a stage that is locked until the stack is closed."""
+    while True:
+        home = folder / f"{HIDDEN}-{''.join(_machine())}-{secrets.token_hex(8)}"
+        os.mkdir(home, 0o700)
+        with suppress(FileNotFoundError):  # another run deleted it before it was locked
+            if stack.enter_context(_locked(home)) is not False:
+                os.mkdir(home / NEW)
+                return home
+
+
+def _made_by_this_user(home: Path) -> bool:
+    """Tell whether this is a folder of this user that contains no link."""
+    state = os.lstat(home)
+    ours = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
+    return stat.S_ISDIR(state.st_mode) and ours and not any(os.path.islink(home / name) for name in listing(home))
+
+
+def _drop(home: Path) -> None:
+    """Delete a stage; one with a folder of results that contains other files stays."""
+    _put_back(home)
+    for folder in (home / OLD, home / NEW):
+        for name in _names(folder):
+            signature = read_signature(folder / name)
+            if signature is not None and strangers(folder / name, signature):
+                return
+    shutil.rmtree(home)
+
+
+def _put_back(home: Path) -> None:
+    """Give a folder that was to be replaced its name back, if that is free."""
+    for name in _names(home / OLD):
+        if not os.path.lexists(home.parent / name):
+            os.rename(home / OLD / name, home.parent / name)
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
+
+
+def _becomes(source: Path, target: Path) -> bool:
+    """Give a folder its name, unless the name belongs to something else than an empty folder."""
+    try:
+        sync_tree(source)
+        os.rename(source, target)
+    except OSError:
+        if not os.path.lexists(target):
+            raise
+        return False
+    sync_folder(target.parent)
+    return True
+
+
+def _make_folders(folder: Path) -> list[Path]:
+    """Make a folder and those above it; return those made, the last first."""
+    missing_ = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {folder}: {error.strerror}; choose another") from None
+    return missing_
