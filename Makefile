@@ -20,7 +20,7 @@ PLAIN_PATH = sed -i.bak '/^import /d' $(1)/lib/python*/site-packages/_editable_s
 OLDEST        ?= .venv-oldest
 OLDEST_PYTHON ?= python3.11
 
-.PHONY: demo test quick oldest lint kernels sanitize wheel compiler bench figures docs clean chromium
+.PHONY: demo test quick oldest lint kernels sanitize dist wheel compiler bench figures docs clean chromium
 
 demo: $(BUILT)
 	$(BIN)/relblur demo --output relblur_demo --force
@@ -104,10 +104,16 @@ sanitize: $(STAMP) | compiler
 		ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$(SANITIZED) $(BIN)/python -m pytest -p no:cacheprovider \
 		tests/kernels
 
-# A wheel for this Python and this machine, in dist/.
-wheel: | compiler
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+# The source package, and from it a wheel for this Python and this machine, in dist/; both are checked.
+dist: $(STAMP) | compiler
+	rm -rf dist
+	$(BIN)/python -m build --installer uv --outdir dist .
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python .ci/check_dist.py
+
+# A wheel alone.
+wheel: $(STAMP) | compiler
+	$(BIN)/python -m build --installer uv --wheel --outdir dist .
 
 # A C++ compiler and Python's headers: Debian's, where they are missing and root may install them.
 compiler:
@@ -128,5 +134,5 @@ $(OLDEST)/.installed: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) relblur_demo relblur_video .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) build dist relblur_demo relblur_video .pytest_cache .mypy_cache .ruff_cache
 	rm -rf docs/_build docs/api docs/commands docs/gallery
