@@ -96,9 +96,6 @@ def test_inks_become_colours(tmp_path):
         expected = np.asarray(picture.convert("RGB"))
         assert_allclose(_read(tmp_path, _saved(picture)), expected, atol=1)
         assert_allclose(_read(tmp_path, _saved(picture, compression="tiff_lzw")), expected, atol=1)
-    black = np.zeros((24, 24, 4), "<u2")
-    black[:, :, 3] = 16383
-    assert_array_equal(_read(tmp_path, tiff({258: 16, 277: 4, 262: 5}, black.tobytes())), np.full((24, 24, 3), 49152))
 
 
 def test_palettes_become_colours(tmp_path):
