@@ -11,7 +11,6 @@ Nothing is shown or saved: that is the caller's ``pyplot.show()`` or ``figure.sa
 
 ``colours``   numbers to colours, for figures, panels, pages and the viewer
 ``figures``   figures of reports and pages as files
-``diagrams``  boxes and arrows
 
 ``napari_reader`` gives napari the same results as layers, without matplotlib; ``napari.yaml`` names it.
 """

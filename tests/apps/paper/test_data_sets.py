@@ -1,8 +1,6 @@
-"""The paper's data sets as they lie on a disk, and stand-ins in the same layouts."""
+"""The layouts of the paper's data sets on a disk."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +8,7 @@ from PIL import Image  # noqa: TID253
 
 from paper_sets import make_data_set
 from relblur import InputError, compare_sharpness
-from relblur.apps.paper import pairs, stand_ins
-from relblur.apps.paper.data_sets import PairFiles, factors, find_data_sets
+from relblur.apps.paper.data_sets import factors, find_data_sets
 from relblur.base.errors import FileError
 
 
@@ -112,7 +109,7 @@ def test_halves_of_pairs_that_share_a_name_are_left_out(tmp_path):
 
 @pytest.mark.parametrize("layout", ["dpdd", "realmff", "dpdd flat"])
 def test_a_data_set_that_is_there_but_not_understood_is_an_error(tmp_path, layout):
-    """Beside another that is: no stand-in takes its place."""
+    """Beside another that is understood."""
     broken = tmp_path / "dpdd_of_mine"
     make_data_set(broken, layout, pairs=2)
     for path in (*broken.glob("test_c/target/*2.png"), *broken.glob("imageB/*"), *broken.glob("*_f4.png")):
@@ -137,37 +134,3 @@ def test_a_data_set_that_is_there_but_not_understood_is_an_error(tmp_path, layou
 )
 def test_table_1_has_the_papers_resolutions(data_set, width, widths):
     assert [-(-width // factor) for factor in factors(data_set, width)] == widths
-
-
-def test_resolutions_that_leave_less_than_16_pixels_are_left_out(tmp_path, monkeypatch):
-    """But the pair as it is counts, however small."""
-    monkeypatch.setattr(pairs, "score_row", lambda reduced, *_: reduced.shape)
-    for side, shapes in ((64, [(64, 80), (32, 40), (16, 20)]), (63, [(63, 80), (32, 40)]), (10, [(10, 80)])):
-        for name in "fb":
-            Image.fromarray(np.full((side, 80), 99, np.uint8)).save(tmp_path / f"{side}_{name}.png")
-        files = PairFiles("realmff", "one", tmp_path / f"{side}_f.png", tmp_path / f"{side}_b.png")
-        assert pairs.rows_of(files, "paper") == shapes
-
-
-def test_a_stand_in_has_the_papers_range_of_blur_and_says_what_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(stand_ins, "photograph", lambda name: np.full((20, 640, 3), 90, np.uint8))
-    found = stand_ins.make_stand_in(tmp_path, "realmff")
-    place, told = Path("stand_ins", "realmff"), "a stand-in of relblur's own; give the data set with --data"
-    assert found.describe() == f"Real MFF: 1 pair in {place} ({told})"
-    assert found.pairs[0].is_stand_in
-    assert found.pairs[0].title == "Real MFF stand-in"
-    (again,) = find_data_sets(tmp_path / "stand_ins")
-    assert (again.pairs[0].foreground, again.pairs[0].background) == (
-        found.pairs[0].foreground,
-        found.pairs[0].background,
-    )
-    blur = stand_ins._blur_of_foreground("realmff", (20, 640))  # far plane in one image, near disc in the other
-    assert (blur.min(), blur.max()) == pytest.approx((-1.8, 2.4))
-    blur = stand_ins._blur_of_foreground("dpdd", (20, 320))
-    assert (blur[0, 0], blur[-1, 0]) == pytest.approx((3.0, 0.2))  # half as wide, half the blur
-
-
-def test_a_stand_in_is_blurred_on_its_sides(tmp_path):
-    (pair,) = stand_ins.make_stand_in(tmp_path, "dpdd").pairs
-    sharper = compare_sharpness(read(pair.background), read(pair.foreground), 9, channel_axis=-1)
-    assert (sharper[:200] == 1).mean() > 0.75

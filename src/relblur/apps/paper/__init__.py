@@ -1,13 +1,9 @@
-"""The paper, figure by figure: what it shows, and what comes out here.
+"""The paper, figure by figure: its content, and the results of relblur beside it.
 
-``run``        all of it, or some, into one folder (``relblur reproduce``)
-``sections``   a figure or table with its numbers, and the page of all
-``claims``     the numbers that the paper states
+``run``        all figures and tables, or some, in one folder (``relblur reproduce``)
+``claims``     the paper's numbers, and the page on which ours stand beside them
 ``ramps``      Fig. 1: known blur
-``lens``       Fig. 2: rays and cameras
-``matrices``   Fig. 3: the framework
-``flow``       Figs. 4 and 5: how an estimate is judged
-``pairs``      Figs. 6 and 7, Table I: photographed pairs
-``data_sets``  how the two data sets lie on a disk
-``stand_ins``  a pair of our own for a data set that is not there
+``theory``     Figs. 2 to 4: the lens, the framework, the re-made image
+``pairs``      Figs. 5 to 7, Table I: photographed pairs
+``data_sets``  the layouts of the two data sets on a disk
 """

@@ -1,10 +1,24 @@
-"""The numbers that the paper states."""
+"""The numbers of the paper, and the page that sets the numbers of relblur beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-__all__ = ["CAMERAS", "PAPER_FIG1", "PAPER_TABLE", "REMADE_CLAIM", "PaperCamera", "PaperRow"]
+from ...report.html import Html, Table, bullets, document, element, image, titled_table
+
+__all__ = [
+    "CAMERAS",
+    "PAPER_FIG1",
+    "PAPER_TABLE",
+    "REMADE_CLAIM",
+    "Claim",
+    "PaperCamera",
+    "PaperRow",
+    "Section",
+    "page",
+]
 
 
 @dataclass(frozen=True)
@@ -36,13 +50,13 @@ PAPER_TABLE = (
 #: "MAE" of sigma in Fig. 1, by the direction of the ramp.
 PAPER_FIG1 = {"top to bottom": "1.4 %", "left to right": "1.47 % (caption), 1.7 % (text)"}
 
-#: Error of re-estimating the blurred image of Fig. 1, on a scale of one (conclusions).
+#: Mean error of the re-made blurred image of Fig. 1, on a scale of 0 to 1 (conclusions).
 REMADE_CLAIM = 0.0002
 
 
 @dataclass(frozen=True)
 class PaperCamera:
-    """A camera of section 6 and what it makes of equation 8."""
+    """A camera of section 6 and its circle of confusion by equation 8."""
 
     name: str
     focal_length_mm: float
@@ -50,7 +64,7 @@ class PaperCamera:
     foreground_mm: float
     pixel_pitch_um: float
     sensor_mm: float  #: width
-    width_px: int  #: of the image for which the pitch holds
+    width_px: int  #: of the image to which the pitch belongs
     table_width_px: int  #: of the largest image of Table I
     stated_px: float
 
@@ -59,3 +73,66 @@ CAMERAS = (
     PaperCamera("Lytro Illum", 17, 2, 1000, 4.5, 10.82, 2450, 625, 32),
     PaperCamera("Canon 5D Mark IV", 67, 4, 1100, 21.43, 36.0, 1680, 420, 48),
 )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A number of the paper beside ours."""
+
+    what: str
+    paper: str
+    ours: str
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One figure or table of the paper."""
+
+    key: str  #: fig1 ... table1
+    title: str
+    paper_shows: str  #: content of the paper, in our words
+    finding: str  #: our result, a sentence or two
+    pictures: tuple[tuple[str, str], ...] = ()  #: files in the output folder, and their captions
+    claims: tuple[Claim, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+    def as_html(self, folder: Path) -> Html:
+        """Return the section of the page; its pictures lie in a folder."""
+        sides = [
+            element("div", element("b", name), element("p", text))
+            for name, text in (("The paper", self.paper_shows), ("Here", self.finding))
+        ]
+        figures = [
+            element(
+                "figure",
+                image((folder / file).read_bytes(), caption),
+                element("p", f"{caption} ({file})", class_="note"),
+                class_="alone",
+            )
+            for file, caption in self.pictures
+        ]
+        rows = [(each.what, each.paper, each.ours, each.remark) for each in self.claims]
+        tables = [Table("", ("number", "the paper", "here", "remark"), rows)] if rows else []
+        return element(
+            "section",
+            element("h2", self.title),
+            element("div", *sides, class_="sides"),
+            *figures,
+            *map(titled_table, [*tables, *self.tables]),
+            id=self.key,
+        )
+
+
+def page(folder: Path, sections: Sequence[Section], made_from: Sequence[str]) -> str:
+    """Return the page of sections whose pictures lie in a folder; ``made_from`` names the data."""
+    links = [element("a", each.title.split(":")[0], href=f"#{each.key}") for each in sections]
+    paper = "A. Saadat, Computational Framework for Estimating Relative Gaussian Blur Kernels between Image Pairs"
+    intro = f"{paper}: its figures and tables, and the results of relblur. Method, notes and errata: "
+    return document(
+        "The paper, figure by figure",
+        element("p", intro, element("i", "docs/framework.md"), "."),
+        bullets(made_from),
+        element("nav", *links),
+        *(each.as_html(folder) for each in sections),
+    )

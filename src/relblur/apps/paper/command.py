@@ -41,20 +41,28 @@ def reproduce(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Make every figure and table of the paper, each beside what the paper shows or states.
+    """Make every figure and table of the paper, each beside the paper's content and numbers.
 
-    Writes paper.html, a page of everything that needs no other file, the figures and two CSV
-    files. Without --data a pair of relblur's own, marked as a stand-in, takes the place of each data set.
+    Writes the figures, two CSV files, and paper.html, one page that contains everything. Figs. 5 to 7
+    and Table I need the data sets (--data); without them they are left out.
     """
     from .pairs import means, short_table
     from .ramps import ramp_table
-    from .run import PARTS, Wanted
     from .run import reproduce as run
 
-    parts = PARTS if only is None else [part.strip() for part in only.split(",")]
+    parts = None if only is None else [part.strip() for part in only.split(",")]
     with progress_bar("the paper's experiments") as report:
-        wanted = Wanted(parts, image or (), pair or (), limit)
-        done = run(output, data, wanted, method=method, force=force, progress=report)
+        done = run(
+            output,
+            data,
+            parts,
+            images=image or (),
+            pairs=pair or (),
+            limit=limit,
+            method=method,
+            force=force,
+            progress=report,
+        )
     for line in done.made_from:
         say(line)
     if as_json:

@@ -1,4 +1,4 @@
-"""How the paper's two data sets lie on a disk: as they unpack, flat, or listed in a file.
+"""Layouts of the paper's two data sets on a disk: as they unpack, flat, or listed in a file.
 
 A pair is (I_F, I_B): Real-MFF's image focused on the foreground and the one on the background;
 DPDD's at f/4 and the all-in-focus one at f/22.
@@ -14,13 +14,10 @@ from pathlib import Path
 
 from ...base.errors import FileError, InputError
 
-__all__ = ["DATA_SETS", "STAND_IN", "FoundSet", "PairFiles", "factors", "find_data_sets"]
+__all__ = ["DATA_SETS", "FoundSet", "PairFiles", "factors", "find_data_sets"]
 
-#: What the paper calls them.
+#: The paper's names of them.
 DATA_SETS = {"realmff": "Real MFF", "dpdd": "DPDD"}
-
-#: Follows the name of a data set where another pair takes its place.
-STAND_IN = " stand-in"
 
 #: Width of the largest DPDD image in Table I; the next two are a half and a quarter of it.
 DPDD_WIDTH = 420
@@ -46,12 +43,11 @@ class PairFiles:
     name: str
     foreground: Path  #: I_F
     background: Path  #: I_B
-    is_stand_in: bool = False  #: made by us
 
     @property
     def title(self) -> str:
-        """What the paper calls the data set."""
-        return f"{DATA_SETS[self.data_set]}{STAND_IN if self.is_stand_in else ''}"
+        """The paper's name of the data set."""
+        return DATA_SETS[self.data_set]
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class FoundSet:
     pairs: tuple[PairFiles, ...]
 
     def describe(self) -> str:
-        """Return what was found in one line."""
+        """Return the number of pairs and their place in one line."""
         count = "1 pair" if len(self.pairs) == 1 else f"{len(self.pairs)} pairs"
         return f"{DATA_SETS[self.data_set]}: {count} in {self.folder} ({self.layout})"
 
@@ -82,12 +78,12 @@ def factors(data_set: str, width: int) -> tuple[int, ...]:
 
 
 def find_data_sets(data: Path) -> list[FoundSet]:
-    """Find pairs in a folder, in those below it, or in a list; an error names the layouts that are known."""
+    """Find pairs in a folder, in those below it, or in a list; an error names the known layouts."""
     if data.is_file():
         found = _from_list(data)
     elif data.is_dir():
         found = [each for folder in _folders(data) for each in _in_folder(folder, is_root=folder == data)]
-        _refuse_what_is_not_understood(data, {each.data_set for each in found})
+        _refuse_broken_sets(data, {each.data_set for each in found})
     else:
         raise InputError(f"--data {data} is neither a folder nor a list of pairs; {_on_one_line(LAYOUTS)}")
     if not found:
@@ -96,7 +92,7 @@ def find_data_sets(data: Path) -> list[FoundSet]:
 
 
 def _folders(data: Path) -> Iterator[Path]:
-    """The folder, those in it and those in them; an archive often unpacks into a folder of its own."""
+    """Yield the folder, those in it and those in them; an archive often unpacks into a folder of its own."""
     yield data
     for depth in ("*", "*/*"):
         yield from sorted(path for path in data.glob(depth) if path.is_dir())
@@ -165,7 +161,7 @@ def _is_named(folder: Path, data_set: str) -> bool:
     return folder.name.lower().replace("-", "").replace("_", "").startswith(data_set)
 
 
-def _refuse_what_is_not_understood(data: Path, found: set[str]) -> None:
+def _refuse_broken_sets(data: Path, found: set[str]) -> None:
     """Refuse a folder that looks like a data set of which no pair was found anywhere."""
     for folder in _folders(data):
         for data_set, parts in (("realmff", ("imageA", "imageB")), ("dpdd", ("test_c/source", "test_c/target"))):
@@ -180,7 +176,7 @@ def _refuse_what_is_not_understood(data: Path, found: set[str]) -> None:
 
 
 def _from_list(path: Path) -> list[FoundSet]:
-    """Read a list of pairs; its paths count from where it lies."""
+    """Read a list of pairs, with paths relative to its folder."""
     rows = read_list(path)
     if not rows or not set(CSV_COLUMNS) <= set(rows[0]):
         raise InputError(f"{path} must have the columns {','.join(CSV_COLUMNS)} and at least one row")
@@ -203,7 +199,7 @@ def read_list(path: Path) -> list[dict[str, str]]:
 
 
 def listed_files(path: Path, line: int, row: Mapping[str, str], columns: tuple[str, str]) -> tuple[Path, Path]:
-    """Return the files that a line of a list names, counted from where the list lies."""
+    """Return the files that a line of a list names, relative to the folder of the list."""
     one, two = (path.parent / (row[column] or "") for column in columns)
     for file in (one, two):
         if not file.is_file():

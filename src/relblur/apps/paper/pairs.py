@@ -1,4 +1,4 @@
-"""Figs. 6 and 7 and Table I: photographed pairs, each image re-made where it is the less sharp one.
+"""Figs. 5 to 7 and Table I: photographed pairs, each image re-made where it is the less sharp one.
 
 As in the paper, pixel values are used as they are stored. ``first`` is I_B, ``second`` is I_F.
 """
@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from ...base._typing import AnyArray
 from ...blur.blur_map import BlurMap, PairScore
 from ...blur.comparable_pair import ComparablePair
 from ...blur.estimate import estimate_blur
 from ...blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
 from ...photo.pair import read_pair
+from ...plot.colours import photo
 from ...report.html import Table
 from ...report.panels import Panel, panels_picture
 from ...report.score_table import score_cells, score_columns
-from .claims import PAPER_TABLE, PaperRow
-from .data_sets import DATA_SETS, STAND_IN, PairFiles, factors
-from .sections import Claim, Picture, Section
+from .claims import PAPER_TABLE, Claim, PaperRow, Section
+from .data_sets import DATA_SETS, PairFiles, factors
 
 __all__ = [
     "ShownPair",
@@ -34,17 +35,18 @@ __all__ = [
     "score_row",
     "score_rows",
     "short_table",
+    "show_architecture",
     "show_pair",
     "show_table",
     "shown_pair",
 ]
 
-#: Smaller pictures are left out of Table I, px.
+#: Shortest side of the images in Table I, px: smaller ones are left out.
 LEAST_SIDE = 16
 
 FIGURES = {"realmff": "fig6", "dpdd": "fig7"}
 
-#: What stands in each figure, upper left to lower right: I_F is left in Fig. 6, the f/22 image in Fig. 7.
+#: Upper row of each figure, from the left: I_F comes first in Fig. 6, the f/22 image in Fig. 7.
 TOP_ROW = {"realmff": ("second", "first"), "dpdd": ("first", "second")}
 TITLES = {
     "realmff": {"first": "I_B, focused on the background", "second": "I_F, focused on the foreground"},
@@ -120,6 +122,55 @@ def shown_pair(files: PairFiles, method: str) -> ShownPair:
     return ShownPair(f"{files.title} {files.name}, {pair.size}", files.data_set, pair, found, score)
 
 
+def show_architecture(folder: Path, shown: ShownPair) -> Section:
+    """Draw Fig. 5 for a pair (I_B, I_F): the sharper and less sharp sets, the re-made sets, and both errors."""
+    pair, found, score = shown.pair, shown.blur_map, shown.score
+    made = resynthesize(pair.first, pair.second, found, channel_axis=pair.channel_axis).clip(0, 1)
+    images = {"B": photo(pair.first), "F": photo(pair.second)}
+    panels = []
+    for name, other, side in (("B", "F", 1), ("F", "B", -1)):
+        here = found.sharper == side
+        error, unblurred = ("e_second", "unblurred_e_second") if side == 1 else ("e_first", "unblurred_e_first")
+        errors = f"e_{name} {getattr(score, error):.4f}, unblurred {getattr(score, unblurred):.4f}"
+        panels += [
+            Panel(f"I_{name}", images[name]),
+            Panel(f"{name}H: I_{name} where it is the sharper", _only(images[name], here)),
+            Panel(f"{name}L: I_{other} at the same points", _only(images[other], here)),
+            Panel(f"{name}L re-made from {name}H: {errors}", _only(made, here)),
+        ]
+    panels_picture(folder / "fig5.png", panels, columns=4, panel_width=3.2)
+    one, two = f"{score.e_first:.4f}", f"{score.e_second:.4f}"
+    return Section(
+        key="fig5",
+        title="Fig. 5: the errors e_B and e_F",
+        paper_shows="I_B and I_F are compared by their 3 x 3 standard deviations. BH and BL enter 'Estimate BL', FH "
+        "and FL enter 'Estimate FL'; I_B and I_F serve as the L-Image of BH and of FH. e_B and e_F are the mean "
+        "absolute errors of the less sharp subsets.",
+        finding=f"The images between these blocks, for {shown.title}. The paper has two readings. By Fig. 5, its "
+        "caption and the first definition of section 6, BH and BL are the points where I_B is the sharper: I_B "
+        "re-makes I_F there, and that error is e_B. By the shares that section 6 states (50 % of the points count in "
+        "e_F where I_B is sharper in 50 %) and the text on Fig. 6, BL is where I_B is the less sharp, and I_F re-makes "
+        "it. Between the two, e_B and e_F change places. The figure follows the first, Table I here the second.",
+        pictures=(("fig5.png", "The sets of Fig. 5; points outside a set are white"),),
+        claims=(
+            Claim("e_B / e_F as Fig. 5 has them", "0.021 / 0.025 (Table I)", f"{two} / {one}", "drawn here"),
+            Claim("e_B / e_F as section 6 has them", "the same", f"{one} / {two}", "Table I here"),
+            Claim(
+                "I_B sharper / I_F sharper / neither",
+                "50 / 27 / 23 % (Fig. 6)",
+                f"{score.first_sharper_fraction:.0%} / {score.second_sharper_fraction:.0%} / "
+                f"{score.equal_fraction:.0%}",
+                "equal means equal to rounding",
+            ),
+        ),
+    )
+
+
+def _only(image: AnyArray, where: AnyArray) -> AnyArray:
+    """Return an image with white outside some pixels."""
+    return np.where(where[:, :, None] if image.ndim == 3 else where, image, 1.0)
+
+
 def show_pair(folder: Path, shown: ShownPair) -> Section:
     """Draw Fig. 6 or 7 in the paper's layout."""
     pair, found, key = shown.pair, shown.blur_map, FIGURES[shown.data_set]
@@ -139,9 +190,9 @@ def show_pair(folder: Path, shown: ShownPair) -> Section:
         paper_shows=f"A pair of {camera[shown.data_set]}. Above the two photographs; below, at each point, the less "
         "sharp of them, as it is (left) and re-estimated from the sharper (right). Where neither is sharper the mean "
         "of both.",
-        finding=f"{shown.title}, in the same layout. The two lower pictures look alike in the paper and here; "
-        "so would the sharper image in many places, which is why its error stands beside.",
-        pictures=(Picture(f"{key}.png", shown.title),),
+        finding=f"{shown.title}, in the same layout. The two lower pictures look alike in the paper and here. So "
+        "would the sharper image in many places, so its error stands beside.",
+        pictures=((f"{key}.png", shown.title),),
         claims=(
             _errors_claim("e_B", stated.e_b, score.e_first, score.unblurred_e_first),
             _errors_claim("e_F", stated.e_f, score.e_second, score.unblurred_e_second),
@@ -167,8 +218,6 @@ def show_table(rows: Sequence[TableRow], method: str) -> Section:
         "brackets: the same error if the sharper image is taken as it is. Held-out: sigma from green, error in red "
         "and blue."
     )
-    if any(STAND_IN in row.data_set for row in rows):
-        note += " A stand-in is a photograph with blur of our own, not the data set."
     average = means(rows)
     tables = [short_table(f"Table I, method '{method}', values as stored", average, note)]
     if len(average) < len(rows):
@@ -207,17 +256,17 @@ def _table_finding(rows: Sequence[TableRow]) -> str:
     )
     if math.isfinite(unseen):
         text += (
-            f" On channels that the estimate has not seen it is {unseen:.4f}: much of the small figure is a fit to the "
+            f" On channels that the estimate did not use it is {unseen:.4f}: much of the small figure is a fit to the "
             "pixel itself, not blur."
         )
     return text + (
-        " A lower resolution has less contrast between pixels, so not blurring gets better too: that an error falls "
-        "with the resolution says little about which resolution is proper."
+        " A lower resolution has less contrast between pixels, so the error without blurring falls too: no proper "
+        "resolution follows from a falling error."
     )
 
 
 def means(rows: Sequence[TableRow]) -> list[TableRow]:
-    """Average the rows of each data set and resolution; what a pair has no number for does not count."""
+    """Average the rows of each data set and resolution over the pairs that have the number."""
     groups: dict[tuple[str, str], list[TableRow]] = {}
     for row in rows:
         groups.setdefault((row.data_set, row.resolution), []).append(row)

@@ -1,7 +1,7 @@
-"""Fig. 1: photographs blurred by a Gaussian that grows from 1 to 2 px, and how well the blur is found again.
+"""Fig. 1: photographs blurred by a Gaussian that grows from 1 to 2 px, and the errors of the blur estimated from them.
 
-The paper's two photographs are not published. A brick wall and a night launch of scikit-image's
-resemble them; any other may be given.
+The paper's two photographs are not published. A brick wall and a night launch of scikit-image resemble them; others
+can be passed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,19 @@ from ...images.images import read_image
 from ...report.html import Table
 from ...report.panels import Panel, panels_picture
 from ..demo.program import photograph
-from .claims import PAPER_FIG1, REMADE_CLAIM
-from .sections import Claim, Picture, Section
+from .claims import PAPER_FIG1, REMADE_CLAIM, Claim, Section
 
 __all__ = ["FILES", "Ramp", "RampRow", "load_ramps", "make_ramps", "ramp_table", "show_ramps"]
 
 FILES = ("fig1.png", "fig1_maps.png", "fig1.csv")
 
-#: Upper and lower pair: the photograph, the axis along which blur grows, and how the paper says that.
+#: Upper and lower pair: the photograph, the axis along which blur grows, and the paper's words for it.
 PAIRS = (("brick", 0, "top to bottom"), ("rocket", 1, "left to right"))
 
 #: A window of the framework is 51 px wide.
 LEAST_SIDE = 64
 
-#: Our names of the estimators in the tables.
+#: Names of the estimators in the tables.
 METHODS = ("paper", "paper, as printed", "refined")
 
 
@@ -56,7 +55,7 @@ class Ramp:
 
 @dataclass(frozen=True)
 class RampRow:
-    """How one estimator did on one ramp."""
+    """Errors of one estimator on one ramp."""
 
     image: str
     direction: str
@@ -66,13 +65,13 @@ class RampRow:
     error_over_mean: float  #: mean |error| / mean sigma
     error_over_largest: float
     remade_error: float  #: mean absolute error of the R-Image re-made
-    remade_by_rounded_truth: float  #: the same for the true sigma rounded to 0.1 px: what the grid alone costs
+    remade_by_rounded_truth: float  #: the same for the true sigma rounded to 0.1 px: the cost of the grid alone
     unanswered_fraction: float
-    filled_fraction: float  #: flat places, which took the sigma of the nearest answer
+    filled_fraction: float  #: flat pixels, with the sigma of the nearest answer
 
 
 def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
-    """Make the two pairs of Fig. 1, from image files if some are given: one for both, or one each."""
+    """Return the two pairs of Fig. 1, made from image files if some are given: one for both, or one each."""
     ramps = []
     for place, (name, axis, direction) in enumerate(PAIRS):
         if files:
@@ -93,13 +92,13 @@ def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
 
 
 def make_ramps(ramp: Ramp) -> tuple[list[RampRow], list[AnyArray]]:
-    """Estimate the blur of one pair by every method; return their rows and maps. Errors are those of the size."""
+    """Estimate the absolute blur of one pair by every method; return the rows of the table and the maps."""
     gain = float(Framework(normalise=False).F.sum())
     rounded = np.rint(ramp.truth / PAPER_SIGMA_STEP) * PAPER_SIGMA_STEP
     floor = float(np.abs(synth.blur_with_map(ramp.sharp, rounded) - ramp.blurred).mean())
     rows, maps = [], []
     for method in METHODS:
-        # The framework as printed is the bank times its gain, so it sees a darker L-Image.
+        # The framework as printed is the bank times its gain, so its L-Image is darker.
         sharp = gain * ramp.sharp if method == "paper, as printed" else ramp.sharp
         found = estimate_blur(sharp, ramp.blurred, sharper="first", method=method.split(",")[0])
         known = np.isfinite(found.sigma)
@@ -126,7 +125,7 @@ def make_ramps(ramp: Ramp) -> tuple[list[RampRow], list[AnyArray]]:
 
 
 def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> Section:
-    """Draw Fig. 1 in the paper's layout and the maps, and tell what came out."""
+    """Draw Fig. 1 in the paper's layout and the maps; return their section."""
     _draw(folder, ramps, results)
     rows = [row for each, _ in results for row in each]
     by_paper = [row for row in rows if row.method == "paper"]
@@ -160,8 +159,8 @@ def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list
         "the mean sigma, 1.25 % of the largest. The paper's 1.4 to 1.7 % lie between these. With the framework as "
         f"printed, whose F sums to 0.99979, the error is {off}. A continuous estimate ('refined') has no such floor.",
         pictures=(
-            Picture("fig1.png", "Our Fig. 1 in the paper's layout: L-Images on the left, R-Images on the right"),
-            Picture("fig1_maps.png", "The blur applied, and what was found"),
+            ("fig1.png", "Fig. 1 in the paper's layout: L-Images on the left, R-Images on the right"),
+            ("fig1_maps.png", "The blur applied, and the blur estimated"),
         ),
         claims=tuple(claims),
         tables=(ramp_table(rows),),
@@ -194,8 +193,8 @@ def _why_missed(row: RampRow) -> str:
         return "holds"
     floor = row.remade_by_rounded_truth
     if floor >= REMADE_CLAIM:
-        return f"missed: the true sigma rounded to 0.1 px already makes {floor:.6f}, so rich is the texture"
-    return f"missed, though the true sigma rounded to 0.1 px makes {floor:.6f} only"
+        return f"missed: the true sigma rounded to 0.1 px has {floor:.6f} already, on texture as rich as this"
+    return f"missed, although the true sigma rounded to 0.1 px has only {floor:.6f}"
 
 
 def _draw(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> None:
