@@ -25,7 +25,7 @@ from relblur import Flag, Framework, Stream, estimate_blur, gaussian_bank, resyn
 from relblur.apps.paper.claims import PAPER_TABLE
 from relblur.apps.paper.data_sets import find_data_sets
 from relblur.apps.paper.pairs import TableRow, means
-from relblur.apps.paper.run import reproduce
+from relblur.apps.paper.run import Study, reproduce
 from relblur.base.settings import MAX_SIGMA, paper_sigmas
 from relblur.blur.window.method import signed_nodes
 from relblur.filters.kernels import band_limited_kernel, kernel_radius
@@ -192,7 +192,7 @@ def _change(lines: list[list[float]]) -> float:
 
 def real_pairs(data: Path) -> list[dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
-        table = reproduce(Path(folder), data, ("table1",)).table
+        table = reproduce(Path(folder), Study(data), ("table1",)).table
     columns = ("data set", "pairs", "resolution", *score_columns("B", "F"), "time (s)")
     print(f"\n| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for row in means(table):

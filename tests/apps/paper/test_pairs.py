@@ -69,7 +69,7 @@ def made(data, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pairs, "panels_picture", draw)
         folder = tmp_path_factory.mktemp("made") / "out"
-        done = run.reproduce(folder, data, ("table1", "fig5", "fig6", "fig7"), progress=shares.append)
+        done = run.reproduce(folder, run.Study(data), ("table1", "fig5", "fig6", "fig7"), progress=shares.append)
     return done, figures, shares, folder
 
 

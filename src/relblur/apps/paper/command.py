@@ -48,21 +48,13 @@ def reproduce(
     """
     from .pairs import means, short_table
     from .ramps import ramp_table
+    from .run import Study
     from .run import reproduce as run
 
     parts = None if only is None else [part.strip() for part in only.split(",")]
     with progress_bar("the paper's experiments") as report:
-        done = run(
-            output,
-            data,
-            parts,
-            images=image or (),
-            pairs=pair or (),
-            limit=limit,
-            method=method,
-            force=force,
-            progress=report,
-        )
+        study = Study(data, image or (), pair or (), limit, method)
+        done = run(output, study, parts, force=force, progress=report)
     for line in done.made_from:
         say(line)
     if as_json:

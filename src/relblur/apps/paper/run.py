@@ -23,7 +23,7 @@ from .ramps import FILES as FIG1_FILES
 from .ramps import Ramp, RampRow, load_ramps, make_ramps, show_ramps
 from .theory import show_evaluation, show_framework, show_lens
 
-__all__ = ["PARTS", "Reproduced", "reproduce"]
+__all__ = ["PARTS", "Reproduced", "Study", "reproduce"]
 
 #: Figures and tables in the order of the page, and the data sets of which each needs one.
 PARTS: dict[str, tuple[str, ...]] = {
@@ -58,26 +58,14 @@ class Reproduced:
         }
 
 
-def reproduce(
-    folder: Path,
-    data: Path | None = None,
-    only: Sequence[str] | None = None,
-    *,
-    images: Sequence[Path] = (),
-    pairs: Sequence[str] = (),
-    limit: int | None = None,
-    method: str = "paper",
-    force: bool = False,
-    progress: Progress | None = None,
-) -> Reproduced:
-    """Write the paper's figures and tables and ``paper.html`` into a folder.
+@dataclass
+class Study:
+    """The inputs of the paper's experiments.
 
-    Parameters
+    Attributes
     ----------
     data : path, optional
         The data sets, in one of the layouts of :mod:`relblur.apps.paper.data_sets`. Figs. 5 to 7 and Table I need it.
-    only : sequence of PARTS, optional
-        Figures and tables to make; by default all for which there are data.
     images : one or two paths
         Photographs for Figs. 1, 3 and 4; those of scikit-image by default.
     pairs : sequence of str
@@ -85,32 +73,107 @@ def reproduce(
     limit : int, optional
         Maximum number of pairs of each data set in Table I.
     """
-    as_choice(method, "method", METHODS)
-    if len(images) > 2:
-        raise InputError(f"--image is for one or two photographs (the upper and the lower pair), got {len(images)}")
-    found = [] if data is None else find_data_sets(data)
-    sets = {each.data_set: each for name in DATA_SETS for each in reversed(found) if each.data_set == name}
-    parts, left_out = _parts(only, sets)
-    study = _Study(folder, method, sets, _chosen_pairs(sets, pairs), images, limit)
-    inputs = [path for each in sets.values() for pair in each.pairs for path in (pair.foreground, pair.background)]
+
+    data: Path | None = None
+    images: Sequence[Path] = ()
+    pairs: Sequence[str] = ()
+    limit: int | None = None
+    method: str = "paper"
+    sets: dict[str, FoundSet] = field(init=False)
+    _chosen: dict[str, PairFiles] = field(init=False)
+    _shown: dict[str, ShownPair] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        as_choice(self.method, "method", METHODS)
+        if len(self.images) > 2:
+            got = len(self.images)
+            raise InputError(f"--image is for one or two photographs (the upper and the lower pair), got {got}")
+        found = [] if self.data is None else find_data_sets(self.data)
+        self.sets = {each.data_set: each for name in DATA_SETS for each in reversed(found) if each.data_set == name}
+        self._chosen = _chosen_pairs(self.sets, self.pairs)
+
+    @cached_property
+    def ramps(self) -> list[Ramp]:
+        """The pairs of Fig. 1."""
+        return load_ramps(self.images)
+
+    def shown(self, data_set: str) -> ShownPair:
+        """Return the pair of a data set that figures show, with its map."""
+        if data_set not in self._shown:
+            self._shown[data_set] = shown_pair(self._chosen[data_set], self.method)
+        return self._shown[data_set]
+
+    def section(self, part: str, folder: Path, done: Reproduced, progress: Progress) -> Section:
+        """Make one part of the page, and its files in the folder."""
+        makers: dict[str, Callable[[], Section]] = {
+            "fig1": lambda: self._fig1(folder, done, progress),
+            "fig2": lambda: show_lens(folder),
+            "fig3": lambda: show_framework(folder, self.ramps[0]),
+            "fig4": lambda: show_evaluation(folder, self.ramps[0]),
+            "fig5": lambda: show_architecture(folder, self.shown("realmff")),
+            "table1": lambda: self._table1(done, progress),
+            "fig6": lambda: show_pair(folder, self.shown("realmff")),
+            "fig7": lambda: show_pair(folder, self.shown("dpdd")),
+        }
+        return makers[part]()
+
+    def _fig1(self, folder: Path, done: Reproduced, progress: Progress) -> Section:
+        results = []
+        for number, ramp in enumerate(self.ramps, start=1):
+            results.append(make_ramps(ramp))
+            progress(number / len(self.ramps))
+        done.ramps = [row for rows, _ in results for row in rows]
+        return show_ramps(folder, self.ramps, results)
+
+    def _table1(self, done: Reproduced, progress: Progress) -> Section:
+        work = [files for found in self.sets.values() for files in found.pairs[: self.limit]]
+        for number, files in enumerate(work, start=1):
+            done.table += rows_of(files, self.method)
+            progress(number / len(work))
+        return show_table(done.table, self.method)
+
+
+def reproduce(
+    folder: Path,
+    study: Study,
+    only: Sequence[str] | None = None,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Reproduced:
+    """Write the paper's figures and tables and ``paper.html`` into a folder.
+
+    ``only`` names some of :data:`PARTS`; by default all are made for which there are data.
+    """
+    parts, left_out = _parts(only, study.sets)
+    inputs = [
+        path for each in study.sets.values() for pair in each.pairs for path in (pair.foreground, pair.background)
+    ]
     names = ["paper.html"]
     for part in parts:
         names += {"fig1": FIG1_FILES, "table1": ("table1.csv",)}.get(part, (f"{part}.png",))
-    refuse_inputs((folder / name for name in names), [*inputs, *images])
+    refuse_inputs((folder / name for name in names), [*inputs, *study.images])
     refuse_to_replace(folder, names, force)
-    study.done.made_from += [sets[name].describe() for name in sets if any(name in PARTS[part] for part in parts)]
-    study.done.made_from += left_out
-    with filling(folder, force=force) as study.folder:
+    needed = {name for part in parts for name in PARTS[part]}
+    done = Reproduced(made_from=[each.describe() for name, each in study.sets.items() if name in needed] + left_out)
+    with filling(folder, force=force) as new:
         for number, part in enumerate(parts):
 
             def tell(share: float, number: int = number) -> None:
                 if progress is not None:
                     progress((number + share) / len(parts))
 
-            study.done.sections.append(study.section(part, tell))
+            done.sections.append(study.section(part, new, done, tell))
             tell(1.0)
-        study.write()
-    return study.done
+        for name, rows in (
+            ("fig1", [asdict(row) for row in done.ramps]),
+            ("table1", [r.as_dict() for r in done.table]),
+        ):
+            if rows:
+                with replacing(new / f"{name}.csv") as stream:
+                    stream.write(csv_table(rows))
+        write_document(new / "paper.html", page(new, done.sections, done.made_from))
+    return done
 
 
 def _parts(only: Sequence[str] | None, sets: Mapping[str, FoundSet]) -> tuple[list[str], list[str]]:
@@ -137,66 +200,3 @@ def _chosen_pairs(sets: Mapping[str, FoundSet], names: Sequence[str]) -> dict[st
             raise InputError(f"--pair {wanted}: no pair has this name; there are {some or 'none without --data'} ...")
         chosen.update(hits)
     return chosen
-
-
-@dataclass
-class _Study:
-    """One run: its inputs, and its results up to now."""
-
-    folder: Path
-    method: str
-    sets: Mapping[str, FoundSet]
-    shown: Mapping[str, PairFiles]
-    images: Sequence[Path]
-    limit: int | None
-    estimated: dict[str, ShownPair] = field(default_factory=dict)
-    done: Reproduced = field(default_factory=Reproduced)
-
-    @cached_property
-    def ramps(self) -> list[Ramp]:
-        """The pairs of Fig. 1."""
-        return load_ramps(self.images)
-
-    def section(self, part: str, progress: Progress) -> Section:
-        """Make one part of the page."""
-        makers: dict[str, Callable[[], Section]] = {
-            "fig1": lambda: self._fig1(progress),
-            "fig2": lambda: show_lens(self.folder),
-            "fig3": lambda: show_framework(self.folder, self.ramps[0]),
-            "fig4": lambda: show_evaluation(self.folder, self.ramps[0]),
-            "fig5": lambda: show_architecture(self.folder, self._shown("realmff")),
-            "table1": lambda: self._table1(progress),
-            "fig6": lambda: show_pair(self.folder, self._shown("realmff")),
-            "fig7": lambda: show_pair(self.folder, self._shown("dpdd")),
-        }
-        return makers[part]()
-
-    def _shown(self, data_set: str) -> ShownPair:
-        if data_set not in self.estimated:
-            self.estimated[data_set] = shown_pair(self.shown[data_set], self.method)
-        return self.estimated[data_set]
-
-    def _fig1(self, progress: Progress) -> Section:
-        results = []
-        for number, ramp in enumerate(self.ramps, start=1):
-            results.append(make_ramps(ramp))
-            progress(number / len(self.ramps))
-        self.done.ramps = [row for rows, _ in results for row in rows]
-        return show_ramps(self.folder, self.ramps, results)
-
-    def _table1(self, progress: Progress) -> Section:
-        work = [files for found in self.sets.values() for files in found.pairs[: self.limit]]
-        for number, files in enumerate(work, start=1):
-            self.done.table += rows_of(files, self.method)
-            progress(number / len(work))
-        return show_table(self.done.table, self.method)
-
-    def write(self) -> None:
-        """Write the tables and the page."""
-        tables = {"fig1.csv": [asdict(row) for row in self.done.ramps]}
-        tables["table1.csv"] = [row.as_dict() for row in self.done.table]
-        for name, rows in tables.items():
-            if rows:
-                with replacing(self.folder / name) as stream:
-                    stream.write(csv_table(rows))
-        write_document(self.folder / "paper.html", page(self.folder, self.done.sections, self.done.made_from))
