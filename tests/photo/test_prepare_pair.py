@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import relblur
 from relblur import ComparablePair, InputError, estimate_blur, estimate_depth, imread, prepare_pair, save, synth
 from relblur.apps.cli.app import app
-from relblur.photo import pipeline
+from relblur.photo import pipeline, rough_blur
 from relblur.photo.alignment import Motion
 
 CAMERA = relblur.Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, blur_constant=0.25)
@@ -199,7 +199,7 @@ def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
     shape = (40, 50)
     transform = np.array([[1.0, 0, 2], [0, 1, -3], [0, 0, 1]])
     motion = Motion(transform, "translation", 3.6, 0.9)
-    monkeypatch.setattr(pipeline, "find_motion", lambda *images, model: motion)
+    monkeypatch.setattr(pipeline, "find_motion", lambda *images, model, blur: motion)
     rng = np.random.default_rng(0)
     valid, clipped = np.ones(shape, bool), np.zeros((2, *shape), bool)
     valid[30, 40] = False
@@ -226,8 +226,22 @@ def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
 @pytest.mark.parametrize(("exposure", "field"), [("auto", None), ("gain", False), ("field", True)])
 def test_a_field_of_exposure_is_looked_for_if_it_is_asked_for(monkeypatch, exposure, field):
     asked = []
-    monkeypatch.setattr(pipeline, "_exposed", lambda pair, field: asked.append(field) or pair)
+    monkeypatch.setattr(pipeline, "_exposed", lambda pair, field, blur: asked.append(field) or pair)
     pair = ComparablePair(np.zeros((4, 4)), np.ones((4, 4)))
     pipeline.match_pair(pair, align="off", exposure=exposure)
     pipeline.match_pair(pair, align="off", exposure="off")
     assert asked == [field]
+
+
+@pytest.mark.parametrize(("shift", "gain"), [((0, 0), 1.0), ((1.3, -0.7), 1.08)])
+def test_the_steps_share_two_measurements_of_the_blur(monkeypatch, shift, gain):
+    from scipy import ndimage
+
+    measure, looks = rough_blur.estimate_in_windows, []
+    monkeypatch.setattr(rough_blur, "estimate_in_windows", lambda *a: looks.append(1) or measure(*a))
+    sharp = ndimage.gaussian_filter(np.random.default_rng(0).random((200, 240)), 0.8)
+    first, second = synth.pair(sharp, synth.ramp(sharp.shape, 1, 2))
+    second = gain * ndimage.shift(second, shift, order=5, mode="mirror")
+    pair = prepare_pair(first[8:-8, 8:-8], second[8:-8, 8:-8])
+    assert len(looks) <= 2
+    assert (pair.motion is not None) == (pair.exposure is not None) == (gain != 1)

@@ -8,7 +8,7 @@
 ``warps``             motions as matrices, and the simplest that will do
 ``at_rest``           what moves by itself is left out of it
 ``exposure``          brought to one exposure
-``rough_equal_blur``  what both need first: about equal blur
+``rough_blur``  what both need first: about equal blur
 ``resolution``        the factor by which the pair is best decimated
 ``pipeline``          all of it, in order
 """

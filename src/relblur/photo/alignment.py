@@ -3,7 +3,7 @@
 OpenCV's ECC registration (Evangelidis and Psarakis), coarse to fine, finds an affine motion;
 it is invariant to gain and offset. Blur is symmetric and so does not move anything by
 itself, but blur that varies over the picture does pull by some hundredths of a pixel. So
-the last step compares the pair after :mod:`relblur.photo.rough_equal_blur`. What is left
+the last step compares the pair after :mod:`relblur.photo.rough_blur`. What is left
 may be smooth and not affine, as with a phone: then the motion is bent
 (:mod:`relblur.photo.bending`).
 
@@ -30,7 +30,7 @@ from .at_rest import at_rest
 from .bending import find_bend, is_bent
 from .equal_bands import EqualBands, band, black_squares, compare, difference
 from .motion import Motion
-from .rough_equal_blur import reduction_for
+from .rough_blur import RoughBlur, reduction_for
 from .warps import largest, rows_first, scaled, simplest, size
 
 __all__ = ["Alignment", "Motion", "align", "find_motion"]
@@ -130,8 +130,11 @@ def align(
     return Alignment(images[0], images[1], inside, motion)
 
 
-def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: str = "auto") -> Motion:
-    """Return where the pixels of an (H, W, C) image are in another."""
+def find_motion(
+    first: AnyArray, second: AnyArray, usable: BoolArray, *, model: str = "auto", blur: RoughBlur | None = None
+) -> Motion:
+    """Return where the pixels of an (H, W, C) image are in another; ``blur`` is measured unless it has been."""
+    blur = RoughBlur() if blur is None else blur
     shape = (first.shape[0], first.shape[1])
     factor = reduction_for(shape, WORKING_PIXELS)
     *grey, usable = _tamed(_grey(first), _grey(second), usable)
@@ -143,9 +146,9 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
         correlation = _correlation(band(one), band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
-    for _ in range(_ROUNDS):
+    for turn in range(_ROUNDS):
         start = warp
-        fit = _without_blur(one, two, mask, start, translation=model == "translation")
+        fit = _without_blur((one, two, mask), start, model == "translation", blur, again=turn > 0)
         chosen, warp = simplest(fit.warp, model, fit.information, factor)
         if factor * size(warp - start, fit.information) < SETTLED_PX:
             break
@@ -154,7 +157,7 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
             f"first and second do not show the same scene (correlation {fit.correlation:.2f} at best, "
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
-    left = None if chosen == "none" else _left_by(one, two, mask, warp, chosen)
+    left = None if chosen == "none" else _left_by((one, two, mask), warp, chosen, blur)
     rejected = left is not None and left >= 1
     still = np.eye(2, 3) if rejected else warp
     motion = _motion(still, "none" if rejected else chosen, factor, shape, fit.correlation, warp)
@@ -162,7 +165,7 @@ def find_motion(first: AnyArray, second: AnyArray, usable: BoolArray, *, model: 
     if rejected and model != "bent":
         return motion
     if model == "bent" or (model == "auto" and fit.equal is not None and is_bent(fit.equal)):
-        bend = find_bend(one, two, mask, still)
+        bend = find_bend(one, two, mask, still, blur)
         return motion if bend is None else motion.bent(bend.enlarged_from_means(factor), shape)
     return motion
 
@@ -208,12 +211,14 @@ class _Fit:
     equal: EqualBands | None = None
 
 
-def _without_blur(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, translation: bool) -> _Fit:
+def _without_blur(
+    images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, translation: bool, blur: RoughBlur, again: bool
+) -> _Fit:
     """Refine a warp on the pair after it has been aligned by it and brought to equal blur."""
     import cv2
 
     failed = _Fit(warp, 0.0, np.eye(6))
-    equal = compare(first, second, mask, warp)
+    equal = compare(*images, warp, blur=blur, again=again)
     if equal is None:
         return failed
     here = equal.mask
@@ -235,7 +240,7 @@ def _without_blur(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyAr
     return _Fit(scaled(both[:2], equal.factor), correlation, information, left)
 
 
-def _left_by(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, model: str) -> float | None:
+def _left_by(images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, model: str, blur: RoughBlur) -> float | None:
     """Return the share of the difference at equal blur (root mean square) that a motion leaves where it is not fitted.
 
     Both the warp itself and one that is fitted again, to the black squares alone, are judged on the white squares: the
@@ -243,7 +248,7 @@ def _left_by(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, 
     """
     import cv2
 
-    still, moved = (compare(first, second, mask, motion) for motion in (np.eye(2, 3), warp))
+    still, moved = (compare(*images, motion, blur=blur) for motion in (np.eye(2, 3), warp))
     black = None if still is None else black_squares(still.mask.shape)
     if still is None or moved is None or black is None:
         return None

@@ -14,6 +14,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..filters.bend import DEGREE, Bend, powers
 from .equal_bands import EqualBands, black_squares, compare, difference
+from .rough_blur import RoughBlur
 from .warps import rows_first
 
 __all__ = ["find_bend", "is_bent"]
@@ -48,11 +49,13 @@ def is_bent(equal: EqualBands) -> bool:
     return after < TAKEN_BELOW**2 * before
 
 
-def find_bend(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray) -> Bend | None:
+def find_bend(
+    first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, blur: RoughBlur | None = None
+) -> Bend | None:
     """Return how an (H, W) image is bent against another beyond a warp; None if they have too little in common."""
     bend, factor = None, 1
     for _ in range(_ROUNDS):
-        equal = compare(first, second, mask, warp, bend)
+        equal = compare(first, second, mask, warp, bend, blur)
         if equal is None:
             return None
         more, factor = _fit(equal, equal.mask > 0), equal.factor

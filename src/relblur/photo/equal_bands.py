@@ -16,7 +16,7 @@ from ..filters.blocks import block_means
 from ..filters.resampling import resample
 from .exposure import find_exposure
 from .motion import Motion
-from .rough_equal_blur import MOST_PIXELS, equalise, reduction_for
+from .rough_blur import MOST_PIXELS, RoughBlur, equalise, reduction_for
 from .warps import rows_first, scaled
 
 __all__ = ["EqualBands", "band", "black_squares", "compare", "difference"]
@@ -40,7 +40,13 @@ class EqualBands:
 
 
 def compare(
-    first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, bend: Bend | None = None
+    first: AnyArray,
+    second: AnyArray,
+    mask: AnyArray,
+    warp: AnyArray,
+    bend: Bend | None = None,
+    blur: RoughBlur | None = None,
+    again: bool = False,
 ) -> EqualBands | None:
     """Lay an (H, W) image on another by a warp and a bend of the small copies; None if too little is common to them."""
     import cv2
@@ -53,8 +59,8 @@ def compare(
     inside &= cv2.erode(inside.astype(np.uint8), np.ones((5, 5))) > 0
     if inside.mean() < LEAST_COMMON:
         return None
-    exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, rough=True)
-    equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside)
+    exposure = find_exposure(one[:, :, None], moved[:, :, None], inside, broad=True)
+    equal = equalise(one[:, :, None], exposure.apply(moved[:, :, None]), inside, blur, again=again)
     bands = [band(image[:, :, 0].astype(np.float32), equal.usable) for image in (equal.first, equal.second)]
     return EqualBands(bands[0], bands[1], equal.usable.astype(np.uint8), factor)
 

@@ -3,7 +3,7 @@
 Blur lowers contrast as a gain below 1 does, but only that of fine detail. So the fit, a
 straight line per channel, ``first = gain * second + offset``, by robust least squares, is
 made on broad averages, and after the two have been brought to equal blur as far as it is
-known (:mod:`relblur.photo.rough_equal_blur`). With a field the gain is a quadratic polynomial
+known (:mod:`relblur.photo.rough_blur`). With a field the gain is a quadratic polynomial
 of the position, for vignetting that differs. Unless it is stated, a field is fitted where the
 pair asks for it: fitted to the black squares of a chessboard it must bring the white ones
 clearly closer. Standard errors come from leaving out one part of the picture at a time:
@@ -12,14 +12,14 @@ whatever disturbs the fit (parallax, highlights, misfit) is alike in neighbourin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.inputs import as_pair, check_pair
 from ..filters.blocks import block_means
-from .rough_equal_blur import MOST_PIXELS, EqualBlur, equalise, reduction_for
+from .rough_blur import MOST_PIXELS, EqualBlur, RoughBlur, equalise, reduction_for
 
 __all__ = ["FIELD_FOR", "Exposure", "ExposureMatch", "find_exposure", "match_exposure"]
 
@@ -39,6 +39,9 @@ SETTLED = 5e-4
 _BROAD = (12.0, 6.0, 6.0)
 
 _REWEIGHTINGS = 8
+
+#: Least number of pixels for each number that is fitted.
+_LEAST_PER_TERM = 16
 
 #: The picture is cut into this many parts on a side for the standard errors.
 _PARTS = 4
@@ -163,33 +166,45 @@ def match_exposure(
 
 
 def find_exposure(
-    first: AnyArray, second: AnyArray, usable: BoolArray, *, field: bool | None = None, rough: bool = False
+    first: AnyArray,
+    second: AnyArray,
+    usable: BoolArray,
+    *,
+    field: bool | None = None,
+    blur: RoughBlur | None = None,
+    broad: bool = False,
 ) -> Exposure:
-    """Return gain and offset between two aligned (H, W, C) images; ``rough`` looks at no blur and for no field.
+    """Return gain and offset between two aligned (H, W, C) images.
 
-    ``field`` says whether the gain varies over the picture; None: it does if that explains what was not fitted.
+    Parameters
+    ----------
+    field : bool, optional
+        Whether the gain varies over the picture. None: it does if a field explains squares that it is not fitted to.
+    blur : RoughBlur, optional
+        The blur of the pair, if earlier steps need it too.
+    broad : bool
+        Compare broad averages only, without a measurement of the blur and without a field.
     """
     factor = reduction_for(first.shape, MOST_PIXELS)
     one, two = (block_means(np.asarray(image, np.float64), factor) for image in (first, second))
     good = block_means(usable[:, :, None].astype(np.float64), factor)[:, :, 0] > 0.999
-    settled = _settle(one, two, good, _FIELD_TERMS if field else 2, _BROAD[:1] if rough else _BROAD)
+    settled = _settle(one, two, good, _BROAD[:1] if broad else _BROAD, RoughBlur() if blur is None else blur)
     if settled is None:
         return _none(one.shape[2])
-    if field is None and not rough and _asks_for_field(settled):
-        settled, field = _settle(one, two, good, _FIELD_TERMS, _BROAD) or settled, True
+    if not broad and (field or (field is None and _asks_for_field(settled))):
+        settled = _with_field(settled)
     found, spread = settled.found, settled.spread
-    changes = any(
-        _matters(one[:, :, c][good], found[c], spread[c], bool(np.abs(found[c, 2:]).max(initial=0.0) > 1e-3))
-        for c in range(one.shape[2])
-    )
+    bent = np.abs(found[:, 2:]).max(axis=1, initial=0.0) > 1e-3
+    changes = any(_matters(one[:, :, c][good], found[c], spread[c], bool(bent[c])) for c in range(one.shape[2]))
     gain, offset = found[:, 0], found[:, 1]
     return Exposure(gain, offset, spread[:, 0], spread[:, 1], found[:, 2:] if found.shape[1] > 2 else None, changes)
 
 
 @dataclass(frozen=True, eq=False)
 class _Settled:
-    """What was found per channel (gain, offset, field), its errors, and the averages that it leaves."""
+    """Per channel gain, offset (and field) before and after the last fit, its errors, and the averages fitted."""
 
+    before: FloatArray
     found: FloatArray
     spread: FloatArray
     first: FloatArray
@@ -198,26 +213,32 @@ class _Settled:
 
 
 def _settle(
-    one: FloatArray, two: FloatArray, good: BoolArray, terms: int, widths: tuple[float, ...]
+    one: FloatArray, two: FloatArray, good: BoolArray, widths: tuple[float, ...], blur: RoughBlur
 ) -> _Settled | None:
-    """Fit the exposure, bring the pair to equal blur, and again; None if there is too little to compare."""
-    if good.sum() < 16 * terms:
-        return None
+    """Fit gain and offset, bring the pair to equal blur, and again; None if there is too little to compare."""
     settled = None
-    found = np.tile(np.array([1.0, 0.0] + [0.0] * (terms - 2)), (one.shape[2], 1))
+    found = np.tile([1.0, 0.0], (one.shape[2], 1))
     for round_, width in enumerate(widths):
         corrected = _corrected(two, found)
-        equal = equalise(one, corrected, good) if round_ else EqualBlur(one, corrected, good)
-        if equal.usable.sum() < 16 * terms:
+        equal = equalise(one, corrected, good, blur, again=round_ > 1) if round_ else EqualBlur(one, corrected, good)
+        if equal.usable.sum() < _LEAST_PER_TERM * 2:
             return None
         images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
         usable = _every(equal.usable, round(width / 3))
-        more, spread = _fit(images[0], images[1], usable, terms)
-        found = _compose(found, more)
-        settled = _Settled(found, spread, images[0], images[1], usable)
-        if round_ and _moves_little(more, float(np.ptp(one))):  # another look at the blur would show the same
+        more, spread = _fit(images[0], images[1], usable, 2)
+        before, found = found, _compose(found, more)
+        settled = _Settled(before, found, spread, images[0], images[1], usable)
+        if round_ and _moves_little(more, float(np.ptp(one))):  # the blur would be measured as before
             break
     return settled
+
+
+def _with_field(settled: _Settled) -> _Settled:
+    """Fit a field as well, to the averages that gain and offset leave; without it if there is too little."""
+    if settled.usable.sum() < _LEAST_PER_TERM * _FIELD_TERMS:
+        return settled
+    more, spread = _fit(settled.first, settled.second, settled.usable, _FIELD_TERMS)
+    return replace(settled, found=_compose(settled.before, more), spread=spread)
 
 
 def _asks_for_field(settled: _Settled) -> bool:
@@ -225,7 +246,7 @@ def _asks_for_field(settled: _Settled) -> bool:
     rows, columns = (np.arange(n) * _SQUARES // n for n in settled.usable.shape)
     black = (rows[:, None] + columns) % 2 == 0
     fitted, judged = settled.usable & black, settled.usable & ~black
-    if min(fitted.sum(), judged.sum()) < 16 * _FIELD_TERMS:
+    if min(fitted.sum(), judged.sum()) < _LEAST_PER_TERM * _FIELD_TERMS:
         return False
     where = _positions((black.shape[0], black.shape[1]))
     shares, largest = [], 0.0
@@ -367,7 +388,7 @@ def _compose(before: FloatArray, more: FloatArray) -> FloatArray:
     """Return one correction that does what two after each other do (to first order in the field)."""
     gain = more[:, 0] * before[:, 0]
     offset = more[:, 0] * before[:, 1] + more[:, 1]
-    field = before[:, 2:] + more[:, 2:] / more[:, :1]
+    field = more[:, 2:] / more[:, :1] + (before[:, 2:] if before.shape[1] > 2 else 0.0)
     return np.column_stack([gain, offset, field])
 
 

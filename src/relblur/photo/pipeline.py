@@ -22,6 +22,7 @@ from .alignment import find_motion
 from .exposure import FIELD_FOR, find_exposure
 from .pair import Source, read_light_pair
 from .resolution import ENOUGH_PIXELS, choose_resolution
+from .rough_blur import RoughBlur
 
 __all__ = ["match_pair", "noise_of", "prepare_pair"]
 
@@ -96,25 +97,32 @@ def prepare_pair(
     # Motion and exposure look like blur. They are removed from a small picture before the search for the largest blur,
     # and from the small copies that are searched in place of a large one.
     at_once = factor == 1 or pair.shape[0] * pair.shape[1] <= ENOUGH_PIXELS
+    blur = RoughBlur()
     if at_once:
-        pair = match_pair(pair, align=align, exposure=exposure)
+        pair = match_pair(pair, align=align, exposure=exposure, blur=blur)
     because = "asked for"
     if factor is None:
-        choice = choose_resolution(pair.first, pair.second, limit, pair.usable, "off" if at_once else align)
+        choice = choose_resolution(pair, limit, blur, None if at_once else align)
         factor, because = choice.factor, choice.describe()
     pair = pair.decimated(factor)
     if not at_once:
-        pair = match_pair(pair, align=align, exposure=exposure)
+        pair = match_pair(pair, align=align, exposure=exposure, blur=blur)
         pair = replace(pair, motion=None if pair.motion is None else pair.motion.enlarged(factor))
     return replace(pair, noise=noise_of(pair), factor=factor, full_size=full_size, because=because)
 
 
-def match_pair(pair: ComparablePair, *, align: str = "auto", exposure: str = "auto") -> ComparablePair:
-    """Return a pair whose second image lies on the first and has its exposure; the notes say what was done."""
+def match_pair(
+    pair: ComparablePair, *, align: str = "auto", exposure: str = "auto", blur: RoughBlur | None = None
+) -> ComparablePair:
+    """Return a pair whose second image lies on the first and has its exposure; the notes list every step.
+
+    ``blur`` is the rough blur of the pair, if other steps use it too.
+    """
+    blur = RoughBlur() if blur is None else blur
     if align != "off":
-        pair = _aligned(pair, align)
+        pair = _aligned(pair, align, blur)
     if exposure != "off":
-        pair = _exposed(pair, field=FIELD_FOR[exposure])
+        pair = _exposed(pair, FIELD_FOR[exposure], blur)
     return pair
 
 
@@ -138,9 +146,9 @@ def _check_factor(decimate: int | str) -> int | None:
     return as_whole(decimate, "decimate", '"auto"')
 
 
-def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
+def _aligned(pair: ComparablePair, model: str, blur: RoughBlur) -> ComparablePair:
     one, two = _channels_last(pair.first), _channels_last(pair.second)
-    motion = find_motion(one, two, pair.usable, model=model)
+    motion = find_motion(one, two, pair.usable, model=model, blur=blur)
     notes = (*pair.notes, f"alignment: {motion.describe(pair.shape)}")
     if not motion.moves:
         return replace(pair, notes=notes)
@@ -156,9 +164,9 @@ def _aligned(pair: ComparablePair, model: str) -> ComparablePair:
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion, jpeg=jpeg)
 
 
-def _exposed(pair: ComparablePair, field: bool | None) -> ComparablePair:
+def _exposed(pair: ComparablePair, field: bool | None, blur: RoughBlur) -> ComparablePair:
     one, two = _channels_last(pair.first), _channels_last(pair.second)
-    found = find_exposure(one, two, pair.usable, field=field)
+    found = find_exposure(one, two, pair.usable, field=field, blur=blur)
     notes = (*pair.notes, f"exposure: {found.describe()}")
     if not found.changes:
         return replace(pair, notes=notes)

@@ -13,42 +13,30 @@ A pair is decimated as far as helps, by the largest blur of a small copy whose i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray
+from ..base._typing import AnyArray, BoolArray
 from ..base.errors import AlignmentError
-from ..base.pixels import clipped_pixels
-from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
-from ..blur.estimate import estimate_blur
+from ..blur.comparable_pair import ComparablePair
 from ..filters.blocks import grey_block_means, whole_blocks
 from .alignment import find_motion
 from .exposure import find_exposure
+from .rough_blur import LEAST_SIDE, MOST_LOOKS, MOST_PIXELS, RoughBlur, reduction_for
 
-__all__ = ["Resolution", "choose_resolution", "largest_blur", "resolution_for", "search_largest_blur"]
+__all__ = ["LEAST_SIDE", "Resolution", "choose_resolution", "largest_blur", "resolution_for"]
 
 #: Size towards which large pictures are reduced, pixels.
 ENOUGH_PIXELS = 500_000
-#: The largest blur is not reduced below this, px.
+#: Least value to which decimation may reduce the largest blur, px.
 LEAST_BLUR_PX = 1.0
-#: Size of the copy that is looked at, pixels.
-LOOK_PIXELS = 250_000
-#: Which blur counts as the largest: single pixels may be wrong.
-LARGEST_PERCENT = 95
-#: A copy with a largest blur below this, px, shows it as a whole: it reaches to 5 px.
-SEEN_WHOLE_PX = 3.5
-#: The search ends without a result if the largest blur lies at this share of its end, 5 px, in the smallest copy.
-SEARCH_ENDS = 0.99
-#: Blur is unknown if fewer than this share of the pixels of a copy have an answer.
-LEAST_ANSWERED = 0.01
-#: A difference in gain beyond this is removed for the look: it would be taken for blur, or for no answer. Found
-#: without regard to the blur it is itself wrong by a few percent.
+#: Size of the copies that are registered before the blur of a large pair is measured, pixels.
+LOOK_PIXELS = 200_000
+#: Remove a difference in gain larger than this from such copies: it changes the measured blur. Smaller ones are
+#: within the error of broad averages.
 GROSS_GAIN = 0.05
-#: A picture is not reduced below this many pixels a side.
-LEAST_SIDE = 64
 
 
 @dataclass(frozen=True)
@@ -66,14 +54,26 @@ class Resolution:
         return f"{kept}: largest blur {blur}, {self.reason}"
 
 
-def choose_resolution(
-    first: AnyArray, second: AnyArray, limit_px: float, valid: BoolArray | None = None, align: str = "off"
-) -> Resolution:
-    """Choose the factor by which to decimate a pair of (H, W) or (H, W, 3) images.
+def choose_resolution(pair: ComparablePair, limit_px: float, blur: RoughBlur, align: str | None = None) -> Resolution:
+    """Choose the factor by which to decimate a pair.
 
-    ``limit_px`` is the largest blur that will be looked for, ``align`` how the small copies are registered.
+    Parameters
+    ----------
+    limit_px : float
+        Largest blur that will be looked for, px.
+    blur : RoughBlur
+        Holds the measurement if there was one.
+    align : str, optional
+        How small copies of the pair are registered before their blur is measured; None: the pair itself is registered.
     """
-    return resolution_for(first.shape[:2], largest_blur(first, second, valid, align), limit_px)
+    first, second, usable, moved = pair.first, pair.second, pair.usable, pair.motion is not None
+    if align is not None:
+        first, second, usable, moved = _registered(first, second, usable, align, blur)
+    if moved and blur.looks < MOST_LOOKS:  # the first look was at the images before they were registered
+        blur.look(first, second, usable)
+    largest = largest_blur(first, second, usable, blur)
+    enlarged = None if largest is None else largest * pair.shape[0] / first.shape[0]
+    return resolution_for(pair.shape, enlarged, limit_px)
 
 
 def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) -> Resolution:
@@ -97,67 +97,34 @@ def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) 
     return Resolution(factor, blur, reason)
 
 
-def search_largest_blur(look: Callable[[int], FloatArray], step: int, most: int) -> float | None:
-    """Return the 95th percentile of the blur, px of the full resolution; None if hardly any pixel has an answer.
+def largest_blur(first: AnyArray, second: AnyArray, usable: BoolArray, blur: RoughBlur | None = None) -> float | None:
+    """Return the 95th percentile of a registered pair's blur, px; None: without texture, inf: not found.
 
-    ``look`` returns signed blur, px of a copy reduced by a step. Copies are reduced by ``step``, then by twice as much
-    each time, until one shows the blur as a whole. The least that any of them shows is returned, for a coarse copy
-    shows too much; if all of them up to ``most`` end at the end of their search, inf.
+    Copies are reduced by twice as much each time, until one shows the largest blur.
     """
-    least = math.inf
-    while True:
-        found = look(step)
-        sigma = np.abs(found[np.isfinite(found)])
-        if sigma.size < LEAST_ANSWERED * found.size:
-            return None
-        largest = float(np.percentile(sigma, LARGEST_PERCENT))
-        if largest < SEARCH_ENDS * MAX_SIGMA:
-            least = min(least, largest * step)
-        if largest < SEEN_WHOLE_PX or 2 * step > most:
-            return least
-        step *= 2
-
-
-def largest_blur(first: AnyArray, second: AnyArray, valid: BoolArray | None, align: str = "off") -> float | None:
-    """Return the 95th percentile of a pair's blur, px, from small copies; None: without texture, inf: not found."""
     height, width = first.shape[:2]
-    start = 1
-    while height * width / start**2 > LOOK_PIXELS and min(height, width) // (2 * start) >= LEAST_SIDE:
-        start *= 2
-    usable = _unclipped(first) & _unclipped(second)
-    if valid is not None:
-        usable &= valid
-    one, two = (grey_block_means(image, start)[:, :, None] for image in (first, second))
-    usable = np.asarray(whole_blocks(usable, start).all(axis=(1, 3)))
-    if min(usable.shape) < WINDOW_WINDOW or not usable.any():
-        return None
-    if align != "off":
-        # A motion of a few pixels leaves most windows without an answer and gives the rest a wrong one.
-        with suppress(AlignmentError):
-            motion = find_motion(one, two, usable, model=align)
-            two, usable = motion.resample(two), usable & motion.inside(usable.shape) & ~motion.resample_map(~usable)
-    exposure = find_exposure(one, two, usable, rough=True)
-    if abs(float(exposure.gain[0]) - 1) > GROSS_GAIN:
-        two = exposure.apply(two)
-
-    def look(step: int) -> FloatArray:
-        images = (grey_block_means(image, step // start) for image in (one, two))
-        seen = np.asarray(whole_blocks(usable, step // start).all(axis=(1, 3)))
-        return estimate_blur(*images, method="window", valid=seen, engine="opencv").sigma
-
-    found = search_largest_blur(look, start, min(height, width) // LEAST_SIDE)
-    if found is None and start > 1:
+    blur = RoughBlur() if blur is None else blur
+    while not blur.is_whole:
+        blur.look(first, second, usable)
+    if blur.largest is None and min(height, width) >= 4 * LEAST_SIDE and reduction_for(first.shape, MOST_PIXELS) > 1:
         # Blur that a coarse copy does not show is searched in the middle of the frame, at twice its resolution.
         middle = slice(height // 4, height - height // 4), slice(width // 4, width - width // 4)
-        return largest_blur(first[middle], second[middle], None if valid is None else valid[middle], align)
-    return found
+        return largest_blur(first[middle], second[middle], usable[middle])
+    return None if blur.largest is None else blur.largest * height
 
 
-def _unclipped(image: AnyArray) -> BoolArray:
-    clipped = clipped_pixels(image)
-    if clipped is not None:
-        return ~clipped
-    if np.isfinite(image.min()) and np.isfinite(image.max()):  # as good as always, and ten times as fast
-        return np.ones(image.shape[:2], dtype=bool)
-    good = np.isfinite(image)
-    return np.asarray(good.all(axis=2) if good.ndim == 3 else good)
+def _registered(
+    first: AnyArray, second: AnyArray, usable: BoolArray, align: str, blur: RoughBlur
+) -> tuple[AnyArray, AnyArray, BoolArray, bool]:
+    """Return small grey copies without motion and gross differences in exposure, and whether one moved."""
+    factor = reduction_for(first.shape, LOOK_PIXELS)
+    one, two = (grey_block_means(image, factor)[:, :, None] for image in (first, second))
+    usable, moved = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3))), False
+    # A motion of a few pixels leaves most windows without an answer and gives the rest a wrong one.
+    if align != "off":
+        with suppress(AlignmentError):
+            motion = find_motion(one, two, usable, model=align, blur=blur)
+            two, moved = motion.resample(two), motion.moves
+            usable = usable & motion.inside(usable.shape) & ~motion.resample_map(~usable)
+    exposure = find_exposure(one, two, usable, broad=True)
+    return one, exposure.apply(two) if abs(float(exposure.gain[0]) - 1) > GROSS_GAIN else two, usable, moved

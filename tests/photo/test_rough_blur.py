@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage  # noqa: TID253
 
 from relblur import synth
-from relblur.photo import rough_equal_blur
-from relblur.photo.rough_equal_blur import _without_reach, equalise, reduction_for
+from relblur.photo import rough_blur
+from relblur.photo.rough_blur import MOST_LOOKS, PREFILTER, RoughBlur, _without_reach, equalise, reduction_for
 
 ALL = np.ones((96, 112), bool)
 
@@ -93,7 +93,7 @@ def test_pixels_that_see_a_gap_or_beyond_the_border_are_not_compared(sigma, reac
 
 
 def test_the_map_is_a_mean_weighted_by_what_each_pixel_knows(texture, monkeypatch):
-    """By 1 / (variance + 0.01) over some 6 px; it is measured on images blurred by 1 px in both directions."""
+    """By 1 / (variance + 0.01) over some 6 px; it is measured on images blurred in both directions."""
     asked, fields = [], []
     columns = np.arange(texture.shape[1])
     s = np.where(columns < 56, 4.0, -1.0) * np.ones(texture.shape)
@@ -102,19 +102,48 @@ def test_the_map_is_a_mean_weighted_by_what_each_pixel_knows(texture, monkeypatc
 
     def measure(images, _nodes, _window, noise, _engine, usable):
         asked.append((images, noise, usable))
-        return SimpleNamespace(s=np.nan_to_num(s), stderr=stderr)
+        return SimpleNamespace(s=np.nan_to_num(s), stderr=stderr, power=np.zeros(s.shape))
 
-    monkeypatch.setattr(rough_equal_blur, "estimate_in_windows", measure)
-    monkeypatch.setattr(rough_equal_blur, "blur_by_levels", lambda planes, field, _: fields.append(field) or planes)
+    monkeypatch.setattr(rough_blur, "estimate_in_windows", measure)
+    monkeypatch.setattr(rough_blur, "blur_by_levels", lambda planes, field, _: fields.append(field) or planes)
     usable = ALL.copy()
     usable[:, 90:] = False
     equalise(texture[:, :, None], texture[:, :, None], usable)
     (one, _), noise, looked_at = asked[0]
-    smooth = ndimage.gaussian_filter(texture, 1.0, mode="mirror")
-    assert_allclose(one[5:-5, 5:-5, 0], smooth[5:-5, 5:-5], atol=1e-3)
+    smooth = ndimage.gaussian_filter(texture, PREFILTER, mode="mirror")
+    assert_allclose(one[5:-5, 5:-5, 0], smooth[5:-5, 5:-5], atol=0.02)
     assert noise == pytest.approx(1e-3 * np.ptp(one))
-    assert looked_at is usable
+    assert_array_equal(looked_at, usable)
     weight = np.where(usable & np.isfinite(stderr), 1 / (stderr**2 + 0.01), 0)
     wanted = ndimage.gaussian_filter(weight * s, 6.0) / ndimage.gaussian_filter(weight, 6.0)
     inside = np.s_[30:-30, 30:80]
     assert_allclose(fields[0][inside] ** 2 - fields[1][inside] ** 2, wanted[inside], atol=0.02)
+
+
+def test_one_measurement_serves_copies_of_every_size(texture, monkeypatch):
+    """Blur of 1.5 px, seen in the same frame at half the size, is 0.75 px; it is measured again on demand, once."""
+    blurry = synth.blur_with_map(texture, 1.5)
+    looks, measure = [], rough_blur.estimate_in_windows
+    monkeypatch.setattr(rough_blur, "estimate_in_windows", lambda *a: looks.append(1) or measure(*a))
+    blur = RoughBlur()
+    pair = texture[:, :, None], blurry[:, :, None], ALL
+    for again in (False, False, True, True):
+        equalise(*pair, blur, again=again)
+    assert len(looks) == blur.looks == MOST_LOOKS
+    assert np.median(blur.sigma(ALL.shape)) == pytest.approx(1.5, rel=0.05)
+    assert np.median(blur.sigma((48, 56))) == pytest.approx(0.75, rel=0.05)
+    assert blur.largest * ALL.shape[0] == pytest.approx(1.5, rel=0.15)
+
+
+def test_the_next_copy_is_coarser_until_one_shows_the_blur():
+    """Detail at all scales, blurred by 4 px: too much for windows of 9 px on the first copy."""
+    rng = np.random.default_rng(0)
+    scales = [np.kron(rng.random((256 // n, 256 // n)), np.ones((n, n))) for n in (1, 2, 4, 8, 16)]
+    image = np.mean(scales, axis=0)
+    blurry = synth.blur_with_map(image, 4.0)
+    blur = RoughBlur()
+    blur.look(image[:, :, None], blurry[:, :, None], np.ones(image.shape, bool))
+    assert not blur.is_whole
+    blur.look(image[:, :, None], blurry[:, :, None], np.ones(image.shape, bool))
+    assert blur.is_whole
+    assert blur.largest * 256 == pytest.approx(4.0, rel=0.1)

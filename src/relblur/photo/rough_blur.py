@@ -1,0 +1,167 @@
+"""The relative blur of a pair, measured roughly on a small copy for all steps of the preparation.
+
+Alignment and exposure compare images pixel by pixel, so a difference in blur must not count as motion or as gain. The
+sharper image is blurred first, at each pixel, by the relative blur of small windows. The same measurement gives the
+largest blur, from which the resolution is chosen.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base._typing import AnyArray, BoolArray, FloatArray
+from ..base.settings import FLAT_ABOVE, MAX_SIGMA, WINDOW_WINDOW
+from ..blur.blur_map import signed_sigma
+from ..blur.window.method import LINEAR_BELOW, estimate_in_windows, signed_nodes
+from ..filters.blocks import grey_block_means, whole_blocks
+from ..filters.sharpness import local_variance
+from ..filters.variable_blur import blur_by_levels
+from ..kernels import choose_engine
+
+__all__ = ["LEAST_SIDE", "MOST_LOOKS", "MOST_PIXELS", "EqualBlur", "RoughBlur", "equalise", "reduction_for"]
+
+#: Most pixels of the copy on which blur is measured.
+MOST_PIXELS = 60_000
+#: Gaussian blur of both images before the measurement, px: less sensitive to noise and interpolation.
+PREFILTER = 0.5
+#: Width of the Gaussian mean over the map of s, px: the map has to be right on average, not at edges.
+SMOOTHING = 6.0
+#: Distance from unusable pixels within which images are not compared, in units of the blur.
+REACH = 3.0
+#: Measurements that the alignment and the exposure of a pair share.
+MOST_LOOKS = 2
+#: Percentile of |sigma| that counts as the largest blur: single pixels may be wrong.
+LARGEST_PERCENT = 95
+#: Largest blur, px, up to which a copy shows all of it. The search ends at 5 px; windows are 9 px wide.
+SEEN_WHOLE_PX = 2.5
+#: A largest blur beyond this share of the end of the search is not a measurement.
+SEARCH_ENDS = 0.99
+#: Least share of the pixels of a copy that must have an answer.
+LEAST_ANSWERED = 0.01
+#: Least side of a copy, px.
+LEAST_SIDE = 64
+
+
+@dataclass(frozen=True)
+class EqualBlur:
+    """Two (H, W, C) images of about equal blur, and where they can be compared."""
+
+    first: FloatArray
+    second: FloatArray
+    usable: BoolArray
+
+
+class RoughBlur:
+    """Relative blur of one pair, measured on demand and shared by the steps of the preparation.
+
+    Lengths are in units of the height of the frame, so copies of different sizes share one measurement.
+
+    Attributes
+    ----------
+    looks : int
+        Number of measurements.
+    is_whole : bool
+        The last copy showed the largest blur, or no coarser one is possible.
+    """
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.is_whole = False
+        self._s: AnyArray = np.zeros((1, 1))
+        self._coarser = 1
+        self._largest: dict[int, float] = {}
+        self._answered = False
+
+    @property
+    def largest(self) -> float | None:
+        """95th percentile of the blur, frame heights; None: no texture, inf: beyond the end of the search.
+
+        The least value of all copies counts, because coarse copies show too much.
+        """
+        return min(self._largest.values(), default=math.inf) if self._answered else None
+
+    def look(self, first: AnyArray, second: AnyArray, usable: BoolArray) -> None:
+        """Measure the blur of two aligned (H, W, C) images of about equal exposure, on a copy.
+
+        The next copy is reduced by twice as much if this one does not show the largest blur.
+        """
+        import cv2
+
+        self.looks += 1
+        factor = self._coarser * reduction_for(first.shape, MOST_PIXELS)
+        # Single precision: the map of s is smoothed, and has to be right to a few percent.
+        grey = [np.asarray(grey_block_means(image, factor), np.float32) for image in (first, second)]
+        good = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3)))
+        self.is_whole, self._answered = True, False
+        if min(good.shape) < WINDOW_WINDOW or not good.any():
+            return
+        smooth = [cv2.GaussianBlur(image, (0, 0), PREFILTER)[:, :, None] for image in grey]
+        limit = min(MAX_SIGMA, min(good.shape) / 8)
+        noise = 1e-3 * float(np.ptp(smooth[0]) or 1.0)
+        nodes = signed_nodes(limit, spacing=0.8)
+        fit = estimate_in_windows((smooth[0], smooth[1]), nodes, WINDOW_WINDOW, noise, choose_engine("opencv"), good)
+        self._s = _smoothed(fit.s, fit.stderr, good) / good.shape[0] ** 2
+        variance = np.where(fit.s >= 0, *(local_variance(image, WINDOW_WINDOW) for image in smooth[::-1]))
+        known = good & (fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)) & (fit.power <= 0.5 * variance)
+        self._answered = known.sum() >= LEAST_ANSWERED * known.size
+        if not self._answered:
+            return
+        largest = math.sqrt(float(np.percentile(np.abs(fit.s[known]), LARGEST_PERCENT)))
+        if largest < SEARCH_ENDS * MAX_SIGMA:
+            self._largest[factor] = largest / good.shape[0]
+        if largest >= SEEN_WHOLE_PX and min(good.shape) >= 2 * LEAST_SIDE:
+            self.is_whole, self._coarser = False, 2 * self._coarser
+
+    def sigma(self, shape: tuple[int, int]) -> FloatArray:
+        """Return the signed blur, px of a copy of this shape."""
+        import cv2
+
+        s = self._s if self._s.shape == shape else cv2.resize(self._s, shape[::-1], interpolation=cv2.INTER_LINEAR)
+        return signed_sigma(s * shape[0] ** 2)
+
+
+def reduction_for(shape: tuple[int, ...], most_pixels: int) -> int:
+    """Return the whole number by which to reduce an image to about this many pixels."""
+    return max(1, round(math.sqrt(shape[0] * shape[1] / most_pixels)))
+
+
+def equalise(
+    first: AnyArray, second: AnyArray, usable: BoolArray, blur: RoughBlur | None = None, *, again: bool = False
+) -> EqualBlur:
+    """Blur each of two (H, W, C) images of about equal exposure where the other is the blurrier.
+
+    ``blur`` is measured first if it was not yet, and once more if ``again``.
+    """
+    blur = RoughBlur() if blur is None else blur
+    if not blur.looks or (again and blur.looks < MOST_LOOKS):
+        blur.look(first, second, usable)
+    sigma = blur.sigma((first.shape[0], first.shape[1]))
+    made = []
+    for image, field in ((first, np.maximum(sigma, 0)), (second, np.maximum(-sigma, 0))):
+        planes = np.moveaxis(np.asarray(image, np.float32), -1, 0)
+        made.append(np.moveaxis(blur_by_levels(planes, field, "band_limited"), 0, -1).astype(np.float64))
+    return EqualBlur(made[0], made[1], _without_reach(usable, np.abs(sigma)))
+
+
+def _smoothed(s: FloatArray, stderr: FloatArray, usable: BoolArray) -> FloatArray:
+    """Return the local mean of s, weighted by its certainty."""
+    import cv2
+
+    # The same weight for every s: one that falls with s would favour the noise of flat areas, which is no blur.
+    weight = usable / (stderr**2 + 0.01)
+    weight[~np.isfinite(weight)] = 0
+    mass = cv2.GaussianBlur(weight, (0, 0), SMOOTHING)
+    return np.asarray(cv2.GaussianBlur(weight * s, (0, 0), SMOOTHING) / np.maximum(mass, 1e-12))
+
+
+def _without_reach(usable: BoolArray, sigma: FloatArray) -> BoolArray:
+    """Return the usable pixels whose blur reaches no unusable one."""
+    import cv2
+
+    # Beyond the border images are mirrored, which is not what the lens blurred into the picture there.
+    framed = np.pad(usable.astype(np.uint8), 1)
+    distance = cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
+    return usable & (distance > np.minimum(2 + REACH * sigma, min(usable.shape) / 8))
