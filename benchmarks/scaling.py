@@ -168,9 +168,8 @@ def chunk_overhead() -> list[dict[str, float]]:
     """Print what a chunk of a slide takes to read, estimate and write, in processor time, by ``window``."""
     import dask
 
-    from relblur.apps.cluster.map_store import MapStore
-    from relblur.apps.cluster.slides import SlidePair
-    from relblur.apps.cluster.stores import open_store
+    from relblur.apps.cluster.large import MapStore
+    from relblur.apps.cluster.slides import SlidePair, open_store
     from relblur.blur.chunked import ChunkedEstimate
     from relblur.blur.estimating import Estimating
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import relblur
 from relblur import BlurMap
 from relblur.apps.cli.app import app
-from relblur.apps.cluster.stores import open_store
+from relblur.apps.cluster.slides import open_store
 from relblur.base.errors import RelblurError
 from relblur.blur.zarr_map import STORED
 from relblur.images.map_formats import FORMAT

@@ -24,7 +24,7 @@ from relblur.apps.cli.app import app
 from relblur.apps.cluster import batch as batches
 from relblur.apps.cluster.pairs import find_pairs
 from relblur.apps.cluster.runners import OnCluster, started
-from relblur.apps.cluster.scores import loss, mean_rows
+from relblur.apps.cluster.summary import loss, mean_rows
 from relblur.base.errors import InputError
 from relblur.images.disk import write_image
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import relblur
 from relblur import estimate_blur, synth
 from relblur.apps.cli.app import app
-from relblur.apps.cluster import large, map_store
+from relblur.apps.cluster import large
 from relblur.blur.dense import run
 from relblur.blur.tiles import cut_into_tiles
 
@@ -50,7 +50,7 @@ def pair(tmp_path):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(large, "LOCAL_SIDE", 64)
-    monkeypatch.setattr(map_store, "SMALL", 64)
+    monkeypatch.setattr(large, "SMALL", 64)
 
 
 OPTIONS = ("-m", "window", "--decimate", "1", "--exposure", "off", "--no-linear", "--max-sigma", "2")
@@ -107,7 +107,7 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
     output = tmp_path / "out.zarr"
     command = ["estimate", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "-o", str(output), *OPTIONS]
     code = (
-        "from relblur.apps.cluster import large, map_store; large.LOCAL_SIDE = 64; map_store.SMALL = 64\n"
+        "from relblur.apps.cluster import large; large.LOCAL_SIDE = 64; large.SMALL = 64\n"
         f"from relblur.apps.cli.app import app; app({command!r})"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
@@ -121,8 +121,8 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
     assert 3 < before < 15
     assert not output.exists()
     written = []
-    write = map_store.MapStore.write
-    monkeypatch.setattr(map_store.MapStore, "write", lambda *a: (written.append(a[1]), write(*a)))
+    write = large.MapStore.write
+    monkeypatch.setattr(large.MapStore, "write", lambda *a: (written.append(a[1]), write(*a)))
     done = _run(*command)
     assert done.exit_code == 0, done.output
     assert len(written) == 15 - before
@@ -135,7 +135,7 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
 @pytest.mark.slow
 def test_what_is_half_done_with_other_options_is_begun_anew(tmp_path, pair, small, monkeypatch):
     output = tmp_path / "out.zarr"
-    monkeypatch.setattr(map_store.MapStore, "finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr(large.MapStore, "finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
     _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS, "--window", "5")
     monkeypatch.undo()
     monkeypatch.setattr(large, "LOCAL_SIDE", 64)
@@ -242,8 +242,7 @@ def test_bigtiff_and_ome_zarr_in(tmp_path, small, kind):
 def test_an_8_bit_tiff_is_read_as_light(tmp_path, small):
     import tifffile
 
-    from relblur.apps.cluster.slides import SlidePair
-    from relblur.apps.cluster.stores import open_store
+    from relblur.apps.cluster.slides import SlidePair, open_store
 
     image = np.arange(250, dtype=np.uint8).reshape(10, 25)
     image[3, 4] = 255

@@ -1,9 +1,9 @@
 """``relblur batch``: every pair or stack of a data set measured, on several processes or machines.
 
-A pair is done as in :mod:`relblur.report.batch`, by the worker that gets it: its folder appears whole, what is done is
-not done again, and a worker that dies costs the pair it is at. The tables and the page are made from the folders, so a
-run that was interrupted and gone on with ends in those of an undisturbed one. Workers on other machines must see the
-files and the output folder under the same names.
+A worker does a pair as :mod:`relblur.report.batch` does: its folder appears complete, finished pairs are kept, and a
+worker that dies costs one pair. The tables and the page are made from the folders, so that an interrupted and continued
+run ends with those of an undisturbed one. Workers on other machines need the files and the output folder under the same
+names.
 """
 
 from __future__ import annotations
@@ -21,11 +21,9 @@ from ...report.batch import Job, Outcome, run_batch
 from ...report.panels import Panel, panels_picture
 from ..paper.pairs import LEAST_SIDE, score_rows
 from .pairs import DataPair, find_pairs
-from .runners import OnCluster, started
-from .scores import Row, read_scores, write_scores, write_tables
+from .runners import OnCluster, require, started
 from .stacks import MeasureStack, find_stacks
-from .stores import require
-from .summary import write_stack_summary, write_summary
+from .summary import Row, read_scores, write_scores, write_stack_summary, write_summary, write_tables
 
 __all__ = ["BATCH_FILES", "run_data_set"]
 
@@ -40,7 +38,7 @@ THUMBNAIL_PX = 160
 
 @dataclass(frozen=True)
 class Score:
-    """The work on one pair, sent to whoever does it."""
+    """The work on one pair, which is sent to a worker."""
 
     pairs: dict[Path, DataPair]  #: by their first file
     method: str
@@ -69,14 +67,14 @@ def run_data_set(
     force: bool = False,
     tell: Callable[[int, int, Outcome], None] | None = None,
 ) -> tuple[list[Outcome], list[Row]]:
-    """Measure every pair or stack of a data set; return what became of each, and a row or more of figures of each."""
+    """Measure every pair or stack of a data set; return their outcomes and rows of figures."""
     require("distributed", "pyarrow")
-    jobs, options, work = _asked(data, method)
+    jobs, options, work = _jobs(data, method)
     reads = (data, data / "pairs.csv")
     refuse_inputs((output / name for name in BATCH_FILES), reads)
     jobs = [replace(job, also_read=reads) for job in jobs]
 
-    def told(behind: int, outcome: Outcome) -> None:
+    def report(behind: int, outcome: Outcome) -> None:
         if tell is not None:
             tell(behind, len(jobs), outcome)
 
@@ -87,7 +85,7 @@ def run_data_set(
             options,
             work,
             force=force,
-            tell=told,
+            tell=report,
             run=partial(_on_workers, runner, output.absolute()),
         )
     order = {job.name: number for number, job in enumerate(jobs)}
@@ -103,8 +101,8 @@ def run_data_set(
     return outcomes, rows
 
 
-def _asked(data: Path, method: str) -> tuple[list[Job], dict[str, str], Score | MeasureStack]:
-    """Return what is to be done, on what the results depend, and who does it: pairs, or stacks if there are none."""
+def _jobs(data: Path, method: str) -> tuple[list[Job], dict[str, str], Score | MeasureStack]:
+    """Return the jobs, the options that the results depend on, and the work: pairs, or stacks if there are none."""
     try:
         pairs = find_pairs(data)
     except RelblurError:
@@ -128,6 +126,6 @@ def _on_workers(
 ) -> Iterator[Outcome]:
     there = {job.name for job in jobs if (output / job.name).exists()}
     for outcome in runner.stream(function, jobs, lambda job: Outcome(job.name, "failed", LOST)):
-        # A worker may die between the end of a pair and its answer; who does it again finds it done, by this run.
+        # A worker may die between the end of a pair and its answer. The next worker then finds the pair done.
         ours = outcome.state == "was done" and outcome.name not in there
         yield replace(outcome, state="done") if ours else outcome

@@ -12,7 +12,7 @@ from ..terminal.options import Force, Json, MethodOption, ResultFolder, Schedule
 
 if TYPE_CHECKING:
     from ...report.batch import Outcome
-    from .scores import Row
+    from .summary import Row
 
 __all__ = ["batch"]
 
@@ -40,7 +40,7 @@ def batch(
     scheduler: SchedulerOption = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", help="What a process may use, such as 2GB.", show_default="its share of all"),
+        typer.Option("--memory", help="Memory of a process, such as 2GB.", show_default="an equal share"),
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -88,7 +88,7 @@ def batch(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: nothing where there is no number."""
+    """Return a value for JSON: None for NaN."""
     return None if value != value else value
 
 
@@ -103,7 +103,7 @@ def _stack_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]
 
 
 def _pair_means(rows: list[Row]) -> list[dict[str, Any]]:
-    from .scores import mean_rows
+    from .summary import mean_rows
 
     return [
         {"data_set": row.data_set, "factor": row.factor, "pairs": row.pairs, "means": row.means}
@@ -113,7 +113,7 @@ def _pair_means(rows: list[Row]) -> list[dict[str, Any]]:
 
 def _pair_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return headings and a line for each data set and resolution: means over pairs."""
-    from .scores import mean_rows
+    from .summary import mean_rows
 
     return ("data set", "size", "pairs", *HEADINGS), [
         (row.data_set, row.resolution, str(row.pairs), *(_cell(name, row.means[name][0]) for name in NAMES))

@@ -1,38 +1,60 @@
-"""``relblur estimate A.zarr B.zarr -o OUT.zarr``: a map of pictures that are never held.
+"""``relblur estimate A.zarr B.zarr -o OUT.zarr``: the map of two pictures that are larger than memory.
 
-The tasks of :mod:`relblur.blur.chunked` make the map chunk by chunk; each chunk is then written. A run that was
-interrupted goes on with the chunks that are missing.
+The tasks of :mod:`relblur.blur.chunked` compute the map chunk by chunk, and each chunk is written at once. OUT.zarr is
+a group (Zarr 3) of arrays with one shape and one grid of chunks:
+
+``variance_difference``, ``variance_stderr`` (float32, px^2), ``flags``, ``sharper``
+    the map, as :class:`relblur.BlurMap` has it;
+``0``, ``1``, ...
+    sigma in px at full size, at half of it, and so on (OME-Zarr 0.5).
+
+One task writes a chunk, whole: tasks that share a chunk lose data, as those of Dask's ``to_zarr`` may. A chunk counts
+as done once a file of its number is in ``done`` beside the group. Until all are done both lie in a stage
+(:mod:`relblur.images.results`), and the same command continues with the chunks that are missing.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
-from ...base.errors import FileError, OutputExistsError
-from ...blur.chunked import ChunkedEstimate
-from ...blur.estimating import Estimating, settings_of
-from ...images.results import clear, move_folder_in, refuse_foreign, resuming
-from .map_store import MapStore
-from .runners import Runner
-from .slides import prepare_slides
-from .stores import open_store, require
+import numpy as np
 
-__all__ = ["Finished", "estimate_large"]
+from ... import __version__
+from ...base._typing import AnyArray
+from ...base.errors import FileError, OutputExistsError
+from ...blur.blur_map import signed_sigma
+from ...blur.chunked import ChunkedEstimate, Planes
+from ...blur.estimating import Estimating, settings_of
+from ...blur.tiles import Tile
+from ...blur.zarr_map import STORED, said_of
+from ...filters.blocks import whole_blocks
+from ...images.map_formats import FORMAT, FORMAT_VERSION
+from ...images.results import clear, move_folder_in, refuse_foreign, resuming, sign
+from ...images.zarr_arrays import open_zarr_array
+from .runners import Runner, require
+from .slides import open_store, prepare_slides
+
+__all__ = ["Finished", "MapStore", "estimate_large"]
 
 #: Sides of the map's chunks, px. A local method repeats what lies 60 px around; ``refined`` 96 px, and takes 1.1 kB a
 #: pixel: 0.9 GB.
 LOCAL_SIDE, REFINED_SIDE = 1024, 672
 
+#: The smallest picture of a pyramid has fewer pixels a side than this.
+SMALL = 512
+
+FILL: dict[str, Any] = {"variance_difference": np.nan, "variance_stderr": np.nan, "flags": 1, "sharper": 0}
+
 
 @dataclass(frozen=True)
 class Finished:
-    """What was done."""
+    """Summary of a run."""
 
     notes: tuple[str, ...]
     shape: tuple[int, int]
@@ -51,10 +73,7 @@ def estimate_large(
     force: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Finished:
-    """Write the map of two stores.
-
-    ``preparing`` are the arguments of ``prepare_pair``.
-    """
+    """Write the map of two stores. ``preparing`` are the arguments of ``prepare_pair``."""
     require("zarr", "dask")
     import dask
 
@@ -107,3 +126,108 @@ def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
         if not force:
             raise OutputExistsError(f"{output} would be replaced; add --force or choose another name")
         refuse_foreign(output)
+
+
+@dataclass(frozen=True)
+class MapStore:
+    """A map that is being written."""
+
+    path: Path  #: in a stage
+    shape: tuple[int, int]
+    chunks: tuple[int, int]
+    made_from: str  #: all that it depends on, as JSON
+
+    @property
+    def _done(self) -> Path:
+        """A folder with an empty file for each chunk that is done."""
+        return self.path.parent.parent / "done"
+
+    def begin(self) -> None:
+        """Make the arrays, unless an interrupted run with the same input and options has made them."""
+        import zarr
+
+        shapes = [self.shape]
+        while max(shapes[-1]) > SMALL and min(shapes[-1]) > 1:
+            shapes.append((-(-shapes[-1][0] // 2), -(-shapes[-1][1] // 2)))
+        arrays = {name: (self.shape, dtype, FILL[name]) for name, dtype in STORED.items()}
+        arrays |= {str(level): (shape, "f4", np.nan) for level, shape in enumerate(shapes)}
+        before = said_of(self.path) or {}
+        if before.get("made_from") == self.made_from and self._done.is_dir():
+            for name in arrays:
+                open_zarr_array(self.path / name)  # refuses what relblur did not write
+            return
+        for remains in (self._done, self.path):
+            if os.path.lexists(remains):
+                shutil.rmtree(remains)
+        group = zarr.create_group(store=os.fspath(self.path), zarr_format=3)
+        for name, (shape, dtype, fill) in arrays.items():
+            chunks = tuple(min(c, n) for c, n in zip(self.chunks, shape, strict=True))
+            options = {"chunks": chunks, "dtype": dtype, "fill_value": fill, "dimension_names": ("y", "x")}
+            group.create_array(name, shape=shape, **options)
+        self._done.mkdir()
+        # Last: a run continues only what has this description.
+        group.attrs["relblur"] = {"format": FORMAT, "format_version": FORMAT_VERSION, "made_from": self.made_from}
+
+    def missing(self, tiles: Sequence[Tile]) -> list[int]:
+        """Return the numbers of the tiles whose chunk is not done."""
+        done = set(os.listdir(self._done))
+        return [number for number, tile in enumerate(tiles) if self._mark(tile).name not in done]
+
+    def _mark(self, tile: Tile) -> Path:
+        row, column = (core.start // side for core, side in zip(tile.core, self.chunks, strict=True))
+        return self._done / f"{row}.{column}"
+
+    def write(self, tile: Tile, planes: Planes) -> None:
+        """Write the chunk that is a tile's core."""
+        import zarr
+
+        group = zarr.open_group(os.fspath(self.path), mode="r+")
+        for (name, dtype), plane in zip(STORED.items(), planes, strict=True):
+            group[name][tile.core] = np.asarray(plane).astype(dtype)
+        group["0"][tile.core] = np.asarray(signed_sigma(planes[0])).astype("f4")
+        self._mark(tile).touch()
+
+    def finish(self, settings: Mapping[str, Any]) -> None:
+        """Add the smaller pictures and the descriptions, and sign the map."""
+        import zarr
+
+        group = zarr.open_group(os.fspath(self.path), mode="r+")
+        levels = 1
+        while str(levels) in group:
+            _reduce(group[str(levels - 1)], group[str(levels)])
+            levels += 1
+        group.attrs["ome"] = ome_metadata(self.path.stem, levels)
+        group.attrs["relblur"] = {**dict(group.attrs["relblur"]), "settings": json.loads(json.dumps(dict(settings)))}
+        sign(self.path, {"format": FORMAT})
+
+
+def _reduce(above: Any, below: Any) -> None:
+    """Make a level of the pyramid from the one above it, a chunk at a time."""
+    for top in range(0, below.shape[0], below.chunks[0]):
+        for left in range(0, below.shape[1], below.chunks[1]):
+            bottom, right = min(top + below.chunks[0], below.shape[0]), min(left + below.chunks[1], below.shape[1])
+            below[top:bottom, left:right] = _halved(above[2 * top : 2 * bottom, 2 * left : 2 * right])
+
+
+def _halved(values: AnyArray) -> AnyArray:
+    """Return the means over 2 x 2 pixels of those that are known; NaN where none is."""
+    padded = np.pad(values, [(0, length % 2) for length in values.shape], constant_values=np.nan)
+    blocks = whole_blocks(padded, 2)
+    known = np.isfinite(blocks)
+    total = np.where(known, blocks, 0).sum(axis=(1, 3))
+    with np.errstate(invalid="ignore"):
+        return (total / known.sum(axis=(1, 3))).astype(values.dtype)
+
+
+def ome_metadata(name: str, levels: int) -> dict[str, Any]:
+    """Return the description of a pyramid in OME-Zarr 0.5: every level has half the size of the one before."""
+    axes = [{"name": axis, "type": "space"} for axis in "yx"]
+    datasets = []
+    for level in range(levels):
+        # The middle of a pixel of 2 x 2 lies half a pixel beyond that of its first.
+        moves = {"type": "translation", "translation": [(2**level - 1) / 2] * 2}
+        scale = {"type": "scale", "scale": [float(2**level)] * 2}
+        datasets.append({"path": str(level), "coordinateTransformations": [scale, moves] if level else [scale]})
+    meaning = "relative blur in px, positive where the second image is the blurrier"
+    image = {"name": name, "axes": axes, "datasets": datasets, "type": "mean", "metadata": {"description": meaning}}
+    return {"version": "0.5", "multiscales": [image]}

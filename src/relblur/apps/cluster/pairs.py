@@ -1,4 +1,4 @@
-"""Which pairs a data set holds: in the layouts of the paper's two sets, or in a list.
+"""Pairs of a data set: in the layouts of the paper's two sets, or in a list.
 
 A list is a CSV with the columns ``first`` and ``second`` (files, counted from where the list lies) and, if you like,
 ``name`` and ``data_set``.
@@ -15,7 +15,7 @@ from ..paper.data_sets import LAYOUTS, factors, find_data_sets, listed_files, re
 
 __all__ = ["DataPair", "find_pairs"]
 
-#: What a list that names no data set is called.
+#: Data set of a list without that column.
 UNNAMED = "pairs"
 
 

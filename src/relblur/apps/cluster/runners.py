@@ -1,12 +1,12 @@
-"""Who runs the tasks: this process, processes beside it on this machine, or a cluster.
+"""Runners of tasks: this process, processes beside it on this machine, or a cluster.
 
-Every worker runs one task at a time on one thread: OpenCV, which does not look at OMP_NUM_THREADS, is told
-so by a plugin when a worker starts, whoever started it. Processes are spawned, never forked: a fork of a process whose
-threads hold locks may hang.
+Every worker runs one task at a time on one thread. A plugin limits OpenCV, which ignores OMP_NUM_THREADS. Processes are
+spawned, never forked: a fork of a process whose threads hold locks may hang.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,32 +15,38 @@ from multiprocessing import resource_tracker
 from typing import Any, Protocol, TypeVar
 
 from ...base.children import children_without_ctrl_c
-from ...base.errors import FileError, InputError
-from .stores import require
+from ...base.errors import FileError, InputError, MissingDependencyError
 
-__all__ = ["Here", "OnCluster", "Runner", "started"]
+__all__ = ["Here", "OnCluster", "Runner", "require", "started"]
 
 S = TypeVar("S")
 T = TypeVar("T")
 
-#: How often a task may lose its worker before it is given up: once, for whatever happens to machines. A task that
-#: kills its worker twice would kill them all.
+#: Workers that a task may lose before it is given up: one, for failures of machines. A task that kills its worker twice
+#: would kill them all.
 ALLOWED_FAILURES = 1
 
 #: Time to reach a scheduler, s.
 PATIENCE_S = 20
-#: How often workers are looked after while nothing is done, and how long none may be there, s: a start takes some 3.
+#: Interval at which workers are counted while nothing is done, and longest time without any, s: a start takes some 3.
 LOOK_S, GONE_S = 5, 60
 
 
+def require(*modules: str) -> None:
+    """Raise a one-line error if a package of the extra ``cluster`` is missing."""
+    gone = [name for name in modules if importlib.util.find_spec(name) is None]
+    if gone:
+        raise MissingDependencyError(f"this needs {' and '.join(gone)}; run: pip install 'relblur[cluster]'")
+
+
 class Runner(Protocol):
-    """Where tasks are run."""
+    """A place where tasks run."""
 
     threads: int | None  #: of a task; None for all that there are
     scheduler: Any  #: what Dask computes with
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
-        """Compute delayed tasks that give nothing back; tell how many are done."""
+        """Compute delayed tasks without a value; report the number done."""
 
 
 class Here:
@@ -76,11 +82,11 @@ class OnCluster:
         self.client = self.scheduler = client
 
     def stream(self, function: Callable[[S], T], items: Sequence[S], lost: Callable[[S], T]) -> Iterator[T]:
-        """Call a function with each item on the workers, and give what it returns as soon as it does.
+        """Call a function with each item on the workers, and yield its values as they come.
 
-        No more calls are under way than there are threads, so a worker that dies takes one with it. That is done again
-        elsewhere. Of a call that has taken two workers with it ``lost`` says what becomes of it: but as another may
-        have done that beside it, it is tried once more alone: what the one before gave has left its worker by then.
+        There are no more calls under way than threads, so a worker that dies takes one call with it, which another
+        worker repeats. A call that has lost two workers is tried once more alone, because another call may have ended
+        them; if it ends its worker again, its value is that of ``lost``.
         """
         from distributed import KilledWorker
 
@@ -117,9 +123,9 @@ class OnCluster:
             self.client.cancel(list(under_way))
 
     def _first_done(self, futures: list[Any]) -> list[Any]:
-        """Wait for one of some calls, and return those that are done; but not for ever on workers that are gone.
+        """Wait for one of some calls, and return those that are done; raise if there are no workers for long.
 
-        Dask starts a worker again that has died, but not one that dies while it is being started.
+        Dask restarts a worker that has died, but not one that dies while it starts.
         """
         from distributed import wait
 
@@ -157,8 +163,8 @@ class OnCluster:
 def started(workers: int | None = None, scheduler: str | None = None, memory: str | None = None) -> Iterator[OnCluster]:
     """Give the workers of a scheduler, or so many processes on this machine, which end with the block.
 
-    Each process may use ``memory`` ("2GB"), or its equal share of what the machine (or the container) has; Dask
-    restarts one that exceeds it.
+    Each process may use ``memory`` ("2GB"), by default an equal share of that of the machine or the container. Dask
+    restarts a process that exceeds it.
     """
     require("distributed", "cryptography")
     if workers is not None and scheduler is not None:
@@ -182,7 +188,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
             return
         count, limit = _count(workers), _bytes(memory)
         resource_tracker.ensure_running()  # else the start of a process does it, which unblocks Ctrl-C
-        with children_without_ctrl_c():  # Dask's thread inherits it, and starts the workers
+        with children_without_ctrl_c():  # inherited by Dask's thread, which starts the workers
             cluster = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -199,7 +205,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
             yield OnCluster(client)
 
 
-#: Of the logging package: what Dask says of workers that end is said by us.
+#: Level of the logging package: relblur itself reports workers that end.
 _CRITICAL = 50
 
 

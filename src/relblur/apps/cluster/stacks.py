@@ -1,7 +1,7 @@
 """Focal stacks of a data set: a folder of folders with the frames of one stack each.
 
-Frames are taken in the order of their names, or by the distances in focus that all names end with (``focus_0.35m.jpg``)
-or that EXIF tells.
+The order of the frames is that of their names, or of the distances in focus at the end of all names
+(``focus_0.35m.jpg``) or in EXIF.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ...images.images import RAW_SUFFIXES, READ_SUFFIXES
 from ...report.batch import Job, named_job, refuse_equal_names
 from ...report.stack_report import write_stack_report
 from ...stacks.estimate import estimate_stack
-from .scores import write_scores
+from .summary import write_scores
 
 __all__ = ["DataStack", "MeasureStack", "find_stacks"]
 
@@ -43,7 +43,7 @@ class DataStack:
 
     @property
     def focus_m(self) -> list[float] | None:
-        """Distances in focus, if all names tell another one."""
+        """Distances in focus, if all names have different ones."""
         found = [_DISTANCE.search(path.stem) for path in self.images]
         values = [float(each[1]) for each in found if each is not None]
         return values if len(set(values)) == len(self.images) and min(values) > 0 else None
@@ -67,12 +67,12 @@ def find_stacks(data: Path) -> list[DataStack]:
 
 @dataclass(frozen=True)
 class MeasureStack:
-    """The work on one stack, sent to whoever does it."""
+    """The work on one stack, which is sent to a worker."""
 
     stacks: dict[Path, DataStack]  #: by their first file
 
     def __call__(self, first: Path, _second: Path, folder: Path) -> None:
-        """Write all that ``relblur stack`` does, and a row of figures."""
+        """Write the results of ``relblur stack`` and a row of figures."""
         stack = self.stacks[first]
         start = time.perf_counter()
         found = estimate_stack(stack.images, focus_m=stack.focus_m, workers=1)
@@ -82,7 +82,7 @@ class MeasureStack:
 
 
 def _figures(summary: dict[str, Any]) -> dict[str, float | str]:
-    """Return what can be told of a stack in one row; nothing where there is no number."""
+    """Return the figures of a stack; NaN where there is none."""
     row: dict[str, float | str] = {
         "method": str(summary["settings"]["method"]),
         "frames": summary["frames"],
