@@ -24,12 +24,14 @@ using namespace relblur;
 namespace LEVEL {
 namespace {
 
-constexpr int CHUNK = 32;        // rows that are finished together
-constexpr int STRIP = 160;       // rows of a tile, at most
-constexpr int SPAN = 256;        // columns of the residuals of a tile, at most, for windows up to 33 px
-constexpr int ROWS = 16;         // rows of a frame that a thread takes at a time
-constexpr int PAIR = 2 * LANES;  // pixels of a line that are filtered together: enough sums to hide the adder's latency
-constexpr int LINE = 16;         // float32 numbers in a cache line
+constexpr int CHUNK = 32;   // rows that are finished together
+constexpr int STRIP = 160;  // rows of a tile, at most
+constexpr int SPAN = 256;   // columns of the residuals of a tile, at most, for windows up to 33 px
+constexpr int ROWS = 16;    // rows of a frame that a thread takes at a time
+constexpr int LINE = 16;    // float32 numbers in a cache line
+// Pixels of a line that are filtered together, and pairs of rows: eight sums hide the latency of the adders, but
+// AVX2 has registers for four with their operands.
+constexpr int PAIR = 2 * LANES, FOUR = 4 * LANES, GROUP = LANES == 16 ? 2 : 1;
 constexpr float INF = std::numeric_limits<float>::infinity(), NAN_ = std::numeric_limits<float>::quiet_NaN();
 constexpr float ROUNDING = 2e-7f;  // of a variance made in float32, relative to the mean square
 
@@ -53,7 +55,9 @@ struct Layout {
     int half, lead;          // half a window, and the same rounded up to even: residuals begin so far before their tile
     int tile, span;          // columns of a tile and of its residuals
     int reach, half_reach;   // most taps of a FULL and of a HALF node
-    int pad, rows, stride;   // of the padded images
+    int above, pad;          // rows and columns of the padded images before the frame
+    int rows, stride;        // of the padded images
+    int filled;              // columns of a padded row that something reads
     std::vector<int> shown;  // column of the frame that a column of a padded row shows
     explicit Layout(const Options& o) {
         half = o.window / 2, lead = up(half, 2);
@@ -66,8 +70,9 @@ struct Layout {
             longest = std::max(longest, int(n.taps.size()));
         }
         // What a pixel depends on; the half-size copy is not made within the reach of its filter from the border.
-        pad = up(lead + half + std::max(reach, 2 * up(half_reach, LINE) + 2 + int(o.prefilter.size())) + 2, 2 * LINE);
-        rows = up(o.height, CHUNK) + 2 * pad;
+        above = up(lead + half + std::max(reach, 2 * half_reach + 2 + int(o.prefilter.size())) + 2, 4);
+        pad = up(above, 2 * LINE);
+        rows = up(o.height, CHUNK) + 2 * above, filled = pad + o.width + above;
         stride = odd_lines(pad + up(o.width, tile) + span - tile + pad + 4 * PAIR);
         for (int j = 0; j < stride; ++j) shown.push_back(mirror(j - pad, o.width));
     }
@@ -78,11 +83,11 @@ class Tile {
 public:
     Tile(const Options& o, const Layout& lay, Image (&images)[2], Image (&halves)[2])
         : o(o), lay(lay), images(images), halves(halves), count(int(o.nodes.size())), stride(odd_lines(lay.span + 1)),
-          e_rows(up(CHUNK + lay.lead + lay.half, 2)), e_size(e_rows * stride + LINE),
-          lines_size((e_rows + 2 * std::max(lay.reach, lay.half_reach)) * stride + LINE),
+          e_rows(up(CHUNK + lay.lead + lay.half, 4)), e_size((e_rows - CHUNK + STRIP) * stride + LINE),
+          lines_size((e_rows - CHUNK + STRIP + 2 * std::max(lay.reach, lay.half_reach)) * stride + LINE),
           sums_size(CHUNK * stride + LINE), lines(size_t(count) * o.channels * lines_size + 4 * PAIR),
           e(size_t(count) * o.channels * e_size + 4 * PAIR), a(count * sums_size + PAIR), b(a.size()), c(a.size()),
-          columns_sums(8 * (stride + 2 * PAIR)), planes(6 * sums_size + 5 * stride), made(count), carried(count),
+          columns_sums(16 * (stride + 2 * PAIR)), planes(6 * sums_size + 5 * stride), made(count), 
           first(count), last(count), b_first(count), b_last(count), lowest(stride), highest(stride), taps(2 * count),
           side_by_side(8 * std::max(lay.reach, lay.half_reach)), flags_(stride), sharper_(stride) {
         side = &planes[0], best = side + sums_size, others = best + sums_size;
@@ -97,17 +102,15 @@ public:
 
     void run(int x0, int y0, int y1, const Frame& frame) {
         columns = std::min(lay.tile, o.width - x0), width = std::max(up(columns + lay.lead + lay.half, LANES), PAIR);
-        std::fill(carried.begin(), carried.end(), false);
+        std::fill(made.begin(), made.end(), 0), top = lay.above + y0 - lay.lead, left = lay.pad + x0 - lay.lead;
         samples = float(o.window * o.window * o.channels), noise2 = frame.noise * frame.noise;
         for (int y = y0; y < y1; y += CHUNK) {
-            top = lay.pad + y - lay.lead, left = lay.pad + x0 - lay.lead, rows = std::min(CHUNK, y1 - y);
-            std::fill(made.begin(), made.end(), false);
+            here = y - y0, rows = std::min(CHUNK, y1 - y);
             make_nodes();
             choose();
             products();
             for (int i : {0, 1}) measure_texture(images[i], frame.texture[i], texture[i]);
             for (int row = 0; row < rows; ++row) solve(row, frame, size_t(y + row) * o.width + x0);
-            carry();
         }
     }
 
@@ -124,14 +127,17 @@ private:
     Floats lines, e;  // of every node: images blurred along their lines, and residuals
     Floats a, b, c;   // window sums of e_k^2, e_k e_k+1, e_k-1 e_k+1
     Floats columns_sums, planes;
-    std::vector<char> made, carried;
+    std::vector<int> made;  // rows of the strip whose residuals are there
     std::vector<int> first, last, b_first, b_last;  // columns in which a node is best, and in which b is there
     std::vector<int> lowest, highest;               // best nodes in the columns of a vector
     std::vector<std::vector<float>> taps;
     Floats side_by_side;  // those of the nodes that are made together
     float *side, *best, *others, *texture[2], *power, *table[5];
     std::vector<int> flags_, sharper_;
-    int top, left, columns, width, rows;  // first row and column of the residuals in the images; width: of residuals
+    int top, left, columns, width;  // first row and column of the residuals in the images; width: of residuals
+    int here, rows;                 // of the chunk: first row in the strip, and how many
+    int low_end, high_end;          // of the chunk: the nodes low_end ... high_end - 1 may be best
+    bool both_sides;                // of the chunk: whether pixels on both sides of zero are in it
     float samples, noise2;
 
     float* lines_of(int k, int channel) { return &lines[size_t(k * o.channels + channel) * lines_size]; }
@@ -141,6 +147,7 @@ private:
 
     // The residuals of all nodes that some pixel may need, and their sums of squares.
     void make_nodes() {
+        low_end = 0, high_end = count, both_sides = false;
         if (!(o.limit_low && o.limit_high)) return make(0, count);
         const int higher = o.zero + o.probe, lower = o.zero - o.probe;
         make(lower, lower + 1);
@@ -156,38 +163,42 @@ private:
             }
         float is_up = 0, is_down = 0;
         for (int l = 0; l < LANES; ++l) is_up += any_up[l], is_down += any_down[l];
-        if (is_up > 0) make(o.zero - 1, count);
-        if (is_down > 0) make(0, o.zero + 2);
+        both_sides = is_up > 0 && is_down > 0;
+        if (!is_down) low_end = o.zero - 1;
+        if (!is_up) high_end = o.zero + 2;
+        make(low_end, high_end);
     }
 
     // Nodes begin ... end - 1: their residuals and the window sums of their squares.
     void make(int begin, int end) {
         for (int way : {1, -1})
-            for (char old : {0, 1}) {
+            for (const bool begun : {false, true}) {
                 const auto wanted = [&](int k, Kind kind) {
-                    return !made[k] && o.nodes[k].kind == kind && o.nodes[k].side == way && carried[k] == old;
+                    return made[k] < here + e_rows && o.nodes[k].kind == kind && o.nodes[k].side == way &&
+                           (made[k] > here) == begun;
                 };
-                int batch[4], n = 0;
-                for (int k = begin; k < end; ++k)
-                    if (wanted(k, FULL)) {
-                        batch[n++] = k;
-                        if (n == 4) blur<FULL, 4>(batch), n = 0;
-                    }
-                if (n & 2) blur<FULL, 2>(batch);
-                if (n & 1) blur<FULL, 1>(batch + (n & 2));
-                n = 0;
-                for (int k = begin; k < end; ++k)
-                    if (wanted(k, HALF)) {
-                        batch[n++] = k;
-                        if (n == 2) blur<HALF, 2>(batch), n = 0;
-                    }
-                if (n & 1) blur<HALF, 1>(batch);
+                for (const Kind kind : {FULL, HALF}) {
+                    int batch[4], n = 0;
+                    const auto flush = [&] {
+                        if (n == 1) kind == FULL ? blur<FULL, 1>(batch) : blur<HALF, 1>(batch);
+                        if (n == 2) kind == FULL ? blur<FULL, 2>(batch) : blur<HALF, 2>(batch);
+                        if (n == 3) kind == FULL ? blur<FULL, 3>(batch) : blur<HALF, 3>(batch);
+                        if (n == 4) kind == FULL ? blur<FULL, 4>(batch) : blur<HALF, 4>(batch);
+                        n = 0;
+                    };
+                    for (int k = begin; k < end; ++k)
+                        if (wanted(k, kind)) {
+                            batch[n++] = k;
+                            if (n == 4) flush();
+                        }
+                    flush();
+                }
             }
         for (int k = begin; k < end; ++k)
-            if (!made[k]) {
+            if (made[k] < here + e_rows) {
                 if (o.nodes[k].kind == SAME) subtract(k);
-                made[k] = true;
-                const float* one = residual_of(k, 0);
+                made[k] = here + e_rows;
+                const float* one = residual_of(k, 0) + here * stride;
                 sum_windows<1>(
                     [=, this](int ch, int at, V(&v)[1]) {
                         const V x = load(one + ch * e_size + at);
@@ -201,20 +212,17 @@ private:
     template <Kind kind, int N>
     void blur(const int* nodes) {
         Image& image = (kind == HALF ? halves : images)[o.nodes[nodes[0]].side < 0];
-        constexpr int scale = kind == HALF ? 2 : 1, step = CHUNK / scale;
-        const int reach = kind == HALF ? lay.half_reach : lay.reach, e_end = e_rows / scale, end = e_end + 2 * reach;
-        const bool old = carried[nodes[0]];
+        constexpr int scale = kind == HALF ? 2 : 1;
+        const int reach = kind == HALF ? lay.half_reach : lay.reach, end = (here + e_rows) / scale + 2 * reach;
+        const int begin = made[nodes[0]] > here ? made[nodes[0]] / scale + 2 * reach : here / scale;
         int n = 0;
         for (int k = 0; k < N; ++k) n = std::max(n, int(o.nodes[nodes[k]].taps.size()));
         for (int i = 0; i < n; ++i)
             for (int k = 0; k < 2 * N; ++k) side_by_side[i * 2 * N + k] = taps[2 * nodes[k / 2] + k % 2][i];
         for (int channel = 0; channel < o.channels; ++channel) {
             float* out[N];
-            for (int k = 0; k < N; ++k) {
-                out[k] = lines_of(nodes[k], channel);
-                if (old) std::copy(out[k] + e_end * stride, out[k] + end * stride, out[k] + (e_end - step) * stride);
-            }
-            for (int row = old ? end - step : 0; row < end; ++row)
+            for (int k = 0; k < N; ++k) out[k] = lines_of(nodes[k], channel);
+            for (int row = begin; row < end; ++row)
                 for (int block = 0; block < width; block += PAIR) {
                     const int j = std::min(block, width - PAIR);
                     const float* line = image.at(channel, top / scale - reach + row, (left + j) / scale);
@@ -241,48 +249,51 @@ private:
         }
     }
 
-    // Down the columns, two rows at a time, and the residual: side (blurrier image - blurred one).
+    // Down the columns, GROUP pairs of rows at a time, and the residual: side (blurrier image - blurred one).
     template <Kind kind>
     void blur_columns(int k, int channel, const float* lines) {
         const Node& node = o.nodes[k];
         Image& blurry = images[node.side > 0];
         const float sign = float(node.side), *even = taps[2 * k].data(), *odd = taps[2 * k + 1].data();
-        const size_t n = node.taps.size();
-        for (int row = carried[k] ? e_rows - CHUNK : 0; row < e_rows; row += 2)
+        const size_t n = node.taps.size(), step = stride;
+        constexpr int P = kind == FULL ? 2 : 1;  // rows of `lines` for two of the residuals
+        for (int row = std::max(made[k], here); row < here + e_rows; row += 2 * GROUP)
             for (int block = 0; block < width; block += PAIR) {
                 const int j = std::min(block, width - PAIR);
-                const float *up = lines + (kind == HALF ? row / 2 : row) * stride + j,
-                            *down = kind == HALF ? up : up + stride;
-                V sum[2][2] = {}, above[2] = {}, below[2];
-                for (int v : {0, 1}) below[v] = load(down + v * LANES);
-                if (kind == FULL)
+                const float *up = lines + row * P / 2 * stride + j, *down = kind == HALF ? up : up + stride;
+                V sum[GROUP][2][2] = {}, above[GROUP][2] = {}, below[GROUP][2];
+                for (int g = 0; g < GROUP; ++g)
                     for (int v : {0, 1}) {
-                        above[v] = load(up + v * LANES);
-                        sum[0][v] = 2 * even[0] * above[v], sum[1][v] = 2 * even[0] * below[v];
+                        below[g][v] = load(down + g * P * step + v * LANES);
+                        if (kind == FULL) {
+                            above[g][v] = load(up + g * P * step + v * LANES);
+                            sum[g][0][v] = 2 * even[0] * above[g][v], sum[g][1][v] = 2 * even[0] * below[g][v];
+                        }
                     }
-                else
-                    up += stride;
+                if (kind == HALF) up += stride;
                 for (size_t i = kind == FULL ? 1 : 0; i < n; ++i) {
                     up -= stride, down += stride;
-                    for (int v : {0, 1}) {
-                        const V higher = load(up + v * LANES), lower = load(down + v * LANES);
-                        sum[0][v] += even[i] * (higher + below[v]);
-                        sum[1][v] += kind == FULL ? even[i] * (above[v] + lower) : odd[i] * (higher + lower);
-                        above[v] = higher, below[v] = lower;
-                    }
+                    for (int g = 0; g < GROUP; ++g)
+                        for (int v : {0, 1}) {
+                            const V higher = load(up + g * P * step + v * LANES),
+                                    lower = load(down + g * P * step + v * LANES);
+                            sum[g][0][v] += even[i] * (higher + below[g][v]);
+                            sum[g][1][v] += kind == FULL ? even[i] * (above[g][v] + lower) : odd[i] * (higher + lower);
+                            above[g][v] = higher, below[g][v] = lower;
+                        }
                 }
                 float* out = residual_of(k, channel) + row * stride + j;
                 const float* other = blurry.at(channel, top + row, left + j);
-                for (int y : {0, 1})
+                for (int y = 0; y < 2 * GROUP; ++y)
                     for (int v : {0, 1})
                         store(out + y * stride + v * LANES,
-                              sign * (load(other + y * blurry.stride + v * LANES) - sum[y][v]));
+                              sign * (load(other + y * blurry.stride + v * LANES) - sum[y / 2][y % 2][v]));
             }
     }
 
     void subtract(int k) {
         for (int channel = 0; channel < o.channels; ++channel)
-            for (int row = carried[k] ? e_rows - CHUNK : 0; row < e_rows; ++row) {
+            for (int row = std::max(made[k], here); row < here + e_rows; ++row) {
                 const float *one = images[0].at(channel, top + row, left),
                             *two = images[1].at(channel, top + row, left);
                 float* out = residual_of(k, channel) + row * stride;
@@ -290,54 +301,49 @@ private:
             }
     }
 
-    // The rows that the next chunk shares with this one.
-    void carry() {
-        for (int k = 0; k < count; ++k)
-            for (int channel = 0; (carried[k] = made[k]) && channel < o.channels; ++channel) {
-                float* all = residual_of(k, channel);
-                std::copy(all + CHUNK * stride, all + e_rows * stride, all);
-            }
-    }
-
     // ---- window sums --------------------------------------------------------------------------------------------
 
     // Sums of M values over the window of every pixel in columns begin ... end - 1; value(channel, offset, v) has them.
     // Every sum is made of fresh additions: a running one would carry the rounding of a strong edge into the quiet
-    // pixels after it. Four rows share what their windows have in common.
+    // pixels after it. R rows share what their windows have in common.
     template <int M, class Value>
     void sum_windows(Value value, int row_stride, int channels, float* const (&out)[M], int begin, int end) {
+        if (o.window == 9)
+            sum_rows<M, 8, 9>(value, row_stride, channels, out, begin, end);
+        else
+            sum_rows<M, 4, 0>(value, row_stride, channels, out, begin, end);
+    }
+
+    template <int M, int R, int W, class Value>
+    void sum_rows(Value value, int row_stride, int channels, float* const (&out)[M], int begin, int end) {
         begin = begin / LANES * LANES, end = up(end, LANES);
-        const int window = o.window, shift = lay.lead - lay.half, line = stride + 2 * PAIR;
-        for (int row = 0; row < CHUNK; row += 4) {
+        const int window = W ? W : o.window, shift = lay.lead - lay.half, line = stride + 2 * PAIR;
+        for (int row = 0; row < CHUNK; row += R) {
             for (int j = begin; j < end + window - 1; j += LANES) {
-                V sums[M][4] = {};
+                V sums[M][R] = {};
                 for (int ch = 0; ch < channels; ++ch) {
-                    int at = (shift + row) * row_stride + shift + j;
-                    V p0[M], p1[M], p2[M], x[M], core[M] = {};
-                    value(ch, at, p0), value(ch, at + row_stride, p1), value(ch, at + 2 * row_stride, p2);
-                    at += 3 * row_stride;
-                    for (int i = 3; i < window; ++i, at += row_stride) {
-                        value(ch, at, x);
-                        for (int m = 0; m < M; ++m) core[m] += x[m];
+                    const int at = (shift + row) * row_stride + shift + j;
+                    V x[M], part[M][R] = {}, head[M] = {};
+                    for (int i = window - 1; i >= R - 1; --i) {
+                        value(ch, at + i * row_stride, x);
+                        for (int m = 0; m < M; ++m) part[m][R - 1] += x[m];
                     }
-                    for (int m = 0; m < M; ++m) {
-                        p1[m] += p2[m];
-                        sums[m][0] += core[m] + (p0[m] + p1[m]), sums[m][2] += core[m] + p2[m];
+                    for (int i = R - 2; i >= 0; --i) {
+                        value(ch, at + i * row_stride, x);
+                        for (int m = 0; m < M; ++m) part[m][i] = part[m][i + 1] + x[m];
                     }
-                    V q[M];
-                    value(ch, at, q), value(ch, at + row_stride, x);
-                    for (int m = 0; m < M; ++m) {
-                        sums[m][1] += core[m] + (p1[m] + q[m]), q[m] += x[m], sums[m][2] += q[m];
+                    for (int m = 0; m < M; ++m) sums[m][0] += part[m][0];
+                    for (int i = 1; i < R; ++i) {
+                        value(ch, at + (window + i - 1) * row_stride, x);
+                        for (int m = 0; m < M; ++m) head[m] += x[m], sums[m][i] += part[m][i] + head[m];
                     }
-                    value(ch, at + 2 * row_stride, x);
-                    for (int m = 0; m < M; ++m) sums[m][3] += core[m] + (q[m] + x[m]);
                 }
                 for (int m = 0; m < M; ++m)
-                    for (int i = 0; i < 4; ++i) store(&columns_sums[(4 * m + i) * line + j], sums[m][i]);
+                    for (int i = 0; i < R; ++i) store(&columns_sums[(R * m + i) * line + j], sums[m][i]);
             }
             for (int m = 0; m < M; ++m)
-                for (int i = 0; i < 4; ++i)
-                    sum_line(&columns_sums[(4 * m + i) * line], window, out[m] + (row + i) * stride, begin, end);
+                for (int i = 0; i < R; ++i)
+                    sum_line(&columns_sums[(R * m + i) * line], window, out[m] + (row + i) * stride, begin, end);
         }
     }
 
@@ -366,7 +372,7 @@ private:
         std::fill(out, out + sums_size, wanted ? 0.0f : INF);
         const float share = 1.0f / float(o.window * o.window), part = 1.0f / float(o.channels);
         for (int channel = 0; wanted && channel < o.channels; ++channel) {
-            const float* from = image.at(channel, top, left);
+            const float* from = image.at(channel, top + here, left);
             const float offset = from[(lay.lead + CHUNK / 2) * image.stride + lay.lead + columns / 2];
             float* mean = side;  // the sides are no longer needed
             sum_windows<2>([=](int, int at, V(&v)[2]) { v[0] = load(from + at) - offset, v[1] = v[0] * v[0]; },
@@ -392,16 +398,16 @@ private:
     // nodes whose sum of squares is within one noise variance of the least.
     void choose() {
         racing.clear();
-        for (int k = 0; k < count; ++k)
-            if (made[k])
-                racing.push_back({&a[k * sums_size], float(k), o.nodes[k].weight, samples * noise2 * o.nodes[k].weight,
-                                  std::abs(k - o.zero) <= 1 ? 0.0f : float(k - o.zero)});
+        for (int k = low_end; k < high_end; ++k)
+            racing.push_back({&a[k * sums_size], float(k), o.nodes[k].weight, samples * noise2 * o.nodes[k].weight,
+                              std::abs(k - o.zero) <= 1 ? 0.0f : float(k - o.zero)});
         std::fill(first.begin(), first.end(), stride), std::fill(last.begin(), last.end(), 0);
         for (int j = 0; j < columns; j += LANES) {
             V low = V{} + float(count), high = {};
-            for (int at = j; at < j + rows * stride; at += stride) {
-                const V name = o.limit_low && o.limit_high ? choose<true>(at) : choose<false>(at);
-                low = smaller(name, low), high = larger(name, high);
+            for (int row = 0; row < rows; row += 4) {
+                int at[4];
+                for (int r = 0; r < 4; ++r) at[r] = std::min(row + r, rows - 1) * stride + j;
+                both_sides ? choose<true>(at, low, high) : choose<false>(at, low, high);
             }
             lowest[j] = count, highest[j] = 0;
             for (int l = 0; l < LANES; ++l)
@@ -410,26 +416,34 @@ private:
         }
     }
 
-    template <bool two_sided>
-    V choose(int at) {
-        const V none = V{} + INF, way = two_sided ? load(side + at) : V{};
-        V cost = none, least = none, name = V{} + 1, as_good = V{} - 0.5f;
-        for (const Racing& node : racing) {
-            V squares = load(node.sums + at);
-            if (two_sided) squares = way * node.away >= 0 ? squares : none;
-            const V here = squares * node.weight + node.floor;
-            name = here < cost ? V{} + node.name : name;
-            cost = smaller(here, cost), least = smaller(squares, least);
+    template <bool both>
+    void choose(const int (&at)[4], V& low, V& high) {
+        const V none = V{} + INF;
+        V way[4], cost[4], least[4], name[4], as_good[4];
+        for (int r = 0; r < 4; ++r) {
+            way[r] = both ? load(side + at[r]) : V{}, cost[r] = least[r] = none;
+            name[r] = V{} + 1, as_good[r] = V{} - 0.5f;
         }
-        least += larger(least * (1 / (samples - 1)), V{} + noise2);
-        for (const Racing& node : racing) {
-            auto good = load(node.sums + at) <= least;
-            if (two_sided) good &= way * node.away >= 0;
-            as_good += good ? V{} + 0.5f : V{};
+        for (const Racing& node : racing)
+            for (int r = 0; r < 4; ++r) {
+                V squares = load(node.sums + at[r]);
+                if (both) squares = way[r] * node.away >= 0 ? squares : none;
+                const V here = squares * node.weight + node.floor;
+                name[r] = here < cost[r] ? V{} + node.name : name[r];
+                cost[r] = smaller(here, cost[r]), least[r] = smaller(squares, least[r]);
+            }
+        for (int r = 0; r < 4; ++r) least[r] += larger(least[r] * (1 / (samples - 1)), V{} + noise2);
+        for (const Racing& node : racing)
+            for (int r = 0; r < 4; ++r) {
+                auto good = load(node.sums + at[r]) <= least[r];
+                if (both) good &= way[r] * node.away >= 0;
+                as_good[r] += good ? V{} + 0.5f : V{};
+            }
+        for (int r = 0; r < 4; ++r) {
+            name[r] = smaller(larger(name[r], V{} + 1), V{} + float(count - 2));
+            store(best + at[r], name[r]), store(others + at[r], as_good[r]);
+            low = smaller(name[r], low), high = larger(name[r], high);
         }
-        name = smaller(larger(name, V{} + 1), V{} + float(count - 2));
-        store(best + at, name), store(others + at, as_good);
-        return name;
     }
 
     // The mixed sums around every node that is best somewhere, in the columns where it is.
@@ -439,19 +453,20 @@ private:
             const int begin = first[k], end = last[k];
             if (begin >= end) continue;
             make(k - 1, k + 2);
-            const float *below = residual_of(k - 1, 0), *here = residual_of(k, 0), *above = residual_of(k + 1, 0);
+            const float* below = residual_of(k - 1, 0) + here * stride;
+            const float *middle = below + o.channels * e_size, *above = middle + o.channels * e_size;
             if (b_first[k - 1] > begin || b_last[k - 1] < end)
                 sum_windows<1>(
                     [=, this](int ch, int at, V(&v)[1]) {
                         at += ch * e_size;
-                        v[0] = load(below + at) * load(here + at);
+                        v[0] = load(below + at) * load(middle + at);
                     },
                     stride, o.channels, {&b[(k - 1) * sums_size]}, begin, end);
             sum_windows<2>(
                 [=, this](int ch, int at, V(&v)[2]) {
                     at += ch * e_size;
                     const V x = load(above + at);
-                    v[0] = x * load(here + at), v[1] = x * load(below + at);
+                    v[0] = x * load(middle + at), v[1] = x * load(below + at);
                 },
                 stride, o.channels, {&b[k * sums_size], &c[k * sums_size]}, begin, end);
             b_first[k] = begin, b_last[k] = end;
@@ -657,8 +672,8 @@ private:
         constexpr bool whole = std::is_integral_v<T>;
         const float factor = whole ? 1 / float(std::numeric_limits<T>::max()) : 1.0f;
         for (int y = begin; y < std::min(begin + ROWS, lay.rows); ++y) {
-            const int from = mirror(y - lay.pad, o.height), size = o.width * o.channels;
-            const bool is_new = y - lay.pad == from;
+            const int from = mirror(y - lay.above, o.height), size = o.width * o.channels;
+            const bool is_new = y - lay.above == from;
             const T* row = frame + size_t(from) * size;
             for (int ch = 0; ch < o.channels; ++ch) {
                 float *padded = images[which].at(ch, y, 0), *inside = padded + lay.pad;
@@ -666,8 +681,8 @@ private:
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j]) * factor;
                 else
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j * o.channels + ch]) * factor;
-                for (int j = 0; j < lay.pad; ++j) padded[j] = inside[lay.shown[j]];
-                for (int j = lay.pad + o.width; j < lay.stride; ++j) padded[j] = inside[lay.shown[j]];
+                for (int j = lay.pad - lay.above; j < lay.pad; ++j) padded[j] = inside[lay.shown[j]];
+                for (int j = lay.pad + o.width; j < lay.filled; ++j) padded[j] = inside[lay.shown[j]];
                 if (is_new && sizeof(T) > 1) look_at(inside, o.width, seen);
             }
             if constexpr (whole) {
@@ -685,35 +700,36 @@ private:
     // Rows of the half-size copy: blurred, every other pixel. Nothing reads those near the border, which are not made.
     void halve_rows(int which, int begin) {
         Image &image = images[which], &half = halves[which];
-        const int reach = int(o.prefilter.size()), n = lay.stride / 2, gap = up(reach, LINE);
-        Floats line(lay.stride + 2 * PAIR), a(n + 2 * gap + 2 * PAIR), b(a.size());
+        const int reach = int(o.prefilter.size()), n = up(lay.filled, 2) / 2, gap = up(reach, LINE);
+        Floats line(lay.filled + FOUR), a(n + 2 * gap + FOUR), b(a.size());
         for (int y = begin; y < std::min(begin + ROWS, half.rows); ++y) {
             if (2 * y < reach || 2 * y + reach >= lay.rows) continue;
             for (int ch = 0; ch < o.channels; ++ch) {
                 const float* at = image.at(ch, 2 * y, 0);
-                for (int j = 0; j < lay.stride; j += PAIR)
-                    sum_pairs(at + j, at + j, image.stride, o.prefilter, &line[j], false);
+                for (int j = 0; j < lay.filled; j += FOUR) {
+                    V sum[4] = {};
+                    add_pairs(at + j, at + j, image.stride, o.prefilter, sum);
+                    for (int v = 0; v < 4; ++v) store(&line[j + v * LANES], sum[v]);
+                }
                 for (int j = 0; j < n; ++j) a[gap + j] = line[2 * j], b[gap + j] = line[2 * j + 1];
                 float* to = half.at(ch, y, 0);
-                for (int j = 0; j < n; j += PAIR) {
-                    sum_pairs(&a[gap + j], &a[gap + j], 1, even, to + j, false);
-                    sum_pairs(&b[gap + j - 1], &b[gap + j], 1, odd, to + j, true);
+                for (int j = 0; j < n; j += FOUR) {
+                    V sum[4] = {};
+                    add_pairs(&a[gap + j], &a[gap + j], 1, even, sum);
+                    add_pairs(&b[gap + j - 1], &b[gap + j], 1, odd, sum);
+                    for (int v = 0; v < 4; ++v) store(to + j + v * LANES, sum[v]);
                 }
             }
         }
     }
 
-    // sum_i taps[i] (left[-i step] + right[i step]) of PAIR pixels.
-    static void sum_pairs(const float* left, const float* right, int step, const std::vector<float>& taps, float* out,
-                          bool add) {
-        V sum[2] = {};
-        if (add)
-            for (int v : {0, 1}) sum[v] = LEVEL::load(out + v * LANES);
+    // Add sum_i taps[i] (left[-i step] + right[i step]) of FOUR pixels.
+    static void add_pairs(const float* left, const float* right, int step, const std::vector<float>& taps,
+                          V (&sum)[4]) {
         for (const float c : taps) {
-            for (int v : {0, 1}) sum[v] += c * (LEVEL::load(left + v * LANES) + LEVEL::load(right + v * LANES));
+            for (int v = 0; v < 4; ++v) sum[v] += c * (LEVEL::load(left + v * LANES) + LEVEL::load(right + v * LANES));
             left -= step, right += step;
         }
-        for (int v : {0, 1}) store(out + v * LANES, sum[v]);
     }
 };
 
