@@ -39,7 +39,8 @@ SOLVER = ("field", "blur/dense", "depth/equal_blur", "stacks/few", "stacks/symme
 #: Other modules with constants that shape an answer.
 OTHERS = (
     "base/settings", "base/pixels", "filters/blur_levels", "filters/discs", "filters/detail", "filters/guided",
-    "blur/flags", "blur/doubts", "blur/noise", "blur/stored_values", "blur/whole_image", "blur/paper", "blur/window",
+    "blur/result", "blur/model_warnings", "blur/noise", "blur/stored_values", "blur/whole_image", "blur/paper",
+    "blur/window",
     "photo", "depth/calibration", "depth/camera", "depth/order", "depth/refocus", "depth/relation", "stacks/estimate",
     "stacks/doubts", "stacks/frames", "stacks/fuse", "stacks/order", "stacks/topography",
 )  # fmt: skip

@@ -23,7 +23,7 @@ _HOME = {
     "Framework": "blur.paper.framework",
     "InputError": "base.errors",
     "NoiseModel": "blur.noise",
-    "PairScore": "blur.blur_map",
+    "PairScore": "blur.evaluate",
     "RelblurError": "base.errors",
     "StackMap": "stacks.stack_map",
     "Stream": "blur.window.stream",
@@ -68,9 +68,9 @@ if TYPE_CHECKING:
     from .base.errors import RelblurError as RelblurError
     from .blur.blur_map import BlurMap as BlurMap
     from .blur.blur_map import Flag as Flag
-    from .blur.blur_map import PairScore as PairScore
     from .blur.comparable_pair import ComparablePair as ComparablePair
     from .blur.estimate import estimate_blur as estimate_blur
+    from .blur.evaluate import PairScore as PairScore
     from .blur.evaluate import evaluate_pair as evaluate_pair
     from .blur.evaluate import resynthesize as resynthesize
     from .blur.noise import NoiseModel as NoiseModel

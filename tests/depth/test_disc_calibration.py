@@ -10,9 +10,10 @@ from numpy.testing import assert_allclose
 
 from command import failed, run
 from relblur import Camera, ComparablePair, DepthMap, InputError, depth_to_blur, save, synth
+from relblur.depth.calibration import calibrate_shape, check_fit
 from relblur.depth.defocus import defocused_pair
-from relblur.depth.disc_calibration import calibrate_shape, check_shape_fit, relative_blur
 from relblur.depth.psf import usual_psf
+from relblur.depth.relation import relative_blur
 
 SHEET = Camera(focal_length_mm=50, f_number=2.8, pixel_pitch_um=60, focus_first_m=1, focus_second_m=2)
 
@@ -40,11 +41,11 @@ def test_a_lens_whose_circles_are_larger_or_smaller_than_stated_is_found(texture
 
 
 def test_what_a_disc_cannot_be_calibrated_for_is_refused():
-    with pytest.raises(InputError, match="matter of the Gaussian"):
-        check_shape_fit(["variance_offset_px2"], SHEET)
+    with pytest.raises(InputError, match="belongs to the Gaussian"):
+        check_fit(["variance_offset_px2"], SHEET, is_gaussian=False)
     apertures = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.6, focus_second_m=1.6)
     with pytest.raises(InputError, match="two apertures"):
-        check_shape_fit(["blur_constant"], apertures)
+        check_fit(["blur_constant"], apertures, is_gaussian=False)
 
 
 def test_the_usual_shape_is_the_disc_unless_the_camera_was_fitted_for_the_gaussian():

@@ -1,4 +1,4 @@
-"""What relblur gives back: frozen, self-describing results."""
+"""``BlurMap``, the result of ``estimate_blur``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray, Int8Array, PathLike, UInt8Array
 from ..base.errors import FileError, InputError
 from ..base.inputs import is_chunked
-from ..base.shown import Shown
 from ..images.labelled import Labelled
 from ..images.map_formats import read_map, write_map
 from .result import Flag, MapResult, flag_name, flag_shares, has_flag, mark
 
-__all__ = ["BlurMap", "Flag", "PairScore", "flag_name", "flag_shares", "has_flag", "mark", "signed_sigma"]
+__all__ = ["BlurMap", "Flag", "flag_name", "flag_shares", "has_flag", "labelled", "mark", "signed_sigma"]
 
 
 def signed_sigma(s: AnyArray) -> AnyArray:
@@ -215,60 +214,24 @@ class BlurMap(MapResult):
         return MapResult.__repr__(self.compute())
 
 
-def read_blur_map(path: PathLike) -> BlurMap:
-    """Read a map that :meth:`BlurMap.save` wrote."""
-    return BlurMap.load(path)
+#: Name and unit of each array of a map.
+_MEANING = {
+    "variance_difference": {"long_name": "sigma_second^2 - sigma_first^2", "units": "px^2"},
+    "variance_stderr": {"long_name": "standard error of variance_difference", "units": "px^2"},
+    "flags": {"long_name": "bits of relblur.Flag"},
+    "sharper": {"long_name": "+1 where first is the sharper, -1 where second is"},
+}
 
 
-@dataclass(frozen=True)
-class PairScore(Shown):
-    """How well each image of a pair is re-made from the other (Fig. 5, Table I).
-
-    Errors are mean absolute differences of grey values, the mean of the channels, on the
-    images' own scale (0..1 for integers), over all points but those of equal sharpness. Where
-    a set of pixels is empty its error is NaN.
-
-    Attributes
-    ----------
-    e_first, e_second : float
-        Error of re-making that image where it is the less sharp one.
-    first_sharper_fraction, second_sharper_fraction, equal_fraction : float
-        Shares of all pixels.
-    unblurred_e_first, unblurred_e_second : float
-        The same errors if the sharper image is taken as it is: the zero-effort baseline.
-    explained : float
-        Share of the difference between the two images that the map explains on channels
-        it was not estimated from (red and blue, estimate from green): 1 is all, 0 none,
-        negative is worse than not blurring. NaN for grey images.
-    scored_fraction : float
-        Share of all pixels that entered e_first or e_second.
-    answered_fraction : float
-        Share of all pixels that did so and are neither flat nor clipped.
-    answered_e_first, answered_e_second : float
-        The same errors over those points alone: mostly smaller.
-    held_out_e_first, held_out_e_second : float
-        The same errors in red and blue, of a map estimated from green; NaN for grey images.
-    held_out_unblurred_e_first, held_out_unblurred_e_second : float
-        Their baseline.
-    """
-
-    e_first: float
-    e_second: float
-    first_sharper_fraction: float
-    second_sharper_fraction: float
-    equal_fraction: float
-    unblurred_e_first: float
-    unblurred_e_second: float
-    explained: float
-    scored_fraction: float
-    answered_fraction: float
-    answered_e_first: float
-    answered_e_second: float
-    held_out_e_first: float
-    held_out_e_second: float
-    held_out_unblurred_e_first: float
-    held_out_unblurred_e_second: float
-
-    def as_dict(self) -> dict[str, float]:
-        """Return the figures as a plain dictionary."""
-        return {f.name: float(getattr(self, f.name)) for f in fields(self)}
+def labelled(blur_map: BlurMap, image: Any, channel_axis: int | None) -> BlurMap:
+    """Return the map with an image's labels; as it is if the image has none."""
+    if not (hasattr(image, "dims") and hasattr(image, "isel")):
+        return blur_map
+    if channel_axis is not None:
+        image = image.isel({image.dims[channel_axis]: 0}, drop=True)
+    arrays = []
+    for name, attributes in _MEANING.items():
+        array = image.copy(data=getattr(blur_map, name))
+        array.name, array.attrs = name, dict(attributes)
+        arrays.append(array)
+    return BlurMap.of_views(arrays[0], arrays[1], arrays[2], arrays[3], blur_map.settings)

@@ -17,11 +17,10 @@ from ..base.errors import InputError
 from ..base.inputs import check_pair, is_chunked
 from ..kernels import as_engine
 from . import recompressed
-from .blur_map import BlurMap
+from .blur_map import BlurMap, labelled
 from .comparable_pair import ComparablePair
-from .doubts import find_doubts
 from .estimating import Estimating, GivenNoise, settings_of
-from .labels import labelled
+from .model_warnings import find_model_warnings
 from .request import part_of
 from .stored_values import light_of_srgb, tell_of_tone
 
@@ -209,7 +208,7 @@ def estimate_blur(
         raw = recompressed.without_compression(raw, pair, answer.s, answer.notes["kernel"])
         tell = part_of(tell, 1, 2)
     request, answer = options.answer(raw, tell, steps)
-    doubts = find_doubts(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
+    doubts = find_model_warnings(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
     settings = settings_of(request, answer.notes, {**remembered, "doubts": doubts} if doubts else remembered)
     arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
     for array in arrays:  # they become the map's own without a copy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,68 @@ from ..base.arguments import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import grey
+from ..base.shown import Shown
 from ..filters.variable_blur import blur_by_levels, blur_planes
-from .blur_map import BlurMap, Flag, PairScore, has_flag
+from .blur_map import BlurMap, Flag, has_flag
 from .estimate import estimate_blur
 
-__all__ = ["evaluate_pair", "resynthesize"]
+__all__ = ["PairScore", "evaluate_pair", "resynthesize"]
 
 GREEN = 1
+
+
+@dataclass(frozen=True)
+class PairScore(Shown):
+    """How well each image of a pair is re-made from the other (Fig. 5, Table I).
+
+    Errors are mean absolute differences of grey values, the mean of the channels, on the
+    images' own scale (0..1 for integers), over all points but those of equal sharpness. Where
+    a set of pixels is empty its error is NaN.
+
+    Attributes
+    ----------
+    e_first, e_second : float
+        Error of re-making that image where it is the less sharp one.
+    first_sharper_fraction, second_sharper_fraction, equal_fraction : float
+        Shares of all pixels.
+    unblurred_e_first, unblurred_e_second : float
+        The same errors if the sharper image is taken as it is: the zero-effort baseline.
+    explained : float
+        Share of the difference between the two images that the map explains on channels
+        it was not estimated from (red and blue, estimate from green): 1 is all, 0 none,
+        negative is worse than not blurring. NaN for grey images.
+    scored_fraction : float
+        Share of all pixels that entered e_first or e_second.
+    answered_fraction : float
+        Share of all pixels that did so and are neither flat nor clipped.
+    answered_e_first, answered_e_second : float
+        The same errors over those points alone: mostly smaller.
+    held_out_e_first, held_out_e_second : float
+        The same errors in red and blue, of a map estimated from green; NaN for grey images.
+    held_out_unblurred_e_first, held_out_unblurred_e_second : float
+        Their baseline.
+    """
+
+    e_first: float
+    e_second: float
+    first_sharper_fraction: float
+    second_sharper_fraction: float
+    equal_fraction: float
+    unblurred_e_first: float
+    unblurred_e_second: float
+    explained: float
+    scored_fraction: float
+    answered_fraction: float
+    answered_e_first: float
+    answered_e_second: float
+    held_out_e_first: float
+    held_out_e_second: float
+    held_out_unblurred_e_first: float
+    held_out_unblurred_e_second: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Return the figures as a plain dictionary."""
+        return {f.name: float(getattr(self, f.name)) for f in fields(self)}
 
 
 def resynthesize(

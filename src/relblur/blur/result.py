@@ -1,18 +1,24 @@
-"""``MapResult``: what blur, depth and stack maps have in common, and the flags of their pixels."""
+"""Flags of pixels, and ``MapResult``: the common part of blur, depth and stack maps."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import IntFlag
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
 from ..base.errors import InputError
+from ..base.inputs import Pair
 from ..base.shown import Shown, figure, percentages
+from ..filters.sharpness import local_variance
 from ..images.labelled import Labelled, labelled
+
+if TYPE_CHECKING:
+    from .request import Request
 
 __all__ = [
     "Flag",
@@ -20,10 +26,12 @@ __all__ = [
     "describe_flags",
     "flag_attributes",
     "flag_name",
+    "flag_pixels",
     "flag_shares",
     "has_flag",
     "mark",
     "percentiles",
+    "refuse_empty_map",
 ]
 
 
@@ -93,6 +101,61 @@ def percentiles(values: AnyArray) -> dict[str, float] | None:
     if not known.size:
         return None
     return {str(p): float(v) for p, v in zip((5, 50, 95), np.percentile(known, (5, 50, 95)), strict=True)}
+
+
+_REASONS = {
+    Flag.INVALID: "its pixels are not finite, hot or declared unusable; look at the two images",
+    Flag.CLIPPED: "both images are clipped there; expose less",
+    Flag.FLAT: "the images show too little texture, or nothing in common; check that they are a pair, and its noise",
+    Flag.EQUAL: "neither image is the sharper one; check that they are not the same",
+    Flag.OUT_OF_RANGE: "the camera cannot have made such blur at any distance; check the camera file, and the order",
+}
+
+
+def refuse_empty_map(values: FloatArray, flags: UInt8Array) -> None:
+    """Raise an error with the reason if a map has no value at any pixel."""
+    if np.isfinite(values).any():
+        return
+    counts = {flag: int(has_flag(flags, flag).sum()) for flag in _REASONS}
+    largest = max(counts, key=lambda flag: counts[flag])
+    share = counts[largest] / flags.size
+    raise InputError(f"no pixel of the pair has an answer ({share:.0%} of them: {_REASONS[largest]})")
+
+
+def flag_pixels(pair: Pair, request: Request, s: FloatArray, flags: UInt8Array) -> UInt8Array:
+    """Add the flags that bad pixels and rounding impose on a map ``s``."""
+    flags = flags.copy()
+    sigma = np.sqrt(np.abs(np.nan_to_num(s)))
+    mark(flags, _reached(~pair.finite, sigma, request.window), Flag.INVALID)
+    mark(flags, _reached(~pair.unclipped, sigma, request.window), Flag.CLIPPED)
+    if request.overall is not None:
+        mark(flags, _rounded_away(pair, request), Flag.FLAT)
+    return flags
+
+
+def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
+    """Pixels whose window holds a bad pixel, or touches one when blurred by their own sigma."""
+    if not bad.any():
+        return np.zeros(bad.shape, dtype=bool)
+    import cv2
+
+    distance = cv2.distanceTransform((~bad).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    half = window // 2
+    return np.asarray(distance <= np.maximum(half * math.sqrt(2), half + 2 * sigma))
+
+
+def _rounded_away(pair: Pair, request: Request) -> BoolArray:
+    """Pixels around which rounding has swallowed the texture of both images.
+
+    Rounding errors are not independent there (a whole area may round down in one image and
+    up in the other), so no number of pixels averages them away.
+    """
+    assert request.overall is not None
+    left = [
+        local_variance(image, request.window, whole.centre) < 3 * whole.rounding**2
+        for image, whole in zip((pair.first, pair.second), request.overall, strict=True)
+    ]
+    return left[0] & left[1]
 
 
 class MapResult(Shown):

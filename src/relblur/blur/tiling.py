@@ -16,8 +16,8 @@ import numpy as np
 from ..base._typing import Progress
 from ..base.inputs import Pair, RawPair
 from .blur_map import Flag, has_flag
-from .flags import flag_pixels
 from .request import Answer, Request, part_of
+from .result import flag_pixels
 from .tiles import Tile, cut_into_tiles, neighbours
 
 __all__ = ["DOUBTFUL", "NO_VALUE", "Tiling", "local_tiling", "run_in_tiles"]

@@ -9,19 +9,24 @@ other's errors.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import ArrayLike, FloatArray
+from ..base._typing import ArrayLike, FloatArray, Progress
 from ..base.errors import InputError
+from ..base.settings import DISC_BLUR_CONSTANT
 from ..blur.blur_map import BlurMap, Flag, has_flag
+from ..blur.comparable_pair import ComparablePair
+from ..blur.request import part_of
 from .camera import Camera
-from .relation import Relation
+from .estimate import estimate_depth
+from .psf import PsfLike
+from .relation import Relation, relative_blur
 
-__all__ = ["FIELDS", "Calibration", "calibrate", "check_fit"]
+__all__ = ["FIELDS", "Calibration", "calibrate", "calibrate_shape", "check_fit"]
 
 FIELDS = ("blur_constant", "focus_first_m", "focus_second_m", "variance_offset_px2")
 
@@ -39,6 +44,8 @@ _ALIKE = 0.999
 #: A simpler fit is clearly better if its median depth error is below this share of the other's.
 _CLEARLY = 0.9
 _FOCUS = ("focus_first_m", "focus_second_m")
+#: Matchings of :func:`calibrate_shape` at most, and the relative change of the circles that ends them.
+_ROUNDS, _SETTLED = 3, 0.003
 _UNUSABLE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.AT_LIMIT | Flag.FILLED | Flag.EQUAL
 
 Known = Sequence[tuple[float, float, float]]
@@ -133,6 +140,53 @@ def calibrate(
     return found
 
 
+def calibrate_shape(
+    pair: ComparablePair,
+    camera: Camera,
+    *,
+    known: dict[str, Any],
+    fit: Sequence[str] = ("blur_constant",),
+    psf: PsfLike = "disc",
+    progress: Progress | None = None,
+) -> Calibration:
+    """Fit the size of a known shape of blur, and focus distances if asked, to a pair with known depths.
+
+    Parameters
+    ----------
+    camera : Camera
+        Of the full resolution. Its ``blur_constant`` is not used.
+    known : dict
+        ``depth_m``, ``plane`` or ``points`` of :func:`relblur.calibrate`, for the pair as it is.
+    fit
+        ``"blur_constant"`` stands for the size of the circles.
+
+    Returns
+    -------
+    Calibration
+        Its camera is of the full resolution, with an f-number (or circle constant) that makes circles of the size
+        that was found; ``values["circle_scale"]`` is their size over that of the camera that was given.
+    """
+    names = check_fit(fit, camera, is_gaussian=False)
+    tell: Callable[[float], None] = progress or (lambda _share: None)
+    start = replace(camera, blur_constant=DISC_BLUR_CONSTANT, variance_offset_px2=0.0)
+    model, scale = start, 1.0
+    for turn in range(_ROUNDS):
+        found = estimate_depth(pair, model, psf=psf, progress=part_of(tell, turn, _ROUNDS))
+        fitted = calibrate(relative_blur(found), model.decimated(pair.factor), fit=names, **known)
+        changes = [fitted.values[name] / getattr(model, name) for name in names if name != "blur_constant"]
+        model = fitted.camera.at_full_resolution(pair.factor)
+        step = fitted.camera.blur_constant / DISC_BLUR_CONSTANT
+        model, scale = replace(model, blur_constant=DISC_BLUR_CONSTANT).with_circles(step), scale * step
+        if max(abs(change - 1) for change in (*changes, step)) < _SETTLED:
+            break
+    values = {name: value for name, value in fitted.values.items() if name != "blur_constant"}
+    stderr = {name: fitted.stderr[name] for name in values}
+    if "blur_constant" in names:
+        values = {"circle_scale": scale, **values}
+        stderr = {"circle_scale": scale * fitted.stderr["blur_constant"] / fitted.values["blur_constant"], **stderr}
+    return replace(fitted, camera=model, values=values, stderr=stderr)
+
+
 def _found(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibration:
     """Fit, and refuse what the data do not determine."""
     start = _scaled_to(camera, samples, "blur_constant" in names)
@@ -203,8 +257,8 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def check_fit(fit: Sequence[str], camera: Camera) -> tuple[str, ...]:
-    """Return the names of the fields to fit, if a pair of this kind can determine them."""
+def check_fit(fit: Sequence[str], camera: Camera, *, is_gaussian: bool = True) -> tuple[str, ...]:
+    """Return the names of the fields to fit; refuse those that such a pair, or another shape of blur, cannot tell."""
     names = tuple(dict.fromkeys([fit] if isinstance(fit, str) else fit))
     unknown = [name for name in names if name not in FIELDS]
     if unknown or not names:
@@ -216,6 +270,10 @@ def check_fit(fit: Sequence[str], camera: Camera) -> tuple[str, ...]:
             f"a focus pair does not determine {_listed(names)}: "
             "blur is affine in 1/depth, which has two constants; fit two of them"
         )
+    if not is_gaussian and "variance_offset_px2" in names:
+        raise InputError("variance_offset_px2 belongs to the Gaussian: use --psf gaussian, or leave it out")
+    if not is_gaussian and camera.kind != "focus":
+        raise InputError("a pair of two apertures is calibrated with the Gaussian: use --psf gaussian")
     return names
 
 

@@ -23,7 +23,7 @@ from .camera import Camera
 from .camera_file import camera_fields_from_exif
 from .depth_map import DepthMap
 
-__all__ = ["doubts_about_depth", "doubts_about_files", "doubts_about_images"]
+__all__ = ["depth_order_warnings", "file_order_warnings", "image_order_warnings"]
 
 #: Words in the names of files, for the image focused on the nearer and on the farther distance.
 _NEAR = re.compile(r"(?<![a-z])(near|close|front|foreground|fg)(?![a-z])")
@@ -40,7 +40,7 @@ _CONTRADICTING = 0.7
 _ENOUGH_PIXELS = 250_000
 
 
-def doubts_about_files(files: Sequence[PathLike], camera: Camera) -> list[str]:
+def file_order_warnings(files: Sequence[PathLike], camera: Camera) -> list[str]:
     """Return in words how the names or EXIF data of (first, second) contradict the camera's focus distances."""
     one, two = camera.focus_first_m, camera.focus_second_m
     if one == two:
@@ -61,7 +61,7 @@ def doubts_about_files(files: Sequence[PathLike], camera: Camera) -> list[str]:
     return [f"EXIF says {told[0]:g} m for the first and {told[1]:g} m for the second, but {planes}: are they swapped?"]
 
 
-def doubts_about_images(pair: ComparablePair, camera: Camera) -> list[str]:
+def image_order_warnings(pair: ComparablePair, camera: Camera) -> list[str]:
     """Return in words if the image with the larger aperture is the sharper: of two apertures and one focus only."""
     if camera.kind != "aperture":
         return []
@@ -76,7 +76,7 @@ def doubts_about_images(pair: ComparablePair, camera: Camera) -> list[str]:
     ]
 
 
-def doubts_about_depth(found: DepthMap) -> list[str]:
+def depth_order_warnings(found: DepthMap) -> list[str]:
     """Return in words if much of a map would lie where nothing can be."""
     # Pixels at the end of the range count as filled too: nothing there tells one distance from the next.
     telling = ~has_flag(found.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)

@@ -22,10 +22,11 @@ from ..base._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
 from ..base.arguments import as_choice
 from ..base.errors import InputError
 from ..blur.blur_map import BlurMap, Flag, has_flag, mark
+from ..blur.request import side_of
 from .camera import Camera
 from .depth_map import DepthMap
 
-__all__ = ["DepthRange", "blur_to_depth", "check_two_planes", "depth_to_blur", "in_depth_range"]
+__all__ = ["DepthRange", "blur_to_depth", "check_two_planes", "depth_to_blur", "in_depth_range", "relative_blur"]
 
 Side = Literal["behind", "front"]
 SIDES = ("behind", "front", "both")
@@ -159,6 +160,16 @@ def depth_to_blur(depth_m: ArrayLike, camera: Camera) -> FloatArray:
         if (z <= 0).any():
             raise InputError(f"depth_m must be > 0 m, got {float(np.nanmin(z)):g}; use NaN for unknown")
     return Relation.of(camera).s(1 / z)
+
+
+def relative_blur(found: DepthMap) -> BlurMap:
+    """Return the variance difference that belongs to a depth map, by the camera that it holds for."""
+    relation = Relation.of(found.camera)
+    u = 1 / found.depth_m
+    s = relation.s(u)
+    slope = np.abs(2 * relation.a * u + relation.b)
+    stderr = slope * found.depth_stderr_m * u**2
+    return BlurMap(s, stderr, found.flags, side_of(np.nan_to_num(s), np.nan_to_num(stderr)), dict(found.settings))
 
 
 @dataclass(frozen=True, eq=False)

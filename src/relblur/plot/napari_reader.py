@@ -17,7 +17,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..base.errors import RelblurError
-from ..blur.blur_map import BlurMap, Flag, read_blur_map
+from ..blur.blur_map import BlurMap, Flag
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap, read_depth_map
 from ..images.archives import is_npz, read_npz
@@ -51,7 +51,7 @@ def read_layers(path: str | Sequence[str]) -> list[Layer]:
     layers: list[Layer] = []
     for file in _result_files(path if isinstance(path, str) else path[0]):
         if _format(file) == BLUR_FORMAT:
-            layers += _blur_layers(read_blur_map(file), _name(file))
+            layers += _blur_layers(BlurMap.load(file), _name(file))
         elif _format(file) == STACK_FORMAT:
             layers += _stack_layers(read_stack_map(file), _name(file))
         else:

@@ -10,7 +10,7 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike, FloatArray
 from ..base.errors import InputError
 from ..base.pixels import as_integers
-from ..blur.blur_map import BlurMap, read_blur_map
+from ..blur.blur_map import BlurMap
 from ..blur.zarr_map import is_zarr_map, read_zarr_map
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap, read_depth_map
@@ -102,7 +102,7 @@ def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
     _, metadata = read_npz(path, names=())
     if metadata.get("format") == STACK_FORMAT:
         return read_stack_map(path)
-    return read_depth_map(path) if metadata.get("format") == DEPTH_FORMAT else read_blur_map(path)
+    return read_depth_map(path) if metadata.get("format") == DEPTH_FORMAT else BlurMap.load(path)
 
 
 def _storable(array: AnyArray, path: str) -> AnyArray:

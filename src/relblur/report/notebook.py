@@ -10,7 +10,8 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.shown import span
-from ..blur.blur_map import BlurMap, PairScore
+from ..blur.blur_map import BlurMap
+from ..blur.evaluate import PairScore
 from ..blur.result import MapResult
 from ..depth.camera import Camera
 from ..depth.depth_map import DepthMap

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import FileError
-from ..blur.blur_map import read_blur_map
+from ..blur.blur_map import BlurMap
 from ..depth.depth_map import read_depth_map
 from ..depth.relation import DepthRange
 from ..images.images import read_image
@@ -62,7 +62,7 @@ def _read_one(folder: Path, about: About) -> ResultPage:
     if (folder / BLUR_FILE).is_file():
         error = summary.get("remade_mean_absolute_error")
         remade = {"remade_mean_absolute_error": error if isinstance(error, float) else None}
-        return blur_page(read_blur_map(folder / BLUR_FILE), about, summary=remade)
+        return blur_page(BlurMap.load(folder / BLUR_FILE), about, summary=remade)
     if (folder / DEPTH_FILE).is_file():
         left_out = {"left_out": _texts(summary.get("left_out"))}
         return depth_page(read_depth_map(folder / DEPTH_FILE), about, summary=left_out)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, UInt8Array
-from ..blur.blur_map import BlurMap, Flag, PairScore, has_flag
+from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
-from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
+from ..blur.evaluate import PairScore, evaluate_pair, observed_blurrier, resynthesize
 from ..blur.result import MapResult
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..base.shown import csv_table
-from ..blur.blur_map import PairScore
+from ..blur.evaluate import PairScore
 from ..images.disk import replacing
 from .summary import write_summary
 

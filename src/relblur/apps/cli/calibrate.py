@@ -87,8 +87,7 @@ def calibrate(
     """
     from ...depth.calibration import check_fit
     from ...depth.camera import Camera
-    from ...depth.disc_calibration import check_shape_fit
-    from ...depth.order import doubts_about_files
+    from ...depth.order import file_order_warnings
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...photo.pipeline import prepare_pair
 
@@ -97,7 +96,7 @@ def calibrate(
     model = Camera.load(camera)
     names = [name.strip() for name in fit.split(",")]
     shape = _usual_shape(model, names) if psf == "auto" else psf
-    (check_fit if shape == "gaussian" else check_shape_fit)(names, model)
+    check_fit(names, model, is_gaussian=shape == "gaussian")
     known = _known(depth_file, distance, plane, point)
     pair = prepare_pair(first, second, **as_preparing(align, exposure, linear, gamma, decimate))
     known = _at_resolution(known, pair.factor)
@@ -106,7 +105,7 @@ def calibrate(
             found, fitted = _fit_gaussian(pair, model, known, names, prefilter, progress)
         else:
             found, fitted = _fit_disc(pair, model, known, names, progress)
-    for note in (*pair.notes, *(f"relblur: note: {doubt}" for doubt in doubts_about_files((first, second), model))):
+    for note in (*pair.notes, *(f"relblur: note: {doubt}" for doubt in file_order_warnings((first, second), model))):
         say(note)
     if output is not None:
         with placing(output, force=force) as file:
@@ -134,13 +133,13 @@ def _fit_gaussian(
 ) -> tuple[Calibration, Camera]:
     """Return what was found, and the camera of the full resolution."""
     from ...blur.estimate import estimate_blur
-    from ...blur.unanswered import refuse_if_unanswered
+    from ...blur.result import refuse_empty_map
     from ...depth.calibration import calibrate as fit_camera
 
     one, two = model.circle_constants_px_m
     side = "auto" if model.kind != "aperture" else "first" if one < two else "second"
     blur_map = estimate_blur(pair, sharper=side, prefilter=prefilter, progress=report)
-    refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
+    refuse_empty_map(blur_map.variance_difference, blur_map.flags)
     found = fit_camera(blur_map, model.decimated(pair.factor), fit=names, **known)
     return found, found.camera.at_full_resolution(pair.factor)
 
@@ -148,7 +147,7 @@ def _fit_gaussian(
 def _fit_disc(
     pair: ComparablePair, model: Camera, known: dict[str, Any], names: list[str], report: Progress
 ) -> tuple[Calibration, Camera]:
-    from ...depth.disc_calibration import calibrate_shape
+    from ...depth.calibration import calibrate_shape
 
     found = calibrate_shape(pair, model, known=known, fit=names, progress=report)
     return found, found.camera

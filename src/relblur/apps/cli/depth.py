@@ -209,7 +209,7 @@ def _measure(
     first: Path, second: Path, asked: _Asked, *, watched: bool = True
 ) -> tuple[ComparablePair, DepthMap, float]:
     """Return the pair as it was compared, its depth, and the seconds it took."""
-    from ...blur.unanswered import refuse_if_unanswered
+    from ...blur.result import refuse_empty_map
     from ...depth.estimate import estimate_depth
     from ...photo.pipeline import prepare_pair
 
@@ -225,18 +225,18 @@ def _measure(
             prefilter=asked.prefilter,
             progress=report,
         )
-    refuse_if_unanswered(found.depth_m, found.flags)
+    refuse_empty_map(found.depth_m, found.flags)
     return pair, found, time.perf_counter() - start
 
 
 def _remarks(found: DepthMap, asked: _Asked, pair: ComparablePair, files: tuple[Path, Path]) -> list[str]:
     """Return in words what gives reason to doubt a map."""
     from ...blur.blur_map import Flag, has_flag
-    from ...depth.order import doubts_about_depth, doubts_about_files, doubts_about_images
+    from ...depth.order import depth_order_warnings, file_order_warnings, image_order_warnings
     from ...depth.working_range import openings
 
-    doubts = [*doubts_about_files(files, asked.camera), *doubts_about_images(pair, asked.camera)]
-    doubts += doubts_about_depth(found)
+    doubts = [*file_order_warnings(files, asked.camera), *image_order_warnings(pair, asked.camera)]
+    doubts += depth_order_warnings(found)
     at_limit = float(has_flag(found.flags, Flag.AT_LIMIT | Flag.OUT_OF_RANGE).mean())
     filled = float(has_flag(found.flags, Flag.FILLED).mean())
     near, far = (float(end) for end in found.settings["depth_range_m"])

@@ -256,7 +256,7 @@ def _measure(
 ) -> tuple[ComparablePair, BlurMap, float]:
     """Return the pair as it was compared, the map, and the seconds it took; stages in between go to ``stages``."""
     from ...blur.estimate import estimate_blur
-    from ...blur.unanswered import refuse_if_unanswered
+    from ...blur.result import refuse_empty_map
     from ...photo.pipeline import prepare_pair
 
     start = time.perf_counter()
@@ -265,7 +265,7 @@ def _measure(
     pair = prepare_pair(first, second, **asked.preparing)
     with progress_bar(f"estimating, {pair.size}", watched) as report:
         blur_map = estimate_blur(pair, progress=report, steps=stages, **asked.estimating)
-    refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
+    refuse_empty_map(blur_map.variance_difference, blur_map.flags)
     return pair, blur_map, time.perf_counter() - start
 
 
@@ -315,9 +315,9 @@ def _estimate_large(
 
 
 def _sigma(folder: Path) -> AnyArray:
-    from ...blur.blur_map import read_blur_map
+    from ...blur.blur_map import BlurMap
 
-    return read_blur_map(folder / "blur_map.npz").sigma
+    return BlurMap.load(folder / "blur_map.npz").sigma
 
 
 def _resolution(settings: dict[str, Any]) -> str:

@@ -31,8 +31,8 @@ from .many import Manner, do_many
 from .report import write_score_page
 
 if TYPE_CHECKING:
-    from ...blur.blur_map import PairScore
     from ...blur.comparable_pair import ComparablePair
+    from ...blur.evaluate import PairScore
 
 __all__ = ["evaluate"]
 

@@ -54,12 +54,11 @@ def find_range(
     the camera was calibrated for it.
     """
     from ...blur.estimate import estimate_blur
-    from ...blur.unanswered import refuse_if_unanswered
+    from ...blur.result import refuse_empty_map
     from ...depth.camera import Camera
-    from ...depth.disc_calibration import relative_blur
     from ...depth.estimate import estimate_depth
     from ...depth.psf import usual_psf
-    from ...depth.relation import check_two_planes, in_depth_range
+    from ...depth.relation import check_two_planes, in_depth_range, relative_blur
     from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...photo.pipeline import prepare_pair
     from ...report.page import PAGE_FILE
@@ -77,7 +76,7 @@ def find_range(
             blur_map = estimate_blur(pair, prefilter=prefilter, progress=tell)
         else:
             blur_map = relative_blur(estimate_depth(pair, model, psf=usual_psf(model), progress=tell))
-    refuse_if_unanswered(blur_map.variance_difference, blur_map.flags)
+    refuse_empty_map(blur_map.variance_difference, blur_map.flags)
     found = in_depth_range(blur_map, model.decimated(pair.factor))
     seconds = time.perf_counter() - start
     with filling(output, force=force) as results:

@@ -14,8 +14,9 @@ from ..terminal.options import Force
 
 if TYPE_CHECKING:
     from ...base._typing import AnyArray
-    from ...blur.blur_map import BlurMap, PairScore
+    from ...blur.blur_map import BlurMap
     from ...blur.comparable_pair import ComparablePair
+    from ...blur.evaluate import PairScore
     from ...depth.depth_map import DepthMap
     from ...depth.relation import DepthRange
     from ...report.page import About, ResultPage

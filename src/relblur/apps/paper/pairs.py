@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from ...base._typing import AnyArray
-from ...blur.blur_map import BlurMap, PairScore
+from ...blur.blur_map import BlurMap
 from ...blur.comparable_pair import ComparablePair
 from ...blur.estimate import estimate_blur
-from ...blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
+from ...blur.evaluate import PairScore, evaluate_pair, observed_blurrier, resynthesize
 from ...photo.pair import read_pair
 from ...plot.colours import photo
 from ...report.html import Table

@@ -96,10 +96,10 @@ def quick(choices: Mapping[str, Any], max_sigma: float, *, pair: ComparablePair,
 def estimate(choices: Mapping[str, Any], *, pair: ComparablePair, progress: Progress) -> BlurMap:
     """Return the map that ``relblur estimate`` makes."""
     from ...blur.estimate import estimate_blur
-    from ...blur.unanswered import refuse_if_unanswered
+    from ...blur.result import refuse_empty_map
 
     found = estimate_blur(pair, progress=progress, **choices)
-    refuse_if_unanswered(found.variance_difference, found.flags)
+    refuse_empty_map(found.variance_difference, found.flags)
     return found
 
 
@@ -117,13 +117,13 @@ def pictures(white: float, *, pair: ComparablePair, blur_map: BlurMap, progress:
 
 def measure_depth(camera: Camera, choices: Mapping[str, Any], *, pair: ComparablePair, progress: Progress) -> DepthMap:
     """Return the depth that ``relblur depth`` measures."""
-    from ...blur.unanswered import refuse_if_unanswered
+    from ...blur.result import refuse_empty_map
     from ...depth.estimate import estimate_depth
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of sizes; the page tells the memory's limit itself
         found = estimate_depth(pair, camera, progress=progress, **choices)
-    refuse_if_unanswered(found.depth_m, found.flags)
+    refuse_empty_map(found.depth_m, found.flags)
     return found
 
 

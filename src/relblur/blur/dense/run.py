@@ -18,9 +18,9 @@ import numpy as np
 from ...base._typing import AnyArray, BoolArray, Progress
 from ...base.inputs import Pair, RawPair
 from ..blur_map import Flag, mark
-from ..flags import flag_pixels
 from ..noise import smooth_light
 from ..request import Answer, Request, side_of
+from ..result import flag_pixels
 from ..tiles import Region, Tile, blend_weights, overlap
 from ..tiling import Tiling
 from ..whole_image import find_lights

@@ -28,7 +28,7 @@ from ..filters.kernels import Family
 from ..filters.variable_blur import blur_by_levels
 from .blur_map import Flag, has_flag
 
-__all__ = ["find_doubts"]
+__all__ = ["find_model_warnings"]
 
 #: Side of a patch in px, and patches along each side of a picture that is larger.
 _PATCH, _ALONG = 192, 2
@@ -46,7 +46,7 @@ _ROUNDING = 1e-6
 _NOT_BLUR = 0.5
 
 
-def find_doubts(raw: RawPair, s: FloatArray, flags: UInt8Array, family: Family) -> list[str]:
+def find_model_warnings(raw: RawPair, s: FloatArray, flags: UInt8Array, family: Family) -> list[str]:
     """Return sentences on what a pair shows beside defocus; none for a usual one.
 
     Parameters
