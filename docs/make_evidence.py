@@ -86,7 +86,7 @@ def with_passages(text: str) -> str:
 
 def quoting() -> list[Path]:
     """Return the pages that hold marked passages."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[hs]*/*.md"))]
+    pages = [ROOT / "README.md", ROOT / "paper" / "paper.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[hs]*/*.md"))]
     return [page for page in pages if _PASSAGE.search(page.read_text())]
 
 
