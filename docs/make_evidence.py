@@ -86,7 +86,8 @@ def with_passages(text: str) -> str:
 
 def quoting() -> list[Path]:
     """Return the pages that hold marked passages."""
-    pages = [ROOT / "README.md", ROOT / "paper" / "paper.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs").glob("[hs]*/*.md"))]
+    patterns = ("README.md", "paper/*.md", "docs/*.md", "docs/[hs]*/*.md")
+    pages = [page for pattern in patterns for page in sorted(ROOT.glob(pattern))]
     return [page for page in pages if _PASSAGE.search(page.read_text())]
 
 
