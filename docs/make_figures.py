@@ -14,9 +14,9 @@ from relblur.apps.demo.program import demo_pair, photograph, run_demo
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.blur.pixel_curve import pixel_curve
 from relblur.depth.defocus import defocused_pair
-from relblur.report.blur_report import STEP_FILES, write_steps
-from relblur.report.depth_report import depth_picture
 from relblur.report.panels import Panel, panels_picture
+from relblur.report.result_files import depth_picture
+from relblur.report.steps import STEP_FILES, write_steps
 
 IMAGES = Path(__file__).parent / "images"
 

@@ -154,14 +154,14 @@ def test_panels_need_neither_matplotlib_nor_scipy(tmp_path):
 
 
 def test_candidates_are_taken_from_the_sharper_image_of_each_pixel(texture, tmp_path, monkeypatch):
-    from relblur.report import blur_report
+    from relblur.report import steps
 
     drawn = {}
-    monkeypatch.setattr(blur_report, "panels_picture", lambda path, panels, **_: drawn.update({path.name: panels}))
+    monkeypatch.setattr(steps, "panels_picture", lambda path, panels, **_: drawn.update({path.name: panels}))
     field = synth.ramp(texture.shape, -2.0, 2.0, axis=1)
     first, second = synth.pair(texture, field)
     pair = ComparablePair(first, second)
-    blur_report.write_steps(tmp_path, pair, estimate_blur(pair, method="window"))
+    steps.write_steps(tmp_path, pair, estimate_blur(pair, method="window"))
     count, sigma = (panel.image for panel in drawn["4_candidates.png"])
     assert np.nanmedian(sigma[:, :20]) < -1.3
     assert np.nanmedian(sigma[:, -20:]) > 1.3

@@ -418,11 +418,12 @@ def test_the_table_has_a_row_for_every_pair_and_its_figures(copied):
 
 
 def test_the_contact_sheet_shows_all_pairs_in_the_same_colours(folders, tmp_path, monkeypatch):
-    from relblur.report import contact_sheet
+    from relblur.report import panels
 
     drawn = []
-    monkeypatch.setattr(contact_sheet, "panels_picture", lambda path, panels, **_: (path.touch(), drawn.extend(panels)))
+    monkeypatch.setattr(panels, "panels_picture", lambda path, sheet, **_: (path.touch(), drawn.append(sheet)))
     _run("estimate", *folders, "-o", tmp_path / "out", *QUICK)
+    drawn = drawn[-1]
     assert [(panel.title, panel.kind) for panel in drawn] == [(f"scene{n}", "sigma") for n in range(3)]
     assert [float(np.nanmedian(panel.image)) for panel in drawn] == pytest.approx([0.8, 1.2, 1.6], rel=0.05)
     assert len({panel.scale for panel in drawn}) == 1

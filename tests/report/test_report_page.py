@@ -17,10 +17,10 @@ import relblur
 from command import failed, run
 from relblur import BlurMap, Camera, ComparablePair, DepthMap, Flag, PairScore, save, synth
 from relblur.depth.defocus import defocused_pair
+from relblur.report.embedded import Layer, ReadOut, colour_bar, map_png, pack
 from relblur.report.page import MOST_BYTES, PAGE_FILE, About, make_page, write_page
-from relblur.report.provenance import provenance
-from relblur.report.read_out import Layer, ReadOut, pack
-from relblur.report.result_pages import blur_page, depth_page, score_page
+from relblur.report.result_pages import map_page, score_page
+from relblur.report.saved import provenance
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)> & \"'"
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
@@ -85,7 +85,7 @@ def test_a_page_holds_everything_and_asks_for_nothing(texture):
     blur = relblur.estimate_blur(first, second, method="window")
     pair = ComparablePair(first, second)
     about = About("a and b", ("aligned",), ("exposures differ",), provenance(command=["relblur", "x y"]))
-    page = make_page([blur_page(blur, about, pair)])
+    page = make_page([map_page(blur, about, pair=pair)])
     _check_alone(page)
     assert page.count("<figure>") == 7
     score = relblur.evaluate_pair(first, second, blur, held_out=False)
@@ -97,9 +97,9 @@ def test_a_page_holds_everything_and_asks_for_nothing(texture):
 
 def test_the_numbers_in_a_page_are_those_of_the_map():
     blur = _blur_map()
-    about, layers = _unpacked(make_page([blur_page(blur, About("x"))]))
+    about, layers = _unpacked(make_page([map_page(blur, About("x"))]))
     assert about["every"] == 1
-    np.testing.assert_allclose(layers["σ"], blur.sigma, atol=1e-3)
+    np.testing.assert_allclose(layers["relative blur"], blur.sigma, atol=1e-3)
     np.testing.assert_allclose(layers["standard error"], blur.sigma_stderr, rtol=0.03)
     np.testing.assert_array_equal(layers["flags"], blur.flags)
     assert [about["flags"][bit] for bit in range(8) if blur.flags[3, 4] & (1 << bit)] == ["flat", "filled"]
@@ -130,22 +130,22 @@ def test_numbers_that_do_not_fit_are_thinned_out_then_left_out():
 
 @pytest.mark.slow
 def test_a_large_map_of_noise_stays_below_five_megabytes():
-    page = make_page([blur_page(_blur_map((1500, 2000)), About("noise"))])
+    page = make_page([map_page(_blur_map((1500, 2000)), About("noise"))])
     assert 500_000 < len(page.encode()) < MOST_BYTES
     assert _unpacked(page)[0]["every"] > 1
 
 
 def test_text_cannot_become_part_of_the_page(tmp_path):
     blur = _blur_map(**{HOSTILE: HOSTILE})
-    plain = _Elements(make_page([blur_page(_blur_map(x="y"), About("a", ("b",), ("c",), [("d", "e")]))])).found
+    plain = _Elements(make_page([map_page(_blur_map(x="y"), About("a", ("b",), ("c",), [("d", "e")]))])).found
     about = About(HOSTILE, (HOSTILE,), (HOSTILE,), [(HOSTILE, HOSTILE)])
-    page = make_page([blur_page(blur, about)])
+    page = make_page([map_page(blur, about)])
     found = _Elements(page).found
     assert [tag for tag, _ in found] == [tag for tag, _ in plain]
     _check_alone(page)
     layer = Layer(HOSTILE, HOSTILE, np.zeros((3, 3)))
-    many = make_page([blur_page(blur, about)] * 2, failures=[(HOSTILE, HOSTILE)])
-    write_page(tmp_path / "page.html", [blur_page(blur, About("no text: \udcff"))])
+    many = make_page([map_page(blur, about)] * 2, failures=[(HOSTILE, HOSTILE)])
+    write_page(tmp_path / "page.html", [map_page(blur, About("no text: \udcff"))])
     assert "no text: \\udcff" in (tmp_path / "page.html").read_text()
     _check_alone(many)
     assert pack(ReadOut([layer]), 10_000)["layers"][0]["name"] == HOSTILE
@@ -154,8 +154,8 @@ def test_text_cannot_become_part_of_the_page(tmp_path):
 def test_several_results_have_a_table_with_links_to_each():
     depth = DepthMap(np.full((30, 40), 1.5), np.full((30, 40), 0.01), np.zeros((30, 40)), CAMERA)
     pages = [
-        blur_page(_blur_map(), About("one", is_one_of_many=True)),
-        depth_page(depth, About("two", is_one_of_many=True)),
+        map_page(_blur_map(), About("one", is_one_of_many=True)),
+        map_page(depth, About("two", is_one_of_many=True)),
     ]
     page = make_page(pages, "both", [("three", "no such file")])
     _check_alone(page)
@@ -164,17 +164,17 @@ def test_several_results_have_a_table_with_links_to_each():
     sections = [attributes.get("id") for tag, attributes in _Elements(page).found if tag == "section"]
     assert sections == [None, "r0", "r1"]
     assert "no such file" in page
-    np.testing.assert_allclose(_unpacked(page, "r1")[1]["distance"], 1.5)
+    np.testing.assert_allclose(_unpacked(page, "r1")[1]["depth"], 1.5)
 
 
 def test_what_should_be_doubted_is_said_first():
     s = np.full((20, 20), 25.0)
     flags = np.full(s.shape, Flag.AT_LIMIT | Flag.CLIPPED, np.uint8)
-    page = make_page([blur_page(BlurMap(s, s, flags, np.ones(s.shape)), About("x"))])
-    assert "100.0 % of the pixels are at the end of what was looked for" in page
+    page = make_page([map_page(BlurMap(s, s, flags, np.ones(s.shape)), About("x"))])
+    assert "100.0 % of the pixels are at the end of the search range" in page
     assert "expose less" in page
-    assert page.index("Look at this first") < page.index("<figure>")
-    assert "Look at this first" not in make_page([blur_page(_blur_map(), About("x"))])
+    assert page.index("Warnings") < page.index("<figure>")
+    assert "Warnings" not in make_page([map_page(_blur_map(), About("x"))])
 
 
 def test_a_score_that_loses_against_not_blurring_says_so():
@@ -190,8 +190,8 @@ def test_a_score_that_loses_against_not_blurring_says_so():
 @pytest.mark.parametrize("shape", [(2, 2000), (2000, 2), (1, 1)])
 def test_any_shape_has_a_page(shape):
     s = np.ones(shape)
-    page = make_page([blur_page(BlurMap(s, s, 0 * s, s), About("x"))])
-    np.testing.assert_allclose(_unpacked(page)[1]["σ"], 1.0)
+    page = make_page([map_page(BlurMap(s, s, 0 * s, s), About("x"))])
+    np.testing.assert_allclose(_unpacked(page)[1]["relative blur"], 1.0)
     widths = [float(width) for width in re.findall(r"max-width:max\(1.5rem,([0-9.]+)rem\)", page)]
     assert all(width * shape[0] / shape[1] <= 40.1 for width in widths)
 
@@ -224,7 +224,7 @@ def test_estimate_writes_a_page_and_replaces_none_unasked(scene, estimated):
     assert re.search(r"SHA-256 [0-9a-f]{64}", page)
     assert f"look at {out / PAGE_FILE}" in done.stderr
     blur = relblur.load(out / "blur_map.npz")
-    np.testing.assert_allclose(_unpacked(page)[1]["σ"], blur.sigma, atol=1e-3)
+    np.testing.assert_allclose(_unpacked(page)[1]["relative blur"], blur.sigma, atol=1e-3)
     other = scene / "other"
     other.mkdir()
     (other / PAGE_FILE).write_text("mine")
@@ -235,7 +235,7 @@ def test_estimate_writes_a_page_and_replaces_none_unasked(scene, estimated):
 
 @pytest.mark.slow
 def test_depth_and_range_write_pages(scene, tmp_path):
-    for command, name in (("depth", "distance"), ("range", "probability of 1 to 2 m")):
+    for command, name in (("depth", "depth"), ("range", "probability of 1 to 2 m")):
         out = tmp_path / command
         pair = (scene / "near.png", scene / "far.png")
         done = run(command, *pair, "-c", scene / "cam.toml", "-o", out, "--report")
@@ -276,7 +276,6 @@ def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
     from PIL import Image
 
     from relblur.plot.colours import scale_for
-    from relblur.report.map_views import colour_bar, map_png
 
     depth = np.geomspace(0.5, 50, 400).reshape(20, 20)
     scale = scale_for(depth, "depth")
@@ -292,12 +291,12 @@ def test_the_colours_of_a_page_go_by_ratio_where_those_of_pictures_do(tmp_path):
 
 def test_a_depth_page_can_be_turned_in_space_and_many_cannot():
     depth = DepthMap(np.full((30, 40), 1.5), np.full((30, 40), 0.1), np.zeros((30, 40), np.uint8), CAMERA, {})
-    alone = make_page([depth_page(depth, About("one"))])
+    alone = make_page([map_page(depth, About("one"))])
     assert '<div class="space"' in alone
     assert "class Points" in alone
     assert "export " not in alone
     assert len(alone.encode()) < MOST_BYTES
-    many = make_page([depth_page(depth, About("one", is_one_of_many=True))] * 2)
+    many = make_page([map_page(depth, About("one", is_one_of_many=True))] * 2)
     assert '<div class="space"' not in many
     assert "class Points" not in many
 
@@ -314,7 +313,7 @@ def test_report_reads_folders_and_files_back(estimated, tmp_path):
     _check_alone(page)
     assert "alignment: " in page
     blur = relblur.load(copy / "blur_map.npz")
-    np.testing.assert_allclose(_unpacked(page)[1]["σ"], blur.sigma, atol=1e-3)
+    np.testing.assert_allclose(_unpacked(page)[1]["relative blur"], blur.sigma, atol=1e-3)
     assert "would be replaced" in failed(run("report", copy), 2)
     assert run("report", copy, "--force").exit_code == 0
     both = run("report", copy, copy / "blur_map.npz", "-o", tmp_path / "both.html")
@@ -325,7 +324,7 @@ def test_report_reads_folders_and_files_back(estimated, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["{empty}"], 3, "holds no result of relblur"),
+        (["{empty}"], 3, "has no result of relblur"),
         (["{empty}/missing"], 3, "there is no file"),
         (["{scene}/near.png"], 3, "is an image, not a result"),
         (["{empty}", "{scene}"], 2, "name the page of several results"),
@@ -378,7 +377,7 @@ def _chromium():
 @pytest.mark.skipif(_chromium() is None, reason="no Chromium on this machine to look at the page with")
 def test_a_browser_tells_the_number_of_the_pixel_pointed_at(tmp_path):
     blur = _blur_map((60, 80))
-    page = make_page([blur_page(blur, About("x"))])
+    page = make_page([map_page(blur, About("x"))])
     # A finger on row 20, column 50 once the page has unpacked its numbers; the policy allows no script from outside.
     pointing = """<script>
     const wait = setInterval(() => {
@@ -399,9 +398,8 @@ def test_a_browser_tells_the_number_of_the_pixel_pointed_at(tmp_path):
     for text, column in ((seen, 50), (beside, 51)):
         value = blur.sigma[20, column]
         side = "second" if value > 0 else "first"
-        found = re.fullmatch(
-            rf"row 20, column {column}: σ = ([+−][0-9.]+) px \({side} is blurrier\) ± ([0-9.]+) px, no flag", text
-        )
+        form = rf"relative blur = ([+−][0-9.]+) px \({side} is blurrier\) ± ([0-9.]+) px, no flag"
+        found = re.fullmatch(f"row 20, column {column}: {form}", text)
         assert found, text
         assert float(found.group(1).replace("−", "-")) == pytest.approx(value, abs=2e-3)
         assert float(found.group(2)) == pytest.approx(blur.sigma_stderr[20, column], rel=0.06)

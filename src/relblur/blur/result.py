@@ -185,6 +185,11 @@ class MapResult(Shown):
         raise NotImplementedError
 
     @property
+    def best(self) -> tuple[str, str, FloatArray, FloatArray]:
+        """Name, unit, values and standard errors of the quantity that pictures show."""
+        return self.QUANTITY, self.UNIT, self.value, self.stderr
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return (self.flags.shape[0], self.flags.shape[1])

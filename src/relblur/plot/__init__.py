@@ -1,15 +1,14 @@
 """Figures: one function each, drawn with matplotlib (the extra ``plot``).
 
-Every function draws into ``ax``, or into pyplot's current axes if that is left out, and returns what it drew.
-Nothing is shown or saved: that is the caller's ``pyplot.show()`` or ``figure.savefig()``.
+Every function draws into ``ax``, or into pyplot's current axes by default, and returns the drawn objects. Show or
+save the figure with ``pyplot.show()`` or ``figure.savefig()``.
 
-``axes``      where to draw: axes, images with a colour bar
-``maps``      blur, depth, stacks, their standard error, flags, a surface in space
+``axes``      axes, images with a colour bar
+``maps``      blur, depth, stacks, their standard error, flags, a surface in space, a profile
 ``pixel``     the curve and the cost of one pixel
-``lines``     a profile along a line
 ``trust``     error bars against the truth: reliability, sparsification
 
-``colours``   numbers to colours, for figures, panels, pages and the viewer
+``colours``   colours of maps and flags, for figures, panels, pages and the viewer
 ``figures``   figures of reports and pages as files
 
 ``napari_reader`` gives napari the same results as layers, without matplotlib; ``napari.yaml`` names it.
@@ -17,8 +16,7 @@ Nothing is shown or saved: that is the caller's ``pyplot.show()`` or ``figure.sa
 
 from __future__ import annotations
 
-from .lines import profile
-from .maps import blur, depth, flags, stack, stderr, surface
+from .maps import blur, depth, flags, profile, stack, stderr, surface
 from .pixel import pixel_cost, pixel_curve
 from .trust import reliability, sparsification
 

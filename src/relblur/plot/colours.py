@@ -1,10 +1,10 @@
-"""Maps to colours: which scale suits which kind of map, and the numbers beside its colour bar."""
+"""Colours of maps: the scale of each kind of map, the ticks of its colour bar, fading; photographs for a screen."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -15,11 +15,13 @@ from ..base.pixels import unit_float
 from ..blur.blur_map import Flag, flag_name, has_flag
 from ..blur.blur_map import flag_shares as shares_of_flags
 from ..blur.comparable_pair import ComparablePair
+from ..blur.result import MapResult
 from ..photo.tone_curves import encode_srgb
 
 __all__ = [
     "ColourScale",
     "Kind",
+    "MapView",
     "flag_colours",
     "flag_shares",
     "look_of",
@@ -31,7 +33,7 @@ __all__ = [
     "white_of",
 ]
 
-#: "sigma" is signed, "blur" is not: a map of one sign looks like those of both beside it.
+#: "sigma" is signed and symmetric about zero, "blur" is not negative.
 Kind = Literal["photo", "sigma", "blur", "stderr", "side", "flags", "error", "count", "grey", "level", "depth"]
 
 NO_ANSWER = "#9a9a9a"
@@ -54,16 +56,18 @@ _DIVERGING = {
 }
 
 
-#: Images whose largest value is at most this are stretched for display: 14 bits and fewer in files of 16 bits.
+#: Images with a maximum of at most this are stretched for display: 14 bits and fewer in files of 16 bits.
 DIM = 0.25
-#: Percent of the values beyond either end of a scale: outliers should not flatten the rest.
+#: Percent of the values beyond either end of a scale, so that outliers do not flatten the rest.
 OUTLIERS = 1
-#: Fewer values beside a colour bar leave open how it goes on between them.
+#: Minimum number of ticks beside a colour bar.
 LEAST_TICKS = 3
-#: A filled pixel is half faded where its standard error is this share of the colour scale.
+#: Standard error at which a filled pixel is half faded, as a share of the colour scale.
 HALF_FADED = 0.1
-#: A logarithmic scale spans no more than this: standard errors of pixels that say nothing can be anything.
+#: Maximum ratio of the ends of a logarithmic scale: standard errors of uninformative pixels have no limit.
 WIDEST = 1e4
+#: Minimum share of the answered pixels without a flag for these alone to determine a scale of depths or frames.
+ENOUGH_UNFLAGGED = 0.05
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ class ColourScale:
         return _colours(self.name)
 
     def apply(self, values: AnyArray, opacity: AnyArray | None = None) -> UInt8Array:
-        """Return a map as an (H, W, 3) picture, grey where it has no answer, and towards it where it is faded."""
+        """Return a map as an (H, W, 3) picture: grey without an answer, faded towards grey by ``opacity``."""
         known = np.isfinite(values)
         share = 256 * self.place(np.where(known, values, self.low))
         picture = self.colours[share.clip(0, 255).astype(np.uint8)]
@@ -92,14 +96,14 @@ class ColourScale:
         return picture
 
     def place(self, values: AnyArray) -> FloatArray:
-        """Return how far up the scale values lie: 0 at its low end, 1 at the high one."""
+        """Return the positions of values on the scale: 0 at its low end, 1 at the high one."""
         if self.logarithmic:
             ratio = np.log(np.maximum(values, 1e-12 * self.high) / self.low)
             return np.asarray(ratio / math.log(self.high / self.low))
         return np.asarray((values - self.low) / (self.high - self.low))
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Return values to write beside the colours and how to write them: about ``most``, and at least three."""
+        """Return about ``most`` ticks, at least three, as (value, text)."""
         most = max(most, LEAST_TICKS)
         linear = next(
             (ticks for n in range(most, most + 8) if len(ticks := tick_labels(self.low, self.high, n)) >= LEAST_TICKS),
@@ -120,10 +124,52 @@ class ColourScale:
         return [(value, f"{value:g}") for value in found] or linear
 
 
-def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: ColourScale) -> AnyArray | None:
-    """Return how much of its colour a pixel keeps: 1, less for filled ones of a large standard error.
+@dataclass(frozen=True, eq=False)
+class MapView:
+    """The quantity of a result that pictures show: depth, height, frame or relative blur."""
 
-    It is ``1 / (1 + (e / HALF_FADED)^2)`` with the standard error ``e`` as a share of the scale. None if nothing fades.
+    name: str
+    unit: str
+    kind: Kind
+    values: AnyArray
+    stderr: AnyArray
+    flags: UInt8Array
+    scale: ColourScale
+
+    @classmethod
+    def of(cls, result: MapResult, limit: float | None = None) -> MapView:
+        """Return the view of a result; its scale ends at ``limit`` or near the largest value."""
+        name, unit, values, stderr = result.best
+        kinds: dict[str, Kind] = {"m": "depth", "px": "sigma"}
+        kind, name = kinds.get(unit, "level"), "relative blur" if unit == "px" else name
+        known = np.isfinite(values)
+        sure = known & (result.flags == 0)
+        by_sure = kind != "sigma" and sure.sum() > ENOUGH_UNFLAGGED * known.sum()
+        scale = scale_for(values[sure] if by_sure else values, kind, limit)
+        return cls(name, unit, kind, values, stderr, result.flags, scale)
+
+    @property
+    def label(self) -> str:
+        """Name, unit and the meaning of the sign."""
+        return f"{self.name} ({self.unit}){', positive: second is blurrier' if self.kind == 'sigma' else ''}"
+
+    @property
+    def opacity(self) -> AnyArray | None:
+        """Opacity of each pixel, see :func:`opacity_of`."""
+        return opacity_of(self.values, self.stderr, self.flags, self.scale)
+
+    def thinned(self, side_px: int) -> MapView:
+        """Return every n-th pixel in both directions, so that no side is longer than ``side_px``."""
+        step = -(-max(self.values.shape) // side_px)
+        start = min(step // 2, min(self.values.shape) - 1)
+        few = {name: getattr(self, name)[start::step, start::step].copy() for name in ("values", "stderr", "flags")}
+        return replace(self, **few)
+
+
+def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: ColourScale) -> AnyArray | None:
+    """Return the opacity of each pixel: 1, less for filled pixels with a large standard error.
+
+    It is ``1 / (1 + (e / HALF_FADED)^2)`` with the standard error ``e`` as a share of the scale; None if all are 1.
     """
     filled = has_flag(flags, Flag.FILLED) & np.isfinite(values)
     if not filled.any():
@@ -135,9 +181,9 @@ def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: Colou
 
 
 def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> ColourScale:
-    """Return the colours for a map of this kind, up to ``limit`` or nearly all of its values.
+    """Return the colour scale of a map of this kind, up to ``limit`` or 99 % of its values.
 
-    The kind alone decides about colours and the sort of scale, so that the maps of many pairs can be compared.
+    Colours and the type of the scale depend on the kind alone, so that the maps of many pairs are comparable.
     """
     known = image[np.isfinite(image)]
     top = limit or (float(np.percentile(np.abs(known), 100 - OUTLIERS)) if known.size else 1.0) or 1e-6
@@ -149,8 +195,8 @@ def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> Colour
         low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
         high = float(limit or high)
         if kind == "level":
-            return ColourScale(float(low), max(high, float(low) + 1e-6), "viridis")  # no grey in it
-        # What matters of a distance, or of an error, is its ratio to another.
+            return ColourScale(float(low), max(high, float(low) + 1e-6), "viridis")  # contains no grey
+        # Distances and errors are compared by their ratios.
         high = max(high, 1e-12)
         low = min(max(float(low), high / WIDEST), high / 1.02)
         return ColourScale(low, high, "viridis_backwards" if kind == "depth" else "magma", True)
@@ -180,9 +226,9 @@ def _colours(name: str) -> UInt8Array:
 
 
 def tick_labels(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Return round values between two others, at most about ``most`` of them, as they are to be written.
+    """Return at most about ``most`` round values between two others, as (value, text).
 
-    None where there is nothing between them that a number could tell apart from its neighbours.
+    The list is empty where the two are too close for distinct numbers.
     """
     rough = high / max(most, 1) - low / max(most, 1)
     if not max(1e-12 * max(abs(low), abs(high)), 1e-290) < rough < math.inf:
@@ -202,9 +248,9 @@ def photo(image: AnyArray) -> FloatArray:
 
 
 def white_of(*images: AnyArray) -> float:
-    """Return the value that is shown as white, the same for all of these images; integers count on a scale of 0..1.
+    """Return the value that is shown as white in all of these images; integers span 0..1.
 
-    It is 1, more if many pixels are brighter, and the largest value of dim images, such as 12 bits stored in 16.
+    It is 1, more if many pixels are brighter, or the maximum of dim images, such as 12 bits stored in 16.
     """
     return _white(images, 99.5)
 
@@ -226,13 +272,13 @@ def to_look_at(image: AnyArray, is_light: bool, white: float | None = None) -> A
 
 
 def look_of(pair: ComparablePair) -> Callable[[AnyArray], AnyArray]:
-    """Return a function that makes images of a pair ready for a screen, all on one scale."""
+    """Return a function that prepares images of a pair for a screen, all on one scale."""
     white = white_of(pair.first, pair.second)
     return lambda image: to_look_at(image, pair.is_light, white)
 
 
 def flag_colours(flags: AnyArray) -> UInt8Array:
-    """Return flags as an (H, W, 3) picture, one colour a flag; the later of two flags shows."""
+    """Return flags as an (H, W, 3) picture, one colour for each flag, that of the last of several."""
     table = np.empty((256, 3), dtype=np.uint8)
     table[:] = rgb(FLAG_COLOURS["ok"])
     values = np.arange(256, dtype=np.uint8)
@@ -242,7 +288,7 @@ def flag_colours(flags: AnyArray) -> UInt8Array:
 
 
 def flag_shares(flags: AnyArray) -> list[tuple[str, str, float]]:
-    """Return (name, colour, share of pixels) of no flag and of every flag that shows in :func:`flag_colours`."""
+    """Return (name, colour, share of pixels) of no flag and of each flag, as :func:`flag_colours` shows them."""
     colours = {**FLAG_COLOURS, "no flag": FLAG_COLOURS["ok"]}
     return [(name, colours[name], share) for name, share in shares_of_flags(flags).items()]
 

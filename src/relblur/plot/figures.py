@@ -1,10 +1,11 @@
-"""Figures of reports and pages, as the bytes of a PNG or SVG: a camera, a scene in space, distributions."""
+"""Figures of reports and pages: a camera, a scene in space, distributions."""
 
 from __future__ import annotations
 
 import io
 import math
 from collections.abc import Sequence
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -16,20 +17,18 @@ from ..depth.camera import Camera
 from ..depth.working_range import resolution_at, working_range_m
 from ..images.disk import PathLike, replacing
 
-__all__ = ["HEAVY", "as_png", "camera_png", "distributions_svg", "new_figure", "scene_picture", "write_png"]
+__all__ = ["as_png", "camera_png", "distributions_svg", "new_figure", "scene_picture", "write_png"]
 
 DPI = 110
-#: Modules that drawing in space loads; loading them takes half a second.
-HEAVY = ("matplotlib.backends.backend_agg", "mpl_toolkits.mplot3d")
-
-#: Letters of a view in space, points: it is shown at half its size in an overview, too.
-LETTERS = 16
-#: Points of a view in space: more take long to draw and hide each other.
-MOST_POINTS = 40_000
-#: Percent of the points beyond either end of each axis.
-OUTLIERS = 1
 #: A drawing of a camera ends at this many times the farthest distance in focus.
 FARTHEST = 5
+
+#: Width and height of a view in space, px; its direction to the right and down, radians.
+VIEW_PX, YAW, PITCH = (900, 680), 0.38, 0.35
+#: Smallest and largest depth of the scene in a view, as a multiple of its width or height.
+DEEP = (0.4, 1.2)
+#: Percent of the points beyond either end of each axis.
+OUTLIERS = 1
 
 
 def camera_png(camera: Camera, stderr_px2: float = ASSUMED_STDERR_PX2) -> bytes:
@@ -47,7 +46,7 @@ def camera_png(camera: Camera, stderr_px2: float = ASSUMED_STDERR_PX2) -> bytes:
     axis.plot(depth, per_mille, "k--", label=resolution, linewidth=1.4)
     axis.set_xlabel("distance (m)")
     axis.set_ylabel("px, or mm per m")
-    axis.set_title(f"What this camera delivers: {camera.describe()}", fontsize=11)
+    axis.set_title(f"{camera.describe()}", fontsize=11)
     axis.grid(alpha=0.3)
     low, high = axis.get_ylim()
     axis.set_ylim(low, high + 0.3 * (high - low))  # room for the legend above the curves
@@ -56,14 +55,57 @@ def camera_png(camera: Camera, stderr_px2: float = ASSUMED_STDERR_PX2) -> bytes:
 
 
 def scene_picture(points: AnyArray) -> UInt8Array:
-    """Draw an (H, W, 6) array of positions x, y, z and colours as a cloud seen from above right of the camera."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    """Return a view of an (H, W, 6) array of positions (x, y, z in m) and colours from above the camera and beside it.
 
-    figure = new_figure(10.0, 7.6)
-    canvas = FigureCanvasAgg(figure)
-    _draw_points(figure.add_axes((0.02, 0.03, 0.96, 0.97), projection="3d"), points)
-    canvas.draw()
-    return np.array(np.asarray(canvas.buffer_rgba())[:, :, :3])
+    Every pixel is a square; nearer squares cover those behind. A box shows the limits of the scene, with its nearest
+    and farthest distance. A shallow scene is stretched along the distance, a deep one is compressed.
+    """
+    from PIL import Image, ImageDraw
+
+    width, height = VIEW_PX
+    picture = Image.new("RGB", VIEW_PX, "white")
+    draw = ImageDraw.Draw(picture)
+    rows = points.reshape(-1, 6)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    if not len(rows):
+        draw.text((width // 2, height // 2), "no depth", fill="black", anchor="mm", font_size=24)
+        return np.array(picture)
+    low, high = np.percentile(rows[:, :3], (OUTLIERS, 100 - OUTLIERS), axis=0)
+    rows = rows[((rows[:, :3] >= low) & (rows[:, :3] <= high)).all(axis=1)]
+    spans = np.maximum(high - low, 1e-9)
+    across = float(spans[:2].max())
+    shape = np.array([spans[0], spans[1], across * float(np.clip(spans[2] / across, *DEEP))]) / spans
+    box = _turned(np.array(list(product(*zip(low, high, strict=True)))) * shape)
+    least, largest = box.min(axis=0), box.max(axis=0)
+    scale = 0.9 * min(width / (largest[0] - least[0]), height / (largest[1] - least[1]))
+    middle = scale * (least + largest)[:2] / 2 - np.array([width, height]) / 2
+    corners = scale * box[:, :2] - middle
+    for one, two in combinations(range(8), 2):
+        if (one ^ two).bit_count() == 1:  # they differ in one coordinate
+            draw.line([*corners[one], *corners[two]], fill="#c0c0c0", width=2)
+    sheet = np.array(picture)
+    seen = _turned(rows[:, :3] * shape)
+    rows, seen = (each[np.argsort(-seen[:, 2], kind="stable")] for each in (rows, seen))
+    columns, lines = np.rint(scale * seen[:, :2] - middle).astype(int).T
+    colours = np.rint(255 * rows[:, 3:].clip(0, 1)).astype(np.uint8)
+    half = int(np.clip(round(0.7 * scale * spans[0] / points.shape[1]), 1, 8))
+    for down, right in product(range(-half, half + 1), repeat=2):  # of several values for a pixel the last one stays
+        sheet[(lines + down).clip(0, height - 1), (columns + right).clip(0, width - 1)] = colours
+    picture = Image.fromarray(sheet)
+    draw = ImageDraw.Draw(picture)
+    for corner, distance in ((2, low[2]), (3, high[2])):  # the left edge of the floor, y points down
+        text = f"{distance:.3g} m"
+        draw.text((corners[corner, 0] + 6, corners[corner, 1]), text, "black", anchor="ld", font_size=22,
+                  stroke_width=3, stroke_fill="white")  # fmt: skip
+    return np.array(picture)
+
+
+def _turned(positions: AnyArray) -> AnyArray:
+    """Return positions right, down and away from an observer above the camera and beside it."""
+    x, y, z = positions.T
+    right, away = math.cos(YAW) * x - math.sin(YAW) * z, math.cos(YAW) * z + math.sin(YAW) * x
+    down, away = math.cos(PITCH) * y - math.sin(PITCH) * away, math.cos(PITCH) * away + math.sin(PITCH) * y
+    return np.stack([right, down, away], axis=1)
 
 
 def distributions_svg(rows: Sequence[Sequence[tuple[str, FloatArray, FloatArray]]]) -> bytes:
@@ -115,33 +157,3 @@ def as_png(figure: Any) -> bytes:
     stream = io.BytesIO()
     figure.savefig(stream, format="png", pil_kwargs={"compress_level": 4})
     return stream.getvalue()
-
-
-def _draw_points(axis: Any, points: AnyArray) -> None:
-    height, width = points.shape[:2]
-    every = max(1, math.ceil(math.sqrt(height * width / MOST_POINTS)))
-    rows = points[::every, ::every].reshape(-1, 6)
-    rows = rows[np.isfinite(rows).all(axis=1)]
-    if not len(rows):
-        axis.text2D(0.5, 0.5, "no depth", ha="center", transform=axis.transAxes, fontsize=LETTERS)
-        axis.set_axis_off()
-        return
-    limits = np.percentile(rows[:, :3], (OUTLIERS, 100 - OUTLIERS), axis=0)
-    rows = rows[((rows[:, :3] >= limits[0]) & (rows[:, :3] <= limits[1])).all(axis=1)]
-    # The scene takes about three fifths of the figure: dots a little wider than their distance leave no gaps.
-    size = (1.3 * 0.6 * 72 * axis.figure.get_figwidth() * every / width) ** 2
-    x, y, z = rows[:, 0], rows[:, 1], rows[:, 2]
-    axis.scatter(x, z, -y, c=rows[:, 3:].clip(0, 1), s=size, marker="o", linewidths=0, depthshade=False)
-    (x_low, y_low, z_low), (x_high, y_high, z_high) = limits
-    spans = [max(high - low, 1e-9) for low, high in ((x_low, x_high), (z_low, z_high), (y_low, y_high))]
-    axis.set_xlim(x_low, x_low + spans[0])
-    axis.set_ylim(z_low, z_low + spans[1])
-    axis.set_zlim(-y_low - spans[2], -y_low)
-    # A shallow scene is stretched so that its relief can be seen; a deep one is squeezed so that it fits.
-    across = max(spans[0], spans[2])
-    axis.set_box_aspect([spans[0] / across, min(max(spans[1] / across, 0.4), 1.0), spans[2] / across], zoom=1.2)
-    axis.view_init(elev=20, azim=-68)
-    for name, label in (("x", "x (m)"), ("y", "distance (m)"), ("z", "height (m)")):
-        getattr(axis, f"set_{name}label")(label, fontsize=LETTERS, labelpad=0.3 * LETTERS)
-        getattr(axis, f"{name}axis").get_major_locator().set_params(nbins=5)
-    axis.tick_params(labelsize=0.85 * LETTERS, pad=3)

@@ -1,13 +1,15 @@
-"""Maps as figures: blur, depth, standard errors, flags, a surface in space."""
+"""Maps as figures: blur, depth, stacks, standard errors, flags, a surface in space, a profile along a line."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, ArrayLike
+from ..base._typing import AnyArray, ArrayLike, FloatArray
 from ..base.arguments import as_choice, as_positive
 from ..base.errors import InputError
 from ..base.shown import percentages
@@ -16,11 +18,11 @@ from ..blur.result import MapResult
 from ..depth.depth_map import DepthMap
 from ..stacks.stack_map import StackMap
 from .axes import axes_in_space, axes_or_current, check_kind, draw_map, label_pixels
-from .colours import ColourScale, Kind, flag_colours, flag_shares, opacity_of, photo, scale_for
+from .colours import ColourScale, Kind, MapView, flag_colours, flag_shares, photo, scale_for
 
-__all__ = ["blur", "depth", "flags", "stack", "stderr", "surface"]
+__all__ = ["blur", "depth", "flags", "profile", "stack", "stderr", "surface"]
 
-#: A surface has at most about this many cells: more take long to draw and look no smoother.
+#: Maximum number of cells of a surface: more take long to draw and look no smoother.
 MOST_CELLS = 20_000
 
 
@@ -34,8 +36,8 @@ def blur(
 ) -> Any:
     """Draw relative blur; return the image.
 
-    Signed maps diverge from white at zero: red where second is the blurrier, blue where first is. The colours can be
-    told apart with any kind of colour blindness.
+    The colours diverge from white at zero: red where second is the blurrier, blue where first is. They are distinct
+    for every kind of colour vision. Filled pixels are faded by their standard error.
 
     Parameters
     ----------
@@ -44,7 +46,7 @@ def blur(
     quantity : {"sigma", "variance_difference"}
         px, or px^2, in which depth is affine.
     limit : float, optional
-        End of the colour scale; by default 99 % of the values lie within. Give one to compare maps.
+        End of the colour scale; by default 99 % of the values lie within. Pass one to compare maps.
     colour_bar : bool
         Draw one beside the map, with its unit.
 
@@ -61,13 +63,13 @@ def blur(
     """
     blur_map = check_kind(blur_map, BlurMap)
     as_choice(quantity, "quantity", ("sigma", "variance_difference"))
-    values = blur_map.sigma if quantity == "sigma" else blur_map.variance_difference
-    label = "relative blur σ (px)" if quantity == "sigma" else "variance difference s (px²)"
-    scale = _scale(values, "sigma", limit)
-    if scale.low < 0:
-        label += ", > 0: second blurrier"
-    faded = None if quantity != "sigma" else opacity_of(values, blur_map.sigma_stderr, blur_map.flags, scale)
-    return draw_map(values, scale, axes_or_current(ax), label if colour_bar else "", faded)
+    if quantity == "sigma":
+        view, label = MapView.of(blur_map, _checked(limit)), "relative blur σ (px)"
+        values, scale, opacity = view.values, view.scale, view.opacity
+    else:
+        values, opacity, label = blur_map.variance_difference, None, "variance difference s (px²)"
+        scale = _scale(values, "sigma", limit)
+    return draw_map(values, scale, axes_or_current(ax), f"{label}, > 0: second blurrier" if colour_bar else "", opacity)
 
 
 def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
@@ -75,39 +77,33 @@ def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, co
 
     ``limit`` is the far end of the colour scale, m.
     """
-    depth_map = check_kind(depth_map, DepthMap)
-    values = depth_map.depth_m
-    scale = scale_for(values, "depth")
+    view = MapView.of(check_kind(depth_map, DepthMap))
     if limit is not None:
         far = as_positive(limit, "limit", "m")
-        scale = ColourScale(min(scale.low, 0.98 * far), far, scale.name, scale.logarithmic)
-    faded = opacity_of(values, depth_map.depth_stderr_m, depth_map.flags, scale)
-    return draw_map(values, scale, axes_or_current(ax), "distance (m)" if colour_bar else "", faded)
+        view = replace(view, scale=ColourScale(min(view.scale.low, 0.98 * far), far, view.scale.name, True))
+    return _draw(view, ax, "distance (m)" if colour_bar else "")
 
 
 def stack(stack_map: StackMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
     """Draw depth, height or frame in best focus, the first of them that the stack has; return the image.
 
-    Two images whose camera is not known are drawn as relative blur. ``limit`` is the end of the colour scale.
+    Two images without a known camera are drawn as relative blur. ``limit`` is the end of the colour scale.
     """
-    name, unit, values, stderr = check_kind(stack_map, StackMap).best
-    kind: Kind = "depth" if unit == "m" else "sigma" if unit == "px" else "level"
-    scale = _scale(values, kind, limit)
-    faded = opacity_of(values, stderr, stack_map.flags, scale)
-    return draw_map(values, scale, axes_or_current(ax), f"{name} ({unit})" if colour_bar else "", faded)
+    view = MapView.of(check_kind(stack_map, StackMap), _checked(limit))
+    return _draw(view, ax, view.label if colour_bar else "")
 
 
 def stderr(result: MapResult, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
     """Draw the standard error of a map, in the unit in which the map is drawn; return the image."""
-    values, unit = _stderr_of(result)
-    scale = _scale(values, "stderr", limit)
-    return draw_map(values, scale, axes_or_current(ax), f"standard error ({unit})" if colour_bar else "")
+    _, unit, _, values = check_kind(result, BlurMap, DepthMap, StackMap).best
+    label = f"standard error ({unit})" if colour_bar else ""
+    return draw_map(values, _scale(values, "stderr", limit), axes_or_current(ax), label)
 
 
 def flags(result: MapResult, *, ax: Any = None, legend: bool = True) -> Any:
-    """Draw which pixels are flagged, a colour a flag, with their shares in a legend; return the image.
+    """Draw the flags of the pixels, one colour for each, with their shares in a legend; return the image.
 
-    Where a pixel has several flags the last of :class:`relblur.Flag` shows.
+    Of a pixel with several flags the last of :class:`relblur.Flag` is drawn.
     """
     result = check_kind(result, BlurMap, DepthMap, StackMap)
     here = axes_or_current(ax)
@@ -122,7 +118,6 @@ def flags(result: MapResult, *, ax: Any = None, legend: bool = True) -> Any:
             Patch(facecolor=colour, edgecolor="0.4", label=f"{name} {share}")
             for (name, colour, _), share in zip(shown, shares, strict=True)
         ]
-        # Beside the map: it may not hide what it explains.
         here.legend(handles=entries, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, fontsize="small")
     return image
 
@@ -141,14 +136,13 @@ def surface(
     limit : float, optional
         End of the colour scale.
     """
-    result = check_kind(result, BlurMap, DepthMap)
-    here = axes_in_space(ax)
-    is_depth = isinstance(result, DepthMap)
-    values = result.depth_m if isinstance(result, DepthMap) else result.sigma
-    scale = scale_for(values, "depth") if is_depth and limit is None else _scale(values, "sigma", limit)
+    view = MapView.of(check_kind(result, BlurMap, DepthMap), _checked(limit))
+    here, values = axes_in_space(ax), view.values
     every = max(1, math.ceil(math.sqrt(values.size / MOST_CELLS)))
-    height: AnyArray = values[::every, ::every].clip(*_span(values))
-    colours = scale.apply(height) if image is None else _laid_over(image, values.shape)[::every, ::every]
+    known = values[np.isfinite(values)]
+    span = np.percentile(known, (0.5, 99.5)) if known.size else (0.0, 1.0)  # outliers would flatten the surface
+    height: AnyArray = values[::every, ::every].clip(*span)
+    colours = view.scale.apply(height) if image is None else _laid_over(image, values.shape)[::every, ::every]
     rows, columns = np.mgrid[: values.shape[0] : every, : values.shape[1] : every]
     drawn = here.plot_surface(
         columns,
@@ -163,28 +157,94 @@ def surface(
     )
     here.set_xlabel("column (px)")
     here.set_ylabel("row (px)")
-    here.set_zlabel("distance (m)" if is_depth else "relative blur σ (px)")
+    here.set_zlabel(_axis_label(result))
     here.invert_yaxis()
-    if is_depth:  # near points stand out
+    if view.unit == "m":  # near points stand out
         here.invert_zaxis()
     widest = max(values.shape)
     here.set_box_aspect((values.shape[1] / widest, values.shape[0] / widest, 0.4))
     return drawn
 
 
-def _stderr_of(result: MapResult) -> tuple[AnyArray, str]:
-    result = check_kind(result, BlurMap, DepthMap, StackMap)
-    return (result.best[3], result.best[1]) if isinstance(result, StackMap) else (result.stderr, result.UNIT)
+def profile(
+    result: BlurMap | DepthMap,
+    start: Sequence[float],
+    stop: Sequence[float],
+    *,
+    ax: Any = None,
+    truth: ArrayLike | None = None,
+    label: str = "",
+) -> Any:
+    """Draw a map along a straight line, with a band of one standard error; return the line.
+
+    Parameters
+    ----------
+    start, stop : (row, column)
+        The ends of the line; the nearest pixels are read, one px apart.
+    truth : (H, W) array, optional
+        True values in the map's unit, drawn dashed.
+    label : str
+        For a legend.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> import numpy as np
+    >>> from relblur import BlurMap, plot
+    >>> s = np.ones((8, 10))
+    >>> line = plot.profile(BlurMap(s, 0 * s + 0.1, 0 * s, s), (4, 0), (4, 9))
+    >>> len(line.get_xdata())
+    10
+    """
+    result = check_kind(result, BlurMap, DepthMap)
+    here = axes_or_current(ax)
+    ends = [_end(name, place, result.shape) for name, place in (("start", start), ("stop", stop))]
+    length = math.dist(*ends)
+    along: FloatArray = np.linspace(0.0, length, max(2, round(length) + 1))
+    share = along / length if length > 0 else along
+    places = tuple(np.rint(a + share * (b - a)).astype(int) for a, b in zip(*ends, strict=True))
+    values, error = result.value[places], result.stderr[places]
+    (line,) = here.plot(along, values, linewidth=1.5, label=label or None)
+    here.fill_between(along, values - error, values + error, color=line.get_color(), alpha=0.25, linewidth=0)
+    if truth is not None:
+        known = np.asarray(truth)
+        if known.shape != result.shape:
+            raise InputError(f"truth is {known.shape}, the map {result.shape}; pass the truth of the whole map")
+        here.plot(along, known[places], color="0.15", linestyle="--", linewidth=1.2, label="truth")
+    written = [f"({row:g}, {column:g})" for row, column in ends]
+    here.set_xlabel(f"px along the line {written[0]} to {written[1]}")
+    here.set_ylabel(_axis_label(result))
+    return line
+
+
+def _draw(view: MapView, ax: Any, label: str) -> Any:
+    return draw_map(view.values, view.scale, axes_or_current(ax), label, view.opacity)
+
+
+def _axis_label(result: MapResult) -> str:
+    return "distance (m)" if isinstance(result, DepthMap) else "relative blur σ (px)"
+
+
+def _end(name: str, place: Any, shape: tuple[int, int]) -> tuple[float, float]:
+    """Return an end of a line, checked."""
+    try:
+        row, column = (float(value) for value in place)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be (row, column), got {place!r}") from None
+    if not (0 <= row <= shape[0] - 1 and 0 <= column <= shape[1] - 1):
+        raise InputError(
+            f"{name} = ({row:g}, {column:g}) lies outside the map of {shape[0]} rows and {shape[1]} columns"
+        )
+    return row, column
+
+
+def _checked(limit: float | None) -> float | None:
+    return None if limit is None else as_positive(limit, "limit")
 
 
 def _scale(values: AnyArray, kind: Kind, limit: float | None) -> ColourScale:
-    return scale_for(values, kind, None if limit is None else as_positive(limit, "limit"))
-
-
-def _span(values: AnyArray) -> tuple[float, float]:
-    """Where nearly all values lie: a few wild ones would flatten the surface."""
-    known = values[np.isfinite(values)]
-    return (float(np.percentile(known, 0.5)), float(np.percentile(known, 99.5))) if known.size else (0.0, 1.0)
+    return scale_for(values, kind, _checked(limit))
 
 
 def _laid_over(image: ArrayLike, shape: tuple[int, ...]) -> AnyArray:

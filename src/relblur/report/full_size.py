@@ -1,15 +1,18 @@
-"""Pictures at the full size of photographs whose map was made from fewer pixels.
+"""Files at the full size of photographs whose map has fewer pixels.
 
 ``relative_depth.png``   near and far, without any camera
 ``fused.png``            sharp everywhere
-``second_aligned.png``   the second photograph as it lies on the first
+``second_aligned.png``   the second photograph, aligned to the first
 ``sigma_full.tif``       relative blur and its standard error at every pixel, px of the photographs
+``height*.tif``          heights of a stack in micrometres, ``profile.csv`` along a line
 
 Pictures have the depth, the tone curve, the profile and the EXIF data of the first photograph.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,25 +23,33 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray
 from ..blur.blur_map import BlurMap, signed_sigma, signed_sigma_stderr
 from ..filters.guided import guided_enlarge
-from ..images.disk import PathLike, write_image, write_tiff
+from ..images.disk import PathLike, replacing, write_image, write_tiff
+from ..images.scaled import write_ome_tiff
 from ..photo.picture_form import FOR_SCREENS, PictureForm
 from ..stacks.frames import Frame, Frames, Reading
 from ..stacks.fuse import fuse_frames, prior_of_pair
+from ..stacks.stack_map import StackMap
+from ..stacks.topography import Surface, profile, surface_of
 
 __all__ = [
     "FULL_FILES",
+    "HEIGHT_FILES",
+    "PROFILE_FILE",
     "RELATIVE_DEPTH",
     "relative_depth",
-    "with_alpha",
     "write_full_size",
+    "write_heights",
     "write_picture",
     "write_relative_depth",
+    "write_relative_depth_of_stack",
 ]
 
 RELATIVE_DEPTH = "relative_depth.png"
 FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
+HEIGHT_FILES = ("height.ome.tif", "height_16bit.tif")
+PROFILE_FILE = "profile.csv"
 
-#: Black and white of the relative depth: this share of the pixels, percent, may lie beyond either.
+#: Percent of the pixels beyond black and beyond white of the relative depth.
 _BEYOND = 1.0
 
 
@@ -49,46 +60,50 @@ def write_picture(
     processing: str = "",
     pixel_um: float | None = None,
 ) -> None:
-    """Write a picture like the photograph that it was made from, or else 8 bits as a screen expects them."""
+    """Write a picture in the form of its photograph, or with 8 bits for a screen."""
     (form or FOR_SCREENS).write(path, light, processing, pixel_um)
 
 
 def relative_depth(s: FloatArray) -> AnyArray:
-    """Return 8-bit grey of a map of s, which is affine in 1/distance: white is the side in focus in the first image.
+    """Return 8-bit grey with an alpha channel of a map of s, which is affine in 1/distance.
 
-    255 and 1 are the ends of nearly all pixels, 0 stands for no answer.
+    White is the side in focus in the first image: 255 and 1 are the ends of 98 % of the pixels. Pixels without an
+    answer are transparent.
     """
     known = np.isfinite(s)
-    if not known.any():
-        return np.zeros(s.shape, np.uint8)
-    low, high = np.percentile(s[known], (_BEYOND, 100 - _BEYOND))
+    low, high = np.percentile(s[known], (_BEYOND, 100 - _BEYOND)) if known.any() else (0.0, 1.0)
     share = np.clip((np.where(known, s, low) - low) / max(float(high - low), 1e-12), 0, 1)
-    return np.where(known, np.rint(1 + 254 * share), 0).astype(np.uint8)
-
-
-def with_alpha(grey: AnyArray) -> AnyArray:
-    """Return grey with an alpha channel: transparent where it is 0, which stands for no answer."""
-    return np.stack([grey, np.where(grey > 0, 255, 0)], axis=2).astype(np.uint8)
+    grey = np.where(known, np.rint(1 + 254 * share), 0)
+    return np.stack([grey, np.where(known, 255, 0)], axis=2).astype(np.uint8)
 
 
 def write_relative_depth(
     folder: Path, blur_map: BlurMap, first: PathLike | None = None, reading: Reading | None = None, factor: int = 1
 ) -> None:
-    """Write near and far at the size of the first photograph, its outlines followed; without it at the map's."""
+    """Write near and far along the outlines of the first photograph, or at the map's size without it."""
     s = blur_map.variance_difference
     if factor > 1 and first is not None and reading is not None:
         s, _ = _enlarged(blur_map, reading.read(first, "first").light, factor)
-    _write_relative_depth(folder, s)
+    _write_relative_depth(folder, s, "nearer to the distance in focus in the first image; affine in 1/distance")
 
 
-def _write_relative_depth(folder: Path, s: FloatArray) -> None:
-    meaning = "white: nearer to the distance in focus in the first image; affine in 1/distance; transparent: no answer"
-    write_image(folder / RELATIVE_DEPTH, with_alpha(relative_depth(s)), {"quantity": meaning})
+def write_relative_depth_of_stack(folder: Path, stack: StackMap) -> None:
+    """Write near and far along the outlines of the fused picture, or at the map's size without it."""
+    if stack.known.any():
+        index = stack.full_size()[0] if stack.fused is not None else stack.index
+        _write_relative_depth(folder, -np.asarray(index, np.float64), "in focus in the first frame of the order")
+    else:
+        assert stack.blur_map is not None
+        write_relative_depth(folder, stack.blur_map)
+
+
+def _write_relative_depth(folder: Path, s: FloatArray, white: str) -> None:
+    write_image(folder / RELATIVE_DEPTH, relative_depth(s), {"quantity": f"white: {white}; transparent: no answer"})
 
 
 def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
-    """Write the fused picture, the second image in place, near and far, and the map at full size."""
-    with ThreadPoolExecutor(1) as writer:  # packing a PNG takes as long as making the next picture
+    """Write the fused picture, the aligned second image, near and far, and the map at full size."""
+    with ThreadPoolExecutor(1) as writer:  # encoding a PNG takes as long as the next picture
         writes = []
 
         def write(name: str, light: AnyArray, processing: str) -> None:
@@ -96,13 +111,13 @@ def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
 
         def seen(frame: Frame, light: AnyArray) -> None:
             if frame.number == 1:
-                write("second_aligned.png", light, "second photograph, laid on the first")
+                write("second_aligned.png", light, "second photograph, aligned to the first")
 
         fused = fuse_frames(frames, prior_of_pair(blur_map), lambda share: None, seen)
         write("fused.png", fused, "sharp everywhere, from two photographs")
         s, stderr = _enlarged(blur_map, fused, frames.factor)
         del fused
-        _write_relative_depth(folder, s)
+        _write_relative_depth(folder, s, "nearer to the distance in focus in the first image; affine in 1/distance")
         _write_sigma(folder, frames.factor, s, stderr)
         for done in writes:
             done.result()
@@ -117,3 +132,59 @@ def _write_sigma(folder: Path, factor: int, s: FloatArray, stderr: FloatArray) -
 def _enlarged(blur_map: BlurMap, picture: AnyArray, factor: int) -> tuple[FloatArray, FloatArray]:
     grey = np.sqrt(np.maximum(picture.mean(axis=2), 0)).astype(np.float32)
     return guided_enlarge(blur_map.variance_difference, blur_map.variance_stderr, grey, factor)
+
+
+def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[float, ...] | None) -> dict[str, Any]:
+    """Write heights as float and 16-bit TIFF, a profile along ``line`` (column, row, column, row); return figures.
+
+    ``surface`` has the pixels of the map; files at full size follow the outlines of the fused picture.
+    """
+    full = surface_of(stack, full_size=True) if stack.fused is not None else surface_of(stack)
+    factor = 1 if stack.fused is not None else stack.factor
+    height = full.height_um
+    if surface.tilt is not None:
+        height = height - _plane_of(surface, stack, full.height_um.shape, factor)
+        full = Surface(height, full.stderr_um, full.measured, surface.tilt)
+    pixel = None if stack.pixel_um is None else stack.pixel_um * factor
+    pages = np.stack([height, full.stderr_um]).astype(np.float32)
+    names = ["height (µm)", "standard error (µm)"]
+    write_ome_tiff(folder / HEIGHT_FILES[0], pages, "CYX", channels=names, pixel_um=pixel)
+    _write_16_bit(folder / HEIGHT_FILES[1], height, pixel)
+    if line is not None:
+        _write_profile(folder / PROFILE_FILE, profile(full, line[:2], line[2:], pixel), pixel is not None)
+    tilt = None if surface.tilt is None else [each / stack.factor for each in surface.tilt]
+    return {**surface.roughness().as_dict(), "tilt_removed_um_per_px": tilt}
+
+
+def _plane_of(surface: Surface, stack: StackMap, shape: tuple[int, ...], factor: int) -> AnyArray:
+    """Return the plane that was taken from a surface, on the pixels of a picture of ``factor`` px each."""
+    assert surface.tilt is not None
+    assert stack.height_um is not None
+    down, right = surface.tilt
+    offset = float(np.nanmedian(stack.height_um - surface.height_um - _slope(surface.tilt, stack.shape, 1.0)))
+    return offset + _slope((down, right), shape, factor / stack.factor)
+
+
+def _slope(tilt: tuple[float, float], shape: tuple[int, ...], scale: float) -> AnyArray:
+    rows, columns = (scale * np.arange(n, dtype=np.float64) for n in shape)
+    return np.asarray(tilt[0] * rows[:, None] + tilt[1] * columns)
+
+
+def _write_16_bit(path: Path, height: AnyArray, pixel_um: float | None) -> None:
+    """Write heights as 1..65535 between the least and the largest; 0 is no answer, the description has the scale."""
+    known = np.isfinite(height)
+    low, high = (float(height[known].min()), float(height[known].max())) if known.any() else (0.0, 1.0)
+    scale = (high - low) / 65534 or 1.0
+    values = np.where(known, np.rint((np.where(known, height, low) - low) / scale) + 1, 0).astype(np.uint16)
+    meaning = "height_um = offset_um + scale_um * value; 0 = no answer"
+    write_tiff(path, values, {"quantity": meaning, "offset_um": low - scale, "scale_um": scale}, pixel_um=pixel_um)
+
+
+def _write_profile(path: Path, samples: dict[str, Any], in_um: bool) -> None:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["distance_um" if in_um and name == "distance" else name for name in samples])
+    for row in zip(*samples.values(), strict=True):
+        writer.writerow([f"{value:.6g}" for value in row])
+    with replacing(path) as stream:
+        stream.write(text.getvalue().encode())

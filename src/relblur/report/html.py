@@ -1,7 +1,7 @@
 """HTML of pages and notebooks: elements, tables, figures, and the frame of a page.
 
-:func:`element` escapes every text that is not :class:`Html`; no other place of relblur writes a tag. A page is one
-file: ``style.css`` is inside, and its Content-Security-Policy forbids every address.
+:func:`element` escapes every text that is not :class:`Html`; no other module writes a tag. A page is one file with
+``style.css`` inside, and its Content-Security-Policy forbids every address.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is not escaped again."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ NOTHING = Html()
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a heading; ``stated`` are the numbers of rows with figures of others."""
+    """A table with a heading; ``stated`` are the numbers of the rows with figures from elsewhere."""
 
     heading: str
     columns: Sequence[str]
@@ -69,15 +69,15 @@ class Table:
 
 
 def join(*parts: object) -> Html:
-    """Return parts one after the other; what is not HTML is escaped."""
+    """Return parts one after the other; text that is not HTML is escaped."""
     return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts))
 
 
 def element(tag: str, /, *inside: object, **attributes: object) -> Html:
     """Return an element with its content.
 
-    Attributes are written with "-" for "_" and without a "_" at their end; None and False leave one out, True gives it
-    no value.
+    In names of attributes "_" becomes "-", and one at the end is dropped. None and False omit an attribute, True
+    writes it without a value.
     """
     written = []
     for key, value in attributes.items():
@@ -134,18 +134,18 @@ def tiles(figures: Sequence[tuple[str, str]]) -> Html:
 
 
 def bullets(texts: Sequence[str], heading: str = "") -> Html:
-    """Return a list, nothing if it is empty."""
+    """Return a list; nothing if it is empty."""
     items = element("ul", *(element("li", text) for text in texts))
     return join(element("h3", heading) if heading else "", items) if texts else NOTHING
 
 
 def details(summary: str, inside: Html, is_open: bool = False) -> Html:
-    """Return what is folded below its heading."""
+    """Return content that is folded below its heading."""
     return element("details", element("summary", summary), inside, open=is_open)
 
 
 def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -> str:
-    """Return a page; ``after`` and the script stand at its end."""
+    """Return a page; ``after`` and the script come at its end."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -155,7 +155,7 @@ def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -
         element("title", title),
         element("style", Html(resource("style.css"))),
     )
-    foot = element("footer", f"Made by relblur {__version__}. This page is one file and asks for no other.")
+    foot = element("footer", f"Made by relblur {__version__}. This page is one file and loads no other.")
     end = element("script", Html(script)) if script else ""
     top = element("header", element("h1", title))
     page = element("body", top, element("main", *body), foot, after, end, class_="rb page")
@@ -163,20 +163,20 @@ def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -
 
 
 def fragment(plain: str, title: str, left: Html, right: Html) -> str:
-    """Return a notebook's view; where its style sheet is not applied ``plain`` is shown instead."""
+    """Return the view for a notebook; ``plain`` is shown where the style sheet is not applied."""
     columns = element("div", element("div", left) if left else "", element("div", right), class_="columns")
     view = element("div", element("h3", title), columns, class_="rb cell", style="display:none")
     return element("div", element("style", Html(resource("style.css"))), element("pre", plain, class_="rb-plain"), view)
 
 
 def write_document(path: PathLike, text: str) -> None:
-    """Write a page as UTF-8; names of files may hold what is no text, which is written out."""
+    """Write a page as UTF-8, with escapes for parts of file names that are no text."""
     with replacing(path) as stream:
         stream.write(text.encode("utf-8", "backslashreplace"))
 
 
 def is_our_page(path: PathLike) -> bool:
-    """Tell whether a file is a page of relblur: such may be replaced by a newer one."""
+    """Return whether a file is a page of relblur, which a newer one may replace."""
     try:
         with open(path, "rb") as stream:
             return b'<meta name="generator" content="relblur ' in stream.read(500)

@@ -76,9 +76,9 @@ def save(path: PathLike, data: BlurMap | DepthMap | StackMap | ArrayLike, *, col
         raise InputError("path comes first: relblur.save('map.npz', blur_map)")
     if isinstance(data, BlurMap):
         if colour:
-            from .panels import colour_map_picture
+            from .panels import map_picture, result_panels
 
-            colour_map_picture(path, data)
+            map_picture(path, result_panels(data)[0])
         else:
             data.save(path)
         return

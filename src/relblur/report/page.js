@@ -1,4 +1,4 @@
-// Tells the numbers of the pixel that is pointed at. All data are in the page; nothing is asked of a network.
+// Shows the numbers of the pixel under the pointer. All data are in the page; nothing is loaded from a network.
 "use strict";
 
 async function unpack(about) {
@@ -95,13 +95,18 @@ async function listen(section, about) {
   section.dataset.ready = "yes";
 }
 
-// Every pixel with a distance as a point: the numbers are those of the read-out, the colours those of the pictures.
+// Every pixel with a distance as a point, but for uncertain ones, with the numbers of the read-out and the colours of
+// the pictures.
+const UNCERTAIN = 0.15;  // standard error, as a share of the distance
 async function showSpace(section, about, columns) {
   const place = section.querySelector(".space");
   if (!place) return;
   try {
     const rows = Math.ceil(about.height / about.every), layer = about.layers[0];
-    const depth = Float32Array.from(layer.codes, (_, index) => valueOf(layer, index));
+    const depth = Float32Array.from(layer.codes, (_, index) => {
+      const value = valueOf(layer, index);
+      return valueOf(about.layers[1], index) > UNCERTAIN * value ? NaN : value;
+    });
     const focal = place.dataset.focal ? Number(place.dataset.focal) / about.every : null;
     const titles = [...section.querySelectorAll("figure")].map((each) => [each.querySelector("figcaption").textContent, each.querySelector("img")]);
     const find = (name) => titles.find(([title]) => title === name)?.[1];

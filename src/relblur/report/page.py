@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..images.disk import PathLike
+from .embedded import ReadOut, pack
 from .html import (
     NOTHING,
     Html,
@@ -28,7 +29,6 @@ from .html import (
     titled_table,
     write_document,
 )
-from .read_out import ReadOut, pack
 from .summary import settings_rows
 
 __all__ = ["MOST_BYTES", "PAGE_FILE", "About", "Figure", "ResultPage", "Space", "make_page", "write_page"]
@@ -36,20 +36,19 @@ __all__ = ["MOST_BYTES", "PAGE_FILE", "About", "Figure", "ResultPage", "Space", 
 #: Name of the page in a folder of results.
 PAGE_FILE = "report.html"
 
-#: Bytes of a page that leaving out numbers of pixels can keep; bytes of the frame around results, at most.
-MOST_BYTES, _AROUND = 5_000_000, 5_000
+#: Maximum size of a page, bytes, that omitting numbers of pixels maintains; reserve for its frame.
+MOST_BYTES, _FRAME_BYTES = 5_000_000, 5_000
+
+#: Longest side of a picture, px: of a single result, and of one of many.
+PICTURE_PX, SMALL_PICTURE_PX = 1000, 480
 
 _HINT = "Point at a map, or move over it with the arrow keys."
 _SPACE_HINT = "Drag or arrow keys turn it, the wheel zooms."
 
 
-#: Longest side of a picture, px: alone on its page, and one of many.
-PICTURE_PX, SMALL_PICTURE_PX = 1000, 480
-
-
 @dataclass(frozen=True)
 class About:
-    """What is known of a result beside its numbers."""
+    """Title and origin of a result."""
 
     title: str
     notes: Sequence[str] = ()
@@ -69,9 +68,9 @@ class Figure:
 
     title: str
     picture: bytes
-    shape: tuple[int, int]  #: rows and columns of what is shown
+    shape: tuple[int, int]  #: rows and columns of the map
     below: Html = NOTHING
-    has_pixels: bool = True  #: it shows the pixels of the map, so that they can be pointed at
+    has_pixels: bool = True  #: the pointer over it selects a pixel of the map
 
 
 @dataclass(frozen=True)
@@ -91,10 +90,9 @@ class ResultPage:
     figures: Sequence[Figure] = ()
     tables: Sequence[Table] = ()
     warnings: Sequence[str] = ()
-    notes: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     read_out: ReadOut | None = None
-    space: Space | None = None  #: shown where the numbers are in the page
+    space: Space | None = None  #: needs the numbers of the read-out
     thumbnail: bytes = b""
 
 
@@ -112,39 +110,31 @@ def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence
     bodies = [_result(each, f"r{number}", not is_one) for number, each in enumerate(results)]
     overview = NOTHING if is_one else _overview(results)
     if failures:
-        failed = titled_table(Table("Without a result", ("pair", "why"), failures))
+        failed = titled_table(Table("Without a result", ("pair", "reason"), failures))
         overview = join(overview, element("div", failed, class_="wrap"))
     script = resource("page.js")
     if any(each.space is not None for each in results):
-        script = resource("points.js").replace("export ", "") + script  # modules cannot be opened from a disk
+        script = resource("points.js").replace("export ", "") + script  # modules cannot be loaded from a file
     used = sum(len(text.encode("utf-8", "replace")) for text in (*bodies, overview, script, resource("style.css")))
+    room = MOST_BYTES - used - _FRAME_BYTES
+    waiting = sum(each.read_out is not None for each in results)
     data = []
-    for number, packed in enumerate(_packed(results, MOST_BYTES - used - _AROUND)):
-        if packed:
-            data.append(element("script", packed, type="application/json", data_for=f"r{number}"))
+    for number, each in enumerate(results):
+        if each.read_out is None:
+            continue
+        packed = pack(each.read_out, room // waiting - _FRAME_BYTES)
+        waiting -= 1
+        if packed is None:
+            bodies[number] = _result(replace(each, read_out=None), f"r{number}", not is_one)
         else:
-            bodies[number] = _result(replace(results[number], read_out=None), f"r{number}", not is_one)
+            text = Html(json.dumps(packed).replace("<", "\\u003c"))  # it cannot end the element
+            room -= len(text)
+            data.append(element("script", text, type="application/json", data_for=f"r{number}"))
     return document(title, overview, *bodies, after=join(*data), script=script)
 
 
-def _packed(results: Sequence[ResultPage], room: int) -> list[Html]:
-    """Return the numbers of each result as JSON, together no longer than ``room``; empty if there are none."""
-    waiting = sum(each.read_out is not None for each in results)
-    texts = []
-    for each in results:
-        packed = None if each.read_out is None else pack(each.read_out, room // waiting - _AROUND)
-        texts.append(NOTHING if packed is None else _json(packed))
-        room, waiting = room - len(texts[-1]), waiting - (each.read_out is not None)
-    return texts
-
-
-def _json(value: object) -> Html:
-    """Return JSON for a script element, which it cannot end."""
-    return Html(json.dumps(value).replace("<", "\\u003c"))
-
-
 def _overview(results: Sequence[ResultPage]) -> Html:
-    """Return a row a result: picture, name, key figures."""
+    """Return a table with a row for each result: name, picture, key figures."""
     names = list(dict.fromkeys(name for each in results for name, _ in each.key_figures))
     rows = []
     for number, each in enumerate(results):
@@ -159,7 +149,7 @@ def _result(result: ResultPage, key: str, is_one_of_many: bool) -> Html:
     parts = [element("h2", result.about.title)] if is_one_of_many else []
     parts.append(element("p", result.subtitle, class_="sub"))
     if warnings := [*result.about.warnings, *result.warnings]:
-        parts.append(element("div", element("b", "Look at this first"), bullets(warnings), class_="warn"))
+        parts.append(element("div", element("b", "Warnings"), bullets(warnings), class_="warn"))
     parts.append(tiles(result.key_figures))
     if result.figures:
         parts.append(element("div", *(_figure(each, is_one_of_many) for each in result.figures), class_="figures"))
@@ -168,7 +158,7 @@ def _result(result: ResultPage, key: str, is_one_of_many: bool) -> Html:
         if result.space is not None:
             parts.append(_space(result.space))
     parts += [titled_table(each) for each in result.tables]
-    parts.append(bullets([*result.about.notes, *result.notes], "What was done"))
+    parts.append(bullets(result.about.notes, "Preparation"))
     for name, rows in (("Settings", settings_rows(result.settings)), ("Provenance", result.about.provenance)):
         if rows:
             parts.append(details(name, table(rows), not is_one_of_many))
@@ -179,7 +169,7 @@ def _figure(figure: Figure, is_one_of_many: bool) -> Html:
     rows, columns = figure.shape
     size = {"class_": "small" if max(rows, columns) < 300 else None, "loading": "lazy" if is_one_of_many else None}
     picture = image(figure.picture, figure.title, width=columns, height=rows, **size)
-    # No picture higher than a screen, however narrow it is.
+    # No picture is higher than a screen, however narrow it is.
     style = f"max-width:max(1.5rem,{40 * columns / rows:.3f}rem)"
     label = f"{figure.title}: arrow keys move over the pixels"
     listening = {"tabindex": 0, "role": "application", "aria_label": label} if figure.has_pixels else {}

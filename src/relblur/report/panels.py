@@ -1,17 +1,17 @@
-"""Pictures of several panels, photographs and maps, drawn with Pillow and written whole.
+"""Pictures of several panels, photographs and maps, drawn with Pillow.
 
-Every map has its key beside it, never over it: a colour bar with the colour of "no answer", or a list of flags.
-Matplotlib would take longer to load than all of them take to draw; it draws line plots and views in space
-(:mod:`relblur.plot.figures`).
+Every map has its key beside it: a colour bar with the colour of "no answer", or a list of flags. Filled pixels are
+faded by their standard error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,50 +19,59 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.shown import percentages, visible
-from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
+from ..blur.result import MapResult
 from ..images.disk import PathLike, write_image
 from ..plot.colours import (
     NO_ANSWER,
     ColourScale,
     Kind,
+    MapView,
     flag_colours,
     flag_shares,
     look_of,
-    opacity_of,
     photo,
+    rgb,
     scale_for,
 )
 from .summary import photo_titles
 
-__all__ = ["Panel", "colour_map_picture", "map_picture", "pair_panels", "panels_picture", "sigma_panel"]
+__all__ = [
+    "Panel",
+    "contact_sheet",
+    "map_picture",
+    "pair_panels",
+    "panels_picture",
+    "result_panels",
+]
 
-SIGMA_TITLE = "relative blur (px), positive: second is blurrier"
-
-#: Pixels an inch of pictures whose panels have a stated width; others have as many as their data fill.
+#: Pixels an inch of pictures whose panels have a stated width; in others the data determine it.
 DPI = 110
-#: The widest panel that is drawn for its data's sake, px.
+#: Maximum width of a panel whose data determine its width, px.
 MOST_PX = 840
 
-#: Inches: a picture's width, the room beside it for a colour bar or a list of flags, above it for a title, around all.
+#: Width of a picture, room beside it for a colour bar or a list of flags, room above it, margin of the sheet; inches.
 PANEL_WIDTH = 3.9
 BAR_ROOM, LIST_ROOM, NO_ROOM = 0.96, 1.06, 0.16
 TITLE_ROOM = 0.34
 MARGIN = 0.12
 
-#: Letters, points.
+#: Sizes of letters, points.
 HEADING_SIZE, TITLE_SIZE, LEAST_TITLE_SIZE, TICK_SIZE, LEGEND_SIZE = 12.0, 10.0, 6.0, 8.5, 8.0
 
-#: A photograph enlarged more than this shows its pixels.
+#: A photograph enlarged by more than this factor shows its pixels.
 MOST_SMOOTHED = 3
+
+#: Contact sheet: longest side of a map, px; maps on it and in a row; width of a map, inches.
+SHEET_PX, SHEET_MAPS, SHEET_COLUMNS, SHEET_WIDTH = 320, 120, 5, 2.4
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure: what is shown, under which title, in which manner.
+    """One picture of a figure.
 
-    ``limit`` fixes the top of the colour scale, ``scale`` all of it, so that panels can be compared. With ``stderr``
-    and ``flags`` filled pixels are faded by their standard error.
+    ``limit`` is the end of the colour scale, ``scale`` all of it, so that panels are comparable. ``opacity`` fades
+    pixels towards the grey of "no answer".
     """
 
     title: str
@@ -70,14 +79,7 @@ class Panel:
     kind: Kind = "photo"
     limit: float | None = None
     scale: ColourScale | None = None
-    stderr: AnyArray | None = None
-    flags: AnyArray | None = None
-
-    def opacity(self, scale: ColourScale) -> AnyArray | None:
-        """Return how much of its colour each pixel keeps; None if nothing fades."""
-        if self.stderr is None or self.flags is None:
-            return None
-        return opacity_of(self.image, self.stderr, self.flags, scale)
+    opacity: AnyArray | None = None
 
     @property
     def room(self) -> float:
@@ -104,7 +106,7 @@ class _Place:
 
     @property
     def frame(self) -> tuple[int, int, int, int]:
-        """The line around it: even a picture one pixel high is seen."""
+        """The line around it, which makes a picture one pixel high visible."""
         return self.left - 1, self.top - 1, self.left + self.width, self.top + self.height
 
     def holding(self, shape: tuple[int, ...]) -> _Place:
@@ -130,17 +132,26 @@ def panels_picture(
 ) -> None:
     """Write a figure of several panels to a PNG file.
 
-    ``panel_width`` is a picture's width in inches of 110 px; without it each has as many px as the data of the first,
-    at least 429 and at most 840. The heading may have several lines.
+    ``panel_width`` is the width of a picture in inches of 110 px; by default it is that of the first panel's data, at
+    least 429 and at most 840 px. The heading may have several lines.
     """
     sheet = _Sheet(panels, min(columns, len(panels)), heading, panel_width)
     sheet.draw_all()
     write_image(path, np.asarray(sheet.picture), {})
 
 
-def sigma_panel(blur_map: BlurMap) -> Panel:
-    """Return relative blur as a panel."""
-    return Panel(SIGMA_TITLE, blur_map.sigma, "sigma", stderr=blur_map.sigma_stderr, flags=blur_map.flags)
+def result_panels(result: MapResult) -> list[Panel]:
+    """Return a map, its standard error and its flags as panels."""
+    view = MapView.of(result)
+    return [
+        _panel_of(view, view.label),
+        Panel(f"standard error ({view.unit})", view.stderr, "stderr"),
+        Panel("flags", view.flags, "flags"),
+    ]
+
+
+def _panel_of(view: MapView, title: str) -> Panel:
+    return Panel(title, view.values, view.kind, scale=view.scale, opacity=view.opacity)
 
 
 def map_picture(path: PathLike, panel: Panel, heading: str = "") -> None:
@@ -148,9 +159,13 @@ def map_picture(path: PathLike, panel: Panel, heading: str = "") -> None:
     panels_picture(path, [panel], heading=heading, panel_width=min(max(panel.image.shape[1] / DPI, 5.0), 12.0))
 
 
-def colour_map_picture(path: PathLike, blur_map: BlurMap, heading: str = "") -> None:
-    """Write sigma in colours with its key."""
-    map_picture(path, sigma_panel(blur_map), heading)
+def contact_sheet(path: Path, maps: Iterable[tuple[str, MapResult]], heading: str) -> None:
+    """Write a sheet of the first 120 (name, map), with one colour scale for all."""
+    views = [(name, MapView.of(result).thinned(SHEET_PX)) for name, result in islice(maps, SHEET_MAPS)]
+    kind = views[0][1].kind
+    scale = scale_for(np.concatenate([view.values.ravel() for _, view in views])[None], kind)
+    panels = [_panel_of(replace(view, scale=scale), name) for name, view in views]
+    panels_picture(path, panels, columns=SHEET_COLUMNS, heading=heading, panel_width=SHEET_WIDTH)
 
 
 class _Sheet:
@@ -184,7 +199,7 @@ class _Sheet:
             row, column = divmod(index, self.columns)
             corner = self.px(float(self.lefts[column])), self.px(float(self.tops[row]) + TITLE_ROOM)
             place = _Place(*corner, self.px(self.width), self.px(self.heights[row]))
-            # A title may stand over its neighbour's room, but not over its title.
+            # A title may extend over its neighbour's room, but not over its title.
             widest = self.px(float(self.lefts[column + 1] - self.lefts[column])) - 6
             if column == 0:
                 widest = min(widest, 2 * place.left + place.width - 4)
@@ -208,20 +223,20 @@ class _Sheet:
             self.draw_flag_list(here, panel.image)
         else:
             scale = panel.scale or scale_for(panel.image, panel.kind, panel.limit)
-            opacity = panel.opacity(scale)
-            faded = None if opacity is None else _nearest(opacity, here)
+            faded = None if panel.opacity is None else _nearest(panel.opacity, here)
             self.picture.paste(Image.fromarray(scale.apply(_nearest(panel.image, here), faded)), here.corner)
             self.draw_bar(here, panel, scale)
         self.draw.rectangle(here.frame, outline="black")
 
     def draw_bar(self, beside: _Place, panel: Panel, scale: ColourScale) -> None:
-        """Draw the colours of a map with their values, pointed where the map goes beyond, and "no answer" below."""
+        """Draw the colour bar with its ticks, a point at an end that values exceed, and the legend of greys below."""
         from PIL import Image
 
         known = panel.image[np.isfinite(panel.image)]
-        unanswered = known.size < panel.image.size
+        greys = ["no answer"] if known.size < panel.image.size else []
+        greys += ["faded: filled"] if panel.opacity is not None else []
         point, line = self.px(0.1), self.px(0.2)
-        room = beside.height - 2 * point - (line if unanswered else 0)
+        room = beside.height - 2 * point - line * len(greys)
         bar = _Place(beside.right + self.px(0.08), beside.top + point, self.px(0.14), max(room, 1))
         along = (255 - np.arange(bar.height) * 256 // bar.height).clip(0, 255)
         colours = np.repeat(scale.colours[along][:, None], bar.width, axis=1)
@@ -242,13 +257,14 @@ class _Sheet:
             y = bar.top + round((1 - float(scale.place(np.asarray(value)))) * (bar.height - 1))
             self.draw.line((bar.right, y, bar.right + self.px(0.04), y), fill="black")
             self.write_left(bar.right + self.px(0.065), y, text, TICK_SIZE)
-        if unanswered and room > 0:
-            y = beside.top + beside.height - line // 2
-            self.draw_swatch(bar.left, y, bar.width, NO_ANSWER)
-            self.write_left(bar.right + self.px(0.065), y, "no answer", LEGEND_SIZE)
+        for number, text in enumerate(greys if room > 0 else []):
+            y = beside.top + beside.height - line * (len(greys) - number) + line // 2
+            colour = NO_ANSWER if text == "no answer" else _half_faded(scale)
+            self.draw_swatch(bar.left, y, bar.width, colour)
+            self.write_left(bar.right + self.px(0.065), y, text, LEGEND_SIZE)
 
     def draw_flag_list(self, beside: _Place, flags: AnyArray) -> None:
-        """Say what the colours of the flags mean and how much each covers, beside the map."""
+        """Draw the names of the flags, their colours and their shares beside the map."""
         entries = flag_shares(flags)
         shares = percentages([share for _, _, share in entries])
         line, left = self.px(0.36), beside.right + self.px(0.08)
@@ -266,7 +282,7 @@ class _Sheet:
         self.draw.text((left, middle), text, fill="black", font=self.font(points), anchor="lm")
 
     def write_centred(self, middle: int, baseline: int, text: str, points: float, widest: int) -> None:
-        """Write a line, in smaller letters if it would be too wide, and shortened if those would be unreadable."""
+        """Write a line, in smaller letters or shortened to fit into ``widest`` px."""
         text = visible(text)
         while points > LEAST_TITLE_SIZE and self.font(points).getlength(text) > widest:
             points -= 0.5
@@ -279,24 +295,30 @@ class _Sheet:
         self.draw.text((middle, baseline), text, fill="black", font=font, anchor="ms")
 
 
+def _half_faded(scale: ColourScale) -> str:
+    """Return a colour of the scale, faded to one half."""
+    mixed = (scale.colours[192].astype(int) + rgb(NO_ANSWER)) // 2
+    return "#" + bytes(mixed.tolist()).hex()
+
+
 def _shortened(text: str, kept: int) -> str:
-    """Leave out the middle: names of files differ at their ends."""
+    """Return a text without its middle: names of files differ at their ends."""
     return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
 
 
 def _dpi_for(panels: Sequence[Panel]) -> float:
-    """Return so many px an inch that the first panel shows each pixel of its data, up to a limit."""
+    """Return the px an inch with which the first panel shows each pixel of its data, up to a limit."""
     return max(DPI, min(panels[0].image.shape[1], MOST_PX) / PANEL_WIDTH)
 
 
 def _row_height(panel: Panel, width: float) -> float:
-    """Return the height of a row of panels, inches, from the image that it begins with."""
+    """Return the height of a row of panels, inches, from its first image."""
     rows, columns = panel.image.shape[:2]
     return min(max(width * rows / columns, 0.3 * width), 2.0 * width)
 
 
 def _photo_of_size(image: AnyArray, place: _Place) -> Any:
-    """Return a photograph in the size in which it will be seen."""
+    """Return a photograph, resampled to its place."""
     from PIL import Image
 
     picture = Image.fromarray(np.rint(255 * photo(image)).astype(np.uint8)).convert("RGB")
@@ -307,7 +329,7 @@ def _photo_of_size(image: AnyArray, place: _Place) -> Any:
 
 
 def _nearest(values: AnyArray, place: _Place) -> AnyArray:
-    """Return those values of a map that will be seen."""
+    """Return a map, resampled to its place by the nearest value."""
     rows = (np.arange(place.height) + 0.5) * values.shape[0] / place.height
     columns = (np.arange(place.width) + 0.5) * values.shape[1] / place.width
     return np.asarray(values[np.ix_(rows.astype(int), columns.astype(int))])
@@ -317,7 +339,7 @@ def _nearest(values: AnyArray, place: _Place) -> AnyArray:
 def _font(size_px: float) -> Any:
     from PIL import ImageFont
 
-    # Matplotlib brings a font with the letters of most languages: names of files may need them.
+    # The font of matplotlib has the letters of most languages, for names of files.
     package = find_spec("matplotlib")
     if package is not None and package.origin is not None:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Pages of blur, depth, stacks, the range between two distances, scores.
+"""Pages of maps (blur, depth, stacks), depth ranges and scores.
 
 With the pair at hand a page shows the photographs, the image re-made and its error beside that of not blurring at
 all; of a saved result it shows the result alone.
@@ -15,126 +15,109 @@ import numpy as np
 from ..base._typing import AnyArray, UInt8Array
 from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
+<<<<<<< HEAD
 from ..blur.evaluate import PairScore, evaluate_pair, observed_blurrier, resynthesize
 from ..blur.result import MapResult
+=======
+from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
+from ..blur.result import MapResult, flag_name
+>>>>>>> 8856018 (Results: one view of a map for figures, panels, pages and notebooks; faded pixels in every picture and contact sheet; views in space without matplotlib)
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
-from ..plot.colours import Kind, look_of, opacity_of, scale_for
+from ..plot.colours import MapView, look_of, scale_for
 from ..stacks.stack_map import StackMap
-from .html import NOTHING, Table, join
-from .map_views import colour_bar, flag_legend, flag_png, histogram, map_png, photo_jpeg
-from .page import About, Figure, ResultPage, Space
-from .read_out import Layer, ReadOut
-from .score_table import score_cells, score_columns
-from .summary import (
-    KINDS,
-    blur_figures,
-    depth_figures,
-    percent,
-    settings_rows,
-    stack_figures,
-    summarise_range,
+from .embedded import (
+    Layer,
+    ReadOut,
+    colour_bar,
+    flag_legend,
+    flag_png,
+    histogram,
+    map_png,
+    photo_jpeg,
+    view_html,
 )
+from .html import Html, Table, join
+from .page import About, Figure, ResultPage, Space
+from .summary import key_figures, percent, score_cells, score_columns, settings_rows, summarise_range
 
-__all__ = ["blur_page", "depth_page", "drawn_stderr", "pair_figures", "range_page", "score_page", "stack_page"]
+__all__ = ["map_page", "range_page", "score_page"]
 
-#: Longest side of a map in the table of all results, px; most bytes of such a map and of any other.
+#: Longest side of a map in the table of all results, px; maximum size of such a map and of any other, bytes.
 THUMBNAIL_PX, THUMBNAIL_BYTES, MAP_BYTES = 120, 8_000, 700_000
 
-#: Shares of pixels from which on a page warns of them.
+#: Shares of the pixels above which a page warns of them.
 MANY_AT_LIMIT, MANY_UNANSWERED, MANY_CLIPPED = 0.02, 0.3, 0.1
 
-_FLAG_NAMES = tuple(str(flag.name).lower().replace("_", " ") for flag in Flag)
+#: Frames above which their table is folded.
+MANY_FRAMES = 12
+
+#: Settings with a place of their own on the page.
+_SHOWN_ELSEWHERE = ("notes", "doubts", "images")
 
 
-def blur_page(
-    blur_map: BlurMap, about: About, pair: ComparablePair | None = None, summary: Mapping[str, Any] | None = None
+def map_page(
+    result: MapResult,
+    about: About,
+    *,
+    pair: ComparablePair | None = None,
+    picture: AnyArray | None = None,
+    summary: Mapping[str, Any] | None = None,
 ) -> ResultPage:
-    """Return the page of a blur map; ``summary`` is that of a saved one."""
-    sigma = blur_map.sigma
-    tables: list[Table] = []
-    remade: list[Figure] = []
-    if pair is not None:
-        tables, remade = _judged(pair, blur_map, about)
-    elif (error := (summary or {}).get("remade_mean_absolute_error")) is not None:
+    """Return the page of a map.
+
+    ``pair`` are the photographs behind it, ``picture`` is the fused picture of a stack for a screen, and ``summary``
+    is the content of a saved ``summary.json``.
+    """
+    view, summary = MapView.of(result), summary or {}
+    figures = pair_figures(pair, about)
+    if picture is not None:
+        figures.append(Figure("sharp everywhere", photo_jpeg(picture, about.picture_px), result.shape))
+    figures.append(_figure(view.name, view.values, view.scale, about, view_html(view), view.opacity))
+    stderr = scale_for(view.stderr, "stderr")
+    figures.append(_figure("standard error", view.stderr, stderr, about, colour_bar(stderr, view.unit)))
+    flags = flag_png(result.flags, about.picture_px)
+    figures.append(Figure("flags", flags, result.shape, flag_legend(result.flags)))
+    what = "Depth along the optical axis" if view.unit == "m" else view.name.capitalize()
+    facts, tables, more = _specific(result, about, pair, summary)
+    layers = [
+        Layer(view.name, view.unit, view.values, "ratio" if view.unit == "m" else "linear", view.kind == "sigma"),
+        Layer("standard error", view.unit, view.stderr, "log"),
+        Layer("flags", "", result.flags, "flags"),
+    ]
+    is_alone = isinstance(result, DepthMap) and not about.is_one_of_many
+    return ResultPage(
+        about,
+        subtitle=f"{what}, {result.shape[1]} x {result.shape[0]} px{facts}.",
+        key_figures=[*key_figures(result), *_roughness(summary.get("topography"))],
+        figures=[*figures, *more],
+        tables=tables,
+        warnings=[*_model_warnings(result, summary), *_pixel_warnings(view.values, result.flags)],
+        settings={name: value for name, value in result.settings.items() if name not in _SHOWN_ELSEWHERE},
+        read_out=ReadOut(layers, tuple(flag_name(flag) for flag in Flag)),
+        space=Space(result.camera.focal_length_px) if isinstance(result, DepthMap) and is_alone else None,
+        thumbnail=_thumbnail(about, view),
+    )
+
+
+def _specific(
+    result: MapResult, about: About, pair: ComparablePair | None, summary: Mapping[str, Any]
+) -> tuple[str, list[Table], list[Figure]]:
+    """Return the part of the subtitle, the tables and the figures that only this type of map has."""
+    method = f"method {result.settings.get('method', 'unknown')}"
+    if isinstance(result, DepthMap):
+        camera = Table("Camera", ("field", "value"), settings_rows(result.camera.as_dict()))
+        return "", [camera], []
+    if isinstance(result, StackMap):
+        return f", {len(result.places)} frames, {method}", [_frame_table(result, summary)], []
+    facts = f", {method}. Positive: the second image is the blurrier"
+    if pair is not None and isinstance(result, BlurMap):
+        return facts, *_judged(pair, result, about)
+    if isinstance(error := summary.get("remade_mean_absolute_error"), float):
         note = "The photographs are not part of a saved result, so the error without blurring is not known here."
         rows = [("blurrier image re-made", f"{error:.5f}")]
-        tables = [Table("How well it explains the pair", ("", "mean error"), rows, note)]
-    unit = "px, positive: second is blurrier" if scale_for(sigma, "sigma").low < 0 else "px"
-    return ResultPage(
-        about,
-        subtitle=f"Relative blur, {_size(blur_map.shape)}, method {blur_map.settings.get('method', 'unknown')}. "
-        "Positive: the second image is the blurrier.",
-        key_figures=blur_figures(blur_map),
-        figures=[
-            *pair_figures(pair, about),
-            _map_figure("relative blur", sigma, ("sigma", unit), about, with_histogram=True, of=blur_map),
-            _map_figure("standard error", blur_map.sigma_stderr, ("stderr", "px"), about),
-            _flag_figure(blur_map.flags, about),
-            *remade,
-        ],
-        tables=tables,
-        warnings=_warnings(sigma, blur_map.flags),
-        settings=blur_map.settings,
-        read_out=_read_out(Layer("σ", "px", sigma, signed=True), blur_map.sigma_stderr, blur_map.flags),
-        thumbnail=_thumbnail(about, sigma, "sigma"),
-    )
-
-
-def depth_page(
-    depth_map: DepthMap, about: About, pair: ComparablePair | None = None, summary: Mapping[str, Any] | None = None
-) -> ResultPage:
-    """Return the page of a depth map."""
-    depth = depth_map.depth_m
-    left_out = [f"left out: {text}" for text in (summary or {}).get("left_out", ())]
-    return ResultPage(
-        about,
-        subtitle=f"Distance along the optical axis, {_size(depth_map.shape)}.",
-        key_figures=depth_figures(depth_map),
-        figures=[
-            *pair_figures(pair, about),
-            _map_figure("distance", depth, ("depth", "m"), about, with_histogram=True, of=depth_map),
-            _map_figure("standard error", depth_map.depth_stderr_m, ("stderr", "m"), about),
-            _flag_figure(depth_map.flags, about),
-        ],
-        tables=[Table("Camera", ("field", "value"), settings_rows(depth_map.camera.as_dict()))],
-        warnings=[*left_out, *_warnings(depth, depth_map.flags)],
-        settings=depth_map.settings,
-        read_out=_read_out(Layer("distance", "m", depth, "ratio"), depth_map.depth_stderr_m, depth_map.flags),
-        space=None if about.is_one_of_many else Space(depth_map.camera.focal_length_px),
-        thumbnail=_thumbnail(about, depth, "depth"),
-    )
-
-
-def stack_page(
-    stack: StackMap, about: About, picture: AnyArray | None = None, summary: Mapping[str, Any] | None = None
-) -> ResultPage:
-    """Return the page of a stack; ``picture`` is the fused one as a screen expects it, ``summary`` the saved one."""
-    name, unit, values, stderr = stack.best
-    kind = KINDS.get(unit, "level")
-    sharp = [] if picture is None else [Figure("sharp everywhere", photo_jpeg(picture, about.picture_px), stack.shape)]
-    known = {str(each.get("name")): each for each in (summary or {}).get("files", ()) if isinstance(each, dict)}
-    doubts = [f"{doubt}." for doubt in stack.settings.get("doubts", ())]
-    dropped = [f"left out: {each['name']}, {each['why']}" for each in stack.summary()["dropped"]]
-    signed = kind == "sigma" and scale_for(values, kind).low < 0
-    return ResultPage(
-        about,
-        subtitle=f"{name.capitalize()}, {_size(stack.shape)}, {len(stack.places)} frames, "
-        f"method {stack.settings.get('method', 'unknown')}.",
-        key_figures=[*stack_figures(stack), *_roughness((summary or {}).get("topography"))],
-        figures=[
-            *sharp,
-            _map_figure(name, values, (kind, unit), about, with_histogram=True, of=stack),
-            _map_figure("standard error", stderr, ("stderr", unit), about),
-            _flag_figure(stack.flags, about),
-        ],
-        tables=[_frame_table(stack, known)],
-        warnings=[*doubts, *dropped, *_warnings(values, stack.flags)],
-        notes=() if about.notes else stack.settings.get("notes", ()),
-        settings={k: v for k, v in stack.settings.items() if k not in ("notes", "doubts", "images")},
-        read_out=_read_out(Layer(name, unit, values, signed=signed), stderr, stack.flags),
-        thumbnail=_thumbnail(about, values, kind),
-    )
+        return facts, [Table("Agreement with the pair", ("", "mean error"), rows, note)], []
+    return facts, [], []
 
 
 def _roughness(figures: Any) -> list[tuple[str, str]]:
@@ -147,12 +130,15 @@ def _roughness(figures: Any) -> list[tuple[str, str]]:
             (f"{name}{level}", f"{figures[f'{key}_um']:.4g} ± {figures[f'{key}_stderr_um']:.2g} µm")
             for name, key in (("Sa", "sa"), ("Sq", "sq"))
         ]
-    except (KeyError, TypeError, ValueError):  # a summary that somebody changed
+    except (KeyError, TypeError, ValueError):  # an edited summary
         return []
 
 
-def _frame_table(stack: StackMap, files: Mapping[str, Mapping[str, Any]]) -> Table:
+def _frame_table(stack: StackMap, summary: Mapping[str, Any]) -> Table:
     """Return the frames in their order of focus."""
+    listed = summary.get("files")
+    listed = listed if isinstance(listed, list) else []
+    files = {str(each.get("name")): each for each in listed if isinstance(each, dict)}
     names, distances = stack.settings.get("images", ()), stack.settings.get("focus_m")
     rows = []
     for place, number in enumerate(stack.order):
@@ -160,87 +146,7 @@ def _frame_table(stack: StackMap, files: Mapping[str, Mapping[str, Any]]) -> Tab
         focus = f"{distances[place]:g} m" if distances else "-"
         hashed = files.get(name.partition("[")[0], {}).get("sha256") or "-"
         rows.append((str(place), name, focus, str(hashed)))
-    return Table("Frames", ("order", "image", "in focus at", "SHA-256"), rows, is_long=len(rows) > 12)
-
-
-def range_page(found: DepthRange, about: About, pair: ComparablePair | None = None) -> ResultPage:
-    """Return the page of which points lie between two distances."""
-    summary = summarise_range(found)
-    span = f"{found.nearest_m:g} to {found.farthest_m:g} m"
-    title, probability = f"probability of {span}", found.probability
-    return ResultPage(
-        about,
-        subtitle=f"Which points lie at {span}, {_size(probability.shape)}.",
-        key_figures=[
-            ("range", span),
-            ("pixels in it", percent(summary["between_fraction"])),
-            ("surer than 95 %, either way", percent(summary["sure_fraction"])),
-            ("unknown", percent(summary["unknown_fraction"])),
-        ],
-        figures=[
-            *pair_figures(pair, about),
-            _map_figure(title, probability, ("count", ""), about, with_histogram=True, limit=1.0),
-        ],
-        read_out=ReadOut([Layer(title, "", probability)]),
-        thumbnail=_thumbnail(about, probability, "count", 1.0),
-    )
-
-
-def score_page(
-    scores: Sequence[tuple[str, PairScore]],
-    about: About,
-    pair: ComparablePair | None = None,
-    settings: Mapping[str, Any] | None = None,
-) -> ResultPage:
-    """Return the page of how well each image is re-made from the other; ``scores`` have their resolution."""
-    columns = ("resolution", *score_columns("first", "second"), "explained")
-    rows = [(size, *score_cells(score), _number(score.explained, ".3f")) for size, score in scores]
-    best = scores[0][1]
-    key = [
-        (f"{name} re-made", f"{_number(error, '.5f')}, unblurred {_number(base, '.5f')}")
-        for name, error, base in (
-            ("first", best.e_first, best.unblurred_e_first),
-            ("second", best.e_second, best.unblurred_e_second),
-        )
-    ]
-    key.append(("explained, unseen channels", _number(best.explained, ".3f")))
-    worse = [
-        f"{name} at {size}"
-        for size, score in scores
-        for name in ("first", "second")
-        if getattr(score, f"e_{name}") > getattr(score, f"unblurred_e_{name}")
-    ]
-    lost = [f"Re-making is worse than not blurring at all: {', '.join(worse)}."] if worse else []
-    note = (
-        "Mean absolute errors of grey values on a scale of 0 to 1, where an image is the less sharp one; in brackets "
-        "the error if nothing is blurred. Held-out: red and blue, of a blur estimated from green."
-    )
-    return ResultPage(
-        about,
-        subtitle=f"How well each image is re-made from the other, {scores[0][0]}.",
-        key_figures=key,
-        figures=pair_figures(pair, about, has_pixels=False),
-        tables=[Table("Errors beside their baselines", columns, rows, note)],
-        warnings=lost,
-        settings=settings or {},
-    )
-
-
-def pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = True) -> list[Figure]:
-    """Return both photographs, if they are known."""
-    if pair is None:
-        return []
-    look = look_of(pair)
-    return [
-        Figure(name, photo_jpeg(look(image), about.picture_px), pair.shape, has_pixels=has_pixels)
-        for name, image in (("first", pair.first), ("second", pair.second))
-    ]
-
-
-def _read_out(values: Layer, stderr: AnyArray, flags: AnyArray) -> ReadOut:
-    return ReadOut(
-        [values, Layer("standard error", values.unit, stderr, "log"), Layer("flags", "", flags, "flags")], _FLAG_NAMES
-    )
+    return Table("Frames", ("order", "image", "in focus at", "SHA-256"), rows, is_long=len(rows) > MANY_FRAMES)
 
 
 def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list[Table], list[Figure]]:
@@ -260,73 +166,128 @@ def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list
             ("second", score.e_second, score.unblurred_e_second, score.first_sharper_fraction),
         )
     ]
-    columns = ("re-made image", "error", "without blurring", "of that", "pixels where it is the blurrier")
+    columns = ("re-made image", "error", "without blurring", "ratio", "pixels where it is the blurrier")
     note = "Mean absolute errors of grey values on the images' scale."
     made = resynthesize(pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
     error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
     error = error.mean(axis=2) if error.ndim == 3 else error
     error[~np.isfinite(blur_map.sigma)] = np.nan
     picture = photo_jpeg(look_of(pair)(made), about.picture_px)
-    return [Table("How well it explains the pair", columns, rows, note)], [
+    scale = scale_for(error, "error")
+    return [Table("Agreement with the pair", columns, rows, note)], [
         Figure("the blurrier image, re-made from the sharper", picture, pair.shape),
-        _map_figure("error of the re-made image", error, ("error", "on the images' scale"), about),
+        _figure("error of the re-made image", error, scale, about, colour_bar(scale, "on the images' scale")),
     ]
 
 
-def _map_figure(
-    title: str,
-    values: AnyArray,
-    what: tuple[Kind, str],
+def range_page(found: DepthRange, about: About, pair: ComparablePair | None = None) -> ResultPage:
+    """Return the page of the points between two distances."""
+    summary, probability = summarise_range(found), found.probability
+    span = f"{found.nearest_m:g} to {found.farthest_m:g} m"
+    title = f"probability of {span}"
+    scale = scale_for(probability, "count", 1.0)
+    below = join(histogram(probability, scale, title), colour_bar(scale, ""))
+    unused = np.zeros(probability.shape, np.uint8)
+    view = MapView(title, "", "count", probability, probability, unused, scale)
+    return ResultPage(
+        about,
+        subtitle=f"Points at {span}, {probability.shape[1]} x {probability.shape[0]} px.",
+        key_figures=[
+            ("range", span),
+            ("pixels in it", percent(summary["between_fraction"])),
+            ("certain to 95 %, in or out", percent(summary["sure_fraction"])),
+            ("unknown", percent(summary["unknown_fraction"])),
+        ],
+        figures=[*pair_figures(pair, about), _figure(title, probability, scale, about, below)],
+        read_out=ReadOut([Layer(title, "", probability)]),
+        thumbnail=_thumbnail(about, view),
+    )
+
+
+def score_page(
+    scores: Sequence[tuple[str, PairScore]],
     about: About,
-    *,
-    with_histogram: bool = False,
-    limit: float | None = None,
-    of: MapResult | None = None,
+    pair: ComparablePair | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> ResultPage:
+    """Return the page of the errors of re-making each image; ``scores`` have their resolution."""
+    columns = ("resolution", *score_columns("first", "second"), "explained")
+    rows = [(size, *score_cells(score), _number(score.explained, ".3f")) for size, score in scores]
+    best = scores[0][1]
+    key = [
+        (f"{name} re-made", f"{_number(error, '.5f')}, unblurred {_number(base, '.5f')}")
+        for name, error, base in (
+            ("first", best.e_first, best.unblurred_e_first),
+            ("second", best.e_second, best.unblurred_e_second),
+        )
+    ]
+    worse = [
+        f"{name} at {size}"
+        for size, score in scores
+        for name in ("first", "second")
+        if getattr(score, f"e_{name}") > getattr(score, f"unblurred_e_{name}")
+    ]
+    note = (
+        "Mean absolute errors of grey values on a scale of 0 to 1, where an image is the less sharp one; in brackets "
+        "the error if nothing is blurred. Held-out: red and blue, of a blur estimated from green."
+    )
+    return ResultPage(
+        about,
+        subtitle=f"Errors of each image re-made from the other, {scores[0][0]}.",
+        key_figures=[*key, ("explained, held-out channels", _number(best.explained, ".3f"))],
+        figures=pair_figures(pair, about, has_pixels=False),
+        tables=[Table("Errors beside their baselines", columns, rows, note)],
+        warnings=[f"Re-making is worse than not blurring at all: {', '.join(worse)}."] if worse else [],
+        settings=settings or {},
+    )
+
+
+def pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = True) -> list[Figure]:
+    """Return both photographs, if they are known."""
+    if pair is None:
+        return []
+    look = look_of(pair)
+    return [
+        Figure(name, photo_jpeg(look(image), about.picture_px), pair.shape, has_pixels=has_pixels)
+        for name, image in (("first", pair.first), ("second", pair.second))
+    ]
+
+
+def _figure(
+    title: str, values: AnyArray, scale: Any, about: About, below: Html, opacity: AnyArray | None = None
 ) -> Figure:
-    """Return a map with its colour bar; ``what`` is its kind and its unit.
-
-    Filled pixels of the result ``of`` which it is are faded.
-    """
-    scale = scale_for(values, what[0], limit)
-    bars = histogram(values, scale, title) if with_histogram else NOTHING
-    opacity = None if of is None else opacity_of(values, drawn_stderr(of), of.flags, scale)
     picture = map_png(values, scale, about.picture_px, MAP_BYTES, opacity)
-    return Figure(title, picture, (values.shape[0], values.shape[1]), join(bars, colour_bar(scale, what[1])))
+    return Figure(title, picture, (values.shape[0], values.shape[1]), below)
 
 
-def _flag_figure(flags: AnyArray, about: About) -> Figure:
-    return Figure("flags", flag_png(flags, about.picture_px), (flags.shape[0], flags.shape[1]), flag_legend(flags))
+def _model_warnings(result: MapResult, summary: Mapping[str, Any]) -> list[str]:
+    """Return warnings that belong to the whole map, and the files that could not be written."""
+    found = [f"{text}." for text in result.settings.get("doubts", ()) if isinstance(result, StackMap)]
+    if isinstance(result, StackMap):
+        found += [f"left out: {each['name']}, {each['why']}" for each in result.summary()["dropped"]]
+    return [*found, *(f"left out: {text}" for text in summary.get("left_out", ()))]
 
 
-def drawn_stderr(result: MapResult) -> AnyArray:
-    """Return the standard error in the unit in which a result is drawn."""
-    return result.best[3] if isinstance(result, StackMap) else result.stderr
-
-
-def _warnings(values: AnyArray, flags: UInt8Array) -> list[str]:
-    """Return what limits a map, with the remedy."""
+def _pixel_warnings(values: AnyArray, flags: UInt8Array) -> list[str]:
+    """Return limits of a map, with the remedy."""
     at_limit, clipped = (float(has_flag(flags, flag).mean()) for flag in (Flag.AT_LIMIT, Flag.CLIPPED))
     unanswered, found = float(np.isnan(values).mean()), []
     if unanswered > MANY_UNANSWERED:
         found.append(f"{percent(unanswered)} of the pixels have no answer: see the flags.")
     if at_limit > MANY_AT_LIMIT:
         found.append(
-            f"{percent(at_limit)} of the pixels are at the end of what was looked for, the largest blur or the "
-            "range of distances: look further (--max-sigma, --range), or decimate."
+            f"{percent(at_limit)} of the pixels are at the end of the search range, the largest blur or the "
+            "range of distances: enlarge it (--max-sigma, --range), or decimate."
         )
     if clipped > MANY_CLIPPED:
-        found.append(f"{percent(clipped)} of the pixels are clipped or near it: expose less.")
+        found.append(f"{percent(clipped)} of the pixels are clipped or near a clipped one: expose less.")
     return found
 
 
-def _thumbnail(about: About, values: AnyArray, kind: Kind, limit: float | None = None) -> bytes:
+def _thumbnail(about: About, view: MapView) -> bytes:
     if not about.is_one_of_many:
         return b""
-    return map_png(values, scale_for(values, kind, limit), THUMBNAIL_PX, THUMBNAIL_BYTES)
-
-
-def _size(shape: tuple[int, ...]) -> str:
-    return f"{shape[1]} x {shape[0]} px"
+    return map_png(view.values, view.scale, THUMBNAIL_PX, THUMBNAIL_BYTES, view.opacity)
 
 
 def _number(value: float, form: str) -> str:

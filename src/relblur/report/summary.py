@@ -1,41 +1,46 @@
-"""A result in words and numbers: ``summary.json``, key figures, captions of pictures."""
+"""Results in words and numbers: ``summary.json``, key figures, captions of pictures, tables of scores."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray
-from ..blur.blur_map import BlurMap, Flag, has_flag
+from ..base.shown import csv_table
+from ..blur.blur_map import BlurMap, Flag, PairScore, has_flag
 from ..blur.comparable_pair import ComparablePair
-from ..blur.result import percentiles
-from ..depth.depth_map import DepthMap
+from ..blur.result import MapResult, percentiles
 from ..depth.relation import DepthRange
 from ..images.disk import replacing
-from ..plot.colours import Kind, flag_shares
+from ..plot.colours import MapView, flag_shares
 from ..stacks.stack_map import StackMap
 
 __all__ = [
-    "KINDS",
-    "blur_figures",
+    "SCORE_FILES",
+    "SUMMARY_FILE",
     "caption",
-    "depth_figures",
+    "key_figures",
     "percent",
     "photo_titles",
+    "score_cells",
+    "score_columns",
     "settings_rows",
-    "stack_figures",
+    "stack_caption",
     "summarise",
-    "summarise_depth",
     "summarise_range",
+    "write_scores",
     "write_summary",
 ]
 
-#: Characters of a setting that are shown, values of a list that are shown in full.
-LONGEST, MOST_VALUES = 120, 6
+SUMMARY_FILE = "summary.json"
+SCORE_FILES = ("scores.csv", SUMMARY_FILE)
+
+#: Characters of a setting, values of a list, names of files in a caption that are written in full.
+LONGEST, MOST_VALUES, MOST_NAMES = 120, 6, 4
 
 #: Settings that a caption names unless they are zero or missing.
 _CAPTIONS = {"window": "window {} px", "prefilter": "prefilter {:g} px", "engine": "engine {}"}
@@ -43,43 +48,30 @@ _CAPTIONS = {"window": "window {} px", "prefilter": "prefilter {:g} px", "engine
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """Write ``summary.json``."""
-    with replacing(folder / "summary.json") as stream:
+    with replacing(folder / SUMMARY_FILE) as stream:
         stream.write(json.dumps(summary, indent=2).encode())
 
 
-def summarise(blur_map: BlurMap) -> dict[str, Any]:
-    """Return the main figures of a blur map."""
-    sides = {
-        "first_sharper_fraction": float((blur_map.sharper == 1).mean()),
-        "second_sharper_fraction": float((blur_map.sharper == -1).mean()),
-        "neither_sharper_fraction": float((blur_map.sharper == 0).mean()),
-    }
-    return _summary(blur_map, blur_map.sigma, blur_map.sigma_stderr, ("sigma_px", "px"), sides)
-
-
-def summarise_depth(depth_map: DepthMap) -> dict[str, Any]:
-    """Return the main figures of a depth map."""
-    unflagged = {"unflagged_fraction": float((depth_map.known & (depth_map.flags == 0)).mean())}
-    return _summary(depth_map, depth_map.depth_m, depth_map.depth_stderr_m, ("depth_m", "m"), unflagged)
-
-
-def _summary(
-    result: BlurMap | DepthMap, values: AnyArray, stderr: AnyArray, names: tuple[str, str], shares: dict[str, float]
-) -> dict[str, Any]:
-    known = np.isfinite(values)
-    spread, median = None, None
-    if known.any():
-        spread = dict(zip(("5", "50", "95"), np.percentile(values[known], (5, 50, 95)).tolist(), strict=True))
-        median = float(np.median(stderr[known]))
+def summarise(result: MapResult) -> dict[str, Any]:
+    """Return the main figures of a map for ``summary.json``."""
+    if isinstance(result, StackMap):
+        return result.summary()
+    values, stderr, known = result.value, result.stderr, result.known
+    name = "sigma_px" if isinstance(result, BlurMap) else "depth_m"
+    shares = {"answered_fraction": float(known.mean())}
+    if isinstance(result, BlurMap):
+        for side, words in ((1, "first"), (-1, "second"), (0, "neither")):
+            shares[f"{words}_sharper_fraction"] = float((result.sharper == side).mean())
+    else:
+        shares["unflagged_fraction"] = float((known & (result.flags == 0)).mean())
     return {
         "width": values.shape[1],
         "height": values.shape[0],
-        "answered_fraction": float(known.mean()),
         **shares,
-        f"{names[0]}_percentiles": spread,
-        f"median_stderr_{names[1]}": median,
+        f"{name}_percentiles": percentiles(values),
+        f"median_stderr_{result.UNIT}": float(np.median(stderr[known])) if known.any() else None,
         "flagged_fraction": {str(flag.name).lower(): float(has_flag(result.flags, flag).mean()) for flag in Flag},
-        # Each pixel counts once here, and they add up to 1.
+        # Each pixel counts once: these shares add up to 1.
         "flag_shares": {name: share for name, _, share in flag_shares(result.flags)},
         "settings": dict(result.settings),
     }
@@ -100,50 +92,25 @@ def summarise_range(found: DepthRange) -> dict[str, Any]:
     }
 
 
-def blur_figures(blur_map: BlurMap) -> list[tuple[str, str]]:
-    """Return (name, value) of the key figures of a blur map."""
-    found = summarise(blur_map)
-    figures = [
-        ("pixels answered", percent(found["answered_fraction"])),
-        ("first sharper", percent(found["first_sharper_fraction"])),
-        ("second sharper", percent(found["second_sharper_fraction"])),
-    ]
-    if spread := found["sigma_px_percentiles"]:
-        figures.append(("blur, 5 / 50 / 95 %", " / ".join(f"{value:+.2f}" for value in spread.values()) + " px"))
-        figures.append(("median standard error", f"{found['median_stderr_px']:.3g} px"))
-    return figures
-
-
-def depth_figures(depth_map: DepthMap) -> list[tuple[str, str]]:
-    """Return (name, value) of the key figures of a depth map."""
-    found = summarise_depth(depth_map)
-    figures = [
-        ("pixels answered", percent(found["answered_fraction"])),
-        ("without any flag", percent(found["unflagged_fraction"])),
-    ]
-    if spread := found["depth_m_percentiles"]:
-        figures.append(("distance, 5 / 50 / 95 %", " / ".join(f"{value:.3f}" for value in spread.values()) + " m"))
-        figures.append(("median standard error", f"{1000 * found['median_stderr_m']:.3g} mm"))
-    return figures
-
-
-#: Colours of a map of a stack, by its unit; the others are levels.
-KINDS: dict[str, Kind] = {"m": "depth", "px": "sigma"}
-
-
-def stack_figures(stack: StackMap) -> list[tuple[str, str]]:
-    """Return (name, value) of the key figures of a stack."""
-    name, unit, values, stderr = stack.best
-    figures = [
-        ("frames", str(len(stack.places))),
-        ("pixels answered", percent(float(np.isfinite(values).mean()))),
-        ("without any flag", percent(float((stack.flags == 0).mean()))),
-    ]
-    if (spread := percentiles(values)) is not None:
-        figures.append((f"{name}, 5 / 50 / 95 %", " / ".join(f"{each:.4g}" for each in spread.values()) + f" {unit}"))
-        figures.append(("median standard error", f"{np.nanmedian(stderr):.3g} {unit}"))
-    if stack.dropped:
-        figures.append(("images left out", str(len(stack.dropped))))
+def key_figures(result: MapResult) -> list[tuple[str, str]]:
+    """Return (name, value) of the key figures of a map."""
+    view = MapView.of(result)
+    known = np.isfinite(view.values)
+    figures = [("frames", str(len(result.places)))] if isinstance(result, StackMap) else []
+    figures.append(("pixels answered", percent(float(known.mean()))))
+    if isinstance(result, BlurMap):
+        sides = (("first sharper", 1), ("second sharper", -1))
+        figures += [(name, percent(float((result.sharper == side).mean()))) for name, side in sides]
+    else:
+        figures.append(("without any flag", percent(float((known & (result.flags == 0)).mean()))))
+    if (spread := percentiles(view.values)) is not None:
+        form = {"px": "+.2f", "m": ".3f"}.get(view.unit, ".4g")
+        written = " / ".join(format(value, form) for value in spread.values())
+        figures.append((f"{view.name}, 5 / 50 / 95 %", f"{written} {view.unit}"))
+        scale, unit = (1000, "mm") if view.unit == "m" else (1, view.unit)
+        figures.append(("median standard error", f"{scale * np.median(view.stderr[known]):.3g} {unit}"))
+    if isinstance(result, StackMap) and result.dropped:
+        figures.append(("images left out", str(len(result.dropped))))
     return figures
 
 
@@ -180,8 +147,59 @@ def caption(pair: ComparablePair, settings: Mapping[str, Any], what: str = "") -
     return f"{names}\n{', '.join(parts)}"
 
 
+def stack_caption(stack: StackMap) -> str:
+    """Return two lines about a stack: its files, and its method and size."""
+    names = [str(name) for name in stack.settings.get("images", ())]
+    if len(names) > MOST_NAMES:
+        names = [*names[: MOST_NAMES - 1], "...", names[-1]]
+    parts = [f"{len(stack.places)} frames", f"method {stack.settings.get('method', '?')}"]
+    full = f", decimated by {stack.factor}" if stack.factor > 1 else ""
+    parts.append(f"map {stack.shape[1]}x{stack.shape[0]} px{full}")
+    lengths = (("step", stack.step_um), ("pixel", stack.pixel_um))
+    parts += [f"{name} {length:.4g} µm" for name, length in lengths if length is not None]
+    parts.append(f"relblur {stack.settings.get('relblur', '')}".strip())
+    return f"{', '.join(names)}\n{', '.join(parts)}"
+
+
 def photo_titles(pair: ComparablePair) -> tuple[str, str]:
     """Return the titles of the two photographs."""
     if pair.names == ("first", "second"):
         return pair.names
     return f"first: {pair.names[0]}", f"second: {pair.names[1]}"
+
+
+def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]], factors: Sequence[int | str]) -> None:
+    """Write the scores of a pair at several (factor, size) into a fresh folder: a table, and the same by factor.
+
+    ``factors`` are the requested ones, ``"auto"`` included: the same names for every pair of a folder.
+    """
+    rows = [{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in results]
+    with replacing(folder / "scores.csv") as stream:
+        stream.write(csv_table(rows))
+    finite = [{k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()} for row in rows]
+    write_summary(folder, {f"decimate_{name}": row for name, row in zip(factors, finite, strict=True)})
+
+
+def score_columns(first: str, second: str) -> tuple[str, ...]:
+    """Return the headings of :func:`score_cells` for images of these names."""
+    shares = (f"{first} sharper", f"{second} sharper", "equal", "scored")
+    errors = (f"{kind}e_{name} (unblurred)" for kind in ("", "held-out ") for name in (first, second))
+    return (*shares, *errors)
+
+
+def score_cells(score: PairScore) -> tuple[str, ...]:
+    """Return a score as text: shares of all pixels, errors in grey and on held-out channels, each with its baseline."""
+    shares = (
+        score.first_sharper_fraction,
+        score.second_sharper_fraction,
+        score.equal_fraction,
+        score.scored_fraction,
+    )
+    errors = (
+        (score.e_first, score.unblurred_e_first),
+        (score.e_second, score.unblurred_e_second),
+        (score.held_out_e_first, score.held_out_unblurred_e_first),
+        (score.held_out_e_second, score.held_out_unblurred_e_second),
+    )
+    written = ("-" if math.isnan(error) else f"{error:.4f} ({unblurred:.4f})" for error, unblurred in errors)
+    return (*(f"{share:.0%}" for share in shares), *written)

@@ -11,7 +11,7 @@ from PIL import Image  # noqa: TID253
 from command import failed, run
 from relblur import Camera, load, save, synth
 from relblur.depth.defocus import defocused_pair
-from relblur.report.depth_report import DEPTH_FILES
+from relblur.report.result_files import DEPTH_FILES
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
 

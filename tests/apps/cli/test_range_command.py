@@ -12,7 +12,7 @@ from PIL import Image  # noqa: TID253
 from command import failed, run
 from relblur import Camera, save, synth
 from relblur.depth.defocus import defocused_pair
-from relblur.report.range_report import RANGE_FILES
+from relblur.report.result_files import RANGE_FILES
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
 

@@ -158,13 +158,13 @@ def test_estimate_writes_near_and_far_at_the_size_of_the_photographs(files, tmp_
             assert picture.size == texture.shape[::-1]
 
 
-def test_relative_depth_keeps_black_for_no_answer():
+def test_relative_depth_is_transparent_without_an_answer():
     s = np.linspace(-2, 2, 300).reshape(15, 20)
     s[3, 3] = np.nan
-    grey = relative_depth(s)
-    assert grey[3, 3] == 0
+    grey, alpha = np.moveaxis(relative_depth(s), 2, 0)
+    assert np.argwhere(alpha == 0).tolist() == [[3, 3]]
     assert grey.max() == 255
-    assert np.delete(grey.ravel(), 3 * 20 + 3).min() == 1
+    assert grey[alpha > 0].min() == 1
     assert (relative_depth(np.full((4, 4), np.nan)) == 0).all()
 
 
@@ -312,7 +312,7 @@ def test_align_only_writes_frames_of_full_depth(files, tmp_path):
 
 def test_filled_pixels_fade_and_bars_have_three_ticks():
     from relblur.plot.colours import NO_ANSWER, opacity_of, rgb, scale_for
-    from relblur.report.map_views import map_png
+    from relblur.report.embedded import map_png
 
     values = np.tile(np.linspace(0, 10, 40), (30, 1))
     flags = np.zeros(values.shape, np.uint8)

@@ -93,16 +93,16 @@ def test_a_pipe_is_not_replaced_by_a_file(pair, tmp_path):
 STOPPED = """
 import resource, signal, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which background jobs are started without
-import relblur.report.blur_report
+import relblur.report.result_files
 from relblur.apps.cli.app import main
 if sys.argv.pop(1) == "full":
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 else:
-    real = relblur.report.blur_report.panels_picture
+    real = relblur.report.result_files.panels_picture
     def slow(*arguments, **options):
         print("in", flush=True)
         time.sleep(30)
-    relblur.report.blur_report.panels_picture = slow
+    relblur.report.result_files.panels_picture = slow
 main()
 """
 

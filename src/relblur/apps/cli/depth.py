@@ -15,7 +15,6 @@ from ...depth.psf import NAMES
 from ..terminal.console import (
     UsageError,
     flags_in_words,
-    load_in_background,
     one_line_errors,
     print_json,
     print_table,
@@ -44,7 +43,6 @@ from .many import Manner, do_many
 from .report import write_result_page
 
 if TYPE_CHECKING:
-    from ...base._typing import AnyArray
     from ...blur.comparable_pair import ComparablePair
     from ...depth.camera import Camera
     from ...depth.depth_map import DepthMap
@@ -101,10 +99,9 @@ def depth(
     each pair gets a folder of its own, summary.csv a row and contact_sheet.png a picture of each.
     """
     from ...images.results import filling, refuse_inputs, refuse_to_replace
-    from ...plot.figures import HEAVY
     from ...report.batch import is_batch
-    from ...report.depth_report import DEPTH_FILES, write_depth_report
     from ...report.page import PAGE_FILE
+    from ...report.result_files import DEPTH_FILES, write_depth_files
 
     preparing = as_preparing(align, exposure, linear, gamma, decimate)
     asked = _check(camera, psf, depth_range, side, prefilter, focal_px, preparing)
@@ -112,7 +109,7 @@ def depth(
 
         def work(one: Path, two: Path, folder: Path) -> None:
             pair, found, _ = _measure(one, two, asked, watched=jobs == 1)
-            write_depth_report(folder, pair, found, focal_length_px=focal_px)
+            write_depth_files(folder, pair, found, focal_length_px=focal_px)
             for note in (*pair.notes, *_remarks(found, asked, pair, (one, two))):
                 say(note if jobs == 1 else f"{one.name}: {note}")
 
@@ -121,7 +118,7 @@ def depth(
             output,
             asked.as_options(),
             work,
-            sheet=(_sure_depth, "depth", f"depth (m), unflagged, {asked.camera.describe()}, psf {asked.psf_name}"),
+            sheet=(_read_map, f"depth (m), {asked.camera.describe()}, psf {asked.psf_name}"),
             how=Manner(jobs, report, force, as_json),
             reads=(camera, Path(psf)),
         )
@@ -129,10 +126,9 @@ def depth(
     names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES
     refuse_inputs((output / name for name in names), (first, second, camera, Path(psf)))
     refuse_to_replace(output, names, force)  # before the work, not after it
-    load_in_background(*HEAVY)
     pair, found, seconds = _measure(first, second, asked)
     with filling(output, force=force) as results:
-        summary = write_depth_report(results, pair, found, focal_length_px=focal_px)
+        summary = write_depth_files(results, pair, found, focal_length_px=focal_px)
         if report:
             write_result_page(results / PAGE_FILE, found, (first, second, camera), pair, summary)
     for note in (*pair.notes, *_remarks(found, asked, pair, (first, second))):
@@ -259,13 +255,10 @@ def _remarks(found: DepthMap, asked: _Asked, pair: ComparablePair, files: tuple[
     return [f"relblur: note: {doubt}" for doubt in doubts]
 
 
-def _sure_depth(folder: Path) -> AnyArray:
-    import numpy as np
-
+def _read_map(folder: Path) -> DepthMap:
     from ...depth.depth_map import read_depth_map
 
-    found = read_depth_map(folder / "depth.npz")
-    return np.where(found.flags == 0, found.depth_m, np.nan)
+    return read_depth_map(folder / "depth.npz")
 
 
 def _depth_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -47,7 +47,7 @@ from .many import Manner, do_many
 from .report import write_result_page
 
 if TYPE_CHECKING:
-    from ...base._typing import AnyArray, FloatArray
+    from ...base._typing import FloatArray
     from ...blur.blur_map import BlurMap
     from ...blur.comparable_pair import ComparablePair
     from ...images.reading import Plane
@@ -183,12 +183,13 @@ def _estimate_one(
 ) -> dict[str, Any]:
     """Estimate one pair, write all of its files, say what was done, and return the summary."""
     from ...images.results import filling, refuse_inputs, refuse_to_replace
-    from ...report.blur_report import REPORT_FILES, STEP_FILES, write_report, write_steps
     from ...report.full_size import FULL_FILES, RELATIVE_DEPTH, write_full_size, write_relative_depth
     from ...report.page import PAGE_FILE
+    from ...report.result_files import BLUR_FILES, write_blur_files
+    from ...report.steps import STEP_FILES, write_steps
     from ...stacks.frames import Reading, frames_of_pair
 
-    names = (*REPORT_FILES, RELATIVE_DEPTH, *(FULL_FILES if extras.full_size else ()))
+    names = (*BLUR_FILES, RELATIVE_DEPTH, *(FULL_FILES if extras.full_size else ()))
     names += (PAGE_FILE,) if extras.report else ()
     wanted = [output / name for name in names]
     refuse_to_replace(output, names, force)  # before the work, not after it
@@ -200,7 +201,7 @@ def _estimate_one(
     images = _pages(files, extras.page)
     pair, blur_map, seconds = _measure(*images, asked, stages)
     with filling(output, force=force) as results:
-        summary = {**write_report(results, pair, blur_map), "seconds": seconds}
+        summary = {**write_blur_files(results, pair, blur_map), "seconds": seconds}
         kept = {name: value for name, value in asked.preparing.items() if name not in ("decimate", "max_sigma")}
         reading = Reading(**kept, decimate=pair.factor)
         if extras.full_size:
@@ -233,17 +234,17 @@ def _pages(files: tuple[Path, Path], page: str | None) -> tuple[Path | Plane, Pa
 
 def _estimate_many(files: tuple[Path, Path], output: Path, asked: _Asked, how: Manner) -> None:
     """Estimate every pair of two folders or patterns."""
-    from ...report.blur_report import write_report
+    from ...report.result_files import write_blur_files
 
     def work(one: Path, two: Path, folder: Path) -> None:
         pair, blur_map, _ = _measure(one, two, asked, watched=how.jobs == 1)
-        write_report(folder, pair, blur_map)
+        write_blur_files(folder, pair, blur_map)
         for note in _notes(pair, blur_map):
             say(note if how.jobs == 1 else f"{one.name}: {note}")
 
     heading = f"relative blur, method {asked.estimating['method']}: positive where the second is blurrier"
     made_with = {**asked.preparing, **asked.estimating}
-    do_many(files, output, made_with, work, sheet=(_sigma, "sigma", heading), how=how)
+    do_many(files, output, made_with, work, sheet=(_read_map, heading), how=how)
 
 
 def _measure(
@@ -314,10 +315,10 @@ def _estimate_large(
     say(f"the map is {output}")
 
 
-def _sigma(folder: Path) -> AnyArray:
+def _read_map(folder: Path) -> BlurMap:
     from ...blur.blur_map import BlurMap
 
-    return BlurMap.load(folder / "blur_map.npz").sigma
+    return BlurMap.load(folder / "blur_map.npz")
 
 
 def _resolution(settings: dict[str, Any]) -> str:

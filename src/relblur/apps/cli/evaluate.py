@@ -89,7 +89,7 @@ def evaluate(
     """
     from ...images.results import filling, refuse_inputs, refuse_to_replace, refuse_to_replace_file
     from ...report.batch import is_batch
-    from ...report.score_table import SCORE_FILES, write_scores
+    from ...report.summary import SCORE_FILES, write_scores
 
     paper = protocol == "paper"
     chosen = decimate or ("1,2,4" if paper else "auto")
@@ -192,7 +192,7 @@ def _score_one(pair: ComparablePair, asked: _Asked) -> PairScore:
 
 def _print_scores(title: str, results: list[tuple[int, str, PairScore]]) -> None:
     """Print a row for each resolution; a single one as a column."""
-    from ...report.score_table import score_cells, score_columns
+    from ...report.summary import score_cells, score_columns
 
     columns = ("resolution", *score_columns("first", "second"), "explained")
     rows = [(size, *score_cells(score), f"{score.explained:.3f}") for _, size, score in results]

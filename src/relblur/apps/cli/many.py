@@ -14,8 +14,7 @@ from ..terminal.console import EXIT_DATA, UsageError, print_json, print_table, s
 from .report import refuse_foreign_page, write_folder_page
 
 if TYPE_CHECKING:
-    from ...base._typing import AnyArray
-    from ...plot.colours import Kind
+    from ...blur.result import MapResult
     from ...report.batch import Outcome
 
 __all__ = ["Manner", "do_many"]
@@ -37,18 +36,18 @@ def do_many(
     options: Mapping[str, Any],
     work: Callable[[Path, Path, Path], None],
     *,
-    sheet: tuple[Callable[[Path], AnyArray], Kind, str] | None = None,
+    sheet: tuple[Callable[[Path], MapResult], str] | None = None,
     how: Manner,
     reads: Sequence[Path] = (),
 ) -> None:
     """Do all pairs and tell what became of them; exit code 3 if some failed.
 
     ``work`` fills a folder from two files and those of ``reads``. ``sheet`` reads the map for the contact sheet
-    from a pair's folder; its kind and the sheet's heading follow.
+    from a pair's folder; the sheet's heading follows.
     """
     from ...report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
-    from ...report.contact_sheet import contact_sheet, thinned
     from ...report.page import PAGE_FILE
+    from ...report.panels import contact_sheet
 
     if how.jobs < 1:
         raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
@@ -63,8 +62,8 @@ def do_many(
 
     def draw(path: Path, there: Sequence[tuple[str, Path]]) -> None:
         if sheet is not None:
-            read, kind, heading = sheet
-            contact_sheet(path, [(name, thinned(read(folder))) for name, folder in there], kind, heading)
+            read, heading = sheet
+            contact_sheet(path, ((name, read(folder)) for name, folder in there), heading)
 
     run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
     outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run)

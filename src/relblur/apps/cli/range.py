@@ -62,7 +62,7 @@ def find_range(
     from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...photo.pipeline import prepare_pair
     from ...report.page import PAGE_FILE
-    from ...report.range_report import RANGE_FILES, write_range_report
+    from ...report.result_files import RANGE_FILES, write_range_files
 
     names = (*RANGE_FILES, PAGE_FILE) if report else RANGE_FILES
     refuse_inputs((output / name for name in names), (near, far, camera))
@@ -80,7 +80,7 @@ def find_range(
     found = in_depth_range(blur_map, model.decimated(pair.factor))
     seconds = time.perf_counter() - start
     with filling(output, force=force) as results:
-        summary = {**write_range_report(results, pair, found), "seconds": seconds}
+        summary = {**write_range_files(results, pair, found), "seconds": seconds}
         if report:
             write_result_page(results / PAGE_FILE, found, (near, far, camera), pair)
     for note in pair.notes:

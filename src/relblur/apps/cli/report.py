@@ -79,18 +79,15 @@ def write_result_page(
     summary: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the page of what a command has just found."""
-    from ...blur.blur_map import BlurMap
-    from ...depth.depth_map import DepthMap
+    from ...depth.relation import DepthRange
     from ...report.page import write_page
-    from ...report.result_pages import blur_page, depth_page, range_page
+    from ...report.result_pages import map_page, range_page
 
     about = _about(inputs, pair)
-    if isinstance(result, BlurMap):
-        page = blur_page(result, about, pair, summary)
-    elif isinstance(result, DepthMap):
-        page = depth_page(result, about, pair, summary)
-    else:
+    if isinstance(result, DepthRange):
         page = range_page(result, about, pair)
+    else:
+        page = map_page(result, about, pair=pair, summary=summary)
     write_page(path, [page])
 
 
@@ -99,13 +96,13 @@ def write_stack_page(
 ) -> None:
     """Write the page of a stack that has just been measured; ``picture`` is the fused one for a screen."""
     from ...report.page import About, write_page
-    from ...report.provenance import provenance
-    from ...report.result_pages import stack_page
+    from ...report.result_pages import map_page
+    from ...report.saved import provenance
 
     title = inputs[0].name if len(inputs) == 1 else f"{inputs[0].name} to {inputs[-1].name}"
     sources = provenance(inputs, ["relblur", *sys.argv[1:]])
     about = About(title, tuple(stack.settings.get("notes", ())), said_warnings(), sources)
-    write_page(path, [stack_page(stack, about, picture, summary)])
+    write_page(path, [map_page(stack, about, picture=picture, summary=summary)])
 
 
 def write_score_page(
@@ -152,7 +149,7 @@ def _write(
 
 def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
     from ...report.page import About
-    from ...report.provenance import provenance
+    from ...report.saved import provenance
 
     return About(
         title=" and ".join(pair.names if pair.names != ("first", "second") else [path.name for path in inputs[:2]]),
@@ -164,24 +161,7 @@ def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
 
 def _read(path: Path, is_one_of_many: bool) -> tuple[list[ResultPage], list[tuple[str, str]]]:
     """Return the results at a path as pages, and those that cannot be read, with the reason."""
-    from ...base.errors import InputError
-    from ...blur.blur_map import BlurMap
-    from ...depth.depth_map import DepthMap
-    from ...report.io import load
     from ...report.page import About
-    from ...report.provenance import provenance
-    from ...report.result_folder import read_folder
-    from ...report.result_pages import blur_page, depth_page, stack_page
-    from ...stacks.stack_map import StackMap
+    from ...report.saved import provenance, read_results
 
-    about = About(path.resolve().name, provenance=provenance(), is_one_of_many=is_one_of_many)
-    if path.is_dir():
-        return read_folder(path, about)
-    result = load(path)
-    if isinstance(result, BlurMap):
-        return [blur_page(result, about)], []
-    if isinstance(result, DepthMap):
-        return [depth_page(result, about)], []
-    if isinstance(result, StackMap):
-        return [stack_page(result, about)], []
-    raise InputError(f"{path} is an image, not a result; name a folder of results, or a .npz that relblur saved")
+    return read_results(path, About(path.resolve().name, provenance=provenance(), is_one_of_many=is_one_of_many))

@@ -176,7 +176,7 @@ def _check_output(output: Path, asked: _Heights, fuse: bool, report: bool, force
     """Return the names of what may be written; refuse to replace files."""
     from ...images.results import refuse_to_replace
     from ...report.page import PAGE_FILE
-    from ...report.stack_report import stack_files
+    from ...report.result_files import stack_files
 
     names = stack_files(fuse=fuse, depth=True, heights=asked.known, profile=asked.line is not None)
     names += (*more, *([PAGE_FILE] if report else []))
@@ -244,15 +244,16 @@ def _write(
     """Write all files of a stack and return its summary."""
     from ...images.results import filling
     from ...plot.colours import to_look_at
+    from ...report.full_size import write_heights
     from ...report.page import PAGE_FILE
-    from ...report.stack_report import write_heights, write_stack_report
+    from ...report.result_files import write_stack_files
     from ...report.summary import write_summary
     from ...stacks.topography import surface_of
 
     heights, other, linear, report, force = asked
     with filling(output, force=force) as folder:
         depth = found.depth_m is not None
-        summary = write_stack_report(folder, found, linear, depth=depth, images=given.files)
+        summary = write_stack_files(folder, found, linear, depth=depth, images=given.files)
         if heights.known and found.known.any():
             surface = surface_of(found)
             surface = surface.levelled() if heights.level else surface

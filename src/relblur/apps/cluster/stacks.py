@@ -16,7 +16,7 @@ from typing import Any
 from ...base.errors import FileError
 from ...images.images import RAW_SUFFIXES, READ_SUFFIXES
 from ...report.batch import Job, named_job, refuse_equal_names
-from ...report.stack_report import write_stack_report
+from ...report.result_files import write_stack_files
 from ...stacks.estimate import estimate_stack
 from .summary import write_scores
 
@@ -76,7 +76,7 @@ class MeasureStack:
         stack = self.stacks[first]
         start = time.perf_counter()
         found = estimate_stack(stack.images, focus_m=stack.focus_m, workers=1)
-        summary = write_stack_report(folder, found, True, depth=found.depth_m is not None, images=stack.images)
+        summary = write_stack_files(folder, found, True, depth=found.depth_m is not None, images=stack.images)
         row = {"stack": stack.name, **_figures(summary), "seconds": time.perf_counter() - start}
         write_scores(folder, [row])
 

@@ -22,8 +22,8 @@ from ...depth.defocus import defocused_pair
 from ...images.disk import PictureTags, write_image
 from ...images.results import filling, refuse_to_replace
 from ...photo.tone_curves import SRGB, encode_srgb
-from ...report.blur_report import REPORT_FILES, write_report
 from ...report.panels import Panel, panels_picture
+from ...report.result_files import BLUR_FILES, write_blur_files
 from .made_photograph import made_photograph
 
 __all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
@@ -100,7 +100,7 @@ def camera_pairs() -> dict[str, AnyArray]:
 
 def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
     """Run every method on the pair, write pictures into a folder, return the score of each."""
-    refuse_to_replace(folder, [*DEMO_FILES, *(f"refined/{name}" for name in REPORT_FILES)], force)
+    refuse_to_replace(folder, [*DEMO_FILES, *(f"refined/{name}" for name in BLUR_FILES)], force)
     first, second, truth = demo_pair()
     pair = ComparablePair(first, second, names=("first.png", "second.png"))
     rows: list[DemoRow] = []
@@ -118,7 +118,7 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
         for name, picture in camera_pairs().items():
             write_image(new / name, picture)
         (new / "refined").mkdir()
-        write_report(new / "refined", pair, maps["refined"])
+        write_blur_files(new / "refined", pair, maps["refined"])
         _pictures(new, pair, truth, maps)
     if progress is not None:
         progress(1.0)

@@ -23,7 +23,7 @@ from ...photo.pair import read_pair
 from ...plot.colours import photo
 from ...report.html import Table
 from ...report.panels import Panel, panels_picture
-from ...report.score_table import score_cells, score_columns
+from ...report.summary import score_cells, score_columns
 from .claims import PAPER_TABLE, Claim, PaperRow, Section
 from .data_sets import DATA_SETS, PairFiles, factors
 

@@ -31,8 +31,10 @@ class Exports:
             return await self._file(name)
 
     async def _file(self, name: str) -> Path:
-        from ...report.blur_report import REPORT_FILES  # bring the estimators with them
-        from ...report.depth_report import DEPTH_FILES
+        from ...report.result_files import (
+            BLUR_FILES,  # bring the estimators with them
+            DEPTH_FILES,
+        )
 
         session = self._session
         if name == CAMERA:
@@ -41,7 +43,7 @@ class Exports:
             path = self._fresh(f"camera {session.camera}") / CAMERA
             session.camera.save(path)
             return path
-        if name == BLUR_ZIP or name in REPORT_FILES:
+        if name == BLUR_ZIP or name in BLUR_FILES:
             folder = await self._blur_folder()
         elif name == DEPTH_ZIP or (name.startswith(DEPTH) and name.removeprefix(DEPTH) in DEPTH_FILES):
             folder = await self._depth_folder()

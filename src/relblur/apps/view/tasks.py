@@ -129,19 +129,19 @@ def measure_depth(camera: Camera, choices: Mapping[str, Any], *, pair: Comparabl
 
 def export_blur(folder: str, *, pair: ComparablePair, blur_map: BlurMap, progress: Progress) -> list[str]:
     """Write the files of ``relblur estimate`` and return their names."""
-    from ...report.blur_report import write_report
     from ...report.full_size import write_relative_depth
+    from ...report.result_files import write_blur_files
 
-    write_report(Path(folder), pair, blur_map)
+    write_blur_files(Path(folder), pair, blur_map)
     write_relative_depth(Path(folder), blur_map)
     return sorted(each.name for each in Path(folder).iterdir())
 
 
 def export_depth(folder: str, *, pair: ComparablePair, depth_map: DepthMap, progress: Progress) -> list[str]:
     """Write the files of ``relblur depth`` and return their names."""
-    from ...report.depth_report import write_depth_report
+    from ...report.result_files import write_depth_files
 
-    write_depth_report(Path(folder), pair, depth_map)
+    write_depth_files(Path(folder), pair, depth_map)
     return sorted(each.name for each in Path(folder).iterdir())
 
 
