@@ -15,13 +15,8 @@ import numpy as np
 from ..base._typing import AnyArray, UInt8Array
 from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
-<<<<<<< HEAD
 from ..blur.evaluate import PairScore, evaluate_pair, observed_blurrier, resynthesize
-from ..blur.result import MapResult
-=======
-from ..blur.evaluate import evaluate_pair, observed_blurrier, resynthesize
 from ..blur.result import MapResult, flag_name
->>>>>>> 8856018 (Results: one view of a map for figures, panels, pages and notebooks; faded pixels in every picture and contact sheet; views in space without matplotlib)
 from ..depth.depth_map import DepthMap
 from ..depth.relation import DepthRange
 from ..plot.colours import MapView, look_of, scale_for

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ..base.shown import csv_table
-from ..blur.blur_map import BlurMap, Flag, PairScore, has_flag
+from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
+from ..blur.evaluate import PairScore
 from ..blur.result import MapResult, percentiles
 from ..depth.relation import DepthRange
 from ..images.disk import replacing
