@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +33,9 @@ CAMERAS = {
     "table.toml": b"[camera]\nfocus_first_m = 1\nfocus_second_m = 2\ncoc_constant_px_m = [4.0, 1.5]\n",
     "lens.json": b'{"focus_first_m": 1.0, "focus_second_m": "inf", "coc_constant_px_m": 4.0, "decimation": 1}',
 }
+
+#: Makes the content of a file from a picture.
+Writer = Callable[[np.ndarray], bytes]
 
 
 @dataclass(frozen=True)
@@ -68,8 +71,11 @@ def smooth_pair() -> tuple[np.ndarray, np.ndarray]:
 @cache
 def specimens() -> tuple[Specimen, ...]:
     """Return a pair of every format."""
-    made = [*_pillow(), *_tiff(), *_numpy(), *_other()]
-    return tuple(Specimen(name, suffix, *both) for name, suffix, both in made)
+    made = []
+    for number, (suffix, kind, write) in enumerate((*_pillow(), *_tiff(), *_numpy(), *_other())):
+        first, second = (write(array) for array in _as(kind))
+        made.append(Specimen(f"{suffix[1:]}_{kind}_{number}", suffix, first, second))
+    return tuple(made)
 
 
 def _as(kind: str) -> list[np.ndarray]:
@@ -81,61 +87,19 @@ def _as(kind: str) -> list[np.ndarray]:
     return [np.rint(picture * top).astype(dtype) for picture in pictures]
 
 
-def _pillow() -> list[tuple[str, str, list[bytes]]]:
+def pillow(format_: str, mode: str = "", **options: Any) -> Writer:
+    """Return a writer of a format of Pillow, in a mode of its own."""
     from PIL import Image
 
-    kinds: list[tuple[str, str, str, str, dict[str, Any]]] = [
-        ("PNG", ".png", "grey8", "L", {}),
-        ("PNG", ".png", "colour8", "RGB", {}),
-        ("PNG", ".png", "grey16", "I;16", {}),
-        ("PNG", ".png", "colour8", "P", {}),
-        ("PNG", ".png", "colour8", "RGBA", {}),
-        ("PNG", ".png", "grey8", "1", {}),
-        ("JPEG", ".jpg", "grey8", "L", {"quality": 95}),
-        ("JPEG", ".jpg", "colour8", "RGB", {"quality": 95, "exif": _exif()}),
-        ("JPEG", ".jpeg", "colour8", "RGB", {"quality": 95, "progressive": True}),
-        ("JPEG", ".jpg", "colour8", "CMYK", {"quality": 95}),
-        ("WEBP", ".webp", "colour8", "RGB", {"lossless": True}),
-        ("WEBP", ".webp", "colour8", "RGBA", {"quality": 90}),
-        ("GIF", ".gif", "grey8", "L", {}),
-        ("BMP", ".bmp", "colour8", "RGB", {}),
-        ("BMP", ".bmp", "colour8", "P", {}),
-        ("PPM", ".ppm", "colour8", "RGB", {}),
-        ("PPM", ".pgm", "grey16", "I;16", {}),
-        ("JPEG2000", ".jp2", "colour8", "RGB", {}),
-        ("JPEG2000", ".jp2", "grey16", "I;16", {"irreversible": True}),
-        ("JPEG2000", ".j2k", "grey8", "L", {"no_jp2": True}),
-        ("TIFF", ".tif", "colour8", "CMYK", {}),
-        ("TIFF", ".tif", "colour8", "P", {}),
-        ("TIFF", ".tif", "colour8", "LAB", {}),
-        ("TIFF", ".tif", "grey8", "1", {"compression": "group4"}),
-        ("TIFF", ".tif", "colour8", "RGB", {"compression": "jpeg"}),
-        ("TIFF", ".tif", "colour8", "RGB", {"compression": "tiff_lzw"}),
-        ("TIFF", ".tif", "grey8", "L", {"compression": "packbits"}),
-    ]
-    Image.init()
-    if "AVIF" in Image.SAVE:
-        kinds += [("AVIF", ".avif", "colour8", "RGB", {"exif": _exif()}), ("AVIF", ".avif", "grey8", "L", {})]
-    with suppress(ImportError):
-        import pillow_heif
+    def write(array: np.ndarray) -> bytes:
+        picture = Image.fromarray(array)
+        if mode:
+            picture = Image.merge("LAB", picture.split()) if mode == "LAB" else picture.convert(mode)
+        stream = io.BytesIO()
+        picture.save(stream, format_, **options)
+        return stream.getvalue()
 
-        pillow_heif.register_heif_opener()  # so that Pillow writes it; relblur reads it without
-        kinds += [("HEIF", ".heic", "colour8", "RGB", {"exif": _exif()}), ("HEIF", ".heif", "grey8", "L", {})]
-    found = []
-    for format_, suffix, kind, mode, options in kinds:
-        both = []
-        for array in _as(kind):
-            picture = Image.fromarray(array)
-            if mode not in (picture.mode, "LAB"):
-                picture = picture.convert(mode)
-            elif mode == "LAB":
-                picture = Image.merge("LAB", picture.split())
-            stream = io.BytesIO()
-            picture.save(stream, format_, **options)
-            both.append(stream.getvalue())
-        label = "_".join(str(v) if isinstance(v, str) else k for k, v in options.items())
-        found.append((f"{format_}_{mode}_{label}", suffix, both))
-    return found
+    return write
 
 
 def _exif() -> Any:
@@ -143,93 +107,85 @@ def _exif() -> Any:
 
     exif = Image.Exif()
     exif[0x0112] = 1
-    fields = exif.get_ifd(0x8769)
-    fields.update({0x920A: 35.0, 0x829D: 2.8, 0x9206: 1.5, 0xA20E: 4000.0, 0xA210: 3, 0xA002: SIZE[1]})
+    fields = {0x920A: 35.0, 0x829D: 2.8, 0x9206: 1.5, 0xA20E: 4000.0, 0xA210: 3, 0xA002: SIZE[1]}
+    exif.get_ifd(0x8769).update(fields)
     return exif
 
 
-def _tiff() -> list[tuple[str, str, list[bytes]]]:
+#: Content of a PNG, and of a JPEG that names its camera.
+png: Writer = pillow("PNG")
+jpeg: Writer = pillow("JPEG", quality=97, exif=_exif())
+
+
+def _pillow() -> Iterator[tuple[str, str, Writer]]:
+    from PIL import Image
+
+    for kind, mode in (("grey8", ""), ("colour8", ""), ("grey16", ""), *(("colour8", m) for m in ("P", "RGBA", "1"))):
+        yield ".png", kind, pillow("PNG", mode)
+    for options in ({"exif": _exif()}, {"progressive": True}):
+        yield ".jpg", "colour8", pillow("JPEG", quality=95, **options)
+    yield ".jpg", "grey8", pillow("JPEG")
+    yield ".jpg", "colour8", pillow("JPEG", "CMYK")
+    yield ".webp", "colour8", pillow("WEBP", lossless=True)
+    yield ".webp", "colour8", pillow("WEBP", "RGBA")
+    for suffix, format_ in ((".gif", "GIF"), (".bmp", "BMP"), (".ppm", "PPM"), (".jp2", "JPEG2000")):
+        yield suffix, "colour8", pillow(format_)
+    yield ".bmp", "colour8", pillow("BMP", "P")
+    yield ".pgm", "grey16", pillow("PPM")
+    yield ".jp2", "grey16", pillow("JPEG2000", irreversible=True)
+    yield ".j2k", "grey8", pillow("JPEG2000", no_jp2=True)
+    for mode in ("CMYK", "P", "LAB"):
+        yield ".tif", "colour8", pillow("TIFF", mode)
+    yield ".tif", "grey8", pillow("TIFF", "1", compression="group4")
+    for compression in ("jpeg", "tiff_lzw", "packbits"):
+        yield ".tif", "colour8", pillow("TIFF", compression=compression)
+    Image.init()
+    kinds = [(".avif", "AVIF")] if "AVIF" in Image.SAVE else []
+    with suppress(ImportError):
+        import pillow_heif
+
+        pillow_heif.register_heif_opener()  # Pillow writes it; relblur reads it without
+        kinds.append((".heic", "HEIF"))
+    for suffix, format_ in kinds:
+        yield suffix, "colour8", pillow(format_, exif=_exif())
+        yield suffix, "grey8", pillow(format_)
+
+
+def _tiff() -> Iterator[tuple[str, str, Writer]]:
     import tifffile
 
-    wide: dict[str, Any] = {"photometric": "rgb"}
-    kinds: list[tuple[str, dict[str, Any]]] = [
-        ("grey8", {}),
-        ("grey16", {"bigtiff": True}),
-        ("greyfloat", {"byteorder": ">"}),
-        ("colour8", wide),
-        ("colour16", {**wide, "planarconfig": "separate"}),
-        ("colourfloat", wide),
-        ("colour8", {**wide, "compression": "zlib", "predictor": True}),
-        ("colour8", {**wide, "compression": "lzma"}),
-        ("grey8", {"compression": "zlib", "rowsperstrip": 3}),
-        ("grey16", {"tile": (16, 16)}),
-        ("colour8", {**wide, "tile": (16, 16), "compression": "zlib", "bigtiff": True}),
-        ("grey8", {"photometric": "miniswhite"}),
-    ]
-    found = []
-    for number, (kind, options) in enumerate(kinds):
-        both = []
-        for array in _as(kind):
-            stored = np.moveaxis(array, 2, 0) if options.get("planarconfig") else array
+    def writer(**options: Any) -> Writer:
+        def write(array: np.ndarray) -> bytes:
             stream = io.BytesIO()
-            tifffile.imwrite(stream, stored, metadata=None, **options)
-            both.append(stream.getvalue())
-        found.append((f"TIFF_{number}_{kind}", ".tif", both))
-    pages = []
-    for array in _as("grey16"):
-        stream = io.BytesIO()
-        tifffile.imwrite(stream, np.stack([array, array, array]), metadata=None, photometric="minisblack")
-        pages.append(stream.getvalue())
-    return [*found, ("TIFF_pages", ".tiff", pages), ("DNG", ".dng", [_dng(array) for array in _as("grey16")])]
+            rgb = {"photometric": "rgb"} if array.ndim == 3 else {}
+            stored = np.moveaxis(array, 2, 0) if options.get("planarconfig") else array
+            tifffile.imwrite(stream, stored, metadata=None, **{**rgb, **options})
+            return stream.getvalue()
 
+        return write
 
-def _dng(picture: np.ndarray) -> bytes:
-    import tifffile
-
-    matrix = [round(10000 * value) for row in np.eye(3) for value in row]
-    tags = [
+    packed = {"compression": "zlib"}
+    for kind, options in (
+        ("grey8", {}), ("grey16", {"bigtiff": True}), ("greyfloat", {"byteorder": ">"}), ("colour8", {}),
+        ("colour16", {"planarconfig": "separate"}), ("colourfloat", {}), ("colour8", {**packed, "predictor": True}),
+        ("colour8", {"compression": "lzma"}), ("grey8", {**packed, "rowsperstrip": 3}), ("grey16", {"tile": (16, 16)}),
+        ("colour8", {**packed, "tile": (16, 16), "bigtiff": True}), ("grey8", {"photometric": "miniswhite"}),
+    ):  # fmt: skip
+        yield ".tif", kind, writer(**options)
+    yield ".tiff", "grey16", lambda array: writer(photometric="minisblack")(np.stack([array] * 3, axis=0))
+    matrix = tuple(part for value in np.eye(3).ravel() for part in (round(10000 * value), 10000))
+    raw_tags = [
         (50706, "B", 4, (1, 4, 0, 0), True),  # DNGVersion
         (50708, "s", 0, "relblur fuzz", True),  # UniqueCameraModel
         (33421, "H", 2, (2, 2), True),  # CFARepeatPatternDim
         (33422, "B", 4, (0, 1, 1, 2), True),  # CFAPattern
         (50717, "H", 1, 65535, True),  # WhiteLevel
-        (50721, "2i", 9, tuple(part for value in matrix for part in (value, 10000)), True),  # ColorMatrix1
+        (50721, "2i", 9, matrix, True),  # ColorMatrix1
         (50728, "2I", 3, (1, 1, 1, 1, 1, 1), True),  # AsShotNeutral
         (50778, "H", 1, 21, True),  # CalibrationIlluminant1
     ]
-    stream = io.BytesIO()
-    mosaic = np.tile(picture, (2, 2))  # the raw library refuses sensors of a few pixels
-    tifffile.imwrite(stream, mosaic, photometric="cfa", metadata=None, extratags=tags)
-    return stream.getvalue()
-
-
-def _numpy() -> list[tuple[str, str, list[bytes]]]:
-    found = []
-    kinds = ("bool", "uint8", "int8", ">u2", "int16", "int32", "uint64", "float16", "float32", ">f8", "complex64")
-    for dtype in kinds:
-        whole = np.dtype(dtype).kind in "iu"
-        top = float(np.iinfo(dtype).max) * 0.9 if whole else 1.0
-        both = [(picture * top).astype(dtype) for picture in _as("greyfloat")]
-        found.append((f"NPY_{dtype.strip('>')}", ".npy", [npy(array) for array in both]))
-    return [*found, ("NPY_colour", ".npy", [npy(array) for array in _as("colourfloat")])]
-
-
-def png(array: np.ndarray) -> bytes:
-    """Return a picture of bytes as the content of a PNG file."""
-    return _encoded(array, "PNG")
-
-
-def jpeg(array: np.ndarray) -> bytes:
-    """Return a picture of bytes as the content of a JPEG file that names its camera."""
-    return _encoded(array, "JPEG", quality=97, exif=_exif())
-
-
-def _encoded(array: np.ndarray, kind: str, **options: Any) -> bytes:
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(array).save(stream, kind, **options)
-    return stream.getvalue()
+    # LibRaw refuses sensors of a few pixels.
+    yield ".dng", "grey16", lambda array: writer(photometric="cfa", extratags=raw_tags)(np.tile(array, (2, 2)))
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -239,26 +195,30 @@ def npy(array: np.ndarray) -> bytes:
     return stream.getvalue()
 
 
-def _other() -> list[tuple[str, str, list[bytes]]]:
+def _numpy() -> Iterator[tuple[str, str, Writer]]:
+    for dtype in ("bool", "u1", "i1", ">u2", "i2", "i4", "u8", "f2", "f4", ">f8", "c8"):
+        top = float(np.iinfo(dtype).max) * 0.9 if np.dtype(dtype).kind in "iu" else 1.0
+        yield ".npy", "greyfloat", lambda array, dtype=dtype, top=top: npy((array * top).astype(dtype))
+    yield ".npy", "colourfloat", npy
+
+
+def _other() -> Iterator[tuple[str, str, Writer]]:
     import cv2
 
-    found = [("HDR", ".hdr", [bytes(cv2.imencode(".hdr", array)[1]) for array in _as("colourfloat")])]
-    pfm = [b"Pf\n20 16\n-1.0\n" + array[::-1].astype("<f4").tobytes() for array in _as("greyfloat")]
-    found.append(("PFM", ".pfm", pfm))
-    try:
+    yield ".hdr", "colourfloat", lambda array: bytes(cv2.imencode(".hdr", array)[1])
+    yield ".pfm", "greyfloat", lambda array: b"Pf\n20 16\n-1.0\n" + array[::-1].astype("<f4").tobytes()
+    with suppress(ImportError):
         import OpenEXR
-    except ImportError:
-        return found
-    for name, compression in (("none", "NO_COMPRESSION"), ("zip", "ZIP_COMPRESSION"), ("piz", "PIZ_COMPRESSION")):
-        header = {"compression": getattr(OpenEXR, compression), "type": OpenEXR.scanlineimage}
-        both = []
-        for array in _as("colourfloat"):
+
+        def write(array: np.ndarray, compression: str) -> bytes:
+            header = {"compression": getattr(OpenEXR, compression), "type": OpenEXR.scanlineimage}
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "picture.exr"
                 OpenEXR.File(header, {"RGB": np.ascontiguousarray(array)}).write(str(path))
-                both.append(path.read_bytes())
-        found.append((f"EXR_{name}", ".exr", both))
-    return found
+                return path.read_bytes()
+
+        for name in ("NO_COMPRESSION", "ZIP_COMPRESSION", "PIZ_COMPRESSION"):
+            yield ".exr", "colourfloat", lambda array, name=name: write(array, name)
 
 
 @cache
@@ -270,14 +230,14 @@ def result_files() -> dict[str, bytes]:
 
     values = picture_pair()[0][:, :, 0]
     flags, side = np.zeros(SIZE, np.uint8), np.ones(SIZE, np.int8)
-    camera = Camera(focus_first_m=1, focus_second_m=2, coc_constant_px_m=4)
-    settings = json.loads('{"method": "window", "version": "0"}')
+    camera, settings = Camera(focus_first_m=1, focus_second_m=2, coc_constant_px_m=4), {"method": "window"}
+    results = {
+        "blur_map.npz": BlurMap(values, values, flags, side, settings),
+        "depth.npz": DepthMap(1 + values, values, flags, camera, settings),
+    }
     made = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, result in (
-            ("blur_map.npz", BlurMap(values, values, flags, side, settings)),
-            ("depth.npz", DepthMap(1 + values, values, flags, camera, settings)),
-        ):
+        for name, result in results.items():
             result.save(Path(folder) / name)
             made[name] = (Path(folder) / name).read_bytes()
     return made

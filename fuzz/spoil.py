@@ -19,6 +19,10 @@ from specimens import SIZE, npy
 
 #: Numbers at the edges of what the fields of headers hold.
 EDGES = (0, 1, 2, 3, 7, 8, 255, 256, 4096, 32767, 32768, 65535, 65536, 20_000, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
+#: Tags of TIFF that describe pixels, and values that some of them have.
+TAGS = (*range(254, 260), 262, 273, 274, 277, 278, 279, 284, 317, 320, *range(322, 326), 330, 338, 339, 347, 530)
+TAGS += (34665, 34675, 50706)
+CODES = (*range(1, 10), 16, 32, 64, 32773, 32803, 32946, 34925, 34712, 50000)
 #: What people and programs write where a number belongs.
 WORDS = (
     *("0", "-0.0", "1", "-1", "2", "2.5", "1e-320", "1e-9", "1e39", "1e308", "1e400", "inf", "-inf", "nan", "true"),
@@ -135,34 +139,20 @@ def _png(content: bytes, rng: random.Random) -> bytes:
 
 
 def _tiff(content: bytes, rng: random.Random) -> bytes:
-    """Change the tag, the type, the count or the value of an entry of the first directory, or its offset."""
-    order = "<" if content[:2] == b"II" else ">"
-    big = content[2:4] in (b"+\0", b"\0+")
-    count_as, entry_as, start_at = ("Q", "HHQQ", 8) if big else ("H", "HHII", 4)
+    """Change the number, the type, the count or the value of a tag of the first page."""
+    import tifffile
+
+    with tifffile.TiffFile(io.BytesIO(content)) as file:
+        tag, order, is_big = rng.choice(list(file.pages[0].tags)), file.byteorder, file.is_bigtiff
     spoilt = bytearray(content)
-    (start,) = struct.unpack_from(order + ("Q" if big else "I"), content, start_at)
-    (count,) = struct.unpack_from(order + count_as, content, start)
-    first, size = start + struct.calcsize(order + count_as), struct.calcsize(order + entry_as)
-    place = first + size * rng.randrange(count)
-    entry = list(struct.unpack_from(order + entry_as, content, place))
-    part = rng.choice((0, 1, 2, 3, 3, 3))
-    entry[part] = _entry_value(part, entry[part], rng, len(content))
-    struct.pack_into(order + entry_as, spoilt, place, *entry)
-    if rng.random() < 0.1:  # pages that go round in a circle, or go on for ever
-        struct.pack_into(order + ("Q" if big else "I"), spoilt, first + size * count, rng.choice((start, start + 2)))
+    part = rng.choice((0, 2, 4, 8, 8, 8))
+    width = "H" if part < 4 else "Q" if is_big else "I"
+    place = tag.offset + (12 if is_big and part == 8 else part)
+    (value,) = struct.unpack_from(order + width, spoilt, place)
+    others = TAGS if part == 0 else range(20) if part == 2 else (*CODES, *EDGES, len(content), len(content) - 1)
+    value = rng.choice((*others, value + 1, value ^ 1 << rng.randrange(16)))
+    struct.pack_into(order + width, spoilt, place, value % 2 ** (8 * struct.calcsize(width)))
     return bytes(spoilt)
-
-
-def _entry_value(part: int, value: int, rng: random.Random, length: int) -> int:
-    if part == 0:
-        tags = (254, 256, 257, 258, 259, 262, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323, 324, 325, 338, 339)
-        return rng.choice((*tags, 347, 530, 34665, 34675, 50706, 330))
-    if part == 1:
-        return rng.randrange(20)
-    if part == 2:
-        return rng.choice((0, 1, 2, 3, value + 1, 100, 2**16, 2**31, 2**32 - 1))
-    codes = (1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 32, 64, 32773, 32803, 32946, 34925, 34712, 50000)
-    return rng.choice((*codes, *EDGES, length, length - 1, value ^ 1 << rng.randrange(16), rng.randrange(length)))
 
 
 def _npy(content: bytes, rng: random.Random) -> bytes:

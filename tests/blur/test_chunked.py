@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Flag, InputError, NoiseModel, estimate_blur, synth
-from relblur.blur import global_statistics, tiling
+from relblur.blur import global_statistics, tiles
 from relblur.blur.dense import run
 
 da = pytest.importorskip("dask.array")
@@ -32,7 +32,7 @@ def pair():
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Make tiles as small as the chunks, and survey small parts."""
-    monkeypatch.setattr(tiling, "LEAST_HALOS", 0)
+    monkeypatch.setattr(tiles, "LEAST_HALOS", 0)
     monkeypatch.setattr(global_statistics, "SURVEY_SIDE", 256)
 
 
@@ -136,7 +136,7 @@ def test_lights_that_are_too_many_for_faults_stay(small_chunks):
 
 @pytest.mark.parametrize("shape", [(2, 90), (90, 2), (2049, 3)])
 def test_slivers(shape, monkeypatch):
-    monkeypatch.setattr(tiling, "LEAST_HALOS", 0)
+    monkeypatch.setattr(tiles, "LEAST_HALOS", 0)
     rng = np.random.default_rng(0)
     first, second = rng.random(shape), rng.random(shape)
     whole = estimate_blur(first, second, method="window", sigmas=[0.7], window=1)

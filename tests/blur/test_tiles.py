@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import Flag, estimate_blur, synth
-from relblur.blur import tiles, tiling
+from relblur.blur import tiles
 from relblur.blur.dense import run
 from relblur.blur.tiles import blend_weights, cut_into_tiles, padded_tiles
 
@@ -37,7 +37,7 @@ def photograph():
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Cut as if the memory were small: outer tiles of 80 px with their margins, inner ones smaller."""
-    monkeypatch.setattr(tiling, "LOCAL_SIDE", 80)
+    monkeypatch.setattr(tiles, "LOCAL_SIDE", 80)
     monkeypatch.setattr(tiles, "WORKING_BYTES", 30 * 2**20)
 
 

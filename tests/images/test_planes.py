@@ -10,11 +10,11 @@ import pytest
 import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
-from relblur.images.readings import page_of
 
 from relblur import InputError, imread, open_stack
 from relblur.base.errors import FileError, RelblurError
 from relblur.images.images import read_stored
+from relblur.images.planes import page_of
 
 VALUES = np.random.default_rng(0).integers(0, 60000, (2, 5, 3, 24, 20)).astype(np.uint16)  # T, Z, C, Y, X
 
@@ -114,7 +114,7 @@ def test_one_picture_is_no_stack_and_damage_is_told(tmp_path):
 
 
 def test_a_claim_of_many_planes_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("relblur.images.readings.MOST_PLANES", 4)
+    monkeypatch.setattr("relblur.images.planes.MOST_PLANES", 4)
     Image.new("L", (20, 24)).save(
         tmp_path / "z.gif", save_all=True, append_images=[Image.new("L", (20, 24), n) for n in range(1, 5)]
     )

@@ -17,7 +17,7 @@ from relblur import BlurMap
 from relblur.apps.cli.app import app
 from relblur.apps.cluster.slides import open_store
 from relblur.base.errors import RelblurError
-from relblur.blur.zarr_map import STORED
+from relblur.blur.chunked import STORED
 from relblur.images.map_formats import FORMAT
 from relblur.images.tiff import TiffPicture
 from relblur.images.zarr_arrays import open_zarr_array

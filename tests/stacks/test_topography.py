@@ -11,10 +11,10 @@ import pytest
 import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
-from relblur.images.readings import open_stack
 
 from command import failed, run
 from relblur import InputError, StackMap, imread, synth
+from relblur.images.planes import open_stack
 from relblur.images.scaled import write_ome_zarr
 from relblur.stacks.aligned import frames_of_channel
 from relblur.stacks.frames import Reading, read_frames

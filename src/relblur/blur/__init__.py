@@ -3,8 +3,7 @@
 ``estimate``      the public function: checks
 ``methods``       the table of methods: what runs each, defaults, engines
 ``request``       what is asked of a method, and what it answers
-``tiling``        a method on images of any size, tile by tile
-``chunked``       the same as Dask tasks, for Dask arrays and files
+``chunked``       the same as Dask tasks, for Dask arrays and files; maps read from a Zarr
 ``paper``         the paper's estimator, and its framework to the letter
 ``window``        the local, continuous one, and ``Stream``
 ``dense``         the dense one, ``method="refined"``
@@ -15,7 +14,7 @@
 ``stored_values`` arrays that hold no light yet
 ``noise``         noise models and how noise is found
 ``flags``         which pixels a bad one reaches
-``tiles``         rectangles with halos: cutting, neighbours, weights
+``tiles``         a method on images of any size, tile by tile
 ``whole_image``   figures of a whole image in memory that its tiles share
 ``global_statistics``  the same, of a pair that is read in parts
 """

@@ -21,7 +21,7 @@ from ..kernels.threads import count_workers
 from .methods import METHOD_TABLE, MethodEntry, engine_for
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request
-from .tiling import run_in_tiles
+from .tiles import run_in_tiles
 from .whole_image import smoothed_light
 
 __all__ = ["Estimating", "GivenNoise", "settings_of"]

@@ -1,4 +1,4 @@
-"""Figures that all tiles of a pair must agree on, for pairs that are never held whole.
+"""Figures that all tiles share, for pairs that are never in memory as a whole.
 
 ``paper`` and ``window`` need the exact figures of the whole images to return the same bits: every pixel is read once,
 and again (twice at most) if values lie far beyond the rest. ``refined`` measures patches on a regular grid: its scale,
@@ -40,7 +40,7 @@ __all__ = ["GlobalStatistics", "Source", "clean", "compute", "measure_source"]
 #: Side of the parts that are surveyed together, px: a multiple of the cells of a survey.
 SURVEY_SIDE = 8 * CELL
 
-#: Pixels around a part that tell its hot pixels from lights.
+#: Margin around a part that distinguishes its hot pixels from lights, px.
 AROUND = 4
 
 #: Sampling step within a patch, px: patches are a sample already.
@@ -67,7 +67,7 @@ def compute(calls: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class BadPixels:
-    """The rule that tells which pixels hold no light, by what is usual in the whole images."""
+    """The rule for pixels without light, by the usual values of the whole images."""
 
     no_data_from: tuple[float, float] = (NOT_FINITE_FROM, NOT_FINITE_FROM)
     usual: tuple[Usual, Usual] | None = None  #: None: without a search for hot pixels
@@ -178,7 +178,7 @@ class _Figures:
         return usual_of(kept) if np.issubdtype(kept.dtype, np.floating) else None
 
     def rule(self) -> tuple[float, Usual, bool]:
-        """Return from where on values are no data, what is usual below, and whether there is nothing to look for."""
+        """Return the least value of no data, the usual values below it, and whether all values are ordinary."""
         stored = np.concatenate(self.stored)
         of_all = usual_of(stored)
         usual = usual_of(stored[(np.abs(stored) < of_all.no_data_from).all(axis=1)])

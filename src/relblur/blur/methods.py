@@ -1,6 +1,6 @@
 """The methods in a table: what runs each, its defaults, and which engines have loops for it.
 
-Whoever adds a method writes its :class:`~relblur.blur.tiling.Tiling`, a line here, and its name in
+Whoever adds a method writes its :class:`~relblur.blur.tiles.Tiling`, a line here, and its name in
 :mod:`relblur.base.settings`.
 """
 
@@ -16,7 +16,7 @@ from ..kernels import Engine, choose_engine, resolve_engine
 from .dense.run import DENSE_TILING, measure_dense
 from .paper.answer import answer_on_grid, fill_from_neighbours
 from .request import Answer, Request
-from .tiling import Tiling, local_tiling
+from .tiles import Tiling, local_tiling
 from .whole_image import survey
 from .window.answer import answer_in_windows
 

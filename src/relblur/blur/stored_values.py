@@ -1,4 +1,4 @@
-"""Arrays that hold what files store: it is said once that 8 bits are mostly sRGB, and undone if that is wanted."""
+"""Arrays of stored values: a warning that 8 bits are mostly sRGB, and the conversion to light."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["light_of_srgb", "tell_of_tone"]
 
 
 def tell_of_tone(raw: RawPair) -> None:
-    """Warn that bytes are probably no light; Python shows it once for every line that asks."""
+    """Warn that bytes are probably no light. Python shows the warning once for every calling line."""
     if np.uint8 in (raw.first.dtype, raw.second.dtype):
         warnings.warn(
             "uint8 arrays mostly hold sRGB values, and it is light that blur adds: pass linear=True to undo the curve, "
@@ -31,8 +31,8 @@ def tell_of_tone(raw: RawPair) -> None:
 def light_of_srgb(raw: RawPair, noise: Any, rounding_matters: bool) -> tuple[RawPair, Any]:
     """Return a pair of stored sRGB values as light, and the noise to assume.
 
-    Once undone, values no longer sit on a grid that tells how they were rounded: a method whose least noise is that of
-    rounding is told.
+    The light no longer lies on the grid of the rounding. ``rounding_matters`` adds the rounding error as noise, for a
+    method whose least noise is that of rounding.
     """
     clipped = raw.clipped
     lights, roundings = [], []

@@ -1,4 +1,4 @@
-"""What a tile must know of the image it was cut from: rounding, mean and range of the intensities."""
+"""Figures of a whole image that each of its tiles needs: rounding, mean and range of the intensities."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ CELL = 256
 #: Rows smoothed together.
 ROWS = 256
 
-#: Values this many times the range of 80 % of them away do not count in the contrast: what arithmetic and the tails
-#: of kernels make of a few lights stays around them.
+#: Values farther away than this many ranges of 80 % of them do not count in the contrast (a few lights, and the tails
+#: of kernels around them).
 MOST_RANGES = 1000.0
 
-#: Values this many times the range of 99 % of them away are left out where sums in single precision hold them
-#: together with the rest.
+#: Values farther away than this many ranges of 99 % of them are left out of sums in single precision.
 LEFT_OUT_RANGES = 1e4
 
 
@@ -39,10 +38,10 @@ class Intensities:
 
 
 class Survey:
-    """Figures of an image that is looked at part by part, in any order, here or elsewhere.
+    """Figures of an image that is surveyed part by part, in any order.
 
-    Parts begin at multiples of ``CELL`` and end there or at the border: each cell is summed by itself, in one order,
-    and the sums are added without rounding. So the figures are the same to the bit however the image was cut.
+    Parts begin at multiples of ``CELL`` and end there or at the border. Each cell is summed by itself, in one order,
+    and the sums are added without rounding: the figures are the same to the bit however the image was cut.
     """
 
     def __init__(self) -> None:
@@ -51,7 +50,7 @@ class Survey:
         self.pixels = 0
 
     def look_at(self, part: AnyArray, good: BoolArray | None = None) -> None:
-        """Take in a further (H, W, C) part, of which only the good pixels count."""
+        """Add an (H, W, C) part, of which only the good pixels count."""
         for top in range(0, part.shape[0], CELL):
             for left in range(0, part.shape[1], CELL):
                 cell = slice(top, top + CELL), slice(left, left + CELL)
@@ -69,14 +68,14 @@ class Survey:
         self.pixels += cell.shape[0] * cell.shape[1]
 
     def add(self, other: Survey) -> None:
-        """Take in what was seen elsewhere in the image."""
+        """Add the survey of other parts."""
         self.rounding.add(other.rounding)
         self.greys.add(other.greys)
         self.sums += other.sums
         self.pixels += other.pixels
 
     def intensities(self, usual: Usual | None) -> Intensities:
-        """Return the figures; ``usual`` is what is usual in an image of floats, None for integers."""
+        """Return the figures; ``usual`` describes an image of floats, None for integers."""
         limits = (-math.inf, math.inf)
         if usual is not None and usual.core > 0:
             limits = (usual.middle - MOST_RANGES * usual.core, usual.middle + MOST_RANGES * usual.core)
@@ -86,7 +85,7 @@ class Survey:
 
 
 def survey(image: AnyArray, good: BoolArray | None = None) -> Intensities:
-    """Look through a checked (H, W, C) image of any type; only good pixels count, all by default."""
+    """Survey a checked (H, W, C) image of any type; only good pixels count, all by default."""
     seen = Survey()
     for top in range(0, image.shape[0], CELL):
         rows = slice(top, top + CELL)
@@ -96,12 +95,12 @@ def survey(image: AnyArray, good: BoolArray | None = None) -> Intensities:
 
 @dataclass(frozen=True)
 class Lights:
-    """Values that all but a few lights of two images lie between; of those alone that have such lights."""
+    """Ranges of the values of two images without a few bright lights; None for an image without such lights."""
 
     ranges: tuple[tuple[float, float] | None, tuple[float, float] | None]
 
     def usable(self, pair: Pair) -> BoolArray:
-        """Return the usable pixels of a part of the pair that are no such lights."""
+        """Return the usable pixels of a part of the pair that are within the ranges."""
         usable = pair.usable
         for image, limits in zip((pair.first, pair.second), self.ranges, strict=True):
             if limits is not None:
@@ -110,7 +109,7 @@ class Lights:
 
 
 def find_lights(raw: RawPair) -> Lights:
-    """Look for lights far beyond the rest of either image. Integers end before that."""
+    """Return the ranges without lights far beyond the rest of either image; integers have none."""
     one, two = (
         lights_of(usual_values(image), float(image.min()), float(image.max()))
         if np.issubdtype(image.dtype, np.floating)
@@ -121,7 +120,7 @@ def find_lights(raw: RawPair) -> Lights:
 
 
 def lights_of(usual: Usual, least: float, largest: float) -> tuple[float, float] | None:
-    """Return the values that all but lights lie between; None if there are none, or nothing is usual."""
+    """Return the range of the values without lights; None if there are no lights, or no range."""
     reach = LEFT_OUT_RANGES * usual.span
     low, high = usual.middle - reach, usual.middle + reach
     return None if low == high or (low <= least and largest <= high) else (low, high)

@@ -11,7 +11,7 @@ from ..base._typing import AnyArray, ArrayLike, FloatArray
 from ..base.errors import InputError
 from ..base.pixels import as_integers
 from ..blur.blur_map import BlurMap
-from ..blur.zarr_map import is_zarr_map, read_zarr_map
+from ..blur.chunked import is_zarr_map, read_zarr_map
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap, read_depth_map
 from ..images.archives import is_npz, read_npz

@@ -29,10 +29,9 @@ from ... import __version__
 from ...base._typing import AnyArray
 from ...base.errors import FileError, OutputExistsError
 from ...blur.blur_map import signed_sigma
-from ...blur.chunked import ChunkedEstimate, Planes
+from ...blur.chunked import STORED, ChunkedEstimate, Planes, description_of
 from ...blur.estimating import Estimating, settings_of
 from ...blur.tiles import Tile
-from ...blur.zarr_map import STORED, said_of
 from ...filters.blocks import whole_blocks
 from ...images.map_formats import FORMAT, FORMAT_VERSION
 from ...images.results import clear, move_folder_in, refuse_foreign, resuming, sign
@@ -151,7 +150,7 @@ class MapStore:
             shapes.append((-(-shapes[-1][0] // 2), -(-shapes[-1][1] // 2)))
         arrays = {name: (self.shape, dtype, FILL[name]) for name, dtype in STORED.items()}
         arrays |= {str(level): (shape, "f4", np.nan) for level, shape in enumerate(shapes)}
-        before = said_of(self.path) or {}
+        before = description_of(self.path) or {}
         if before.get("made_from") == self.made_from and self._done.is_dir():
             for name in arrays:
                 open_zarr_array(self.path / name)  # refuses what relblur did not write

@@ -21,8 +21,7 @@ from ..blur_map import Flag, mark
 from ..noise import smooth_light
 from ..request import Answer, Request, side_of
 from ..result import flag_pixels
-from ..tiles import Region, Tile, blend_weights, overlap
-from ..tiling import Tiling
+from ..tiles import Region, Tile, Tiling, blend_weights, overlap
 from ..whole_image import find_lights
 
 __all__ = ["DENSE_TILING", "MARGIN", "PASSAGE", "PATCH", "measure_dense", "measure_patches", "notes_of", "patches_of"]

@@ -17,7 +17,7 @@ from ...base.settings import FLAT_ABOVE, SHARPNESS_SIZE
 from ...filters.sharpness import compare_variances, local_variance
 from ..blur_map import Flag, has_flag, mark
 from ..request import Answer, Request, part_of
-from ..tiling import DOUBTFUL, NO_VALUE
+from ..tiles import DOUBTFUL, NO_VALUE
 from .method import GridRoots, Levels, estimate_on_grid, filter_bank
 
 __all__ = ["answer_on_grid", "fill_from_neighbours"]

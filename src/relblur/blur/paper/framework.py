@@ -38,7 +38,7 @@ from ...kernels import choose_engine
 from ...kernels.threads import count_workers
 from ..blur_map import BlurMap
 from ..request import Request
-from ..tiling import local_tiling, run_in_tiles
+from ..tiles import local_tiling, run_in_tiles
 from ..whole_image import survey
 from .answer import answer_on_grid, fill_from_neighbours
 from .circles import circle_weights
