@@ -1,6 +1,6 @@
 """Values that users pass: numbers, words, lists of numbers, and arrays of other packages.
 
-Kinds of arrays are told apart here only. Other packages are recognised by the home of their types and never imported.
+Kinds of arrays are distinguished here only. Other packages are recognised by the home of their types, without import.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
     "times",
 ]
 
-#: An axis no longer than this may be that of colours: grey, grey and alpha, RGB, RGBA.
+#: Longest axis of colours: grey, grey and alpha, RGB, RGBA.
 MOST_COLOURS = 4
 
 #: Modes of Pillow whose numbers are not intensities, or not in the order that arrays have them.
@@ -64,7 +64,7 @@ def is_whole(value: Any) -> bool:
 
 
 def as_whole(value: Any, name: str, otherwise: str = "") -> int:
-    """Check a whole number >= 1; the message names what else is allowed."""
+    """Check a whole number >= 1; the message names the alternative."""
     if not is_whole(value) or value < 1:
         also = f" or {otherwise}" if otherwise else ""
         raise InputError(f"{name} must be a whole number >= 1{also}, got {value!r}")
@@ -120,7 +120,7 @@ def times(shape: Sequence[int]) -> str:
 
 
 def plain_array(image: Any, name: str) -> AnyArray:
-    """Return an image as an array of NumPy, masked if it is masked, or say in one line why it cannot be had."""
+    """Return an image as an array of NumPy, masked if it is masked; raise a one-line error if it is none."""
     if isinstance(image, np.ndarray):
         return image
     if isinstance(image, (str, bytes, os.PathLike)):
@@ -136,7 +136,7 @@ def plain_array(image: Any, name: str) -> AnyArray:
         return np.asarray(image)
     except ValueError:
         raise InputError(f"{name} is ragged; all its rows must have one length") from None
-    except Exception as error:  # whatever other packages raise
+    except Exception as error:  # of any type: other packages raise it
         detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
         copy = f"{name}.get()" if _home(image) == "cupy" else f"numpy.asarray({name})"
         raise InputError(
@@ -145,7 +145,7 @@ def plain_array(image: Any, name: str) -> AnyArray:
 
 
 def shape_of(image: Any) -> tuple[int, ...]:
-    """Return the shape that the array of an image has, without making it; () for what is no image."""
+    """Return the shape of an image's array without making the array; () for other objects."""
     if _is_pillow(image):
         bands = 3 if image.mode in (*_PALETTES, "CMYK") else len(image.getbands())
         return (image.height, image.width) if bands == 1 else (image.height, image.width, bands)
@@ -156,9 +156,9 @@ def shape_of(image: Any) -> tuple[int, ...]:
 
 
 def colour_axis(image: Any, channel_axis: int | None) -> int | None:
-    """Return the axis of the colour channels: as told, or the last one of (H, W, 3) and its like.
+    """Return the axis of the colour channels: as given, or the last one of (H, W, 3) and similar shapes.
 
-    A picture whose other sides are as short could be meant in another way; it has to be told.
+    A picture whose other sides are as short is ambiguous and needs ``channel_axis``.
     """
     shape = shape_of(image)
     if channel_axis is None and len(shape) == 3 and shape[2] <= MOST_COLOURS < min(shape[:2]):
@@ -182,7 +182,7 @@ def _on_host(tensor: Any, name: str) -> Any:
 
 
 def _pillow_array(picture: Any, name: str) -> AnyArray:
-    """Return the intensities in a picture of Pillow; palettes are looked up, an alpha channel is dropped."""
+    """Return the intensities in a picture of Pillow; palettes are applied, an alpha channel is dropped."""
     if picture.mode == "LAB":
         raise InputError(f"{name} is a picture in Lab colours; convert it with PIL.ImageCms")
     if picture.mode in _PALETTES:
@@ -194,5 +194,5 @@ def _pillow_array(picture: Any, name: str) -> AnyArray:
         warnings.warn(f"{name}: alpha channel dropped", stacklevel=2)
         array = array[:, :, 0] if picture.mode == "LA" else array[:, :, :3]
     if array.dtype == np.int32 and array.size and array.min() >= 0 and array.max() <= 65535:
-        array = array.astype(np.uint16)  # Pillow's way of giving 16-bit grey
+        array = array.astype(np.uint16)  # Pillow decodes 16-bit grey so
     return array

@@ -51,7 +51,7 @@ class Child:
     """A process that calls functions, one after the other."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """Start the process; what the libraries in a ``quiet`` one write to standard error is dropped."""
+        """Start the process; a ``quiet`` one has no standard error."""
         path = [*(each for each in sys.path if not _is_here(each)), str(Path(__file__).parents[2])]
         command = [sys.executable, "-c", _PROGRAM.format(path=path)]
         environment = {**os.environ, "PYTHONSAFEPATH": "1"}
@@ -115,7 +115,7 @@ _places = threading.Semaphore(_MOST)
 
 
 def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
-    """Return what a function ("module:name") returns in a child within limits.
+    """Return the value of a function ("module:name") in a child within limits.
 
     Errors of relblur are raised as they are, all others as :class:`ChildError`.
     """
@@ -219,7 +219,7 @@ def _answer(answers: IO[bytes], number: int, kind: str, value: Any) -> None:
 
 
 def _receive(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
-    """Pass requests on; end this process when its parent has ended, whatever it is doing."""
+    """Pass requests on; end this process at once when its parent has ended."""
     try:
         while True:
             requests.put(pickle.load(stream))

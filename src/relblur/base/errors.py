@@ -26,8 +26,8 @@ class FileError(RelblurError, OSError):
 
 
 class OutputExistsError(FileError, FileExistsError):
-    """The output is already there and nobody said that it may be replaced."""
+    """The output exists and may not be replaced."""
 
 
 class MissingDependencyError(RelblurError, ImportError):
-    """An optional package is needed for what was asked."""
+    """An optional package is missing."""

@@ -1,10 +1,8 @@
-"""Images at the public boundary: what users pass becomes plain arrays, checked once.
+"""Images at the public boundary: arrays of users become plain arrays, checked once.
 
-Integers become parts of their full scale (:mod:`relblur.base.pixels`), so that every intensity is
-on a 0..1 scale; floats are taken as they are, never rescaled or clipped.
-Pixels that hold no light (:mod:`relblur.base.pixels`) and those that a masked array hides get
-the value of the nearest good one, so that filters stay finite, and are marked.
-Inputs are never written to.
+Integers become fractions of their full scale, so that every intensity is on a 0..1 scale; floats are taken as they are,
+never rescaled or clipped. Pixels without light (:mod:`relblur.base.pixels`) and those that a masked array hides get the
+value of the nearest good one, so that filters stay finite, and are marked. Inputs are never written to.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ MOSTLY = 0.9
 
 @dataclass(frozen=True)
 class Pair:
-    """Two checked images, channels last, with what may be used of them.
+    """Two checked images, channels last, with their usable pixels.
 
     ``first`` and ``second`` are (H, W, C) float64 without NaN; ``finite`` is False where
     either was NaN, infinite or declared unusable, ``unclipped`` where either sits at the
@@ -66,7 +64,7 @@ class Pair:
 
     @property
     def usable(self) -> BoolArray:
-        """Pixels whose values can be believed in both images."""
+        """Pixels that are finite and not clipped in both images."""
         return self.finite & self.unclipped
 
 
@@ -89,7 +87,7 @@ class RawPair:
 
     @property
     def usable(self) -> BoolArray:
-        """Pixels whose values can be believed in both images."""
+        """Pixels that are finite and not clipped in both images."""
         unclipped = self._unclipped()
         return unclipped if self.finite is None else unclipped & self.finite
 
@@ -157,12 +155,12 @@ def check_pair(
 
 
 def as_form(shape: tuple[int, ...], dtype: np.dtype[Any], name: str, channel_axis: int | None) -> AnyArray:
-    """Check an image of which only shape and type are known; return an (H, W, C) array of them without its values."""
+    """Check the shape and the type of an image; return an (H, W, C) array of them without values."""
     return check_form(np.broadcast_to(np.zeros((), dtype), shape), name, channel_axis=channel_axis)
 
 
 def is_chunked(*images: object) -> bool:
-    """Tell whether one of these is a Dask array, or an xarray of one: it is not to be held as a whole."""
+    """Tell whether one of these is a Dask array, or an xarray of one, which may be larger than memory."""
     return any(hasattr(each, "__dask_graph__") and getattr(each, "chunks", None) is not None for each in images)
 
 
@@ -191,7 +189,7 @@ def check_image_with_gaps(
 
 
 def check_form(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> AnyArray:
-    """Return an image as (H, W, C) of its own type, whatever its values."""
+    """Return an image as (H, W, C) of its own type; its values are not checked."""
     return _channels_last(_array(image, name), name, channel_axis)
 
 
@@ -239,7 +237,7 @@ def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyA
 
 
 def _advice(shape: tuple[int, ...]) -> str:
-    """Say what to do about an image of three dimensions, by the axes that are as short as those of colours are."""
+    """Return the remedy for an image of three dimensions, by its axes that are as short as those of colours."""
     short = [axis for axis, length in enumerate(shape) if length <= MOST_COLOURS]
     if short == [0]:
         return "its channels come first, pass channel_axis=0"
@@ -249,7 +247,7 @@ def _advice(shape: tuple[int, ...]) -> str:
 
 
 def _refuse_wrong_axis(shape: tuple[int, ...], name: str, channel_axis: int) -> None:
-    """Refuse to take a side of the picture for its channels while another axis looks like those."""
+    """Refuse a side of the picture as its channels while another axis is as short as those."""
     channels = shape[channel_axis]
     others = [axis for axis in range(3) if axis != channel_axis % 3 and shape[axis] <= MOST_COLOURS]
     if channels > MOST_CHANNELS or (channels > MOST_COLOURS and others):

@@ -41,23 +41,24 @@ __all__ = [
     "without_gaps",
 ]
 
-#: Never light.
+#: Least magnitude of a value that is not finite.
 NOT_FINITE_FROM = 1e36
-#: Beyond light: as many times what is usual, and at least so much.
+#: Least value of no data: in usual sizes, and in itself.
 BEYOND_LIGHT, LEAST_NO_DATA = 1e8, 1e6
 
-#: A hot pixel is as many ranges of its picture away from the middle of it,
+#: Least distance of a hot pixel from the median, in ranges of its picture,
 HOT = 20.0
-#: as many times as far as any of its eight neighbours (a lens of 0.4 px puts 4 % there),
+#: and in distances of its eight neighbours (a lens of 0.4 px puts 4 % of a point there).
 LENS = 30.0
-#: and the other picture is there within its own range, or below this part: blurred by 5 px a point keeps 1/157.
+#: Largest value of the other picture there, in ranges of it or as a part of the hot pixel: blurred by 5 px a point
+#: keeps 1/157.
 ABSENT = 1 / 250
-#: Faults are few: so many of the pixels at most, or a handful in a small picture.
+#: Most faults: a fraction of the pixels, or a number in a small picture.
 FEW, HANDFUL = 1e-3, 4
 
-#: Values are looked at on a grid of about as many pixels.
+#: Pixels of the grid on which values are sampled.
 _SAMPLE = 4096
-#: Percent of the values that lie below and above the range, and below and above the core.
+#: Percentages of the values below and above the range, and below and above the core.
 _TAIL, _OUTSIDE_CORE = 0.5, 10.0
 
 
@@ -67,7 +68,7 @@ def full_scale(dtype: np.dtype[Any]) -> int | None:
 
 
 def unit_float(array: AnyArray, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
-    """Return floats, float64 unless told otherwise; integers are divided by the full scale of their type."""
+    """Return floats, float64 by default; integers are divided by the full scale of their type."""
     result = array.astype(dtype)
     top = full_scale(array.dtype)
     if top is not None:
@@ -76,7 +77,7 @@ def unit_float(array: AnyArray, dtype: type[np.floating[Any]] = np.float64) -> A
 
 
 def as_integers(values: AnyArray, dtype: np.dtype[Any] | type[np.integer[Any]]) -> AnyArray:
-    """Return values of a scale of 0..1 as integers of full scale, rounded; what lies beyond is clipped."""
+    """Return values on a scale of 0..1 as integers of full scale, rounded and clipped."""
     return np.rint(values.clip(0, 1) * np.iinfo(dtype).max).astype(dtype)
 
 
@@ -104,7 +105,7 @@ def without_gaps(image: AnyArray, good: BoolArray) -> AnyArray:
 
 @dataclass(frozen=True)
 class Usual:
-    """What is usual in a picture."""
+    """Median, ranges and size of the values of a picture."""
 
     middle: float  #: the median
     span: float  #: the range of 99 % of the values
@@ -121,7 +122,7 @@ class Usual:
         return min(max(BEYOND_LIGHT * self.size, LEAST_NO_DATA), NOT_FINITE_FROM)
 
     def is_ordinary(self, low: float, high: float) -> bool:
-        """Tell whether there is nothing to look for in a picture of finite values between these."""
+        """Tell whether finite values between these contain neither no data nor hot pixels."""
         return max(high - self.middle, self.middle - low) <= self.hot_from and max(high, -low) < self.no_data_from
 
     @property
@@ -131,7 +132,7 @@ class Usual:
 
 
 def usual_values(image: AnyArray, sample: int = _SAMPLE, good: BoolArray | None = None) -> Usual:
-    """Return what is usual in an (H, W, C) picture, from a sample of it; pixels that are not good do not count."""
+    """Return the figures of an (H, W, C) picture, from a sample of its good pixels."""
     step = sample_step(image.shape[:2], sample)
     values = _finite(image[::step, ::step] if good is None else image[::step, ::step][good[::step, ::step]])
     if not values.size:
@@ -145,7 +146,7 @@ def sample_step(shape: tuple[int, ...], sample: int = _SAMPLE) -> int:
 
 
 def usual_of(sample: AnyArray) -> Usual:
-    """Return what is usual in a picture of which these are some values."""
+    """Return the figures of a picture from a sample of its values."""
     values = _finite(sample)
     if not values.size:
         return Usual(0.0, 0.0, 0.0, 0.0)
@@ -167,7 +168,7 @@ def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
     if not np.issubdtype(image.dtype, np.floating):
         return None
     limit = np.float64(usual.no_data_from)
-    if -limit < image.min() and image.max() < limit:  # not so with NaN
+    if -limit < image.min() and image.max() < limit:  # False for NaN
         return None
     return np.asarray(~(np.abs(image) < limit).all(axis=2))
 
@@ -229,7 +230,7 @@ def _borne_out(
     lone_in_other: tuple[AnyArray, AnyArray],
     usual: tuple[Usual, Usual],
 ) -> tuple[AnyArray, AnyArray]:
-    """Return those lone pixels of a picture that the other one does not show, or shows in the same way."""
+    """Return those lone pixels of a picture that the other one does not have, or has too."""
     rows, columns = lone
     if not len(rows):
         return lone

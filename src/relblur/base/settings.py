@@ -9,12 +9,12 @@ __all__ = ["METHODS", "SIDES", "Align", "Direction", "Exposure", "Method", "Shar
 Method = Literal["paper", "window", "refined"]
 Sharper = Literal["auto", "first", "second"]
 
-#: How ``method="paper"`` tells the sharper image: by its 3 x 3 standard deviation, or by the better fit.
+#: How ``method="paper"`` finds the sharper image: by its 3 x 3 standard deviation, or by the better fit.
 Direction = Literal["deviation", "fit"]
 
-#: How the second image may be displaced against the first; "off": it is not looked for.
+#: Models of the motion between the images; "off": no registration.
 Align = Literal["auto", "translation", "similarity", "affine", "bent", "off"]
-#: What is done about exposure: one gain for all of the picture, or a smooth field of it as vignetting makes.
+#: Models of exposure: one gain for the whole picture, or a smooth field of gain (vignetting).
 Exposure = Literal["auto", "gain", "field", "off"]
 #: Two apertures, one focus: on which side of it the scene lies.
 SideOfFocus = Literal["behind", "front"]
@@ -35,10 +35,10 @@ PAPER_N_SIGMAS: Final = 50
 #: Kernels are cut at this many standard deviations (r_N of the paper; the tail is 4e-6).
 TRUNCATE: Final = 5.0
 
-#: Largest relative blur looked for unless the caller says otherwise, px (sigma_M of the paper).
+#: Largest relative blur by default, px (sigma_M of the paper).
 MAX_SIGMA: Final = 5.0
 
-#: Side of the square window over which neighbours are consulted, by method, px.
+#: Side of the square window of neighbours, by method, px.
 PAPER_WINDOW: Final = 9
 WINDOW_WINDOW: Final = 9
 
@@ -52,13 +52,13 @@ FLAT_ABOVE: Final = 0.5
 DECIMATE_HALF_WIDTH: Final = 8
 DECIMATE_BETA: Final = 10.0
 
-#: Standard deviation, along each axis, of a uniform disc of diameter 1: kappa if nobody has calibrated it.
+#: Standard deviation, along each axis, of a uniform disc of diameter 1: kappa without calibration.
 DISC_BLUR_CONSTANT: Final = 0.25
 
 #: Blur both images by this many px before depth is taken from a Gaussian's variance: real blur is disc-like.
 DEPTH_PREFILTER: Final = 1.6
 
-#: Standard error of s that the resolution of a camera is told for, px^2: an 8-bit photograph with texture.
+#: Standard error of s for which the resolution of a camera is given, px^2: an 8-bit photograph with texture.
 ASSUMED_STDERR_PX2: Final = 0.05
 
 #: Largest circle of confusion that the paper recommends for real-time work: a diameter, px (end of its section 3).

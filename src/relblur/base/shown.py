@@ -1,7 +1,6 @@
-"""Results that show themselves: by a figure, by a picture and a table in a notebook, as JSON and as text.
+"""Results as a figure, as HTML in a notebook, as JSON, CSV and text.
 
-The first two are drawn by layers above that of the result, with matplotlib and HTML. They are imported when a result is
-shown, so that a result itself stays arrays and numbers.
+Figures and HTML come from layers above that of the result, which are imported when a result is shown.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _ROOT = __name__.split(".")[0]
 
 
 class Shown:
-    """What a notebook shows as HTML."""
+    """A result that a notebook shows as HTML."""
 
     def _repr_html_(self) -> str:
         return str(import_module(f"{_ROOT}.report.notebook").to_html(self))
@@ -39,7 +38,7 @@ def as_json(value: Any, indent: int | None = None) -> str:
 
 
 def visible(text: str) -> str:
-    """Write out characters that would steer a terminal, break a line or that no encoding has; names may hold any."""
+    """Escape characters that control a terminal, break a line or have no encoding; file names may contain them."""
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
@@ -74,7 +73,7 @@ def span(near_m: float, far_m: float) -> str:
 
 
 def percentages(shares: Sequence[float]) -> list[str]:
-    """Write shares of one whole in tenths of a percent that add up to it; what is nearly nothing is said to be so."""
+    """Write shares of one whole in tenths of a percent that add up to it; "< 0.1 %" for small ones."""
     exact = 1000 * np.asarray(shares, dtype=np.float64)
     tenths = np.floor(exact + 1e-9)
     missing = round(float(exact.sum()) - float(tenths.sum()))

@@ -76,7 +76,7 @@ class Curve:
         return np.where(values < 0, -decode(-values.clip(max=0)), decode(values.clip(min=0))).astype(dtype)
 
     def encode(self, light: AnyArray) -> AnyArray:
-        """Return the stored values, 0..1, of light: what :meth:`undo` undoes. Linear light is not cut off."""
+        """Return the stored values, 0..1, of light: the inverse of :meth:`undo`. Linear light is not clipped."""
         if self.is_linear:
             return light
         if self.encoder is not None:

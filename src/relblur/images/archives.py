@@ -18,13 +18,13 @@ __all__ = ["ZIP_MAGIC", "check_format", "is_npz", "read_npy_header", "read_npz"]
 
 ZIP_MAGIC = b"PK\x03\x04"
 
-#: A map has five entries.
+#: Most entries: a map has five.
 _MOST_ENTRIES = 32
 
-#: A description of settings and camera has some kilobytes.
+#: Largest description of settings and camera, bytes.
 _MOST_DESCRIPTION_BYTES = 10_000_000
 
-#: A list of so many entries, whatever they are called.
+#: Largest list of entries, bytes.
 _MOST_LIST_BYTES = 1_000_000
 
 
@@ -45,7 +45,7 @@ def is_npz(path: PathLike) -> bool:
 
 
 def read_npz(path: PathLike, names: Collection[str] | None = None) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Return what :func:`~relblur.images.disk.write_npz` wrote: the arrays of some names, and the description."""
+    """Return the arrays of some names, and the description, of :func:`~relblur.images.disk.write_npz`."""
     with opened(path) as source:
         source.budget.check_file()
         try:
@@ -97,7 +97,7 @@ def _check_expansion(entries: Collection[zipfile.ZipInfo], budget: Budget) -> No
     if len(entries) > _MOST_ENTRIES:
         raise FileError(f"{budget.path} claims to hold {len(entries)} arrays; a map has five")
     unpacked = sum(entry.file_size for entry in entries)
-    # Entries may claim the same bytes of the file; they hold no more than there are.
+    # Several entries may declare the same bytes; together they have no more than the file.
     packed = min(sum(entry.compress_size for entry in entries), budget.file_bytes)
     budget.check_expansion(unpacked, packed, free=FREE_RESULT_BYTES)
 
@@ -118,5 +118,5 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kinds: str, bu
             budget.check_pixels(*shape[:2])
         if kinds == "U" and size > _MOST_DESCRIPTION_BYTES:
             raise ValueError(f"{name} has {size} bytes")
-    with archive.open(entry) as stream:  # its end is where the checksum is looked at
+    with archive.open(entry) as stream:  # the checksum is compared at its end
         return np.asarray(np.lib.format.read_array(stream, allow_pickle=False))

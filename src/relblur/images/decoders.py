@@ -1,7 +1,6 @@
 """Decoders of the formats that relblur reads: an open file to a :class:`~relblur.images.stored.StoredImage`.
 
-Each looks at the declared size first. Which of them run in a child process is stated in the table of
-:mod:`relblur.images.images`.
+Each checks the declared size first. The table of :mod:`relblur.images.images` states which run in a child process.
 """
 
 from __future__ import annotations
@@ -99,7 +98,7 @@ class _Clocked(io.BytesIO):
 
 
 def open_picture(source: Source, kind: str) -> Any:
-    """Return a picture of Pillow or pillow-heif whose size is checked and whose pixels are not yet unpacked."""
+    """Return a picture of Pillow or pillow-heif with a checked size, whose pixels are still packed."""
     content = _Clocked(source)
     if kind == "HEIC":
         import pillow_heif
@@ -108,7 +107,7 @@ def open_picture(source: Source, kind: str) -> Any:
         depth = 2 if picture.mode.endswith(";16") else 1
         channels = len(picture.mode.partition(";")[0])
     else:
-        logging.getLogger("PIL").addHandler(logging.NullHandler())  # else Python prints what the error says
+        logging.getLogger("PIL").addHandler(logging.NullHandler())  # else Python prints the text of the error
         module, _, name = _CLASSES[kind].partition(".")
         picture = getattr(importlib.import_module(f"PIL.{module}"), name)(content)
         depth = 2 if _is_deep(picture) else 1
@@ -144,7 +143,7 @@ def _with_frames(picture: Any) -> Any:
 
 
 def decode_picture(source: Source, kind: str, frame: int | None = None) -> StoredImage:
-    """Decode what Pillow and pillow-heif read; of several frames the first, or the one that is named."""
+    """Decode a format of Pillow or pillow-heif; of several frames the first, or a given one."""
     with damage_told(source):
         picture = open_picture(source, kind)
         if frame is not None:
@@ -190,7 +189,7 @@ def _heif_values(picture: Any) -> AnyArray:
 
 
 def _with_curve(stored: StoredImage, source: Source) -> StoredImage:
-    """Return a HEIC or AVIF with the tone curve that its box names (ITU-T H.273): sRGB if it names none."""
+    """Return a HEIC or AVIF with the tone curve that its box names (ITU-T H.273), sRGB by default."""
     content = source.whole()
     at = content.find(b"colrnclx")
     transfer = int.from_bytes(content[at + 10 : at + 12], "big") if at >= 0 else None
@@ -281,7 +280,7 @@ def decode_exr(source: Source) -> StoredImage:
 
 
 def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str, AnyArray], str]:
-    """Return the channels of an OpenEXR file, float32, and what relblur says in its header; "" if nothing.
+    """Return the channels of an OpenEXR file, float32, and relblur's description in its header; "" if it has none.
 
     Any file may unpack to ``free_bytes``.
     """
@@ -337,7 +336,7 @@ def decode_raw(source: Source) -> StoredImage:
             values = raw.postprocess(
                 gamma=(1, 1),
                 no_auto_bright=True,
-                adjust_maximum_thr=0.0,  # or it brightens by what it takes for the maximum
+                adjust_maximum_thr=0.0,  # else it brightens up to its estimate of the maximum
                 output_bps=16,
                 use_camera_wb=balance[0] > 0,
                 output_color=rawpy.ColorSpace.raw,

@@ -76,8 +76,8 @@ def write_ply(
 ) -> None:
     """Write the finite points as binary PLY, with the image's colours if there is one, and a number or more at each.
 
-    Viewers look along -z with y up: so y and z of the points (down and away) change their signs, and the scene
-    stands upright before the viewer. ``scalars`` are named ``scalar_...``, as CloudCompare expects.
+    The axes of viewers are y up and z towards the viewer: y and z of the points (down and away) change their signs.
+    ``scalars`` are named ``scalar_...``, as CloudCompare expects.
     """
     known = np.isfinite(points_m).all(axis=2)
     columns: dict[str, tuple[str, AnyArray]] = {
@@ -115,7 +115,7 @@ def write_exr(path: PathLike, channels: Mapping[str, AnyArray], about: str = "")
     planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
     try:
         with replacing(path) as stream, tempfile.TemporaryDirectory() as folder:
-            # The library writes to names only; the bytes then go the way of all files.
+            # The library writes to names only.
             whole = Path(folder) / "map.exr"
             with OpenEXR.File(header, planes) as file:
                 file.write(str(whole))
@@ -125,7 +125,7 @@ def write_exr(path: PathLike, channels: Mapping[str, AnyArray], about: str = "")
 
 
 def _as_8_bit_colour(image: ArrayLike, shape: tuple[int, ...]) -> AnyArray:
-    """Return any image as (H, W, 3) bytes for looking at."""
+    """Return any image as (H, W, 3) bytes for display."""
     array = np.asarray(image)
     if array.shape[:2] != shape or array.ndim not in (2, 3):
         raise InputError(f"image has shape {array.shape}; it must show the same {shape[0]}x{shape[1]} pixels")

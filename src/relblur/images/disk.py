@@ -43,14 +43,14 @@ PILLOW_SUFFIXES = (".png", ".jpg", ".jpeg")
 TIFF_SUFFIXES = (".tif", ".tiff")
 IMAGE_SUFFIXES = (*PILLOW_SUFFIXES, *TIFF_SUFFIXES, ".npy")
 
-#: Every name that relblur makes for its own use begins so; results may not.
+#: Start of every name that relblur makes for its own use; results may not have it.
 HIDDEN = ".relblur"
 
-#: Open for writing what nobody else has made; links are not followed. Windows has neither flag.
+#: Flags to create a file that does not exist; links are not followed. Windows has neither flag.
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 EXCLUSIVE = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
 
-#: Windows flushes only what is open for writing.
+#: Windows flushes only files that are open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
 
 #: Rows of a strip of a TIFF hold about so many bytes.
@@ -59,7 +59,7 @@ _STRIP_BYTES = 1 << 18
 
 @contextmanager
 def plain_errors(target: PathLike) -> Iterator[None]:
-    """Turn what the system says about writing a target into one line."""
+    """Turn errors of the system in writing a target into one line."""
     try:
         yield
     except RelblurError:
@@ -74,11 +74,11 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     target = Path(path)
     check_target(target)
     temporary = target.parent / f"{HIDDEN}-{secrets.token_hex(8)}.part"
-    # In a hidden folder of ours everything is brought to the disk together, before it moves in.
+    # Files in a stage are flushed together, before they move.
     staged = any(part.startswith(f"{HIDDEN}-") for part in target.parent.parts)
     with plain_errors(target):
         try:
-            # Not tempfile.mkstemp: its files are for their owner alone, those of open() as the user's umask says.
+            # Not tempfile.mkstemp: its files are for their owner alone; open() respects the user's umask.
             with open(temporary, "x+b", opener=_open_exclusively) as stream:
                 yield stream
                 stream.flush()
@@ -98,7 +98,7 @@ def _open_exclusively(name: str, _flags: int) -> int:
 
 
 def sync_folder(folder: PathLike) -> None:
-    """Bring the names in a folder to the disk, where the system can do that."""
+    """Flush the names in a folder to the disk, where the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -108,7 +108,7 @@ def sync_folder(folder: PathLike) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Bring all that is in a folder and below to the disk; links are not followed."""
+    """Flush all files in a folder and below to the disk; links are not followed."""
     for path, _, names in os.walk(folder):
         for name in names:
             if not os.path.islink(os.path.join(path, name)):
@@ -121,7 +121,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def check_target(target: Path) -> None:
-    """Refuse what is there and not a file, and a place that cannot be written to."""
+    """Refuse a target that is not a file, and a place that cannot be written to."""
     try:
         kind = os.stat(target).st_mode
     except FileNotFoundError:
@@ -138,7 +138,7 @@ def check_target(target: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PictureTags:
-    """What a file states about its numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks; side of a pixel, µm."""
+    """Statements about the numbers of a file: ICC profile, EXIF, PNG's sRGB and gAMA chunks; side of a pixel, µm."""
 
     profile: bytes | None = None
     exif: Exif | None = None
@@ -232,7 +232,7 @@ def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], tags:
 
 
 def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> bytes:
-    """Return a PNG with what is stated about it, after its first chunk."""
+    """Return a PNG with further chunks after its first one."""
     from PIL.PngImagePlugin import PngInfo
 
     info = PngInfo()

@@ -1,6 +1,6 @@
-"""EXIF data as tags: what a picture made from a photograph keeps of them, who wrote a file, and how they are packed.
+"""EXIF data: tags that a picture made from a photograph keeps, the program that wrote a file, aperture and focus.
 
-Tags are copied as bytes, never decoded: nothing that a camera wrote is lost, and damaged ones are left out.
+Tags are copied as bytes, never decoded. Nothing that a camera wrote is lost, and damaged tags are left out.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _tags_at(read: Callable[[int, int], bytes], order: str, at: int, wanted: set
 
 
 def packed_tags(order: str, tags: Mapping[int, Any], at: int) -> bytes:
-    """Return a list of tags as TIFF has it at an offset: the list, then what it points to."""
+    """Return a list of tags as TIFF has it at an offset: the list, then the values that it points to."""
     head = 2 + 12 * len(tags) + 4
     table, body = struct.pack(f"{order}H", len(tags)), b""
     for tag, value in sorted(tags.items()):
@@ -193,7 +193,7 @@ def tiff_of_strips(
     sizes = [len(strip) for strip in strips]
     offsets = [0, *itertools.accumulate(sizes[:-1])]
     start = 0
-    for _ in range(2):  # where the strips begin is known once the tags have their length
+    for _ in range(2):  # the strips begin where the tags end
         lists = {**numbers, _STRIP_OFFSETS: [start + offset for offset in offsets], _STRIP_BYTES: sizes}
         tags = dict(others)
         for tag, values in lists.items():
@@ -238,7 +238,7 @@ class Shot:
 
     @classmethod
     def of(cls, exif: Mapping[int, Any]) -> Shot | None:
-        """Return what EXIF says, None unless it says all of it."""
+        """Return the values of EXIF data, None unless all are there."""
         values = [_positive(exif.get(tag)) for tag in (_F_NUMBER, _FOCAL_LENGTH, _SUBJECT_DISTANCE)]
         return None if None in values else cls(*values)  # type: ignore[arg-type]
 

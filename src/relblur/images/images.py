@@ -1,7 +1,7 @@
-"""Image files to arrays, with everything the file says about its numbers.
+"""Image files to arrays, with everything that the file states about its numbers.
 
-The content decides the format, not the name (except for camera raw, which looks like TIFF).
-Whatever goes wrong becomes a one-line :class:`~relblur.base.errors.FileError`.
+The content decides the format, not the name, except for camera raw, which is a kind of TIFF. Every failure is a
+one-line :class:`~relblur.base.errors.FileError`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RAW_SUFFIXES = (".dng", ".nef", ".cr2", ".cr3", ".arw", ".raf", ".orf", ".rw2", 
 
 @dataclass(frozen=True)
 class _Format:
-    """How the files of a format are known, and who decodes them."""
+    """How the files of a format are recognised and decoded."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -108,7 +108,7 @@ def read_image(path: PathLike) -> AnyArray:
 
 
 def read_stored(path: PathLike) -> StoredImage:
-    """Return the numbers of an image file with what the file says about them."""
+    """Return the numbers of an image file with everything that the file states about them."""
     plane = path if isinstance(path, Plane) else None
     if plane is not None and plane.place:
         return StoredImage(_plain_channels(open_zarr_array(plane.path)[plane.place], path), "Zarr")
@@ -121,7 +121,7 @@ def read_stored(path: PathLike) -> StoredImage:
 
 
 def format_name(source: Source) -> str:
-    """Return the name of a file's format, by its content; refuse what is no image."""
+    """Return the name of a file's format, by its content; refuse files that are no images."""
     return _format_of(source).name
 
 
@@ -152,7 +152,7 @@ def _format_of(source: Source) -> _Format:
 
 
 def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
-    """Return what a photograph's EXIF data say about the shot, by number, and its width in px."""
+    """Return the tags of a photograph's EXIF data that describe the shot, by number, and its width in px."""
     with opened(path) as source:
         try:
             found = _known(source)
@@ -175,7 +175,7 @@ def _exif(source: Source, kind: str) -> tuple[dict[int, Any], int]:
 
 
 def is_result(path: PathLike) -> bool:
-    """Return whether a PNG, JPEG or TIFF names relblur as its maker; of other files this is not known."""
+    """Tell whether a PNG, JPEG or TIFF names relblur as its maker; False for other files."""
     try:
         with opened(path) as source:
             kind = found.name if (found := _known(source)) else ""
@@ -194,7 +194,7 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
     if array.ndim not in (2, 3) or array.size == 0:
         raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
     if array.dtype == np.int32 and array.min() >= 0 and array.max() <= 65535:
-        array = array.astype(np.uint16)  # Pillow's way of giving 16-bit grey
+        array = array.astype(np.uint16)  # Pillow decodes 16-bit grey so
     if array.dtype == np.int8:
         raise FileError(f"{path} holds signed numbers of 8 bits; save it with unsigned ones or 16 bits")
     if array.dtype == bool:

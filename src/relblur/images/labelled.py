@@ -19,7 +19,7 @@ Labelled: TypeAlias = tuple[Any, dict[str, Any]]
 
 
 def labelled(variables: Mapping[str, Labelled], about: Mapping[str, Any]) -> Any:
-    """Return (H, W) arrays with their attributes as an ``xarray.Dataset``; what is no plain value becomes JSON.
+    """Return (H, W) arrays with their attributes as an ``xarray.Dataset``; attributes that are tables become JSON.
 
     Arrays of xarray keep their dimensions and coordinates. ``row`` and ``column`` count the pixels from 0.
     """

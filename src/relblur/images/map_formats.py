@@ -1,6 +1,6 @@
 """Blur maps in files: NPZ with everything, OpenEXR with everything in single precision, TIFF, NPY and PNG as exports.
 
-Arrays go in and come out by name; what they mean is the business of :class:`~relblur.blur.blur_map.BlurMap`.
+Arrays are written and read by name; :class:`~relblur.blur.blur_map.BlurMap` defines their meaning.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FORMAT = "relblur.BlurMap"
 FORMAT_VERSION = 1
 
 MAP_SUFFIXES = (".npz", ".exr", ".tif", ".tiff", ".npy", ".png")
-#: Read again; of the others a part of the map is missing.
+#: Formats from which a map is read; the others contain a part of it.
 READ_SUFFIXES = (".npz", ".exr", ".tif", ".tiff")
 
 #: The fields of a map, and their types; real numbers are kept in the precision that they have.
@@ -60,8 +60,8 @@ def write_map(
 
 
 def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Return the fields of a map that was written, as far as the format has them, and its settings."""
-    with opened(path) as source:  # the content decides, not the name
+    """Return the fields of a map, as far as the format has them, and its settings."""
+    with opened(path) as source:  # the content decides the format
         start = source.read(0, 4)
     if start == b"\x76\x2f\x31\x01":
         fields, about = _read_exr(path)

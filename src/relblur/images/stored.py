@@ -1,4 +1,4 @@
-"""An image file as numbers, with everything the file says about them, and how every decoder comes to say it."""
+"""An image file as numbers, with everything that the file states about them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TURNS = {
 
 @dataclass(frozen=True)
 class StoredImage:
-    """The numbers of a file, (H, W) or (H, W, 3), upright, and what the file says about them."""
+    """The numbers of a file, (H, W) or (H, W, 3), upright, and everything that the file states about them."""
 
     values: AnyArray
     format: str
@@ -47,11 +47,11 @@ class StoredImage:
     transfer: int | None = None  #: transfer characteristics of a clip by their number (ITU-T H.273)
     luma: str = ""  #: "limited" or "full": range of a brightness computed from encoded colours (Y'CbCr)
     linear: bool = False  #: the format holds light by definition
-    changes: tuple[str, ...] = field(default=())  #: what was done to the pixels
+    changes: tuple[str, ...] = field(default=())  #: of the pixels, in words
     jpeg: JpegTable | None = None  #: how coarsely it was compressed
     lossy: bool = False  #: compressed with loss, by another method than JPEG's
     shot: Shot | None = None  #: how it was taken
-    exif: Exif = field(default_factory=Exif)  #: what a picture made from it keeps of its EXIF data
+    exif: Exif = field(default_factory=Exif)  #: the EXIF data that a picture made from it keeps
 
     @property
     def bits(self) -> int | None:
@@ -61,7 +61,7 @@ class StoredImage:
 
 @contextmanager
 def damage_told(source: Source) -> Iterator[None]:
-    """Say in one line what decoders say in many ways."""
+    """Turn any error of a decoder into one line."""
     try:
         yield
     except RelblurError:
@@ -71,7 +71,7 @@ def damage_told(source: Source) -> Iterator[None]:
 
 
 def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *, upright: bool = False) -> StoredImage:
-    """Return pixels, which may be upright already, with what EXIF and the rest of the file say about them."""
+    """Return pixels, which may be upright already, with the statements of EXIF and of the rest of the file."""
     orientation = 1 if upright else exif.get(ORIENTATION, 1)
     profile = info.get("icc_profile")
     return StoredImage(
@@ -87,7 +87,7 @@ def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *,
 
 
 def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
-    """Return an image as EXIF says it is to be seen."""
+    """Return an image upright, by its EXIF orientation."""
     transpose, flip_rows, flip_columns = _TURNS.get(orientation, (False, False, False))
     if transpose:
         array = array.swapaxes(0, 1)
@@ -95,5 +95,5 @@ def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
 
 
 def said_of(orientation: int) -> tuple[str, ...]:
-    """Return what is told of an orientation that was undone."""
+    """Return an orientation that was undone, in words."""
     return ("turned upright as the file says",) if orientation in _TURNS else ()

@@ -1,6 +1,6 @@
 """Zarr arrays (versions 2 and 3) read in parts by the zarr package, in a child process with limits.
 
-What an array claims is checked before anything is unpacked: real numbers, a regular grid, codecs that only pack.
+The description of an array is checked before anything is unpacked: real numbers, a regular grid, codecs that only pack.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget
 
 __all__ = ["ZarrArray", "ZarrNode", "open_zarr_array", "read_zarr_node"]
 
-#: Codecs that only pack numbers; others may do anything, such as the one that unpickles.
+#: Codecs that only pack numbers. Others may run code, such as the one that unpickles.
 _CODECS = ("bytes", "transpose", "sharding_indexed", "crc32c", "zstd", "blosc", "gzip", "zlib", "lz4")
 
-#: Copies of a part, and of the chunks that it lies in, that are made while it is read.
+#: Copies of a part and of its chunks that exist while it is read.
 _COPIES = 8
 
 
@@ -100,7 +100,7 @@ def _in_child(function: str, path: str, *arguments: Any, unpacked: int = 0) -> A
 
 
 def _opened(path: str) -> Any:
-    """Open a Zarr in the child; pipes, devices and whatever is not plainly packed numbers are refused."""
+    """Open a Zarr in the child; refuse pipes, devices and everything but packed numbers."""
     import zarr
     from zarr.storage import LocalStore
 
