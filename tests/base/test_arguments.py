@@ -1,12 +1,28 @@
-"""Every bad input is one line that names the argument and the remedy."""
+"""Arguments: arrays of other packages are read, and bad input is one line with the name and the remedy."""
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import InputError, RelblurError, decimate, estimate_blur, evaluate_pair, imread, local_sharpness, synth
+import relblur
+from relblur import (
+    InputError,
+    RelblurError,
+    decimate,
+    estimate_blur,
+    evaluate_pair,
+    imread,
+    local_sharpness,
+    prepare_pair,
+    synth,
+)
+from relblur.base.arguments import colour_axis, plain_array, shape_of
 from relblur.base.errors import FileError
+from relblur.base.tone import encode_srgb
 
 GOOD = np.random.default_rng(0).random((32, 40))
 COLOUR = np.random.default_rng(0).random((32, 40, 3))
@@ -173,3 +189,267 @@ def test_a_name_with_a_zero_byte_is_one_line():
     with pytest.raises(FileError, match="cannot be read") as error:
         imread("a\0b.png")
     assert "\n" not in str(error.value)
+
+
+Image = pytest.importorskip("PIL.Image")
+
+SCENE = np.random.default_rng(3).random((40, 44, 3)) * 0.8 + 0.1
+FIRST, SECOND = synth.pair(SCENE, 1.2, channel_axis=-1)
+BYTES = [synth.degrade(image, bits=8) for image in (FIRST, SECOND)]
+QUICK = {"method": "window", "engine": "opencv", "linear": False}
+
+
+def sigma_of(first, second, **options):
+    return estimate_blur(first, second, **{**QUICK, **options}).sigma
+
+
+class Tensor:
+    """As much of a torch tensor as matters here."""
+
+    __module__ = "torch"
+
+    class _Device(str):
+        @property
+        def type(self):
+            return self.partition(":")[0]
+
+    def __init__(self, values, device="cpu", needs_gradient=False):
+        self.values, self.device, self.needs_gradient = values, self._Device(device), needs_gradient
+
+    @property
+    def shape(self):
+        return self.values.shape
+
+    def detach(self):
+        return Tensor(self.values, self.device)
+
+    def __array__(self, dtype=None, copy=None):
+        if self.needs_gradient:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        return np.asarray(self.values, dtype)
+
+
+def test_colour_needs_no_axis():
+    assert_array_equal(sigma_of(FIRST, SECOND), sigma_of(FIRST, SECOND, channel_axis=-1))
+    assert_array_equal(relblur.decimate(FIRST, 2), relblur.decimate(FIRST, 2, channel_axis=-1))
+    assert_array_equal(relblur.align(FIRST, FIRST).second, FIRST)
+    blur = estimate_blur(FIRST, SECOND, **QUICK)
+    for remake in (relblur.resynthesize, relblur.all_in_focus):
+        assert_array_equal(remake(FIRST, SECOND, blur), remake(FIRST, SECOND, blur, channel_axis=-1))
+    assert relblur.prepare_pair(FIRST, SECOND).first.shape == FIRST.shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis"),
+    [((9, 9, 3), -1), ((9, 9, 4), -1), ((9, 9, 1), -1), ((9, 9), None), ((3, 9, 9), None), ((9, 9, 5), None)],
+)
+def test_the_axis_is_found_where_there_is_no_doubt(shape, axis):
+    assert colour_axis(np.zeros(shape), None) == axis
+    assert colour_axis(np.zeros(shape), 1) == 1
+
+
+def test_tensors_are_read_without_their_gradient():
+    found = sigma_of(Tensor(FIRST, needs_gradient=True), Tensor(SECOND))
+    assert_array_equal(found, sigma_of(FIRST, SECOND))
+    assert prepare_pair(Tensor(FIRST), Tensor(SECOND)).shape == (40, 44)
+
+
+def test_a_tensor_on_a_graphics_card_has_to_be_copied():
+    with pytest.raises(InputError, match=r"second is a tensor on cuda:0; pass second.cpu\(\)"):
+        sigma_of(FIRST, Tensor(SECOND, "cuda:0"))
+
+
+def test_what_numpy_cannot_read_is_one_line():
+    class Odd:
+        __module__ = "cupy"
+        shape = (40, 44)
+
+        def __array__(self, dtype=None, copy=None):
+            raise TypeError("Implicit conversion to a NumPy array is not allowed.\nReally.")
+
+    with pytest.raises(InputError, match=r"first is a Odd that NumPy cannot read \(Implicit .*first.get\(\)$"):
+        plain_array(Odd(), "first")
+
+
+def test_xarray_is_read():
+    xarray = pytest.importorskip("xarray")
+    images = [xarray.DataArray(image, dims=("y", "x", "band")) for image in (FIRST, SECOND)]
+    assert_array_equal(sigma_of(*images), sigma_of(FIRST, SECOND))
+
+
+@pytest.fixture(scope="module", params=["memory", "chunks"])
+def from_xarray(request):
+    """A map made from DataArrays, in memory or in chunks, and the same of plain arrays."""
+    xarray = pytest.importorskip("xarray")
+    images = [
+        xarray.DataArray(image[:, :, 1], dims=("y", "x"), coords={"y": np.arange(40) * 0.5})
+        for image in (FIRST, SECOND)
+    ]
+    if request.param == "chunks":
+        pytest.importorskip("dask")
+        images = [image.chunk(25) for image in images]
+    options = {"method": "window", "sigmas": [3.0], "engine": "opencv"}
+    return estimate_blur(*images, **options), estimate_blur(FIRST[:, :, 1], SECOND[:, :, 1], **options)
+
+
+def test_a_map_of_xarray_is_shown_as_any_other(from_xarray):
+    found, plain = from_xarray
+    if found.is_lazy:  # it may not fit into memory
+        assert str(found) == repr(found)
+        assert "not computed yet" in found._repr_html_()
+        return
+    assert str(found) == str(plain)
+    assert found._repr_html_() == plain._repr_html_()
+
+
+def test_a_map_of_xarray_is_drawn_as_any_other(from_xarray):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib.figure import Figure
+
+    for draw in (relblur.plot.blur, relblur.plot.stderr, relblur.plot.flags):
+        shown = [draw(blur, ax=Figure().add_subplot()).get_array() for blur in from_xarray]
+        assert_array_equal(*(np.ma.getdata(one) for one in shown))
+    assert from_xarray[0].plot(ax=Figure().add_subplot()) is not None
+    assert relblur.plot.surface(from_xarray[0], ax=Figure().add_subplot(projection="3d")) is not None
+
+
+def test_a_map_of_xarray_becomes_depth_and_goes_to_files(from_xarray, tmp_path):
+    found, plain = from_xarray
+    camera = relblur.Camera(coc_constant_px_m=8, focus_first_m=1, focus_second_m=2)
+    depths = [relblur.blur_to_depth(blur, camera) for blur in from_xarray]
+    assert_array_equal(depths[0].depth_m, depths[1].depth_m)
+    inside = [relblur.in_depth_range(blur, camera) for blur in from_xarray]
+    assert_array_equal(inside[0].probability, inside[1].probability)
+    fits = [relblur.calibrate(blur, camera, depth_m=1.2).camera for blur in from_xarray]
+    assert fits[0] == fits[1]
+    found.save(tmp_path / "map.npz")
+    assert_array_equal(relblur.load(tmp_path / "map.npz").sigma, plain.sigma)
+
+
+def test_a_map_of_xarray_goes_back_with_its_labels_and_its_pixels(from_xarray):
+    found, plain = from_xarray
+    dataset = found.to_xarray()
+    assert dataset.sigma.dims == ("y", "x")
+    assert_array_equal(dataset.y, np.arange(40) * 0.5)
+    assert_array_equal(dataset.sigma, plain.sigma)
+    assert dataset.sigma.attrs["units"] == "px"
+    for one, dims in ((dataset, ("y", "x")), (plain.to_xarray(), ("row", "column"))):
+        assert (one.row.dims, one.column.dims) == ((dims[0],), (dims[1],))
+        assert_array_equal(one.row, np.arange(40))
+        assert_array_equal(one.column, np.arange(44))
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "P", "1", "CMYK", "YCbCr", "I;16", "I", "F"])
+def test_pictures_are_intensities(mode):
+    picture = Image.fromarray(BYTES[0]).convert("L" if mode[0] in "IF" else "RGB").convert(mode)
+    found = plain_array(picture, "first")
+    assert shape_of(picture) == found.shape or mode == "1"
+    wanted = np.asarray(picture.convert("L" if mode in ("1", "L") else "RGB")) if mode[0] not in "IF" else found
+    assert_array_equal(found, wanted)
+    if mode == "I":
+        assert found.dtype == np.uint16
+
+
+def test_a_palette_is_not_taken_for_light():
+    pictures = [Image.fromarray(image).quantize(200) for image in BYTES]
+    assert plain_array(pictures[0], "first").shape == FIRST.shape
+    assert np.isfinite(sigma_of(*pictures)).any()
+
+
+def test_a_picture_in_lab_is_refused():
+    with pytest.raises(InputError, match="first is a picture in Lab"):
+        plain_array(Image.new("LAB", (9, 9)), "first")
+
+
+@pytest.mark.parametrize("axis", [None, -1])
+@pytest.mark.parametrize("alpha", ["opaque", "cut out"])
+def test_alpha_is_left_out_with_a_warning(axis, alpha):
+    veil = np.full((40, 44, 1), 255, np.uint8)
+    if alpha == "cut out":
+        veil[:20] = 3
+    images = [np.concatenate([image, veil], axis=2) for image in BYTES]
+    with pytest.warns(UserWarning, match="the last of 4 channels is alpha"):
+        found = sigma_of(*images, channel_axis=axis)
+    assert_array_equal(found, sigma_of(*BYTES))
+
+
+def test_alphas_that_differ_are_refused():
+    veils = np.full((2, 40, 44, 1), 255, np.uint8)
+    veils[0, :3] = 0
+    images = [np.concatenate(both, axis=2) for both in zip(BYTES, veils, strict=True)]
+    with pytest.raises(InputError, match=r"alpha and differs .* pass first\[..., :3\]"):
+        sigma_of(*images)
+
+
+def test_four_colours_stay_four():
+    images = [np.concatenate([image, image[:, :, :1][::-1]], axis=2) for image in (FIRST, SECOND)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        four = sigma_of(*images, channel_axis=-1)
+    assert not np.array_equal(four, sigma_of(FIRST, SECOND), equal_nan=True)
+
+
+def test_a_picture_with_alpha_is_a_photograph_without():
+    pictures = [Image.fromarray(image).convert("RGBA") for image in BYTES]
+    with pytest.warns(UserWarning, match="alpha channel dropped"):
+        found = prepare_pair(*pictures, align="off", exposure="off", decimate=1)
+    assert_array_equal(found.first, prepare_pair(*BYTES, align="off", exposure="off", decimate=1).first)
+
+
+def test_masks_are_honoured_with_bytes_too():
+    hidden = np.zeros((40, 44, 3), bool)
+    hidden[5:8, 6:9] = True
+    masked = np.ma.masked_array(BYTES[0], hidden)
+    assert (estimate_blur(masked, BYTES[1], **QUICK).flags[5:8, 6:9] & 1).all()
+    pair = prepare_pair(masked, BYTES[1], align="off", exposure="off", decimate=1)
+    assert not pair.valid[5:8, 6:9].any()
+    assert pair.valid[20:].all()
+    assert pair.rounding is not None  # still known to be bytes
+
+
+def test_bytes_are_said_to_be_srgb_once_and_not_if_the_user_says_so():
+    with pytest.warns(UserWarning, match="uint8 arrays mostly hold sRGB") as told:
+        estimate_blur(*BYTES, method="window", engine="opencv")
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimate_blur(*BYTES, **QUICK)
+        estimate_blur(FIRST, SECOND, method="window")
+        estimate_blur(prepare_pair(*BYTES), method="window")
+
+
+@pytest.mark.parametrize("method", ["window", "paper", "refined"])
+def test_linear_undoes_the_curve_of_srgb(method):
+    stored = [synth.degrade(encode_srgb(image), bits=8) for image in (FIRST, SECOND)]
+    options = {"method": method, "engine": "opencv"}
+    truth = np.nanmedian(estimate_blur(FIRST, SECOND, **options).sigma)
+    undone = np.nanmedian(estimate_blur(*stored, linear=True, **options).sigma)
+    as_stored = np.nanmedian(estimate_blur(*stored, linear=False, **options).sigma)
+    assert abs(undone - truth) <= 0.02
+    if method != "paper":  # its grid is coarser than the difference
+        assert abs(undone - truth) < abs(as_stored - truth)
+
+
+def test_linear_keeps_clipped_pixels_clipped():
+    stored = [image.copy() for image in BYTES]
+    stored[0][10:14, 10:14] = 255
+    assert (estimate_blur(*stored, method="window", linear=True).flags[10:14, 10:14] & relblur.Flag.CLIPPED).all()
+
+
+def test_bytes_are_photographs_to_prepare_pair():
+    pair = prepare_pair(*BYTES, align="off", exposure="off", decimate=1)
+    assert pair.notes == ("light: 8-bit array, sRGB curve undone (usual for 8 bits; gamma=1 if it is light)",)
+    light = prepare_pair(*BYTES, gamma=1, align="off", exposure="off", decimate=1)
+    assert_allclose(light.first, BYTES[0] / 255, atol=1e-7)
+    assert_allclose(encode_srgb(pair.first), light.first, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["window", "refined", "paper"])
+def test_max_sigma_is_how_far_to_look(method):
+    first, second = synth.pair(SCENE[:, :, 0], 2.6)
+    found = estimate_blur(first, second, method=method, max_sigma=1.5, engine="opencv")
+    assert np.nanmax(np.abs(found.sigma)) <= 1.6  # refined goes on by a little to see that it is the limit
+    wanted = [round(0.1 * n, 10) for n in range(1, 16)] if method == "paper" else [1.5]
+    assert_array_equal(found.sigma, estimate_blur(first, second, method=method, sigmas=wanted, engine="opencv").sigma)

@@ -106,14 +106,6 @@ def test_a_file_has_the_permissions_that_the_user_asked_for(tmp_path):
     assert stat.S_IMODE((tmp_path / "out" / "b.npz").stat().st_mode) == 0o640
 
 
-def test_a_link_is_replaced_and_not_written_through(tmp_path):
-    (tmp_path / "precious").write_text("mine")
-    (tmp_path / "x.npz").symlink_to("precious")
-    _map(1).save(tmp_path / "x.npz")
-    assert not (tmp_path / "x.npz").is_symlink()
-    assert (tmp_path / "precious").read_text() == "mine"
-
-
 @pytest.mark.parametrize("bytes_", [244, 255])
 def test_names_as_long_as_the_system_allows(tmp_path, bytes_):
     path = tmp_path / ("x" * (bytes_ - 4) + ".npz")
