@@ -1,21 +1,15 @@
 // Linear systems on the pixel grid and semi-global labelling. field/multigrid.py and field/start.py have the equations.
 #include <algorithm>
-#include <barrier>
-#include <cstdint>
 #include <memory>
-#include <thread>
 #include <vector>
 
-#include "solver.h"
+#include "kernels.h"
 
 namespace LEVEL {
 namespace {
 
 constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;
 constexpr int COARSEST = 4, SWEEPS = 8;
-constexpr int SHARED = 1 << 20;  // pixels of a grid from which on threads share it: below, barriers take longer
-
-inline bool is_large(int height, int width) { return int64_t(height) * width >= SHARED; }
 
 // Planes of height x width with a border of one zero, so that no loop asks where the image ends; not set inside.
 struct Planes {
@@ -47,6 +41,13 @@ struct Grid {
           x(n, h, w) {}
 };
 
+// w x + grad' c grad x, and for three components (a map and its slopes) what ties them together; of (n, height, width).
+struct System {
+    In<3> weight, right, down, b, guess;
+    In<2> tie_right, tie_down;  // none if the components are independent
+    float half;                 // half the distance between pixels, for the ties
+};
+
 // The edges of a row of pixels: to the right, down, and up.
 struct Edges {
     const float *right, *down, *up;
@@ -56,74 +57,67 @@ struct Edges {
     }
 };
 
-// Conjugate gradients, preconditioned by a V-cycle. Every thread runs `solve`; its rank tells which rows are its own.
+// Conjugate gradients, preconditioned by a V-cycle.
 class Multigrid {
 public:
-    Multigrid(const System& system, const float* b, const float* guess, int workers)
-        : n(system.n), workers(workers), place(workers), half(system.half), tied(system.tie_right),
-          tie_right(tied, system.height, system.width), tie_down(tied, system.height, system.width),
-          solution(n, system.height, system.width), product(n, system.height, system.width),
-          direction(n, system.height, system.width), sums(size_t(n) * system.height) {
-        int h = system.height, w = system.width;
+    explicit Multigrid(const System& s)
+        : n(s.b.shape[0]), half(s.half), tied(s.tie_right.data || s.tie_down.data),
+          tie_right(tied, s.b.shape[1], s.b.shape[2]), tie_down(tied, s.b.shape[1], s.b.shape[2]),
+          solution(n, s.b.shape[1], s.b.shape[2]), product(n, s.b.shape[1], s.b.shape[2]),
+          direction(n, s.b.shape[1], s.b.shape[2]), sums(size_t(n) * s.b.shape[1]) {
+        int h = s.b.shape[1], w = s.b.shape[2];
+        solution.fill(s.guess.data, h, w);
+        if (tied) tie_right.fill(s.tie_right.data, h, w - 1), tie_down.fill(s.tie_down.data, h - 1, w);
         for (grids.emplace_back(n, h, w); std::min(h, w) > COARSEST;)
             grids.emplace_back(n, h = (h + 1) / 2, w = (w + 1) / 2);
-        h = system.height, w = system.width;
         Grid& g = grids[0];
-        g.diagonal.fill(system.weight, h, w);  // the edges are added to it
-        g.right.fill(system.right, h, w - 1);
-        g.down.fill(system.down, h - 1, w);
-        g.b.fill(b, h, w);
-        if (tied) tie_right.fill(system.tie_right, h, w - 1), tie_down.fill(system.tie_down, h - 1, w);
-        solution.fill(guess, h, w);
+        g.diagonal.fill(s.weight.data, g.height, g.width);  // the edges are added to it
+        g.right.fill(s.right.data, g.height, g.width - 1);
+        g.down.fill(s.down.data, g.height - 1, g.width);
+        g.b.fill(s.b.data, g.height, g.width);
     }
 
-    void solve(int rank, int steps, bool guessed) {
-        for (size_t depth = 0; depth < grids.size(); ++depth) build(rank, int(depth));
+    void solve(int steps, bool guessed) {
+        for (size_t depth = 0; depth < grids.size(); ++depth) build(int(depth));
         Grid& g = grids[0];
-        if (guessed) rows(rank, 0, [&](int y) {
+        if (guessed) rows(0, [&](int y) {
             multiply(y, solution);
             for (int c = 0; c < n; ++c) add(g.width, -1, product.row(c, y), g.b.row(c, y));
         });
-        double rz = cycle(rank), before = 0;
+        double rz = cycle(), before = 0;
         for (int step = 0; step < steps; ++step) {
-            const double curvature = turn(rank, step, step ? float(rz / before) : 0);
+            const double curvature = turn(step, step ? float(rz / before) : 0);
             if (!(curvature > 0 && rz > 0)) break;
             const float alpha = float(rz / curvature);
-            rows(rank, 0, [&](int y) {
+            rows(0, [&](int y) {
                 for (int c = 0; c < n; ++c) {
                     add(g.width, alpha, direction.row(c, y), solution.row(c, y));
                     add(g.width, -alpha, product.row(c, y), g.b.row(c, y));
                 }
             });
-            if (step + 1 < steps) before = rz, rz = cycle(rank);
+            if (step + 1 < steps) before = rz, rz = cycle();
         }
     }
 
     Planes& result() { return solution; }
 
 private:
-    const int n, workers;
-    std::barrier<> place;
+    const int n;
     const float half;
     const bool tied;
     std::vector<Grid> grids;
     Planes tie_right, tie_down, solution, product, direction;
-    std::vector<float> sums;  // of rows
+    std::vector<float> sums;  // of rows: one of a whole image in float32 would be too coarse
 
-    // work(row) for this thread's rows of a grid.
+    // work(row) for the rows of a grid.
     template <class Work>
-    void rows(int rank, int depth, Work work) {
-        const int height = grids[depth].height, share = is_large(height, grids[depth].width) ? workers : 1;
-        if (rank < share)
-            for (int y = int(int64_t(height) * rank / share); y < int(int64_t(height) * (rank + 1) / share); ++y)
-                work(y);
-        if (workers > 1) place.arrive_and_wait();
+    void rows(int depth, Work work) {
+        for (int y = 0; y < grids[depth].height; ++y) work(y);
     }
 
     double total() {
         double sum = 0;
         for (float each : sums) sum += each;
-        if (workers > 1) place.arrive_and_wait();
         return sum;
     }
 
@@ -140,9 +134,9 @@ private:
     }
 
     // Complete a grid and make the next coarser one: information adds, edges between blocks add and are halved.
-    void build(int rank, int depth) {
+    void build(int depth) {
         Grid& g = grids[depth];
-        rows(rank, depth, [&](int y) {
+        rows(depth, [&](int y) {
             for (int c = 0; c < n; ++c) {
                 const Edges edge(g, c, y);
                 float *diagonal = g.diagonal.row(c, y), *inverse = g.inverse.row(c, y), *weight = g.x.row(c, y);
@@ -156,7 +150,7 @@ private:
         });
         if (depth + 1 == int(grids.size())) return;
         Grid& coarse = grids[depth + 1];
-        rows(rank, depth + 1, [&](int y) {
+        rows(depth + 1, [&](int y) {
             for (int c = 0; c < n; ++c) {
                 const int odd = 2 * y + 1 < g.height ? 2 * y + 1 : -1;  // row -1 is zero
                 const float *w0 = g.x.row(c, 2 * y), *w1 = g.x.row(c, odd);
@@ -199,9 +193,9 @@ private:
     }
 
     // Make the next direction and its product with A; return its curvature.
-    double turn(int rank, int step, float factor) {
+    double turn(int step, float factor) {
         Grid& g = grids[0];
-        rows(rank, 0, [&](int y) {
+        rows(0, [&](int y) {
             for (int c = 0; c < n; ++c) {
                 const float* z = g.x.row(c, y);
                 float* to = direction.row(c, y);
@@ -209,7 +203,7 @@ private:
                 for (int i = 0; i < g.width; ++i) to[i] = step ? z[i] + factor * to[i] : z[i];
             }
         });
-        rows(rank, 0, [&](int y) {
+        rows(0, [&](int y) {
             multiply(y, direction);
             for (int c = 0; c < n; ++c)
                 sums[size_t(c) * g.height + y] = dot(g.width, direction.row(c, y), product.row(c, y));
@@ -218,19 +212,19 @@ private:
     }
 
     // x = about A^-1 b on the finest grid; returns b' x.
-    double cycle(int rank) {
+    double cycle() {
         const int bottom = int(grids.size()) - 1;
-        for (int depth = 0; depth < bottom; ++depth) restrict_to(rank, depth + 1);
-        solve_bottom(rank, bottom);
-        for (int depth = bottom - 1; depth >= 0; --depth) prolong_to(rank, depth);
+        for (int depth = 0; depth < bottom; ++depth) restrict_to(depth + 1);
+        solve_bottom(bottom);
+        for (int depth = bottom - 1; depth >= 0; --depth) prolong_to(depth);
         return total();
     }
 
     // Smooth the finer grid once from zero; sum what is left over 2 x 2 pixels.
-    void restrict_to(int rank, int depth) {
+    void restrict_to(int depth) {
         Grid &fine = grids[depth - 1], &g = grids[depth];
         std::vector<float> left(2 * (size_t(fine.width) + 1)), x(4 * (size_t(fine.width) + 2));
-        rows(rank, depth, [&](int y) {
+        rows(depth, [&](int y) {
             for (int c = 0; c < n; ++c) {
                 float* line[4];  // rows 2y - 1 ... 2y + 2 of the smoothed grid
                 for (int k = 0; k < 4; ++k) {
@@ -259,10 +253,10 @@ private:
     }
 
     // Add the coarser grid's correction to the smoothed one, and smooth once.
-    void prolong_to(int rank, int depth) {
+    void prolong_to(int depth) {
         Grid &g = grids[depth], &coarse = grids[depth + 1];
         std::vector<float> x(3 * (size_t(g.width) + 3));
-        rows(rank, depth, [&](int y) {
+        rows(depth, [&](int y) {
             for (int c = 0; c < n; ++c) {
                 float* line[3];
                 for (int k = 0; k < 3; ++k) {
@@ -290,45 +284,46 @@ private:
         });
     }
 
-    void solve_bottom(int rank, int depth) {
+    void solve_bottom(int depth) {
         Grid& g = grids[depth];
-        if (rank == 0) {
-            Planes other(n, g.height, g.width);
-            for (int sweep = 0; sweep <= SWEEPS; ++sweep) {
-                for (int c = 0; c < n; ++c)
-                    for (int y = 0; y < g.height; ++y) {
-                        const Edges edge(g, c, y);
-                        const float *b = g.b.row(c, y), *inverse = g.inverse.row(c, y);
-                        const float *above = g.x.row(c, y - 1), *here = g.x.row(c, y), *below = g.x.row(c, y + 1);
-                        float* out = other.row(c, y);
-                        #pragma omp simd
-                        for (int i = 0; i < g.width; ++i)
-                            out[i] = sweep ? REST * here[i] + inverse[i] * (b[i] + edge.pull(above, here, below, i))
-                                           : inverse[i] * b[i];
-                    }
-                std::swap(g.x.values, other.values);
-            }
-            for (int c = 0; depth == 0 && c < n; ++c)
-                for (int y = 0; y < g.height; ++y)
-                    sums[size_t(c) * g.height + y] = dot(g.width, g.b.row(c, y), g.x.row(c, y));
+        Planes other(n, g.height, g.width);
+        for (int sweep = 0; sweep <= SWEEPS; ++sweep) {
+            for (int c = 0; c < n; ++c)
+                for (int y = 0; y < g.height; ++y) {
+                    const Edges edge(g, c, y);
+                    const float *b = g.b.row(c, y), *inverse = g.inverse.row(c, y);
+                    const float *above = g.x.row(c, y - 1), *here = g.x.row(c, y), *below = g.x.row(c, y + 1);
+                    float* out = other.row(c, y);
+                    #pragma omp simd
+                    for (int i = 0; i < g.width; ++i)
+                        out[i] = sweep ? REST * here[i] + inverse[i] * (b[i] + edge.pull(above, here, below, i))
+                                       : inverse[i] * b[i];
+                }
+            std::swap(g.x.values, other.values);
         }
-        if (workers > 1) place.arrive_and_wait();
+        for (int c = 0; depth == 0 && c < n; ++c)
+            for (int y = 0; y < g.height; ++y)
+                sums[size_t(c) * g.height + y] = dot(g.width, g.b.row(c, y), g.x.row(c, y));
     }
 };
 
 }  // namespace
 
-void solve(const System& system, const float* b, const float* guess, int steps, int workers, float* x) {
-    if (!is_large(system.height, system.width)) workers = 1;
-    Multigrid grid(system, b, guess, workers);
-    {
-        std::vector<std::jthread> threads;
-        for (int rank = 1; rank < workers; ++rank) threads.emplace_back([&, rank] { grid.solve(rank, steps, guess); });
-        grid.solve(0, steps, guess);
-    }
-    for (int c = 0; c < system.n; ++c)
-        for (int y = 0; y < system.height; ++y)
-            std::copy_n(grid.result().row(c, y), system.width, x + (size_t(c) * system.height + y) * system.width);
+void solve(In<3> weight, In<3> right, In<3> down, In<3> b, Out<3> x, int steps, In<2> tie_right, In<2> tie_down,
+           float half, In<3> guess) {
+    const int n = b.shape[0], height = b.shape[1], width = b.shape[2];
+    require(b.size(), "b is empty");
+    for (const size_t size : {weight.size(), x.size(), guess.data ? guess.size() : b.size()})
+        require(size == b.size(), "an array has another size than b");
+    const size_t across = size_t(height) * (width - 1), along = size_t(height - 1) * width;
+    require(right.size() == n * across && down.size() == n * along, "edges have another size than b");
+    require(tie_right.size() + tie_down.size() == 0 || (n == 3 && tie_right.size() == across && tie_down.size() == along),
+            "ties have another size than b");
+    Multigrid grid({weight, right, down, b, guess, tie_right, tie_down, half});
+    grid.solve(steps, guess.data);
+    for (int c = 0; c < n; ++c)
+        for (int y = 0; y < height; ++y)
+            std::copy_n(grid.result().row(c, y), width, x.data + (size_t(c) * height + y) * width);
 }
 
 namespace {
@@ -351,8 +346,12 @@ void step(const float* cost, int levels, float small, float large, float* path, 
 }  // namespace
 
 // Left to right and right to left, added to the total.
-void scan_across(const float* cost, int levels, int height, int width, float small, float large, float* total,
-                 int start, int stop) {
+void scan_across(In<3> costs, Out<3> totals, float small, float large, int start, int stop) {
+    const int levels = costs.shape[0], height = costs.shape[1], width = costs.shape[2];
+    const float* cost = costs.data;
+    float* total = totals.data;
+    require(totals.shape[0] == levels && totals.fits(costs), "total has another size than cost");
+    require_range(start, stop, height);
     const size_t plane = size_t(height) * width;
     // A row of (width, levels), whose levels are the lanes.
     std::vector<float> row(size_t(width) * levels), sum(row.size()), path(levels), raised(levels + 2, NEVER);
@@ -383,8 +382,12 @@ void scan_across(const float* cost, int levels, int height, int width, float sma
 }
 
 // Down and up, into the total.
-void scan_down(const float* cost, int levels, int height, int width, float small, float large, float* total, int start,
-               int stop) {
+void scan_down(In<3> costs, Out<3> totals, float small, float large, int start, int stop) {
+    const int levels = costs.shape[0], height = costs.shape[1], width = costs.shape[2];
+    const float* cost = costs.data;
+    float* total = totals.data;
+    require(totals.shape[0] == levels && totals.fits(costs), "total has another size than cost");
+    require_range(start, stop, width);
     const size_t plane = size_t(height) * width;
     std::vector<float> path(size_t(levels) * COLUMNS), raised(size_t(levels + 2) * COLUMNS, NEVER);
     for (int first = start; first < stop; first += COLUMNS) {
@@ -413,71 +416,6 @@ void scan_down(const float* cost, int levels, int height, int width, float small
                     }
                 }
             }
-        }
-    }
-}
-
-namespace {
-
-// exp(x) for x <= 0, at least 1e-7: a polynomial for a sixteenth of x, to the sixteenth power.
-inline float small_exp(float x) {
-    const float y = (x > -16 ? x : -16.0f) / 16 + 0.5f;
-    float e =
-        0.60653066f *
-        (1 +
-         y * (1 + y * (1 / 2.0f + y * (1 / 6.0f + y * (1 / 24.0f + y * (1 / 120.0f + y * (1 / 720.0f + y / 5040)))))));
-    e *= e, e *= e, e *= e;
-    return e * e;
-}
-
-}  // namespace
-
-void link(const Prior& p, const float* tau2, float cut, float* d_down, float* d_right, float* h_down, float* h_right,
-          int start, int stop) {
-    const auto edge = [=](float step, float two_tau2) {
-        const float h = small_exp(-4 * step * step / two_tau2);
-        return h > cut ? h : cut;
-    };
-    for (int y = start; y < stop; ++y) {
-        const size_t at = size_t(y) * p.width, right = size_t(y) * (p.width - 1);
-        const float *z = p.z + at, *down = p.slope + at, *across = down + size_t(p.height) * p.width, *t = tau2 + at;
-        #pragma omp simd
-        for (int i = 0; i < p.width - 1; ++i) {
-            d_right[right + i] = z[i + 1] - z[i] - 0.5f * (across[i] + across[i + 1]);
-            h_right[right + i] = edge(d_right[right + i], t[i] + t[i + 1]);
-        }
-        if (y + 1 == p.height) return;
-        #pragma omp simd
-        for (int i = 0; i < p.width; ++i) {
-            const int below = i + p.width;
-            d_down[at + i] = z[below] - z[i] - 0.5f * (down[i] + down[below]);
-            h_down[at + i] = edge(d_down[at + i], t[i] + t[below]);
-        }
-    }
-}
-
-void pull(const Prior& p, const float* lambda, const float* h_down, const float* h_right, float* c_down, float* c_right,
-          float* force) {
-    std::vector<float> line(size_t(p.width) + 1);  // forces of the edges to the right, zero at both ends
-    std::vector<float> above(p.width);
-    for (int y = 0; y < p.height; ++y) {
-        const size_t at = size_t(y) * p.width, right = size_t(y) * (p.width - 1);
-        const float *z = p.z + at, *down = p.slope + at, *across = down + size_t(p.height) * p.width, *l = lambda + at;
-        float *f = line.data() + 1, *up = above.data(), *out = force + at;
-        #pragma omp simd
-        for (int i = 0; i < p.width - 1; ++i) {
-            c_right[right + i] = 0.5f * (l[i] + l[i + 1]) * h_right[right + i];
-            f[i] = c_right[right + i] * (z[i + 1] - z[i] - 0.5f * (across[i] + across[i + 1]));
-        }
-        #pragma omp simd
-        for (int i = 0; i < p.width; ++i) out[i] = f[i] - f[i - 1] - up[i];
-        if (y + 1 == p.height) return;
-        #pragma omp simd
-        for (int i = 0; i < p.width; ++i) {
-            const int below = i + p.width;
-            c_down[at + i] = 0.5f * (l[i] + l[below]) * h_down[at + i];
-            up[i] = c_down[at + i] * (z[below] - z[i] - 0.5f * (down[i] + down[below]));
-            out[i] += up[i];
         }
     }
 }

@@ -1,24 +1,35 @@
 // relblur._kernels: a submodule with the same functions for every level, and the levels that this processor has.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "kernels.h"
-#include "solver.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace relblur;
 
-void bind_solver(nb::module_& m, const Solver& functions);  // solver.cpp
+// Arrays as kernels take them. Those that a kernel writes to are never copies.
+template <class T, int N>
+struct nb::detail::type_caster<relblur::Array<T, N>> {
+    using Given = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
+    using Taken = relblur::Array<T, N>;
+    NB_TYPE_CASTER(Taken, make_caster<Given>::Name)
+    make_caster<Given> given;  // keeps the numbers alive while the kernel runs
+    bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
+        if (!std::is_const_v<T>) flags &= ~uint8_t(cast_flags::convert);
+        if (!given.from_python(source, flags, cleanup)) return false;
+        for (int axis = 0; axis < N; ++axis) value.shape[axis] = int(given.value.shape(axis));
+        value.data = value.size() ? given.value.data() : nullptr;
+        return true;
+    }
+};
 
 namespace {
 
@@ -37,10 +48,7 @@ std::vector<std::string> levels() {
     return found;
 }
 
-template <class... Wanted>
-using Array = nb::ndarray<nb::c_contig, nb::device::cpu, Wanted...>;
-using AnyFrame = Array<nb::ro>;
-using Plane = Array<const float, nb::ndim<2>>;
+using AnyFrame = nb::ndarray<nb::c_contig, nb::device::cpu, nb::ro>;
 
 Values values_of(const AnyFrame& frame) {
     if (frame.dtype() == nb::dtype<float>()) return static_cast<const float*>(frame.data());
@@ -72,38 +80,17 @@ struct BoundWindow {
                               s.not_finite);
     }
 
-    void fit(Frame frame, Array<float, nb::ndim<2>> s, Array<float, nb::ndim<2>> stderr_,
-             Array<uint8_t, nb::ndim<2>> flags, Array<int8_t, nb::ndim<2>> sharper, std::optional<Plane> invalid,
-             std::optional<Plane> clipped) {
+    void fit(Frame frame, Out<2> s, Out<2> stderr_, Array<uint8_t, 2> flags, Array<int8_t, 2> sharper, In<2> invalid,
+             In<2> clipped) {
         for (size_t size : {s.size(), stderr_.size(), flags.size(), sharper.size()}) check_size(size, pixels);
-        const std::optional<Plane>* distances[2] = {&invalid, &clipped};
-        for (int i : {0, 1}) {
-            if (*distances[i]) check_size((*distances[i])->size(), pixels);
-            frame.distance[i] = *distances[i] ? (*distances[i])->data() : nullptr;
-        }
-        frame.s = s.data(), frame.stderr_ = stderr_.data(), frame.flags = flags.data(), frame.sharper = sharper.data();
+        for (const In<2>& distance : {invalid, clipped})
+            if (distance.data) check_size(distance.size(), pixels);
+        frame.distance[0] = invalid.data, frame.distance[1] = clipped.data;
+        frame.s = s.data, frame.stderr_ = stderr_.data, frame.flags = flags.data, frame.sharper = sharper.data;
         const nb::gil_scoped_release others;
         window->fit(frame);
     }
 };
-
-using RunWarp = void (*)(const Warp&, int, int, float*);
-
-template <RunWarp run>
-void warp(Plane coefficients, Array<const double, nb::shape<2, 3>> transform, Plane gain,
-          Array<const float, nb::ndim<1>> offset, int channels, int top, Array<float, nb::ndim<2>> out) {
-    const int height = int(coefficients.shape(0)), width = int(coefficients.shape(1));
-    if (channels < 1 || width % channels || width < 5 * channels || height < 5 || top < 0 || gain.shape(0) < 1)
-        throw nb::value_error("nothing to warp");
-    check_size(offset.size(), channels), check_size(out.shape(1), width - 4 * channels),
-        check_size(gain.shape(1), out.shape(1));
-    const Warp o{coefficients.data(), height,           width,       channels,
-                 int(gain.shape(0)),  transform.data(), gain.data(), offset.data()};
-    const int rows = int(out.shape(0));
-    float* to = out.data();
-    const nb::gil_scoped_release others;
-    run(o, top, rows, to);
-}
 
 using Make = std::unique_ptr<Window> (*)(const Options&);
 
@@ -116,15 +103,22 @@ BoundWindow make_window(const Options& o) {
 
 }  // namespace
 
+#define GUARD nb::call_guard<nb::gil_scoped_release>()
 #define BIND(level)                                                                                              \
     {                                                                                                            \
         nb::module_ sub = m.def_submodule(#level);                                                               \
         sub.def("lanes", &level::lanes);                                                                         \
         sub.def("Window", &make_window<level::make_window>, "options"_a);                                        \
-        sub.def("warp", &warp<level::warp>, "coefficients"_a, "transform"_a, "gain"_a, "offset"_a, "channels"_a, \
-                "top"_a, "out"_a);                                                                               \
+        sub.def("warp", &level::warp, GUARD);                                                                    \
         for (const char* name : {"Node", "Options", "Frame"}) sub.attr(name) = m.attr(name);                     \
-        bind_solver(sub, level::solver);                                                                         \
+        sub.def("solve", &level::solve, GUARD);                                                                  \
+        sub.def("scan_across", &level::scan_across, GUARD);                                                      \
+        sub.def("scan_down", &level::scan_down, GUARD);                                                          \
+        sub.def("best_fit", &level::best_fit, GUARD);                                                            \
+        sub.def("read", &level::read, GUARD);                                                                    \
+        sub.def("cost", &level::cost, GUARD);                                                                    \
+        sub.def("evidence", &level::evidence, GUARD);                                                            \
+        sub.def("window_variance", &level::window_variance, GUARD);                                              \
     }
 
 NB_MODULE(_kernels, m) {
@@ -151,8 +145,7 @@ NB_MODULE(_kernels, m) {
         .def("seen", &BoundWindow::seen, "which"_a)
         .def(
             "halve", [](BoundWindow& w) { w.window->halve(); }, nb::call_guard<nb::gil_scoped_release>())
-        .def("fit", &BoundWindow::fit, "frame"_a, "s"_a, "stderr"_a, "flags"_a, "sharper"_a, "invalid"_a.none(),
-             "clipped"_a.none())
+        .def("fit", &BoundWindow::fit)
         .def_prop_ro("nbytes", [](const BoundWindow& w) { return w.window->nbytes(); });
     BIND(v1)
 #ifdef ALL_LEVELS

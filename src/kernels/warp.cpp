@@ -22,27 +22,34 @@ void weights(float t, float (&w)[4]) {
 
 }  // namespace
 
-void warp(const relblur::Warp& o, int top, int rows, float* out) {
-    const int columns = o.width / o.channels, bottom = o.height - 4, right = columns - 4,
-              size = (columns - 2 * PAD) * o.channels;
-    for (int y = top; y < top + rows; ++y, out += size) {
-        const double row = o.transform[0] * y + o.transform[2] + PAD - 1,
-                     column = o.transform[3] * y + o.transform[5] + PAD - 1;
-        const float* gain = o.gain + std::min(y, o.gain_rows - 1) * size;
+// `coefficients` are rows of padded columns x channels; the last row of `gain` counts for those below it. `out` has the
+// rows of the frame from `top` on.
+void warp(In<2> coefficients, Array<const double, 2> transform, In<2> gain, In<1> offset, int top, Out<2> out) {
+    const int height = coefficients.shape[0], width = coefficients.shape[1], channels = offset.shape[0],
+              size = out.shape[1];
+    require(channels > 0 && height > 2 * PAD && size > 0 && top >= 0 && transform.size() == 6 && gain.size() &&
+                width == size + 2 * PAD * channels && gain.shape[1] == size,
+            "arrays of a warp differ in size");
+    const int columns = width / channels, bottom = height - 4, right = columns - 4;
+    const double* t = transform.data;
+    float* to = out.data;
+    for (int y = top; y < top + out.shape[0]; ++y, to += size) {
+        const double row = t[0] * y + t[2] + PAD - 1, column = t[3] * y + t[5] + PAD - 1;
+        const float* factor = gain.data + std::min(y, gain.shape[0] - 1) * size;
         for (int x = 0; x < columns - 2 * PAD; ++x) {
             // Beyond the frame the nearest place in it counts.
-            const double down = std::min(std::max(row + o.transform[1] * x, 0.0), bottom + 1.0);
-            const double across = std::min(std::max(column + o.transform[4] * x, 0.0), right + 1.0);
+            const double down = std::min(std::max(row + t[1] * x, 0.0), bottom + 1.0);
+            const double across = std::min(std::max(column + t[4] * x, 0.0), right + 1.0);
             const int y0 = std::min(int(down), bottom), x0 = std::min(int(across), right);
             float v[4], w[4];
             weights(float(down - y0), v), weights(float(across - x0), w);
-            for (int c = 0; c < o.channels; ++c) {
-                const float* at = o.coefficients + size_t(y0) * o.width + x0 * o.channels + c;
+            for (int c = 0; c < channels; ++c) {
+                const float* at = coefficients.data + size_t(y0) * width + x0 * channels + c;
                 float total = 0;
-                for (int i = 0; i < 4; ++i, at += o.width)
-                    total += v[i] * (w[0] * at[0] + w[1] * at[o.channels] + w[2] * at[2 * o.channels] +
-                                     w[3] * at[3 * o.channels]);
-                out[x * o.channels + c] = gain[x * o.channels + c] * total + o.offset[c];
+                for (int i = 0; i < 4; ++i, at += width)
+                    total += v[i] * (w[0] * at[0] + w[1] * at[channels] + w[2] * at[2 * channels] +
+                                     w[3] * at[3 * channels]);
+                to[x * channels + c] = factor[x * channels + c] * total + offset.data[c];
             }
         }
     }

@@ -11,7 +11,6 @@ from relblur.field import AsinhAxis, CompiledLoops, Loops, Noise
 from relblur.field.loops import Reading
 from relblur.field.multigrid import Grid
 from relblur.field.noise import Tables
-from relblur.filters.kernels import kernel
 from relblur.kernels import compiled
 from relblur.kernels.threads import Team
 
@@ -63,13 +62,11 @@ class Inputs:
 
 
 def results(loops, made):
-    """Return what every loop makes of the same inputs."""
+    """Yield the results of all loops that have a compiled form."""
     cells = [-(-n // 2) for n in made.shape]
     cost = made.uniform(0, 10, LEVELS, *cells)
     yield "best_fit", loops.best_fit(made.residuals, made.gain)
-    yield "cell_costs", loops.cell_costs(made.residuals, made.weight, made.gain, made.weight)
     yield "scan", loops.scan(cost, 1.0, 6.0)
-    yield "sublevel", loops.sublevel(cost)
     yield "cost", loops.cost(made.reading, made.weight)
     for name, found in zip(("w", "g", "power"), loops.evidence(made.reading, made.z, made.weight), strict=True):
         yield name, found
@@ -78,13 +75,6 @@ def results(loops, made):
     # In logarithms: some windows contain a million times as much as others.
     w, mu = 10 ** made.uniform(-2, 4, *made.shape), 10 ** made.uniform(2, 6, *made.shape)
     yield "posterior_variance", np.log(loops.posterior_variance(w, mu))
-    edges = loops.link(made.z, made.slope, made.weight)
-    for name, found in zip(("d", "d", "h", "h"), (*edges.d, *edges.h), strict=True):
-        yield name, found
-    for name, found in zip(("down", "right", "force"), loops.pull(made.z, made.slope, made.weight, edges), strict=True):
-        yield name, found
-    for variance in (0.1, 3.0, 25.0):
-        yield "filter", loops.filter(made.weight, kernel(variance, "band_limited"))
     for components in ((), (3,)):
         grid, b, guess = made.grid(*components)
         yield "solve", loops.solve(grid, b, 5, guess)

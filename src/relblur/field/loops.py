@@ -225,25 +225,12 @@ class CompiledLoops(Loops):
         self._share(lambda *rows: self._kernels.best_fit(residuals, scale, best, *rows), len(best))
         return best
 
-    def cell_costs(self, residuals: Array, base: Array, gain: Doubles, weight: Array) -> Array:
-        """Return the costs of the levels, summed over cells of 2 x 2 pixels: (K, rows, cols)."""
-        cells = [-(-n // COST_CELL) for n in base.shape]
-        scale, out = (1 / gain).astype(np.float32), np.empty((len(gain), *cells), np.float32)
-        self._share(lambda *levels: self._kernels.cell_costs(residuals, base, scale, weight, out, *levels), len(gain))
-        return out
-
     def scan(self, cost: Array, small: float, large: float) -> Array:
         """Aggregate (K, H, W) costs over the paths to every pixel from above, below, left and right."""
         total, (_, height, width) = np.empty_like(cost), cost.shape
         self._share(lambda *columns: self._kernels.scan_down(cost, total, small, large, *columns), width)
         self._share(lambda *rows: self._kernels.scan_across(cost, total, small, large, *rows), height)
         return total
-
-    def sublevel(self, cost: Array) -> Array:
-        """Return the fractional level of least cost (K, H, W), by equal slopes on both sides of the minimum."""
-        level = np.empty(cost.shape[1:], np.float32)
-        self._share(lambda *rows: self._kernels.sublevel(cost, level, *rows), len(level))
-        return level
 
     def read(self, residuals: Array, level: Array) -> tuple[Array, Array]:
         """Return value and derivative by the level of (C, K, H, W) residuals at a map of levels, each (C, H, W)."""
@@ -277,30 +264,13 @@ class CompiledLoops(Loops):
         self.team.each(look, [sizes[n::workers] for n in range(workers)])
         return np.minimum.reduce(found)
 
-    def link(self, z: Array, slope: Array, tau2: Array) -> Edges:
-        """Return the edges of a map: the steps that its slopes do not explain, and ``h``."""
-        d, h = _on_edges(z.shape), _on_edges(z.shape)
-        self._share(lambda *rows: self._kernels.link(z, slope, tau2, float(CUT), *d, *h, *rows), len(z))
-        return Edges(d, h)
-
-    def pull(self, z: Array, slope: Array, lam: Array, edges: Edges) -> tuple[Array, Array, Array]:
-        """Return the weights ``lambda h`` of the edges along rows and columns, and their force on the map."""
-        (down, right), force = _on_edges(z.shape), np.empty_like(z)
-        self._kernels.pull(z, slope, lam, *edges.h, down, right, force)
-        return down, right, force
-
-    def filter(self, image: Array, kernel: Doubles) -> Array:
-        """Return a plane filtered along rows and columns by a symmetric kernel, mirrored at the border."""
-        out = np.empty_like(image)
-        self._kernels.filter(image, kernel[len(kernel) // 2 :].astype(np.float32), out)
-        return out
-
     def solve(self, grid: Grid, b: Array, steps: int, guess: Array | None = None) -> Array:
         """Return an approximate solution of a linear system after so many steps."""
         edges = [a if a.ndim == 3 else a[None] for a in (grid.weight, grid.right, grid.down, b)]
         out = np.empty_like(edges[-1])
-        ties = {} if grid.ties is None else {"tie_down": grid.ties[0], "tie_right": grid.ties[1], "half": grid.half}
-        self._kernels.solve(*edges, out, steps, self.team.workers, guess=guess, **ties)
+        down, right = grid.ties or (_none(2), _none(2))
+        guess = _none(3) if guess is None else guess
+        self._kernels.solve(*edges, out, steps, right, down, grid.half, guess)
         return out.reshape(b.shape)
 
 
@@ -309,18 +279,14 @@ def choose_loops(engine: str, team: Team) -> Loops:
     return CompiledLoops(team) if engine == "compiled" else Loops(team)
 
 
-def _on_edges(shape: tuple[int, ...]) -> tuple[Array, Array]:
-    return np.empty((shape[0] - 1, shape[1]), np.float32), np.empty((shape[0], shape[1] - 1), np.float32)
+def _none(axes: int) -> Array:
+    """Return what stands for no array in the compiled functions."""
+    return np.empty((0,) * axes, np.float32)
 
 
-def _parts(reading: Reading) -> tuple[Array, Array, Array, Array | None, Array]:
-    return (
-        reading.residuals,
-        reading.level,
-        reading.misfit,
-        reading.relative,
-        reading.tables.knots,
-    )
+def _parts(reading: Reading) -> tuple[Array, Array, Array, Array, Array]:
+    relative = _none(2) if reading.relative is None else reading.relative
+    return reading.residuals, reading.level, reading.misfit, relative, reading.tables.knots
 
 
 def cost_of(y: Array) -> Array:

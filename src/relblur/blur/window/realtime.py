@@ -53,6 +53,9 @@ _TINY = 1e-18
 #: Values of a frame that are looked at to know what is usual in it.
 _SAMPLE = 1024
 
+#: No distances: there is no pixel to be away from.
+_NOWHERE = np.empty((0, 0), np.float32)
+
 
 class NotOrdinaryError(Exception):
     """A frame holds values that may be no light (:mod:`relblur.base.pixels`); it has to be looked at first."""
@@ -100,15 +103,13 @@ class WindowEngine:
         self._results: list[AnyArray] = [np.empty(shape, each) for each in types]  # s, stderr, flags, sharper
         #: The threads, for others too.
         self.team = Team(workers)
-        self._distances: list[AnyArray | None] = [None, None]
-        #: The pixels that the first distances are those of; whoever gives them does not change them.
-        self._measured: BoolArray | None = None
+        #: The pixels to use that were measured last, the same in every frame of a rig, and the distances to the others.
+        self._measured: tuple[BoolArray | None, AnyArray] = None, _NOWHERE
 
     @property
     def nbytes(self) -> int:
         """Memory that the engine holds."""
-        kept = [each for each in self._distances if each is not None]
-        return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, *kept])
+        return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, self._measured[1]])
 
     def _together(self, work: Callable[[], None]) -> None:
         """Let every thread do one work, which hands itself out."""
@@ -143,7 +144,7 @@ class WindowEngine:
         least = [_least_noise(*each) for each in zip(seen, ranges, strict=True)]
         assumed = max(least) if noise is None else max(noise, *map(_arithmetic_noise, ranges))
         how = kernels().Frame(assumed, FLAT_ABOVE, *(3 * each**2 for each in least), *self._textures(least), blank)
-        near = self._near_bad_pixels(frames, seen, valid, clipped) if blank else (None, None)
+        near = self._near_bad_pixels(frames, seen, valid, clipped) if blank else (_NOWHERE, _NOWHERE)
         self._together(window.halve)
         self._together(lambda: window.fit(how, *self._results, *near))
         s, stderr, flags, sharper = (_read_only(each) for each in self._results)
@@ -160,22 +161,21 @@ class WindowEngine:
         seen: list[_Seen],
         valid: BoolArray | None,
         clipped: BoolArray | None,
-    ) -> tuple[AnyArray | None, AnyArray | None]:
+    ) -> tuple[AnyArray, AnyArray]:
         """Return the distance (px) to the nearest pixel that is not valid, and to the nearest clipped one, if any."""
-        near: list[AnyArray | None] = [None, None]
+        near_invalid = near_clipped = _NOWHERE
         if valid is not None and not valid.all():
-            if valid is not self._measured:  # the same in every frame of a rig
-                self._distances[0] = _distance_to(valid, self._distances[0])
-                self._measured = valid
-            near[0] = self._distances[0]
+            if valid is not self._measured[0]:
+                self._measured = valid, _distance_to(valid)
+            near_invalid = self._measured[1]
         if clipped is not None or any(each.at_top for each in seen):
             good = np.ones(self._shape, bool) if clipped is None else ~clipped
             for frame in frames:
                 at_top = clipped_pixels(frame.reshape(*self._shape, -1))
                 if at_top is not None:
                     good &= ~at_top
-            near[1] = self._distances[1] = _distance_to(good, self._distances[1])
-        return near[0], near[1]
+            near_clipped = _distance_to(good)
+        return near_invalid, near_clipped
 
     def close(self) -> None:
         """End the threads."""
@@ -279,10 +279,10 @@ def _least_noise(seen: _Seen, between: tuple[float, float]) -> float:
     return max(FLOAT_NOISE * contrast, _arithmetic_noise(between))
 
 
-def _distance_to(good: BoolArray, out: AnyArray | None) -> AnyArray:
+def _distance_to(good: BoolArray) -> AnyArray:
     import cv2
 
-    return np.asarray(cv2.distanceTransform(good.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE, dst=out))
+    return np.asarray(cv2.distanceTransform(good.view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE))
 
 
 def _read_only(array: AnyArray) -> AnyArray:

@@ -162,7 +162,7 @@ class Rig:
 
         def warp(top: int) -> None:
             rows = self._out[top : top + _WARPED_ROWS]
-            kernels().warp(padded, transform, self._gain, self._offset, self._shape[2], top, rows)
+            kernels().warp(padded, transform, self._gain, self._offset, top, rows)
 
         self._team.each(warp, range(0, len(self._out), _WARPED_ROWS))
 
