@@ -38,7 +38,7 @@ TABLE = Path(__file__).with_name("constants.md")
 SOLVER = ("field", "blur/dense", "depth/equal_blur", "stacks/few", "stacks/symmetric", "stacks/plate", "stacks/law")
 #: Other modules with constants that shape an answer.
 OTHERS = (
-    "base/settings", "base/pixels", "filters/blur_levels", "filters/discs", "filters/detail", "filters/guided",
+    "base/settings", "base/pixels", "filters/kernels", "filters/discs", "filters/sharpness", "filters/guided",
     "blur/result", "blur/model_warnings", "blur/noise", "blur/stored_values", "blur/whole_image", "blur/paper",
     "blur/window",
     "photo", "depth/calibration", "depth/camera", "depth/order", "depth/refocus", "depth/relation", "stacks/estimate",

@@ -11,7 +11,7 @@ from relblur.blur.dense.residuals import blur, build_residuals
 from relblur.field import AsinhAxis, Loops, Volume, surface
 from relblur.field.energy import Energy
 from relblur.field.multigrid import Grid, Multigrid, solve_grid
-from relblur.filters.blur_levels import SOFTENING, STEP
+from relblur.filters.kernels import SOFTENING, STEP
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from relblur.blur.dense.residuals import build_residuals
 from relblur.field import AsinhAxis, Loops, Volume
 from relblur.field.energy import Energy
 from relblur.field.start import _certainty, _costs
-from relblur.filters.blur_levels import SOFTENING, STEP
+from relblur.filters.kernels import SOFTENING, STEP
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from relblur.field import AsinhAxis, RootAxis, UniformAxis
 from relblur.field.axis import read, read_cubic
-from relblur.filters.blur_levels import SOFTENING, STEP, relative_scale
+from relblur.filters.kernels import SOFTENING, STEP, relative_scale
 
 OF_BLUR, FROM_ZERO = AsinhAxis(-25.0, SOFTENING, STEP), AsinhAxis(0.0, SOFTENING, STEP)
 UNIFORM = UniformAxis(-3.0, 0.07, 0.07 / STEP)

@@ -8,8 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
 from relblur import InputError, align, synth
-from relblur.filters.bend import Bend
-from relblur.filters.resampling import positions, resample, resample_nearest
+from relblur.filters.resampling import Bend, positions, resample, resample_nearest
 from relblur.photo.bending import is_bent
 from relblur.photo.equal_bands import EqualBands
 from relblur.photo.motion import Motion

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, match_exposure, synth
-from relblur.filters.blocks import block_means
+from relblur.filters.decimation import block_means
 from relblur.photo import exposure
 from relblur.photo.rough_blur import equalise
 

@@ -28,7 +28,7 @@ from ..base.errors import InputError
 from ..base.inputs import as_valid, check_form
 from ..base.pixels import clipped_pixels, unit_float, without_gaps
 from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
-from ..filters.borders import mirrored
+from ..filters.decimation import mirrored
 from ..filters.kernels import (
     BAND_LIMITED_RADIUS,
     Family,

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray, Progress
 from ..base.inputs import Pair, RawPair
-from ..filters.borders import mirrored
+from ..filters.decimation import mirrored
 from .blur_map import Flag, has_flag
 from .request import Answer, Request, part_of
 from .result import flag_pixels

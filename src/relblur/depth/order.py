@@ -17,7 +17,7 @@ from ..base.errors import RelblurError
 from ..blur.blur_map import Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
-from ..filters.blocks import grey_block_means, whole_blocks
+from ..filters.decimation import grey_block_means, whole_blocks
 from ..images.disk import PathLike
 from .camera import Camera
 from .camera_file import camera_fields_from_exif

@@ -10,8 +10,8 @@ from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import without_gaps
 from ..blur.blur_map import BlurMap
-from ..filters.detail import detail_energy
 from ..filters.guided import enlarge
+from ..filters.sharpness import detail_energy
 from ..filters.variable_blur import blur_planes
 from .depth_map import DepthMap
 

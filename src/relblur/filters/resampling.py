@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..kernels.threads import count_workers
-from .bend import Bend
-from .borders import mirrored_at_last
 
-__all__ = ["positions", "resample", "resample_nearest"]
+__all__ = ["DEGREE", "Bend", "positions", "powers", "resample", "resample_nearest"]
 
 #: Above this many pixels resampling is by quintic splines: doubling would take too much memory.
 DOUBLE_BELOW = 16_000_000
@@ -27,6 +26,51 @@ _PAD = 16
 
 #: Rows read at a time: what they need stays in the processor's cache.
 _BAND = 32
+
+
+#: A lens bends straight lines by the cube of the distance from its axis; perspective is a square.
+DEGREE = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Bend:
+    """Displacements down and right at the places (row, column) of a frame.
+
+    Attributes
+    ----------
+    coefficients : (2, 4, 4) array
+        In px, down and right, of ``v^i u^j``: ``v`` and ``u`` are row and column from the middle, over the radius.
+    middle : (float, float)
+        Row and column.
+    radius : float
+        In px.
+    """
+
+    coefficients: FloatArray
+    middle: tuple[float, float]
+    radius: float
+
+    def at(self, rows: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return how far down and how far right the crossings of these rows and columns are displaced."""
+        v, u = (powers((np.ravel(n) - m) / self.radius) for n, m in zip((rows, columns), self.middle, strict=True))
+        down, right = (v @ of @ u.T for of in self.coefficients)
+        return down, right
+
+    def enlarged(self, factor: float) -> Bend:
+        """Return the field of images of which these hold every ``factor``-th pixel."""
+        middle = (factor * self.middle[0], factor * self.middle[1])
+        return replace(self, coefficients=factor * self.coefficients, middle=middle, radius=factor * self.radius)
+
+    def enlarged_from_means(self, factor: int) -> Bend:
+        """Return the field of images of which these hold the means of blocks."""
+        half = (factor - 1) / 2
+        large = self.enlarged(factor)
+        return replace(large, middle=(large.middle[0] + half, large.middle[1] + half))
+
+
+def powers(of: FloatArray) -> FloatArray:
+    """Return the (n, 4) powers, from 0 on, of n numbers."""
+    return np.asarray(of, np.float64)[:, None] ** np.arange(DEGREE + 1)
 
 
 def resample(planes: AnyArray, transform: FloatArray, bend: Bend | None = None) -> AnyArray:
@@ -86,7 +130,7 @@ def _displace(plane: AnyArray, by: FloatArray, out: AnyArray) -> None:
     spectrum *= (phases[0][:, None] * phases[1]).astype(spectrum.dtype)
     moved = np.fft.irfft2(spectrum, padded.shape)
     down, right = (
-        mirrored_at_last(np.arange(n) + int(step), n) + _PAD for n, step in zip(plane.shape, whole, strict=True)
+        _mirrored_at_last(np.arange(n) + int(step), n) + _PAD for n, step in zip(plane.shape, whole, strict=True)
     )
     out[:] = moved[down[:, None], right]
 
@@ -156,8 +200,8 @@ def _read(coefficients: list[AnyArray], places: tuple[FloatArray, FloatArray], o
         corner = top * width + left
         taps = [[corner + (j * width + i) for i in range(4)] for j in range(4)]
     else:
-        down = [mirrored_at_last(top + j, height) * width for j in range(4)]
-        across = [mirrored_at_last(left + i, width) for i in range(4)]
+        down = [_mirrored_at_last(top + j, height) * width for j in range(4)]
+        across = [_mirrored_at_last(left + i, width) for i in range(4)]
         taps = [[down[j] + across[i] for i in range(4)] for j in range(4)]
     for plane, coefficient in enumerate(coefficients):
         flat = coefficient.reshape(-1)
@@ -169,3 +213,10 @@ def _read(coefficients: list[AnyArray], places: tuple[FloatArray, FloatArray], o
             line *= weights[0][j]
             total += line
         out[plane] = total
+
+
+def _mirrored_at_last(index: AnyArray, length: int) -> AnyArray:
+    """Return the pixels of a line seen at any index, the mirror in its last pixels: d c b | a b c d."""
+    period = 2 * (length - 1)
+    inside = np.abs(index) % period
+    return np.asarray(np.minimum(inside, period - inside))

@@ -1,22 +1,25 @@
-"""Which image is the sharper at each pixel: the paper's 3 x 3 standard deviation (section 6).
+"""How sharp images are around each pixel: the paper's 3 x 3 standard deviation (section 6), and the energy of detail.
 
 It splits a pair into BH/FL (one image sharper), FH/BL (the other) and the points left out
 because both are equal. ``method="paper"`` and the paper's tables use it; the other methods
 decide by which direction fits better.
+
+Detail energy decides which of several images is in focus. It is the geometric mean over three bands (the Laplacian, and
+differences of Gaussians one and two octaves below) of the energy in windows as wide as each band needs.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..base._typing import ArrayLike, FloatArray, Int8Array
+from ..base._typing import AnyArray, ArrayLike, FloatArray, Int8Array
 from ..base.arguments import as_odd_size, as_positive, colour_axis
 from ..base.inputs import as_pair, check_image_with_gaps
 from ..base.pixels import grey, unit_float
 from ..base.settings import SHARPNESS_SIZE
 from ..kernels import choose_engine
 
-__all__ = ["compare_sharpness", "local_sharpness"]
+__all__ = ["compare_sharpness", "detail_energy", "local_sharpness"]
 
 #: Variances closer than this (relative to the squared intensity range) are equal: it is far
 #: above float64 rounding and far below one 16-bit step.
@@ -24,6 +27,15 @@ EQUAL = 1e-12
 
 #: Grey levels of full scale, the unit of ``tolerance``.
 LEVELS = 255
+
+#: Width of the window of the finest band, and (inner Gaussian, window) of the others, px. Chosen on half of the
+#: Real-MFF pairs; wider windows lose 0.05 dB of the fused picture, the finest band alone 0.1 dB.
+_FINEST = 1.5
+_BANDS = ((0.7, 1.4), (1.4, 2.8))
+#: Energy of a plain area, of images between 0 and 1: a tenth of an 8-bit step.
+_LEAST = 1e-6
+#: Rows worked on together, and how far the filters look beyond them.
+_ROWS, _REACH = 1024, 24
 
 
 def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axis: int | None = None) -> FloatArray:
@@ -122,3 +134,30 @@ def local_variance(image: FloatArray, size: int, centre: FloatArray | None = Non
     planes = np.moveaxis(centred, -1, 0)
     variances = [np.maximum(mean(plane * plane, size) - mean(plane, size) ** 2, 0) for plane in planes]
     return np.asarray(np.mean(variances, axis=0))
+
+
+def detail_energy(grey: AnyArray) -> AnyArray:
+    """Return the logarithm of the detail energy of an (H, W) image on a scale of 0..1, float32.
+
+    Encoded as a screen expects it: noise and detail are then alike in the dark and in the light.
+    """
+    out = np.empty(grey.shape, np.float32)
+    for start in range(0, grey.shape[0], _ROWS):  # a band at a time: six arrays of it are alive
+        above = min(start, _REACH)
+        band = np.ascontiguousarray(grey[start - above : start + _ROWS + _REACH], np.float32)
+        out[start : start + _ROWS] = _energy(band)[above : above + _ROWS]
+    return out
+
+
+def _energy(grey: AnyArray) -> AnyArray:
+    import cv2
+
+    def soft(image: AnyArray, width: float) -> AnyArray:
+        return np.asarray(cv2.GaussianBlur(image, (0, 0), width, borderType=cv2.BORDER_REFLECT))
+
+    fine = cv2.Laplacian(grey, cv2.CV_32F, borderType=cv2.BORDER_REFLECT)
+    total = np.log(soft(np.square(fine), _FINEST) + np.float32(_LEAST))
+    for inner, window in _BANDS:
+        band = soft(grey, inner) - soft(grey, 2 * inner)
+        total += np.log(soft(np.square(band), window) + np.float32(_LEAST))
+    return np.asarray(total / np.float32(1 + len(_BANDS)))

@@ -23,9 +23,17 @@ from numpy.typing import NDArray
 from ..base._typing import AnyArray, FloatArray
 from ..base.settings import TRUNCATE
 from ..kernels.threads import count_workers
-from .blur_levels import SOFTENING, STEP
 from .discs import DiscBlur, apart_of
-from .kernels import BAND_LIMITED_RADIUS, Family, band_limited_weights, kernel, kernel_radius, sampled_weights
+from .kernels import (
+    BAND_LIMITED_RADIUS,
+    SOFTENING,
+    STEP,
+    Family,
+    band_limited_weights,
+    kernel,
+    kernel_radius,
+    sampled_weights,
+)
 
 __all__ = ["blur_by_levels", "blur_planes"]
 

@@ -25,7 +25,7 @@ from ..base.inputs import as_pair
 from ..base.pixels import Usual, usual_values, without_gaps
 from ..base.settings import ALIGN_MODELS
 from ..base.shown import Shown
-from ..filters.blocks import block_means
+from ..filters.decimation import block_means
 from .at_rest import at_rest
 from .bending import find_bend, is_bent
 from .equal_bands import EqualBands, band, black_squares, compare, difference

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray
-from ..filters.bend import DEGREE, Bend, powers
+from ..filters.resampling import DEGREE, Bend, powers
 from .equal_bands import EqualBands, black_squares, compare, difference
 from .rough_blur import RoughBlur
 from .warps import rows_first

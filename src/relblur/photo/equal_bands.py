@@ -11,9 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray
-from ..filters.bend import Bend
-from ..filters.blocks import block_means
-from ..filters.resampling import resample
+from ..filters.decimation import block_means
+from ..filters.resampling import Bend, resample
 from .exposure import find_exposure
 from .motion import Motion
 from .rough_blur import MOST_PIXELS, RoughBlur, equalise, reduction_for

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.inputs import as_pair, check_pair
-from ..filters.blocks import block_means
+from ..filters.decimation import block_means
 from .rough_blur import MOST_PIXELS, EqualBlur, RoughBlur, equalise, reduction_for
 
 __all__ = ["FIELD_FOR", "Exposure", "ExposureMatch", "find_exposure", "match_exposure"]

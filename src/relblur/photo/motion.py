@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray
-from ..filters.bend import Bend
-from ..filters.resampling import positions, resample, resample_nearest
+from ..filters.resampling import Bend, positions, resample, resample_nearest
 
 __all__ = ["Motion"]
 

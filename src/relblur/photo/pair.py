@@ -14,7 +14,7 @@ from ..base.arguments import colour_axis, plain_array
 from ..base.errors import InputError
 from ..base.inputs import check_form
 from ..blur.comparable_pair import ComparablePair
-from ..filters.blocks import block_means
+from ..filters.decimation import block_means
 from ..images.disk import PathLike
 from ..images.exif import smaller_aperture
 from ..images.images import StoredImage, read_image

@@ -21,7 +21,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray
 from ..base.errors import AlignmentError
 from ..blur.comparable_pair import ComparablePair
-from ..filters.blocks import grey_block_means, whole_blocks
+from ..filters.decimation import grey_block_means, whole_blocks
 from .alignment import find_motion
 from .exposure import find_exposure
 from .rough_blur import LEAST_SIDE, MOST_LOOKS, MOST_PIXELS, RoughBlur, reduction_for

@@ -16,7 +16,7 @@ from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.settings import FLAT_ABOVE, MAX_SIGMA, WINDOW_WINDOW
 from ..blur.blur_map import signed_sigma
 from ..blur.window.method import LINEAR_BELOW, estimate_in_windows, signed_nodes
-from ..filters.blocks import grey_block_means, whole_blocks
+from ..filters.decimation import grey_block_means, whole_blocks
 from ..filters.sharpness import local_variance
 from ..filters.variable_blur import blur_by_levels
 from ..kernels import choose_engine

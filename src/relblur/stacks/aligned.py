@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base._typing import PathLike
 from ..base.errors import FileError, InputError
-from ..filters.bend import DEGREE, Bend
+from ..filters.resampling import DEGREE, Bend
 from ..images.disk import replacing
 from ..images.reading import read_bytes
 from ..photo.motion import Motion

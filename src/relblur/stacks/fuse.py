@@ -1,7 +1,7 @@
 """One picture from many, sharp everywhere: each frame counts at a pixel by the detail it has there.
 
-A frame's weight is the cube of its detail energy (:mod:`relblur.filters.detail`), times what the map says: how likely
-this frame is the one in focus, given the map's error bar. So the pictures decide where they have texture, the map where
+A frame's weight is the cube of its detail energy (:mod:`relblur.filters.sharpness`), times the probability that this
+frame is the one in focus, given the map's standard error. So the pictures decide where they have texture, the map where
 they have none, and where neither can tell, the frames are averaged: no seam. Frames come one at a time.
 """
 
@@ -15,8 +15,8 @@ from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ..base.errors import InputError
 from ..blur.blur_map import BlurMap
 from ..depth.refocus import DETAIL_POWER, log_odds_of_map
-from ..filters.detail import detail_energy
 from ..filters.guided import enlarge
+from ..filters.sharpness import detail_energy
 from .frames import Frame, Frames
 
 __all__ = [

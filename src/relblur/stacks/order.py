@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
-from ..filters.detail import detail_energy
+from ..filters.sharpness import detail_energy
 
 __all__ = ["focus_order"]
 

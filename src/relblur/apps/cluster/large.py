@@ -32,7 +32,7 @@ from ...blur.blur_map import signed_sigma
 from ...blur.chunked import STORED, ChunkedEstimate, Planes, description_of
 from ...blur.estimating import Estimating, settings_of
 from ...blur.tiles import Tile
-from ...filters.blocks import whole_blocks
+from ...filters.decimation import whole_blocks
 from ...images.map_formats import FORMAT, FORMAT_VERSION
 from ...images.results import clear, move_folder_in, refuse_foreign, resuming, sign
 from ...images.zarr_arrays import open_zarr_array

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...field import AsinhAxis, Loops, RootAxis, Support, Volume, box_any, choose_loops, filled, rims, solve
-from ...filters.blur_levels import SOFTENING, STEP
 from ...filters.discs import apart_of
-from ...filters.kernels import Family
+from ...filters.kernels import SOFTENING, STEP, Family
 from ...kernels.threads import Team
 from ..request import Request
 from . import jumps

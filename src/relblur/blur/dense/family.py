@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...field import Loops
-from ...filters.blur_levels import SOFTENING, STEP
 from ...filters.discs import discs_family
-from ...filters.kernels import Family
+from ...filters.kernels import SOFTENING, STEP, Family
 from .noise import PairNoise
 from .residuals import noise_gain, residuals_of
 

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...filters.blur_levels import relative_scale
+from ...filters.kernels import relative_scale
 
 Array = NDArray[np.float32]
 

@@ -7,7 +7,7 @@ For a candidate variance difference ``s`` (px^2, positive where ``second`` is th
     e(x; s) = G_|s| * second - first      s < 0
 
 one function of ``s``, continuous through zero: which image is sharper is the sign of the best ``s``.  It is tabulated
-at levels uniform in ``asinh(s / C)`` (:mod:`relblur.filters.blur_levels`).
+at levels uniform in ``asinh(s / C)`` (:mod:`relblur.filters.kernels`).
 
 Three kernel families.  The *sampled* Gaussian is the model of equation 9; below sigma 0.35 px it is a delta and has no
 slope at ``s = 0``.  The *band-limited* Gaussian (the inverse transform of ``exp(-s w^2 / 2)`` over ``|w| < pi``) has
@@ -28,8 +28,7 @@ from numpy.typing import NDArray
 
 from ...field import Loops
 from ...filters import discs
-from ...filters.blur_levels import SOFTENING, STEP
-from ...filters.kernels import Family, kernel
+from ...filters.kernels import SOFTENING, STEP, Family, kernel
 
 __all__ = ["NoiseGain", "Residuals", "blur", "blurred", "build_residuals", "noise_gain", "residuals_of"]
 

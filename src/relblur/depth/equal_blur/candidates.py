@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ...field import Noise, UniformAxis
-from ...filters.blur_levels import STEP
+from ...filters.kernels import STEP
 from ..camera import Camera
 from ..psf import Psf, Transfer
 from ..relation import Relation
