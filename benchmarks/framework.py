@@ -21,7 +21,7 @@ import numpy as np
 
 import machine
 from photographs import RAMP_IMAGES, grey
-from relblur import Flag, Framework, Stream, estimate_blur, gaussian_bank, resynthesize, synth
+from relblur import Flag, Stream, estimate_blur, resynthesize, synth
 from relblur.apps.paper.claims import PAPER_TABLE
 from relblur.apps.paper.data_sets import find_data_sets
 from relblur.apps.paper.pairs import TableRow, means
@@ -31,6 +31,7 @@ from relblur.blur.window.method import signed_nodes
 from relblur.filters.kernels import band_limited_kernel, kernel_radius
 from relblur.filters.sharpness import LEVELS, local_sharpness
 from relblur.images.disk import write_image
+from relblur.paper import Framework, gaussian_bank
 from relblur.photo.pair import read_pair
 from relblur.report.summary import score_cells, score_columns
 

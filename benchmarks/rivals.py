@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import cv2
 import numpy as np
 
-from relblur import gaussian_bank
 from relblur.base.settings import paper_sigmas
 from relblur.kernels import choose_engine
+from relblur.paper import gaussian_bank
 
 
 def box_on_grid(first: np.ndarray, second: np.ndarray, size: int = 9) -> np.ndarray:

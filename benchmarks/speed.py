@@ -26,9 +26,10 @@ import numpy as np
 
 import machine
 import rivals
-from relblur import Framework, Stream, estimate_blur, synth
+from relblur import Stream, estimate_blur, synth
 from relblur.apps.demo.speed import Timing, interleave, opencv_bank, s_transform, scene
 from relblur.base.settings import paper_sigmas
+from relblur.paper import Framework
 
 THREADS = 2
 

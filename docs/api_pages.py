@@ -17,8 +17,7 @@ GROUPS = {
     "Measure blur": ["estimate_blur", "prepare_pair", "Stream", "evaluate_pair", "resynthesize"],
     "Depth": ["estimate_depth", "calibrate", "blur_to_depth", "depth_to_blur", "in_depth_range"],
     "Pictures": ["all_in_focus", "refocus"],
-    "Photographs": ["align", "match_exposure", "estimate_noise", "imread", "save", "load"],
-    "Building blocks": ["gaussian_bank", "local_sharpness", "compare_sharpness", "decimate", "Framework"],
+    "Photographs": ["align", "match_exposure", "estimate_noise", "imread", "read_photograph", "save", "load"],
 }
 OTHERS, CLASSES, ERRORS, MODULES = "More functions", "Results and settings", "Errors", "Modules"
 

@@ -1,4 +1,4 @@
-"""The reference of every command, written from the program: what ``relblur COMMAND --help`` prints."""
+"""The reference of every command, made from the program: what ``relblur COMMAND --help`` prints."""
 
 from __future__ import annotations
 
@@ -11,38 +11,67 @@ from page_files import write_pages
 
 from relblur.apps.cli.app import app
 
-__all__ = ["pages", "write"]
+__all__ = ["commands", "pages", "write"]
+
+
+def commands() -> dict[str, Any]:
+    """Return the commands that help texts show, by the words that call them."""
+    found: dict[str, Any] = {}
+    for name, command in typer.main.get_command(app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(command, "commands", {})
+        found |= {f"{name} {last}": each for last, each in inner.items()} or {name: command}
+    return {name: command for name, command in found.items() if not command.hidden}
 
 
 def pages() -> dict[str, str]:
     """Return the reStructuredText of each page by its name."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     lines = ["Commands", "========", "", "What ``relblur COMMAND --help`` prints.", ""]
-    lines += [f":doc:`{name}`\n   {_escaped(_first(command.help))}\n" for name, command in commands.items()]
-    lines += [".. toctree::", "   :hidden:", "", *(f"   {name}" for name in commands), ""]
-    return {"index": "\n".join(lines)} | {name: _page(name, command) for name, command in commands.items()}
+    lines += [f":doc:`{name} <{_file(name)}>`\n   {_first(each.help)}\n" for name, each in commands().items()]
+    lines += [".. toctree::", "   :hidden:", "", *(f"   {_file(name)}" for name in commands()), ""]
+    return {"index": "\n".join(lines)} | {_file(name): _page(name, command) for name, command in commands().items()}
+
+
+def _file(name: str) -> str:
+    return name.replace(" ", "_")
 
 
 def _page(name: str, command: Any) -> str:
     title = f"relblur {name}"
     shown = [option for option in command.params if not getattr(option, "hidden", False)]
-    arguments = [each for each in shown if each.param_type_name == "argument"]
-    options = [each for each in shown if each.param_type_name == "option"]
-    usage = " ".join([title, *("[options]" for _ in options[:1]), *map(_argument, arguments)])
-    paragraphs = [_escaped(" ".join(each.split())) + "\n" for each in (command.help or "").split("\n\n")]
-    lines = [title, "=" * len(title), "", *paragraphs, "::", "", f"   {usage}", ""]
-    for heading, group in (("Arguments", arguments), ("Options", options)):
+    groups: dict[str, list[Any]] = {"Arguments": [each for each in shown if each.param_type_name == "argument"]}
+    usage = " ".join([title, *map(_argument, groups["Arguments"]), "[OPTIONS]"])
+    for each in shown:
+        if each.param_type_name == "option":
+            groups.setdefault(each.rich_help_panel or "Options", []).append(each)
+    lines = [title, "=" * len(title), "", *_paragraphs(command.help or ""), "::", "", f"   {usage}", ""]
+    for heading, group in groups.items():
         if group:
             lines += [heading, "-" * len(heading), ""]
         for each in group:
-            names = _argument(each) if each in arguments else ", ".join([*each.opts, *each.secondary_opts])
-            lines += [f"``{names}``", f"   {_escaped(' '.join((each.help or '').split()))}{_default(each)}", ""]
+            is_argument = each.param_type_name == "argument"
+            names = _argument(each) if is_argument else ", ".join([*each.opts, *each.secondary_opts])
+            metavar = "" if is_argument or each.is_flag or each.metavar is None else f" {each.metavar}"
+            lines += [
+                f"``{names}{metavar}``",
+                f"   {_escaped(' '.join((each.help or '').split()))}{_default(each)}",
+                "",
+            ]
     return "\n".join(lines)
 
 
+def _paragraphs(text: str) -> list[str]:
+    """Return the paragraphs of a help text; lines of calls become a literal block."""
+    lines = []
+    for paragraph in text.split("\n\n"):
+        if paragraph.lstrip().startswith("relblur "):
+            lines += ["::", "", *(f"   {line.strip()}" for line in paragraph.splitlines()), ""]
+        else:
+            lines += [_escaped(" ".join(paragraph.split())), ""]
+    return lines
+
+
 def _argument(argument: Any) -> str:
-    name = argument.name.upper() + ("..." if argument.nargs != 1 else "")
-    return name if argument.required else f"[{name}]"
+    return str(argument.metavar or argument.name.upper())
 
 
 def _default(parameter: Any) -> str:
@@ -52,12 +81,11 @@ def _default(parameter: Any) -> str:
         return "\n   Required." if parameter.required else ""
     if value is True:
         value = parameter.opts[0]
-    value = getattr(value, "value", value)
     return f"\n   Default: {_escaped(str(value))}." if not parameter.required else "\n   Required."
 
 
 def _first(text: str | None) -> str:
-    return " ".join((text or "").split("\n\n")[0].split())
+    return _escaped(" ".join((text or "").split("\n\n")[0].split()))
 
 
 def _escaped(text: str) -> str:

@@ -355,7 +355,7 @@ def scaling() -> Page:
             Section(
                 "scaling_pairs",
                 "Many pairs",
-                "`relblur batch` on pairs of 625 x 433 px, each run twice, two cores.",
+                "`relblur tools batch` on pairs of 625 x 433 px, each run twice, two cores.",
                 ("workers", "seconds a pair", "of these estimating"),
                 [(str(r["workers"]), f"{r['seconds_per_pair']:.1f}", f"{r['compute_per_pair']:.1f}") for r in pairs],
                 plots.draw_scaling,

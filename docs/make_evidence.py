@@ -139,7 +139,7 @@ def index(pages: Sequence[Page]) -> str:
         "",
         *(f"- [{page.title}]({page.name}.md)" for page in pages),
         "",
-        "`relblur reproduce` makes the figures and tables of [the paper](../framework.md).",
+        "`relblur paper reproduce` makes the figures and tables of [the paper](../framework.md).",
         "",
         "```{toctree}",
         ":hidden:",

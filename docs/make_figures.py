@@ -103,10 +103,9 @@ def steps_case(folder: Path) -> None:
     """Draw the stages of an estimate of the demonstration's pair."""
     first, second, _ = demo_pair()
     pair = ComparablePair(first, second, names=("first.png", "second.png"))
-    stages: dict[str, np.ndarray] = {}
-    found = estimate_blur(first, second, channel_axis=-1, steps=stages, linear=False)
+    found = estimate_blur(first, second, channel_axis=-1, steps=True, linear=False)
     folder.mkdir()
-    write_steps(folder, pair, found, stages)
+    write_steps(folder, pair, found, found.steps)
 
 
 def stack_case(path: Path) -> None:

@@ -24,7 +24,7 @@ def grab(number: int) -> np.ndarray:
     from relblur.filters.resampling import resample
 
     noise = np.random.default_rng(0).random(SHAPE)
-    texture = relblur.gaussian_bank(noise, [0.8, 4.0])
+    texture = relblur.paper.gaussian_bank(noise, [0.8, 4.0])
     scene = (0.5 + texture[0] - 0.5 + 4 * (texture[1] - 0.5)).clip(0.05, 0.95)
     near, far = relblur.synth.pair(scene, relblur.synth.ramp(SHAPE, -1.4, 1.4, axis=0))
     image = near

@@ -24,7 +24,7 @@ def grab(number: int) -> tuple[np.ndarray, np.ndarray]:
     from relblur.filters.resampling import resample
 
     noise = np.random.default_rng(0).random(SHAPE)
-    texture = np.roll(relblur.gaussian_bank(noise, [0.8, 4.0]), 2 * number, axis=2)
+    texture = np.roll(relblur.paper.gaussian_bank(noise, [0.8, 4.0]), 2 * number, axis=2)
     scene = 0.5 + texture[0] - 0.5 + 4 * (texture[1] - 0.5)
     first, second = relblur.synth.pair(scene.clip(0.05, 0.95), relblur.synth.ramp(SHAPE, -1.5, 1.5, axis=1))
     seen = DARKER * resample(second[None], np.linalg.inv(DISPLACED))[0]

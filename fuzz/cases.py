@@ -91,10 +91,10 @@ def _command(pair: list[str], spoilt: str, files: dict[str, bytes], rng: random.
     method = rng.choice(("window", "window", "refined"))
     known = rng.choice((["--distance", "1.4"], ["--depth", "depth.npy"], ["--depth", spoilt]))
     commands = {
-        "decimate": (8, ["decimate", spoilt, "2", "-o", target]),
+        "decimate": (8, ["tools", "decimate", spoilt, "2", "-o", target]),
         "evaluate": (4, ["evaluate", *pair, "--decimate", "1", "-m", rng.choice(("window", "paper"))]),
         "estimate": (2, ["estimate", *pair, "-o", "out", "-m", method, *rng.choice(([], ["--align", "off"]))]),
-        "synth": (2, ["synth", spoilt, "-o", "out", "--bits", rng.choice("08") or "16"]),
+        "synth": (2, ["tools", "synth", spoilt, "-o", "out", "--bits", rng.choice("08") or "16"]),
         "depth": (
             1,
             ["depth", *pair, "-c", "lens.toml", "-o", "out", "--psf", rng.choice(("gaussian", "disc", spoilt))],
@@ -126,8 +126,12 @@ def _commands() -> dict[str, Any]:
 
     from relblur.apps.cli.app import app
 
-    commands = dict(get_command(app).commands)  # type: ignore[attr-defined]
-    return {name: each for name, each in commands.items() if name not in option_sets.ENDLESS}
+    commands: dict[str, Any] = {}
+    for name, each in get_command(app).commands.items():  # type: ignore[attr-defined]
+        inner = getattr(each, "commands", {})
+        commands |= {f"{name} {last}": one for last, one in inner.items()} or {name: each}
+    left_out = option_sets.ENDLESS
+    return {name: each for name, each in commands.items() if not each.hidden and name not in left_out}
 
 
 def _with_options(name: str, rng: random.Random) -> Case:

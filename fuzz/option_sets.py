@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 #: Names of arguments that stand for something to be written.
-OUTPUTS = ("output", "plot", "report", "save_steps")
+OUTPUTS = ("output", "plot", "page_file", "save_steps", "save_index")
 #: Commands whose work has one size whatever is asked: seldom run, and allowed more time.
-LONG = ("demo", "reproduce", "bench")
+LONG = ("demo", "paper reproduce", "tools bench")
 #: Commands that serve until somebody stops them.
 ENDLESS = ("view",)
 
@@ -59,7 +59,7 @@ RESULTS = (
 def draw(name: str, command: Any, rng: random.Random) -> list[str]:
     """Return the arguments of one run of a click command, its name first."""
     arguments, words = [], []
-    kinds = get_type_hints(inspect.unwrap(command.callback))
+    kinds = get_type_hints(inspect.unwrap(command.callback, stop=lambda each: hasattr(each, "__signature__")))
     share = rng.choice((0.05, 0.15, 0.5))  # of the options that need not be given
     spoil = rng.random() < 0.6  # the others are made of what is likely to be legal
     pair = rng.choice((".png", ".png", ".npy", ".jpg", ""))
@@ -82,7 +82,7 @@ def draw(name: str, command: Any, rng: random.Random) -> list[str]:
     if rng.random() < 0.03:
         arguments.append(rng.choice(("--nonsense", "-Z", "--help", "--", "-", "\udcff")))
     mixed = [*arguments, *words] if rng.random() < 0.5 else [*words, *arguments]
-    return [name, *(word.replace("\0", "") for word in mixed)]
+    return [*name.split(), *(word.replace("\0", "") for word in mixed)]
 
 
 def _plain(kind: Any) -> Any:

@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage  # noqa: TID253
 
-from relblur import InputError, gaussian_bank, synth
+from relblur import InputError, synth
 from relblur.filters import variable_blur
 from relblur.filters.kernels import band_limited_kernel, sampled_kernel
+from relblur.paper import gaussian_bank
 
 
 def _separable(image, kernel):

@@ -18,7 +18,7 @@ first = image
 second = synth.blur_with_map(image, 1.6)
 
 sigmas = np.arange(0.1, 5.01, 0.05)
-bank = relblur.gaussian_bank(first, sigmas)  # the value of every pixel at every blur
+bank = relblur.paper.gaussian_bank(first, sigmas)  # the value of every pixel at every blur
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained", sharex=True)
 for axis, (row, column) in zip(axes, ((40, 60), (64, 30), (90, 70)), strict=True):

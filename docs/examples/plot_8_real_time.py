@@ -15,7 +15,7 @@ import relblur
 
 shape = (240, 320)
 wall, disc = (np.resize(image[: shape[0]], shape) / 255.0 for image in (data.brick(), data.gravel()))
-blurred_wall, blurred_disc = (relblur.gaussian_bank(image, [1.5])[0] for image in (wall, disc))
+blurred_wall, blurred_disc = (relblur.paper.gaussian_bank(image, [1.5])[0] for image in (wall, disc))
 y, x = np.indices(shape)
 
 

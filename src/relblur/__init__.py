@@ -20,7 +20,6 @@ _HOME = {
     "ComparablePair": "blur.comparable_pair",
     "DepthMap": "depth.depth_map",
     "Flag": "blur.blur_map",
-    "Framework": "blur.paper.framework",
     "InputError": "base.errors",
     "NoiseModel": "blur.noise",
     "PairScore": "blur.evaluate",
@@ -31,7 +30,6 @@ _HOME = {
     "all_in_focus": "depth.refocus",
     "blur_to_depth": "depth.relation",
     "calibrate": "depth.calibration",
-    "compare_sharpness": "filters.sharpness",
     "decimate": "filters.decimation",
     "depth_to_blur": "depth.relation",
     "estimate_blur": "blur.estimate",
@@ -39,20 +37,21 @@ _HOME = {
     "estimate_depth": "depth.estimate",
     "estimate_stack": "stacks.estimate",
     "evaluate_pair": "blur.evaluate",
-    "gaussian_bank": "filters.bank",
     "imread": "report.io",
     "in_depth_range": "depth.relation",
     "load": "report.io",
-    "local_sharpness": "filters.sharpness",
     "match_exposure": "photo.exposure",
     "open_stack": "images.planes",
     "pixel_curve": "blur.pixel_curve",
     "prepare_pair": "photo.pipeline",
+    "read_photograph": "photo.photograph",
     "refocus": "depth.refocus",
     "resynthesize": "blur.evaluate",
     "save": "report.io",
 }
-_MODULES = ("optics", "plot", "synth")
+_MODULES = ("optics", "paper", "plot", "synth")
+#: Names of former versions, which work until 1.1, and the module that has them.
+_FORMER = dict.fromkeys(("Framework", "compare_sharpness", "gaussian_bank", "local_sharpness"), "paper")
 
 # Programs write ``from relblur.errors import FileError``.
 sys.modules[f"{__name__}.errors"] = errors
@@ -61,6 +60,7 @@ __all__ = [*_HOME, *_MODULES, "__version__"]
 
 if TYPE_CHECKING:
     from . import optics as optics
+    from . import paper as paper
     from . import plot as plot
     from . import synth as synth
     from .base.errors import AlignmentError as AlignmentError
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from .blur.evaluate import resynthesize as resynthesize
     from .blur.noise import NoiseModel as NoiseModel
     from .blur.noise import estimate_noise as estimate_noise
-    from .blur.paper.framework import Framework as Framework
     from .blur.pixel_curve import pixel_curve as pixel_curve
     from .blur.window.stream import Stream as Stream
     from .depth.calibration import calibrate as calibrate
@@ -87,13 +86,11 @@ if TYPE_CHECKING:
     from .depth.relation import blur_to_depth as blur_to_depth
     from .depth.relation import depth_to_blur as depth_to_blur
     from .depth.relation import in_depth_range as in_depth_range
-    from .filters.bank import gaussian_bank as gaussian_bank
     from .filters.decimation import decimate as decimate
-    from .filters.sharpness import compare_sharpness as compare_sharpness
-    from .filters.sharpness import local_sharpness as local_sharpness
     from .images.planes import open_stack as open_stack
     from .photo.alignment import align as align
     from .photo.exposure import match_exposure as match_exposure
+    from .photo.photograph import read_photograph as read_photograph
     from .photo.pipeline import prepare_pair as prepare_pair
     from .report.io import imread as imread
     from .report.io import load as load
@@ -109,6 +106,11 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)
         globals()[name] = value
         return value
+    if name in _FORMER:
+        from .base.deprecated import warn_of_old_call
+
+        warn_of_old_call(f"relblur.{name}", f"relblur.{_FORMER[name]}.{name}", 2)
+        return getattr(import_module(f".{_FORMER[name]}", __name__), name)
     raise AttributeError(f"module 'relblur' has no attribute {name!r}")
 
 

@@ -16,13 +16,13 @@ from relblur import (
     estimate_blur,
     evaluate_pair,
     imread,
-    local_sharpness,
     prepare_pair,
     synth,
 )
 from relblur.base.arguments import colour_axis, plain_array, shape_of
 from relblur.base.errors import FileError
 from relblur.base.tone import encode_srgb
+from relblur.paper import local_sharpness
 
 GOOD = np.random.default_rng(0).random((32, 40))
 COLOUR = np.random.default_rng(0).random((32, 40, 3))
@@ -92,7 +92,7 @@ PAIRS = {
         "first is uint8, taken over its full scale of 255, and second is float .* pass second / 255",
     ),
     "0..65535 and 16 bits": ((GOOD * 65535, (GOOD * 65535).astype(np.uint16)), {}, "pass first / 65535"),
-    "max_sigma and sigmas": ((GOOD, GOOD), {"max_sigma": 2, "sigmas": [1.0]}, "max_sigma and sigmas both say"),
+    "max_sigma and sigmas": ((GOOD, GOOD), {"max_sigma": 2, "sigmas": [1.0]}, "max_sigma and sigmas both limit"),
     "negative max_sigma": ((GOOD, GOOD), {"max_sigma": -2}, "max_sigma must be finite and > 0 px, got -2"),
     "sRGB beyond 1": ((GOOD * 9, GOOD * 9), {"linear": True}, "the sRGB curve is undone within 0..1"),
     "channel_axis for grey": ((GOOD, GOOD), {"channel_axis": -1}, "channel_axis needs three dimensions, leave it out"),
@@ -106,7 +106,7 @@ PAIRS = {
     "words for sigmas": ((GOOD, GOOD), {"sigmas": ["a"]}, "sigmas must be numbers, got .*numpy.arange"),
     "sigmas wider than the image": (
         (GOOD, GOOD),
-        {"sigmas": [1.0, 17.0]},
+        {"method": "paper", "sigmas": [1.0, 17.0]},
         "sigmas go up to 17 px, more than half the image's shorter side \\(32 px\\); keep them below 16",
     ),
     "valid of another shape": ((GOOD, GOOD), {"valid": np.ones((3, 3), bool)}, "valid has shape \\(3, 3\\)"),
@@ -288,7 +288,7 @@ def from_xarray(request):
     if request.param == "chunks":
         pytest.importorskip("dask")
         images = [image.chunk(25) for image in images]
-    options = {"method": "window", "sigmas": [3.0], "engine": "opencv"}
+    options = {"method": "window", "max_sigma": 3.0, "engine": "opencv"}
     return estimate_blur(*images, **options), estimate_blur(FIRST[:, :, 1], SECOND[:, :, 1], **options)
 
 

@@ -16,12 +16,10 @@ from relblur import (
     InputError,
     Stream,
     align,
-    compare_sharpness,
     decimate,
     estimate_blur,
     estimate_depth,
     evaluate_pair,
-    local_sharpness,
     match_exposure,
     resynthesize,
     synth,
@@ -29,6 +27,7 @@ from relblur import (
 from relblur.apps.cli.app import app
 from relblur.apps.demo.program import photograph
 from relblur.base.pixels import hot_pixels, usual_values
+from relblur.paper import compare_sharpness, local_sharpness
 
 PLACE = (50, 40)
 BAD = [np.nan, np.inf, -np.inf, 100.0, 1e6, 1e10, -1e10, 3.4e38]
@@ -209,7 +208,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 @pytest.mark.parametrize("sharper", ["auto", "first"])
 @pytest.mark.parametrize("largest", [0.1, 0.2])
 def test_a_very_small_largest_blur(pair, sharper, largest):
-    found = estimate_blur(*pair, sigmas=[largest], sharper=sharper)
+    found = estimate_blur(*pair, max_sigma=largest, sharper=sharper)
     assert np.isfinite(found.variance_stderr).all()
     assert (found.flags & Flag.AT_LIMIT).astype(bool).mean() > 0.5
 
@@ -288,12 +287,12 @@ def test_commands_refuse_a_line_of_pixels(folder, command, name):
 
 
 def test_making_commands_leave_bad_pixels_out(folder):
-    assert run("decimate", "nan.npy", 2, "-o", "half.npy").exit_code == 0
+    assert run("tools", "decimate", "nan.npy", 2, "-o", "half.npy").exit_code == 0
     assert np.isnan(np.load("half.npy")).sum() == 1
-    result = run("synth", "nan.npy", "-o", "made")
+    result = run("tools", "synth", "nan.npy", "-o", "made")
     assert result.exit_code == 0
     assert "counts as clipped" in result.output
-    assert run("synth", "nan.npy", "-o", "floats", "--bits", 0).exit_code == 0
+    assert run("tools", "synth", "nan.npy", "-o", "floats", "--bits", 0).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,8 @@ CHUNKS = {
 @pytest.mark.parametrize("method", ["window", pytest.param("paper", marks=pytest.mark.slow)])
 def test_local_methods_give_the_bits_of_the_whole(pair, small_chunks, method, chunks):
     first, second = (image[:, 20:, 1] for image in pair)
-    options = {"method": method, "sigmas": [0.5, 1.0, 2.0]} | ({"window": 15} if method == "paper" else {})
+    options = {"sigmas": [0.5, 1.0, 2.0], "window": 15} if method == "paper" else {"max_sigma": 2.0}
+    options["method"] = method
     whole = estimate_blur(first, second, **options)
     one, two = da.from_array(first, CHUNKS[chunks]), da.from_array(second, (60, 60))
     lazy = estimate_blur(one, two, **options)
@@ -92,7 +93,7 @@ def test_local_methods_give_the_bits_of_the_whole(pair, small_chunks, method, ch
 )
 def test_every_option_reaches_the_chunks(pair, small_chunks, options):
     first, second = pair
-    options = {"method": "window", "sigmas": [2.0], **options}
+    options = {"method": "window", "max_sigma": 2.0, **options}
     if options.get("channel_axis") == 0:
         first, second = np.moveaxis(first, -1, 0), np.moveaxis(second, -1, 0)
     elif "channel_axis" not in options:
@@ -116,8 +117,10 @@ def test_gaps_and_hot_pixels_are_those_of_the_whole(pair, small_chunks):
     second[90, ::7] = np.inf
     first[100, 20], second[100, 120] = 400.0, -300.0
     first[3:6, 150:155] = -9.97e36
-    whole = estimate_blur(first, second, method="window", sigmas=[2.0])
-    lazy = estimate_blur(da.from_array(first, (30, 40)), da.from_array(second, (40, 30)), method="window", sigmas=[2.0])
+    whole = estimate_blur(first, second, method="window", max_sigma=2.0)
+    lazy = estimate_blur(
+        da.from_array(first, (30, 40)), da.from_array(second, (40, 30)), method="window", max_sigma=2.0
+    )
     _same_bits(lazy, whole)
     assert (whole.flags[100, [20, 120]] & np.uint8(Flag.INVALID)).all()
     assert np.isfinite(whole.sigma).mean() > 0.2
@@ -128,8 +131,8 @@ def test_lights_that_are_too_many_for_faults_stay(small_chunks):
     first = synth.blur_with_map(rng.random((90, 120)), 0.7)
     second = synth.blur_with_map(first, 1.0)
     first[rng.random(first.shape) > 0.99] = 60.0
-    whole = estimate_blur(first, second, method="window", sigmas=[2.0])
-    lazy = estimate_blur(da.from_array(first, 40), second, method="window", sigmas=[2.0])
+    whole = estimate_blur(first, second, method="window", max_sigma=2.0)
+    lazy = estimate_blur(da.from_array(first, 40), second, method="window", max_sigma=2.0)
     _same_bits(lazy, whole)
     assert not (whole.flags & np.uint8(Flag.INVALID)).any()
 
@@ -139,21 +142,21 @@ def test_slivers(shape, monkeypatch):
     monkeypatch.setattr(tiles, "LEAST_HALOS", 0)
     rng = np.random.default_rng(0)
     first, second = rng.random(shape), rng.random(shape)
-    whole = estimate_blur(first, second, method="window", sigmas=[0.7], window=1)
+    whole = estimate_blur(first, second, method="window", max_sigma=0.7, window=1)
     _same_bits(
-        estimate_blur(da.from_array(first, 40), da.from_array(second, 40), method="window", sigmas=[0.7], window=1),
+        estimate_blur(da.from_array(first, 40), da.from_array(second, 40), method="window", max_sigma=0.7, window=1),
         whole,
     )
 
 
 def test_nothing_is_computed_before_it_is_asked_for(pair):
     first = da.from_array(pair[0][:, :, 1], 64)
-    lazy = estimate_blur(first, da.from_array(pair[1][:, :, 1], 64), method="window", sigmas=[2.0])
+    lazy = estimate_blur(first, da.from_array(pair[1][:, :, 1], 64), method="window", max_sigma=2.0)
     assert repr(lazy) == "BlurMap(131x173, method='window', not computed yet)"
     for array in (lazy.sigma, lazy.sigma_stderr):
         assert isinstance(array, da.Array)
         assert array.dtype == np.float64
-    whole = estimate_blur(pair[0][:, :, 1], pair[1][:, :, 1], method="window", sigmas=[2.0])
+    whole = estimate_blur(pair[0][:, :, 1], pair[1][:, :, 1], method="window", max_sigma=2.0)
     assert_array_equal(lazy.sigma.compute(), whole.sigma)
     assert_array_equal(lazy.sigma_stderr.compute(), whole.sigma_stderr)
     part = lazy.sigma[:20, :20].compute()
@@ -164,7 +167,7 @@ def test_a_lazy_map_is_saved_whole(pair, tmp_path):
     import relblur
 
     images = [image[:, :, 1] for image in pair]
-    lazy = estimate_blur(*(da.from_array(image, 64) for image in images), method="window", sigmas=[2.0])
+    lazy = estimate_blur(*(da.from_array(image, 64) for image in images), method="window", max_sigma=2.0)
     lazy.save(tmp_path / "map.npz")
     _same_bits(lazy, relblur.load(tmp_path / "map.npz"))
 
@@ -175,7 +178,7 @@ def test_xarray_keeps_its_labels(pair):
         xr.DataArray(image, dims=("y", "x", "c"), coords={"y": np.arange(131) * 0.5, "c": list("rgb")}, attrs={"a": 1})
         for image in pair
     )
-    options = {"method": "window", "sigmas": [2.0], "channel_axis": -1}
+    options = {"method": "window", "max_sigma": 2.0, "channel_axis": -1}
     whole = estimate_blur(*pair, **options)
     for one in (first, first.chunk({"y": 60, "x": 70})):
         found = estimate_blur(one, second.transpose("x", "y", "c") if one.chunks else second, **options)
@@ -206,8 +209,8 @@ def test_bad_chunked_input_gets_one_line():
         estimate_blur(image, image, valid=da.ones((3, 4), bool))
     with pytest.raises(InputError, match="no pixel to use"):
         estimate_blur(image * np.nan, image, method="window")
-    with pytest.raises(InputError, match="sigmas go up to"):
-        estimate_blur(image, image, method="window", sigmas=[100.0])
+    with pytest.raises(InputError, match="max_sigma is 100 px"):
+        estimate_blur(image, image, method="window", max_sigma=100.0)
 
 
 @pytest.fixture(scope="module")

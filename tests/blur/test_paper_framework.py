@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import Flag, Framework, InputError, estimate_blur, gaussian_bank
+from relblur import Flag, InputError, estimate_blur
 from relblur.blur.paper import framework
+from relblur.paper import Framework, gaussian_bank
 
 SMALL = [0.4, 1.0, 1.5]
 

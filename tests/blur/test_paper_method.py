@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import Flag, InputError, compare_sharpness, estimate_blur, gaussian_bank, synth
+from relblur import Flag, InputError, estimate_blur, synth
+from relblur.paper import compare_sharpness, gaussian_bank
 
 GRID = np.arange(1, 51) / 10
 
@@ -184,16 +185,6 @@ def test_a_filled_place_takes_the_sign_as_well_and_keeps_its_sharper_image(textu
     assert_array_equal(found.sharper, compare_sharpness(first, second))
     assert (found.sigma[filled] > 0).mean() > 0.6
     assert (found.sharper[filled] == 1).mean() < 0.2
-
-
-def test_everywhere_is_deprecated(texture):
-    second = gaussian_bank(texture, [1.0])[0]
-    for method in ("paper", "window", "refined"):
-        call = f'call estimate_blur\\(first, second, method="{method}"\\)'
-        with pytest.warns(FutureWarning, match=f"everywhere is deprecated: {call}"):
-            every = estimate_blur(texture, second, method=method, everywhere=True)
-        known = np.isfinite(estimate_blur(texture, second, method=method).sigma)
-        assert (np.isfinite(every.sigma) | ~known).all()
 
 
 def test_error_bar_holds_the_rounding_to_the_grid(texture):

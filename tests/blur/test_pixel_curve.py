@@ -47,7 +47,7 @@ def test_the_curve_is_that_of_the_filtered_image(noise_pair):
 @pytest.mark.parametrize("method", ["window", "refined", "paper"])
 def test_it_tells_what_the_map_says_and_looks_as_the_map_was_made(texture, method):
     first, second = synth.pair(texture, synth.ramp(texture.shape, -1.5, 1.5, axis=1))
-    made = relblur.estimate_blur(first, second, method=method, sigmas=np.arange(0.1, 3.05, 0.1), window=7)
+    made = relblur.estimate_blur(first, second, method=method, max_sigma=3.0, window=7)
     curve = pixel_curve(first, second, 50, 100, blur_map=made)
     assert (curve.chosen, curve.chosen_stderr) == (made.sigma[50, 100], made.sigma_stderr[50, 100])
     assert curve.flags == made.flags[50, 100]
@@ -71,7 +71,7 @@ def test_colour_and_integers_and_a_pair(colour):
     first, second = synth.pair(colour, np.full(colour.shape[:2], 1.4), channel_axis=-1)
     stored = [np.rint(image * 65535).astype(np.uint16) for image in (first, second)]
     pair = relblur.ComparablePair(*stored)
-    curve = pixel_curve(pair, None, 30, 40)
+    curve = pixel_curve(pair, 30, 40)
     same = pixel_curve(*stored, 30, 40, channel_axis=-1)
     np.testing.assert_array_equal(curve.blurred, same.blurred)
     assert curve.window_sigma == pytest.approx(1.4, abs=0.02)

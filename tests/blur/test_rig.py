@@ -20,7 +20,7 @@ MOTIONS = {"shift": SHIFT, "affine": AFFINE}
 def scene():
     """Texture through a lens, and the same blurred by 1.2 px more."""
     image = np.random.default_rng(4).random(SHAPE)
-    first = relblur.gaussian_bank(image, [0.8])[0]
+    first = relblur.paper.gaussian_bank(image, [0.8])[0]
     return first, synth.pair(first, 1.2)[1]
 
 
@@ -79,7 +79,7 @@ def test_blur_is_that_of_an_aligned_pair(kind):
 
 def test_what_align_and_match_exposure_give_is_taken():
     rng = np.random.default_rng(9)
-    first = relblur.gaussian_bank(rng.random((120, 160)), [1.5])[0]
+    first = relblur.paper.gaussian_bank(rng.random((120, 160)), [1.5])[0]
     second = 0.7 * seen_by_the_other(synth.pair(first, 1.0)[1], SHIFT) + 0.02
     aligned = relblur.align(first, second)
     matched = relblur.match_exposure(aligned.first, aligned.second, valid=aligned.valid)

@@ -51,7 +51,7 @@ def compare(first, second, *, sharper="auto", window=9, max_sigma=None, noise=No
         engine="reference",
         sharper=sharper,
         window=window,
-        sigmas=[limit],
+        max_sigma=limit,
         noise=got.settings["noise"] if noise is None else noise,
         valid=valid,
         channel_axis=-1 if len(shape) == 3 else None,

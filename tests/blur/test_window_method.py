@@ -116,11 +116,11 @@ def test_a_larger_window_is_steadier_in_noise(texture):
 
 def test_more_blur_than_was_looked_for_is_flagged_at_the_limit(texture):
     first, second = synth.pair(texture, 3.0)
-    found = estimate_blur(first, second, method="window", sigmas=[1.5])
+    found = estimate_blur(first, second, method="window", max_sigma=1.5)
     limit, known = _has(found, Flag.AT_LIMIT), np.isfinite(found.sigma)
     assert limit[known].mean() > 0.9
     assert_allclose(found.sigma[limit & known], 1.5)
-    assert not _has(estimate_blur(first, second, method="window", sigmas=[5.0]), Flag.AT_LIMIT).any()
+    assert not _has(estimate_blur(first, second, method="window", max_sigma=5.0), Flag.AT_LIMIT).any()
 
 
 @pytest.mark.parametrize("bits", [None, 8], ids=["float", "8 bits"])

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import InputError, compare_sharpness, estimate_blur, gaussian_bank, local_sharpness
+from relblur import InputError, estimate_blur
+from relblur.paper import compare_sharpness, gaussian_bank, local_sharpness
 
 
 @pytest.fixture(scope="module")

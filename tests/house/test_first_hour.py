@@ -43,7 +43,7 @@ def test_arguments_that_are_no_pictures(here):
     code, line = run(here, "estimate", "a.png", "b.png", "my", "photo.png", "-o", "out")
     assert code == 2
     assert line == "relblur: unexpected argument 'my' and 1 more; put names with blanks in quotes, and see --help"
-    assert run(here, "decimate", "a.png", "2", "b.png", "-o", "d.png")[1].startswith(
+    assert run(here, "tools", "decimate", "a.png", "2", "b.png", "-o", "d.png")[1].startswith(
         "relblur: unexpected argument 'b.png'"
     )
 

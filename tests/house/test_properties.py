@@ -130,9 +130,9 @@ def _check_map(found, shape):
 @given(images(count=2), st.sampled_from([1, 3, 5]), st.sampled_from(["auto", "first", "second"]), st.booleans())
 def test_estimate_blur_window(pair, window, sharper, small):
     (first, second), axis = pair
-    sigmas = [0.3, 0.5] if small else None
+    largest = 0.5 if small else None
     found = _answer(
-        relblur.estimate_blur, first, second, method="window", window=window, sharper=sharper, sigmas=sigmas,
+        relblur.estimate_blur, first, second, method="window", window=window, sharper=sharper, max_sigma=largest,
         channel_axis=axis, engine="opencv",
     )  # fmt: skip
     if found is not None:
@@ -144,7 +144,7 @@ def test_estimate_blur_window(pair, window, sharper, small):
 def test_estimate_blur_paper_and_refined(pair, method, sharper):
     (first, second), axis = pair
     found = _answer(
-        relblur.estimate_blur, first, second, method=method, window=3, sharper=sharper, sigmas=[0.4, 0.6, 0.8],
+        relblur.estimate_blur, first, second, method=method, window=3, sharper=sharper, max_sigma=0.8,
         channel_axis=axis,
     )  # fmt: skip
     if found is not None:
@@ -155,12 +155,12 @@ def test_estimate_blur_paper_and_refined(pair, method, sharper):
 @given(images(count=2), st.sampled_from([1, 3, 5]))
 def test_sharpness(pair, size):
     (first, second), axis = pair
-    sharpness = _answer(relblur.local_sharpness, first, size, channel_axis=axis)
+    sharpness = _answer(relblur.paper.local_sharpness, first, size, channel_axis=axis)
     if sharpness is not None:
         assert sharpness.shape == first.shape[:2]
         # Unknown only where the image is.
         assert ((sharpness >= 0) | (np.isnan(sharpness) & (not np.isfinite(first).all()))).all()
-    side = _answer(relblur.compare_sharpness, first, second, size, channel_axis=axis)
+    side = _answer(relblur.paper.compare_sharpness, first, second, size, channel_axis=axis)
     if side is not None:
         assert set(np.unique(side)) <= {-1, 0, 1}
 
@@ -179,7 +179,7 @@ def test_decimate(image, factor):
 @given(images(colour=False), st.lists(st.floats(-1, 3), max_size=3))
 def test_gaussian_bank(image, sigmas):
     (array,), _ = image
-    bank = _answer(relblur.gaussian_bank, array, sigmas)
+    bank = _answer(relblur.paper.gaussian_bank, array, sigmas)
     if bank is not None:
         assert bank.shape == (len(sigmas), *array.shape)
 
@@ -188,7 +188,7 @@ def test_gaussian_bank(image, sigmas):
 @given(images(count=2))
 def test_evaluate_and_resynthesize(pair):
     (first, second), axis = pair
-    options = {"method": "window", "window": 3, "sigmas": [0.3, 0.5], "engine": "opencv"}
+    options = {"method": "window", "window": 3, "max_sigma": 0.5, "engine": "opencv"}
     score = _answer(relblur.evaluate_pair, first, second, channel_axis=axis, **options)
     if score is not None:
         assert 0 <= score.equal_fraction <= 1
@@ -266,7 +266,7 @@ def test_depth(pair, psf, distance):
     if depth is not None:
         assert depth.depth_m.shape == first.shape[:2]
         assert not (depth.depth_m <= 0).any()
-    options = {"method": "window", "window": 3, "sigmas": [0.3, 0.5], "engine": "opencv"}
+    options = {"method": "window", "window": 3, "max_sigma": 0.5, "engine": "opencv"}
     found = _answer(relblur.estimate_blur, first, second, channel_axis=axis, **options)
     if found is not None:
         assert _answer(relblur.blur_to_depth, found, LENS).depth_m.shape == first.shape[:2]
@@ -331,6 +331,7 @@ def test_save_and_imread(tmp_path_factory, image, suffix):
     assert left in ([], [path.name])  # the file or nothing, and no remains
     if left:
         _answer(relblur.imread, path)
+        _answer(relblur.read_photograph, path)
         _answer(relblur.load, path)
         _answer(relblur.open_stack, path)
 
@@ -367,7 +368,7 @@ def test_optics(name, data):
 @fewer
 @given(st.lists(st.floats(-1, 1.5), max_size=3), st.integers(-1, 6), st.floats(-1, 3))
 def test_framework(sigmas, n_radii, radius_limit):
-    framework = _answer(relblur.Framework, sigmas, n_radii, radius_limit)
+    framework = _answer(relblur.paper.Framework, sigmas, n_radii, radius_limit)
     if framework is not None:
         assert framework.window_size % 2 == 1
 

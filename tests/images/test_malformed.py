@@ -72,7 +72,7 @@ for case in cases:
     if read:
         arguments = None
     elif len(case.paths) == 1:
-        arguments = ["decimate", case.paths[0], "2", "-o", "out.png"]
+        arguments = ["tools", "decimate", case.paths[0], "2", "-o", "out.png"]
     else:
         arguments = ["estimate", *case.paths, "-o", "out", "--method", "window"]
     start = time.monotonic()

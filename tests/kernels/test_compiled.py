@@ -34,11 +34,11 @@ CASES = {
     "noise": ([image + RNG.normal(0, 0.01, SHAPE) for image in THROUGH_ZERO], {}),
     "colour": ([np.stack([x, 0.3 + 0.5 * x[::-1], 0.9 - 0.8 * x], 2) for x in ONE_WAY], {"channel_axis": -1}),
     **{f"window {w}": (THROUGH_ZERO, {"window": w}) for w in (3, 5, 7, 11, 13, 31)},
-    **{f"max_sigma {limit:g}": (ONE_WAY, {"sigmas": [limit]}) for limit in (0.5, 2, 12)},
+    **{f"max_sigma {limit:g}": (ONE_WAY, {"max_sigma": limit}) for limit in (0.5, 2, 12)},
     "uint8": ([np.rint(255 * x).astype(np.uint8) for x in ONE_WAY], {}),
     "uint16": ([np.rint(65535 * x).astype(np.uint16) for x in ONE_WAY], {}),
     "float32": ([x.astype(np.float32) for x in ONE_WAY], {}),
-    "small": ([x[:9, :11] for x in ONE_WAY], {"sigmas": [2.0]}),
+    "small": ([x[:9, :11] for x in ONE_WAY], {"max_sigma": 2.0}),
 }
 wanted = partial(estimate_blur, method="window", engine="reference")
 
@@ -49,8 +49,8 @@ def level(request, monkeypatch):
     return request.param
 
 
-def stream_of(pair, sharper="auto", window=9, sigmas=(5.0,), channel_axis=None, **options):
-    with Stream(pair[0].shape, sharper=sharper, window=window, max_sigma=sigmas[0], workers=2, **options) as stream:
+def stream_of(pair, sharper="auto", window=9, max_sigma=5.0, channel_axis=None, **options):
+    with Stream(pair[0].shape, sharper=sharper, window=window, max_sigma=max_sigma, workers=2, **options) as stream:
         return stream.process(*pair).copy()
 
 
@@ -70,7 +70,7 @@ def test_a_level_has_the_lanes_of_its_processor(level):
 def test_every_level_agrees_with_the_readable_engine(level, case):
     pair, options = CASES[case]
     got = stream_of(pair, **{"noise": 1e-4, **options})
-    assert_agree(got, wanted(*pair, **{"noise": 1e-4, "sigmas": [5.0], **options}))
+    assert_agree(got, wanted(*pair, **{"noise": 1e-4, "max_sigma": 5.0, **options}))
 
 
 @pytest.mark.parametrize("case", ["through zero", "first", "noise", "colour"])
@@ -89,7 +89,7 @@ def test_bad_and_clipped_pixels_and_what_they_reach(level):
     first[30, 40] = 255
     valid = np.ones(SHAPE, bool)
     valid[10:20, 100:110] = False
-    got, want = stream_of((first, second), valid=valid), wanted(first, second, valid=valid, sigmas=[5.0])
+    got, want = stream_of((first, second), valid=valid), wanted(first, second, valid=valid, max_sigma=5.0)
     for flag in (Flag.CLIPPED, Flag.INVALID):
         assert np.mean((got.flags & flag) != (want.flags & flag)) <= UNDECIDED
     assert np.isnan(got.variance_difference[26:35, 36:45]).all()

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage  # noqa: TID253
 
-from relblur import InputError, gaussian_bank
+from relblur import InputError
 from relblur.filters.kernels import (
     band_limited_kernel,
     band_limited_weights,
@@ -16,6 +16,7 @@ from relblur.filters.kernels import (
     sampled_kernel,
     sampled_weights,
 )
+from relblur.paper import gaussian_bank
 
 SIGMAS = [0.1, 0.2, 0.35, 0.5, 0.8, 1.0, 1.1, 2.0, 3.7, 5.0]
 MODES = ["reflect", "mirror", "nearest", "wrap", "constant"]

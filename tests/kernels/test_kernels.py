@@ -14,12 +14,12 @@ from relblur import (
     Stream,
     estimate_blur,
     estimate_depth,
-    gaussian_bank,
     synth,
 )
 from relblur.base.errors import MissingDependencyError
 from relblur.filters.kernels import sampled_kernel
 from relblur.kernels import ENGINES, choose_engine
+from relblur.paper import gaussian_bank
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
 
@@ -152,7 +152,7 @@ def test_a_result_names_the_engine_that_ran(texture, method, engine, wanted, ran
     if method in ("gaussian", "disc"):
         found = estimate_depth(*pair, CAMERA, psf=method, depth_range_m=(0.9, 2.2), engine=engine)
     else:
-        found = estimate_blur(*pair, method=method, engine=engine, sigmas=[1.0, 2.0], window=9)
+        found = estimate_blur(*pair, method=method, engine=engine, max_sigma=2.0, window=9)
     assert found.settings["engine"] == wanted
     # Which image is the sharper, and whether the two have anything in common, OpenCV tells in any case.
     assert ran - {"opencv"} == {wanted} - {"opencv"}

@@ -176,7 +176,7 @@ def test_images_that_do_not_go_together_are_named(tmp_path):
 @pytest.mark.parametrize("swapped", [False, True])
 def test_grey_goes_with_colour(tmp_path, swapped):
     rng = np.random.default_rng(2)
-    colour = relblur.gaussian_bank(rng.random((96 * 3, 128)), [1.0])[0].reshape(3, 96, 128).transpose(1, 2, 0)
+    colour = relblur.paper.gaussian_bank(rng.random((96 * 3, 128)), [1.0])[0].reshape(3, 96, 128).transpose(1, 2, 0)
     shares = np.array([0.3, 0.6, 0.1])
     first, second = synth.pair(colour, 1.2, channel_axis=-1)
     np.save(tmp_path / "colour.npy", first)

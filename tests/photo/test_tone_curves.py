@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageCms, PngImagePlugin  # noqa: TID253
 
 from profiles import gamma_element, icc
-from relblur import InputError, imread, save
+from relblur import InputError, imread, read_photograph, save
 from relblur.base.errors import FileError, MissingDependencyError
 from relblur.photo.tone_curves import LINEAR, SRGB, curve_of_icc_profile, encode_srgb, power_curve
 
@@ -50,7 +50,8 @@ def png_with(tmp_path, codes=CODES, **chunks):
 def test_8_bits_that_say_nothing_are_srgb(tmp_path, suffix):
     path = tmp_path / f"image{suffix}"
     save(path, CODES)
-    light, photograph = imread(path, return_info=True)
+    photograph = read_photograph(path, dtype=np.float64)
+    light = photograph.light
     assert_allclose(light, srgb_light(CODES), atol=1e-12)
     assert photograph.info["curve"] == "sRGB curve"
     assert photograph.info["because"] == "usual for 8 bits"
@@ -69,7 +70,8 @@ def test_16_bits_and_arrays_that_say_nothing_are_light(tmp_path, suffix, dtype):
     path = tmp_path / f"image{suffix}"
     codes = CODES.astype(dtype) * dtype(np.iinfo(dtype).max // 255)
     save(path, codes)
-    light, photograph = imread(path, return_info=True)
+    photograph = read_photograph(path, dtype=np.float64)
+    light = photograph.light
     assert_allclose(light, CODES / 255, atol=1e-12)
     assert photograph.info["curve"] == "linear"
 
@@ -118,7 +120,7 @@ def test_exif_colour_space_is_honoured(tmp_path, colour_space, interoperability,
     if interoperability:
         exif.get_ifd(0x8769)[0xA005] = {1: interoperability}
     Image.fromarray(CODES).save(tmp_path / "image.jpg", exif=exif)
-    _, photograph = imread(tmp_path / "image.jpg", return_info=True)
+    photograph = read_photograph(tmp_path / "image.jpg")
     assert photograph.info["curve"] == wanted
 
 
@@ -128,9 +130,9 @@ def test_a_chunk_of_the_file_beats_exif_and_exif_counts_in_tiff_too(tmp_path):
     info = PngImagePlugin.PngInfo()
     info.add(b"gAMA", struct.pack(">I", 100000))
     Image.fromarray(CODES).save(tmp_path / "image.png", pnginfo=info, exif=exif)
-    assert imread(tmp_path / "image.png", return_info=True)[1].info["because"] == "its gAMA chunk says so"
+    assert read_photograph(tmp_path / "image.png").info["because"] == "its gAMA chunk says so"
     Image.fromarray(CODES.astype(np.uint16) * 257).save(tmp_path / "image.tif", exif=exif.tobytes())
-    info = imread(tmp_path / "image.tif", return_info=True)[1].info
+    info = read_photograph(tmp_path / "image.tif").info
     assert (info["curve"], info["because"]) == ("sRGB curve", "EXIF says sRGB")
 
 
@@ -142,7 +144,8 @@ def test_an_icc_profile_beats_everything_but_the_caller(tmp_path):
     profile = icc(gamma_element(1.8))
     tag = (34675, 7, len(profile), profile, True)
     tifffile.imwrite(tmp_path / "image.tif", CODES.astype(np.uint16) * 257, extratags=[tag])
-    light, photograph = imread(tmp_path / "image.tif", return_info=True)
+    photograph = read_photograph(tmp_path / "image.tif", dtype=np.float64)
+    light = photograph.light
     assert_allclose(light, (CODES / 255) ** (461 / 256), atol=1e-9)
     assert photograph.info["because"] == "its ICC profile says so"
 
@@ -205,7 +208,7 @@ def test_channels_may_have_curves_of_their_own():
 def test_profiles_without_a_usable_curve_give_none_and_the_usual_is_taken(tmp_path, profile):
     assert curve_of_icc_profile(profile) is None
     Image.fromarray(CODES).save(tmp_path / "image.png", icc_profile=profile)
-    _, photograph = imread(tmp_path / "image.png", return_info=True)
+    photograph = read_photograph(tmp_path / "image.png")
     assert photograph.info["curve"] == "sRGB curve"
     assert photograph.info["because"] == "usual for 8 bits"
 
@@ -227,7 +230,7 @@ def test_clipped_pixels_are_those_at_the_top_of_the_file(tmp_path):
     codes[1, 2, 0] = 255
     codes[3, 3] = 254
     save(tmp_path / "image.png", codes)
-    _, photograph = imread(tmp_path / "image.png", return_info=True)
+    photograph = read_photograph(tmp_path / "image.png")
     assert np.argwhere(photograph.clipped).tolist() == [[1, 2]]
 
 
@@ -238,7 +241,7 @@ def test_dark_areas_cut_off_at_black_are_marked_but_not_lone_zeros_nor_bright_co
     codes[30, 45] = 0
     codes[:, 60:, 2] = 0  # no blue
     save(tmp_path / "image.png", codes)
-    clipped = imread(tmp_path / "image.png", return_info=True)[1].clipped
+    clipped = read_photograph(tmp_path / "image.png").clipped
     assert clipped[:, :26].mean() > 0.95
     assert not clipped[:, 36:].any()
 
@@ -248,7 +251,7 @@ def test_an_area_is_dark_below_a_fifth_of_the_scale(tmp_path, red, crushed):
     codes = np.zeros((20, 20, 3), np.uint8)
     codes[:, :, 0] = red  # of 255; no blue anywhere
     save(tmp_path / "image.png", codes)
-    assert (imread(tmp_path / "image.png", return_info=True)[1].clipped == crushed).all()
+    assert (read_photograph(tmp_path / "image.png").clipped == crushed).all()
 
 
 @pytest.mark.parametrize("top", [1023, 4095, 16383, 65535])
@@ -256,10 +259,10 @@ def test_sensors_of_fewer_bits_clip_at_their_own_top(tmp_path, top):
     codes = np.full((4, 4), top // 3, np.uint16)
     codes[2, 1] = top
     save(tmp_path / "image.tif", codes)
-    _, photograph = imread(tmp_path / "image.tif", return_info=True)
+    photograph = read_photograph(tmp_path / "image.tif")
     assert np.argwhere(photograph.clipped).tolist() == [[2, 1]]
     save(tmp_path / "image.tif", codes - 1)
-    assert not imread(tmp_path / "image.tif", return_info=True)[1].clipped.any()
+    assert not read_photograph(tmp_path / "image.tif").clipped.any()
 
 
 @pytest.mark.parametrize("curve", [SRGB, LINEAR, power_curve(2.2), power_curve(1.8)], ids=lambda c: c.name)
@@ -283,7 +286,8 @@ def test_pictures_are_turned_upright(tmp_path, orientation):
     Image.fromarray(codes).save(tmp_path / "image.png", exif=exif)
     with Image.open(tmp_path / "image.png") as picture:
         wanted = np.asarray(ImageOps.exif_transpose(picture))
-    light, photograph = imread(tmp_path / "image.png", linear=False, return_info=True)
+    photograph = read_photograph(tmp_path / "image.png", linear=False, dtype=np.float64)
+    light = photograph.light
     assert_allclose(light, wanted / 255, atol=1e-12)
     assert photograph.info["changes"] == ([] if orientation == 1 else ["turned upright as the file says"])
     tifffile.imwrite(tmp_path / "image.tif", codes, photometric="rgb", extratags=[(274, "H", 1, orientation, True)])
@@ -308,7 +312,8 @@ def test_radiance_hdr_is_light(tmp_path):
 
     values = np.random.default_rng(0).uniform(0.1, 30, (8, 9, 3)).astype(np.float32)
     cv2.imwrite(str(tmp_path / "image.hdr"), values[:, :, ::-1])
-    light, photograph = imread(tmp_path / "image.hdr", return_info=True)
+    photograph = read_photograph(tmp_path / "image.hdr", dtype=np.float64)
+    light = photograph.light
     assert_allclose(light, values, atol=30 / 128)  # a shared exponent: 8 bits for the largest channel
     assert photograph.info["because"] == "Radiance HDR holds light"
     (tmp_path / "half.hdr").write_bytes((tmp_path / "image.hdr").read_bytes()[:30])
@@ -324,7 +329,8 @@ def test_openexr_is_light(tmp_path, names):
     header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
     with OpenEXR.File(header, dict(planes)) as exr:
         exr.write(str(tmp_path / "image.exr"))
-    light, photograph = imread(tmp_path / "image.exr", return_info=True)
+    photograph = read_photograph(tmp_path / "image.exr", dtype=np.float64)
+    light = photograph.light
     assert_allclose(np.squeeze(light), np.squeeze(np.stack(list(planes.values()), axis=2)), rtol=1e-6)
     assert photograph.info["curve"] == "linear"
     (tmp_path / "half.exr").write_bytes((tmp_path / "image.exr").read_bytes()[:120])
@@ -361,7 +367,8 @@ def test_raw_is_light_with_black_level_and_white_balance_stated(tmp_path):
     gain = np.ones((64, 64))
     gain[::2, ::2], gain[1::2, 1::2] = 0.5, 0.8  # this sensor sees half of the red and 0.8 of the blue
     write_dng(tmp_path / "image.dng", np.rint(256 + light * gain * (4095 - 256)).astype(np.uint16))
-    values, photograph = imread(tmp_path / "image.dng", return_info=True)
+    photograph = read_photograph(tmp_path / "image.dng", dtype=np.float64)
+    values = photograph.light
     assert values.shape == (64, 64, 3)
     inner = (slice(8, -8), slice(8, -8))
     for channel in range(3):
@@ -378,7 +385,7 @@ def test_raw_clips_where_the_sensor_does(tmp_path):
     mosaic = np.full((64, 64), 1500, np.uint16)
     mosaic[30:36, 30:36] = 4095
     write_dng(tmp_path / "image.dng", mosaic, neutral=(1.0, 1.0, 1.0))
-    clipped = imread(tmp_path / "image.dng", return_info=True)[1].clipped
+    clipped = read_photograph(tmp_path / "image.dng").clipped
     assert clipped[31:35, 31:35].all()
     assert not clipped[:24].any()
     assert not clipped[42:].any()
@@ -421,10 +428,10 @@ def test_looking_for_clipped_pixels_in_bands_finds_the_same(tmp_path, monkeypatc
     values = rng.integers(1, 30, (97, 40, 3)).astype(np.uint8)
     values[rng.random(values.shape) < 0.13] = 0  # crushed here and there
     save(tmp_path / "image.png", values)
-    whole = imread(tmp_path / "image.png", return_info=True)[1].clipped
+    whole = read_photograph(tmp_path / "image.png").clipped
     monkeypatch.setattr(photographs, "_BAND_PIXELS", 40 * 9)
     assert 0.1 < whole.mean() < 0.9
-    assert_array_equal(imread(tmp_path / "image.png", return_info=True)[1].clipped, whole)
+    assert_array_equal(read_photograph(tmp_path / "image.png").clipped, whole)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -8,11 +8,12 @@ import sys
 import numpy as np
 import pytest
 
-from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
+from relblur import ComparablePair, estimate_blur, synth
 from relblur.apps.video.picture import as_seen, white_of_light
 from relblur.base.shown import percentages
 from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import Flag
+from relblur.paper import compare_sharpness
 from relblur.plot.colours import (
     ColourScale,
     flag_colours,

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageCms  # noqa: TID253
 
 from command import run
-from relblur import __version__, estimate_stack, imread, prepare_pair, synth
+from relblur import __version__, estimate_stack, imread, prepare_pair, read_photograph, synth
 from relblur.images.exif import SOFTWARE
 from relblur.images.images import is_result
 from relblur.report.full_size import write_picture
@@ -81,7 +81,8 @@ def test_light_is_written_as_the_numbers_that_it_was_read_from(tmp_path, source,
     dtype = np.uint16 if kind.endswith("16") else np.uint8
     profile = rgb_profile() if profile else None
     path = stored_file(tmp_path / f"in.{kind[:3]}", dtype, profile=profile)
-    light, photograph = imread(path, return_info=True)
+    photograph = read_photograph(path, dtype=np.float64)
+    light = photograph.light
     photograph.form.write(tmp_path / f"out{suffix}", light.astype(np.float32), "nothing")
     written = numbers_of(tmp_path / f"out{suffix}")
     assert written.dtype == dtype
@@ -89,7 +90,8 @@ def test_light_is_written_as_the_numbers_that_it_was_read_from(tmp_path, source,
     if dtype == np.uint8:  # Pillow opens no 16-bit colour TIFF of every version
         with Image.open(tmp_path / f"out{suffix}") as picture:
             assert picture.info.get("icc_profile") == profile
-    again, twice = imread(tmp_path / f"out{suffix}", return_info=True)
+    twice = read_photograph(tmp_path / f"out{suffix}", dtype=np.float64)
+    again = twice.light
     assert twice.info["curve"] == photograph.info["curve"]
     assert_allclose(again, light, atol=1e-6)
 
@@ -97,7 +99,8 @@ def test_light_is_written_as_the_numbers_that_it_was_read_from(tmp_path, source,
 @pytest.mark.parametrize("options", [{"gamma": 2.2}, {"gamma": 1}, {"linear": False}])
 def test_whatever_was_taken_for_the_curve_the_numbers_come_out_again(tmp_path, options):
     path = stored_file(tmp_path / "in.tif", np.uint16, profile=rgb_profile())
-    light, photograph = imread(path, return_info=True, **options)
+    photograph = read_photograph(path, **options, dtype=np.float64)
+    light = photograph.light
     photograph.form.write(tmp_path / "out.tif", light, "nothing")
     assert_array_equal(numbers_of(tmp_path / "out.tif"), numbers_of(path))
     with tifffile.TiffFile(tmp_path / "out.tif") as file:
@@ -111,7 +114,8 @@ def test_whatever_was_taken_for_the_curve_the_numbers_come_out_again(tmp_path, o
 def test_profile_and_exif_are_kept_upright_and_without_the_thumbnail(tmp_path, suffix, order):
     path = stored_file(tmp_path / "in.jpg", np.uint8, profile=rgb_profile(), exif=exif_data(6, order))
     assert b"\xff\xd8\xff\xd9" in path.read_bytes()[:2000]  # the thumbnail
-    light, photograph = imread(path, return_info=True)
+    photograph = read_photograph(path, dtype=np.float64)
+    light = photograph.light
     out = tmp_path / f"out{suffix}"
     photograph.form.write(out, light, "made for a test")
     with Image.open(out) as picture:
@@ -133,13 +137,14 @@ def test_profile_and_exif_are_kept_upright_and_without_the_thumbnail(tmp_path, s
 def test_light_has_the_look_of_screens_in_png_and_stays_light_in_tiff(tmp_path):
     light = np.linspace(0, 1, 256, dtype=np.float32).reshape(16, 16)
     tifffile.imwrite(tmp_path / "in.tif", light)
-    form = imread(tmp_path / "in.tif", return_info=True)[1].form
+    form = read_photograph(tmp_path / "in.tif").form
     for suffix in (".png", ".jpg", ".tif", ".npy"):
         form.write(tmp_path / f"out{suffix}", light, "")
     assert_array_equal(numbers_of(tmp_path / "out.tif"), light)
     assert_array_equal(np.load(tmp_path / "out.npy"), light)
     assert numbers_of(tmp_path / "out.png").dtype == np.uint16
-    again, photograph = imread(tmp_path / "out.png", return_info=True)
+    photograph = read_photograph(tmp_path / "out.png", dtype=np.float64)
+    again = photograph.light
     assert_allclose(again, light, atol=2e-5)
     assert photograph.info["because"] == "the file says so"
     assert_allclose(imread(tmp_path / "out.jpg"), light, atol=0.03)
@@ -147,7 +152,8 @@ def test_light_has_the_look_of_screens_in_png_and_stays_light_in_tiff(tmp_path):
 
 def test_a_photograph_without_exif_data_gets_those_of_relblur(tmp_path):
     path = stored_file(tmp_path / "in.jpg", np.uint8)
-    light, photograph = imread(path, return_info=True)
+    photograph = read_photograph(path, dtype=np.float64)
+    light = photograph.light
     for suffix in (".jpg", ".png", ".tif"):
         photograph.form.write(tmp_path / f"out{suffix}", light, "")
         with Image.open(tmp_path / f"out{suffix}") as picture:
@@ -157,7 +163,8 @@ def test_a_photograph_without_exif_data_gets_those_of_relblur(tmp_path):
 def test_a_profile_of_other_colours_is_not_kept(tmp_path):
     """A picture made grey, and CMYK turned into RGB: the numbers are no longer those of the profile."""
     path = stored_file(tmp_path / "in.jpg", np.uint8, profile=rgb_profile())
-    light, photograph = imread(path, return_info=True)
+    photograph = read_photograph(path, dtype=np.float64)
+    light = photograph.light
     photograph.form.write(tmp_path / "out.png", light.mean(axis=2), "")
     with Image.open(tmp_path / "out.png") as picture:
         assert "icc_profile" not in picture.info
@@ -209,6 +216,7 @@ def test_damaged_exif_data_of_a_tiff_are_left_out_silently(tmp_path):
     path.write_bytes(content[:at] + struct.pack("<I", 10**8) + content[at + 4 :])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        light, photograph = imread(path, return_info=True)
+        photograph = read_photograph(path, dtype=np.float64)
+        light = photograph.light
     photograph.form.write(tmp_path / "out.tif", light, "")
     assert_array_equal(numbers_of(tmp_path / "out.tif"), CODES[:, :, 0])

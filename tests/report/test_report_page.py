@@ -243,7 +243,7 @@ def test_depth_and_range_write_pages(scene, tmp_path):
         page = (out / PAGE_FILE).read_text()
         _check_alone(page)
         assert name in _unpacked(page)[1]
-        again = run("report", out, "-o", tmp_path / f"{command}.html")
+        again = run("tools", "report", out, "-o", tmp_path / f"{command}.html")
         assert again.exit_code == 0, again.output
         read = (tmp_path / f"{command}.html").read_text()
         _check_alone(read)
@@ -252,14 +252,15 @@ def test_depth_and_range_write_pages(scene, tmp_path):
 
 def test_evaluate_writes_a_page_where_it_is_told(scene, tmp_path):
     command = ["evaluate", scene / "near.png", scene / "far.png", "-m", "window", "--decimate", "1,2", "--json"]
-    done = run(*command, "--report", tmp_path / "score.html")
+    assert "add -o DIR" in failed(run(*command, "--report"), 2)
+    out = ("-o", tmp_path / "score")
+    done = run(*command, "--report", *out)
     assert done.exit_code == 0, done.output
-    page = (tmp_path / "score.html").read_text()
+    page = (tmp_path / "score" / PAGE_FILE).read_text()
     _check_alone(page)
     for score in json.loads(done.stdout):
         assert f"{score['e_first']:.4f} ({score['unblurred_e_first']:.4f})" in page
-    assert "would be replaced" in failed(run(*command, "--report", tmp_path / "score.html"), 2)
-    assert "also read by this command" in failed(run(*command, "--report", scene / "near.png", "--force"), 2)
+    assert "would be replaced" in failed(run(*command, "--report", *out), 2)
 
 
 def test_one_point_at_infinity_does_not_take_the_digits_of_the_others():
@@ -306,7 +307,7 @@ def test_report_reads_folders_and_files_back(estimated, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
     (copy / PAGE_FILE).unlink()
-    done = run("report", copy)
+    done = run("tools", "report", copy)
     assert done.exit_code == 0, done.output
     assert done.stdout.strip() == str(copy / PAGE_FILE)
     page = (copy / PAGE_FILE).read_text()
@@ -314,9 +315,9 @@ def test_report_reads_folders_and_files_back(estimated, tmp_path):
     assert "alignment: " in page
     blur = relblur.load(copy / "blur_map.npz")
     np.testing.assert_allclose(_unpacked(page)[1]["relative blur"], blur.sigma, atol=1e-3)
-    assert "would be replaced" in failed(run("report", copy), 2)
-    assert run("report", copy, "--force").exit_code == 0
-    both = run("report", copy, copy / "blur_map.npz", "-o", tmp_path / "both.html")
+    assert "would be replaced" in failed(run("tools", "report", copy), 2)
+    assert run("tools", "report", copy, "--force").exit_code == 0
+    both = run("tools", "report", copy, copy / "blur_map.npz", "-o", tmp_path / "both.html")
     assert both.exit_code == 0, both.output
     assert len(set(re.findall(r'data-for="(r\d)"', (tmp_path / "both.html").read_text()))) == 2
 
@@ -334,7 +335,7 @@ def test_report_reads_folders_and_files_back(estimated, tmp_path):
 )
 def test_what_is_no_result_is_refused_in_one_line(scene, estimated, tmp_path, arguments, code, message):
     places = {"empty": tmp_path, "scene": scene, "out": estimated[0]}
-    assert message in failed(run("report", *(text.format(**places) for text in arguments)), code)
+    assert message in failed(run("tools", "report", *(text.format(**places) for text in arguments)), code)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -343,9 +344,9 @@ def test_a_spoilt_summary_does_not_stop_a_page(estimated, tmp_path):
     shutil.copytree(estimated[0], copy)
     for text in ("[1, 2", '{"notes": 7, "remade_mean_absolute_error": "x", "settings": []}', "[]", "null"):
         (copy / "summary.json").write_text(text)
-        assert run("report", copy, "--force").exit_code == 0
+        assert run("tools", "report", copy, "--force").exit_code == 0
     (copy / "blur_map.npz").write_bytes(b"PK\x03\x04junk")
-    assert "save it again" in failed(run("report", copy, "--force"), 3)
+    assert "save it again" in failed(run("tools", "report", copy, "--force"), 3)
 
 
 def test_many_pairs_get_one_page_that_names_the_failures(scene, tmp_path):

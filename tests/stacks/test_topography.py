@@ -13,8 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
 
 from command import failed, run
-from relblur import InputError, StackMap, imread, synth
-from relblur.images.planes import open_stack
+from relblur import InputError, StackMap, imread, open_stack, synth
 from relblur.images.scaled import write_ome_zarr
 from relblur.stacks.aligned import frames_of_channel
 from relblur.stacks.frames import Reading, read_frames
@@ -140,7 +139,7 @@ def test_the_folder_shows_itself(measured):
     page = (out / "report.html").read_text()
     assert "<dt>Sa</dt>" in page
     assert "z.ome.tif[1]" in page
-    result = run("report", out, "--force")
+    result = run("tools", "report", out, "--force")
     assert result.exit_code == 0, result.output
     again = (out / "report.html").read_text()
     for text in ("sharp everywhere", "height", "z.ome.tif[1]", "standard error"):

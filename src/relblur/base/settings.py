@@ -1,4 +1,4 @@
-"""The defaults, in one place: the Python API and the command line both read them here."""
+"""Words that options may have, and numbers that several parts share."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["METHODS", "SIDES", "Align", "Direction", "Exposure", "Method", "Shar
 Method = Literal["paper", "window", "refined"]
 Sharper = Literal["auto", "first", "second"]
 
-#: How ``method="paper"`` finds the sharper image: by its 3 x 3 standard deviation, or by the better fit.
+#: How ``method="paper"`` finds the sharper image: by the 3 x 3 standard deviation, or by the better fit.
 Direction = Literal["deviation", "fit"]
 
 #: Models of the motion between the images; "off": no registration.
 Align = Literal["auto", "translation", "similarity", "affine", "bent", "off"]
-#: Models of exposure: one gain for the whole picture, or a smooth field of gain (vignetting).
+#: Models of the exposure gain: one number, or a smooth field for vignetting.
 Exposure = Literal["auto", "gain", "field", "off"]
 #: Two apertures, one focus: on which side of it the scene lies.
 SideOfFocus = Literal["behind", "front"]
@@ -24,18 +24,21 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 SIDES: Final[tuple[Sharper, ...]] = get_args(Sharper)
 ALIGN_MODELS: Final[tuple[Align, ...]] = tuple(model for model in get_args(Align) if model != "off")
 EXPOSURES: Final[tuple[Exposure, ...]] = get_args(Exposure)
+#: Shapes of blur that have a name.
+PSF_NAMES: Final = ("gaussian", "disc")
+#: Surfaces that a fused picture may show at outlines, where two depths are visible.
+PREFERENCES: Final = ("any", "near", "far")
 
-# The dimensions the paper reports: N = 100 radii up to r_N = 5, M = 50 sigmas 0.1 ... 5,
-# hence a local image of 51 x 51 pixels.
+# The paper's dimensions: N = 100 radii up to r_N = 5, M = 50 sigmas 0.1 ... 5, a local image of 51 x 51 pixels.
 PAPER_N_RADII: Final = 100
 PAPER_RADIUS_LIMIT: Final = 5.0
 PAPER_SIGMA_STEP: Final = 0.1
 PAPER_N_SIGMAS: Final = 50
 
-#: Kernels are cut at this many standard deviations (r_N of the paper; the tail is 4e-6).
+#: Radius of kernels, standard deviations (r_N of the paper): the tail beyond is 4e-6.
 TRUNCATE: Final = 5.0
 
-#: Largest relative blur by default, px (sigma_M of the paper).
+#: Default of the largest relative blur of the search, px (sigma_M of the paper).
 MAX_SIGMA: Final = 5.0
 
 #: Side of the square window of neighbours, by method, px.
@@ -45,27 +48,27 @@ WINDOW_WINDOW: Final = 9
 #: Side of the window of the paper's sharpness measure, px.
 SHARPNESS_SIZE: Final = 3
 
-#: A pixel is flat if its window leaves the blur this uncertain (relative standard error).
+#: Relative standard error of the blur from which on a window counts as flat.
 FLAT_ABOVE: Final = 0.5
 
 #: L and beta of equation 25.
 DECIMATE_HALF_WIDTH: Final = 8
 DECIMATE_BETA: Final = 10.0
 
-#: Standard deviation, along each axis, of a uniform disc of diameter 1: kappa without calibration.
+#: Standard deviation of a uniform disc along one axis, per diameter: kappa of a camera that is not calibrated.
 DISC_BLUR_CONSTANT: Final = 0.25
 
-#: Blur both images by this many px before depth is taken from a Gaussian's variance: real blur is disc-like.
+#: Blur of both images before depth from a Gaussian's variance, px: it makes disc-like blur more Gaussian.
 DEPTH_PREFILTER: Final = 1.6
 
-#: Standard error of s for which the resolution of a camera is given, px^2: an 8-bit photograph with texture.
+#: Standard error of s for which the resolution of a camera is computed, px^2: an 8-bit photograph with texture.
 ASSUMED_STDERR_PX2: Final = 0.05
 
-#: Largest circle of confusion that the paper recommends for real-time work: a diameter, px (end of its section 3).
+#: Range of the largest circle of confusion for real-time work, diameter in px (end of the paper's section 3).
 RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
 
-#: The viewer: memory of each of its two processes that do the arithmetic, GB (12 megapixels in colour take 3 in tiles),
-#: and minutes after the last page was closed at which it ends with its pair and files.
+#: Viewer: memory of each of its two worker processes, GB (12 megapixels in colour need 3), and minutes from the last
+#: page's end to its own.
 VIEW_MEMORY_GB: Final = 6.0
 VIEW_EXPIRE_MINUTES: Final = 30.0
 

@@ -17,6 +17,9 @@ from .result import Flag, MapResult, flag_name, flag_shares, has_flag, mark
 
 __all__ = ["BlurMap", "Flag", "flag_name", "flag_shares", "has_flag", "labelled", "mark", "signed_sigma"]
 
+#: Fields of a map that are arrays.
+_ARRAYS = ("variance_difference", "variance_stderr", "flags", "sharper")
+
 
 def signed_sigma(s: AnyArray) -> AnyArray:
     """Return relative blur in px, ``sign(s) sqrt(|s|)``, of a difference of variances in px^2."""
@@ -59,6 +62,8 @@ class BlurMap(MapResult):
         +1 where ``first`` is the sharper, -1 where ``second`` is, 0 where neither.
     settings : mapping
         How it was made: method, window, sigmas, noise, engine, version.
+    steps : mapping
+        Intermediate maps by name, if ``estimate_blur(..., steps=True)`` made the map. They are not saved.
 
     Notes
     -----
@@ -77,6 +82,7 @@ class BlurMap(MapResult):
     flags: UInt8Array
     sharper: Int8Array
     settings: Mapping[str, Any] = field(default_factory=dict)
+    steps: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # float32, as a Stream gives it, stays: half the memory, and saving is exact.
@@ -94,7 +100,9 @@ class BlurMap(MapResult):
     ) -> BlurMap:
         """Make a map of read-only arrays that belong to somebody else, without copying or checking them."""
         blur_map = object.__new__(cls)
-        for f, value in zip(fields(cls), (variance_difference, variance_stderr, flags, sharper, settings), strict=True):
+        for f, value in zip(
+            fields(cls), (variance_difference, variance_stderr, flags, sharper, settings, {}), strict=True
+        ):
             object.__setattr__(blur_map, f.name, value)
         return blur_map
 
@@ -125,7 +133,7 @@ class BlurMap(MapResult):
 
     def compute(self) -> BlurMap:
         """Return the map with NumPy arrays: all chunks are computed, the labels of xarray are dropped."""
-        arrays = [getattr(self, f.name) for f in fields(self) if f.name != "settings"]
+        arrays = [getattr(self, name) for name in _ARRAYS]
         plain = [each.data if hasattr(each, "dims") else each for each in arrays]
         if is_chunked(*plain):
             import dask
@@ -148,7 +156,7 @@ class BlurMap(MapResult):
         :meth:`load` reads the first three again.
         """
         whole = self.compute()
-        arrays = {f.name: getattr(whole, f.name) for f in fields(whole) if f.name != "settings"}
+        arrays = {name: getattr(whole, name) for name in _ARRAYS}
         write_map(path, arrays, whole.sigma, whole.sigma_stderr, whole.settings)
 
     @classmethod
@@ -159,8 +167,9 @@ class BlurMap(MapResult):
         A TIFF has no flags: pixels without an answer are ``INVALID``, and that is all.
         """
         arrays, settings = read_map(path)
+        whole: dict[str, Any] = {**arrays, "settings": settings}
         try:
-            return cls(**arrays, settings=settings)
+            return cls(**whole)
         except InputError as error:
             raise FileError(f"{path} is not a usable BlurMap: {error}") from None
 
@@ -185,7 +194,7 @@ class BlurMap(MapResult):
                 "a part of a BlurMap is named by slices, blur[100:200, 50:]; for numbers index one of its arrays, "
                 "blur.sigma[row, column]"
             )
-        arrays = {f.name: getattr(self, f.name)[part] for f in fields(self) if f.name != "settings"}
+        arrays: dict[str, Any] = {name: getattr(self, name)[part] for name in _ARRAYS}
         if not arrays["flags"].size:
             raise InputError(f"this part of a BlurMap of {self.shape[0]}x{self.shape[1]} pixels is empty")
         return BlurMap(**arrays, settings=self.settings)

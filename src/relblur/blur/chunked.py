@@ -23,7 +23,7 @@ from ..images.archives import check_format
 from ..images.map_formats import FORMAT, FORMAT_VERSION
 from ..images.zarr_arrays import open_zarr_array, read_zarr_node
 from .blur_map import BlurMap
-from .estimating import Estimating, settings_of
+from .estimating import Estimating, answer_of, request_of, settings_of
 from .global_statistics import GlobalStatistics, Source, clean, measure_source
 from .methods import METHOD_TABLE
 from .request import Answer
@@ -51,9 +51,9 @@ def estimate_chunked(
     # Dask runs a task on every thread that it has: more threads for each of them would compete.
     options = replace(options, workers=options.workers or 1)
     side, form = max(map(max, source.first.chunks[:2])), source.form
-    request = options.request(form, given_noise=None)
-    tiles = options.entry.tiling.tiles(form.shape, request, side)
-    if len(tiles) == 1 and not options.entry.surveys:  # nothing to agree on
+    request = request_of(options, form, None)
+    tiles = METHOD_TABLE[options.method].tiling.tiles(form.shape, request, side)
+    if len(tiles) == 1 and not METHOD_TABLE[options.method].surveys:  # nothing to agree on
         planes, notes = [source.call(_estimate_whole, tiles[0].outer, _later(options))], {}
     else:
         estimate = ChunkedEstimate.of(source, options, side)
@@ -75,7 +75,7 @@ class ChunkedEstimate:
     def of(cls, source: Source, options: Estimating, side: int) -> ChunkedEstimate:
         """Measure a source, and cut it into tiles of about this side (px)."""
         statistics = measure_source(source, options)
-        tiles = options.entry.tiling.tiles(statistics.shape, statistics.request, side, statistics.halo)
+        tiles = METHOD_TABLE[options.method].tiling.tiles(statistics.shape, statistics.request, side, statistics.halo)
         return cls(source, statistics, tiles)
 
     def planes(self, numbers: Iterable[int]) -> list[Any]:
@@ -104,7 +104,7 @@ def _join_tiles(tile: Tile, others: Sequence[Tile], found: Sequence[Any], statis
 
 def _estimate_whole(part: RawPair, options: Estimating) -> Planes:
     raw = check_pair(part.first, part.second, valid=part.finite, clipped=part.clipped, channel_axis=-1)
-    return _planes(options.answer(raw, _no_progress)[1])
+    return _planes(answer_of(options, raw, _no_progress)[1])
 
 
 def _planes(answer: Answer) -> Planes:

@@ -29,7 +29,8 @@ from ..base.pixels import (
     without_gaps,
 )
 from .dense.run import PATCH, measure_patches, notes_of, patches_of
-from .estimating import Estimating
+from .estimating import Estimating, noise_models, plain_noise, request_of
+from .methods import METHOD_TABLE
 from .noise import noise_at_light, smooth_light
 from .request import Request
 from .tiles import Region, Tile, cut_into_tiles, grown
@@ -99,10 +100,10 @@ class GlobalStatistics:
 
 def measure_source(source: Source, options: Estimating) -> GlobalStatistics:
     """Read a pair as closely as the method needs, and return what its tiles share."""
-    form, exact = source.form, options.entry.surveys
-    models = options.noise_models()
-    given = options.plain_noise() if models is None else (0.0, 0.0)
-    options.request(form, given)  # refuses what does not fit before anything is read
+    form, exact = source.form, METHOD_TABLE[options.method].surveys
+    models = noise_models(options)
+    given = plain_noise(options) if models is None else (0.0, 0.0)
+    request_of(options, form, given)  # refuses what does not fit before anything is read
     places = patches_of(form.shape)
     tiles = cut_into_tiles(form.shape, SURVEY_SIDE, 0, SURVEY_SIDE) if exact else [Tile(each, each) for each in places]
     bad, (one, two) = _look_through(source, tiles, exact)
@@ -112,7 +113,7 @@ def measure_source(source: Source, options: Estimating) -> GlobalStatistics:
     if models is not None:
         light = np.concatenate([smooth_light(each.first, each.second).ravel() for each in patches])
         given, _ = noise_at_light(*models, light, np.concatenate([each.usable.ravel() for each in patches]))
-    request, gaps = options.request(form, given), one.gaps or two.gaps
+    request, gaps = request_of(options, form, given), one.gaps or two.gaps
     if exact:
         overall = one.survey.intensities(one.usual()), two.survey.intensities(two.usual())
         return GlobalStatistics(form.shape, replace(request, overall=overall), bad, gaps)

@@ -1,7 +1,6 @@
-"""The methods in a table: what runs each, its defaults, and which engines have loops for it.
+"""The table of the methods: the code that runs each, its defaults, its engines.
 
-Whoever adds a method writes its :class:`~relblur.blur.tiles.Tiling`, a line here, and its name in
-:mod:`relblur.base.settings`.
+A new method needs a :class:`~relblur.blur.tiles.Tiling`, an entry here, and its name in :mod:`relblur.base.settings`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..base.inputs import RawPair
-from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, Method, paper_sigmas
+from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, paper_sigmas
 from ..kernels import Engine, choose_engine, resolve_engine
 from .dense.run import DENSE_TILING, measure_dense
 from .paper.answer import answer_on_grid, fill_from_neighbours
@@ -24,26 +23,26 @@ __all__ = ["METHOD_TABLE", "MethodEntry", "engine_for"]
 
 
 def _survey_pair(raw: RawPair, request: Request) -> Request:
-    """Return a request with the figures of both images, of which every pixel is looked at."""
+    """Return a request with exact figures of both whole images."""
     return replace(request, overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)))
 
 
 @dataclass(frozen=True)
 class MethodEntry:
-    """What ``estimate_blur`` has to know of a method."""
+    """Properties of a method that ``estimate_blur`` needs."""
 
     tiling: Tiling[Any]
-    engines: tuple[str, ...]  #: that have loops for it
-    sigmas: tuple[float, ...] = (MAX_SIGMA,)  #: the default: a grid, or the largest blur looked for, px
-    window: int = WINDOW_WINDOW  #: side of the square of neighbours by default, px
-    least_compiled_window: int = 1  #: compiled loops begin at this side, px
+    engines: tuple[str, ...]  #: engines with loops for the method
+    sigmas: tuple[float, ...] = (MAX_SIGMA,)  #: default grid, or the largest blur of the search, px
+    window: int = WINDOW_WINDOW  #: default side of the square of neighbours, px
+    least_compiled_window: int = 1  #: smallest side for compiled loops, px
     takes_prefilter: bool = True
     complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
     measure: Callable[[RawPair, Request], Request] = _survey_pair  #: adds the figures that all tiles share
-    surveys: bool = True  #: needs exact figures of the whole images; False if those of patches are enough
+    surveys: bool = True  #: needs exact figures of the whole images; False: those of patches are enough
 
 
-METHOD_TABLE: Mapping[Method, MethodEntry] = {
+METHOD_TABLE: Mapping[str, MethodEntry] = {
     "paper": MethodEntry(
         local_tiling(answer_on_grid, keep_doubtful=True),
         ("reference", "opencv"),
@@ -61,8 +60,8 @@ METHOD_TABLE: Mapping[Method, MethodEntry] = {
 }
 
 
-def engine_for(name: str, method: Method, window: int) -> Engine:
-    """Return the engine that will do the work."""
+def engine_for(name: str, method: str, window: int) -> Engine:
+    """Return the engine that runs the loops."""
     entry = METHOD_TABLE[method]
     offered = entry.engines
     if window < entry.least_compiled_window:

@@ -1,4 +1,4 @@
-"""What is asked of a method, and what it answers: the records between ``estimate_blur`` and its methods."""
+"""``Request`` and ``Answer``: the records between ``estimate_blur`` and its methods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Answer", "Request", "part_of", "side_of"]
 
 @dataclass(frozen=True)
 class Request:
-    """Everything a method needs to know beside the images, checked."""
+    """Checked options and global figures: all that a method needs beside the images."""
 
     method: Method
     sharper: Sharper
@@ -31,34 +31,34 @@ class Request:
     engine: Engine
     workers: int = 1
     given_noise: tuple[float, float] | None = None
-    noise_may_differ: bool = False  #: it is that of the less noisy image (``"refined"`` looks how much the other has)
-    relative_variance: FloatArray | None = None  #: of the noise at each pixel, if it depends on the light
+    noise_may_differ: bool = False  #: the noise is that of the less noisy image; ``"refined"`` measures the other
+    relative_variance: FloatArray | None = None  #: noise variance of each pixel over its mean, if it depends on light
     prefilter: float = 0.0
-    overall: tuple[Intensities, Intensities] | None = None  #: of the whole images; None for ``"refined"``
-    lights: Lights | None = None  #: of the whole images, and the next, for ``"refined"`` only
+    overall: tuple[Intensities, Intensities] | None = None  #: figures of the whole images; None for ``"refined"``
+    lights: Lights | None = None  #: the same for ``"refined"``
     whole: Whole | None = None  #: figures that all tiles share; None for an image that is one tile
     noise_models: tuple[NoiseModel, NoiseModel] | None = None  #: of both images, if noise depends on the light
-    direction: Direction = "deviation"  #: how ``"paper"`` tells which image is the sharper
-    tolerance: float = 0.0  #: difference of deviations that ``"paper"`` takes for none, grey levels of 255
-    everywhere: bool = False  #: deprecated; ``"window"`` keeps values of flat and clipped places
-    noise_repeats: bool = False  #: from pixel to pixel: compression made a part of it
-    steps: dict[str, FloatArray] | None = None  #: to be filled with what ``"refined"`` makes on its way
+    direction: Direction = "deviation"  #: rule of ``"paper"`` for the sharper image
+    tolerance: float = 0.0  #: difference of deviations that ``"paper"`` counts as none, grey levels of 255
+    everywhere: bool = False  #: deprecated: ``"window"`` keeps the values of flat and clipped places
+    noise_repeats: bool = False  #: neighbouring pixels share noise, as compression makes it
+    steps: dict[str, FloatArray] | None = None  #: receives the intermediate maps of ``"refined"``
 
     @property
     def noise(self) -> float:
-        """The least noise that is assumed; 0 where it is estimated."""
+        """Lower limit of the noise; 0 where it is estimated."""
         if self.given_noise is not None:
             return max(self.given_noise)
         return max(whole.rounding for whole in self.overall) if self.overall else 0.0
 
     @property
     def max_sigma(self) -> float:
-        """Largest blur looked for, px."""
+        """Largest blur of the search, px."""
         return float(self.sigmas[-1])
 
     @property
     def reach(self) -> int:
-        """How far from a pixel its answer looks, px (``"paper"`` and ``"window"``)."""
+        """Radius around a pixel that influences its answer, px (``"paper"`` and ``"window"``)."""
         blur = max(kernel_radius(self.max_sigma), BAND_LIMITED_RADIUS) + BAND_LIMITED_RADIUS
         before = max(kernel_radius(self.prefilter), BAND_LIMITED_RADIUS) if self.prefilter else 0
         return blur + before + self.window
@@ -66,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method found; flags that follow from the input are added later."""
+    """Maps of a method; flags that follow from the input are added later."""
 
     s: FloatArray
     stderr: FloatArray
@@ -81,5 +81,5 @@ def side_of(s: FloatArray, stderr: FloatArray) -> Int8Array:
 
 
 def part_of(progress: Progress, index: int, parts: int) -> Progress:
-    """Return where part ``index`` of several may report its own share done, 0 to 1."""
+    """Return the progress function of part ``index`` of several."""
     return lambda share: progress((index + share) / parts)

@@ -14,7 +14,8 @@ from ..base._typing import ArrayLike, BoolArray, Progress
 from ..base.arguments import as_choice, as_noise, as_odd_size, colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, RawPair, check_pair
-from ..base.settings import DEPTH_PREFILTER, MAX_SIGMA, WINDOW_WINDOW
+from ..base.options import Depth
+from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
 from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
@@ -26,7 +27,7 @@ from ..kernels.threads import count_workers
 from .camera import Camera
 from .depth_map import DepthMap
 from .equal_blur.task import MatchTask, TaskNoise
-from .psf import PsfLike, as_psf
+from .psf import PsfLike, as_psf, usual_psf
 from .relation import Relation, depth_from_inverse, depth_on_side
 from .working_range import inverse_range
 
@@ -45,10 +46,10 @@ def estimate_depth(
     second: ArrayLike | Camera | None = None,
     camera: Camera | None = None,
     *,
-    psf: PsfLike = "gaussian",
-    depth_range_m: tuple[float, float] | None = None,
-    side: str = "behind",
-    prefilter: float = DEPTH_PREFILTER,
+    psf: PsfLike = Depth.psf,
+    depth_range_m: tuple[float, float] | None = Depth.depth_range_m,
+    side: str = Depth.side,
+    prefilter: float = Depth.prefilter,
     noise: float | NoiseModel | tuple[float, float] | None = None,
     window: int | None = None,
     valid: ArrayLike | None = None,
@@ -70,8 +71,9 @@ def estimate_depth(
     camera : Camera
         How they were taken, ``first`` and ``second`` in this order. Of a pair that was
         decimated, the camera before that.
-    psf : {"gaussian", "disc"}, array or callable
-        The shape of the lens's blur. ``"disc"`` is that of a round, ideal lens; the camera's circle of confusion
+    psf : {"auto", "disc", "gaussian"}, array or callable
+        The shape of the lens's blur. ``"auto"`` is ``"disc"``, or ``"gaussian"`` for a camera that was calibrated for
+        it. ``"disc"`` is that of a round, ideal lens; the camera's circle of confusion
         is its diameter. ``"gaussian"`` needs no exact shape, but a calibrated ``blur_constant``. An array is a picture
         of the aperture as blur behind the focal plane shows it, spanning the circle's diameter (in front it is seen
         mirrored). A callable takes the circle's signed diameter in px (positive behind the focal plane) and returns
@@ -126,6 +128,8 @@ def estimate_depth(
         raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
     as_choice(side, "side", SIDES)
     engine = as_engine(engine, ("auto", "opencv", "compiled"))
+    if isinstance(psf, str) and psf == "auto":
+        psf = usual_psf(camera)
     shape = as_psf(psf, camera.blur_constant)
     channel_axis = colour_axis(first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
@@ -144,7 +148,7 @@ def estimate_depth(
         first,
         second,
         sharper=_sharper(camera),
-        sigmas=[_largest_sigma(camera, u_range, side, min(raw.shape))],
+        max_sigma=_largest_sigma(camera, u_range, side, min(raw.shape)),
         window=window,
         noise=noise,
         prefilter=prefilter,

@@ -14,7 +14,7 @@ import numpy as np
 from ..base._typing import AnyArray, FloatArray
 from ..base.arguments import as_choice
 from ..base.errors import InputError
-from ..base.settings import DISC_BLUR_CONSTANT
+from ..base.settings import DISC_BLUR_CONSTANT, PSF_NAMES
 from .camera import Camera
 
 __all__ = ["NAMES", "Psf", "PsfLike", "Transfer", "as_psf", "usual_psf"]
@@ -148,8 +148,9 @@ class FromFunction:
 
 
 #: The shapes that have a name, made from a camera's ``blur_constant``.
-_NAMED: dict[str, Callable[[float], Psf]] = {"gaussian": Gaussian, "disc": lambda _: Disc()}
-NAMES = tuple(_NAMED)
+_NAMED: dict[str, Callable[[float], Psf]] = dict(zip(PSF_NAMES, (Gaussian, lambda _: Disc()), strict=True))
+
+NAMES = PSF_NAMES
 
 
 def usual_psf(camera: Camera) -> str:
@@ -164,7 +165,7 @@ def usual_psf(camera: Camera) -> str:
 def as_psf(psf: PsfLike, blur_constant: float) -> Psf:
     """Return the blur that a user named, drew or programmed."""
     if isinstance(psf, str):
-        return _NAMED[as_choice(psf, "psf", NAMES)](blur_constant)
+        return _NAMED[as_choice(psf, "psf", PSF_NAMES)](blur_constant)
     if callable(psf):
         return FromFunction(psf)
     try:
@@ -172,5 +173,5 @@ def as_psf(psf: PsfLike, blur_constant: float) -> Psf:
     except ValueError:
         raise InputError("psf is ragged; a picture of the aperture has rows of one length") from None
     if not (np.issubdtype(picture.dtype, np.number) or picture.dtype == bool) or np.iscomplexobj(picture):
-        raise InputError(f"psf must be {', '.join(map(repr, NAMES))}, an array or a function; got {psf!r:.40}")
+        raise InputError(f"psf must be {', '.join(map(repr, PSF_NAMES))}, an array or a function; got {psf!r:.40}")
     return Aperture(picture)

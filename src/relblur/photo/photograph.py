@@ -19,6 +19,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray
 from ..base.arguments import as_positive
 from ..base.errors import InputError
+from ..base.options import Reading
 from ..base.pixels import full_scale
 from ..blur.noise import NoiseModel
 from ..images.compression import BLOCK, JpegTable, find_traces
@@ -93,9 +94,15 @@ class Photograph:
 
 
 def read_photograph(
-    path: PathLike, *, linear: bool = True, gamma: float | None = None, dtype: type | None = None
+    path: PathLike,
+    *,
+    linear: bool = Reading.linear,
+    gamma: float | None = Reading.gamma,
+    dtype: type | None = None,
 ) -> Photograph:
-    """Read an image file as linear light.
+    """Read an image file as linear light, with its tone curve, clipped pixels and noise.
+
+    :func:`relblur.imread` returns the light alone.
 
     Parameters
     ----------

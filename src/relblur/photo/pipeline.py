@@ -14,6 +14,7 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike
 from ..base.arguments import as_choice, as_positive, as_whole
 from ..base.inputs import as_valid
+from ..base.options import Preparing
 from ..base.pixels import unit_float
 from ..base.settings import ALIGN_MODELS, EXPOSURES, MAX_SIGMA
 from ..blur.comparable_pair import ComparablePair
@@ -34,11 +35,11 @@ def prepare_pair(
     first: Source,
     second: Source,
     *,
-    align: str = "auto",
-    exposure: str = "auto",
-    linear: bool = True,
-    gamma: float | None = None,
-    decimate: int | str = "auto",
+    align: str = Preparing.align,
+    exposure: str = Preparing.exposure,
+    linear: bool = Preparing.linear,
+    gamma: float | None = Preparing.gamma,
+    decimate: int | str = Preparing.decimate,
     max_sigma: float = MAX_SIGMA,
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Literal, overload
 
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, FloatArray
+from ..base.deprecated import warn_of_old_call
 from ..base.errors import InputError
+from ..base.options import Reading
 from ..base.pixels import as_integers
 from ..blur.blur_map import BlurMap
 from ..blur.chunked import is_zarr_map, read_zarr_map
@@ -16,7 +17,7 @@ from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap, read_depth_map
 from ..images.archives import is_npz, read_npz
 from ..images.disk import PathLike, write_image
-from ..photo.photograph import Photograph, read_photograph
+from ..photo.photograph import read_photograph
 from ..photo.tone_curves import encode_srgb
 from ..stacks.stack_map import FORMAT as STACK_FORMAT
 from ..stacks.stack_map import StackMap, read_stack_map
@@ -24,43 +25,31 @@ from ..stacks.stack_map import StackMap, read_stack_map
 __all__ = ["imread", "load", "save"]
 
 
-@overload
 def imread(
-    path: PathLike, *, linear: bool = ..., gamma: float | None = ..., return_info: Literal[False] = ...
-) -> FloatArray: ...
-
-
-@overload
-def imread(
-    path: PathLike, *, linear: bool = ..., gamma: float | None = ..., return_info: Literal[True]
-) -> tuple[FloatArray, Photograph]: ...
-
-
-def imread(
-    path: PathLike, *, linear: bool = True, gamma: float | None = None, return_info: bool = False
-) -> FloatArray | tuple[FloatArray, Photograph]:
+    path: PathLike, *, linear: bool = Reading.linear, gamma: float | None = Reading.gamma, return_info: bool = False
+) -> FloatArray:
     """Read an image as linear light, float64: (H, W) grey or (H, W, 3) colour.
 
-    PNG, JPEG, WebP, TIFF, AVIF, JPEG 2000, BMP, GIF (its first frame), PGM, PPM, Radiance HDR
-    and NPY; HEIC, OpenEXR and camera raw with the extras ``heif``, ``exr`` and ``raw``.
-    Integers span 0..1, floats are as stored. The tone curve that the file names (ICC profile,
-    PNG chunk, EXIF) is undone. A file that names none is taken for sRGB if it has 8 bits, for
-    light if it has 16 bits or floats, or is an NPY. The picture is turned upright; an alpha
-    channel is dropped with a warning.
+    PNG, JPEG, WebP, TIFF, AVIF, JPEG 2000, BMP, GIF (its first frame), PGM, PPM, Radiance HDR and NPY; HEIC, OpenEXR
+    and camera raw with the extras ``heif``, ``exr`` and ``raw``. Integers span 0..1, floats are as stored. The tone
+    curve that the file names (ICC profile, PNG chunk, EXIF) is undone. A file that names none is taken for sRGB if it
+    has 8 bits, for light if it has 16 bits or floats, or is an NPY. The picture is turned upright; an alpha channel is
+    dropped with a warning.
 
     Parameters
     ----------
     linear : bool
-        False keeps the file's values as they are (integers divided by their full scale).
+        False keeps the file's values (integers divided by their full scale).
     gamma : float, optional
-        The curve to undo instead of what the file says: ``light = stored ** gamma``.
+        The curve to undo instead of the file's: ``light = stored ** gamma``.
     return_info : bool
-        Return the :class:`~relblur.photo.photograph.Photograph` as well: ``.info`` tells what was
-        done and why, ``.clipped`` where the file is at its top, ``.rounding`` the noise that
-        its integers leave.
+        Deprecated: :func:`relblur.read_photograph` returns the light with its curve, clipped pixels and noise.
     """
     photograph = read_photograph(path, linear=linear, gamma=gamma, dtype=np.float64)
-    return (photograph.light, photograph) if return_info else photograph.light
+    if return_info:
+        warn_of_old_call("imread(return_info=True)", "relblur.read_photograph(path)", 2)
+        return photograph.light, photograph  # type: ignore[return-value]
+    return photograph.light
 
 
 def save(path: PathLike, data: BlurMap | DepthMap | StackMap | ArrayLike, *, colour: bool = False) -> None:

@@ -15,14 +15,16 @@ import numpy as np
 from .. import __version__
 from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray, PathLike, Progress, UInt8Array
 from ..base.arguments import as_choice, as_whole
+from ..base.deprecated import warn_of_old_call
 from ..base.errors import InputError
-from ..base.settings import ALIGN_MODELS, EXPOSURES
+from ..base.options import Preparing, Stack
+from ..base.settings import ALIGN_MODELS, EXPOSURES, PREFERENCES
 from ..blur.estimating import GivenNoise
 from ..blur.noise import NoiseModel, estimate_noise, noise_at_light, smooth_light
 from ..blur.result import Flag, mark
 from ..depth.camera import Camera
 from ..depth.equal_blur.task import TaskNoise
-from ..depth.psf import PsfLike, as_psf
+from ..depth.psf import PsfLike, as_psf, usual_psf
 from ..field import choose_loops
 from ..images.planes import PlaneStack
 from ..kernels import ENGINES, as_engine, resolve_engine
@@ -33,7 +35,7 @@ from .aligned import read_alignment
 from .doubts import doubts_of
 from .found import Found
 from .frames import Frames, Reading, name_of, read_frames
-from .fuse import PREFERENCES, fuse_frames, prefer_at_outlines, prior_of_index
+from .fuse import fuse_frames, prefer_at_outlines, prior_of_index
 from .stack_map import StackMap
 from .task import (
     Measuring,
@@ -61,28 +63,28 @@ _DISC = 0.25
 def estimate_stack(
     images: Sequence[Source] | PlaneStack | ArrayLike | PathLike,
     *,
-    focus_m: Sequence[float] | None = None,
+    focus_m: Sequence[float] | None = Stack.focus_m,
     camera: Camera | None = None,
-    psf: PsfLike = "disc",
-    align: str = "auto",
-    exposure: str = "auto",
-    linear: bool = True,
-    gamma: float | None = None,
-    decimate: int | str = "auto",
-    fuse: bool = True,
+    psf: PsfLike = Stack.psf,
+    align: str = Preparing.align,
+    exposure: str = Preparing.exposure,
+    linear: bool = Preparing.linear,
+    gamma: float | None = Preparing.gamma,
+    decimate: int | str = Preparing.decimate,
+    fuse: bool = Stack.fuse,
     valid: ArrayLike | None = None,
     clipped: ArrayLike | None = None,
-    noise: GivenNoise | None = None,
-    max_sigma: float | None = None,
-    step_um: float | None = None,
-    pixel_um: float | None = None,
-    prefer: str = "any",
-    motion: PathLike | None = None,
+    noise: GivenNoise | None = Stack.noise,
+    max_sigma: float | None = Stack.max_sigma,
+    step_um: float | None = Stack.step_um,
+    pixel_um: float | None = Stack.pixel_um,
+    prefer: str = Stack.prefer,
+    motion: PathLike | None = Stack.motion,
     channel_axis: int | None = None,
-    engine: str = "auto",
-    workers: int | None = None,
+    engine: str = Stack.engine,
+    workers: int | None = Stack.workers,
     progress: Progress | None = None,
-    steps: dict[str, Frames] | None = None,
+    steps: bool | dict[str, Frames] = False,
 ) -> StackMap:
     """Find, at every pixel, which frame of a focal stack is in focus, the distance, and the picture sharp everywhere.
 
@@ -97,8 +99,8 @@ def estimate_stack(
         have it.
     camera : Camera, optional
         Tells how fast blur grows; its own focus distances count for two images only. Without one that is measured.
-    psf : {"disc", "gaussian"}, array or callable
-        Shape of the blur, with a camera (:func:`relblur.estimate_depth`).
+    psf : {"auto", "disc", "gaussian"}, array or callable
+        Shape of the blur, with a camera; ``"auto"`` as for :func:`relblur.estimate_depth`.
     align, exposure, linear, gamma, decimate
         As for :func:`relblur.prepare_pair`. Each frame is laid on its neighbour; one that fits nowhere is left out.
     fuse : bool
@@ -123,8 +125,8 @@ def estimate_stack(
         Alignment to use, as ``relblur stack --motion`` writes it, instead of finding one. For three images or more.
     engine, workers, progress
         As for :func:`relblur.estimate_blur`.
-    steps : dict, optional
-        Filled with ``frames``, the images as they were aligned and matched.
+    steps : bool
+        Keep the images as they were aligned and matched, ``StackMap.steps["frames"]``.
 
     Returns
     -------
@@ -158,14 +160,20 @@ def estimate_stack(
     in_order = planes is not None or step_um is not None
     placement = None if motion is None else read_alignment(motion, len(sources))
     reading = Reading(align, exposure, linear, check_gamma(gamma, linear), decimate, channel_axis, in_order, placement)
-    steps = {} if steps is None else steps
+    if not isinstance(steps, bool):
+        warn_of_old_call("steps={}", "estimate_stack(images, steps=True).steps", 2)
+    kept: dict[str, Frames] = {} if isinstance(steps, bool) else steps
     tell = progress or (lambda share: None)
+    if isinstance(psf, str) and psf == "auto":
+        psf = "disc" if camera is None else usual_psf(camera)
     asked = Measuring(camera, psf, engine, workers, noise, largest_blur(max_sigma))
     masked = with_masks(sources, valid, clipped)
     if len(sources) == 2:
-        return _finished(stack_of_two(masked, reading, distances, asked, fuse, tell, steps), scale)
+        return _finished(
+            stack_of_two(masked, reading, distances, asked, fuse, tell, kept), scale, kept if steps is True else {}
+        )
     _refuse_unused(asked, len(sources))
-    steps["frames"] = frames = read_frames(masked, reading, distances, lambda share: tell(0.3 * share))
+    kept["frames"] = frames = read_frames(masked, reading, distances, lambda share: tell(0.3 * share))
     if len(frames.frames) < 3:
         left_out = ", ".join(name_of(sources, number) for number, _ in frames.dropped)
         raise InputError(
@@ -185,12 +193,12 @@ def estimate_stack(
         index, factor = prefer_at_outlines(stack.index, prefer)
         prior = prior_of_index(index, stack.index_stderr, factor)
         stack = stack.with_picture(fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)), frames.form)
-    return _finished(stack, scale)
+    return _finished(stack, scale, kept if steps is True else {})
 
 
-def _finished(stack: StackMap, scale: Scale) -> StackMap:
+def _finished(stack: StackMap, scale: Scale, steps: dict[str, Frames]) -> StackMap:
     """Return a stack with its scale and what makes one doubt it."""
-    stack = replace(stack, step_um=scale.step_um, pixel_um=scale.pixel_um)
+    stack = replace(stack, step_um=scale.step_um, pixel_um=scale.pixel_um, steps=steps)
     settings = {**stack.settings, "notes": [*scale.notes, *stack.settings["notes"]]}
     return replace(stack, settings={**settings, "doubts": [*settings.get("doubts", ()), *doubts_of(stack)]})
 

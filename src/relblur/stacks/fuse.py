@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ..base.errors import InputError
+from ..base.settings import PREFERENCES
 from ..blur.blur_map import BlurMap
 from ..depth.refocus import DETAIL_POWER, log_odds_of_map
 from ..filters.guided import enlarge
@@ -41,9 +42,6 @@ _LEAST_JUMP = 1.0
 _SURER = 4.0
 #: A frame this near to the best focus is as good as it, frames (standard deviation).
 _NEAR = 0.75
-
-#: Which of two visible surfaces a picture has at an outline.
-PREFERENCES = ("any", "near", "far")
 
 #: Returns the logarithm of a frame's prior weight at the map's resolution.
 Prior = Callable[[Frame], AnyArray]

@@ -63,6 +63,9 @@ class StackMap(MapResult):
         How the fused picture is written: like the frame that all were laid on.
     step_um, pixel_um : float or None
         Distance between two frames and the side of a pixel of the images, micrometres, of a stack with even steps.
+    steps : mapping
+        ``frames``, the images as they were aligned and matched, if ``estimate_stack(..., steps=True)`` made the map. It
+        is not saved.
     """
 
     QUANTITY: ClassVar[str] = "index"
@@ -87,6 +90,7 @@ class StackMap(MapResult):
     form: PictureForm | None = None
     step_um: float | None = None
     pixel_um: float | None = None
+    steps: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         reals = ("index", "index_stderr", "depth_m", "depth_stderr_m", "place")

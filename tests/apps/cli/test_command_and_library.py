@@ -32,8 +32,6 @@ ESTIMATING = {
 }
 #: Lies between two steps of the paper's grid, on one, at the default, below the first step.
 MAX_SIGMAS = [("refined", 3.96), ("window", 3.96), ("paper", 3.96), ("paper", 3.0), ("refined", 5.0), ("window", 0.05)]
-#: Processes for a Zarr in the command, threads in the library.
-OTHER_MEANING = {"workers"}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,7 @@ def files(tmp_path_factory, texture):
 def test_every_option_that_both_have_is_compared():
     of_command = set(inspect.signature(estimate).parameters) - {"first", "second"}
     of_library = {name for call in (prepare_pair, estimate_blur) for name in inspect.signature(call).parameters}
-    assert of_command & of_library == {*PREPARING, *ESTIMATING, "max_sigma"} | OTHER_MEANING
+    assert of_command & of_library == {*PREPARING, *ESTIMATING, "max_sigma"}
 
 
 def _option(name, value):

@@ -14,8 +14,9 @@ import pytest
 from command import failed, run
 from relblur import Camera, imread, load, save, synth
 
+DECIMATE, SYNTH = ("tools", "decimate"), ("tools", "synth")
 QUICK = ("--method", "window", "--no-linear", "--align", "off")
-CAMERA = ("-f", "35", "-N", "2.8", "-p", "6", "--focus", "1,2")
+CAMERA = ("--focal-length", "35", "-N", "2.8", "-p", "6", "--focus", "1,2")
 
 
 @pytest.fixture
@@ -41,8 +42,8 @@ def _content(folder):
         ("camera", "camera.toml", "-o", "link.toml"),
         ("camera", "camera.toml", "--plot", "./camera.toml"),
         ("camera", *CAMERA, "--exif", "a.png", "-o", "a.png"),
-        ("decimate", "a.png", "2", "-o", "a.png"),
-        ("synth", "first.png", "-o", "."),
+        (*DECIMATE, "a.png", "2", "-o", "a.png"),
+        (*SYNTH, "first.png", "-o", "."),
         ("estimate", "sigma.png", "b.png", "-o", "."),
         ("estimate", "1_pair.png", "b.png", "-o", "out", "--save-steps", "."),
     ],
@@ -74,15 +75,15 @@ def test_a_plot_does_not_replace_the_camera_file_of_the_same_command(tmp_path):
 @pytest.mark.parametrize("size", [244, 255])
 def test_names_as_long_as_the_system_allows(pair, tmp_path, size):
     path = tmp_path / ("x" * (size - 4) + ".png")
-    assert run("decimate", pair[0], 2, "-o", path).exit_code == 0
+    assert run(*DECIMATE, pair[0], 2, "-o", path).exit_code == 0
     assert imread(path).shape == (20, 24)
-    assert "File name too long" in failed(run("decimate", pair[0], 2, "-o", tmp_path / ("x" * 252 + ".png")), 3)
+    assert "File name too long" in failed(run(*DECIMATE, pair[0], 2, "-o", tmp_path / ("x" * 252 + ".png")), 3)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no devices")
 def test_a_pipe_is_not_replaced_by_a_file(pair, tmp_path):
     os.mkfifo(tmp_path / "p.png")
-    assert "pipe or a device" in failed(run("decimate", pair[0], 2, "-o", tmp_path / "p.png", "--force"), 3)
+    assert "pipe or a device" in failed(run(*DECIMATE, pair[0], 2, "-o", tmp_path / "p.png", "--force"), 3)
     out = tmp_path / "out"
     out.mkdir()
     os.mkfifo(out / "overview.png")

@@ -78,7 +78,7 @@ def processes():
 
 
 def _batch(data, output, *options):
-    return CliRunner().invoke(app, ["batch", str(data), "-o", str(output), "-m", "window", *options])
+    return CliRunner().invoke(app, ["tools", "batch", str(data), "-o", str(output), "-m", "window", *options])
 
 
 def _scores(output):
@@ -273,11 +273,11 @@ def test_chunks_of_a_picture_are_done_on_the_workers(threads, tmp_path):
     for name, image in (("a", first), ("b", second)):
         zarr.create_array(tmp_path / f"{name}.zarr", data=image, chunks=(50, 50))
     preparing = {"align": "off", "exposure": "off", "linear": False, "gamma": None, "decimate": 1, "max_sigma": 2.0}
-    options = Estimating(method="window", sigmas=[2.0], engine="opencv")
+    options = Estimating(method="window", max_sigma=2.0, engine="opencv")
     files = (tmp_path / "a.zarr", tmp_path / "b.zarr")
     done = estimate_large(files, tmp_path / "out.zarr", preparing, options, threads)
     assert done.chunks == 2
-    whole = relblur.estimate_blur(first, second, method="window", sigmas=[2.0], engine="opencv")
+    whole = relblur.estimate_blur(first, second, method="window", max_sigma=2.0, engine="opencv")
     found = relblur.load(tmp_path / "out.zarr").variance_difference.compute()
     np.testing.assert_array_equal(found, whole.variance_difference.astype("f4"))
 
@@ -286,7 +286,7 @@ def test_chunks_of_a_picture_are_done_on_the_workers(threads, tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_ends_cleanly(data, tmp_path):
     output = tmp_path / "out"
-    command = [sys.executable, "-m", "relblur", "batch", str(data), "-o", str(output), "--workers", "1"]
+    command = [sys.executable, "-m", "relblur", "tools", "batch", str(data), "-o", str(output), "--processes", "1"]
     listening = "import signal, os; signal.signal(signal.SIGINT, signal.default_int_handler)"
     code = f"{listening}; os.execv({command[0]!r}, {command!r})"
     process = subprocess.Popen(
@@ -330,7 +330,7 @@ def test_a_list_of_pairs_is_not_replaced(data, tmp_path, name):
     lines = [f"{data}/imageA/00{n}_A.png,{data}/imageB/00{n}_B.png" for n in range(2)]
     (tmp_path / name).write_text("\n".join(["first,second", *lines]))
     (tmp_path / "batch.json").write_text(json.dumps({"made_by": "relblur", "files": [name]}))
-    done = CliRunner().invoke(app, ["batch", str(tmp_path / name), "-o", str(tmp_path), "--force"])
+    done = CliRunner().invoke(app, ["tools", "batch", str(tmp_path / name), "-o", str(tmp_path), "--force"])
     assert done.exit_code == 2
     assert f"{name} is also read by this command" in done.output
     assert sorted(os.listdir(tmp_path)) == sorted(["batch.json", name])

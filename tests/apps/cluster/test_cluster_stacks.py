@@ -48,7 +48,7 @@ def data(tmp_path):
 def run(data, output, monkeypatch, *options):
     monkeypatch.setattr(batches, "require", lambda *_: None)
     monkeypatch.setattr(batches, "started", lambda *_: nullcontext(InThisProcess()))
-    return CliRunner().invoke(app, ["batch", str(data), "-o", str(output), *options])
+    return CliRunner().invoke(app, ["tools", "batch", str(data), "-o", str(output), *options])
 
 
 def test_stacks_are_found_with_the_distances_that_names_tell(data):

@@ -46,7 +46,7 @@ def test_runs_take_turns_and_are_scored():
 
 
 def test_the_command_prints_a_row_for_everybody():
-    done = CliRunner().invoke(app, ["bench", "40x60", "--repeats", "1", "--json"])
+    done = CliRunner().invoke(app, ["tools", "bench", "40x60", "--repeats", "1", "--json"])
     assert done.exit_code == 0, done.output
     rows = json.loads(done.stdout)["40x60"]
     assert [row["name"].split(",")[0].split(":")[0] for row in rows] == ["Y1", "S-transform", *["Stream"] * 3]
@@ -56,7 +56,7 @@ def test_the_command_prints_a_row_for_everybody():
 
 @pytest.mark.parametrize("size", ["640", "a x b", "4x4", "99999x99999", "480x640x3"])
 def test_a_bad_size_is_one_line(size):
-    done = CliRunner().invoke(app, ["bench", size])
+    done = CliRunner().invoke(app, ["tools", "bench", size])
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
     assert "size" in done.stderr

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from relblur import Framework
 from relblur.apps.paper.claims import CAMERAS, PAPER_TABLE, Claim, Section, page
 from relblur.apps.paper.theory import circle_px
 from relblur.filters.kernels import kernel_radius
+from relblur.paper import Framework
 from relblur.report.html import Table
 
 ERRATA = (ROOT / "docs" / "framework.md").read_text(encoding="utf-8").partition("## All slips")[2]

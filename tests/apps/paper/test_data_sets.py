@@ -7,9 +7,10 @@ import pytest
 from PIL import Image  # noqa: TID253
 
 from paper_sets import make_data_set
-from relblur import InputError, compare_sharpness
+from relblur import InputError
 from relblur.apps.paper.data_sets import factors, find_data_sets
 from relblur.base.errors import FileError
+from relblur.paper import compare_sharpness
 
 
 def read(path):

@@ -143,7 +143,7 @@ def test_figures_6_and_7_are_laid_out_as_in_the_paper(made, name, number, top, t
     for panel in panels[:2]:
         assert (panel.image == shown[panel.title[:3]]).all()
     near, far = near / 255, far / 255
-    sharper = relblur.compare_sharpness(far.mean(axis=2), near.mean(axis=2))
+    sharper = relblur.paper.compare_sharpness(far.mean(axis=2), near.mean(axis=2))
     observed, remade = panels[2].image, panels[3].image
     assert_allclose(observed[sharper == 1], near[sharper == 1], atol=1e-12)
     assert_allclose(observed[sharper == -1], far[sharper == -1], atol=1e-12)
@@ -161,7 +161,7 @@ def test_fig_5_has_both_sets_on_their_sides(made):
     done, figures, _, _ = made
     drawn = {panel.title: panel.image for panel in figures["fig5.png"][0]}
     near, far = (image / 255 for image in photographs(1))
-    sharper = relblur.compare_sharpness(far.mean(axis=2), near.mean(axis=2))
+    sharper = relblur.paper.compare_sharpness(far.mean(axis=2), near.mean(axis=2))
     # As in the paper: BH and BL are the same points, of I_B and of I_F.
     sides = {"BH": (far, 1), "BL": (near, 1), "FH": (near, -1), "FL": (far, -1)}
     for name, (image, side) in sides.items():

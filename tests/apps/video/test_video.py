@@ -40,7 +40,7 @@ def stored(light, noise=0.003, rng=None):
 def scene():
     """Light of a pair, the second 1.5 px blurrier."""
     sharp = 0.1 + 0.7 * texture(SHAPE)
-    return sharp, relblur.gaussian_bank(sharp, [1.5])[0]
+    return sharp, relblur.paper.gaussian_bank(sharp, [1.5])[0]
 
 
 @pytest.fixture(scope="module")

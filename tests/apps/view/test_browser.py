@@ -172,7 +172,7 @@ def test_the_read_out_and_the_curve_are_those_of_the_api(example_page):
     assert numbers[0] == pytest.approx(sigma, abs=2 * stderr)
     assert numbers[1] == pytest.approx(stderr, rel=0.1)
     assert f"{column}, {row}" in page.locator("#readout").inner_text()
-    curve = relblur.pixel_curve(pair, None, row, column, blur_map=blur_map)
+    curve = relblur.pixel_curve(pair, row, column, blur_map=blur_map)
     shown = page.evaluate("JSON.parse(document.getElementById('pixel-card').dataset.roots)")
     assert sigma > 0
     assert shown
@@ -316,7 +316,7 @@ def test_a_depth_page_on_disk_turns_in_space(browser, tmp_path):
     relblur.DepthMap(depth, 0.01 * depth, flags, EXAMPLE_CAMERA, {}).save(tmp_path / "depth.npz")
     from command import run
 
-    assert run("report", tmp_path / "depth.npz", "-o", tmp_path / "page.html").exit_code == 0
+    assert run("tools", "report", tmp_path / "depth.npz", "-o", tmp_path / "page.html").exit_code == 0
     page = browser.new_page(viewport={"width": 900, "height": 700})
     asked, errors = [], []
     page.on("request", lambda request: asked.append(request.url))

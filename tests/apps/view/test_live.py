@@ -308,7 +308,7 @@ def test_a_clip_can_be_looked_at_behind_the_same_guard(tmp_path):
     from video_clips import write_clip
 
     sharp = np.rint(255 * (0.1 + 0.8 * textured((96, 128)))).astype(np.uint8)
-    blurry = np.rint(relblur.gaussian_bank(sharp / 1.0, [1.5])[0]).astype(np.uint8)
+    blurry = np.rint(relblur.paper.gaussian_bank(sharp / 1.0, [1.5])[0]).astype(np.uint8)
     near, far = (write_clip(tmp_path / name, [image] * 5) for name, image in (("a.mkv", sharp), ("b.mkv", blurry)))
     command = [sys.executable, "-m", "relblur", "video", str(near), str(far), "--preview", "--no-browser", "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -38,7 +38,7 @@ def blur_map(pair):
 @pytest.mark.parametrize(("row", "column"), [(20, 26), (0, 0), (39, 51), (0, 30)])
 def test_what_the_page_gets_is_the_public_curve(pair, blur_map, row, column):
     found = json.loads(json.dumps(describe_pixel(pair, blur_map, row, column), allow_nan=False))
-    curve = relblur.pixel_curve(pair, None, row, column, blur_map=blur_map)
+    curve = relblur.pixel_curve(pair, row, column, blur_map=blur_map)
     right = curve.sigma >= 0
     assert_allclose(found["curve"]["sigma"], curve.sigma[right], atol=1e-4)
     assert_allclose(found["curve"]["value"], curve.blurred[right], rtol=1e-6)

@@ -7,41 +7,58 @@ import signal
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ... import __version__
-from ..terminal.arguments import CommandOfPictures
-from ..terminal.console import run_program, set_debug
-from ..terminal.memory import keep_freed_memory
+from ..terminal.commands import Command, Group, MovedCommand
+from ..terminal.console import keep_freed_memory, run_program, set_debug
 from .calibrate import calibrate
 from .camera import camera
-from .decimate import decimate
 from .depth import depth
 from .estimate import estimate
 from .evaluate import evaluate
 from .fuse import fuse
-from .optics import optics
 from .range import find_range
 from .refocus import refocus
 from .report import report
 from .stack import stack
-from .synth import synth
+from .tools import decimate, optics, synth
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    name="relblur",
-    invoke_without_command=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="How much blurrier is one photograph than another, at every pixel, with an error bar. "
-    "Start with 'relblur demo', then 'relblur estimate FIRST SECOND -o DIR' on two photographs of "
-    "one scene taken from one viewpoint with different focus. With a camera file, "
-    "'relblur depth' gives metres.",
-)
+_COMMANDS: dict[str, Callable[..., None]] = {
+    "estimate": estimate,
+    "evaluate": evaluate,
+    "depth": depth,
+    "range": find_range,
+    "refocus": refocus,
+    "fuse": fuse,
+    "stack": stack,
+    "camera": camera,
+    "calibrate": calibrate,
+    "tools report": report,
+    "tools synth": synth,
+    "tools decimate": decimate,
+    "paper optics": optics,
+}
+#: Headings of the list of commands, in its order.
+_PANELS = {
+    "First steps": ("demo", "view"),
+    "Two photographs": ("estimate", "evaluate", "refocus"),
+    "Two or more": ("fuse", "stack"),
+    "Distances, with a camera file": ("camera", "calibrate", "depth", "range"),
+    "Video": ("video",),
+    "Laboratory": ("tools", "paper"),
+}
+_GROUPS = {
+    "tools": "Pages of results, data sets, test pairs, single images, speed of this machine.",
+    "paper": "The figures, tables and equations of the paper.",
+}
+#: Commands that need no argument; the others print their help without one.
+_RUN_ALONE = {"demo", "view", "paper reproduce", "tools bench"}
+_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
 def _show_version(wanted: bool) -> None:
@@ -50,44 +67,10 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def options(
-    context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one-line errors.")] = False,
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
-    ] = False,
-) -> None:
-    """Options that stand before the command."""
-    set_debug(debug)
-    if context.invoked_subcommand is None:
-        print(context.get_help())
-
-
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "estimate": estimate,
-    "evaluate": evaluate,
-    "depth": depth,
-    "range": find_range,
-    "report": report,
-    "fuse": fuse,
-    "refocus": refocus,
-    "stack": stack,
-    "calibrate": calibrate,
-    "camera": camera,
-    "synth": synth,
-    "decimate": decimate,
-    "optics": optics,
-}
-#: Commands that need no argument; the others print their help without one.
-_RUN_ALONE = {"demo", "view", "reproduce", "bench"}
-
-
 def _commands() -> dict[str, Callable[..., None]]:
     """Return the commands of this program, and those of the programs beside it.
 
-    A program without its folder, or without that of a program that it builds on, has no command.
+    A program has no command if its folder, or that of a program that it builds on, is missing.
     """
     found = dict(_COMMANDS)
     for place in sorted(Path(__file__).parents[1].glob("*/command.py")):
@@ -102,12 +85,58 @@ def _commands() -> dict[str, Callable[..., None]]:
     return found
 
 
-for name, command in _commands().items():
-    app.command(name, no_args_is_help=name not in _RUN_ALONE, cls=CommandOfPictures)(command)
+def _group(help_text: str, **about: Any) -> typer.Typer:
+    about |= {"add_completion": False, "pretty_exceptions_enable": False, "context_settings": _SETTINGS}
+    return typer.Typer(cls=Group, help=help_text, rich_markup_mode=None, **about)
+
+
+def _program() -> typer.Typer:
+    """Return the program with all of its commands, in the order of the panels."""
+    program = _group(
+        "How much blurrier is one photograph than another, at every pixel, with an error bar.\n\n"
+        "    relblur demo\n    relblur estimate near.jpg far.jpg -o result\n\n"
+        "The photographs show one scene from one viewpoint with different focus. With a camera file 'relblur depth' "
+        "gives metres.",
+        invoke_without_command=True,
+    )
+    program.callback()(_options)
+    groups = {name: _group(text, no_args_is_help=True) for name, text in _GROUPS.items()}
+    panels = {name: panel for panel, names in _PANELS.items() for name in names}
+    known = _commands()
+    order = [*panels, *sorted(set(known) - set(panels))]
+    for name in sorted(known, key=order.index):
+        group, _, last = name.rpartition(" ")
+        shown: dict[str, Any] = {"no_args_is_help": name not in _RUN_ALONE, "cls": Command}
+        if group:
+            groups[group].command(last, **shown)(known[name])
+            moved = type("Moved", (MovedCommand,), {"group": group})
+            program.command(last, **{**shown, "cls": moved, "hidden": True})(known[name])
+        else:
+            program.command(name, rich_help_panel=panels.get(name), **shown)(known[name])
+    for name, group_of in groups.items():
+        program.add_typer(group_of, name=name, rich_help_panel=panels[name])
+    return program
+
+
+def _options(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one-line errors.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
+    ] = False,
+) -> None:
+    """Options that stand before the command."""
+    set_debug(debug)
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app = _program()
 
 
 def _end(number: int, _frame: object) -> None:
-    """Leave as by Ctrl-C, so that unfinished work is cleared away; shells report a signal as 128 and its number."""
+    """Leave as after Ctrl-C, which removes unfinished files; shells report a signal as 128 and its number."""
     raise SystemExit(128 + number)
 
 

@@ -1,29 +1,15 @@
-"""``relblur calibrate``: what the data sheet of a camera does not say."""
+"""``relblur calibrate``: properties of a camera that its data sheet lacks."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from ...base.settings import DEPTH_PREFILTER
+from ...base.options import Depth, Preparing
 from ..terminal.console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
-from ..terminal.options import (
-    AlignOption,
-    CameraFile,
-    DecimateOption,
-    ExposureOption,
-    First,
-    Force,
-    GammaOption,
-    Json,
-    LinearOption,
-    PrefilterOption,
-    Second,
-    as_preparing,
-    numbers,
-)
+from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, numbers, takes_records
 
 if TYPE_CHECKING:
     from ...base._typing import Progress
@@ -34,56 +20,69 @@ if TYPE_CHECKING:
 __all__ = ["calibrate"]
 
 Psf = Literal["auto", "disc", "gaussian"]
+KNOWN = "Known distances, one kind"
 
 
 @one_line_errors
+@takes_records
 def calibrate(
     first: First,
     second: Second,
     camera: CameraFile,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Camera file to write.", show_default=False)
+    options: Annotated[Depth, Only("prefilter")],
+    preparing: Preparing,
+    distance: Annotated[
+        float | None,
+        typer.Option(help="Distance of a flat target that faces the camera, m.", metavar="M", rich_help_panel=KNOWN),
+    ] = None,
+    plane: Annotated[
+        list[str] | None,
+        typer.Option(help="A point of a flat target; three or more.", metavar="ROW,COLUMN,M", rich_help_panel=KNOWN),
+    ] = None,
+    point: Annotated[
+        list[str] | None,
+        typer.Option(help="A single point; two or more.", metavar="ROW,COLUMN,M", rich_help_panel=KNOWN),
     ] = None,
     depth_file: Annotated[
         Path | None,
-        typer.Option("--depth", help="Known depth of every pixel: 16-bit PNG in mm, or floats in m; 0 = unknown."),
+        typer.Option(
+            "--depth",
+            help="Depth of every pixel: 16-bit PNG in mm, or floats in m; 0: unknown.",
+            metavar="FILE",
+            rich_help_panel=KNOWN,
+        ),
     ] = None,
-    distance: Annotated[
-        float | None, typer.Option(help="Known distance of a flat target that faces the camera, m.")
-    ] = None,
-    plane: Annotated[
-        list[str] | None, typer.Option(help="ROW,COLUMN,METRES on a flat target; three times or more.")
-    ] = None,
-    point: Annotated[list[str] | None, typer.Option(help="ROW,COLUMN,METRES of a single place; twice or more.")] = None,
     fit: Annotated[
         str,
         typer.Option(
-            help="What to find, separated by commas: blur_constant (how large the blur is), focus_first_m, "
-            "focus_second_m, variance_offset_px2 (blur that is there in focus too; --psf gaussian only)."
+            help="Values to find, separated by commas: blur_constant (size of the blur), focus_first_m, "
+            "focus_second_m, variance_offset_px2 (blur in focus; --psf gaussian only).",
+            metavar="NAMES",
         ),
     ] = "blur_constant",
     psf: Annotated[
         Psf,
         typer.Option(
-            help="Shape of the blur to calibrate for; auto: disc, or gaussian for two apertures, for an offset, and "
-            "for a camera that was calibrated for it."
+            help="Shape of the blur. auto: disc, or gaussian for two apertures, for an offset, and for a camera "
+            "calibrated for it.",
+            metavar="|".join(get_args(Psf)),
         ),
     ] = "auto",
-    align: AlignOption = "auto",
-    exposure: ExposureOption = "auto",
-    linear: LinearOption = True,
-    gamma: GammaOption = None,
-    decimate: DecimateOption = "auto",
-    prefilter: PrefilterOption = DEPTH_PREFILTER,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Camera file to write.", metavar="FILE", rich_help_panel=OUTPUT),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Find how large the blur is, and focus distances if asked, from a pair with known depths.
+    """Find the size of the blur, and focus distances, from a pair with known depths.
 
-    For a disc that is the size of the circle of confusion: the camera file that is written has the
-    f-number (or circle constant) that makes it so. For the Gaussian it is blur_constant; use the same
-    --prefilter for 'relblur depth' afterwards. Refused are values at the limit of what they may be,
-    values that the known depths cannot tell apart, and three that explain them worse than two.
+        relblur calibrate near.png far.png -c lens.toml --distance 1.2 -o cam.toml
+
+    For a disc that is the size of the circle of confusion: the new camera file has the f-number (or circle constant)
+    that gives it. For the Gaussian it is blur_constant; use the same --prefilter for 'relblur depth' afterwards.
+    Values at their limits, values that the known depths do not determine, and three values that explain them worse
+    than two are refused.
     """
     from ...depth.calibration import check_fit
     from ...depth.camera import Camera
@@ -98,11 +97,11 @@ def calibrate(
     shape = _usual_shape(model, names) if psf == "auto" else psf
     check_fit(names, model, is_gaussian=shape == "gaussian")
     known = _known(depth_file, distance, plane, point)
-    pair = prepare_pair(first, second, **as_preparing(align, exposure, linear, gamma, decimate))
+    pair = prepare_pair(first, second, **preparing.arguments())
     known = _at_resolution(known, pair.factor)
     with progress_bar(f"measuring blur, {pair.size}") as progress:
         if shape == "gaussian":
-            found, fitted = _fit_gaussian(pair, model, known, names, prefilter, progress)
+            found, fitted = _fit_gaussian(pair, model, known, names, options.prefilter, progress)
         else:
             found, fitted = _fit_disc(pair, model, known, names, progress)
     for note in (*pair.notes, *(f"relblur: note: {doubt}" for doubt in file_order_warnings((first, second), model))):
@@ -131,7 +130,7 @@ def _usual_shape(model: Camera, names: list[str]) -> str:
 def _fit_gaussian(
     pair: ComparablePair, model: Camera, known: dict[str, Any], names: list[str], prefilter: float, report: Progress
 ) -> tuple[Calibration, Camera]:
-    """Return what was found, and the camera of the full resolution."""
+    """Return the calibration, and the camera of the full resolution."""
     from ...blur.estimate import estimate_blur
     from ...blur.result import refuse_empty_map
     from ...depth.calibration import calibrate as fit_camera
@@ -156,7 +155,7 @@ def _fit_disc(
 def _known(
     depth_file: Path | None, distance: float | None, plane: list[str] | None, point: list[str] | None
 ) -> dict[str, Any]:
-    """Return what is known about distances, at the full resolution."""
+    """Return the known distances, at the full resolution."""
     known: dict[str, Any] = {}
     if depth_file is not None:
         known["depth_m"] = _read_depth(depth_file)
@@ -172,7 +171,7 @@ def _known(
 
 
 def _at_resolution(known: dict[str, Any], factor: int) -> dict[str, Any]:
-    """Return the same for images decimated by a factor."""
+    """Return known distances for images decimated by a factor."""
     return {
         name: (value if isinstance(value, float) else value[::factor, ::factor])
         if name == "depth_m"
@@ -182,7 +181,7 @@ def _at_resolution(known: dict[str, Any], factor: int) -> dict[str, Any]:
 
 
 def _read_depth(path: Path) -> Any:
-    """Return known depth in m, NaN where the file says nothing."""
+    """Return known depth in m, NaN where the file has no value."""
     import numpy as np
 
     from ...images.depth_formats import read_pfm

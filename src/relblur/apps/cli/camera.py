@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...base.settings import ASSUMED_STDERR_PX2
-from ...base.shown import span
 from ..terminal.console import UsageError, one_line_errors, print_json, print_lines, print_table, say
-from ..terminal.options import Json, numbers
+from ..terminal.options import OUTPUT, Force, Json, numbers
 
 if TYPE_CHECKING:
     from ...depth.camera import Camera
@@ -21,36 +20,54 @@ __all__ = ["camera"]
 COLUMNS = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
 
 
+def _given(names: str, text: str, unit: str) -> Any:
+    return typer.Option(*names.split(","), help=text, metavar=unit, rich_help_panel="Camera")
+
+
 @one_line_errors
 def camera(
-    file: Annotated[Path | None, typer.Argument(help="Camera file to check.", show_default=False)] = None,
-    focal_length: Annotated[float | None, typer.Option("--focal-length", "-f", help="mm")] = None,
-    f_number: Annotated[str | None, typer.Option("--f-number", "-N", help="Such as 2.8; 2.8,8 for two.")] = None,
-    pixel_pitch: Annotated[float | None, typer.Option("--pixel-pitch", "-p", help="um")] = None,
-    sensor_width: Annotated[float | None, typer.Option(help="mm; with --image-width instead of the pitch.")] = None,
-    image_width: Annotated[int | None, typer.Option(help="Width of the image before decimation, px.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="Camera file to check.", metavar="[FILE]", show_default=False)
+    ] = None,
+    focal_length: Annotated[float | None, _given("--focal-length", "Focal length, mm.", "MM")] = None,
+    f_number: Annotated[str | None, _given("--f-number,-N", "Aperture: 2.8; two apertures: 2.8,8.", "N")] = None,
+    focus: Annotated[str | None, _given("--focus", "Distances in focus, m: FIRST,SECOND, or one.", "M,M")] = None,
+    pixel_pitch: Annotated[float | None, _given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")] = None,
+    sensor_width: Annotated[
+        float | None, _given("--sensor-width", "Width of the sensor, mm; with --image-width for the pitch.", "MM")
+    ] = None,
+    image_width: Annotated[
+        int | None, _given("--image-width", "Width of the image before decimation, px.", "PX")
+    ] = None,
     circle_constant: Annotated[
-        str | None, typer.Option(help="c of C = c |1/z - 1/focus|, px m, instead of all these; two for two apertures.")
+        str | None, _given("--circle-constant", "c of C = c |1/z - 1/focus|, px m, instead of lens and pitch.", "C")
     ] = None,
-    focus: Annotated[
-        str | None, typer.Option(help="Distances in focus, m: FIRST,SECOND, or one for two apertures.")
+    blur_constant: Annotated[
+        float | None, _given("--blur-constant", "Standard deviation of the blur per diameter of the circle.", "KAPPA")
     ] = None,
-    blur_constant: Annotated[float | None, typer.Option(help="sigma / circle's diameter.")] = None,
-    decimation: Annotated[int | None, typer.Option(help="The images were decimated by this factor.")] = None,
+    decimation: Annotated[int | None, _given("--decimation", "Factor by which the images were decimated.", "N")] = None,
     exif: Annotated[
-        list[Path] | None, typer.Option(help="Photograph to take fields from; twice for first and second.")
+        list[Path] | None, _given("--exif", "Photograph with EXIF fields; twice for first and second.", "FILE")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Camera file to write.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="PNG to draw the table into.")] = None,
-    stderr: Annotated[float, typer.Option(help="Standard error of s to assume, px^2.")] = ASSUMED_STDERR_PX2,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are already there.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Camera file to write.", metavar="FILE", rich_help_panel=OUTPUT),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw the table into this PNG.", metavar="FILE", rich_help_panel=OUTPUT)
+    ] = None,
+    stderr: Annotated[
+        float, typer.Option(help="Assumed standard error of s, px^2.", metavar="NUMBER", rich_help_panel=OUTPUT)
+    ] = ASSUMED_STDERR_PX2,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Make or check a camera file; tell the range and resolution it can deliver.
+    """Make or check a camera file, and print its range and resolution.
 
-    For example: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml --plot cam.png
+    relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml
     """
     from ...base.arguments import as_positive
+    from ...base.shown import span
     from ...depth.working_range import openings, resolution_table, working_range_m
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
 
@@ -90,7 +107,7 @@ def camera(
             {**about, "table": [vars(row) for row in table], "openings": [vars(each) for each in openings(model)]}
         )
         return
-    title = f"{model.kind} pair, measures {span(near, far)}; resolution if s is known to {stderr:g} px^2"
+    title = f"{model.kind} pair, measures {span(near, far)}; resolution for a standard error of s of {stderr:g} px^2"
     print_table(title, COLUMNS, [_cells(row) for row in table])
     for each in openings(model):
         print_lines(
@@ -122,7 +139,7 @@ def _model(file: Path | None, exif: list[Path] | None, sensor_width: float | Non
         return Camera.from_dict({**Camera.load(file).as_dict(), **given}, str(file))
     if given:
         return Camera.from_dict(given, "the camera on the command line")
-    raise UsageError("name a camera file, or describe one: relblur camera -f 35 -N 2.8 -p 6 --focus 1,2")
+    raise UsageError("name a camera file, or describe one: relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2")
 
 
 def _one_or_two(text: str | None, name: str) -> float | tuple[float, float] | None:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ...base.settings import Method
+from ...base.options import Estimating, Preparing
+from ...base.settings import MAX_SIGMA, Method
 from ..terminal.console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
 from ..terminal.options import (
-    AlignOption,
+    OUTPUT,
     AsStoredOption,
-    ExposureOption,
     First,
     Force,
-    GammaOption,
     JobsOption,
     Json,
-    LinearOption,
-    PageOption,
+    Only,
+    ReportOption,
     Second,
-    SideOption,
-    as_preparing,
+    option_of,
     stored_values,
+    takes_records,
     whole_numbers,
 )
 from .many import Manner, do_many
@@ -37,144 +36,151 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 Protocol = Literal["estimate", "paper"]
+#: Factor, size and score of a pair at one resolution.
+Row = tuple[int, str, "PairScore"]
 
 
 @one_line_errors
+@takes_records
 def evaluate(
     first: First,
     second: Second,
+    estimating: Annotated[Estimating, Only("sharper", "max_sigma", "window", "noise", "prefilter")],
+    preparing: Annotated[Preparing, Only("align", "exposure", "linear", "gamma")],
+    method: Annotated[Method | None, option_of(Estimating, "method", show_default="by protocol")] = None,
+    decimate: Annotated[
+        str | None,
+        option_of(
+            Preparing,
+            "decimate",
+            help="auto, or factors, one row each: 1,2,4.",
+            show_default="auto; for the paper 1,2,4",
+        ),
+    ] = None,
     protocol: Annotated[
         Protocol,
         typer.Option(
-            help="estimate: score the map that 'relblur estimate' makes. paper: method paper, values as stored."
+            metavar="estimate|paper",
+            help="estimate: score the map of 'relblur estimate'. paper: method paper, values as stored.",
         ),
     ] = "estimate",
-    method: Annotated[
-        Method | None, typer.Option("--method", "-m", help="refined, window or paper.", show_default="by protocol")
-    ] = None,
-    sharper: SideOption = "auto",
-    decimate: Annotated[
-        str | None,
-        typer.Option(help="auto, or factors separated by commas: one row each.", show_default="auto; for paper 1,2,4"),
-    ] = None,
-    align: AlignOption = "auto",
-    exposure: ExposureOption = "auto",
-    linear: LinearOption = True,
-    gamma: GammaOption = None,
     as_stored: AsStoredOption = False,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Folder for scores.csv and summary.json; folders need it.", show_default=False
+            "--output", "-o", help="Folder for scores.csv and summary.json.", metavar="DIR", rich_help_panel=OUTPUT
         ),
     ] = None,
-    jobs: JobsOption = 1,
-    report: PageOption = None,
+    report: ReportOption = False,
+    page_file: Annotated[Path | None, typer.Option("--page-file", hidden=True)] = None,
     force: Force = False,
     as_json: Json = False,
+    jobs: JobsOption = 1,
 ) -> None:
-    """Score the map of a pair by re-making each image from the other.
+    """Score the map of a pair: re-make each image from the other.
 
-    e_first is the error of re-making the first image where it is the less sharp one: the mean
-    absolute error of grey values on a 0..1 scale, over all points but those of equal sharpness
-    ('scored'). 'unblurred' is the same error if nothing is blurred; 'held-out' is the error in
-    red and blue of a blur estimated from green alone; 'explained' is the share of their
-    difference that it explains.
+        relblur evaluate near.jpg far.jpg
 
-    The map is the one that 'relblur estimate' makes with the same options. With --protocol paper the
-    rows are those of the paper's Table I; 'relblur reproduce' prints the whole table.
+    e_first is the error of re-making the first image where it is the less sharp one: the mean absolute error of grey
+    values on a 0..1 scale, over all points but those of equal sharpness ('scored'). 'unblurred' is the same error
+    without any blur. 'held-out' is the error in red and blue of a blur estimated from green alone. 'explained' is the
+    share of their difference that this blur explains.
 
-    FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate':
-    each pair gets a folder of its own, and summary.csv a row of each.
+    The map is the one that 'relblur estimate' makes with the same options. With --protocol paper the rows are those of
+    the paper's Table I; 'relblur paper reproduce' prints the whole table.
+
+    FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate'. Each pair gets a folder
+    in DIR, and summary.csv a row of each.
     """
     from ...images.results import filling, refuse_inputs, refuse_to_replace, refuse_to_replace_file
     from ...report.batch import is_batch
+    from ...report.page import PAGE_FILE
     from ...report.summary import SCORE_FILES, write_scores
 
     paper = protocol == "paper"
+    estimating = replace(estimating, method=method or ("paper" if paper else "refined"))
     chosen = decimate or ("1,2,4" if paper else "auto")
-    asked = _Asked(
-        paper,
-        as_preparing(align, exposure, linear, gamma, "auto"),
-        {"method": method or ("paper" if paper else "refined"), "sharper": sharper},
-        ["auto"] if chosen == "auto" and not paper else whole_numbers(chosen, "--decimate"),
-    )
+    factors: list[Any] = ["auto"] if chosen == "auto" and not paper else whole_numbers(chosen, "--decimate")
     if paper or as_stored:
-        asked = replace(asked, preparing=stored_values(asked.preparing, "--protocol paper" if paper else "--as-stored"))
-        asked = replace(asked, factors=[1 if factor == "auto" else factor for factor in asked.factors])
+        preparing = stored_values(preparing, "--protocol paper" if paper else "--as-stored")
+        factors = [1 if factor == "auto" else factor for factor in factors]
     if is_batch(first, second):
-        if report is not None:
-            raise UsageError("--report is for one pair; 'relblur report FOLDER' makes a page of many")
+        if report or page_file is not None:
+            raise UsageError("--report is for one pair; 'relblur tools report FOLDER' makes a page of many")
 
         def work(one: Path, two: Path, folder: Path) -> None:
-            _, results = _score(one, two, asked, watched=jobs == 1)
-            write_scores(folder, results, asked.factors)
+            write_scores(folder, _score(one, two, preparing, estimating, factors, paper, watched=jobs == 1)[1], factors)
 
-        made_with = {**asked.preparing, **asked.estimating, "factors": asked.factors}
-        made_with |= {"what": "evaluate", "protocol": protocol}
-        do_many((first, second), output, made_with, work, how=Manner(jobs, False, force, as_json))
+        made_with = {**preparing.arguments(), **estimating.arguments(), "factors": factors, "what": "evaluate"}
+        how = Manner(jobs, False, force, as_json)
+        do_many((first, second), output, {**made_with, "protocol": protocol}, work, how=how)
         return
-    refuse_inputs((report,), (first, second))
-    refuse_to_replace_file(report, force)  # before the work, not after it
+    if report and output is None:
+        raise UsageError("--report needs a folder for report.html; add -o DIR")
+    names = [*SCORE_FILES, *([PAGE_FILE] if report else [])]
+    refuse_inputs((page_file,), (first, second))
+    refuse_to_replace_file(page_file, force)  # before the work, not after it
     if output is not None:
-        refuse_inputs((output / name for name in SCORE_FILES), (first, second))
-        refuse_to_replace(output, SCORE_FILES, force)
-    pair, results = _score(first, second, asked)
+        refuse_inputs((output / name for name in names), (first, second))
+        refuse_to_replace(output, names, force)
+    pair, rows = _score(first, second, preparing, estimating, factors, paper)
+    settings = {**estimating.arguments(), **preparing.arguments(), "protocol": protocol, "decimate": factors}
+    about = {name: value for name, value in settings.items() if value is not None}
+    scores = [(size, score) for _, size, score in rows]
     if output is not None:
         with filling(output, force=force) as folder:
-            write_scores(folder, results, asked.factors)
-    if report is not None:
-        settings = {**asked.estimating, **asked.preparing, "protocol": protocol, "decimate": asked.factors}
-        write_score_page(report, [(size, score) for _, size, score in results], (first, second), pair, settings, force)
-        say(f"look at {report}")
+            write_scores(folder, rows, factors)
+            if report:
+                write_score_page(folder / PAGE_FILE, scores, (first, second), pair, about, force)
+    if page_file is not None:
+        write_score_page(page_file, scores, (first, second), pair, about, force)
+    if report or page_file is not None:
+        say(f"look at {page_file or (output or Path()) / PAGE_FILE}")
     if as_json:
-        print_json([{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in results])
+        print_json([{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in rows])
         return
-    for note in pair.notes:
+    for note in pair.notes if paper else (*pair.notes, f"resolution: {pair.because}"):
         say(note)
-    if not paper:
-        say(f"resolution: {pair.because}")
-    _print_scores(f"{first.name} and {second.name}, method {asked.estimating['method']}", results)
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """All that a score depends on beside the files."""
-
-    paper: bool
-    preparing: dict[str, Any]
-    estimating: dict[str, Any]
-    factors: list[Any]  #: of decimation, or "auto"
+    _print_scores(f"{first.name} and {second.name}, method {estimating.method}", rows)
 
 
 def _score(
-    first: Path, second: Path, asked: _Asked, *, watched: bool = True
-) -> tuple[ComparablePair, list[tuple[int, str, PairScore]]]:
+    first: Path,
+    second: Path,
+    preparing: Preparing,
+    estimating: Estimating,
+    factors: list[Any],
+    paper: bool,
+    *,
+    watched: bool = True,
+) -> tuple[ComparablePair, list[Row]]:
     """Return the pair at the first resolution, and factor, size and score at each."""
     from ...base.errors import InputError
     from ...photo.pipeline import prepare_pair
 
-    whole = prepare_pair(first, second, **asked.preparing) if asked.paper else None
+    whole = prepare_pair(first, second, **preparing.arguments()) if paper else None
     shown = whole
-    results: list[tuple[int, str, PairScore]] = []
+    rows: list[Row] = []
     with progress_bar("evaluating", watched) as report:
-        for done, factor in enumerate(asked.factors):
+        for done, factor in enumerate(factors):
             if whole is None:
-                pair = prepare_pair(first, second, **{**asked.preparing, "decimate": factor})
+                largest = MAX_SIGMA if estimating.max_sigma is None else estimating.max_sigma
+                options = replace(preparing, decimate=factor).arguments()
+                pair = prepare_pair(first, second, **options, max_sigma=largest)
             else:
                 pair = whole.decimated(factor)
             shown = shown or pair
-            results.append((pair.factor if factor == "auto" else factor, pair.size, _score_one(pair, asked)))
-            report((done + 1) / len(asked.factors))
-    if not any(score.answered_fraction for _, _, score in results):
+            rows.append((pair.factor if factor == "auto" else factor, pair.size, _score_one(pair, estimating, paper)))
+            report((done + 1) / len(factors))
+    if not any(score.answered_fraction for _, _, score in rows):
         raise InputError(
-            "no pixel of the pair could be scored: neither image is the sharper anywhere, or nothing is known of it; "
-            "check that the two are not the same, and look at 'relblur estimate'"
+            "no pixel of the pair could be scored: neither image is the sharper anywhere, or no blur is known; check "
+            "that the two differ, and look at 'relblur estimate'"
         )
-    return shown or pair, results
+    return shown or pair, rows
 
 
-def _score_one(pair: ComparablePair, asked: _Asked) -> PairScore:
+def _score_one(pair: ComparablePair, estimating: Estimating, paper: bool) -> PairScore:
     """Score the map that ``relblur estimate`` makes, or, as the paper does, one without open pixels."""
     from ...blur.estimate import estimate_blur
     from ...blur.evaluate import evaluate_pair
@@ -182,20 +188,20 @@ def _score_one(pair: ComparablePair, asked: _Asked) -> PairScore:
     return evaluate_pair(
         pair.first,
         pair.second,
-        None if asked.paper else estimate_blur(pair, **asked.estimating),
+        None if paper else estimate_blur(pair, **estimating.arguments()),
         channel_axis=pair.channel_axis,
         valid=pair.valid,
         clipped=pair.clipped_in_either,
-        **(asked.estimating if asked.paper else {}),
+        **(estimating.arguments() if paper else {}),
     )
 
 
-def _print_scores(title: str, results: list[tuple[int, str, PairScore]]) -> None:
+def _print_scores(title: str, scored: list[Row]) -> None:
     """Print a row for each resolution; a single one as a column."""
     from ...report.summary import score_cells, score_columns
 
     columns = ("resolution", *score_columns("first", "second"), "explained")
-    rows = [(size, *score_cells(score), f"{score.explained:.3f}") for _, size, score in results]
+    rows = [(size, *score_cells(score), f"{score.explained:.3f}") for _, size, score in scored]
     if len(rows) == 1:
         print_table(title, ("", ""), list(zip(columns, rows[0], strict=True)))
     else:

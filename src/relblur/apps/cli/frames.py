@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..terminal.console import UsageError, say
+from ...base.options import Preparing, Stack
+from ..terminal.console import UsageError, progress_bar, say
 
 if TYPE_CHECKING:
     from ...images.planes import PlaneStack
@@ -17,75 +18,31 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlignOnlyOption",
-    "ApplyChannelOption",
-    "ApplyOption",
-    "ChannelOption",
     "Images",
     "Input",
-    "MotionOption",
-    "PixelOption",
-    "PreferOption",
-    "SeriesOption",
-    "StepOption",
-    "TimeOption",
+    "align_frames",
     "check_images",
+    "given_motion",
     "open_images",
-    "refuse_to_replace_aligned",
-    "write_aligned",
+    "write_motion",
 ]
 
 Images = Annotated[
     list[Path],
     typer.Argument(
-        help="Two or more images of one scene, same size and viewpoint; a folder; a quoted pattern, 'dir/*.jpg'; or "
-        "one file of many planes: TIFF, OME-TIFF, OME-Zarr, GIF, WebP, MPO.",
+        help="Two or more images of one scene, a folder, a quoted pattern 'dir/*.jpg', or one file of many planes: "
+        "TIFF, OME-TIFF, OME-Zarr, GIF, WebP, MPO.",
+        metavar="IMAGES...",
         show_default=False,
     ),
-]
-ChannelOption = Annotated[
-    int | None,
-    typer.Option("--channel", help="A file of planes: its channel, from 0.", min=0, show_default="the first"),
-]
-TimeOption = Annotated[
-    int | None, typer.Option("--time", help="A file of planes: its time, from 0.", min=0, show_default="the first")
-]
-SeriesOption = Annotated[
-    int | None, typer.Option("--series", help="A file of planes: its series, from 0.", min=0, show_default="the first")
-]
-StepOption = Annotated[
-    float | None,
-    typer.Option(
-        "--step-um", help="Distance between two frames, µm; they are then in order.", show_default="as the file says"
-    ),
-]
-PixelOption = Annotated[
-    float | None, typer.Option("--pixel-um", help="Side of a pixel, µm.", show_default="as the file says")
-]
-MotionOption = Annotated[
-    Path | None,
-    typer.Option("--motion", help="Alignment as JSON: used if the file is there, else written.", show_default=False),
 ]
 AlignOnlyOption = Annotated[
     bool,
     typer.Option(
         "--align-only",
-        help="Only write the aligned frames, in the numbers of their files: a folder of TIFF, or .ome.tif, .ome.zarr.",
+        help="Only write the aligned frames at full depth: a folder of TIFF, .ome.tif, .ome.zarr.",
+        rich_help_panel=Stack.PANEL,
     ),
-]
-PreferOption = Annotated[
-    str,
-    typer.Option("--prefer", help="At outlines, where two depths are visible: near (first frames), far, or any."),
-]
-ApplyOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--apply-to", help="Fuse this too, by the same index and alignment: a file of planes or a folder.",
-        show_default=False,
-    ),
-]  # fmt: skip
-ApplyChannelOption = Annotated[
-    int | None,
-    typer.Option("--apply-channel", help="Channel of that file; alone: of the stack's own.", min=0, show_default=False),
 ]
 
 
@@ -100,18 +57,16 @@ class Input:
         return len(self.images)
 
 
-def open_images(
-    arguments: list[Path], channel: int | None = None, time: int | None = None, series: int | None = None
-) -> Input:
-    """Return the images that arguments mean: files, folders and patterns, or the planes of the only file."""
+def open_images(arguments: list[Path], options: Stack) -> Input:
+    """Return the images of files, folders and patterns, or the planes of the only file."""
     from ...images.images import is_result
     from ...images.planes import is_stack_file, open_stack
     from ...report.batch import files_of
 
     if len(arguments) == 1 and is_stack_file(arguments[0]):
-        planes = open_stack(arguments[0], channel=channel, time=time, series=series)
+        planes = open_stack(arguments[0], channel=options.channel, time=options.time, series=options.series)
         return Input(planes, [arguments[0]])
-    if (channel, time, series) != (None, None, None):
+    if (options.channel, options.time, options.series) != (None, None, None):
         raise UsageError("--channel, --time and --series are for one file of many planes; leave them out")
     images = [image for argument in arguments for image in files_of(argument)]
     check_images(images)
@@ -137,13 +92,13 @@ def check_images(images: Sequence[Path]) -> None:
         seen.add(place)
 
 
-def aligned_name(position: int, name: str) -> str:
+def _aligned_name(position: int, name: str) -> str:
     """Return the name of an aligned frame by its place in the order and the image that it was."""
     stem, _, number = name.removesuffix("]").partition("[")
     return f"{position:04d}_{Path(stem).stem}{f'_{number}' if number else ''}.tif"
 
 
-def refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool) -> None:
+def _refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool) -> None:
     """Stop before the work if aligned frames would replace files."""
     from ...images.disk import TIFF_SUFFIXES
     from ...images.results import refuse_to_replace, refuse_to_replace_file
@@ -153,11 +108,11 @@ def refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool) 
         return
     is_zarr = output.suffix.lower() == ".zarr"
     places = [(place, each) for place in range(len(images)) for each in images]  # frames may be in another order
-    names = ["zarr.json"] if is_zarr else [aligned_name(place, each) for place, each in places]
+    names = ["zarr.json"] if is_zarr else [_aligned_name(place, each) for place, each in places]
     refuse_to_replace(output, names, force)
 
 
-def write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float | None], force: bool) -> None:
+def _write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float | None], force: bool) -> None:
     """Write frames in place at full depth; ``scale`` is their step and the side of a pixel, µm."""
     from ...images.disk import TIFF_SUFFIXES
     from ...images.results import filling, placing
@@ -166,7 +121,7 @@ def write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float
     from ...stacks.frames import name_of
 
     form = frames.form or FOR_SCREENS
-    named = [(aligned_name(f.position, name_of(frames.sources, f.number)), f) for f in frames.frames]
+    named = [(_aligned_name(f.position, name_of(frames.sources, f.number)), f) for f in frames.frames]
     if output.suffix.lower() in TIFF_SUFFIXES:
         import numpy as np
 
@@ -184,3 +139,47 @@ def write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float
                 form.write(
                     folder / name, frames.full(frame)[0], "aligned, of the exposure of the frame that stays", scale[1]
                 )
+
+
+def given_motion(motion: str | Path | None) -> Path | None:
+    """Return the file of an alignment that is to be used; None if it does not exist yet."""
+    return Path(motion) if motion is not None and Path(motion).exists() else None
+
+
+def write_motion(motion: str | Path | None, frames: Frames) -> None:
+    """Write an alignment, unless its file exists."""
+    if motion is None or given_motion(motion) is not None:
+        return
+    from ...stacks.aligned import write_alignment
+
+    write_alignment(motion, frames)
+    say(f"alignment: {motion}")
+
+
+def align_frames(
+    output: Path,
+    given: Input,
+    preparing: Preparing,
+    options: Stack,
+    lengths: tuple[float | None, float | None],
+    force: bool,
+) -> None:
+    """Align frames and write them at full depth; ``lengths`` are their step and the side of a pixel, µm."""
+    from ...images.results import refuse_inputs
+    from ...stacks.aligned import read_alignment
+    from ...stacks.frames import Reading, read_frames
+
+    refuse_inputs((output,), given.files)
+    _refuse_to_replace_aligned(output, [each.name for each in given.images], force)
+    motion = given_motion(options.motion)
+    placement = None if motion is None else read_alignment(motion, len(given))
+    in_order = len(given.files) == 1 or lengths[0] is not None
+    reading = Reading(**preparing.arguments(), keeps_order=in_order, placement=placement)
+    distances = None if options.focus_m is None else list(options.focus_m)
+    with progress_bar(f"aligning {len(given)} images") as tell:
+        frames = read_frames(list(given.images), reading, distances, tell)
+    write_motion(options.motion, frames)
+    _write_aligned(output, frames, lengths, force)
+    for note in frames.notes:
+        say(note)
+    say(f"{len(frames.frames)} aligned frames: {output}")

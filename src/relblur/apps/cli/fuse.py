@@ -8,30 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
-from ..terminal.options import (
-    AlignOption,
-    DecimateOption,
-    ExposureOption,
-    Force,
-    GammaOption,
-    LinearOption,
-    PictureFile,
-    as_preparing,
-)
+from ..terminal.options import Force, Only, PictureFile, takes_records
 from .frames import (
     AlignOnlyOption,
-    ChannelOption,
     Images,
     Input,
-    MotionOption,
-    PreferOption,
-    SeriesOption,
-    TimeOption,
+    align_frames,
     check_images,
+    given_motion,
     open_images,
+    write_motion,
 )
-from .stack import align_frames, write_motion
 
 if TYPE_CHECKING:
     from ...base._typing import AnyArray
@@ -40,54 +29,58 @@ if TYPE_CHECKING:
 
 __all__ = ["check_images", "fuse"]
 
-#: What a fused picture can be written to.
+#: Formats of fused pictures.
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
 
 
 @one_line_errors
+@takes_records
 def fuse(
     images: Images,
     output: PictureFile,
-    channel: ChannelOption = None,
-    time: TimeOption = None,
-    series: SeriesOption = None,
-    prefer: PreferOption = "any",
+    options: Annotated[Stack, Only("channel", "time", "series", "prefer", "motion")],
+    preparing: Preparing,
+    align_only: AlignOnlyOption = False,
     index: Annotated[
         Path | None,
-        typer.Option("--index", help="Take each pixel from the frame that these labels name.", show_default=False),
+        typer.Option(
+            "--index",
+            help="Labels: each pixel comes from the frame they name.",
+            metavar="FILE",
+            rich_help_panel=Stack.PANEL,
+        ),
     ] = None,
     save_index: Annotated[
         Path | None,
-        typer.Option("--save-index", help="Write the labels as TIFF, to be edited for --index.", show_default=False),
+        typer.Option(
+            "--save-index",
+            help="Write the labels as TIFF, to be edited for --index.",
+            metavar="FILE",
+            rich_help_panel=Stack.PANEL,
+        ),
     ] = None,
-    motion: MotionOption = None,
-    align_only: AlignOnlyOption = False,
-    align: AlignOption = "auto",
-    exposure: ExposureOption = "auto",
-    linear: LinearOption = True,
-    gamma: GammaOption = None,
-    decimate: DecimateOption = "auto",
     force: Force = False,
 ) -> None:
     """Make one picture that is sharp everywhere, at full size.
 
-    The images are aligned and brought to one exposure; every step is reported. Each counts at a pixel
-    by the detail it has there and by the map of blur, which decides where there is none. The picture has
-    the depth, tone curve, ICC profile and EXIF of one of the images; NPY holds linear light as floats.
+        relblur fuse near.jpg middle.jpg far.jpg -o sharp.jpg
+
+    The images are aligned and brought to one exposure; every step is printed. The weight of an image at a pixel is its
+    detail there; where no image has detail the map of blur decides. The picture has the depth, tone curve, ICC profile
+    and EXIF of one of the images; NPY contains linear light as floats.
 
     Labels are whole numbers, the place of a frame in the order of focus from 0, at the size of the images.
     """
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...report.full_size import write_picture
 
-    given = open_images(images, channel, time, series)
-    preparing = as_preparing(align, exposure, linear, gamma, decimate)
+    given = open_images(images, options)
     if align_only:
         lengths = (getattr(given.images, "step_um", None), getattr(given.images, "pixel_um", None))
-        align_frames(output, given, preparing, None, lengths, motion, force)
+        align_frames(output, given, preparing, options, lengths, force)
         return
     check_picture(output)
-    if index is not None and (save_index is not None or prefer != "any"):
+    if index is not None and (save_index is not None or options.prefer != "any"):
         raise UsageError("--index decides every pixel; leave --save-index and --prefer out")
     if save_index is not None and save_index.suffix.lower() not in (".tif", ".tiff"):
         raise UsageError(f"--save-index {save_index} does not end in .tif; labels are written as TIFF")
@@ -96,8 +89,8 @@ def fuse(
     refuse_to_replace_file(save_index, force)
     start = clock.perf_counter()
     with progress_bar(f"fusing {len(given)} images") as tell:
-        light, frames, stack = _fused(given, preparing, (index, prefer, motion), tell)
-    write_motion(motion, frames)
+        light, frames, stack = _fused(given, preparing, options, index, tell)
+    write_motion(options.motion, frames)
     with placing(output, force=force) as file:
         write_picture(
             file,
@@ -118,24 +111,25 @@ def fuse(
 
 
 def _fused(
-    given: Input, preparing: dict[str, Any], how: tuple[Path | None, str, Path | None], progress: Any
+    given: Input, preparing: Preparing, options: Stack, index: Path | None, progress: Any
 ) -> tuple[AnyArray, Frames, StackMap | None]:
     """Return the picture, the frames it was made from, and their map if it was needed."""
     from ...stacks.estimate import estimate_stack
     from ...stacks.frames import Reading, read_frames
     from ...stacks.fuse import fuse_by_labels
 
-    index, prefer, motion = how
-    known = motion if motion is not None and motion.exists() else None
+    known = given_motion(options.motion)
     if index is None:
-        steps: dict[str, Frames] = {}
-        stack = estimate_stack(given.images, **preparing, prefer=prefer, motion=known, progress=progress, steps=steps)
+        prefer = options.prefer
+        stack = estimate_stack(
+            given.images, **preparing.arguments(), prefer=prefer, motion=known, progress=progress, steps=True
+        )
         assert stack.fused is not None
-        return stack.fused, steps["frames"], stack
+        return stack.fused, stack.steps["frames"], stack
     from ...stacks.aligned import read_alignment
 
     placement = None if known is None else read_alignment(known, len(given))
-    reading = Reading(**preparing, keeps_order=len(given.files) == 1, placement=placement)
+    reading = Reading(**preparing.arguments(), keeps_order=len(given.files) == 1, placement=placement)
     frames = read_frames(list(given.images), reading, None, lambda share: progress(share / 2))
     light = fuse_by_labels(frames, _labels(index), lambda share: progress(0.5 + share / 2))
     return light, frames, None

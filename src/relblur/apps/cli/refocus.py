@@ -6,21 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ...base.settings import DEPTH_PREFILTER
+from ...base.options import Preparing
 from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
-from ..terminal.options import (
-    AlignOption,
-    AnyCameraFile,
-    DecimateOption,
-    ExposureOption,
-    First,
-    Force,
-    GammaOption,
-    LinearOption,
-    PictureFile,
-    Second,
-    as_preparing,
-)
+from ..terminal.options import AnyCameraFile, First, Force, PictureFile, Second, takes_records
 from .fuse import check_images, check_picture
 
 if TYPE_CHECKING:
@@ -29,34 +17,33 @@ if TYPE_CHECKING:
 
 __all__ = ["refocus"]
 
-#: Percent of the pixels that lie between the two distances in focus if no camera says how many do.
+#: Percentage of the pixels between the two distances in focus; assumed without a camera file.
 _BETWEEN = 95
 
 
 @one_line_errors
+@takes_records
 def refocus(
     first: First,
     second: Second,
     at: Annotated[
         float,
-        typer.Option("--at", help="Distance to focus on: metres with a camera, else 0 (as first) to 1 (as second)."),
+        typer.Option("--at", help="Distance in focus: m with a camera, else 0 (as first) to 1.", metavar="NUMBER"),
     ],
     output: PictureFile,
+    preparing: Preparing,
     camera: AnyCameraFile = None,
     aperture: Annotated[
-        float, typer.Option(help="Aperture relative to the photographs': 2 blurs twice as much.")
+        float, typer.Option(help="Aperture relative to the photographs': 2 blurs twice as much.", metavar="NUMBER")
     ] = 1.0,
-    align: AlignOption = "auto",
-    exposure: ExposureOption = "auto",
-    linear: LinearOption = True,
-    gamma: GammaOption = None,
-    decimate: DecimateOption = "auto",
     force: Force = False,
 ) -> None:
-    """Make the photograph that would have been focused at another distance, at full size.
+    """Make the photograph that is focused at another distance, at full size.
 
-    Each pixel starts from the sharper of the two images and gets the blur that is missing. Without a
-    camera file the two distances in focus are taken for the ends of the scene, 0 and 1.
+        relblur refocus near.jpg far.jpg --at 0.5 -o middle.jpg
+
+    Each pixel starts from the sharper of the two images and gets the blur that is missing. Without a camera file the
+    two distances in focus are taken for the ends of the scene, 0 and 1.
     """
     import numpy as np
 
@@ -76,13 +63,14 @@ def refocus(
     model = Camera.load(camera) if camera else None
     if model is None and not 0 <= at <= 1:
         raise UsageError(f"--at must lie between 0 (as first) and 1 (as second) without a camera file, got {at:g}")
-    pair = prepare_pair(first, second, **as_preparing(align, exposure, linear, gamma, decimate))
+    pair = prepare_pair(first, second, **preparing.arguments())
     with progress_bar(f"refocusing, {pair.size}") as report:
         if model is None:
             depth, focus_m = _as_depth(estimate_blur(pair, progress=report), at, pair.factor)
         else:
-            depth, focus_m = estimate_depth(pair, model, prefilter=DEPTH_PREFILTER, progress=report), at
-    frames = frames_of_pair((first, second), Reading(align, exposure, linear, gamma, pair.factor), pair)
+            depth, focus_m = estimate_depth(pair, model, progress=report), at
+    reading = Reading(**preparing.arguments("decimate"), decimate=pair.factor)
+    frames = frames_of_pair((first, second), reading, pair)
     picture = refocus_frames(frames, depth, focus_m, aperture=aperture)
     with placing(output, force=force) as file:
         processing = f"focused at {at:g}{' m' if model else ''}, from {first.name}, {second.name}"
@@ -95,7 +83,7 @@ def refocus(
 
 
 def _as_depth(blur_map: BlurMap, at: float, factor: int) -> tuple[DepthMap, float]:
-    """Return a map of s as depth of a camera focused at 1 m and 2 m, the ends of the scene, and the focus asked for."""
+    """Return a map of s as the depth of a camera focused at 1 m and 2 m, the ends of the scene, and its focus, m."""
     import numpy as np
 
     from ...depth.camera import Camera

@@ -36,19 +36,23 @@ __all__ = [
 def report(
     results: Annotated[
         list[Path],
-        typer.Argument(help="Folders that other commands wrote, or .npz files.", show_default=False),
+        typer.Argument(help="Folders of results, or .npz files.", metavar="RESULTS...", show_default=False),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="HTML file to write.", show_default="report.html in the folder"),
+        typer.Option(
+            "--output", "-o", help="HTML file to write.", metavar="FILE", show_default="report.html in the folder"
+        ),
     ] = None,
     force: Force = False,
 ) -> None:
-    """Put results on one page: pictures, settings, warnings, where they come from, and the numbers of every pixel.
+    """Put results on one page: pictures, settings, warnings, provenance, and the numbers of every pixel.
 
-    The page is one file that opens in any browser, without a network. Several results, or a folder of many pairs, get
-    a table of all at the top. 'relblur estimate --report' makes a fuller page, with the photographs and the errors
-    beside their baselines.
+        relblur tools report result depth -o all.html
+
+    The page is one file for any browser, without a network. Several results, or a folder of many pairs, get a table at
+    the top. 'relblur estimate --report' makes a fuller page, with the photographs and the errors beside their
+    baselines.
     """
     from ...images.results import refuse_inputs, refuse_to_replace_file
     from ...report.page import PAGE_FILE

@@ -3,52 +3,16 @@
 from __future__ import annotations
 
 import time as clock
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ...depth.psf import NAMES
-from ..terminal.console import (
-    UsageError,
-    flags_in_words,
-    one_line_errors,
-    print_json,
-    print_table,
-    progress_bar,
-    say,
-)
-from ..terminal.options import (
-    AlignOption,
-    AnyCameraFile,
-    DecimateOption,
-    ExposureOption,
-    Force,
-    GammaOption,
-    Json,
-    LinearOption,
-    ReportOption,
-    ResultFolder,
-    as_preparing,
-    numbers,
-)
-from .frames import (
-    AlignOnlyOption,
-    ApplyChannelOption,
-    ApplyOption,
-    ChannelOption,
-    Images,
-    Input,
-    MotionOption,
-    PixelOption,
-    PreferOption,
-    SeriesOption,
-    StepOption,
-    TimeOption,
-    open_images,
-    refuse_to_replace_aligned,
-    write_aligned,
-)
+from ...base.options import Preparing, Stack
+from ..terminal.console import UsageError, flags_in_words, one_line_errors, print_summary, progress_bar, say
+from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, numbers, takes_records
+from .frames import AlignOnlyOption, Images, Input, align_frames, given_motion, open_images, write_motion
 from .report import write_stack_page
 
 if TYPE_CHECKING:
@@ -59,103 +23,93 @@ __all__ = ["stack"]
 
 
 @one_line_errors
+@takes_records
 def stack(
     images: Images,
     output: ResultFolder,
-    focus: Annotated[
-        str | None,
-        typer.Option("--focus", help="Distance in focus of each image, m: 0.35,0.5,...", show_default="from EXIF"),
-    ] = None,
+    options: Stack,
+    preparing: Preparing,
     camera: AnyCameraFile = None,
-    psf: Annotated[str, typer.Option(help=f"Shape of the blur, with a camera: {', '.join(NAMES)}.")] = "disc",
+    align_only: AlignOnlyOption = False,
+    apply_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--apply-to",
+            help="Other channel to fuse by the same index: a file of planes, a folder.",
+            metavar="FILE",
+            rich_help_panel=Stack.PANEL,
+        ),
+    ] = None,
+    apply_channel: Annotated[
+        int | None,
+        typer.Option(
+            "--apply-channel",
+            help="Channel of that file; alone: of the stack's own.",
+            metavar="N",
+            min=0,
+            rich_help_panel=Stack.PANEL,
+        ),
+    ] = None,
     depth: Annotated[
-        bool, typer.Option("--depth", help="Write depth in metres; fails if no distance in focus is known.")
+        bool, typer.Option("--depth", help="Require depth in metres: stop if distances are unknown.")
     ] = False,
-    fuse: Annotated[bool, typer.Option("--fuse/--no-fuse", help="Make the picture that is sharp everywhere.")] = True,
-    channel: ChannelOption = None,
-    time: TimeOption = None,
-    series: SeriesOption = None,
-    step_um: StepOption = None,
-    pixel_um: PixelOption = None,
     remove_tilt: Annotated[
-        bool, typer.Option("--remove-tilt", help="Heights: take away the plane that fits the measured pixels.")
+        bool, typer.Option("--remove-tilt", help="Heights: subtract the plane through the measured pixels.")
     ] = False,
     profile: Annotated[
         str | None,
-        typer.Option("--profile", help="Heights along a line, as CSV: column,row,column,row.", show_default=False),
-    ] = None,
-    apply_to: ApplyOption = None,
-    apply_channel: ApplyChannelOption = None,
-    prefer: PreferOption = "any",
-    motion: MotionOption = None,
-    align_only: AlignOnlyOption = False,
-    align: AlignOption = "auto",
-    exposure: ExposureOption = "auto",
-    linear: LinearOption = True,
-    gamma: GammaOption = None,
-    decimate: DecimateOption = "auto",
-    noise: Annotated[
-        float | None, typer.Option(help="Noise of the images, 0..1 scale; few images only.", show_default="estimated")
-    ] = None,
-    max_sigma: Annotated[
-        float | None, typer.Option(help="Largest blur to look for, px; few images only.", show_default="by method")
+        typer.Option("--profile", help="Heights along a line, as CSV: column,row,column,row.", metavar="VALUE"),
     ] = None,
     report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Find the frame in best focus at every pixel of a focal stack, the distance, and one sharp picture.
+    """Find the frame in best focus at every pixel of a focal stack, its distance, and one sharp picture.
 
-    Frames may come in any order; one that does not fit is left out, and that is reported. Writes stack.npz (all maps),
-    index.tif (the fractional frame and its standard error at full size), fused.png, overview.png, index_colour.png,
-    relative_depth.png and summary.json; with known distances in focus depth_mm.png and depth.tif too. With a known
-    step (--step-um, or as the file states it) height.ome.tif, height_16bit.tif, and Sa and Sq in the summary.
+        relblur stack shots/*.jpg -o stacked
+
+    Frames may come in any order; frames that do not fit are left out, and their names printed. DIR gets stack.npz (all
+    maps), index.tif (the fractional frame and its standard error at full size), fused.png, overview.png,
+    index_colour.png, relative_depth.png and summary.json; with known distances in focus also depth_mm.png and
+    depth.tif. With a known step (--step-um, or from the file) it gets height.ome.tif and height_16bit.tif, and the
+    summary Sa and Sq.
     """
     from ...depth.camera import Camera
     from ...images.results import refuse_inputs
     from ...stacks.estimate import estimate_stack
 
-    given = open_images(images, channel, time, series)
-    if psf not in NAMES:
-        raise UsageError(f"--psf must be {' or '.join(NAMES)}, got {psf!r}")
-    distances = None if focus is None else numbers(focus, "--focus", len(given))
-    lengths = (step_um or getattr(given.images, "step_um", None), pixel_um or getattr(given.images, "pixel_um", None))
-    preparing = as_preparing(align, exposure, linear, gamma, decimate)
+    given = open_images(images, options)
+    if options.focus_m is not None and len(options.focus_m) != len(given):
+        raise UsageError(f"--focus must be {len(given)} numbers separated by commas, got {len(options.focus_m)}")
+    planes = given.images
+    lengths = (
+        options.step_um or getattr(planes, "step_um", None),
+        options.pixel_um or getattr(planes, "pixel_um", None),
+    )
     if align_only:
-        align_frames(output, given, preparing, distances, lengths, motion, force)
+        align_frames(output, given, preparing, options, lengths, force)
         return
-    other = _other(given, (apply_to, apply_channel), (time, series), fuse)
-    asked = _Heights(lengths[0] is not None, remove_tilt, None if profile is None else _line(profile))
-    names = _check_output(output, asked, fuse, report, force, *(["fused_other.tif"] if other else []))
+    other = _other(given, apply_to, apply_channel, options)
+    heights = _Heights(lengths[0] is not None, remove_tilt, None if profile is None else _line(profile))
+    names = _check_output(output, heights, options.fuse, report, force, *(["fused_other.tif"] if other else []))
     refuse_inputs((output / name for name in names), (*given.files, camera, apply_to))
     model = Camera.load(camera) if camera else None
-    start, steps = clock.perf_counter(), dict[str, Any]()
+    start = clock.perf_counter()
+    arguments = options.arguments("channel", "time", "series") | {"motion": given_motion(options.motion)}
     with progress_bar(f"{len(given)} images") as tell:
-        found = estimate_stack(
-            given.images,
-            focus_m=distances,
-            camera=model,
-            psf=psf,
-            **preparing,
-            fuse=fuse,
-            noise=noise,
-            max_sigma=max_sigma,
-            step_um=step_um,
-            pixel_um=pixel_um,
-            prefer=prefer,
-            motion=motion if motion is not None and motion.exists() else None,
-            progress=tell,
-            steps=steps,
-        )
+        found = estimate_stack(planes, camera=model, **preparing.arguments(), **arguments, progress=tell, steps=True)
     if depth and found.depth_m is None:
         raise UsageError(
-            "--depth needs the distance in focus of every image, and the files do not say it; "
+            "--depth needs the distance in focus of every image, which the files do not state; "
             + ("add --focus and --camera" if len(given) == 2 else "add --focus 0.35,0.5,...")
         )
-    write_motion(motion, steps["frames"])
-    summary = _write(output, found, steps["frames"], given, (asked, other, linear, report, force))
+    write_motion(options.motion, found.steps["frames"])
+    summary = _write(output, found, given, heights, other, report, force)
     summary["seconds"] = clock.perf_counter() - start
-    _tell(found, summary, as_json)
+    for note in (*found.settings["notes"], *(f"careful: {doubt}" for doubt in found.settings["doubts"])):
+        say(note)
+    size = f"map {summary['width']}x{summary['height']}"
+    print_summary(f"{summary['frames']} frames, {size}", _rows(summary), summary, as_json)
     say(f"look at {output / ('report.html' if report else 'overview.png')}")
 
 
@@ -172,74 +126,36 @@ def _line(text: str) -> tuple[float, ...]:
     return tuple(numbers(text, "--profile", 4))
 
 
-def _check_output(output: Path, asked: _Heights, fuse: bool, report: bool, force: bool, *more: str) -> tuple[str, ...]:
+def _check_output(
+    output: Path, heights: _Heights, fuse: bool, report: bool, force: bool, *more: str
+) -> tuple[str, ...]:
     """Return the names of what may be written; refuse to replace files."""
     from ...images.results import refuse_to_replace
     from ...report.page import PAGE_FILE
     from ...report.result_files import stack_files
 
-    names = stack_files(fuse=fuse, depth=True, heights=asked.known, profile=asked.line is not None)
+    names = stack_files(fuse=fuse, depth=True, heights=heights.known, profile=heights.line is not None)
     names += (*more, *([PAGE_FILE] if report else []))
     refuse_to_replace(output, names, force)
     return names
 
 
-def _other(
-    given: Input, apply: tuple[Path | None, int | None], at: tuple[int | None, int | None], fuse: bool
-) -> Input | None:
+def _other(given: Input, path: Path | None, channel: int | None, options: Stack) -> Input | None:
     """Return the images to fuse by the same index."""
-    path, channel = apply
     if path is None and channel is None:
         return None
-    if not fuse:
+    if not options.fuse:
         raise UsageError("--apply-to fuses another channel; leave --no-fuse out")
     if path is None and len(given.files) != 1:
         raise UsageError("--apply-channel alone is for one file of many planes; name the other images by --apply-to")
-    other = open_images([path or given.files[0]], channel, *at)
+    other = open_images([path or given.files[0]], replace(options, channel=channel))
     if len(other) != len(given):
         raise UsageError(f"--apply-to has {len(other)} images, the stack has {len(given)}")
     return other
 
 
-def align_frames(
-    output: Path,
-    given: Input,
-    preparing: dict[str, Any],
-    distances: list[float] | None,
-    lengths: tuple[float | None, float | None],
-    motion: Path | None,
-    force: bool,
-) -> None:
-    """Align frames and write them at full depth."""
-    from ...images.results import refuse_inputs
-    from ...stacks.aligned import read_alignment
-    from ...stacks.frames import Reading, read_frames
-
-    refuse_inputs((output,), given.files)
-    refuse_to_replace_aligned(output, [each.name for each in given.images], force)
-    placement = read_alignment(motion, len(given)) if motion is not None and motion.exists() else None
-    reading = Reading(**preparing, keeps_order=len(given.files) == 1 or lengths[0] is not None, placement=placement)
-    with progress_bar(f"aligning {len(given)} images") as tell:
-        frames = read_frames(list(given.images), reading, distances, tell)
-    write_motion(motion, frames)
-    write_aligned(output, frames, lengths, force)
-    for note in frames.notes:
-        say(note)
-    say(f"{len(frames.frames)} aligned frames: {output}")
-
-
-def write_motion(motion: Path | None, frames: Frames) -> None:
-    """Write an alignment, if its file is not there."""
-    if motion is None or motion.exists():
-        return
-    from ...stacks.aligned import write_alignment
-
-    write_alignment(motion, frames)
-    say(f"alignment: {motion}")
-
-
 def _write(
-    output: Path, found: StackMap, frames: Frames, given: Input, asked: tuple[_Heights, Input | None, bool, bool, bool]
+    output: Path, found: StackMap, given: Input, heights: _Heights, other: Input | None, report: bool, force: bool
 ) -> dict[str, Any]:
     """Write all files of a stack and return its summary."""
     from ...images.results import filling
@@ -250,7 +166,7 @@ def _write(
     from ...report.summary import write_summary
     from ...stacks.topography import surface_of
 
-    heights, other, linear, report, force = asked
+    linear = found.steps["frames"].is_light
     with filling(output, force=force) as folder:
         depth = found.depth_m is not None
         summary = write_stack_files(folder, found, linear, depth=depth, images=given.files)
@@ -260,7 +176,7 @@ def _write(
             summary["topography"] = write_heights(folder, found, surface, heights.line)
             write_summary(folder, summary)
         if other is not None:
-            _write_other(folder, found, frames, other)
+            _write_other(folder, found, found.steps["frames"], other)
         if report:
             picture = None if found.fused is None else to_look_at(found.fused, linear)
             write_stack_page(folder / PAGE_FILE, found, given.files, picture, summary)
@@ -282,17 +198,6 @@ def _write_other(folder: Path, found: StackMap, frames: Frames, other: Input) ->
     write_picture(
         target, light, frames.form, f"fused by the index of another channel, from {other.files[0].name}", found.pixel_um
     )
-
-
-def _tell(found: StackMap, summary: dict[str, Any], as_json: bool) -> None:
-    for note in found.settings["notes"]:
-        say(note)
-    for doubt in found.settings["doubts"]:
-        say(f"careful: {doubt}")
-    if as_json:
-        print_json(summary)
-    else:
-        print_table(f"{summary['frames']} frames, map {summary['width']}x{summary['height']}", ("", ""), _rows(summary))
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

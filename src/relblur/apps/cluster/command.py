@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..terminal.console import EXIT_DATA, one_line_errors, print_json, print_table, say
-from ..terminal.options import Force, Json, MethodOption, ResultFolder, SchedulerOption, WorkersOption
+from ..terminal.options import Force, Json, MethodOption, ProcessesOption, ResultFolder, SchedulerOption
 
 if TYPE_CHECKING:
     from ...report.batch import Outcome
@@ -29,14 +29,13 @@ def batch(
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="Folder with Real-MFF or DPDD as 'relblur reproduce' knows them, a CSV of first,second, or a folder "
-            "with a folder for each focal stack.",
+            help="Folder with Real-MFF or DPDD, a CSV of first,second, or a folder with a folder for each focal stack.",
             show_default=False,
         ),
     ],
     output: ResultFolder,
     method: MethodOption = "refined",
-    workers: WorkersOption = None,
+    processes: ProcessesOption = None,
     scheduler: SchedulerOption = None,
     memory: Annotated[
         str | None,
@@ -46,6 +45,8 @@ def batch(
     as_json: Json = False,
 ) -> None:
     """Measure and score every pair, or every focal stack, of a data set.
+
+        relblur tools batch pairs.csv -o scores --processes 4
 
     Each pair gets a folder in the output with its scores at the resolutions of the paper's Table I; scores.csv and
     scores.parquet have them all, summary.html their means with intervals, distributions and the worst ten.
@@ -64,7 +65,7 @@ def batch(
 
     try:
         outcomes, rows = run_data_set(
-            data, output, method, workers=workers, scheduler=scheduler, memory=memory, force=force, tell=tell
+            data, output, method, workers=processes, scheduler=scheduler, memory=memory, force=force, tell=tell
         )
     except KeyboardInterrupt:
         say(f"relblur: interrupted; {behind_now} pairs are done, the same command goes on with the others")
@@ -129,4 +130,4 @@ def _cell(name: str, value: float) -> str:
 
 #: Programs whose modules these commands use.
 NEEDS = ("paper",)
-COMMANDS = {"batch": batch}
+COMMANDS = {"tools batch": batch}

@@ -30,7 +30,7 @@ from ...base._typing import AnyArray
 from ...base.errors import FileError, OutputExistsError
 from ...blur.blur_map import signed_sigma
 from ...blur.chunked import STORED, ChunkedEstimate, Planes, description_of
-from ...blur.estimating import Estimating, settings_of
+from ...blur.estimating import Estimating, check_estimating, settings_of
 from ...blur.tiles import Tile
 from ...filters.decimation import whole_blocks
 from ...images.map_formats import FORMAT, FORMAT_VERSION
@@ -76,12 +76,13 @@ def estimate_large(
     require("zarr", "dask")
     import dask
 
+    surveys = check_estimating(options).surveys
     _check_output(output, files, force)
     first, second = (open_store(path) for path in files)
     with dask.config.set(scheduler=runner.scheduler):
         pair, noise, notes, settings = prepare_slides(first, second, preparing)
         options = replace(options, workers=runner.threads, noise=noise if options.noise is None else options.noise)
-        side = LOCAL_SIDE if options.entry.surveys else REFINED_SIDE
+        side = LOCAL_SIDE if surveys else REFINED_SIDE
         estimate = ChunkedEstimate.of(pair, options, side)
     tiles, statistics = estimate.tiles, estimate.statistics
     settings = settings_of(statistics.request, {**statistics.notes, "chunks": len(tiles)}, settings)

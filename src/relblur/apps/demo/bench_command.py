@@ -16,12 +16,16 @@ __all__ = ["bench"]
 @one_line_errors
 def bench(
     sizes: Annotated[
-        list[str] | None, typer.Argument(help="Rows x columns, such as 480x640.", show_default="480x640 1080x1920")
+        list[str] | None, typer.Argument(help="Rows x columns.", metavar="[SIZE...]", show_default="480x640 1080x1920")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Timed runs of each; the least and the median are shown.")] = 10,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Timed runs of each; least and median are shown.", metavar="N")
+    ] = 10,
     as_json: Json = False,
 ) -> None:
     """Measure the real-time engine on this machine, beside two rivals.
+
+        relblur tools bench 480x640
 
     A frame pair is blurred by 1 to 2 px; every method gets the same pair in turn.
     """

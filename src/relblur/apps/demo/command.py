@@ -16,15 +16,19 @@ __all__ = ["demo"]
 
 @one_line_errors
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.")] = Path("relblur_demo"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.", metavar="DIR")] = Path(
+        "relblur_demo"
+    ),
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Run the whole chain on a photograph with known blur and write pictures.
 
-    The blur runs from -2 px (the first image is blurrier) to +2 px (the second is), with a
-    disc in the middle; both images are stored with 8 bits. Also leaves a focus pair of a known
-    camera and a flat target, on which the commands in the README can be tried.
+        relblur demo -o relblur_demo
+
+    The blur runs from -2 px (the first image is blurrier) to +2 px (the second is), with a disc in the middle; both
+    images have 8 bits. The folder also gets a focus pair of a known camera and a flat target, for the commands of the
+    README.
     """
     from .program import rows_as_json, run_demo
 
@@ -57,4 +61,4 @@ def demo(
     say(f"first.png second.png; such as: cd {output} && {program_name()} estimate near.png far.png -o result")
 
 
-COMMANDS = {"demo": demo, "bench": bench}
+COMMANDS = {"demo": demo, "tools bench": bench}

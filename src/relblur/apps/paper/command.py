@@ -43,6 +43,8 @@ def reproduce(
 ) -> None:
     """Make every figure and table of the paper, each beside the paper's content and numbers.
 
+        relblur paper reproduce --only fig1 -o figures
+
     Writes the figures, two CSV files, and paper.html, one page that contains everything. Figs. 5 to 7
     and Table I need the data sets (--data); without them they are left out.
     """
@@ -78,4 +80,4 @@ def reproduce(
 
 #: Programs whose modules these commands use.
 NEEDS = ("demo",)
-COMMANDS = {"reproduce": reproduce}
+COMMANDS = {"paper reproduce": reproduce}

@@ -1,1 +1,1 @@
-"""What commands have in common: printing, errors of one line, shared options and arguments, memory."""
+"""Parts of all commands: printing, errors of one line, shared options, arguments and help."""

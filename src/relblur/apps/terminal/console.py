@@ -1,12 +1,12 @@
-"""How the command line talks: results to stdout, everything else to stderr, errors in one line.
+"""Output of commands: results to stdout, everything else to stderr, errors in one line; and memory of the process.
 
-What is told is never read as markup, and a stream that is closed, full or cannot write a character is no
-reason to lose the work: files are written before anything is printed. A result that cannot be printed ends in one line
-on stderr and exit code 3; what cannot be said on stderr is not said.
+Text is never read as markup. A stream that is closed, full or cannot encode a character loses no work, because files
+are written before anything is printed. A result that cannot be printed ends in one line on stderr and exit code 3.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import functools
 import io
@@ -17,21 +17,24 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import typer
 
-from ...base._typing import Progress as Report
 from ...base.errors import FileError, InputError, MissingDependencyError, OutputExistsError, RelblurError
-from ...base.shown import as_json, visible
+
+if TYPE_CHECKING:
+    from ...base._typing import Progress as Report
 
 __all__ = [
     "UsageError",
     "flags_in_words",
+    "keep_freed_memory",
     "load_in_background",
     "one_line_errors",
     "print_json",
     "print_lines",
+    "print_summary",
     "print_table",
     "program_name",
     "progress_bar",
@@ -53,19 +56,25 @@ class UsageError(RelblurError):
 
 _debug = False
 
-#: Warnings that this command has said.
+#: Warnings that this command has printed.
 _said: list[str] = []
+
+# Parameters of glibc's malloc, from malloc.h.
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
+#: Arrays larger than this (bytes) are freed at once, to keep the peak of large pictures low.
+_LARGE = 32 * 2**20
+_NEVER = 2**31 - 1
 
 
 def set_debug(debug: bool) -> None:
-    """Show tracebacks from now on (``relblur --debug ...``)."""
+    """Show tracebacks (``relblur --debug ...``)."""
     global _debug
     _debug = debug
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal something that is not a result; nothing if nobody can hear it."""
-    if sys.stderr is None:  # print would take stdout
+    """Print a line that is not a result to stderr, if that is open."""
+    if sys.stderr is None:  # print would use stdout
         return
     with suppress(OSError, ValueError):  # full, or closed
         print(_lines(text), file=sys.stderr)
@@ -73,7 +82,17 @@ def say(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a result as JSON, NaN as null."""
+    from ...base.shown import as_json
+
     print_lines(as_json(value, indent=2))
+
+
+def print_summary(title: str, rows: Sequence[Sequence[str]], summary: Any, as_json: bool) -> None:
+    """Print a result as a table of names and values, or as JSON."""
+    if as_json:
+        print_json(summary)
+    else:
+        print_table(title, ("", ""), rows)
 
 
 def print_lines(*lines: object) -> None:
@@ -83,20 +102,20 @@ def print_lines(*lines: object) -> None:
 
 
 def flags_in_words(shares: Mapping[str, float]) -> str:
-    """Write what share of the pixels has which flag, so that the shares add up."""
-    told = zip(shares, shares_in_words(list(shares.values())), strict=True)
-    return ", ".join(f"{name} {share}" for name, share in told)
+    """Return the shares of pixels with each flag as text; they add up."""
+    named = zip(shares, shares_in_words(list(shares.values())), strict=True)
+    return ", ".join(f"{name} {share}" for name, share in named)
 
 
 def shares_in_words(shares: Sequence[float]) -> list[str]:
-    """Write shares of one whole as percentages that add up."""
+    """Return shares of one whole as percentages that add up."""
     from ...base.shown import percentages
 
     return percentages(shares)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a result as a table, as wide as it needs when nobody watches."""
+    """Print a result as a table: as wide as the terminal, or as its text if stdout is a file."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -116,7 +135,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 @contextmanager
 def _printing() -> Iterator[None]:
-    """Write to stdout now, so that a failure shows here and not when the interpreter ends."""
+    """Flush stdout, so that a failure shows here and not at the end of the interpreter."""
     try:
         yield
         sys.stdout.flush()
@@ -128,7 +147,7 @@ def _printing() -> Iterator[None]:
 
 
 def _give_up_stdout() -> None:
-    """Let what is still in the stream go nowhere: the interpreter would fail to write it again at its end."""
+    """Discard the rest of the stream: the interpreter would fail to write it at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -140,11 +159,13 @@ def _reason(error: OSError | ValueError) -> str:
 
 
 def _lines(text: str) -> str:
+    from ...base.shown import visible
+
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def program_name() -> str:
-    """Return what to type for this program here: its name if the shell finds it, else where it is."""
+    """Return the word that calls this program: its name if the shell finds it, else its path."""
     import shutil
 
     called = sys.argv[0] if sys.argv else "relblur"
@@ -154,28 +175,28 @@ def program_name() -> str:
 
 
 def run_program(program: Callable[[], object]) -> None:
-    """Run the program with streams that can be written to, and say in one line if its output could not be."""
+    """Run the program with usable streams; output that cannot be written ends it in one line."""
     _mend_streams()
     try:
         try:
             program()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output has gone; nothing to say
+    except BrokenPipeError:  # the reader of the output has gone
         _give_up_stdout()
         sys.exit(EXIT_DATA)
-    except OSError as error:  # help and version are printed by the library that reads the options
+    except OSError as error:  # Typer prints help and version
         _give_up_stdout()
         say(f"relblur: the output cannot be printed: {_reason(error)}")
         sys.exit(EXIT_DATA)
 
 
 def _mend_streams() -> None:
-    """Let no character be a reason to fail, and no file get the number of a stream that is closed."""
+    """Open closed streams, whose numbers files would get, and escape characters that cannot be encoded."""
     for number in (0, 1, 2):
         try:
             os.fstat(number)
-        except OSError:  # the least free number is this one; reading gives nothing, writing fails as it should
+        except OSError:  # it gets the least free number, this one; writing to it fails
             os.open(os.devnull, os.O_RDONLY)
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
@@ -188,13 +209,11 @@ def _mend_streams() -> None:
 
 @contextmanager
 def progress_bar(text: str, shown: bool = True) -> Iterator[Report]:
-    """Give a function to report progress to; a bar is drawn only on a terminal, and one at a time."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not (shown and console.is_terminal):
+    """Yield a function that takes the share done; a bar is drawn on terminals only, one at a time."""
+    if not (shown and sys.stderr is not None and sys.stderr.isatty()):
         yield lambda _share: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     with Progress(
@@ -202,7 +221,7 @@ def progress_bar(text: str, shown: bool = True) -> Iterator[Report]:
         BarColumn(),
         TextColumn("{task.percentage:3.0f} %"),
         TimeRemainingColumn(),
-        console=console,
+        console=Console(stderr=True),
         transient=True,
     ) as bar:
         task = bar.add_task(text, total=1.0)
@@ -210,12 +229,11 @@ def progress_bar(text: str, shown: bool = True) -> Iterator[Report]:
 
 
 def load_in_background(*modules: str) -> None:
-    """Import modules that will be needed later while the arithmetic has the processor's other core."""
+    """Import modules that are needed later, beside the arithmetic on the other core."""
 
     def load() -> None:
         for name in modules:
-            # A module that cannot be imported is reported where it is used.
-            with suppress(ImportError):
+            with suppress(ImportError):  # reported where the module is used
                 import_module(name)
 
     threading.Thread(target=load, daemon=True).start()
@@ -239,7 +257,7 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(_exit_code(error)) from None
         except typer.Exit:
             raise
-        except BrokenPipeError:  # run_program knows
+        except BrokenPipeError:  # for run_program
             raise
         except OSError as error:  # no permission, no space
             if _debug:
@@ -269,7 +287,7 @@ def _exit_code(error: RelblurError) -> int:
 
 
 def said_warnings() -> tuple[str, ...]:
-    """Return the warnings that this command has said so far."""
+    """Return the warnings that this command has printed so far."""
     return tuple(_said)
 
 
@@ -277,3 +295,18 @@ def _show_warning(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
     text = " ".join(str(message).split())
     _said.append(text)
     say(f"relblur: note: {text}")
+
+
+def keep_freed_memory() -> None:
+    """Keep freed arrays in the process: fresh pages of the system took a seventh of the time of an estimate.
+
+    This changes the whole process, so programs call it and the library does not. It has no effect without glibc.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        adjust = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return
+    for parameter, value in ((_M_MMAP_THRESHOLD, _LARGE), (_M_TRIM_THRESHOLD, _NEVER), (_M_TOP_PAD, _LARGE)):
+        adjust(parameter, value)

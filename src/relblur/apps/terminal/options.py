@@ -1,133 +1,156 @@
-"""Options that several commands share, described once."""
+"""Options of commands: made from the records of :mod:`relblur.base.options`, and those that several commands share."""
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from ...base.settings import Align, Exposure, Method, Sharper
+from ...base.options import Estimating, Preparing, Record, option_fields
+from ...base.settings import Method
 from .console import UsageError
 
 __all__ = [
-    "AlignOption",
     "AnyCameraFile",
     "AsStoredOption",
     "CameraFile",
-    "DecimateOption",
-    "ExposureOption",
     "First",
     "Force",
-    "GammaOption",
     "JobsOption",
     "Json",
-    "LinearOption",
     "MethodOption",
+    "Only",
     "PictureFile",
-    "PrefilterOption",
+    "ProcessesOption",
     "ReportOption",
     "ResultFolder",
     "SchedulerOption",
     "Second",
-    "SideOption",
-    "WorkersOption",
-    "as_preparing",
     "numbers",
+    "option_of",
     "stored_values",
+    "takes_records",
     "whole_numbers",
 ]
 
+OUTPUT, PROCESSES = "Output", "Processes"
 
-First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, WebP, TIFF, camera raw ...", show_default=False)]
-Second = Annotated[Path, typer.Argument(help="Second image, same size and viewpoint.", show_default=False)]
-MethodOption = Annotated[
-    Method,
-    typer.Option(
-        "--method",
-        "-m",
-        help="refined: dense, regularised. window: local only. paper: the paper's 0.1 px grid.",
-    ),
+First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, TIFF, camera raw ...", metavar="FIRST")]
+Second = Annotated[Path, typer.Argument(help="Second image, same size and viewpoint.", metavar="SECOND")]
+ResultFolder = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder for the results.", metavar="DIR", rich_help_panel=OUTPUT)
 ]
-SideOption = Annotated[
-    Sharper,
-    typer.Option("--sharper", help="Which image is the sharper; auto decides at every pixel."),
+PictureFile = Annotated[
+    Path, typer.Option("--output", "-o", help="PNG, JPEG, TIFF or NPY.", metavar="FILE", rich_help_panel=OUTPUT)
 ]
-AlignOption = Annotated[
-    Align,
-    typer.Option(
-        "--align",
-        help="Bring the second image onto the first; similarity suits focus breathing, bent suits phones.",
-    ),
+CameraFile = Annotated[
+    Path, typer.Option("--camera", "-c", help="Camera file; 'relblur camera' makes one.", metavar="FILE")
 ]
-ExposureOption = Annotated[
-    Exposure,
-    typer.Option(
-        "--exposure",
-        help="Give the second the first's exposure: by one gain, by a field of it (vignetting), or as the pair asks.",
-    ),
-]
-LinearOption = Annotated[
-    bool,
-    typer.Option("--linear/--no-linear", help="Undo the files' tone curve: blur adds light. Or keep values as is."),
-]
-GammaOption = Annotated[
-    float | None,
-    typer.Option(
-        "--gamma",
-        help="The tone curve to undo, whatever the files say; 1: linear already.",
-        show_default="as the file says",
-    ),
+AnyCameraFile = Annotated[
+    Path | None, typer.Option("--camera", "-c", help="Camera file; 'relblur camera' makes one.", metavar="FILE")
 ]
 AsStoredOption = Annotated[
     bool,
     typer.Option(
         "--as-stored",
-        help="The paper's setting: values as the files hold them; no tone curve, alignment, exposure, decimation.",
+        help="The paper's setting: values as stored; no alignment, exposure, decimation.",
+        rich_help_panel=Preparing.PANEL,
     ),
 ]
-DecimateOption = Annotated[
-    str,
-    typer.Option(
-        "--decimate", help="Reduce the resolution first: a whole factor, or auto to choose it by the blur found."
-    ),
+JobsOption = Annotated[
+    int, typer.Option("--jobs", "-j", help="Pairs in parallel.", metavar="N", rich_help_panel=PROCESSES)
 ]
-CameraFile = Annotated[
-    Path, typer.Option("--camera", "-c", help="Camera file, TOML or JSON ('relblur camera' makes one).")
-]
-AnyCameraFile = Annotated[
-    Path | None,
-    typer.Option("--camera", "-c", help="Camera file ('relblur camera' makes one).", show_default=False),
-]
-ResultFolder = Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.", show_default=False)]
-PictureFile = Annotated[
-    Path, typer.Option("--output", "-o", help="Picture to write: PNG, JPEG, TIFF, NPY.", show_default=False)
-]
-PrefilterOption = Annotated[float, typer.Option(help="Gaussian only: blur both images by this many px first.")]
-JobsOption = Annotated[int, typer.Option("--jobs", "-j", help="Folders and patterns: so many pairs at a time.")]
-WorkersOption = Annotated[
-    int | None, typer.Option("--workers", help="Processes on this machine.", show_default="one a core", min=1)
+ProcessesOption = Annotated[
+    int | None,
+    typer.Option("--processes", help="Processes on this machine.", metavar="N", min=1, rich_help_panel=PROCESSES),
 ]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option("--scheduler", help="A Dask scheduler whose workers do it: tcp://HOST:8786.", show_default=False),
+    typer.Option("--scheduler", help="Dask scheduler: tcp://HOST:8786.", metavar="ADDRESS", rich_help_panel=PROCESSES),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Replace files that are already there.")]
-
-
 ReportOption = Annotated[
-    bool, typer.Option("--report", help="Also write report.html: one page with everything, for any browser.")
+    bool, typer.Option("--report", help="Also write report.html, a page with everything.", rich_help_panel=OUTPUT)
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=OUTPUT)]
 
 
-PageOption = Annotated[
-    Path | None, typer.Option("--report", help="HTML file to write: one page with everything.", show_default=False)
-]
+class Only:
+    """In ``Annotated[Record, Only("name", ...)]``: the fields of a record that a command offers."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+def option_of(record: type[Record], name: str, **changes: Any) -> Any:
+    """Return the Typer option of a field of a record, with some of its properties changed."""
+    about = option_fields(record)[name].metadata
+    shown: dict[str, Any] = {"help": about["help"], "rich_help_panel": record.PANEL, "min": about["least"]}
+    if about["unset"]:
+        shown["show_default"] = about["unset"]
+    if about["choices"]:
+        shown["metavar"] = "|".join(about["choices"])
+    elif about["kind"] is not bool:
+        shown["metavar"] = {float: "NUMBER", int: "N", Path: "FILE"}.get(about["kind"], "VALUE")
+    if about["kind"] is not int:
+        del shown["min"]
+    names = (about["flag"] or f"--{name.replace('_', '-')}").split(",")
+    return typer.Option(*names, **{**shown, **changes})
+
+
+MethodOption = Annotated[Method, option_of(Estimating, "method")]
+
+
+def takes_records(command: Callable[..., None]) -> Callable[..., None]:
+    """Replace the parameters of a command that are records by an option for each of their fields."""
+    records: dict[str, tuple[type[Record], tuple[str, ...]]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        record, *about = get_args(parameter.annotation) or (parameter.annotation,)
+        if not (isinstance(record, type) and issubclass(record, Record)):
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        names = about[0].names if about else tuple(option_fields(record))
+        records[parameter.name] = record, names
+        parameters += [_parameter(record, name) for name in names]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        for name, (record, names) in records.items():
+            given[name] = record(**{field: _value(record, field, given.pop(field)) for field in names})
+        command(**given)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
+
+
+def _parameter(record: type[Record], name: str) -> inspect.Parameter:
+    field = option_fields(record)[name]
+    choices, kind = field.metadata["choices"], field.metadata["kind"]
+    typed: Any = Literal[choices] if choices else kind
+    typed = typed | None if field.default is None and get_origin(typed) is None else typed
+    annotation = Annotated[typed, option_of(record, name)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)
+
+
+def _value(record: type[Record], name: str, value: Any) -> Any:
+    """Return the value of a field from that of its option; lists and factors come as text."""
+    if name == "decimate":
+        return _as_factor(value)
+    if name == "depth_range_m" and value is not None:
+        return tuple(numbers(value, "--range", 2))
+    if name == "focus_m" and value is not None:
+        return numbers(value, "--focus")
+    return value
 
 
 def _as_factor(text: str) -> int | str:
-    """Read a factor of decimation, or the word auto."""
     if text == "auto":
         return text
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:20]) < 10**9:
@@ -135,36 +158,25 @@ def _as_factor(text: str) -> int | str:
     return int(text)
 
 
-def as_preparing(align: str, exposure: str, linear: bool, gamma: float | None, decimate: str) -> dict[str, Any]:
-    """Return the arguments of ``prepare_pair`` and ``estimate_stack`` that the options of these names ask for."""
-    return {
-        "align": align,
-        "exposure": exposure,
-        "linear": linear,
-        "gamma": gamma,
-        "decimate": _as_factor(decimate),
-    }
-
-
-def stored_values(preparing: dict[str, Any], option: str = "--as-stored") -> dict[str, Any]:
-    """Return the arguments of ``prepare_pair`` that leave the files' values alone; refuse those that would not."""
-    told = [f"--{name}" for name in ("align", "exposure") if preparing[name] not in ("auto", "off")]
-    told += ["--gamma"] if preparing["gamma"] is not None else []
-    if told:
-        raise UsageError(f"{option} takes the values in the files as they are; leave {' and '.join(told)} out")
-    factor = 1 if preparing["decimate"] == "auto" else preparing["decimate"]
-    return {**preparing, "align": "off", "exposure": "off", "linear": False, "decimate": factor}
+def stored_values(preparing: Preparing, option: str = "--as-stored") -> Preparing:
+    """Return options that leave the values of files unchanged; refuse options that would change them."""
+    changes = [f"--{name}" for name in ("align", "exposure") if getattr(preparing, name) not in ("auto", "off")]
+    changes += ["--gamma"] if preparing.gamma is not None else []
+    if changes:
+        raise UsageError(f"{option} takes the values in the files as they are; leave {' and '.join(changes)} out")
+    factor = 1 if preparing.decimate == "auto" else preparing.decimate
+    return replace(preparing, align="off", exposure="off", linear=False, decimate=factor)
 
 
 def whole_numbers(text: str, name: str) -> list[int]:
     """Read a list such as ``1,2,4``."""
     try:
-        numbers = [int(part) for part in text.split(",")]
+        values = [int(part) for part in text.split(",")]
     except ValueError:
-        numbers = []
-    if not numbers or min(numbers) < 1:
+        values = []
+    if not values or min(values) < 1:
         raise UsageError(f"{name} must be whole numbers >= 1 separated by commas, such as 1,2,4; got {text!r}")
-    return numbers
+    return values
 
 
 def numbers(text: str, name: str, count: int | None = None) -> list[float]:

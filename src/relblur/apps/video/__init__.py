@@ -13,8 +13,23 @@
 ``maps``          the maps of all pairs as NPZ or Zarr
 """
 
-from .clip import Clip
-from .measuring import MeasuredFrame, Settings, VideoMeter
-from .pairing import pair_alternating, pair_by_time
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .clip import Clip
+    from .measuring import MeasuredFrame, Settings, VideoMeter
+    from .pairing import pair_alternating, pair_by_time
 
 __all__ = ["Clip", "MeasuredFrame", "Settings", "VideoMeter", "pair_alternating", "pair_by_time"]
+
+_HOME = {"Clip": "clip", "MeasuredFrame": "measuring", "Settings": "measuring", "VideoMeter": "measuring"}
+_HOME |= {"pair_alternating": "pairing", "pair_by_time": "pairing"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME[name]}", __name__), name)

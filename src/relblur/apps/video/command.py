@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA, WINDOW_WINDOW
 from ..terminal.console import UsageError, one_line_errors, print_json, print_table, say
-from ..terminal.options import AlignOption, ExposureOption, Force, GammaOption, Json, LinearOption, SideOption
+from ..terminal.options import Force, Json, Only, takes_records
 
 if TYPE_CHECKING:
     from .clip import Clip, Frame
@@ -29,7 +30,10 @@ __all__ = ["video"]
 
 
 @one_line_errors
+@takes_records
 def video(
+    estimating: Annotated[Estimating, Only("sharper")],
+    preparing: Annotated[Preparing, Only("align", "exposure", "linear", "gamma")],
     clips: Annotated[
         list[Path] | None, typer.Argument(metavar="[NEAR FAR]", help="Two clips of one scene, of different focus.")
     ] = None,
@@ -66,11 +70,8 @@ def video(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page of --preview in the browser.")
     ] = True,
-    sharper: SideOption = "auto",
     window: Annotated[int, typer.Option(help="Side of the window of neighbours, odd.")] = WINDOW_WINDOW,
     max_sigma: Annotated[float, typer.Option(help="Largest blur to look for, px.")] = MAX_SIGMA,
-    align: AlignOption = "auto",
-    exposure: ExposureOption = "auto",
     track: Annotated[
         int, typer.Option(help="Find alignment and exposure again every so many pairs; 0: once, on the first.")
     ] = 0,
@@ -79,8 +80,6 @@ def video(
         float | None,
         typer.Option(help="Noise of the frames, 0..1 scale, if known.", show_default="rounding and codec"),
     ] = None,
-    linear: LinearOption = True,
-    gamma: GammaOption = None,
     start: Annotated[float, typer.Option(help="Leave out frames before this time, s.")] = 0.0,
     frames: Annotated[int | None, typer.Option(help="End after so many pairs.", show_default="all")] = None,
     offset: Annotated[float, typer.Option(help="Time to add to the second clip's stamps, s.")] = 0.0,
@@ -96,19 +95,23 @@ def video(
 ) -> None:
     """Measure the relative blur of two clips, of one that alternates, or of two cameras.
 
+        relblur video near.mkv far.mkv -o maps.mkv
+
     Frames are paired by their time stamps, read as linear light (brightness only), aligned and brought
     to one exposure as found on the first pair, and measured by the real-time method.
     Lossy codecs remove the fine texture that blur is measured on: record FFV1 or numbered images
     ('frame_%04d.png') if you can. With lossy clips less is answered and error bars are wider.
     """
-    asked = _Asked(linear, gamma, start, frames, offset, tolerance, limit, force)
+    asked = _Asked(preparing.linear, preparing.gamma, start, frames, offset, tolerance, limit, force)
     if preview:
         from ..view.command import require_viewer
 
         require_viewer()
     from .measuring import Settings
 
-    settings = Settings(sharper, window, max_sigma, align, exposure, track, smooth, noise)
+    settings = Settings(
+        estimating.sharper, window, max_sigma, preparing.align, preparing.exposure, track, smooth, noise
+    )
     _check(clips, alternate, camera, asked)
     inputs = [each for each in (*(clips or ()), alternate) if each is not None]
     with ExitStack() as stack:

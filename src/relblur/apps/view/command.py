@@ -43,6 +43,8 @@ def view(
 ) -> None:
     """Look at a pair and its maps in a page: zoom, compare, click on a pixel, change settings.
 
+        relblur view near.jpg far.jpg
+
     The page is served on this machine only, to the browser that opens the printed address first.
     Ctrl-C ends it.
     """

@@ -9,41 +9,20 @@ import pytest
 from PIL import Image  # noqa: TID253
 
 from command import failed, run
-from relblur import Camera, load, save, synth
-from relblur.depth.defocus import defocused_pair
+from relblur import Camera, load
 from relblur.report.result_files import DEPTH_FILES
-
-CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory, texture):
-    folder = tmp_path_factory.mktemp("depth")
-    y, x = np.indices(texture.shape)
-    depth = 1 / (0.55 + 0.3 * x / texture.shape[1] + 0.1 * y / texture.shape[0])
-    for name, image in zip("ab", defocused_pair(texture, depth, CAMERA, psf="gaussian"), strict=True):
-        save(folder / f"{name}.png", synth.degrade(image, bits=16))
-    save(folder / "depth.png", np.rint(1000 * depth).astype(np.uint16))
-    save(folder / "depth.npy", depth.astype(np.float32))
-    CAMERA.save(folder / "cam.toml")
-    return folder, depth
+def pair(scene):
+    """The arguments that name a pair and its camera."""
+    return scene[0] / "near.png", scene[0] / "far.png", "-c", scene[0] / "cam.toml"
 
 
 @pytest.mark.slow
-def test_depth_writes_every_file_and_the_right_numbers(scene, tmp_path):
-    folder, depth = scene
-    out = tmp_path / "out"
-    arguments = [
-        "depth",
-        folder / "a.png",
-        folder / "b.png",
-        "-c",
-        folder / "cam.toml",
-        "-o",
-        out,
-        "--range",
-        "0.9,2.2",
-    ]
+def test_depth_writes_every_file_and_the_right_numbers(scene, pair, tmp_path):
+    depth, out = scene[1], tmp_path / "out"
+    arguments = ["depth", *pair, "-o", out, "--range", "0.7,3.5"]
     result = run(*arguments, "--focal-px", "150", "--json")
     assert result.exit_code == 0, result.output
     pytest.importorskip("OpenEXR", reason="the exr extra is not installed")
@@ -58,12 +37,8 @@ def test_depth_writes_every_file_and_the_right_numbers(scene, tmp_path):
     assert run(*arguments, "--force").exit_code == 0
 
 
-def test_depth_with_a_disc_and_without_a_focal_length_says_what_it_leaves_out(scene, tmp_path):
-    folder, _ = scene
-    result = run(
-        "depth", folder / "a.png", folder / "b.png", "-c", folder / "cam.toml", "-o", tmp_path, "--psf", "disc",
-        "--decimate", "2",
-    )  # fmt: skip
+def test_depth_with_a_disc_and_without_a_focal_length_names_what_is_left_out(pair, tmp_path):
+    result = run("depth", *pair, "-o", tmp_path, "--psf", "disc", "--decimate", "2")
     assert result.exit_code == 0, result.output
     assert "--focal-px" in result.stderr
     assert not (tmp_path / "points.ply").exists()
@@ -79,35 +54,27 @@ def test_depth_with_a_disc_and_without_a_focal_length_says_what_it_leaves_out(sc
         (["--range", "2,1"], 3, "nearest"),
         (["--focal-px", "-3"], 3, "--focal-px"),
         (["--prefilter", "-1"], 3, "--prefilter"),
+        (["-c", "no.toml"], 3, "no.toml"),
     ],
 )
-def test_depth_refuses_bad_options_in_one_line_before_the_work(scene, tmp_path, monkeypatch, options, code, words):
+def test_depth_refuses_bad_options_in_one_line_before_the_work(pair, tmp_path, monkeypatch, options, code, words):
     from relblur.photo import pipeline
 
     monkeypatch.setattr(pipeline, "prepare_pair", lambda *_, **__: pytest.fail("work has begun"))
-    folder, _ = scene
-    common = ["depth", folder / "a.png", folder / "b.png", "-c", folder / "cam.toml", "-o", tmp_path / "o"]
-    assert words in failed(run(*common, *options), code)
+    assert words in failed(run("depth", *pair, "-o", tmp_path / "o", *options), code)
     assert not (tmp_path / "o").exists()
 
 
-def test_a_missing_camera_file_is_one_line(scene, tmp_path):
-    folder, _ = scene
-    message = failed(run("depth", folder / "a.png", folder / "b.png", "-c", tmp_path / "no.toml", "-o", tmp_path), 3)
-    assert "no.toml" in message
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("known", [["--depth", "depth.png"], ["--depth", "depth.npy"], ["--plane"], ["--point"]])
-def test_calibrate_finds_the_constant_and_writes_a_camera(scene, tmp_path, known):
+@pytest.mark.parametrize("known", [["--depth", "depth.png"], ["--plane"], ["--point"]])
+def test_calibrate_finds_the_constant_and_writes_a_camera(scene, pair, tmp_path, known):
     folder, depth = scene
     Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2).save(tmp_path / "sheet.toml")
     if len(known) == 2:
         known = [known[0], folder / known[1]]
     else:
         known = [part for y, x in ((5, 5), (90, 20), (40, 100)) for part in (known[0], f"{y},{x},{depth[y, x]}")]
-    arguments = ["calibrate", folder / "a.png", folder / "b.png", "-c", tmp_path / "sheet.toml", *known]
-    arguments += ["--psf", "gaussian"]
+    arguments = ["calibrate", *pair[:2], "-c", tmp_path / "sheet.toml", *known, "--psf", "gaussian"]
     result = run(*arguments, "-o", tmp_path / "cal.toml")
     assert result.exit_code == 0, result.output
     assert Camera.load(tmp_path / "cal.toml").blur_constant == pytest.approx(0.27, rel=0.02)
@@ -115,9 +82,8 @@ def test_calibrate_finds_the_constant_and_writes_a_camera(scene, tmp_path, known
     assert "would be replaced" in failed(run(*arguments, "-o", tmp_path / "cal.toml"), 2)
 
 
-def test_calibrate_wants_one_kind_of_knowledge(scene):
-    folder, _ = scene
-    common = ["calibrate", folder / "a.png", folder / "b.png", "-c", folder / "cam.toml"]
+def test_calibrate_needs_one_kind_of_distances(pair):
+    common = ["calibrate", *pair]
     assert "exactly one" in failed(run(*common), 2)
     assert "exactly one" in failed(run(*common, "--distance", 1, "--point", "1,1,1"), 2)
     assert "3 numbers" in failed(run(*common, "--point", "1,1"), 2)
@@ -125,7 +91,7 @@ def test_calibrate_wants_one_kind_of_knowledge(scene):
 
 def test_camera_makes_checks_and_draws(tmp_path):
     result = run(
-        "camera", "-f", 35, "-N", "2.8", "--sensor-width", 23.6, "--image-width", 4000, "--focus", "1,2",
+        "camera", "--focal-length", 35, "-N", "2.8", "--sensor-width", 23.6, "--image-width", 4000, "--focus", "1,2",
         "-o", tmp_path / "c.toml", "--plot", tmp_path / "c.png",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
@@ -145,33 +111,29 @@ def test_camera_makes_checks_and_draws(tmp_path):
 
 
 def test_camera_takes_two_apertures_and_says_what_is_wrong():
-    told = json.loads(run("camera", "-f", 35, "-N", "2.8,8", "-p", 36, "--focus", "1.7", "--json").stdout)
+    told = json.loads(run("camera", "--focal-length", 35, "-N", "2.8,8", "-p", 36, "--focus", "1.7", "--json").stdout)
     assert told["kind"] == "aperture"
-    message = failed(run("camera", "-f", 35, "-N", "2.8", "-p", 6, "--focus", "1,0.03"), 3)
+    message = failed(run("camera", "--focal-length", 35, "-N", "2.8", "-p", 6, "--focus", "1,0.03"), 3)
     assert "focus_second_m" in message
     assert "0.03 m" in message
     assert "name a camera file" in failed(run("camera", "--force"), 2)
     assert "--image-width" in failed(run("camera", "--sensor-width", 20, "--focus", "1,2"), 2)
-    assert "--f-number" in failed(run("camera", "-f", 35, "-N", "1,2,3"), 2)
+    assert "--f-number" in failed(run("camera", "--focal-length", 35, "-N", "1,2,3"), 2)
 
 
-def test_depth_says_in_words_what_gives_reason_to_doubt(scene, tmp_path):
-    """Exchanged, a scene at 1.2 to 1.8 m is a scene at 1.2 to 1.8 m; by name it is known. A narrow range ends at it."""
+def test_depth_prints_reasons_to_doubt_its_map(scene, tmp_path):
+    """Swapped files are known by their names, a narrow range by the pixels at its ends."""
     folder, _ = scene
-    for old, new in (("a", "near"), ("b", "far")):
-        (tmp_path / f"{new}.png").write_bytes((folder / f"{old}.png").read_bytes())
-    common = ["-c", folder / "cam.toml", "--psf", "disc", "--decimate", 2]
-    told = run(
-        "depth", tmp_path / "far.png", tmp_path / "near.png", *common, "-o", tmp_path / "x", "--range", "1.4,1.5"
-    )
+    common = ["-c", folder / "cam.toml", "--psf", "disc", "--decimate", 2, "--range", "1.4,1.5"]
+    told = run("depth", folder / "far.png", folder / "near.png", *common, "-o", tmp_path / "x")
     assert told.exit_code == 0, told.output
     assert "are the two files swapped?" in told.stderr
-    assert "lie at the ends of what was looked at (1.4 m to 1.5 m)" in told.stderr
+    assert "lie at the ends of the search (1.4 m to 1.5 m)" in told.stderr
     assert "a wider --range" in told.stderr
 
 
 def test_camera_says_which_decimation_opens_the_range():
-    lens = ["camera", "-f", 50, "-N", "2.8", "--sensor-width", 23.6, "--focus", "1,2"]
+    lens = ["camera", "--focal-length", 50, "-N", "2.8", "--sensor-width", 23.6, "--focus", "1,2"]
     told = json.loads(run(*lens, "--image-width", 4000, "--json").stdout)
     assert told["farthest_m"] < 1.4
     assert [each["factor"] for each in told["openings"]] == [4, 7]

@@ -1,4 +1,4 @@
-"""``relblur range``: which points lie between the two focal planes."""
+"""``relblur range``: the points between the two distances in focus."""
 
 from __future__ import annotations
 
@@ -13,19 +13,6 @@ from command import failed, run
 from relblur import Camera, save, synth
 from relblur.depth.defocus import defocused_pair
 from relblur.report.result_files import RANGE_FILES
-
-CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2, blur_constant=0.27)
-
-
-@pytest.fixture(scope="module")
-def scene(tmp_path_factory, texture):
-    """A scene from 0.8 m on the left to 3 m on the right, focused on 1 and 2 m."""
-    folder = tmp_path_factory.mktemp("range")
-    depth = 1 / synth.ramp(texture.shape, 1 / 0.8, 1 / 3, axis=1)
-    for name, image in zip(("near", "far"), defocused_pair(texture, depth, CAMERA, psf="gaussian"), strict=True):
-        save(folder / f"{name}.png", synth.degrade(image, bits=16))
-    CAMERA.save(folder / "cam.toml")
-    return folder, depth
 
 
 @pytest.mark.parametrize("as_json", [True, False])
@@ -57,12 +44,13 @@ def test_range_finds_the_points_between_the_planes(scene, tmp_path, as_json):
     assert "would be replaced" in failed(run(*command), 2)
 
 
-def test_a_plain_area_is_unknown(tmp_path, texture):
+def test_a_plain_area_is_unknown(scene, tmp_path, texture):
+    camera = Camera.load(scene[0] / "cam.toml")
     plain = np.arange(texture.shape[1]) >= 56
-    pair = defocused_pair(np.where(plain, 0.6, texture), np.where(plain, 5.0, 1.4) * np.ones(texture.shape), CAMERA)
+    pair = defocused_pair(np.where(plain, 0.6, texture), np.where(plain, 5.0, 1.4) * np.ones(texture.shape), camera)
     for name, image in zip(("near", "far"), pair, strict=True):
         save(tmp_path / f"{name}.png", synth.degrade(image, bits=8, noise=0.003, rng=len(name)))
-    CAMERA.save(tmp_path / "cam.toml")
+    camera.save(tmp_path / "cam.toml")
     out = tmp_path / "out"
     result = run("range", tmp_path / "near.png", tmp_path / "far.png", "-c", tmp_path / "cam.toml", "-o", out, "--json")
     assert result.exit_code == 0, result.output

@@ -1,0 +1,219 @@
+"""``relblur tools synth`` and ``decimate``, ``relblur paper optics``: test pairs, resolution, equations 1 to 8."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import typer
+
+from ...base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH, RECOMMENDED_BLUR_PX
+from ..terminal.console import UsageError, one_line_errors, print_json, print_lines, print_table, say
+from ..terminal.options import Force, Json
+
+__all__ = ["decimate", "optics", "synth"]
+
+FieldName = Literal["ramp", "steps", "disc", "sinusoid"]
+KernelName = Literal["band_limited", "sampled"]
+Image = Annotated[Path, typer.Argument(help="The image.", metavar="IMAGE")]
+
+
+@one_line_errors
+def synth(
+    image: Image,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pair.", metavar="DIR")],
+    field: Annotated[
+        FieldName, typer.Option(help="Shape of the blur over the image.", metavar="|".join(get_args(FieldName)))
+    ] = "ramp",
+    start: Annotated[
+        float, typer.Option(help="Blur at the start of the field, px; negative: of the first.", metavar="PX")
+    ] = 1.0,
+    stop: Annotated[float, typer.Option(help="Blur at the end (outside the disc), px.", metavar="PX")] = 2.0,
+    axis: Annotated[int, typer.Option(min=0, max=1, help="0: down the rows, 1: along the columns.", metavar="N")] = 0,
+    period: Annotated[int, typer.Option(min=1, help="Width of a stripe or wave, px.", metavar="PX")] = 64,
+    noise: Annotated[float, typer.Option(min=0, help="Noise of both, 0..1 scale.", metavar="NUMBER")] = 0.0,
+    bits: Annotated[
+        int, typer.Option(help="8 (sRGB) or 16 (linear) for PNG, 0 for float TIFF.", metavar="8|16|0")
+    ] = 16,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the noise.", metavar="N")] = 0,
+    kernel: Annotated[
+        KernelName,
+        typer.Option(
+            help="sampled: the paper's Gaussian; band_limited: also right below 0.8 px.",
+            metavar="|".join(get_args(KernelName)),
+        ),
+    ] = "band_limited",
+    as_stored: Annotated[
+        bool, typer.Option("--as-stored", help="Blur the values in the file, not the light they encode.")
+    ] = False,
+    force: Force = False,
+) -> None:
+    """Make a pair with known relative blur from one sharp image.
+
+        relblur tools synth sharp.png --start -2 --stop 2 -o pair
+
+    DIR gets first, second and truth.tif (signed sigma in px, positive where second is the blurrier). The paper's
+    Fig. 1: --as-stored --kernel sampled, with --axis 0 and 1; estimate it with 'relblur estimate --method paper
+    --sharper first --as-stored'.
+    """
+    import numpy as np
+
+    from ... import synth as fields
+    from ...images.disk import write_image, write_tiff
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
+    from ...photo.tone_curves import encode_srgb
+    from ...report.io import imread
+
+    if bits not in (0, 8, 16):
+        raise UsageError(f"--bits must be 8, 16 or 0 (float), got {bits}")
+    for option, value in (("--start", start), ("--stop", stop)):
+        if not math.isfinite(value):
+            raise UsageError(f"{option} must be a finite number of px, got {value:g}")
+    suffix = ".tif" if bits == 0 else ".png"
+    names = (f"first{suffix}", f"second{suffix}", "truth.tif")
+    refuse_inputs((output / name for name in names), (image,))
+    refuse_to_replace(output, names, force)
+    sharp = imread(image, linear=not as_stored)
+    shape = (sharp.shape[0], sharp.shape[1])
+    truth = {
+        "ramp": lambda: fields.ramp(shape, start, stop, axis),
+        "steps": lambda: fields.steps(shape, (start, stop), period, axis),
+        "disc": lambda: fields.disc(shape, start, stop),
+        "sinusoid": lambda: fields.sinusoid(shape, (start + stop) / 2, (stop - start) / 2, period),
+    }[field]()
+    pair = fields.pair(sharp, truth, kernel=kernel, channel_axis=-1 if sharp.ndim == 3 else None)
+    rng = np.random.default_rng(seed)
+    with filling(output, force=force) as new:
+        for name, blurred in zip(names, pair, strict=False):
+            light = fields.degrade(blurred, noise=noise, rng=rng)
+            gaps = np.isnan(light)
+            if bits and gaps.any():  # integers have no NaN; full scale counts as clipped
+                light[gaps] = 1.0
+                say(f"{name}: {int(gaps.sum())} values are unknown and written as full scale, which counts as clipped")
+            # 8 bits are read as sRGB, 16 bits and floats as light.
+            encoded = encode_srgb(light) if bits == 8 and not as_stored else light
+            stored = fields.degrade(encoded, bits=bits or None)
+            write_image(new / name, stored.astype(np.float32) if bits == 0 else stored)
+        description = {"quantity": "signed relative blur in px, positive: second is blurrier"}
+        write_tiff(new / "truth.tif", truth.astype(np.float32), description)
+    print_lines(*(output / name for name in names))
+
+
+@one_line_errors
+def decimate(
+    image: Image,
+    factor: Annotated[int, typer.Argument(help="Keep every FACTOR-th row and column.", metavar="FACTOR")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.", metavar="FILE")],
+    half_width: Annotated[
+        int,
+        typer.Option(
+            "--half-width", "-L", min=1, metavar="N", help="L of equation 25 for a factor of 2; more for larger primes."
+        ),
+    ] = DECIMATE_HALF_WIDTH,
+    beta: Annotated[
+        float,
+        typer.Option(help="Shape of the Kaiser window. Larger: fewer aliases, more blur.", metavar="NUMBER"),
+    ] = DECIMATE_BETA,
+    force: Force = False,
+) -> None:
+    """Reduce the resolution of an image without aliasing (the paper's equation 25).
+
+    relblur tools decimate photo.png 2 -o small.png
+    """
+    import numpy as np
+
+    from ...base.pixels import as_integers
+    from ...filters.decimation import decimate as decimate_array
+    from ...images.disk import write_image
+    from ...images.images import read_image
+    from ...images.results import placing, refuse_inputs, refuse_to_replace_file
+
+    refuse_inputs((output,), (image,))
+    refuse_to_replace_file(output, force)
+    stored = read_image(image)
+    reduced = decimate_array(
+        stored, factor, half_width=half_width, beta=beta, channel_axis=-1 if stored.ndim == 3 else None
+    )
+    if np.issubdtype(stored.dtype, np.integer):
+        # The filter overshoots at edges; a file of integers cannot hold that.
+        reduced = as_integers(reduced, stored.dtype)
+    with placing(output, force=force) as file:
+        write_image(file, reduced)
+    say(f"{stored.shape[1]}x{stored.shape[0]} -> {reduced.shape[1]}x{reduced.shape[0]}")
+    print_lines(output)
+
+
+@one_line_errors
+def optics(
+    f_number: Annotated[float, typer.Option("--f-number", "-N", help="Aperture, such as 2.8.", metavar="N")],
+    near: Annotated[float, typer.Option(help="Distance of the foreground, or of the focus, m.", metavar="M")],
+    focal_length: Annotated[
+        float | None, typer.Option("--focal-length", help="Focal length, mm.", metavar="MM")
+    ] = None,
+    far: Annotated[float, typer.Option(help="Distance of the background, m.", metavar="M")] = math.inf,
+    pixel_pitch: Annotated[
+        float | None, typer.Option("--pixel-pitch", "-p", help="Pixel pitch, µm.", metavar="UM")
+    ] = None,
+    c_max: Annotated[
+        float | None,
+        typer.Option(help="Largest circle of confusion, px: gives the focal length.", metavar="PX"),
+    ] = None,
+    relative_depth: Annotated[
+        float, typer.Option(help="Depth range around the focus for --c-max.", metavar="NUMBER")
+    ] = 0.1,
+    as_json: Json = False,
+) -> None:
+    """Compute the circle of confusion of a camera, and a factor of decimation.
+
+        relblur paper optics --focal-length 17 -N 2 --near 1 -p 4.5
+
+    This is the paper's Lytro Illum (32 px). Its Canon is --focal-length 67 -N 4 --near 1.1 -p 21.43 (48 px).
+    """
+    from ... import optics as equations
+
+    if focal_length is None and c_max is None:
+        raise UsageError("give --focal-length, for its circle of confusion, or --c-max, for its focal length")
+    result: dict[str, Any] = {}
+    if focal_length is not None:
+        for form in ("exact", "small_focal_length", "far_background"):
+            circle = equations.max_circle_foreground_background_mm(
+                focal_length, f_number, 1000 * near, 1000 * far, form=form
+            )
+            result[f"c_max_{form}_mm"] = float(circle)
+            if pixel_pitch is not None:
+                result[f"c_max_{form}_px"] = float(equations.mm_to_px(circle, pixel_pitch))
+        if pixel_pitch is not None:
+            low, high = RECOMMENDED_BLUR_PX
+            result["decimate_by"] = max(1, math.ceil(result["c_max_exact_px"] / high))
+            result["c_max_after_decimation_px"] = result["c_max_exact_px"] / result["decimate_by"]
+            result["within_recommended_range"] = low <= result["c_max_after_decimation_px"] <= high
+    if c_max is not None:
+        if pixel_pitch is None:
+            raise UsageError("--c-max is in px, so --pixel-pitch (um) is needed too")
+        circle = equations.px_to_mm(c_max, pixel_pitch)
+        result["focal_length_for_c_max_mm"] = float(
+            equations.focal_length_for_max_circle_mm(circle, relative_depth, f_number, 1000 * near)
+        )
+    if as_json:
+        print_json(result)
+        return
+    print_table("optics", ("quantity", "value"), [(_label(key), _value(value)) for key, value in result.items()])
+
+
+def _label(key: str) -> str:
+    labels = {
+        "c_max_exact": "largest circle of confusion, exact",
+        "c_max_small_focal_length": "... for a focal length << distance",
+        "c_max_far_background": "... and a far background",
+        "decimate_by": "decimate by",
+        "c_max_after_decimation": "largest circle then",
+        "within_recommended_range": "within the paper's 0.5 to 5 px",
+        "focal_length_for_c_max": "focal length for --c-max",
+    }
+    stem, _, unit = key.rpartition("_")
+    return f"{labels[stem]} ({unit})" if stem in labels else labels[key]
+
+
+def _value(value: float | bool) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4g}"
