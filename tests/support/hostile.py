@@ -204,29 +204,30 @@ def _exr() -> Iterator[tuple[str, bytes]]:
     yield "many_parts.exr", content[:4] + struct.pack("<I", 0x1002) + b"a\0int\0\4\0\0\0\0\0\0\0\0" * 3000
 
 
-def _chunk(kind: bytes, content: bytes) -> bytes:
+def png_chunk(kind: bytes, content: bytes) -> bytes:
+    """Return a chunk of a PNG with its checksum."""
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
 def _png() -> Iterator[tuple[str, bytes]]:
     start = b"\x89PNG\r\n\x1a\n"
-    flat = _chunk(b"IDAT", zeros_deflated(9001 * 9000))
-    wide = _chunk(b"IHDR", struct.pack(">IIBBBBB", 9000, 9000, 8, 0, 0, 0, 0))
-    end = _chunk(b"IEND", b"")
+    flat = png_chunk(b"IDAT", zeros_deflated(9001 * 9000))
+    wide = png_chunk(b"IHDR", struct.pack(">IIBBBBB", 9000, 9000, 8, 0, 0, 0, 0))
+    end = png_chunk(b"IEND", b"")
     filling = random.Random(5).randbytes(900_000)
     yield "flat.png", start + wide + flat + end
     yield "padded_after.png", start + wide + flat + end + filling
-    yield "padded_text.png", start + wide + _chunk(b"tEXt", b"k\0" + filling) + flat + end
-    yield "padded_unknown.png", start + wide + _chunk(b"prVt", filling) + flat + end
-    small = _chunk(b"IHDR", struct.pack(">IIBBBBB", 24, 24, 8, 0, 0, 0, 0))
-    data = _chunk(b"IDAT", zlib.compress(bytes(600)))
+    yield "padded_text.png", start + wide + png_chunk(b"tEXt", b"k\0" + filling) + flat + end
+    yield "padded_unknown.png", start + wide + png_chunk(b"prVt", filling) + flat + end
+    small = png_chunk(b"IHDR", struct.pack(">IIBBBBB", 24, 24, 8, 0, 0, 0, 0))
+    data = png_chunk(b"IDAT", zlib.compress(bytes(600)))
     bomb = zeros_deflated(200_000_000)
     for name, kind, content in (
         ("profile", b"iCCP", b"p\0\0" + bomb), ("text", b"zTXt", b"k\0\0" + bomb),
         ("long_text", b"iTXt", b"k\0\1\0\0\0" + bomb),
     ):  # fmt: skip
-        yield f"bomb_{name}_again.png", start + small + _chunk(kind, content) + data + end
-    yield "many_chunks.png", start + small + _chunk(b"prVt", b"") * 200_000 + data[:-9]
+        yield f"bomb_{name}_again.png", start + small + png_chunk(kind, content) + data + end
+    yield "many_chunks.png", start + small + png_chunk(b"prVt", b"") * 200_000 + data[:-9]
     yield "large_chunk.png", start + small + struct.pack(">I", 2**31 - 1) + b"iCCP" + bytes(1000)
 
 

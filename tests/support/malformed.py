@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hostile import hostile_files, odd_files
+from hostile import hostile_files, odd_files, png_chunk, tiff
 from hostile_pictures import bad_pictures, more_pictures
 
 SIZE = (24, 31)
@@ -90,7 +90,7 @@ def _pictures() -> dict[str, bytes]:
         Image.fromarray(array).save(stream, kind, **options)
         made[name] = stream.getvalue()
 
-    def tiff(name: str, array: np.ndarray, **options: object) -> None:
+    def write_tiff(name: str, array: np.ndarray, **options: object) -> None:
         stream = io.BytesIO()
         tifffile.imwrite(stream, array, metadata=None, **options)
         made[name] = stream.getvalue()
@@ -102,10 +102,10 @@ def _pictures() -> dict[str, bytes]:
     pillow("progressive.jpg", colour, "JPEG", quality=90, progressive=True)
     pillow("colour.webp", colour, "WEBP", lossless=True)
     made |= more_pictures(colour)
-    tiff("plain.tif", colour, photometric="rgb")
-    tiff("deflated.tif", colour, photometric="rgb", compression="zlib")
-    tiff("tiled.tif", np.tile(grey, (3, 2)), tile=(16, 16))
-    tiff("big.tif", deep, bigtiff=True)
+    write_tiff("plain.tif", colour, photometric="rgb")
+    write_tiff("deflated.tif", colour, photometric="rgb", compression="zlib")
+    write_tiff("tiled.tif", np.tile(grey, (3, 2)), tile=(16, 16))
+    write_tiff("big.tif", deep, bigtiff=True)
     stream = io.BytesIO()
     np.save(stream, colour)
     made["colour.npy"] = stream.getvalue()
@@ -154,13 +154,9 @@ def _wrong_starts(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
         yield f"empty_{name}", b""
 
 
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
 def _png(header: tuple[int, int, int, int, int, int, int], data: bytes = b"", *more: bytes) -> bytes:
-    start = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", struct.pack(">IIBBBBB", *header))
-    return start + b"".join(more) + _chunk(b"IDAT", data) + _chunk(b"IEND", b"")
+    start = b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIBBBBB", *header))
+    return start + b"".join(more) + png_chunk(b"IDAT", data) + png_chunk(b"IEND", b"")
 
 
 def _bad_png() -> Iterator[tuple[str, bytes]]:
@@ -191,7 +187,7 @@ def _bad_png() -> Iterator[tuple[str, bytes]]:
     yield "bomb_colour_16.png", _png((16_000, 16_000, 16, 2, 0, 0, 0), zeros)
     yield "bomb_interlaced.png", _png((20_000, 20_000, 8, 0, 0, 0, 1), zeros)
     text = zlib.compress(b"A" * 80_000_000, 9)
-    yield "bomb_text.png", _png((24, 24, 8, 0, 0, 0, 0), rows, _chunk(b"zTXt", b"k\0\0" + text))
+    yield "bomb_text.png", _png((24, 24, 8, 0, 0, 0, 0), rows, png_chunk(b"zTXt", b"k\0\0" + text))
 
 
 def _bad_jpeg(good: bytes) -> Iterator[tuple[str, bytes]]:
@@ -206,46 +202,26 @@ def _bad_jpeg(good: bytes) -> Iterator[tuple[str, bytes]]:
     yield "only_markers.jpg", b"\xff\xd8" + b"\xff\xe0\x00\x02" * 5000 + b"\xff\xd9"
 
 
-def _tiff(tags: list[tuple[int, int, int, int]], after: bytes = b"", next_ifd: int = 0, start: int = 8) -> bytes:
-    entries = b"".join(
-        struct.pack("<HHI", tag, kind, count)
-        + (struct.pack("<I", value) if kind == 4 else struct.pack("<HH", value, 0))
-        for tag, kind, count, value in tags
-    )  # fmt: skip
-    return b"II*\0" + struct.pack("<IH", start, len(tags)) + entries + struct.pack("<I", next_ifd) + after
-
-
 def _bad_tiff() -> Iterator[tuple[str, bytes]]:
-    def page(width: int, height: int, **changed: int) -> list[tuple[int, int, int, int]]:
-        names = {"bits": 258, "compression": 259, "photometric": 262, "samples": 277, "rows": 278, "format": 339}
-        tags = {
-            256: (4, width), 257: (4, height), 258: (3, 8), 259: (3, 1), 262: (3, 1),
-            273: (4, 200), 277: (3, 1), 278: (4, height), 279: (4, min(width * height, 2**32 - 1)), 339: (3, 1),
-        }  # fmt: skip
-        for name, value in changed.items():
-            kind, _ = tags[names[name]]
-            tags[names[name]] = (kind, value)
-        return [(tag, kind, 1, value) for tag, (kind, value) in sorted(tags.items())]
-
     some = bytes(1000)
     for width, height in (
         (0, 24), (24, 0), (2**32 - 1, 2**32 - 1), (10**6, 10**6), (60_000, 60_000), (2**31, 2), (1, 2**32 - 1),
     ):  # fmt: skip
-        yield f"size_{width}x{height}.tif", _tiff(page(width, height), some)
-    for changed in (
-        {"bits": 0}, {"bits": 3}, {"bits": 4096}, {"compression": 0}, {"compression": 6}, {"compression": 99},
-        {"compression": 5}, {"compression": 8}, {"compression": 34712}, {"samples": 0}, {"samples": 7},
-        {"samples": 60000}, {"format": 9}, {"rows": 0},
-    ):  # fmt: skip
-        name = "_".join(f"{key}_{value}" for key, value in changed.items())
-        if changed != {"rows": 0}:
-            yield f"tiff_{name}.tif", _tiff(page(24, 24, **changed), some)
-    yield "no_tags.tif", _tiff([])
+        yield f"size_{width}x{height}.tif", tiff({256: width, 257: height, 278: height}, some)
+    codes = {"bits": 258, "compression": 259, "samples": 277, "format": 339}
+    for name, values in {
+        "bits": (0, 3, 4096), "compression": (0, 5, 6, 8, 99, 34712), "samples": (0, 7, 60000), "format": (9,)
+    }.items():  # fmt: skip
+        for value in values:
+            yield f"tiff_{name}_{value}.tif", tiff({codes[name]: value}, some)
+    start, no_tags = b"II*\0" + struct.pack("<I", 8), bytes(6)
+    endless = struct.pack("<HHHIII", 1, 256, 4, 1, 24, 8)
+    yield "no_tags.tif", start + no_tags
     yield "no_page.tif", b"II*\0" + struct.pack("<I", 0) + some
     yield "page_outside.tif", b"II*\0" + struct.pack("<I", 10**8) + some
-    yield "endless_pages.tif", _tiff([(256, 4, 1, 24)], some, next_ifd=8)
-    yield "many_tags.tif", b"II*\0" + struct.pack("<IH", 8, 65535) + some
-    yield "data_outside.tif", _tiff(page(24, 24), b"")
+    yield "endless_pages.tif", start + endless + some
+    yield "many_tags.tif", start + struct.pack("<H", 65535) + some
+    yield "data_outside.tif", tiff({279: 576})
     yield "big_tiff_start.tif", b"II+\0" + struct.pack("<HHQ", 8, 0, 2**60) + some
 
 

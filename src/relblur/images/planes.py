@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload
 
+import numpy as np
+
 from ..base._typing import PathLike
 from ..base.errors import FileError, InputError
 from .images import READ_SUFFIXES, format_name
@@ -149,15 +151,15 @@ def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[st
         if size > 1 and wanted.get(axis) is None:
             notes += (f"{name} 0 of {size} (--{name})",)
         start[axis] = number
-    for axis, asked in wanted.items():
-        if axis not in start and asked:
-            raise InputError(f"{_NAMES[axis]} is {asked}; {series.path} has one")
+    for axis, given in wanted.items():
+        if axis not in start and given:
+            raise InputError(f"{_NAMES[axis]} is {given}; {series.path} has one")
     places = [tuple({**start, along: n}[axis] for axis in series.axes) for n in range(sizes[along])]
     if not series.numbers:  # Zarr
         planes = tuple(Plane(series.path, n, place=place) for n, place in enumerate(places))
     else:
         every = _planes(series)
-        planes = tuple(every[_flat(place, series.shape)] for place in places)
+        planes = tuple(every[int(np.ravel_multi_index(place, series.shape))] for place in places)
     return PlaneStack(planes, series.step_um, series.pixel_um, notes)
 
 
@@ -172,13 +174,6 @@ def _focus_axis(path: str, sizes: Mapping[str, int]) -> str:
     if len(others) > 1:
         raise FileError(f"{path} has the axes {''.join(others)} and no Z; save the planes of one stack in a file")
     return others[0]
-
-
-def _flat(place: tuple[int, ...], shape: tuple[int, ...]) -> int:
-    number = 0
-    for index, size in zip(place, shape, strict=True):
-        number = number * size + index
-    return number
 
 
 def _file_series(path: PathLike) -> list[_Series]:

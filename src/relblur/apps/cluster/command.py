@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["batch"]
 
-NAMES = ("b_sharper_fraction", "f_sharper_fraction", "e_b", "unblurred_e_b", "e_f", "unblurred_e_f", "explained")
-HEADINGS = ("I_B sharper", "I_F sharper", "e_B", "unblurred", "e_F", "unblurred", "explained")
-
 #: What shells report for Ctrl-C.
 EXIT_INTERRUPTED = 130
 
@@ -95,37 +92,29 @@ def _plain(value: Any) -> Any:
 
 def _stack_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return headings and a line for each stack."""
-    shown = {"frames": "d", "left_out": "d", "answered_fraction": ".1%", "index_50": ".2f", "depth_m_50": ".3f"}
-    shown["median_index_stderr"] = ".3f"
+    from .summary import stack_cells
+
     headings = ("stack", "frames", "left out", "answered", "median frame", "median depth, m", "standard error, frames")
-    cells = [tuple("-" if row[name] != row[name] else format(row[name], form) for name, form in shown.items())
-             for row in rows]  # fmt: skip
-    return headings, [(row["stack"], *line) for row, line in zip(rows, cells, strict=True)]
+    return headings, [stack_cells(row)[: len(headings)] for row in rows]
 
 
 def _pair_means(rows: list[Row]) -> list[dict[str, Any]]:
-    from .summary import mean_rows
+    from .summary import COLUMNS, mean_rows
 
     return [
         {"data_set": row.data_set, "factor": row.factor, "pairs": row.pairs, "means": row.means}
-        for row in mean_rows(rows, NAMES)
+        for row in mean_rows(rows, list(COLUMNS))
     ]
 
 
 def _pair_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """Return headings and a line for each data set and resolution: means over pairs."""
-    from .summary import mean_rows
+    from .summary import COLUMNS, mean_rows, number
 
-    return ("data set", "size", "pairs", *HEADINGS), [
-        (row.data_set, row.resolution, str(row.pairs), *(_cell(name, row.means[name][0]) for name in NAMES))
-        for row in mean_rows(rows, NAMES)
+    return ("data set", "size", "pairs", *COLUMNS.values()), [
+        (row.data_set, row.resolution, str(row.pairs), *(number(name, row.means[name][0]) for name in COLUMNS))
+        for row in mean_rows(rows, list(COLUMNS))
     ]
-
-
-def _cell(name: str, value: float) -> str:
-    if value != value:
-        return "-"
-    return f"{value:.1%}" if name.endswith("fraction") or name == "explained" else f"{value:.4f}"
 
 
 #: Programs whose modules these commands use.

@@ -19,11 +19,14 @@ from ...report.html import Html, Table, bullets, document, element, image, join,
 from ..paper.claims import PAPER_TABLE
 
 __all__ = [
+    "COLUMNS",
     "MeanRow",
     "Row",
     "loss",
     "mean_rows",
+    "number",
     "read_scores",
+    "stack_cells",
     "write_scores",
     "write_stack_summary",
     "write_summary",
@@ -163,7 +166,7 @@ def write_stack_summary(
     folder: Path, results: Path, rows: Sequence[Row], outcomes: Sequence[Outcome], title: str
 ) -> None:
     """Write the page of a set of stacks: their figures in a table, and each stack's overview."""
-    cells = [(row["stack"], *(_written(row[name], form) for name, form in STACK_FIGURES.items())) for row in rows]
+    cells = [stack_cells(row) for row in rows]
     columns = ("stack", *(name.replace("_", " ") for name in STACK_FIGURES))
     pictures = [_picture(results / row["folder"] / "overview.png", row["stack"]) for row in rows]
     body = [
@@ -172,6 +175,11 @@ def write_stack_summary(
         _failures(outcomes),
     ]
     write_document(folder / "summary.html", document(title, *body))
+
+
+def stack_cells(row: Row) -> tuple[str, ...]:
+    """Return the name and the figures of a stack as text."""
+    return row["stack"], *(_written(row[name], form) for name, form in STACK_FIGURES.items())
 
 
 def _failures(outcomes: Sequence[Outcome]) -> Html:
@@ -197,12 +205,13 @@ def _means(rows: Sequence[MeanRow]) -> Table:
                 known = {"b_sharper_fraction": each.b_sharper, "f_sharper_fraction": each.f_sharper}
                 known |= {"e_b": each.e_b, "e_f": each.e_f}
                 stated.append(len(cells))
-                cells.append(("the paper, one pair", "", "1", *(_number(n, known.get(n, math.nan)) for n in COLUMNS)))
+                cells.append(("the paper, one pair", "", "1", *(number(n, known.get(n, math.nan)) for n in COLUMNS)))
     columns = ("data set", "size", "pairs", *COLUMNS.values())
     return Table("Table I over the whole set", columns, cells, NOTE, stated)
 
 
-def _number(name: str, value: float) -> str:
+def number(name: str, value: float) -> str:
+    """Return a mean as text."""
     return _written(value, ".1%" if name in SHARES else ".4f")
 
 
@@ -213,8 +222,8 @@ def _written(value: float, form: str) -> str:
 def _interval(name: str, mean: tuple[float, float, float]) -> str:
     if not math.isfinite(mean[0]):
         return "-"
-    ends = element("small", f"{_number(name, mean[1])} to {_number(name, mean[2])}")
-    return join(_number(name, mean[0]), element("br"), ends)
+    ends = element("small", f"{number(name, mean[1])} to {number(name, mean[2])}")
+    return join(number(name, mean[0]), element("br"), ends)
 
 
 def _distributions(rows: Sequence[Row]) -> bytes:
@@ -243,6 +252,6 @@ def _worst(folder: Path, rows: Sequence[Row]) -> list[Html]:
 
 
 def _worst_figure(folder: Path, row: dict[str, Any]) -> Html:
-    errors = f"e_B {_number('e_b', row['e_b'])}, e_F {_number('e_f', row['e_f'])}"
+    errors = f"e_B {number('e_b', row['e_b'])}, e_F {number('e_f', row['e_f'])}"
     caption = f"{row['data_set']} {row['pair']}: {loss(row):.0%} of the difference unexplained, {errors}"
     return _picture(folder / row["folder"] / "picture.png", caption)
