@@ -193,7 +193,7 @@ def maps() -> dict[str, dict[str, float]]:
 
 
 def verdict(sizes: dict[str, dict[str, Timing]], report: dict[str, Any]) -> None:
-    """Print each target beside what was reached (by least wall time, unless it says CPU)."""
+    """Print each target beside what was reached (by least wall time, or CPU time where named)."""
     print("\ntarget, reached")
 
     def row(text: str, value: float, met: bool) -> None:

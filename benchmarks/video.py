@@ -4,8 +4,8 @@
 
 Codecs: three scikit-image photographs, linearised and blurred in linear light by a ramp from -2 to +2 px,
 sensor noise of 0.3 %, panning by 2 px a frame, as 8-bit clips. Printed: share of pixels answered and not flagged,
-median error of sigma, median standard error, and how many true values lie within 2 standard errors: told nothing of
-the codec, then as the command does it (noise from the quantiser, standard errors widened).
+median error of sigma, median standard error, and how many true values lie within 2 standard errors: without
+knowledge of the codec, then as the command does it (noise from the quantiser, standard errors widened).
 
 Speed: 640x480, grey FFV1 and H.264; ratio of the whole run to decoding both clips plus :class:`relblur.Stream` alone on
 the decoded frames, all three in turn in one process.
@@ -29,7 +29,7 @@ from relblur.apps.demo.program import photograph
 from relblur.apps.video.clip import Clip, Frame, import_av
 from relblur.apps.video.measuring import Settings, VideoMeter
 from relblur.apps.video.pairing import pair_by_time
-from relblur.apps.video.writing import ClipWriter, add_stream, encode, finish
+from relblur.apps.video.side_by_side import ClipWriter, add_stream, encode, finish
 from relblur.photo.tone_curves import SRGB, encode_srgb
 
 IMAGES = ("brick", "camera", "coffee")
@@ -73,12 +73,12 @@ def clips_of(name: str, rng: np.random.Generator) -> tuple[list[list[np.ndarray]
     return [[frame(image, n) for n in range(FRAMES)] for image in synth.pair(light, truth)], truth
 
 
-def last_map(paths: list[Path], *, told: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def last_map(paths: list[Path], *, codec_known: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return s, its standard error and flags of the last pair but one."""
     meter = VideoMeter(Settings(align="off", exposure="off"))
     with Clip(paths[0]) as near, Clip(paths[1]) as far:
         pairs: Iterator[tuple[Frame, Frame]] = pair_by_time(near, far, 0.02)
-        if not told:
+        if not codec_known:
             pairs = ((replace(a, noise=1e-3, lossy=False), replace(b, noise=1e-3, lossy=False)) for a, b in pairs)
         for measured in meter.measure(pairs):
             if measured.index == FRAMES - 2:
@@ -89,7 +89,7 @@ def last_map(paths: list[Path], *, told: bool) -> tuple[np.ndarray, np.ndarray, 
 def print_codecs() -> list[dict[str, str]]:
     rows = []
     rng = np.random.default_rng(0)
-    print(f"{'':10}{'':18}{'told nothing':>38}{'as the command does it':>42}")
+    print(f"{'':10}{'':18}{'codec not known':>38}{'as the command does it':>42}")
     head = "answered  error px  stderr px  within 2"
     print(f"{'':28}  {head}   {head}")
     with tempfile.TemporaryDirectory() as folder:
@@ -99,7 +99,7 @@ def print_codecs() -> list[dict[str, str]]:
                 paths = [Path(folder) / f"{side}{suffix}" for side in ("near", "far")]
                 for path, frames in zip(paths, clips, strict=True):
                     write_clip(path, frames, codec, pixel_format, options)
-                cells = [_score(*last_map(paths, told=told), truth) for told in (False, True)]
+                cells = [_score(*last_map(paths, codec_known=known), truth) for known in (False, True)]
                 print(f"{name:10}{label:18}  {cells[0]}   {cells[1]}", flush=True)
                 rows.append({"image": name, "codec": label, "told_nothing": cells[0], "as_the_command": cells[1]})
     return rows
@@ -181,12 +181,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--codecs", action="store_true")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     print(machine.describe())
     rows: dict[str, Any] = {}
-    if asked.codecs or not asked.speed:
+    if args.codecs or not args.speed:
         rows["codecs"] = print_codecs()
-    if asked.speed or not asked.codecs:
+    if args.speed or not args.codecs:
         rows["speed"] = print_speed()
     print(machine.write("video", rows))
 

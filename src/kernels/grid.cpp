@@ -8,10 +8,10 @@
 namespace LEVEL {
 namespace {
 
-constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;
-constexpr int COARSEST = 4, SWEEPS = 8;
+constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;  // of Jacobi's iteration
+constexpr int COARSEST = 4, SWEEPS = 8;              // shorter side of the coarsest grid, and its iterations
 
-// Planes of height x width with a border of one zero, so that no loop asks where the image ends; not set inside.
+// Planes of height x width with a border of one zero, so that loops need no case for the image's end. The inside is not initialised.
 struct Planes {
     int n = 0, height = 0, width = 0;
     std::unique_ptr<float[]> values;

@@ -1,4 +1,4 @@
-// Rows of a frame read where an affine motion says, and brought to another exposure.
+// Rows of a frame read at the positions of an affine motion, and brought to another exposure.
 //
 //     out = gain * sum_ij w_i(y) w_j(x) coefficient_ij + offset, with (y, x) = transform (row, column, 1)
 //

@@ -374,7 +374,7 @@ private:
         for (int channel = 0; wanted && channel < o.channels; ++channel) {
             const float* from = image.at(channel, top + here, left);
             const float offset = from[(lay.lead + CHUNK / 2) * image.stride + lay.lead + columns / 2];
-            float* mean = side;  // the sides are no longer needed
+            float* mean = side;  // choose() has read the sides
             sum_windows<2>([=](int, int at, V(&v)[2]) { v[0] = load(from + at) - offset, v[1] = v[0] * v[0]; },
                            image.stride, 1, {mean, power}, 0, columns);
             for (int row = 0; row < rows; ++row)
@@ -677,7 +677,7 @@ private:
             const T* row = frame + size_t(from) * size;
             for (int ch = 0; ch < o.channels; ++ch) {
                 float *padded = images[which].at(ch, y, 0), *inside = padded + lay.pad;
-                if (o.channels == 1)  // said twice: a stride that is not known keeps the processor from loading vectors
+                if (o.channels == 1)  // a case of its own: the compiler loads vectors if the stride is known
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j]) * factor;
                 else
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j * o.channels + ch]) * factor;

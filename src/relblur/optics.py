@@ -1,12 +1,12 @@
 """Equations 1 to 8 of the paper: thin lens, circle of confusion, choice of focal length.
 
 Every function is one equation, with plain numbers or arrays in and out. Lengths are in
-millimetres unless a name says otherwise; ``_px`` values are in pixel pitches.
+millimetres unless a name has another unit; ``_px`` values are in pixel pitches.
 
 Sign of the circle of confusion ``C``: equations 2 and 3 taken together give a *negative*
 C for a point behind the focal plane (its image moves towards the lens), equation 4 a
 *positive* one. This module follows equation 4: C > 0 behind the focal plane, C < 0 in
-front of it; :func:`circle_from_image_shift_mm` says where its own sign differs.
+front of it; :func:`circle_from_image_shift_mm` has the opposite sign.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from relblur.apps.video.clip import import_av
-from relblur.apps.video.writing import add_stream, encode, finish
+from relblur.apps.video.side_by_side import add_stream, encode, finish
 
 
 def texture(shape: tuple[int, int], seed: int = 0) -> np.ndarray:

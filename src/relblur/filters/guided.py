@@ -120,7 +120,7 @@ def _lines(values: AnyArray, weight: AnyArray, picture: AnyArray) -> tuple[AnyAr
     together = mean(weight * grey * values) / mass - middle * level
     slope = together / (spread + np.float32(LEAST_CONTRAST))
     intercept = level - slope * middle
-    # Windows count by what they know: one over a plain wall says nothing about the outline beside it.
+    # Windows are weighted by their information: one over a plain wall has none about the outline beside it.
     share = mean(mass)
     return mean(mass * slope) / share, mean(mass * intercept) / share
 

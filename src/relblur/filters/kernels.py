@@ -80,11 +80,11 @@ def sampled_kernel(sigma: float, truncate: float = TRUNCATE) -> FloatArray:
 def sampled_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) -> FloatArray:
     """Taps 0 ... ``radius`` of every pixel's own sampled kernel, not normalised: (radius + 1, H, W).
 
-    A pixel's kernel ends at its own ``truncate`` sigma, however many taps are asked for.
+    A pixel's kernel ends at its own ``truncate`` sigma, whatever ``radius`` is.
     """
     d = np.arange(radius + 1.0)[:, None, None]
     taps = np.ceil(truncate * sigma - 1e-9)
-    # Below 1e-9 px the square would overflow; the kernel has been a delta for long.
+    # Below 1e-9 px the square would overflow; the kernel is a delta there.
     weight = np.exp(-0.5 * (d / np.where(sigma > 0, np.maximum(sigma, 1e-9), 1.0)) ** 2)
     weight[d[:, 0, 0] > 0] *= taps >= d[1:]
     return weight

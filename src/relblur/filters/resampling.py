@@ -18,13 +18,13 @@ from ..kernels.threads import count_workers
 
 __all__ = ["DEGREE", "Bend", "positions", "powers", "resample", "resample_nearest"]
 
-#: Above this many pixels resampling is by quintic splines: doubling would take too much memory.
+#: Larger images (pixels) are resampled by quintic splines: doubling would take too much memory.
 DOUBLE_BELOW = 16_000_000
 
-#: Pixels mirrored around the image: its edges must not meet those at the other end.
+#: Pixels mirrored around the image: the Fourier transform is periodic.
 _PAD = 16
 
-#: Rows read at a time: what they need stays in the processor's cache.
+#: Rows read at a time; their coefficients stay in the cache.
 _BAND = 32
 
 
@@ -74,7 +74,7 @@ def powers(of: FloatArray) -> FloatArray:
 
 
 def resample(planes: AnyArray, transform: FloatArray, bend: Bend | None = None) -> AnyArray:
-    """Return (C, H, W) planes read where :func:`positions` says, in their own precision."""
+    """Return (C, H, W) planes read at :func:`positions`, in their own precision."""
     shape = (planes.shape[1], planes.shape[2])
     out = np.empty(planes.shape, planes.dtype)
     bands = [slice(top, min(top + _BAND, shape[0])) for top in range(0, shape[0], _BAND)]
@@ -108,7 +108,7 @@ def positions(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the rows and columns to which a motion takes the pixels of a frame, or of some of its rows.
 
-    That is where a 3 x 3 ``transform`` of (row, column, 1) says, and from there as ``bend`` says of the same pixel.
+    A position is the 3 x 3 ``transform`` of (row, column, 1) plus the displacement by ``bend`` of the same pixel.
     """
     row = np.arange(shape[0], dtype=np.float64)[rows, None]
     column = np.arange(shape[1], dtype=np.float64)[None, :]

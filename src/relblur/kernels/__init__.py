@@ -1,11 +1,10 @@
 """The engines: implementations of the hot loops.
 
-``reference`` is written to be read and defines the answer of ``method="paper"`` and ``"window"``; ``opencv`` is faster
-and must agree with it to rounding (both work in float64). ``compiled`` is C++ (:mod:`relblur.kernels.compiled`), in
-float32 where that is enough. The name that a result carries is that of the engine that ran.
+``reference`` is readable and defines the answer of ``method="paper"`` and ``"window"``. ``opencv`` is faster and agrees
+with it to rounding; both work in float64. ``compiled`` is C++ (:mod:`relblur.kernels.compiled`), in float32 where that
+is enough. A result carries the name of the engine that ran.
 
-``"auto"`` takes ``compiled`` wherever it is built and has loops for the method: the same pair gets the same engine,
-and so the same digits, every time.
+``"auto"`` is ``compiled`` wherever it is built and has loops for the method, else ``opencv``.
 """
 
 from __future__ import annotations
@@ -64,14 +63,14 @@ def choose_engine(name: str = "auto") -> Engine:
 
 
 def resolve_engine(name: str, what: str, offered: Sequence[str]) -> str:
-    """Return the engine that will run: the requested one, or for ``"auto"`` the fastest that is there.
+    """Return the engine that will run: ``name``, or for ``"auto"`` the fastest that is built.
 
     Parameters
     ----------
     name : str
         A checked name.
     what, offered
-        What is to be run, in words for an error message, and the engines that have loops for it.
+        The computation, in words for an error message, and the engines that have loops for it.
     """
     if name == "auto":
         return "compiled" if "compiled" in offered and why_not_compiled() is None else "opencv"

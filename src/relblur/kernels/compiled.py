@@ -1,7 +1,7 @@
 """The compiled kernels, ``relblur._kernels``: loaded when they are first needed.
 
-They are C++ (``src/kernels``), compiled once for every level of x86-64: ``v4`` has AVX-512, ``v3`` AVX2, ``v1`` runs
-everywhere. Elsewhere ``v1`` is all there is. The levels hold the same functions, and differ in speed and rounding only.
+They are C++ (``src/kernels``), compiled once for every level of x86-64: ``v4`` uses AVX-512, ``v3`` AVX2, ``v1`` the
+basic instructions. Other processors have ``v1`` only. The levels differ in speed and rounding.
 """
 
 from __future__ import annotations

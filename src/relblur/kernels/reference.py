@@ -1,4 +1,4 @@
-"""The hot loops in SciPy and float64: these define the answer."""
+"""The hot loops in SciPy and float64. They define the answer."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How many threads to use, and a few of them that wait for short work.
+"""The number of threads, and a team of them for short work.
 
-The loops of an estimate take a millisecond or less each, and there are hundreds of them. An executor's queues, futures
-and conditions cost a tenth of a millisecond every time; a lock for each thread costs a third to two thirds of that.
+An estimate runs hundreds of loops of a millisecond or less. The queues, futures and conditions of an executor cost
+0.1 ms each time; a lock for each thread costs a third to two thirds of that.
 
-A process that is forked off has no thread but the one that forked, and every lock stays as it was. Who holds threads
-or locks therefore registers (:func:`renew_after_fork`), and begins anew in the child.
+A forked process has only the thread that forked, and locks keep their state. Objects with threads or locks therefore
+register a function that renews them in the child (:func:`renew_after_fork`).
 """
 
 from __future__ import annotations
@@ -20,30 +20,29 @@ from ..base.arguments import as_whole
 
 __all__ = ["Team", "count_workers", "renew_after_fork"]
 
-#: Threads that anybody may ask for, however few cores there are.
+#: Threads that are allowed on any machine.
 MOST_THREADS = 16
 
 
 def count_workers(workers: int | None) -> int:
-    """Number of threads to use: as asked, or one for each core this process may run on.
+    """Return the number of threads: ``workers``, or one for each core that this process may use.
 
-    Inside a Dask task it is one: Dask already has every core at work. Many more threads than
-    cores only wait for each other, so there are never more than twice as many, or 16.
+    Inside a Dask task it is one, because Dask keeps every core busy. It is at most twice the number of cores, or 16.
     """
     if workers is None:
         if "dask" in sys.modules and threading.current_thread() is not threading.main_thread():
             return 1
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else (os.cpu_count() or 1)
-    asked = as_whole(workers, "workers", "None (all cores)")
-    return min(asked, max(MOST_THREADS, 2 * (os.cpu_count() or 1)))
+    wanted = as_whole(workers, "workers", "None (all cores)")
+    return min(wanted, max(MOST_THREADS, 2 * (os.cpu_count() or 1)))
 
 
 _renewals: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
 
 
 def renew_after_fork(thing: Any, renew: Callable[[Any], None]) -> None:
-    """Call ``renew(thing)`` in every process that is forked off from now on, as long as the thing lives."""
+    """Call ``renew(thing)`` in every process that is forked while ``thing`` lives."""
     _renewals[thing] = renew
 
 
@@ -59,7 +58,7 @@ if hasattr(os, "register_at_fork"):
 class Team:
     """The calling thread and ``workers - 1`` helpers.
 
-    Helpers end with :meth:`close`, or when nobody knows the team any more.
+    Helpers end with :meth:`close`, or when the team is collected.
     """
 
     def __init__(self, workers: int) -> None:
@@ -70,14 +69,14 @@ class Team:
         renew_after_fork(self, Team._renew)
 
     def _renew(self) -> None:
-        """Forget the helpers, who are another process's; new ones come when there is work."""
+        """Drop the helpers of the parent process; new ones start with the next work."""
         self._helpers.clear()
         self._busy = threading.Lock()
 
     def run(self, works: Sequence[Callable[[], None]]) -> None:
         """Run every work once, as many at a time as there are workers.
 
-        The first error of any is raised when all have ended.  Work that calls its own team does so alone.
+        The first error is raised when all have ended. Work that calls its own team runs in one thread.
         """
         if len(works) > self.workers:
             self.each(lambda work: work(), works)
@@ -107,7 +106,7 @@ class Team:
             raise error
 
     def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
-        """Run ``work`` on every item; whoever is free takes the next."""
+        """Run ``work`` on every item; a free thread takes the next."""
         waiting = list(items)
         ahead = iter(waiting)  # next() is atomic
 
@@ -129,9 +128,9 @@ class Team:
 
 
 class _Helper:
-    """A thread with at most one work, which is the caller's to set and the thread's to take away.
+    """A thread with at most one work. The caller sets the work and the thread removes it.
 
-    The locks only wake who waits, and may do so once too often: an interruption can fall between any two steps.
+    The locks only wake threads. Spurious wake-ups are possible, as an interruption can come between any two steps.
     """
 
     def __init__(self) -> None:
@@ -149,7 +148,7 @@ class _Helper:
         _wake(self._called)
 
     def wait(self) -> BaseException | None:
-        """Wait for the work's end and return its error; an interruption is kept until then."""
+        """Wait for the end of the work and return its error. An interruption is returned then."""
         interruption: BaseException | None = None
         while self._work is not None:
             try:

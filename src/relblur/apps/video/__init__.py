@@ -1,16 +1,14 @@
 """``relblur video``: relative blur of two clips, of one that alternates, or of two cameras, frame by frame.
 
-``codecs``        what lossy compression has done to a frame, as noise
-``light``         a decoded frame as light
+``light``         a decoded frame as light, and the noise of its codec
 ``clip``          a video file as frames of light, with time stamps (PyAV)
 ``cameras``       two live cameras as the same (OpenCV)
 ``pairing``       which frames of two sources belong together
-``registration``  alignment and exposure, found once or followed
+``measuring``     pairs of frames in, blur maps out
 ``smoothing``     maps filtered over time, with a standard error of their own
-``measuring``     pairs of frames in, blur maps out: what a viewer can consume
-``picture``       a frame of the side-by-side clip
-``writing``       the side-by-side clip as a file
+``side_by_side``  both frames and the map as a clip
 ``maps``          the maps of all pairs as NPZ or Zarr
+``live``          the maps in the viewer's page while they are measured
 """
 
 from __future__ import annotations

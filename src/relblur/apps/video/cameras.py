@@ -21,8 +21,7 @@ from ...base.errors import FileError
 from ...images.stored import StoredImage
 from ...photo.tone_curves import Curve, choose_curve
 from .clip import USUAL_RATE, Frame
-from .codecs import ROUNDING_LEVELS
-from .light import light_of_colours, light_of_grey
+from .light import ROUNDING_LEVELS, light_of_colours, light_of_grey
 
 __all__ = ["Cameras"]
 
@@ -69,7 +68,7 @@ class Cameras:
 
     @property
     def rate(self) -> float:
-        """Frames a second of the slower one, as the cameras say."""
+        """Nominal frames a second of the slower one."""
         return min(camera.rate for camera in self._both)
 
     @property
@@ -103,7 +102,7 @@ def _capture(number: int) -> Any:
     import cv2
 
     logging = getattr(cv2, "utils", None) and getattr(cv2.utils, "logging", None)
-    if logging is not None:  # a camera that is not there is said in our words
+    if logging is not None:  # our own error names a missing camera
         logging.setLogLevel(logging.LOG_LEVEL_SILENT)
     return cv2.VideoCapture(number)
 

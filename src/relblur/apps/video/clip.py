@@ -1,7 +1,7 @@
 """A video file as frames of light with time stamps, decoded by PyAV.
 
-A file is data of somebody else: only local files are opened (no playlist leads to the network), sizes are bounded, and
-what is damaged is left out and counted.
+Files are not trusted: only local ones are opened (no playlist leads to the network), sizes are bounded, and damaged
+frames are left out and counted.
 """
 
 from __future__ import annotations
@@ -25,12 +25,20 @@ from ...images.images import read_stored
 from ...images.reading import Budget
 from ...images.stored import StoredImage
 from ...photo.tone_curves import Curve, choose_curve
-from .codecs import ASSUMED_LEVELS, ROUNDING_LEVELS, h264_levels, is_lossless, mjpeg_levels
-from .light import check_transfer, frame_light, stored_as
+from .light import (
+    ASSUMED_LEVELS,
+    ROUNDING_LEVELS,
+    check_transfer,
+    frame_light,
+    h264_levels,
+    is_lossless,
+    mjpeg_levels,
+    stored_as,
+)
 
 __all__ = ["Clip", "Frame", "import_av"]
 
-#: Frames a second of a clip that does not say.
+#: Frames a second where a clip does not state its rate.
 USUAL_RATE = 25.0
 
 #: A Motion JPEG clip's table is looked up every so many frames.
@@ -49,7 +57,7 @@ class Frame:
     number : int
         Counted from 0 within its source.
     time_s : float
-        When it is to be shown, as its source says.
+        Time stamp of the source.
     light : (H, W) uint16
         65535 is the top of the range.
     noise : float
@@ -66,12 +74,12 @@ class Frame:
 
 
 def import_av() -> Any:
-    """Return PyAV, or say how to get it."""
+    """Return PyAV, or raise an error with the command that installs it."""
     try:
         import av
     except ImportError:
         raise MissingDependencyError("video files need PyAV; pip install 'relblur[video]'") from None
-    av.logging.set_level(av.logging.PANIC)  # errors are counted, and said in our words
+    av.logging.set_level(av.logging.PANIC)  # errors are counted and reported by relblur
     return av
 
 
@@ -89,7 +97,7 @@ class Clip:
     linear : bool
         Undo the tone curve. False keeps stored values.
     gamma : float, optional
-        The curve to undo, whatever the file says.
+        The curve to undo instead of the file's.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, linear: bool = True, gamma: float | None = None) -> None:
@@ -223,7 +231,7 @@ class Clip:
 
     def _curve_of(self, picture: Any) -> Curve:
         if self.curve is None:
-            # Before version 17 PyAV's frames do not tell; their stream does.
+            # Frames of PyAV before version 17 have no transfer; their stream has.
             transfer = int(getattr(picture, "color_trc", self._codec.color_trc))
             if self._linear and self._gamma is None:
                 check_transfer(str(self.path), transfer)

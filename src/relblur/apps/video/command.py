@@ -102,7 +102,7 @@ def video(
     Lossy codecs remove the fine texture that blur is measured on: record FFV1 or numbered images
     ('frame_%04d.png') if you can. With lossy clips less is answered and error bars are wider.
     """
-    asked = _Asked(preparing.linear, preparing.gamma, start, frames, offset, tolerance, limit, force)
+    choices = _Choices(preparing.linear, preparing.gamma, start, frames, offset, tolerance, limit, force)
     if preview:
         from ..view.command import require_viewer
 
@@ -112,17 +112,17 @@ def video(
     settings = Settings(
         estimating.sharper, window, max_sigma, preparing.align, preparing.exposure, track, smooth, noise
     )
-    _check(clips, alternate, camera, asked)
+    _check(clips, alternate, camera, choices)
     inputs = [each for each in (*(clips or ()), alternate) if each is not None]
     with ExitStack() as stack:
-        source = _open(stack, clips, alternate, camera, asked)
-        run = _Run(source, settings, asked, _shower(preview, browser))
+        source = _open(stack, clips, alternate, camera, choices)
+        run = _Run(source, settings, choices, _shower(preview, browser))
         run.measure(inputs, output, maps)
     _tell(run.summary(), as_json, [each for each in (output, maps) if each is not None])
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Choices:
     """Options about what is read and written."""
 
     linear: bool
@@ -151,7 +151,7 @@ class _Source:
         return [*(f"{clip.path.name}: {clip.describe()}" for clip in self.clips), *cameras]
 
 
-def _check(clips: list[Path] | None, alternate: Path | None, camera: tuple[int, int] | None, asked: _Asked) -> None:
+def _check(clips: list[Path] | None, alternate: Path | None, camera: tuple[int, int] | None, choices: _Choices) -> None:
     if sum((bool(clips), alternate is not None, camera is not None)) != 1:
         raise UsageError("name two clips, --alternate FILE or --camera 0 1")
     if clips and len(clips) != 2:
@@ -164,15 +164,19 @@ def _check(clips: list[Path] | None, alternate: Path | None, camera: tuple[int, 
 
         if place_of(clips[0]) == place_of(clips[1]):
             raise UsageError(f"{clips[1]} is given twice, perhaps by another name; name two clips")
-    if asked.frames is not None and asked.frames < 1:
-        raise UsageError(f"--frames must be 1 or more, got {asked.frames}")
-    for name, value in (("--tolerance", asked.tolerance), ("--limit", asked.limit)):
+    if choices.frames is not None and choices.frames < 1:
+        raise UsageError(f"--frames must be 1 or more, got {choices.frames}")
+    for name, value in (("--tolerance", choices.tolerance), ("--limit", choices.limit)):
         if value is not None and not 0 < value < 1e6:
             raise UsageError(f"{name} must be a number > 0, got {value:g}")
 
 
 def _open(
-    stack: ExitStack, clips: list[Path] | None, alternate: Path | None, camera: tuple[int, int] | None, asked: _Asked
+    stack: ExitStack,
+    clips: list[Path] | None,
+    alternate: Path | None,
+    camera: tuple[int, int] | None,
+    choices: _Choices,
 ) -> _Source:
     from .pairing import Dropped, pair_alternating, pair_by_time
 
@@ -180,24 +184,24 @@ def _open(
     if camera is not None:
         from .cameras import Cameras
 
-        cameras = stack.enter_context(Cameras(camera, linear=asked.linear, gamma=asked.gamma))
-        tolerance = asked.tolerance or 0.5 / cameras.rate
+        cameras = stack.enter_context(Cameras(camera, linear=choices.linear, gamma=choices.gamma))
+        tolerance = choices.tolerance or 0.5 / cameras.rate
         pairs = pair_by_time(*cameras.sources(), tolerance, dropped)
         names = (f"camera {camera[0]}", f"camera {camera[1]}")
         return _Source(pairs, cameras.rate, names, dropped, cameras=cameras)
     from .clip import Clip
 
     paths = clips or ([] if alternate is None else [alternate])
-    opened = [stack.enter_context(Clip(path, linear=asked.linear, gamma=asked.gamma)) for path in paths]
+    opened = [stack.enter_context(Clip(path, linear=choices.linear, gamma=choices.gamma)) for path in paths]
     if alternate is not None:
         rate = opened[0].rate
-        pairs = pair_alternating(_from(opened[0], asked.start), 1 / rate, dropped)
+        pairs = pair_alternating(_from(opened[0], choices.start), 1 / rate, dropped)
         return _Source(pairs, rate, ("even frames", "odd frames"), dropped, opened)
     near, far = opened
     rate = min(near.rate, far.rate)
-    moved = (replace(frame, time_s=frame.time_s + asked.offset) for frame in far)
-    tolerance = asked.tolerance or 0.5 / rate
-    pairs = pair_by_time(_from(near, asked.start), _from(moved, asked.start), tolerance, dropped)
+    moved = (replace(frame, time_s=frame.time_s + choices.offset) for frame in far)
+    tolerance = choices.tolerance or 0.5 / rate
+    pairs = pair_by_time(_from(near, choices.start), _from(moved, choices.start), tolerance, dropped)
     return _Source(pairs, rate, (near.path.name, far.path.name), dropped, opened)
 
 
@@ -206,14 +210,14 @@ def _from(frames: Iterable[Frame], start_s: float) -> Iterator[Frame]:
 
 
 class _Run:
-    """One clip from its first pair to its last, and what there is to say about it."""
+    """One clip from its first pair to its last, and its summary."""
 
-    def __init__(self, source: _Source, settings: Settings, asked: _Asked, show: _Show | None = None) -> None:
+    def __init__(self, source: _Source, settings: Settings, choices: _Choices, show: _Show | None = None) -> None:
         from .measuring import VideoMeter
 
         self._show = show
         self._preview: Preview | None = None
-        self._source, self._asked = source, asked
+        self._source, self._choices = source, choices
         self._meter = VideoMeter(settings, tell=say)
         self._pairs = 0
         self._seconds = 0.0
@@ -225,9 +229,9 @@ class _Run:
         """Measure everything and write the clip and the maps."""
         from ...images.results import placing, refuse_inputs, refuse_to_replace_file
         from .maps import MapsWriter, check_maps, placing_maps
-        from .writing import ClipWriter, check_suffix
+        from .side_by_side import ClipWriter, check_suffix
 
-        force = self._asked.force
+        force = self._choices.force
         refuse_inputs((output, maps), inputs)
         refuse_to_replace_file(output, force)
         if maps is not None:
@@ -237,7 +241,7 @@ class _Run:
             if output is not None:
                 check_suffix(output)
                 place = stack.enter_context(placing(output, force=force))
-                writers.append(ClipWriter(place, self._source.rate, self._source.names, self._asked.limit))
+                writers.append(ClipWriter(place, self._source.rate, self._source.names, self._choices.limit))
             if maps is not None:
                 writers.append(stack.enter_context(placing_maps(maps, force)))
             if self._show is not None:
@@ -255,11 +259,11 @@ class _Run:
     def _loop(self, writers: list[Any]) -> None:
         began = 0.0
         with suppress(KeyboardInterrupt) if self._source.cameras is not None else ExitStack():
-            for measured in self._meter.measure(islice(self._source.pairs, self._asked.frames)):
+            for measured in self._meter.measure(islice(self._source.pairs, self._choices.frames)):
                 if self._pairs == 0:
                     for note in self._source.notes():
                         say(note)
-                    began = time.perf_counter()  # what is compiled and aligned before is no matter of the rate
+                    began = time.perf_counter()  # alignment does not count
                 for writer in writers:
                     writer.put(measured)
                 self._note(measured)

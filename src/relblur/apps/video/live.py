@@ -27,7 +27,7 @@ from ..view.serve import listen, make_server
 from ..view.session import Session
 from ..view.tasks import Prepared
 from ..view.workers import Worker
-from .picture import as_seen, white_of_light
+from .side_by_side import as_seen, white_of_light
 
 if TYPE_CHECKING:
     from ...depth.camera import Camera
@@ -36,12 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveSession", "Preview"]
 
-#: A page that has fetched nothing of what it was told of for so long is not waited for, s. One that is merely slow is:
-#: it shows a frame once it has all of it, and would never come to that.
+#: Time without a fetch after which a page is not waited for, s. A slow page needs all planes to show a frame.
 PATIENCE_S = 3.0
 #: Rates are counted over this time, s.
 RATE_S = 2.0
-#: So long the first frame waits for somebody to open the page, and the server for its last words to arrive, s.
+#: Timeout for the first client to connect, and time for the last message to arrive, s.
 OPENING_S, PARTING_S = 30.0, 1.0
 
 
@@ -68,7 +67,7 @@ class LiveSession(Session):
         return bool(self.listeners) and (not self._unfetched or waited > PATIENCE_S)
 
     def state(self) -> dict[str, Any]:
-        """Return what pages need to know, and that it is a clip."""
+        """Return the state of the page, marked as a clip."""
         self.opened.set()
         return {**super().state(), "source": "clip", "live": {"ended": self._ended}}
 
@@ -78,7 +77,7 @@ class LiveSession(Session):
         self._heard_at = time.monotonic()
 
     def show(self, measured: MeasuredFrame, rate: float) -> None:
-        """Show a frame whose arrays nobody else writes to."""
+        """Show a frame. Its arrays must not change afterwards."""
         self.blur_map, self.is_final = measured.blur_map, True
         self.map_key = f"{measured.index}"
         first, second = measured.first.light, measured.second_light
@@ -114,7 +113,7 @@ class LiveSession(Session):
         self.stopped.set()
 
     async def change(self, values: Mapping[str, Any]) -> None:
-        """Refuse: a clip is measured as the command line says."""
+        """Refuse: the settings of a clip are those of the command line."""
         raise _busy()
 
     async def open_pair(self, files: PairFiles, *, camera: Camera | None = None) -> None:
@@ -157,13 +156,13 @@ class Preview:
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody has pressed the button."""
+        """Whether the button was pressed."""
         return self._session.stopped.is_set()
 
     def put(self, measured: MeasuredFrame) -> None:
         """Take a frame; its map may be overwritten afterwards."""
         if self._pairs == 0:
-            self._session.opened.wait(OPENING_S)  # a short clip would be over before anybody looks
+            self._session.opened.wait(OPENING_S)  # a short clip would end before the page is open
         self._pairs += 1
         now = time.monotonic()
         self._came.append(now)
@@ -185,8 +184,8 @@ class Preview:
         self._close(f"{how} after {self._pairs} pairs; the summary is in the terminal")
 
     def abandon(self) -> None:
-        """End the server; the terminal says why."""
-        self._close("the measuring has ended; the terminal says why")
+        """End the server after an error."""
+        self._close("the measurement has stopped; the terminal shows the error")
 
     def _close(self, text: str) -> None:
         if self._loop is not None and self._thread.is_alive():

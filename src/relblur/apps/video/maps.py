@@ -141,7 +141,7 @@ class ZarrMaps:
         )
 
     def finish(self) -> None:
-        """Give the stacks their length, and say what they are."""
+        """Give the stacks their length and describe them."""
         for array in self._arrays.values():
             array.resize((len(self._rows), *array.shape[1:]))
         columns = zip(*self._rows, strict=True)

@@ -1,7 +1,9 @@
 """Pairs of frames in, blur maps out: alignment, noise, :class:`relblur.Stream`, smoothing, in this order.
 
-:meth:`VideoMeter.measure` is a generator, so whoever wants maps takes them one by one: the command writes
-them, a viewer may show them.
+Alignment and exposure are found on the first pair as for photographs (:mod:`relblur.photo`), and again every so many
+pairs if wanted. They are undone in every second frame.
+
+:meth:`VideoMeter.measure` is a generator of maps: the command writes them, a viewer may show them.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base._typing import AnyArray
+from ...base._typing import AnyArray, BoolArray, FloatArray
 from ...base.arguments import as_choice, as_positive, times
 from ...base.errors import AlignmentError, InputError
 from ...base.settings import ALIGN_MODELS, EXPOSURES, FLAT_ABOVE, MAX_SIGMA, SIDES, WINDOW_WINDOW
@@ -19,12 +21,96 @@ from ...blur.blur_map import BlurMap, Flag, mark
 from ...blur.request import side_of
 from ...blur.window.method import LINEAR_BELOW
 from ...blur.window.stream import Stream
+from ...photo.alignment import Motion, find_motion
+from ...photo.exposure import FIELD_FOR, Exposure, find_exposure
 from .clip import Frame
-from .codecs import WIDENING
-from .registration import Registration, find_registration
+from .light import TOP, WIDENING
 from .smoothing import TemporalFilter
 
-__all__ = ["MeasuredFrame", "Settings", "VideoMeter"]
+__all__ = ["MeasuredFrame", "Registration", "Settings", "VideoMeter", "find_registration"]
+
+#: A motion found unasked that is smaller than this everywhere, px, is left alone: it changes s by less than 0.01 px^2,
+#: and undoing it would cost more than measuring.
+LEAVE_BELOW_PX = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Registration:
+    """What to do to every second frame so that it lies on the first and has its exposure."""
+
+    motion: Motion | None = None
+    exposure: Exposure | None = None
+
+    @property
+    def changes(self) -> bool:
+        """False if second frames stay as they are."""
+        return self._moves or self._exposes
+
+    @property
+    def _moves(self) -> bool:
+        return self.motion is not None and self.motion.moves
+
+    @property
+    def _exposes(self) -> bool:
+        return self.exposure is not None and self.exposure.changes
+
+    def valid(self, shape: tuple[int, int]) -> BoolArray | None:
+        """Return which pixels both frames have; None: all."""
+        return self.motion.inside(shape) if self.motion is not None and self.motion.moves else None
+
+    def apply(self, light: AnyArray) -> AnyArray:
+        """Return a second frame of light as it would be had the first camera taken it."""
+        if not self.changes:
+            return light
+        clipped = light == TOP
+        values = light.astype(np.float32)[:, :, None] / np.float32(TOP)
+        if self.motion is not None and self.motion.moves:
+            values = self.motion.resample(values)
+            clipped = self.motion.resample_map(clipped)
+        if self.exposure is not None and self.exposure.changes:
+            values = self.exposure.apply(values)
+        result = np.rint(values[:, :, 0] * np.float32(TOP)).clip(0, TOP).astype(np.uint16)
+        result[clipped] = TOP
+        return result
+
+    def describe(self, shape: tuple[int, int]) -> list[str]:
+        """Return a line about each."""
+        lines = []
+        if self.motion is not None:
+            lines.append(f"alignment: {self.motion.describe(shape)}")
+        if self.exposure is not None:
+            lines.append(f"exposure: {self.exposure.describe()}")
+        return lines
+
+
+def find_registration(first: AnyArray, second: AnyArray, *, align: str, exposure: str) -> Registration:
+    """Find what brings the second of two frames of light to the first.
+
+    Raises
+    ------
+    AlignmentError
+        If they do not show the same scene.
+    """
+    usable = (first != TOP) & (second != TOP)
+    if not usable.any():
+        raise AlignmentError("the frames are white all over; begin where there is a picture, with --start")
+    one, two = (_unit(frame) for frame in (first, second))
+    motion = found = None
+    if align != "off":
+        motion = find_motion(one, two, usable, model=align)
+        if align == "auto" and motion.largest_px < LEAVE_BELOW_PX:
+            motion = Motion(np.eye(3), "none", motion.largest_px, motion.correlation)
+        if motion.moves:
+            usable = usable & motion.inside(usable.shape) & ~motion.resample_map(second == TOP)
+            two = motion.resample(two)
+    if exposure != "off":
+        found = find_exposure(one, two, usable, field=FIELD_FOR[exposure])
+    return Registration(motion, found)
+
+
+def _unit(frame: AnyArray) -> FloatArray:
+    return frame[:, :, None] / np.float64(TOP)
+
 
 #: The stream is made anew, which takes some 10 ms, if the noise has changed by this factor.
 NOISE_FACTOR = 1.25
@@ -159,12 +245,12 @@ class VideoMeter:
         self._drop_stream()
         assert self._registration is not None
         shape = (first.light.shape[0], first.light.shape[1])
-        asked = self.settings
+        chosen = self.settings
         self._stream = Stream(
             shape,
-            sharper=asked.sharper,
-            window=asked.window,
-            max_sigma=asked.max_sigma,
+            sharper=chosen.sharper,
+            window=chosen.window,
+            max_sigma=chosen.max_sigma,
             noise=noise,
             valid=self._registration.valid(shape),
             tell=self._tell,

@@ -16,8 +16,8 @@ Which image is the sharper is decided by fit: at a probe of 0.9 px in either dir
 lower cost wins, and the search stays on that side of zero (crossing it by one node at
 most). A full search on both sides finds the same side in nearly every window, at twice the
 cost. Blurring averages noise, so costs are compared per unit of noise variance, 1 + q(s)
-with q the kernel's noise gain; otherwise the most blurring node would win wherever the
-images say nothing.
+with q the kernel's noise gain. Otherwise the most blurring node would win wherever the
+images are flat.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from ..tiles import padded_tiles
 
 __all__ = ["Nodes", "WindowFit", "estimate_in_windows", "signed_nodes"]
 
-#: Where node spacing turns from even to geometric, px^2.
+#: Node spacing is even below this and geometric above, px^2.
 LINEAR_BELOW = 0.3
 
-#: Spacing of the nodes in t: 13 nodes on a side. On ramps from 1 to 2 px 0.35 gives 0.12 % mean
-#: error in a 9 x 9 window, 0.43 gives 0.14 %, 0.6 gives 0.21 %.
+#: Spacing of the nodes in t: 13 nodes on a side. Mean errors on ramps from 1 to 2 px, 9 x 9 window:
+#: 0.12 % at 0.35, 0.14 % at 0.43, 0.21 % at 0.6.
 NODE_SPACING = 0.43
 
 #: The node, counted from zero, at which the two directions are compared.
@@ -49,7 +49,7 @@ PROBE_NODE = 4
 
 NEWTON_STEPS = 3
 
-#: Rows fitted together: their sums stay in the processor's cache.
+#: Rows that are fitted together; their sums stay in the cache.
 BAND_ROWS = 16
 
 
@@ -191,10 +191,9 @@ def _not_surer_than_the_nodes(
 ) -> WindowFit:
     """Widen the standard error to span all nodes in the race that fit as well as the best one.
 
-    Curvature is a local judge: where an area is flat the cost is level over a range of s and
-    rises steeply beyond, and curvature at the rim would promise a precise answer. So the
-    likelihood interval is looked at as well: the share of nodes whose sum of squares is
-    within one noise variance of the least.
+    In flat areas the cost is level over a range of s and rises steeply beyond, so the curvature
+    at the rim gives a small error. The likelihood interval does not: it is half the span of the
+    nodes whose sum of squares is within one noise variance of the least.
     """
     least = a.min(axis=0)
     variance = np.maximum(least / np.maximum(samples - 1, 1), noise**2)

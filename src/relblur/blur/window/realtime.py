@@ -1,10 +1,10 @@
 """``method="window"`` in compiled code: pairs of frames of one size, in float32.
 
-Everything that does not depend on the pixels is prepared when the engine is made: the nodes and kernels of
-:mod:`relblur.blur.window.method`. The loops are in ``src/kernels/window.cpp``; what is decided once a pair is decided
-here. The two differ from the readable method in how wide blurs are made:
+The nodes and kernels of :mod:`relblur.blur.window.method` are prepared once. The loops are in
+``src/kernels/window.cpp``; decisions for a whole pair are made here. Wide blurs differ from those of the readable
+method:
 
-* nodes from ``HALF_FROM`` px^2 on (2.6 px and more in the default range) are made from a half-size copy of the image.
+* Nodes from ``HALF_FROM`` px^2 on (2.6 px and more in the default range) are made from a half-size copy of the image.
   The copy is blurred by ``PREFILTER`` px^2 before every other pixel is dropped; the rest of the blur is a Gaussian
   that reads the copy at whole and at half positions, so it also fills in the pixels between. For Gaussians the two
   steps multiply to exactly the blur wanted, but for the aliases, which the prefilter and the second Gaussian share
@@ -50,7 +50,7 @@ FLOAT32_NOISE = 5e-7
 #: Its square is still a float32.
 _TINY = 1e-18
 
-#: Values of a frame that are looked at to know what is usual in it.
+#: Number of values from which the usual range of a frame is estimated.
 _SAMPLE = 1024
 
 #: No distances: there is no pixel to be away from.
@@ -112,7 +112,7 @@ class WindowEngine:
         return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, self._measured[1]])
 
     def _together(self, work: Callable[[], None]) -> None:
-        """Let every thread do one work, which hands itself out."""
+        """Run ``work`` in every thread; its parts are shared inside."""
         self.team.run([work] * self.team.workers)
 
     def run(
@@ -128,11 +128,11 @@ class WindowEngine:
     ) -> FrameFit:
         """Estimate one pair of (rows, columns x channels) frames of uint8, uint16, float32 or float64.
 
-        ``noise`` is the least standard deviation to assume; by default what the values say.
-        ``blank`` puts NaN where there is no answer, and looks after clipped pixels and those
-        that are not ``valid``; without it the raw fit is returned. Frames that are not ``checked`` for values that
-        are no light are refused if they seem to hold some. ``clipped`` names further pixels that are at the top of a
-        range, beside those of integers that show it.
+        ``noise`` is the least standard deviation to assume, by default that of the rounding of the values.
+        ``blank`` puts NaN where there is no answer, and flags the surroundings of clipped and
+        not ``valid`` pixels; without it the raw fit is returned. Frames that are not ``checked`` raise
+        :class:`NotOrdinaryError` if they seem to hold values that are no light. ``clipped`` adds to the clipped pixels
+        of integers.
         """
         window, frames = self._window, (first, second)
         window.begin()
@@ -151,7 +151,7 @@ class WindowEngine:
         return FrameFit(s, stderr, flags, sharper, float(np.float32(assumed)))
 
     def _textures(self, least: list[float]) -> tuple[bool, bool]:
-        """Return whose local variance has to be known: the blurrier one's, and both if values are rounded."""
+        """Return which local variances are needed: that of the blurrier image, both if values are rounded."""
         rounded = max(least) > ROUNDED_ABOVE
         return rounded or self._sharper != "first", rounded or self._sharper != "second"
 
@@ -189,7 +189,7 @@ def single_precision_unit(first: AnyArray, second: AnyArray) -> float:
 
 
 def single_precision_holds(largest: float) -> bool:
-    """Tell whether squares of values up to this, and their sums, are float32 numbers."""
+    """Return whether squares of values up to this, and their sums, fit into float32."""
     return largest == 0 or 1e-12 < largest < 1e12
 
 

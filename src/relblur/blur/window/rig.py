@@ -1,8 +1,8 @@
-"""A rig: two cameras, or one at two focus settings, whose misalignment and gain are the same in every frame.
+"""A rig: two cameras, or one at two focus settings, with the same misalignment and gain in every frame.
 
-They are found once, on one pair of frames (:func:`relblur.align`, :func:`relblur.match_exposure`), and undone in
-every second frame of a :class:`~relblur.Stream`. A shift alone is a filter along both axes; any other affine motion
-is read from cubic splines by compiled code.
+Both are measured on one pair of frames (:func:`relblur.align`, :func:`relblur.match_exposure`) and undone in every
+second frame of a :class:`~relblur.Stream`. A shift is a filter along both axes. Other affine motions are read from
+cubic splines by compiled code.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ...kernels.threads import Team
 
 __all__ = ["Correction", "Rig", "read_calibration"]
 
-#: A motion whose scale and turn move no pixel of the frame by more than this is a shift, px.
+#: A motion is a shift if scale and rotation move all pixels less than this, px.
 SHIFT_WITHIN_PX = 1e-3
-#: ... and one of less than this leaves the frame alone.
+#: Smaller shifts are left alone, px.
 STILL_WITHIN_PX = 1e-4
 
-#: Taps of the filter that shifts by a part of a pixel, and the shape of its Kaiser window: s is right to 0.001 px^2.
+#: Taps and Kaiser shape of the filter that shifts by a part of a pixel: its error of s is 0.001 px^2.
 SHIFT_TAPS, SHIFT_BETA = 24, 8.0
 
-#: The pole of the filter that turns values into coefficients of cubic splines; its powers are cut off at 1e-6.
+#: Pole of the filter from values to coefficients of cubic splines; its powers are cut at 1e-6.
 _POLE, _POLE_REACH = np.sqrt(3.0) - 2, 10
 
 #: Mirrored coefficients around the frame, px: as far as a cubic spline reaches beyond a pixel at the border.
 _SPLINE_PAD = 2
-#: Rows that a thread takes at a time.
+#: Rows of a thread's unit of work.
 _WARPED_ROWS = 16
 
 _ADVICE = "pass what relblur.align and relblur.match_exposure give, or both, calibration=(aligned, matched)"
@@ -43,7 +43,7 @@ _ADVICE = "pass what relblur.align and relblur.match_exposure give, or both, cal
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """What is done to ``second``: (row, column, 1) of ``first`` to ``second``, then ``gain * value + offset``."""
+    """The motion that takes (row, column, 1) of ``first`` to ``second``, and the exposure ``gain * value + offset``."""
 
     transform: FloatArray
     gain: FloatArray  #: (rows or 1, columns or 1, channels)
@@ -51,7 +51,7 @@ class Correction:
 
 
 def read_calibration(calibration: Any, shape: tuple[int, int, int]) -> Correction:
-    """Return what an alignment, an exposure, a 3 x 3 transform, or several of them mean for frames of a shape."""
+    """Return the correction that an alignment, an exposure, a 3 x 3 transform or several of them make together."""
     parts = calibration if isinstance(calibration, (tuple, list)) else [calibration]
     transform, gain, offset = np.eye(3), np.ones((1, 1, shape[2])), np.zeros(shape[2])
     for part in parts:
@@ -92,7 +92,7 @@ def _gain_of(exposure: Any, shape: tuple[int, int, int]) -> tuple[FloatArray, Fl
 
 
 class Rig:
-    """A correction made ready for frames of one size; ``undo`` gives the same memory every time."""
+    """A correction for frames of one size. ``undo`` returns the same array each time."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Rig:
         self.correction = correction
         places = positions(correction.transform, (rows, columns))
         room = 1e-6
-        #: Where the second frame has something to say.
+        #: Pixels of the first frame that the second shows.
         self.inside: BoolArray = np.asarray(
             (places[0] >= -room) & (places[0] <= rows - 1 + room)
             & (places[1] >= -room) & (places[1] <= columns - 1 + room)
@@ -142,7 +142,7 @@ class Rig:
         return self._out
 
     def undo_map(self, bad: BoolArray) -> BoolArray:
-        """Return where bad pixels of a second frame are seen by the first camera: all that they touch."""
+        """Return the pixels of the first frame that bad pixels of the second touch."""
         import cv2
 
         if self._motion == "still" or not bad.any():

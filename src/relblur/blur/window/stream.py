@@ -28,11 +28,11 @@ __all__ = ["Stream"]
 
 #: Types of frames that are taken as they are.
 FRAME_TYPES = ("uint8", "uint16", "float32", "float64")
-#: Frames may be no larger than image files may be.
+#: Largest frame, pixels; the same as for image files.
 MOST_PIXELS = 250_000_000
-#: Every so many pixels is enough to see on what scale a frame is.
+#: Spacing of the pixels that are looked at for the scale of a frame.
 _STEP = 16
-#: Their names, by dtype; a foreign byte order is another dtype.
+#: Their names by dtype; arrays of a foreign byte order have another dtype.
 _NAMES = {np.dtype(name): name for name in FRAME_TYPES}
 
 
@@ -60,19 +60,19 @@ class Stream:
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
     calibration : optional
-        What is the same in every pair of a rig, undone in ``second``: what :func:`relblur.align`
-        or :func:`relblur.match_exposure` gave for one pair of frames, or both,
+        Misalignment and exposure of a rig, undone in every ``second``: the result of :func:`relblur.align`
+        or :func:`relblur.match_exposure` for one pair of frames, or both,
         ``(aligned, matched)``, or a 3 x 3 transform of (row, column, 1) of ``first`` to ``second``.
     gamma : float, optional
         The tone curve of the frames: ``light = stored ** gamma``. By default they are light.
     tell : callable, optional
-        Not used: nothing has to be compiled. Programs may still pass it.
+        Not used; accepted so that older calls keep working.
 
     Notes
     -----
-    A result's arrays are read-only views of the stream's memory: the next ``process``
-    overwrites them, so :meth:`BlurMap.copy` what should last. Calls from several threads
-    wait for each other; give every thread a stream of its own to overlap.
+    A result's arrays are read-only views of the stream's memory. The next ``process``
+    overwrites them: copy maps that should last (:meth:`BlurMap.copy`). Calls from several
+    threads wait for each other, so give every thread its own stream.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Stream:
         self._valid = None if valid is None else _check_valid(valid, size)
         self._curve = None if gamma is None else power_curve(as_positive(gamma, "gamma"))
         threads = count_workers(workers)
-        kernels()  # or say why there are none
+        kernels()  # an error if they are not built
         self._lock = threading.Lock()
         renew_after_fork(self, Stream._renew)
         self._closed = False
@@ -142,7 +142,7 @@ class Stream:
         return rig
 
     def _renew(self) -> None:
-        """Begin anew in a process that was forked off: whoever held the lock is in another one."""
+        """Renew the lock in a forked process, where the thread that held it does not exist."""
         self._lock = threading.Lock()
 
     @property
@@ -288,14 +288,14 @@ class Stream:
     def _wrong_shape(self, shape: tuple[int, ...], name: str) -> str:
         rows, columns, channels = self._shape
         wanted = (rows, columns) if channels == 1 else self._shape
-        told = f"{name} has shape {shape}; this stream takes {wanted}"
+        problem = f"{name} has shape {shape}; this stream takes {wanted}"
         if shape == (rows, columns, channels + 1) and channels in (1, 3):
-            return f"{told}: leave its alpha channel out, {name}[..., :{channels}]"
+            return f"{problem}: leave its alpha channel out, {name}[..., :{channels}]"
         if shape == (channels, rows, columns):
-            return f"{told}: bring its channels to the end, numpy.moveaxis({name}, 0, -1)"
+            return f"{problem}: bring its channels to the end, numpy.moveaxis({name}, 0, -1)"
         if shape == (columns, rows) or shape == (columns, rows, channels):
-            return f"{told}: rows come first, columns second; make the stream for {shape}"
-        return f"{told}, make one for each size"
+            return f"{problem}: rows come first, columns second; make the stream for {shape}"
+        return f"{problem}, make one for each size"
 
     def close(self) -> None:
         """End the threads. A closed stream cannot process."""
