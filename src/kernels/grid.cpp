@@ -80,20 +80,18 @@ public:
     void solve(int steps, bool guessed) {
         for (size_t depth = 0; depth < grids.size(); ++depth) build(int(depth));
         Grid& g = grids[0];
-        if (guessed) rows(0, [&](int y) {
+        for (int y = 0; guessed && y < g.height; ++y) {
             multiply(y, solution);
             for (int c = 0; c < n; ++c) add(g.width, -1, product.row(c, y), g.b.row(c, y));
-        });
+        }
         double rz = cycle(), before = 0;
         for (int step = 0; step < steps; ++step) {
             const double curvature = turn(step, step ? float(rz / before) : 0);
             if (!(curvature > 0 && rz > 0)) break;
             const float alpha = float(rz / curvature);
-            rows(0, [&](int y) {
-                for (int c = 0; c < n; ++c) {
-                    add(g.width, alpha, direction.row(c, y), solution.row(c, y));
-                    add(g.width, -alpha, product.row(c, y), g.b.row(c, y));
-                }
+            rows(0, [&](int c, int y) {
+                add(g.width, alpha, direction.row(c, y), solution.row(c, y));
+                add(g.width, -alpha, product.row(c, y), g.b.row(c, y));
             });
             if (step + 1 < steps) before = rz, rz = cycle();
         }
@@ -109,10 +107,11 @@ private:
     Planes tie_right, tie_down, solution, product, direction;
     std::vector<float> sums;  // of rows: one of a whole image in float32 would be too coarse
 
-    // work(row) for the rows of a grid.
+    // work(component, row) for the rows of a grid.
     template <class Work>
     void rows(int depth, Work work) {
-        for (int y = 0; y < grids[depth].height; ++y) work(y);
+        for (int y = 0; y < grids[depth].height; ++y)
+            for (int c = 0; c < n; ++c) work(c, y);
     }
 
     double total() {
@@ -136,33 +135,29 @@ private:
     // Complete a grid and make the next coarser one: information adds, edges between blocks add and are halved.
     void build(int depth) {
         Grid& g = grids[depth];
-        rows(depth, [&](int y) {
-            for (int c = 0; c < n; ++c) {
-                const Edges edge(g, c, y);
-                float *diagonal = g.diagonal.row(c, y), *inverse = g.inverse.row(c, y), *weight = g.x.row(c, y);
-                #pragma omp simd
-                for (int i = 0; i < g.width; ++i) {
-                    weight[i] = diagonal[i];  // x is free until the first cycle
-                    diagonal[i] += edge.right[i] + edge.right[i - 1] + edge.down[i] + edge.up[i];
-                    inverse[i] = DAMPING / diagonal[i];
-                }
+        rows(depth, [&](int c, int y) {
+            const Edges edge(g, c, y);
+            float *diagonal = g.diagonal.row(c, y), *inverse = g.inverse.row(c, y), *weight = g.x.row(c, y);
+            #pragma omp simd
+            for (int i = 0; i < g.width; ++i) {
+                weight[i] = diagonal[i];  // x is free until the first cycle
+                diagonal[i] += edge.right[i] + edge.right[i - 1] + edge.down[i] + edge.up[i];
+                inverse[i] = DAMPING / diagonal[i];
             }
         });
         if (depth + 1 == int(grids.size())) return;
         Grid& coarse = grids[depth + 1];
-        rows(depth + 1, [&](int y) {
-            for (int c = 0; c < n; ++c) {
-                const int odd = 2 * y + 1 < g.height ? 2 * y + 1 : -1;  // row -1 is zero
-                const float *w0 = g.x.row(c, 2 * y), *w1 = g.x.row(c, odd);
-                const float *r0 = g.right.row(c, 2 * y), *r1 = g.right.row(c, odd), *d = g.down.row(c, odd);
-                float *weight = coarse.diagonal.row(c, y), *right = coarse.right.row(c, y),
-                      *down = coarse.down.row(c, y);
-                #pragma omp simd
-                for (int i = 0; i < coarse.width; ++i) {
-                    weight[i] = w0[2 * i] + w0[2 * i + 1] + w1[2 * i] + w1[2 * i + 1];
-                    right[i] = 0.5f * (r0[2 * i + 1] + r1[2 * i + 1]);
-                    down[i] = 0.5f * (d[2 * i] + d[2 * i + 1]);
-                }
+        rows(depth + 1, [&](int c, int y) {
+            const int odd = 2 * y + 1 < g.height ? 2 * y + 1 : -1;  // row -1 is zero
+            const float *w0 = g.x.row(c, 2 * y), *w1 = g.x.row(c, odd);
+            const float *r0 = g.right.row(c, 2 * y), *r1 = g.right.row(c, odd), *d = g.down.row(c, odd);
+            float *weight = coarse.diagonal.row(c, y), *right = coarse.right.row(c, y),
+                  *down = coarse.down.row(c, y);
+            #pragma omp simd
+            for (int i = 0; i < coarse.width; ++i) {
+                weight[i] = w0[2 * i] + w0[2 * i + 1] + w1[2 * i] + w1[2 * i + 1];
+                right[i] = 0.5f * (r0[2 * i + 1] + r1[2 * i + 1]);
+                down[i] = 0.5f * (d[2 * i] + d[2 * i + 1]);
             }
         });
     }
@@ -195,19 +190,17 @@ private:
     // Make the next direction and its product with A; return its curvature.
     double turn(int step, float factor) {
         Grid& g = grids[0];
-        rows(0, [&](int y) {
-            for (int c = 0; c < n; ++c) {
-                const float* z = g.x.row(c, y);
-                float* to = direction.row(c, y);
-                #pragma omp simd
-                for (int i = 0; i < g.width; ++i) to[i] = step ? z[i] + factor * to[i] : z[i];
-            }
+        rows(0, [&](int c, int y) {
+            const float* z = g.x.row(c, y);
+            float* to = direction.row(c, y);
+            #pragma omp simd
+            for (int i = 0; i < g.width; ++i) to[i] = step ? z[i] + factor * to[i] : z[i];
         });
-        rows(0, [&](int y) {
+        for (int y = 0; y < g.height; ++y) {
             multiply(y, direction);
             for (int c = 0; c < n; ++c)
                 sums[size_t(c) * g.height + y] = dot(g.width, direction.row(c, y), product.row(c, y));
-        });
+        }
         return total();
     }
 
@@ -224,31 +217,29 @@ private:
     void restrict_to(int depth) {
         Grid &fine = grids[depth - 1], &g = grids[depth];
         std::vector<float> left(2 * (size_t(fine.width) + 1)), x(4 * (size_t(fine.width) + 2));
-        rows(depth, [&](int y) {
-            for (int c = 0; c < n; ++c) {
-                float* line[4];  // rows 2y - 1 ... 2y + 2 of the smoothed grid
-                for (int k = 0; k < 4; ++k) {
-                    line[k] = x.data() + k * (fine.width + 2) + 1;
-                    const int row = std::min(2 * y - 1 + k, fine.height);  // the row below the last is zero
-                    const float *b = fine.b.row(c, row), *inverse = fine.inverse.row(c, row);
-                    #pragma omp simd
-                    for (int i = 0; i < fine.width; ++i) line[k][i] = inverse[i] * b[i];
-                }
-                float* over[2] = {left.data(), left.data() + fine.width + 1};
-                if (2 * y + 1 >= fine.height) std::fill_n(over[1], fine.width, 0.0f);
-                for (int k = 0; k < 2 && 2 * y + k < fine.height; ++k) {
-                    const Edges edge(fine, c, 2 * y + k);
-                    const float* b = fine.b.row(c, 2 * y + k);
-                    float* out = over[k];
-                    #pragma omp simd
-                    for (int i = 0; i < fine.width; ++i)
-                        out[i] = REST * b[i] + edge.pull(line[k], line[k + 1], line[k + 2], i);
-                }
-                float* to = g.b.row(c, y);
+        rows(depth, [&](int c, int y) {
+            float* line[4];  // rows 2y - 1 ... 2y + 2 of the smoothed grid
+            for (int k = 0; k < 4; ++k) {
+                line[k] = x.data() + k * (fine.width + 2) + 1;
+                const int row = std::min(2 * y - 1 + k, fine.height);  // the row below the last is zero
+                const float *b = fine.b.row(c, row), *inverse = fine.inverse.row(c, row);
                 #pragma omp simd
-                for (int i = 0; i < g.width; ++i)
-                    to[i] = over[0][2 * i] + over[0][2 * i + 1] + over[1][2 * i] + over[1][2 * i + 1];
+                for (int i = 0; i < fine.width; ++i) line[k][i] = inverse[i] * b[i];
             }
+            float* over[2] = {left.data(), left.data() + fine.width + 1};
+            if (2 * y + 1 >= fine.height) std::fill_n(over[1], fine.width, 0.0f);
+            for (int k = 0; k < 2 && 2 * y + k < fine.height; ++k) {
+                const Edges edge(fine, c, 2 * y + k);
+                const float* b = fine.b.row(c, 2 * y + k);
+                float* out = over[k];
+                #pragma omp simd
+                for (int i = 0; i < fine.width; ++i)
+                    out[i] = REST * b[i] + edge.pull(line[k], line[k + 1], line[k + 2], i);
+            }
+            float* to = g.b.row(c, y);
+            #pragma omp simd
+            for (int i = 0; i < g.width; ++i)
+                to[i] = over[0][2 * i] + over[0][2 * i + 1] + over[1][2 * i] + over[1][2 * i + 1];
         });
     }
 
@@ -256,31 +247,29 @@ private:
     void prolong_to(int depth) {
         Grid &g = grids[depth], &coarse = grids[depth + 1];
         std::vector<float> x(3 * (size_t(g.width) + 3));
-        rows(depth, [&](int y) {
-            for (int c = 0; c < n; ++c) {
-                float* line[3];
-                for (int k = 0; k < 3; ++k) {
-                    line[k] = x.data() + k * (g.width + 3) + 1;
-                    const int row = y - 1 + k;
-                    const float *b = g.b.row(c, row), *inverse = g.inverse.row(c, row),
-                                *up = coarse.x.row(c, row < 0 ? -1 : row / 2);
-                    // A row beyond the image may have a block: its edges are zero.
-                    #pragma omp simd
-                    for (int i = 0; i < g.width / 2; ++i) {
-                        line[k][2 * i] = inverse[2 * i] * b[2 * i] + up[i];
-                        line[k][2 * i + 1] = inverse[2 * i + 1] * b[2 * i + 1] + up[i];
-                    }
-                    const int last = g.width - 1;
-                    if (g.width % 2) line[k][last] = inverse[last] * b[last] + up[last / 2];
-                }
-                const Edges edge(g, c, y);
-                const float *b = g.b.row(c, y), *inverse = g.inverse.row(c, y);
-                float* out = g.x.row(c, y);
+        rows(depth, [&](int c, int y) {
+            float* line[3];
+            for (int k = 0; k < 3; ++k) {
+                line[k] = x.data() + k * (g.width + 3) + 1;
+                const int row = y - 1 + k;
+                const float *b = g.b.row(c, row), *inverse = g.inverse.row(c, row),
+                            *up = coarse.x.row(c, row < 0 ? -1 : row / 2);
+                // A row beyond the image may have a block: its edges are zero.
                 #pragma omp simd
-                for (int i = 0; i < g.width; ++i)
-                    out[i] = REST * line[1][i] + inverse[i] * (b[i] + edge.pull(line[0], line[1], line[2], i));
-                if (depth == 0) sums[size_t(c) * g.height + y] = dot(g.width, b, out);
+                for (int i = 0; i < g.width / 2; ++i) {
+                    line[k][2 * i] = inverse[2 * i] * b[2 * i] + up[i];
+                    line[k][2 * i + 1] = inverse[2 * i + 1] * b[2 * i + 1] + up[i];
+                }
+                const int last = g.width - 1;
+                if (g.width % 2) line[k][last] = inverse[last] * b[last] + up[last / 2];
             }
+            const Edges edge(g, c, y);
+            const float *b = g.b.row(c, y), *inverse = g.inverse.row(c, y);
+            float* out = g.x.row(c, y);
+            #pragma omp simd
+            for (int i = 0; i < g.width; ++i)
+                out[i] = REST * line[1][i] + inverse[i] * (b[i] + edge.pull(line[0], line[1], line[2], i));
+            if (depth == 0) sums[size_t(c) * g.height + y] = dot(g.width, b, out);
         });
     }
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur
 from relblur import Flag, InputError, Stream, synth
-from relblur.blur.window.rig import Rig, read_calibration
+from relblur.blur.window.rig import read_calibration
 from relblur.filters.resampling import resample
 
 SHAPE = (72, 90)
@@ -202,9 +202,3 @@ def test_frames_of_another_shape_get_the_right_advice(stream_shape, frame_shape,
 def test_a_path_for_a_frame():
     with Stream(SHAPE) as stream, pytest.raises(InputError, match=r"second is a path, 'b\.png'"):
         stream.process(FIRST, "b.png")
-
-
-def test_memory_of_the_rig_counts():
-    with Stream(SHAPE) as plain, Stream(SHAPE, calibration=AFFINE) as rig:
-        assert rig.nbytes >= plain.nbytes + 4 * SHAPE[0] * SHAPE[1]
-        assert isinstance(rig._rig, Rig)

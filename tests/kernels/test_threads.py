@@ -106,28 +106,3 @@ def test_helpers_end_with_their_team(how):
     for helper in helpers:
         helper.join(10)
         assert not helper.is_alive()
-
-
-@pytest.mark.parametrize("wrong", [False, True])
-def test_helpers_end_with_the_block_that_they_work_in(wrong):
-    before = set(threading.enumerate())
-    helpers: set[threading.Thread] = set()
-
-    def work():
-        with Team(3) as team:
-            helpers.update(set(threading.enumerate()) - before)
-            done = []
-            team.each(done.append, range(5))
-            assert sorted(done) == list(range(5))
-            if wrong:
-                raise ValueError("no")
-
-    if wrong:
-        with pytest.raises(ValueError, match="no"):
-            work()
-    else:
-        work()
-    assert len(helpers) == 2
-    for helper in helpers:
-        helper.join(10)
-        assert not helper.is_alive()
