@@ -94,8 +94,13 @@ def one_size(shape: tuple[int, int], repeats: int, slow: bool) -> dict[str, Timi
     times = interleave(runs, repeats, truth)
     if slow:
         estimates: dict[str, Any] = {"Y2": lambda: scipy_bank(first, second)}
-        for method in ("window", "refined", "paper"):
-            for engine in ("opencv", "compiled", "reference") if method == "window" else ("opencv",):
+        engines = {
+            "window": ("opencv", "compiled", "reference"),
+            "refined": ("opencv", "compiled"),
+            "paper": ("opencv",),
+        }
+        for method, those in engines.items():
+            for engine in those:
                 estimates[f"estimate_blur {method}, {engine}"] = lambda m=method, e=engine: estimate_blur(
                     first, second, sharper="first", method=m, engine=e
                 )

@@ -183,9 +183,9 @@ def draw_speed(figure: Any) -> None:
     times = record("speed")["rows"]["sizes"]["480x640"]
     names = [name for name in CONTESTANTS if name in times][::-1]
     axis = figure.subplots()
-    axis.barh([CONTESTANTS[name].replace("`", "") for name in names], [times[name]["wall_median"] for name in names])
+    axis.barh([CONTESTANTS[name].replace("`", "") for name in names], [times[name]["cpu_median"] for name in names])
     axis.set_xscale("log")
-    axis.set_xlabel("milliseconds a pair, wall time, median")
+    axis.set_xlabel("milliseconds a pair, processor time, median")
 
 
 def draw_paper(figure: Any) -> None:
