@@ -151,15 +151,15 @@ def _corner(values: AnyArray) -> tuple[int, int] | None:
     for n, place in enumerate(places):
         coefficients = _coefficients(values, place, _FEW_BLOCKS)
         size[n, : len(coefficients)] = np.abs(coefficients[:, (0, 1, 1), (1, 0, 1)])
-    told = np.zeros((len(places), 3))
+    evidence = np.zeros((len(places), 3))
     for q in _DIVISORS:
         beyond = size > q / 2
         count = beyond.sum(axis=1)
         mean = np.cos(2 * np.pi / q * size).sum(axis=1, where=beyond) / np.maximum(count, 1)
         rounded = (count >= _LEAST_COUNT) & (mean > _LEAST_MEAN)
-        np.maximum(told, np.where(rounded, mean * np.sqrt(count), 0), out=told)
-    best = int(np.argmax(told.sum(axis=1)))
-    return places[best] if told[best].any() else None
+        np.maximum(evidence, np.where(rounded, mean * np.sqrt(count), 0), out=evidence)
+    best = int(np.argmax(evidence.sum(axis=1)))
+    return places[best] if evidence[best].any() else None
 
 
 def _coefficients(values: AnyArray, corner: tuple[int, int], most: int) -> FloatArray:
@@ -180,12 +180,12 @@ def _coefficients(values: AnyArray, corner: tuple[int, int], most: int) -> Float
 def _divisors(coefficients: FloatArray) -> FloatArray | None:
     """Return the divisors of all frequencies, 0 where there is no trace; None if too few have one."""
     found = np.zeros((BLOCK, BLOCK))
-    telling = 0
+    count = 0
     for place in np.ndindex(BLOCK, BLOCK):
         if place != (0, 0):  # the mean is hardly rounded
-            found[place], tells = _divisor(coefficients[:, *place])
-            telling += tells
-    return found if telling >= _FREQUENCIES else None
+            found[place], is_rounded = _divisor(coefficients[:, *place])
+            count += is_rounded
+    return found if count >= _FREQUENCIES else None
 
 
 def _divisor(values: FloatArray) -> tuple[float, bool]:

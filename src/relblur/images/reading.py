@@ -1,6 +1,6 @@
 """Files as bytes, within a budget: opened once, checked, and read as far as needed.
 
-A file is data of somebody else. Its declared size is checked before memory is allocated for it, by the same limits for
+The declared size of a file is checked before memory is allocated for it, by the same limits for
 every format. Decoders that cannot be stopped run in a child process (:mod:`relblur.base.children`), where the system
 enforces the limits. Pipes, devices and files of /proc are refused without waiting. No file is read beyond the size that
 it had when it was opened. Every failure is a one-line :class:`~relblur.base.errors.FileError`.

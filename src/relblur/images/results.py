@@ -349,7 +349,7 @@ def refuse_to_replace_file(path: Path | None, force: bool) -> None:
 
 
 def refuse_inputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
-    """Stop before the work if an output is one of the inputs, by whatever name, or another output."""
+    """Stop before the work if an output is one of the inputs, under any name, or another output."""
     taken = {place_of(path): "is also read by this command" for path in inputs if path is not None}
     for path in outputs:
         if path is None:

@@ -17,9 +17,9 @@ from .reading import Source, first_line
 
 __all__ = [
     "StoredImage",
+    "changes_of",
     "damage_told",
     "described",
-    "said_of",
     "turned_upright",
 ]
 
@@ -80,7 +80,7 @@ def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *,
         icc_profile=profile if isinstance(profile, bytes) else None,
         png_gamma=info.get("gamma") if kind == "PNG" else None,
         srgb="srgb" in info,
-        changes=said_of(orientation),
+        changes=changes_of(orientation),
         shot=Shot.of(exif.get_ifd(EXIF_IFD)),
         exif=Exif.of(info.get("exif") or b""),
     )
@@ -94,6 +94,6 @@ def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
     return array[:: -1 if flip_rows else 1, :: -1 if flip_columns else 1]
 
 
-def said_of(orientation: int) -> tuple[str, ...]:
+def changes_of(orientation: int) -> tuple[str, ...]:
     """Return an orientation that was undone, in words."""
     return ("turned upright as the file says",) if orientation in _TURNS else ()

@@ -26,7 +26,7 @@ from ..base._typing import AnyArray, PathLike
 from ..base.errors import FileError, RelblurError
 from .exif import Exif, tiff_of_strips
 from .reading import Plane, Source, first_line, in_child, opened
-from .stored import StoredImage, said_of, turned_upright
+from .stored import StoredImage, changes_of, turned_upright
 
 __all__ = ["TIFF_MAGIC", "Page", "TiffPicture", "decode_tiff", "read_page", "tiff_pixels"]
 
@@ -135,7 +135,7 @@ def read_page(source: Source, number: int = 0, *, count: bool = False) -> Page:
     """Return a page of a TIFF file, counted from 0; ``count`` the pages."""
     import tifffile
 
-    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else Python prints what the error says
+    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else Python prints the text of the error
     try:
         source.stream.seek(0)
         with tifffile.TiffFile(source.stream, name="picture.tif") as file:
@@ -173,7 +173,7 @@ def decode_tiff(source: Source, plane: Plane | None = None) -> StoredImage:
         turned_upright(array, page.orientation),
         "TIFF",
         icc_profile=page.profile,
-        changes=said_of(page.orientation),
+        changes=changes_of(page.orientation),
         exif=Exif.of_tiff(source),
     )
 
