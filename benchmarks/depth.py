@@ -207,7 +207,7 @@ def times(data: Path) -> dict[str, float]:
     camera = Camera(coc_constant_px_m=scene["constant"], focus_first_m=1, focus_second_m=2)
     runs: dict[str, Callable[[], Any]] = {
         "estimate_blur": lambda: estimate_blur(*pair),
-        'estimate_depth, "gaussian"': lambda: estimate_depth(*pair, camera),
+        'estimate_depth, "gaussian"': lambda: estimate_depth(*pair, camera, psf="gaussian"),
         'estimate_depth, "disc", 0.9 to 2.2 m': lambda: estimate_depth(*pair, camera, psf="disc", depth_range_m=SPAN_M),
         'estimate_depth, "disc", any distance': lambda: estimate_depth(*pair, camera, psf="disc"),
     }

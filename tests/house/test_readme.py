@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
-import sys
 import tomllib
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import relblur
+from command import run
 from conftest import ROOT
 from relblur.apps.demo.program import demo_depth
 
@@ -92,11 +91,9 @@ def test_the_lines_run_as_written_in_their_order(tmp_path, monkeypatch):
                 of_command = relblur.load("result/blur_map.npz")
                 assert_array_equal(names["blur"].sigma, of_command.sigma)
             continue
-        done = subprocess.run(
-            [sys.executable, "-m", *what], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
-        )
-        assert done.returncode == 0, f"{shlex.join(what)}\n{done.stderr}"
-        said += done.stdout + done.stderr
+        done = run(*what[1:])
+        assert done.exit_code == 0, f"{shlex.join(what)}\n{done.output}"
+        said += done.output
         if what[1] == "demo":
             monkeypatch.chdir(tmp_path / "relblur_demo")
     # What the text says of these lines.
