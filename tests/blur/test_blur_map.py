@@ -49,6 +49,16 @@ def test_print_says_what_matters():
     assert max(map(len, text.splitlines())) <= 100
 
 
+def test_flags_have_16_bits_and_files_with_8_are_read(tmp_path):
+    blur = made()
+    blur.save(tmp_path / "map.npz")
+    with np.load(tmp_path / "map.npz") as stored:
+        content = dict(stored)
+    assert content["flags"].dtype == np.uint16
+    np.savez(tmp_path / "former.npz", **{**content, "flags": content["flags"].astype(np.uint8)})
+    assert_same(BlurMap.load(tmp_path / "former.npz"), blur)
+
+
 def test_a_flag_has_one_share_wherever_it_is_shown():
     blur = made()
     flags = np.array(blur.flags)

@@ -9,13 +9,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["AnyArray", "ArrayLike", "BoolArray", "FloatArray", "Int8Array", "PathLike", "Progress", "UInt8Array"]
+__all__ = [
+    "AnyArray",
+    "ArrayLike",
+    "BoolArray",
+    "FlagArray",
+    "FloatArray",
+    "Int8Array",
+    "PathLike",
+    "Progress",
+    "UInt8Array",
+]
 
 AnyArray: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Int8Array: TypeAlias = NDArray[np.int8]
 UInt8Array: TypeAlias = NDArray[np.uint8]
+#: Flags of pixels: 16 bits in results, 8 on their way there.
+FlagArray: TypeAlias = NDArray[Any]
 
 #: The name of a file or a folder.
 PathLike: TypeAlias = str | os.PathLike[str]

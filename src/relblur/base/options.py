@@ -54,7 +54,7 @@ def _option(
 
 
 class Record:
-    """What the records of options have in common."""
+    """Base of the records: checks of choices, and the fields as arguments."""
 
     PANEL: ClassVar[str] = "Options"  #: heading in help texts
 

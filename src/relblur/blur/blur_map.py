@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base._typing import AnyArray, FloatArray, Int8Array, PathLike, UInt8Array
+from ..base._typing import AnyArray, FlagArray, FloatArray, Int8Array, PathLike
 from ..base.errors import FileError, InputError
 from ..base.inputs import is_chunked
 from ..images.labelled import Labelled
 from ..images.map_formats import read_map, write_map
-from .result import Flag, MapResult, flag_name, flag_shares, has_flag, mark
+from .result import FLAG_TYPE, Flag, MapResult, flag_name, flag_shares, has_flag, mark
 
 __all__ = ["BlurMap", "Flag", "flag_name", "flag_shares", "has_flag", "labelled", "mark", "signed_sigma"]
 
@@ -56,7 +56,7 @@ class BlurMap(MapResult):
         blurrier; NaN where there is no answer.
     variance_stderr : (H, W), of the same type
         Standard error of ``s`` in px^2. Large is bad.
-    flags : (H, W) uint8
+    flags : (H, W) uint16
         Bits of :class:`Flag`.
     sharper : (H, W) int8
         +1 where ``first`` is the sharper, -1 where ``second`` is, 0 where neither.
@@ -79,7 +79,7 @@ class BlurMap(MapResult):
 
     variance_difference: FloatArray
     variance_stderr: FloatArray
-    flags: UInt8Array
+    flags: FlagArray
     sharper: Int8Array
     settings: Mapping[str, Any] = field(default_factory=dict)
     steps: Mapping[str, FloatArray] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class BlurMap(MapResult):
     def __post_init__(self) -> None:
         # float32, as a Stream gives it, stays: half the memory, and saving is exact.
         real = np.float32 if np.asarray(self.variance_difference).dtype == np.float32 else np.float64
-        self._freeze({"variance_difference": real, "variance_stderr": real, "flags": np.uint8, "sharper": np.int8})
+        self._freeze({"variance_difference": real, "variance_stderr": real, "flags": FLAG_TYPE, "sharper": np.int8})
 
     @classmethod
     def of_views(
@@ -98,11 +98,11 @@ class BlurMap(MapResult):
         sharper: AnyArray,
         settings: Mapping[str, Any],
     ) -> BlurMap:
-        """Make a map of read-only arrays that belong to somebody else, without copying or checking them."""
+        """Make a map of read-only arrays that belong to somebody else, without checking them; flags become 16 bits."""
         blur_map = object.__new__(cls)
-        for f, value in zip(
-            fields(cls), (variance_difference, variance_stderr, flags, sharper, settings, {}), strict=True
-        ):
+        flags = flags if flags.dtype == FLAG_TYPE else flags.astype(FLAG_TYPE)
+        values: tuple[Any, ...] = (variance_difference, variance_stderr, flags, sharper, settings, {})
+        for f, value in zip(fields(cls), values, strict=True):
             object.__setattr__(blur_map, f.name, value)
         return blur_map
 

@@ -35,7 +35,7 @@ __all__ = ["STORED", "ChunkedEstimate", "Planes", "description_of", "estimate_ch
 Planes = tuple[FloatArray, FloatArray, UInt8Array, Int8Array]
 
 #: The arrays of a map on the disk. Single precision is a ten-millionth, far below any error bar.
-STORED = {"variance_difference": "f4", "variance_stderr": "f4", "flags": "u1", "sharper": "i1"}
+STORED = {"variance_difference": "f4", "variance_stderr": "f4", "flags": "u2", "sharper": "i1"}
 
 
 def estimate_chunked(
@@ -229,7 +229,8 @@ def read_zarr_map(path: PathLike) -> BlurMap:
     check_format(path, about, FORMAT, FORMAT_VERSION)
     stored = [open_zarr_array(os.path.join(path, name)) for name in STORED]
     for array, dtype in zip(stored, STORED.values(), strict=True):
-        if array.ndim != 2 or array.shape != stored[0].shape or array.dtype != np.dtype(dtype):
+        types = (np.dtype(dtype), np.dtype("u1")) if dtype == "u2" else (np.dtype(dtype),)  # u1: flags before 1.0
+        if array.ndim != 2 or array.shape != stored[0].shape or array.dtype not in types:
             raise FileError(f"{array.path} is {array.dtype} of shape {array.shape}; it is not part of a map of relblur")
     arrays = [da.from_array(array, chunks=array.chunks) for array in stored]
     return BlurMap.of_views(arrays[0], arrays[1], arrays[2], arrays[3], about["settings"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray, UInt8Array
+from ..base._typing import AnyArray, BoolArray, FlagArray, FloatArray
 from ..base.errors import InputError
 from ..base.inputs import Pair
 from ..base.shown import Shown, figure, percentages
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .request import Request
 
 __all__ = [
+    "FLAG_TYPE",
     "Flag",
     "MapResult",
     "describe_flags",
@@ -33,6 +34,10 @@ __all__ = [
     "percentiles",
     "refuse_empty_map",
 ]
+
+
+#: Type of the flags of a result: eight bits are in use.
+FLAG_TYPE = np.uint16
 
 
 class Flag(IntFlag):
@@ -53,14 +58,14 @@ class Flag(IntFlag):
     OUT_OF_RANGE = 128  #: the camera cannot have made this blur at any distance (depth only); no depth
 
 
-def mark(flags: UInt8Array, where: BoolArray, flag: Flag) -> None:
+def mark(flags: FlagArray, where: BoolArray, flag: Flag) -> None:
     """Set a flag on some pixels."""
-    flags[where] |= np.uint8(flag)
+    flags[where] |= flags.dtype.type(flag)
 
 
-def has_flag(flags: UInt8Array, flag: Flag) -> BoolArray:
+def has_flag(flags: FlagArray, flag: Flag) -> BoolArray:
     """Return where a flag is set, or one of several."""
-    return np.asarray((flags & np.uint8(flag)) != 0)
+    return np.asarray((flags & flags.dtype.type(flag)) != 0)
 
 
 def flag_name(flag: Flag) -> str:
@@ -68,7 +73,7 @@ def flag_name(flag: Flag) -> str:
     return str(flag.name).lower().replace("_", " ")
 
 
-def flag_shares(flags: UInt8Array) -> dict[str, float]:
+def flag_shares(flags: FlagArray) -> dict[str, float]:
     """Return the share of the pixels without a flag and with each flag, in words.
 
     Every pixel counts once, for the last of its flags, so that the shares add up to 1.
@@ -82,7 +87,7 @@ def flag_shares(flags: UInt8Array) -> dict[str, float]:
     return {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0}
 
 
-def describe_flags(flags: UInt8Array) -> str:
+def describe_flags(flags: FlagArray) -> str:
     """Return :func:`flag_shares` as text."""
     shares = flag_shares(flags)
     written = percentages(list(shares.values()))
@@ -112,7 +117,7 @@ _REASONS = {
 }
 
 
-def refuse_empty_map(values: FloatArray, flags: UInt8Array) -> None:
+def refuse_empty_map(values: FloatArray, flags: FlagArray) -> None:
     """Raise an error with the reason if a map has no value at any pixel."""
     if np.isfinite(values).any():
         return
@@ -122,7 +127,7 @@ def refuse_empty_map(values: FloatArray, flags: UInt8Array) -> None:
     raise InputError(f"no pixel of the pair has an answer ({share:.0%} of them: {_REASONS[largest]})")
 
 
-def flag_pixels(pair: Pair, request: Request, s: FloatArray, flags: UInt8Array) -> UInt8Array:
+def flag_pixels(pair: Pair, request: Request, s: FloatArray, flags: FlagArray) -> FlagArray:
     """Add the flags that bad pixels and rounding impose on a map ``s``."""
     flags = flags.copy()
     sigma = np.sqrt(np.abs(np.nan_to_num(s)))
@@ -171,7 +176,7 @@ class MapResult(Shown):
     SIGNED: ClassVar[str] = ""  #: what the sign means, of values that have one
     FIGURE: ClassVar[str]  #: the function of :mod:`relblur.plot` that draws the map
 
-    flags: UInt8Array
+    flags: FlagArray
     settings: Mapping[str, Any]
 
     @property

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base._typing import ArrayLike, FloatArray, UInt8Array
+from ..base._typing import ArrayLike, FlagArray, FloatArray
 from ..base.errors import FileError, InputError
-from ..blur.result import MapResult
+from ..blur.result import FLAG_TYPE, MapResult
 from ..images.archives import check_format, read_npz
 from ..images.depth_formats import point_cloud, write_exr, write_pfm, write_ply, write_png_mm
 from ..images.disk import PathLike, write_image, write_npz, write_tiff
@@ -35,7 +35,7 @@ class DepthMap(MapResult):
         Distance along the optical axis in metres; NaN where there is no answer.
     depth_stderr_m : (H, W) float64
         Its standard error in metres. Large is bad.
-    flags : (H, W) uint8
+    flags : (H, W) uint16
         Bits of :class:`relblur.Flag`.
     camera : Camera
         The camera the distances hold for.
@@ -49,12 +49,12 @@ class DepthMap(MapResult):
 
     depth_m: FloatArray
     depth_stderr_m: FloatArray
-    flags: UInt8Array
+    flags: FlagArray
     camera: Camera
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._freeze({"depth_m": np.float64, "depth_stderr_m": np.float64, "flags": np.uint8})
+        self._freeze({"depth_m": np.float64, "depth_stderr_m": np.float64, "flags": FLAG_TYPE})
         if not isinstance(self.camera, Camera):
             raise InputError(f"camera must be a Camera, got {type(self.camera).__name__}")
 

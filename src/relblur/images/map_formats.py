@@ -85,7 +85,7 @@ def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         needed(source, "OpenEXR")
         planes, about = in_child("relblur.images.decoders:exr_planes", source, FREE_RESULT_BYTES)
     fields = {name: planes[name] for name in FIELDS if name in planes}
-    for name, dtype in (("flags", np.uint8), ("sharper", np.int8)):
+    for name, dtype in (("flags", np.uint16), ("sharper", np.int8)):
         if name in fields:
             fields[name] = _whole(fields[name], dtype, path)
     return fields, _description(path, about)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..base._typing import AnyArray, FloatArray, UInt8Array
+from ..base._typing import AnyArray, FlagArray, FloatArray
 from ..base.errors import FileError, InputError
 from ..blur.blur_map import BlurMap
-from ..blur.result import Flag, MapResult, flag_shares, has_flag, percentiles
+from ..blur.result import FLAG_TYPE, Flag, MapResult, flag_shares, has_flag, percentiles
 from ..filters.guided import enlarge, guided_enlarge
 from ..images.archives import check_format, read_npz
 from ..images.disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
@@ -39,7 +39,7 @@ class StackMap(MapResult):
         beyond them cannot be told then.
     depth_m, depth_stderr_m : (h, w) float64 or None
         Distance in metres; None if the distances in focus are not known.
-    flags : (h, w) uint8
+    flags : (h, w) uint16
         Bits of :class:`relblur.Flag`.
     fused : (H, W) or (H, W, C) float32, or None
         The picture that is sharp everywhere, at full size, in the light of the inputs.
@@ -77,7 +77,7 @@ class StackMap(MapResult):
     index_stderr: FloatArray
     depth_m: FloatArray | None
     depth_stderr_m: FloatArray | None
-    flags: UInt8Array
+    flags: FlagArray
     fused: AnyArray | None
     factor: int
     order: tuple[int, ...]
@@ -94,7 +94,7 @@ class StackMap(MapResult):
 
     def __post_init__(self) -> None:
         reals = ("index", "index_stderr", "depth_m", "depth_stderr_m", "place")
-        self._freeze({**dict.fromkeys(reals, np.float64), "flags": np.uint8})
+        self._freeze({**dict.fromkeys(reals, np.float64), "flags": FLAG_TYPE})
         self.places.setflags(write=False)
         if self.fused is not None:
             self.fused.setflags(write=False)
@@ -164,11 +164,11 @@ class StackMap(MapResult):
             z = np.where(u > 0, 1 / u, np.nan)
         return z, error * np.square(z)
 
-    def full_flags(self) -> UInt8Array:
+    def full_flags(self) -> FlagArray:
         """Return the flags at the size of the images."""
         if self.fused is None:
             raise InputError("fused is None: the size of the images is not known; leave fuse on")
-        return np.asarray(enlarge(self.flags, self.fused.shape[:2], self.factor, nearest=True), np.uint8)
+        return np.asarray(enlarge(self.flags, self.fused.shape[:2], self.factor, nearest=True), FLAG_TYPE)
 
     def _enlarged(self, values: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
         assert self.fused is not None

@@ -22,7 +22,7 @@ __all__ = ["Manner", "do_many"]
 
 @dataclass(frozen=True)
 class Manner:
-    """How many pairs at a time, with a page of all or not, replacing or not, told as JSON or not."""
+    """Options of a run over many pairs: pairs in parallel, a page, replacing, JSON."""
 
     jobs: int = 1
     report: bool = False
@@ -40,7 +40,7 @@ def do_many(
     how: Manner,
     reads: Sequence[Path] = (),
 ) -> None:
-    """Do all pairs and tell what became of them; exit code 3 if some failed.
+    """Do all pairs and print their outcomes; exit code 3 if some failed.
 
     ``work`` fills a folder from two files and those of ``reads``. ``sheet`` reads the map for the contact sheet
     from a pair's folder; the sheet's heading follows.

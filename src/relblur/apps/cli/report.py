@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal.console import UsageError, one_line_errors, print_lines, said_warnings
+from ..terminal.console import UsageError, one_line_errors, print_lines, printed_warnings
 from ..terminal.options import Force
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def write_stack_page(
 
     title = inputs[0].name if len(inputs) == 1 else f"{inputs[0].name} to {inputs[-1].name}"
     sources = provenance(inputs, ["relblur", *sys.argv[1:]])
-    about = About(title, tuple(stack.settings.get("notes", ())), said_warnings(), sources)
+    about = About(title, tuple(stack.settings.get("notes", ())), printed_warnings(), sources)
     write_page(path, [map_page(stack, about, picture=picture, summary=summary)])
 
 
@@ -158,7 +158,7 @@ def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
     return About(
         title=" and ".join(pair.names if pair.names != ("first", "second") else [path.name for path in inputs[:2]]),
         notes=pair.notes,
-        warnings=said_warnings(),
+        warnings=printed_warnings(),
         provenance=provenance(inputs, ["relblur", *sys.argv[1:]]),
     )
 

@@ -1,4 +1,4 @@
-"""A scene that nobody photographed: stones of several tints, with texture at every scale, as natural surfaces have.
+"""A synthetic photograph: stones of several tints, with texture at every scale, as natural surfaces have.
 
 It stands in for scikit-image's photographs where that package is not installed, so that the demonstration, the
 benchmark and the paper's experiments run on a plain installation.

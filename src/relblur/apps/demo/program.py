@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -123,11 +122,6 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
     if progress is not None:
         progress(1.0)
     return rows
-
-
-def rows_as_json(rows: list[DemoRow]) -> list[dict[str, Any]]:
-    """Return the rows as plain dictionaries."""
-    return [asdict(row) for row in rows]
 
 
 def _score(

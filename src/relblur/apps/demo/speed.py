@@ -89,9 +89,9 @@ def s_transform(first: AnyArray, second: AnyArray, window: int = WINDOW_WINDOW) 
 def interleave(
     runs: Mapping[str, Callable[[], Any]], repeats: int, truth: FloatArray, progress: Progress | None = None
 ) -> dict[str, Timing]:
-    """Call all in turn, ``repeats`` times, so that a busy moment hits everybody.
+    """Call all in turn, ``repeats`` times, so that other load affects all of them.
 
-    A run that returns sigma or a map is scored against ``truth``; pixels without an answer do not count.
+    A run that returns sigma or a map is scored against ``truth``, without the pixels that have no answer.
     """
     wall: dict[str, list[float]] = {name: [] for name in runs}
     cpu: dict[str, list[float]] = {name: [] for name in runs}

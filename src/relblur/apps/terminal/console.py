@@ -36,10 +36,10 @@ __all__ = [
     "print_lines",
     "print_summary",
     "print_table",
+    "printed_warnings",
     "program_name",
     "progress_bar",
     "run_program",
-    "said_warnings",
     "say",
     "shares_in_words",
 ]
@@ -57,7 +57,7 @@ class UsageError(RelblurError):
 _debug = False
 
 #: Warnings that this command has printed.
-_said: list[str] = []
+_printed: list[str] = []
 
 # Parameters of glibc's malloc, from malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
@@ -244,7 +244,7 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        _said.clear()
+        _printed.clear()
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
@@ -286,14 +286,14 @@ def _exit_code(error: RelblurError) -> int:
     return EXIT_DATA if isinstance(error, (InputError, FileError)) else EXIT_BUG
 
 
-def said_warnings() -> tuple[str, ...]:
+def printed_warnings() -> tuple[str, ...]:
     """Return the warnings that this command has printed so far."""
-    return tuple(_said)
+    return tuple(_printed)
 
 
 def _show_warning(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
     text = " ".join(str(message).split())
-    _said.append(text)
+    _printed.append(text)
     say(f"relblur: note: {text}")
 
 

@@ -27,7 +27,7 @@ FORMAT, FORMAT_VERSION = "relblur.BlurMaps", 1
 STACKS: tuple[tuple[str, Any], ...] = (
     ("variance_difference", np.float32),
     ("variance_stderr", np.float32),
-    ("flags", np.uint8),
+    ("flags", np.uint16),
 )
 #: A Zarr gets longer by so many pairs at a time: each time its description is written again.
 _MORE = 64

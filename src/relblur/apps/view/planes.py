@@ -53,7 +53,7 @@ class Plane:
     def bytes(self) -> memoryview:
         """Return the values in row order, little-endian."""
         assert self.data is not None
-        data = np.ascontiguousarray(self.data)
+        data = np.ascontiguousarray(self.data, np.uint8 if self.kind == "flags" else None)
         if sys.byteorder == "big" and data.itemsize > 1:
             data = data.byteswap()
         return data.reshape(-1).view(np.uint8).data

@@ -27,6 +27,7 @@ from ...filters.kernels import band_limited_kernel, noise_gain
 from ...kernels.compiled import kernels
 from ...kernels.threads import Team
 from ..noise import FLOAT_NOISE, GRIDS
+from ..result import FLAG_TYPE
 from ..whole_image import MOST_RANGES
 from .method import LINEAR_BELOW, PROBE_NODE, signed_nodes
 
@@ -101,6 +102,7 @@ class WindowEngine:
         self._window = kernels().Window(_options(shape, channels, sharper, window, max_sigma))
         types = (np.float32, np.float32, np.uint8, np.int8)
         self._results: list[AnyArray] = [np.empty(shape, each) for each in types]  # s, stderr, flags, sharper
+        self._flags = np.empty(shape, FLAG_TYPE)
         #: The threads, for others too.
         self.team = Team(workers)
         #: The pixels to use that were measured last, the same in every frame of a rig, and the distances to the others.
@@ -109,7 +111,7 @@ class WindowEngine:
     @property
     def nbytes(self) -> int:
         """Memory that the engine holds."""
-        return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, self._measured[1]])
+        return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, self._flags, self._measured[1]])
 
     def _together(self, work: Callable[[], None]) -> None:
         """Run ``work`` in every thread; its parts are shared inside."""
@@ -147,7 +149,8 @@ class WindowEngine:
         near = self._near_bad_pixels(frames, seen, valid, clipped) if blank else (_NOWHERE, _NOWHERE)
         self._together(window.halve)
         self._together(lambda: window.fit(how, *self._results, *near))
-        s, stderr, flags, sharper = (_read_only(each) for each in self._results)
+        np.copyto(self._flags, self._results[2])
+        s, stderr, flags, sharper = map(_read_only, (*self._results[:2], self._flags, self._results[3]))
         return FrameFit(s, stderr, flags, sharper, float(np.float32(assumed)))
 
     def _textures(self, least: list[float]) -> tuple[bool, bool]:
