@@ -60,7 +60,7 @@ def video(
         Path | None,
         typer.Option(
             "--maps",
-            help="All maps in one .npz, or in a .zarr with a time axis; 9 bytes a pixel before compression.",
+            help="All maps in one .npz, or in a .zarr with a time axis; 10 bytes a pixel before compression.",
             show_default=False,
         ),
     ] = None,
