@@ -1,9 +1,8 @@
-"""Many pairs in one run: found in two folders or by two patterns, one result folder each, and a table of all.
+"""Many pairs in one run: pairs of two folders or patterns, one folder of results each, and a table of all.
 
-A pair's folder appears under its name when everything in it is written (:mod:`relblur.images.results`).
-A run that was killed, at any moment, leaves whole folders, old or new, and hidden remains, which
-the next run clears away; it does the pairs that are missing. A pair that cannot be done is noted,
-and the run goes on. Only one run at a time works in an output folder.
+The folder of a pair appears under its name when it is complete (:mod:`relblur.images.results`). A run that is killed
+leaves complete folders and hidden remains, which the next run removes before it does the missing pairs. A failed pair
+is recorded, and the run continues. Only one run at a time works in an output folder.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ __all__ = [
     "run_batch",
 ]
 
-#: In the output folder: what became of every pair, their figures in a table, their maps on a sheet.
-BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
-#: In a pair's folder: its figures.
+#: Reports in the output folder: outcome of every pair, table of their figures, contact sheet of their maps.
+REPORTS = BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
+#: Figures of a pair, in its folder.
 SUMMARY = "summary.json"
 
 _LONGEST_NAME = 255  # bytes, on the file systems in use
@@ -68,26 +67,26 @@ class Job:
     first: Path | None
     second: Path | None
     more: tuple[Path, ...] = ()
-    also_read: tuple[Path, ...] = ()  #: by all jobs, such as a camera file; the options hold what it contains
+    also_read: tuple[Path, ...] = ()  #: by all jobs, such as a camera file, whose content is among the options
 
 
 def named_job(name: str, *files: Path) -> Job:
-    """Return a job whose results have a name made of letters, digits, dots and dashes."""
+    """Return a job; other characters of its name than letters, digits, dots and dashes become "_"."""
     return Job(re.sub(r"[^\w.-]+", "_", name), files[0], files[1], files[2:])
 
 
 def refuse_equal_names(jobs: Iterable[Job], what: str) -> None:
     """Refuse jobs whose results would share a folder."""
-    there: dict[str, Job] = {}
+    known: dict[str, Job] = {}
     for job in jobs:
-        if job.name in there:
-            raise InputError(f"two {what} are called {job.name!r}: {there[job.name].first} and {job.first}; rename one")
-        there[job.name] = job
+        if job.name in known:
+            raise InputError(f"two {what} are called {job.name!r}: {known[job.name].first} and {job.first}; rename one")
+        known[job.name] = job
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a pair: ``"done"``, ``"was done"`` in an earlier run, or ``"failed"`` and why."""
+    """The state of a pair: ``"done"``, ``"was done"`` in an earlier run, or ``"failed"`` with the error."""
 
     name: str
     state: str
@@ -97,45 +96,70 @@ class Outcome:
 
     @property
     def succeeded(self) -> bool:
-        """Whether its results are there."""
+        """Whether the pair has results."""
         return self.state != "failed"
 
 
 def is_batch(first: Path, second: Path) -> bool:
-    """Tell whether two arguments mean many pairs: two folders, or two patterns with a star."""
+    """Return whether two arguments mean many pairs: two folders, or two patterns with a star."""
     return _is_pattern(first) or _is_pattern(second) or (os.path.isdir(first) and os.path.isdir(second))
 
 
 def files_of(argument: Path) -> list[Path]:
-    """Return the files that an argument means: the images of a folder, what matches a pattern, or the file itself."""
-    if os.path.isdir(argument):
-        found, fault = _images_in(argument), "holds no image"
-    elif _is_pattern(argument):
-        found, fault = _matching(argument), "matches no file"
-    else:
+    """Return the files of an argument: the images of a folder, the matches of a pattern, or the file itself."""
+    if not os.path.isdir(argument) and not _is_pattern(argument):
         return [argument]
+    found = list(_files_by_key(argument).values())
     if not found:
+        fault = "holds no image" if os.path.isdir(argument) else "matches no file"
         raise FileError(f"{argument} {fault}; check the path")
-    return list(found.values())
+    return found
 
 
 def find_jobs(first: Path, second: Path) -> list[Job]:
     """Pair up files: those of one stem in two folders, or those with the same text for the star of two patterns."""
-    if os.path.isdir(first) and os.path.isdir(second):
-        if os.path.samefile(first, second):
-            raise InputError(
-                f"{first} is given twice; name two folders, or the files in it by two quoted patterns such as "
-                f"'{first / '*_near.png'}' '{first / '*_far.png'}'"
-            )
-        sides = [_images_in(first), _images_in(second)]
-        what = f"the folders {first} and {second}"
-    else:
-        sides = [_matching(first), _matching(second)]
-        what = f"the patterns {first} and {second}"
-    names = sorted(sides[0].keys() | sides[1].keys())
-    if not sides[0].keys() & sides[1].keys():
+    are_folders = os.path.isdir(first) and os.path.isdir(second)
+    if are_folders and os.path.samefile(first, second):
+        raise InputError(
+            f"{first} is given twice; name two folders, or the files in it by two quoted patterns such as "
+            f"'{first / '*_near.png'}' '{first / '*_far.png'}'"
+        )
+    one, two = _files_by_key(first), _files_by_key(second)
+    names = sorted(one.keys() | two.keys())
+    if not one.keys() & two.keys():
+        what = f"the {'folders' if are_folders else 'patterns'} {first} and {second}"
         raise InputError(f"{what} have no pair of images in common ({len(names)} files); they are paired by name")
-    return [Job(name, sides[0].get(name), sides[1].get(name)) for name in names]
+    return [Job(name, one.get(name), two.get(name)) for name in names]
+
+
+def _is_pattern(path: Path) -> bool:
+    return "*" in path.name and not os.path.exists(path)
+
+
+def _files_by_key(argument: Path) -> dict[str, Path]:
+    """Return the images of a folder by their stems, or the matches of a pattern by the text for its star."""
+    is_folder = os.path.isdir(argument)
+    folder = argument if is_folder else argument.parent
+    before, star, after = argument.name.partition("*")
+    if not is_folder and (not star or "*" in after or "*" in str(folder)):
+        raise InputError(f"{argument} must have one star, in the file's name, such as photos/*_near.png")
+    if not os.path.isdir(folder):
+        raise FileError(f"there is no folder {folder}; check the path")
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise FileError(f"the folder {folder} cannot be read: {error.strerror}") from None
+    found: dict[str, Path] = {}
+    for path in entries:
+        name = path.name
+        if not is_folder:
+            if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after):
+                found[name[len(before) : len(name) - len(after)]] = path
+        elif path.suffix.lower() in (*READ_SUFFIXES, *RAW_SUFFIXES) and not name.startswith("."):
+            if path.stem in found:
+                raise InputError(f"{found[path.stem]} and {path} have one name; leave one of them out")
+            found[path.stem] = path
+    return found
 
 
 def run_batch(
@@ -149,26 +173,25 @@ def run_batch(
     draw: Callable[[Path, Sequence[tuple[str, Path]]], None] | None = None,
     run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
 ) -> list[Outcome]:
-    """Do every pair that is not done yet; then write the table of all of them.
+    """Do every pair that is not done yet, then write the table of all.
 
     Parameters
     ----------
     options
-        All that the results depend on beside the files: a finished pair is kept only if it
-        was made with the same.
+        Everything that the results depend on beside the files: a finished pair is kept only if its options are these.
     work
         Called with both files and an empty folder to fill; ``summary.json`` in it is a row of the table. With
         several workers it is called from several threads.
     force
-        Do finished pairs again, and replace the results of other options or files. Only what
-        relblur made is replaced.
+        Do finished pairs again, and replace the results of other options or files. Only results of relblur are
+        replaced.
     tell
         Called with the number of pairs behind, and the outcome of the last.
     draw
-        Called with a file to draw the contact sheet to, and name and folder of each pair that is there.
+        Called with the path of the contact sheet, and name and folder of each pair with results.
     run
-        Calls a function with every pair and gives what it returns, in any order: one after the other, on several
-        threads (:func:`on_threads`), or elsewhere.
+        Calls a function with every pair and returns the outcomes in any order: one after the other, on several
+        threads (:func:`on_threads`), or on other machines.
     """
     refuse_file_name(output)
     kept = _read_by(jobs, output)
@@ -185,13 +208,13 @@ def run_batch(
             if tell is not None:
                 tell(behind, outcome)
         outcomes = [found[job.name] for job in jobs]
-        there = [(each.name, output / each.name) for each in outcomes if each.succeeded]
+        succeeded = [(each.name, output / each.name) for each in outcomes if each.succeeded]
         with staging(output) as new:
             (new / TABLE_FILE).write_bytes(_table(outcomes, output))
-            if draw is not None and there:
-                draw(new / SHEET_FILE, there)
+            if draw is not None and succeeded:
+                draw(new / SHEET_FILE, succeeded)
             report = [{"name": each.name, "state": each.state, "error": each.error} for each in outcomes]
-            files = sorted({*ours, *(path.name for path in new.iterdir())})  # an older sheet stays ours
+            files = sorted({*ours, *(path.name for path in new.iterdir())})  # an older sheet remains
             content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": report}
             (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
             move_files_in(new, True, output)
@@ -199,20 +222,20 @@ def run_batch(
 
 
 def _read_by(jobs: Sequence[Job], output: Path) -> set[Path]:
-    """Return the folders that hold a file that is read; refuse to replace one by a table."""
+    """Return the folders of the input files and those above; refuse to replace an input by a report."""
     inputs = [path for job in jobs for path in (job.first, job.second, *job.more, *job.also_read) if path is not None]
-    refuse_inputs((output / name for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE)), inputs)
+    refuse_inputs((output / name for name in REPORTS), inputs)
     homes = {Path(os.path.realpath(path)).parent for path in inputs}
     return {folder for home in homes for folder in (home, *home.parents)}
 
 
 def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:
-    """Do the jobs, so many at a time; outcomes come as they are ready."""
+    """Do the jobs on several threads; yield outcomes as they are ready."""
     with ThreadPoolExecutor(threads) as pool:
         try:
             for done in as_completed([pool.submit(do, job) for job in jobs]):
                 yield done.result()
-        except BaseException:  # interrupted: pairs that are being done are finished, no others are begun
+        except BaseException:  # interrupted: no further pair is begun
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
@@ -225,7 +248,7 @@ def _table(outcomes: Sequence[Outcome], output: Path) -> bytes:
         if each.succeeded:
             try:
                 row |= _flat(json.loads((output / each.name / SUMMARY).read_bytes()))
-            except (OSError, ValueError, RecursionError):  # made by an earlier version, without one
+            except (OSError, ValueError, RecursionError):  # results of an earlier version have none
                 row["error"] = f"no {SUMMARY}"
         rows.append(row)
     return csv_table(rows)
@@ -250,7 +273,7 @@ def _do(
     force: bool,
     kept: Set[Path],
 ) -> Outcome:
-    """Do a pair; a folder in ``kept`` holds a file that is read."""
+    """Do a pair, unless its folder is one of ``kept``, which contain input files."""
     names = [str(path) if path is not None else "" for path in (job.first, job.second)]
 
     def outcome(state: str, error: str = "") -> Outcome:
@@ -275,13 +298,13 @@ def _do(
         return outcome("failed", " ".join(str(error).split()))
     except MemoryError:
         return outcome("failed", "not enough memory for images of this size; decimate them more")
-    except Exception as error:  # whatever is wrong with one pair, the others can be done
+    except Exception as error:  # a defect of one pair does not stop the others
         return outcome("failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
     return outcome("done")
 
 
 def _check_report(output: Path) -> list[str]:
-    """Return which of the reports an earlier run left; refuse to replace files that only have their names."""
+    """Return the reports of an earlier run; refuse to replace other files of these names."""
     path = output / BATCH_FILE
     ours: list[str] = []
     if os.path.lexists(path):
@@ -290,26 +313,26 @@ def _check_report(output: Path) -> list[str]:
             ours = [BATCH_FILE, *map(str, content.get("files", ()))] if content["made_by"] == "relblur" else []
         except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             ours = []
-    there = [name for name in (BATCH_FILE, TABLE_FILE, SHEET_FILE) if os.path.lexists(output / name)]
-    for name in there:
+    existing = [name for name in REPORTS if os.path.lexists(output / name)]
+    for name in existing:
         if name not in ours:
             raise OutputExistsError(f"{output / name} is in the way and not from relblur; choose another output folder")
-    return there
+    return existing
 
 
 def _check_name(name: str) -> None:
-    """A pair's name becomes that of a folder in the output folder, and of nothing else."""
-    taken = name.casefold() in (BATCH_FILE, TABLE_FILE, SHEET_FILE) or name.casefold().startswith(HIDDEN)
+    """Refuse a pair's name that cannot be the name of a folder in the output folder."""
+    taken = name.casefold() in REPORTS or name.casefold().startswith(HIDDEN)
     try:
         length = len(os.fsencode(name))
-    except UnicodeEncodeError:  # no file is called so
+    except UnicodeEncodeError:  # not a file name
         length = 0
     if not is_plain(name) or taken or not 0 < length <= _LONGEST_NAME:
         raise InputError(f"a folder of results cannot be called {name[:80]!r}; rename both files of this pair")
 
 
 def _is_done(target: Path, made_from: Mapping[str, Any], kept: Set[Path], force: bool) -> bool:
-    """Tell whether there is nothing to do; raise if there is and it may not be done."""
+    """Return whether a pair is done; raise if its folder may not be replaced."""
     if not os.path.lexists(target):
         return False
     if force:
@@ -332,45 +355,9 @@ def _is_done(target: Path, made_from: Mapping[str, Any], kept: Set[Path], force:
 
 
 def _identity(path: Path) -> dict[str, Any]:
-    """What tells a file from a later one of the same name."""
+    """Return the name, size and time of a file, which a later version of it changes."""
     try:
         state = path.stat()
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}") from None
     return {"name": path.name, "bytes": state.st_size, "modified_ns": state.st_mtime_ns}
-
-
-def _entries(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError as error:
-        raise FileError(f"the folder {folder} cannot be read: {error.strerror}") from None
-
-
-def _is_pattern(path: Path) -> bool:
-    return "*" in path.name and not os.path.exists(path)
-
-
-def _images_in(folder: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for path in _entries(folder):
-        if path.suffix.lower() in (*READ_SUFFIXES, *RAW_SUFFIXES) and not path.name.startswith("."):
-            if path.stem in found:
-                raise InputError(f"{found[path.stem]} and {path} have one name; leave one of them out")
-            found[path.stem] = path
-    return found
-
-
-def _matching(pattern: Path) -> dict[str, Path]:
-    """Files that match a pattern with one star in its last part, by the text that the star stands for."""
-    before, star, after = pattern.name.partition("*")
-    if not star or "*" in after or "*" in str(pattern.parent):
-        raise InputError(f"{pattern} must have one star, in the file's name, such as photos/*_near.png")
-    if not os.path.isdir(pattern.parent):
-        raise FileError(f"there is no folder {pattern.parent}; check the path")
-    found = {}
-    for path in _entries(pattern.parent):
-        name = path.name
-        if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after):
-            found[name[len(before) : len(name) - len(after)]] = path
-    return found
