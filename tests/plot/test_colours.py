@@ -1,21 +1,21 @@
-"""Pictures for people: colours, ticks, sizes, and no slow imports on the way."""
+"""Colours of maps, ticks, fading, photographs for a screen."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from relblur import ComparablePair, estimate_blur, synth
-from relblur.apps.video.side_by_side import as_seen, white_of_light
+from relblur import BlurMap, Camera, ComparablePair, DepthMap
+from relblur.apps.video.picture import as_seen, white_of_light
 from relblur.base.shown import percentages
 from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import Flag
-from relblur.paper import compare_sharpness
 from relblur.plot.colours import (
+    NO_ANSWER,
     ColourScale,
+    MapView,
     flag_colours,
     flag_shares,
     look_of,
@@ -26,7 +26,6 @@ from relblur.plot.colours import (
     to_look_at,
     white_of,
 )
-from relblur.report.panels import Panel, panels_picture
 
 
 @pytest.mark.parametrize(
@@ -110,64 +109,26 @@ def test_a_logarithmic_scale_is_even_in_ratios_and_says_so_in_its_ticks():
     assert scale.apply(np.array([[0.0, 1e9]])).tolist() == [[scale.colours[0].tolist(), scale.colours[255].tolist()]]
 
 
-def test_a_wide_map_gets_a_panel_of_at_least_700_px_and_its_key_beside_it(tmp_path):
-    from PIL import Image
-
-    flags = np.full((300, 900), int(Flag.FILLED), np.uint8)
-    panels_picture(tmp_path / "sheet.png", [Panel("flags", flags, "flags")], heading="two\nlines")
-    sheet = np.asarray(Image.open(tmp_path / "sheet.png")).astype(int)
-    covered = (np.abs(sheet - rgb("#74c476")) < 3).all(axis=2)
-    rows = covered.sum(axis=1)
-    assert rows.max() >= 700
-    inside = covered[rows > 600]
-    whole = inside[:, np.flatnonzero(inside[0])[0] :][:, :700]
-    assert whole.all()  # nothing is drawn over the map
-
-
-@pytest.mark.parametrize("shape", [(60, 90), (1, 200), (200, 1), (7, 7)])
-def test_a_panel_shows_its_map_whole_and_upright(tmp_path, shape):
-    from PIL import Image
-
-    values = np.zeros(shape)
-    values[shape[0] // 2 :, shape[1] // 2 :] = 1.0
-    path = tmp_path / "sheet.png"
-    panels_picture(path, [Panel("map", values, "error", 1.0), Panel("photo", values)], heading="heading")
-    sheet = np.asarray(Image.open(path))
-    bright, dark = ColourScale(0, 1, "inferno").colours[[255, 0]].astype(int)
-    assert 429 * 0.3 < sheet.shape[0] < 429 * 2.3
-    rows, columns = np.nonzero((np.abs(sheet[:, :430].astype(int) - bright) < 8).all(axis=2))
-    assert rows.size  # the lower right part, in the first panel's half of the sheet
-    if min(shape) > 1:
-        dark_rows, dark_columns = np.nonzero((np.abs(sheet[:, 14:430].astype(int) - dark) < 8).all(axis=2))
-        assert rows.mean() > dark_rows.mean()
-        assert columns.mean() > 14 + dark_columns.mean()
+def test_filled_pixels_fade_by_their_standard_error():
+    s = np.full((1, 4), 1.0)
+    flags = np.array([[0, Flag.FILLED, Flag.FILLED, Flag.FILLED]], np.uint8)
+    view = MapView.of(BlurMap(s, np.array([[9.0, 0.0, 0.4, np.inf]]), flags, s))
+    assert view.label == "relative blur (px), positive: second is blurrier"
+    one = replace(view, scale=ColourScale(-1.0, 1.0, "blue_red"))
+    assert one.opacity[0].tolist() == pytest.approx([1.0, 1.0, 0.5, 0.0])  # the third has 0.2 px
+    assert one.scale.apply(view.values, one.opacity)[0, 3].tolist() == list(rgb(NO_ANSWER))
+    assert MapView.of(BlurMap(s, s, 0 * flags, s)).opacity is None
+    small = view.thinned(2)
+    assert (small.values.shape, small.flags.tolist()) == ((1, 2), [[64, 64]])
 
 
-def test_panels_need_neither_matplotlib_nor_scipy(tmp_path):
-    code = (
-        "import sys, numpy as np; from relblur.report.panels import Panel, panels_picture; z = np.ones((20, 30)); "
-        f"panels_picture({str(tmp_path / 'a.png')!r}, [Panel('a', z), Panel('b', z, 'sigma'), "
-        "Panel('c', z.astype(np.uint8), 'flags')]); print(*sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"matplotlib", "scipy"} & set(done.stdout.split())
-    assert (tmp_path / "a.png").exists()
-
-
-def test_candidates_are_taken_from_the_sharper_image_of_each_pixel(texture, tmp_path, monkeypatch):
-    from relblur.report import steps
-
-    drawn = {}
-    monkeypatch.setattr(steps, "panels_picture", lambda path, panels, **_: drawn.update({path.name: panels}))
-    field = synth.ramp(texture.shape, -2.0, 2.0, axis=1)
-    first, second = synth.pair(texture, field)
-    pair = ComparablePair(first, second)
-    steps.write_steps(tmp_path, pair, estimate_blur(pair, method="window"))
-    count, sigma = (panel.image for panel in drawn["4_candidates.png"])
-    assert np.nanmedian(sigma[:, :20]) < -1.3
-    assert np.nanmedian(sigma[:, -20:]) > 1.3
-    sharper = compare_sharpness(first, second)
-    assert (np.isfinite(count) == (sharper != 0)).mean() > 0.999
+def test_pixels_without_a_flag_determine_the_scale_of_a_depth_map():
+    depth = np.linspace(1.0, 2.0, 200).reshape(10, 20)
+    flags = np.zeros(depth.shape, np.uint8)
+    depth[0, :5], flags[0, :5] = 1000.0, Flag.FILLED
+    camera = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2)
+    assert MapView.of(DepthMap(depth, 0.1 * depth, flags, camera)).scale.high < 2
+    assert MapView.of(DepthMap(depth, 0.1 * depth, flags | Flag.FILLED, camera)).scale.high > 100
 
 
 def test_dim_data_are_stretched_for_display_and_no_others():
