@@ -41,7 +41,7 @@ def folders(tmp_path, texture):
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, texture):
-    """The same, the folder of a run over them, and what it said; not to be changed."""
+    """The same, the folder of a run over them, and its result; read-only."""
     folder = tmp_path_factory.mktemp("finished")
     pairs = _make_folders(folder, texture)
     return pairs, folder / "out", _run("estimate", *pairs, "-o", folder / "out", *QUICK, "--json")
@@ -289,24 +289,8 @@ def test_a_users_file_among_the_results_is_kept(folders, tmp_path):
     assert (out / "scene0" / "notes.txt").read_text() == "mine"
 
 
-def test_an_image_among_the_results_of_its_own_pair_is_kept(tmp_path, texture):
-    out = tmp_path / "out"
-    (tmp_path / "far").mkdir()
-    save(tmp_path / "far" / "p.png", synth.degrade(texture, bits=8))
-    save(tmp_path / "p.png", synth.degrade(synth.blur_with_map(texture, 1.2), bits=8))
-
-    def work(first, _second, folder):
-        (folder / "p.png").write_bytes(first.read_bytes())
-
-    run_batch([Job("p", tmp_path / "p.png", tmp_path / "far" / "p.png")], out, {}, work)
-    again = [Job("p", out / "p" / "p.png", tmp_path / "far" / "p.png")]
-    (outcome,) = run_batch(again, out, {}, work, force=True)
-    assert "holds a file that this command reads" in outcome.error
-    assert (out / "p" / "p.png").exists()
-
-
-@pytest.mark.parametrize("kept", ["camera file", "image of another pair"])
-def test_a_file_that_is_read_is_not_replaced_with_a_folder_of_results(tmp_path, kept):
+@pytest.mark.parametrize("kept", ["camera file", "image of another pair", "image of the pair"])
+def test_an_input_is_not_replaced_with_a_folder_of_results(tmp_path, kept):
     out, images = tmp_path / "out", [tmp_path / name for name in ("a1", "a2", "b1", "b2")]
     for path in images:
         path.write_text("x")
@@ -316,22 +300,20 @@ def test_a_file_that_is_read_is_not_replaced_with_a_folder_of_results(tmp_path, 
 
     jobs = [Job("a", *images[:2]), Job("b", *images[2:])]
     run_batch(jobs, out, {}, work)
-    there = out / "a" / "camera.toml"
-    there.write_text("mine")
-    if kept == "camera file":
-        outcomes = run_batch([replace(job, also_read=(there,)) for job in jobs], out, {}, work, force=True)
-    else:
-        outcomes = run_batch([jobs[0], Job("b", there, images[3])], out, {}, work, force=True)
+    inside = out / "a" / "camera.toml"
+    inside.write_text("mine")
+    again = {
+        "camera file": [replace(job, also_read=(inside,)) for job in jobs],
+        "image of another pair": [jobs[0], Job("b", inside, images[3])],
+        "image of the pair": [Job("a", inside, images[1]), jobs[1]],
+    }
+    outcomes = run_batch(again[kept], out, {}, work, force=True)
     assert [outcome.state for outcome in outcomes] == ["failed", "done"]
     assert "holds a file that this command reads" in outcomes[0].error
-    assert there.read_text() == "mine"
-
-
-def test_a_table_of_many_pairs_is_not_replaced_if_it_is_read(tmp_path):
-    out = tmp_path / "out"
+    assert inside.read_text() == "mine"
     with pytest.raises(OutputExistsError, match=r"summary\.csv is also read"):
-        run_batch([Job("a", out / "summary.csv", tmp_path / "b")], out, {}, lambda *_: None, force=True)
-    assert not out.exists()
+        run_batch([Job("a", tmp_path / "new" / "summary.csv", images[0])], tmp_path / "new", {}, work, force=True)
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_folder_that_is_not_whole_is_not_taken_for_done(copied):
@@ -341,16 +323,6 @@ def test_a_folder_that_is_not_whole_is_not_taken_for_done(copied):
     failures = json.loads(_run("estimate", *folders, "-o", out, *QUICK, "--json").stdout)["failures"]
     assert "scene0 is not whole: sigma.tif is missing or changed; add --force" in failures["scene0"]
     assert "scene1 is not whole: summary.json" in failures["scene1"]
-
-
-def test_a_report_that_is_not_ours_is_kept(folders, tmp_path):
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "batch.json").write_text('{"mine": 1}')
-    result = _run("estimate", *folders, "-o", out, *QUICK, "--force")
-    assert result.exit_code == 2
-    assert "batch.json is in the way and not from relblur" in result.stderr
-    assert os.listdir(out) == ["batch.json"]
 
 
 WAITING = KILLED.replace("time.sleep(0.005)", "print('in', flush=True); sys.stdin.readline()")
@@ -430,39 +402,26 @@ def test_the_contact_sheet_shows_all_pairs_in_the_same_colours(folders, tmp_path
     assert drawn[0].scale.high > 1.5
 
 
-@pytest.mark.slow
-def test_several_pairs_at_a_time_give_the_same_results(finished, tmp_path):
-    folders, alone, _ = finished
-    result = _run("estimate", *folders, "-o", tmp_path / "three", *QUICK, "--jobs", 3, "--json")
-    assert json.loads(result.stdout)["done"] == 3
-    for name in ("scene0", "scene1", "scene2"):
-        one, three = (load(run / name / "blur_map.npz") for run in (alone, tmp_path / "three"))
-        assert np.array_equal(one.variance_difference, three.variance_difference, equal_nan=True)
-    assert list(_rows(tmp_path / "three" / "summary.csv")) == list(_rows(alone / "summary.csv"))
-    assert "--jobs" in _run("estimate", *folders, "-o", tmp_path / "x", "--jobs", 0).stderr
-
-
 def test_workers_work_at_the_same_time(tmp_path):
     """Each of two pairs waits for the other to have begun."""
     meeting = threading.Barrier(2, timeout=20)
-    for name in ("a.png", "b.png"):
-        save(tmp_path / name, np.zeros((4, 4), np.uint8))
-    jobs = [Job(name, tmp_path / "a.png", tmp_path / "b.png") for name in ("one", "two")]
-    outcomes = run_batch(
-        jobs, tmp_path / "out", {}, lambda _first, _second, _folder: meeting.wait(), run=partial(on_threads, threads=2)
-    )
+    (tmp_path / "a.png").write_text("x")
+    jobs = [Job(name, tmp_path / "a.png", tmp_path / "a.png") for name in ("one", "two")]
+    run = partial(on_threads, threads=2)
+    outcomes = run_batch(jobs, tmp_path / "out", {}, lambda *_: meeting.wait(), run=run)
     assert [each.state for each in outcomes] == ["done", "done"]
+    assert "--jobs" in _run("estimate", tmp_path, tmp_path, "-o", tmp_path / "x", "--jobs", 0).stderr
 
 
-@pytest.mark.parametrize("name", ["summary.csv", "contact_sheet.png"])
-def test_a_table_of_somebody_else_is_not_replaced(folders, tmp_path, name):
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_file_of_the_name_of_a_report_is_not_replaced(folders, tmp_path, name):
     out = tmp_path / "out"
     out.mkdir()
-    (out / name).write_text("mine")
+    (out / name).write_text('{"mine": 1}')
     result = _run("estimate", *folders, "-o", out, *QUICK, "--force")
     assert result.exit_code == 2
     assert f"{name} is in the way and not from relblur" in result.stderr
-    assert (out / name).read_text() == "mine"
+    assert [(path.name, path.read_text()) for path in out.iterdir()] == [(name, '{"mine": 1}')]
 
 
 @pytest.mark.slow
