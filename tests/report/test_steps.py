@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from relblur import ComparablePair, compare_sharpness, estimate_blur, synth
+from relblur import ComparablePair, estimate_blur, synth
+from relblur.paper import compare_sharpness
 from relblur.report import steps
 
 
