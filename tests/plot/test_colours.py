@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from relblur import BlurMap, Camera, ComparablePair, DepthMap
-from relblur.apps.video.picture import as_seen, white_of_light
+from relblur.apps.video.side_by_side import as_seen, white_of_light
 from relblur.base.shown import percentages
 from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import Flag
