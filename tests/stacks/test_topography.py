@@ -17,7 +17,7 @@ from relblur import InputError, StackMap, imread, open_stack, synth
 from relblur.images.scaled import write_ome_zarr
 from relblur.stacks.aligned import frames_of_channel
 from relblur.stacks.frames import Reading, read_frames
-from relblur.stacks.fuse import fuse_frames, prior_of_index
+from relblur.stacks.fuse import fuse_by_index
 from relblur.stacks.topography import Surface, profile
 
 STEP, PIXEL, PLANES = 0.8, 0.25, 31
@@ -123,8 +123,7 @@ def test_detail_of_the_other_channel_does_not_count():
     light[4] = light[4] + 0.1 * rng.random((40, 50))  # noise, which looks like detail
     frames = read_frames([rng.random((40, 50)) for _ in range(5)], Reading(align="off", exposure="off"), None, print)
     other = frames_of_channel(frames, light)
-    prior = prior_of_index(np.full((40, 50), 1.0), np.full((40, 50), 0.01))
-    fused = fuse_frames(other, prior, print, by_detail=False)[:, :, 0]
+    fused = fuse_by_index(other, np.full((40, 50), 1.0), np.full((40, 50), 0.01), print)[:, :, 0]
     weights = np.exp(-np.square(np.arange(5) - 1.0) / (2 * 0.75**2))
     expected = sum(w * each for w, each in zip(weights, light, strict=True)) / weights.sum()
     assert_allclose(fused, expected, atol=2e-3)

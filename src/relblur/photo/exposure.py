@@ -89,8 +89,11 @@ class Exposure:
             return image
         result = image * self.gain.astype(image.dtype)
         if self.field is not None:
-            shape = _positions((image.shape[0], image.shape[1]))
-            result *= (1 + np.tensordot(self.field, shape, axes=1)).transpose(1, 2, 0).astype(image.dtype)
+            y, x = (np.linspace(-1, 1, n) for n in image.shape[:2])
+            for channel, (by_x, by_y, by_xx, by_xy, by_yy) in enumerate(self.field):
+                along, across = 1 + by_y * y + by_yy * y * y, by_x * x + by_xx * x * x
+                for row, at in enumerate(y):
+                    result[row, :, channel] *= along[row] + across + (by_xy * at) * x
         result += self.offset.astype(image.dtype)
         return result
 

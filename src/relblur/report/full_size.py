@@ -27,7 +27,7 @@ from ..images.disk import PathLike, replacing, write_image, write_tiff
 from ..images.scaled import write_ome_tiff
 from ..photo.picture_form import FOR_SCREENS, PictureForm
 from ..stacks.frames import Frame, Frames, Reading
-from ..stacks.fuse import fuse_frames, prior_of_pair
+from ..stacks.fuse import fuse_by_detail
 from ..stacks.stack_map import StackMap
 from ..stacks.topography import Surface, profile, surface_of
 
@@ -113,7 +113,7 @@ def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
             if frame.number == 1:
                 write("second_aligned.png", light, "second photograph, aligned to the first")
 
-        fused = fuse_frames(frames, prior_of_pair(blur_map), lambda share: None, seen)
+        fused = fuse_by_detail(frames, lambda share: None, seen=seen)
         write("fused.png", fused, "sharp everywhere, from two photographs")
         s, stderr = _enlarged(blur_map, fused, frames.factor)
         del fused

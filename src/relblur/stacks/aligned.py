@@ -102,4 +102,5 @@ def frames_of_channel(frames: Frames, sources: Sequence[Source | Masked]) -> Fra
             f"the other channel is {shape[1]}x{shape[0]}, the stack {frames.shape[1]}x{frames.shape[0]}; "
             "give images of the same camera"
         )
-    return replace(frames, sources=sources, frames=tuple(replace(each, exposure=None) for each in frames.frames))
+    unmatched = tuple(replace(each, exposure=None) for each in frames.frames)
+    return replace(frames, sources=sources, frames=unmatched, is_full=False)

@@ -35,7 +35,7 @@ from .aligned import read_alignment
 from .doubts import doubts_of
 from .found import Found
 from .frames import Frames, Reading, name_of, read_frames
-from .fuse import fuse_frames, prefer_at_outlines, prior_of_index
+from .fuse import fuse_by_detail, prefer_at_outlines
 from .stack_map import StackMap
 from .task import (
     Measuring,
@@ -190,9 +190,9 @@ def estimate_stack(
         if prefer != "any" and frames.frames[0].focus_m is None:
             note = f"prefer {prefer}: the {'first' if prefer == 'near' else 'last'} frames, as no distance is known"
             stack.settings["notes"].append(note)
-        index, factor = prefer_at_outlines(stack.index, prefer)
-        prior = prior_of_index(index, stack.index_stderr, factor)
-        stack = stack.with_picture(fuse_frames(frames, prior, lambda share: tell(0.8 + 0.2 * share)), frames.form)
+        preferred = prefer_at_outlines(stack.index, prefer)
+        picture = fuse_by_detail(frames, lambda share: tell(0.8 + 0.2 * share), preferred=preferred)
+        stack = stack.with_picture(picture, frames.form)
     return _finished(stack, scale, kept if steps is True else {})
 
 

@@ -28,6 +28,7 @@ from ..photo.pair import Source, stored_array
 from ..photo.photograph import Photograph, photograph_of, read_photograph
 from ..photo.picture_form import PictureForm
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
+from ..photo.rough_blur import RoughBlur
 from .order import focus_order
 
 __all__ = ["Frame", "Frames", "Masked", "Placement", "Reading", "frames_of_pair", "name_of", "read_frames"]
@@ -120,6 +121,8 @@ class Frame:
         Noise that its file has at least, of the small copy.
     form : PictureForm or None
         How its file stores it.
+    inside : (h, w) bool or None
+        Where the small copy has light, clipped or not; None: everywhere.
     """
 
     number: int
@@ -131,6 +134,7 @@ class Frame:
     position: int = 0
     rounding: NoiseModel | None = None
     form: PictureForm | None = None
+    inside: BoolArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +154,8 @@ class Frames:
     notes : tuple of str
     shares : (C,) array or None
         In which parts the channels of a frame in colour are mixed, another being grey.
+    is_full : bool
+        Whether the small copies are the sources at full size.
     """
 
     sources: Sequence[Source | Masked]
@@ -161,6 +167,7 @@ class Frames:
     dropped: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
     shares: FloatArray | None = None
+    is_full: bool = False
 
     @property
     def form(self) -> PictureForm | None:
@@ -173,15 +180,26 @@ class Frames:
         """Where all small copies can be believed."""
         return np.asarray(np.logical_and.reduce([frame.usable for frame in self.frames]))
 
-    def full(self, frame: Frame) -> tuple[AnyArray, BoolArray | None]:
-        """Return a frame in place at full size, (H, W, C) float32, and where it has light (None: everywhere)."""
+    @property
+    def white(self) -> float:
+        """Intensity that counts as white: 1, or the 99.5th percentile of pictures of a wider range."""
+        brightest = max(float(np.percentile(frame.small[::2, ::2], 99.5)) for frame in self.frames)
+        return brightest if brightest > 1 or 0 < brightest < 1e-3 else 1.0
+
+    def full(self, frame: Frame, *, fast: bool = False) -> tuple[AnyArray, BoolArray | None]:
+        """Return a frame in place at full size, (H, W, C) float32, and where it has light (None: everywhere).
+
+        ``fast`` moves it by a window of 8 x 8 pixels, good enough to look at.
+        """
+        if self.is_full and fast:
+            return frame.small, frame.inside
         light = self.reading.read(self.sources[frame.number], name_of(self.sources, frame.number)).light
         if self.shares is not None and light.shape[2] == len(self.shares):
             light = (light @ self.shares.astype(np.float32))[:, :, None]
         light, inside = _usable_light(light)
         if frame.motion is not None and frame.motion.moves:
             motion = frame.motion.enlarged(self.factor)
-            light = motion.resample(light).astype(np.float32, copy=False)
+            light = motion.resample(light, fast=fast).astype(np.float32, copy=False)
             seen = motion.inside(self.shape)
             inside = seen if inside is None else seen & ~motion.resample_map(~inside)
         if frame.exposure is not None:
@@ -218,7 +236,9 @@ def read_frames(
     notes += more + [f"left out: {name_of(sources, number)}, {why}" for number, why in dropped]
     if factor > 1:
         notes.append(f"map of every {factor}th pixel, pictures at full size")
-    return Frames(sources, reading, tuple(placed), full, factor, reading.linear, tuple(dropped), tuple(notes))
+    return Frames(
+        sources, reading, tuple(placed), full, factor, reading.linear, tuple(dropped), tuple(notes), is_full=factor == 1
+    )
 
 
 def frames_of_pair(sources: Sequence[Source | Masked], reading: Reading, pair: ComparablePair) -> Frames:
@@ -297,7 +317,7 @@ def _small(number: int, photograph: Photograph, factor: int) -> Frame:
     focus = None if shot is None else float(shot.focus_m)
     rounding, form = photograph.rounding, photograph.form
     if factor == 1:
-        return Frame(number, light, good, focus_m=focus, rounding=rounding, form=form)
+        return Frame(number, light, good, focus_m=focus, rounding=rounding, form=form, inside=usable)
     if rounding is not None:  # white noise is averaged
         rounding = replace(rounding, read=rounding.read / factor, shot=rounding.shot / factor**2)
     small = decimate(light, factor, channel_axis=-1).astype(np.float32)
@@ -362,26 +382,30 @@ def _around(frames: list[Frame], middle: int, reading: Reading, progress: Progre
 
 
 def _laid_on(neighbour: Frame, frame: Frame, reading: Reading) -> Frame:
-    motion = None
+    motion, blur = None, RoughBlur()
     if reading.align != "off":
         both = neighbour.usable & frame.usable
-        motion = find_motion(neighbour.small, frame.small, both, model=reading.align)
-    return _moved(neighbour, frame, reading, motion)
+        motion = find_motion(neighbour.small, frame.small, both, model=reading.align, blur=blur)
+    return _moved(neighbour, frame, reading, motion, blur)
 
 
-def _moved(neighbour: Frame, frame: Frame, reading: Reading, motion: Motion | None) -> Frame:
+def _moved(
+    neighbour: Frame, frame: Frame, reading: Reading, motion: Motion | None, blur: RoughBlur | None = None
+) -> Frame:
     """Return a frame moved, with the exposure of its neighbour."""
     shape = (frame.small.shape[0], frame.small.shape[1])
-    small, usable = frame.small, frame.usable
+    small, usable, inside = frame.small, frame.usable, frame.inside
     if motion is not None:
         small = motion.resample(small).astype(np.float32, copy=False)
-        usable = motion.inside(shape) & ~motion.resample_map(~usable)
+        seen = motion.inside(shape)
+        usable = seen & ~motion.resample_map(~usable)
+        inside = seen if inside is None else seen & ~motion.resample_map(~inside)
     exposure = None
     if reading.exposure != "off":
         both = neighbour.usable & usable
-        exposure = find_exposure(neighbour.small, small, both, field=FIELD_FOR[reading.exposure])
+        exposure = find_exposure(neighbour.small, small, both, field=FIELD_FOR[reading.exposure], blur=blur)
         small = exposure.apply(small)
-    return replace(frame, small=small, usable=usable, motion=motion, exposure=exposure)
+    return replace(frame, small=small, usable=usable, motion=motion, exposure=exposure, inside=inside)
 
 
 def _describe(frames: Sequence[Frame]) -> list[str]:

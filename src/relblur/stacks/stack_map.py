@@ -143,6 +143,14 @@ class StackMap(MapResult):
         one, two = (np.square(self.place - self.places[number]) for number in (first, second))
         return np.asarray(self.growth_px**2 * (two - one))
 
+    def placed(self) -> tuple[FloatArray, FloatArray]:
+        """Return index and standard error; of two images without a camera 0, 1 or between by the sign of their blur."""
+        if self.blur_map is None or self.known.any():
+            return self.index, self.index_stderr
+        s, error = self.blur_map.variance_difference, self.blur_map.variance_stderr
+        share = (1 - np.tanh(s / np.maximum(error, 1e-9))) / 2  # positive s: the first image is the sharper
+        return share, np.zeros_like(share)
+
     def with_picture(self, picture: AnyArray, form: PictureForm | None) -> StackMap:
         """Return the map with a fused picture (H, W, C)."""
         return replace(self, fused=picture if picture.shape[2] > 1 else picture[:, :, 0], form=form)

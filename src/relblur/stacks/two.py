@@ -16,7 +16,7 @@ from ..filters.decimation import keeps_light
 from ..photo.pair import Source
 from ..photo.pipeline import prepare_pair
 from .frames import Frames, Masked, Reading, frames_of_pair, name_of
-from .fuse import fuse_frames, prior_of_pair
+from .fuse import fuse_by_detail
 from .stack_map import StackMap
 from .task import Measuring, noise_models
 
@@ -68,7 +68,7 @@ def stack_of_two(
     if not fuse:
         return stack
     # The map lies on the first image: so must the picture.
-    picture = fuse_frames(frames, prior_of_pair(blur_map), lambda share: progress(0.7 + 0.3 * share))
+    picture = fuse_by_detail(frames, lambda share: progress(0.7 + 0.3 * share))
     return stack.with_picture(picture, frames.form)
 
 

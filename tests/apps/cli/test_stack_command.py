@@ -274,20 +274,20 @@ def test_near_or_far_is_preferred_at_outlines(texture):
     index = np.full((60, 60), 8.0)
     index[20:40, 20:40] = 2.0
     index[5, 5] = 0.0  # an outlier is no surface
-    near, factor = prefer_at_outlines(index, "near")
+    near, decides = prefer_at_outlines(index, "near")
     far, _ = prefer_at_outlines(index, "far")
     assert (near[17:43, 30] == 2).all()
     assert near[14, 30] == 8
     assert (far[18:23, 30] == 8).all()
     assert far[30, 30] == 2
     assert near[5, 8] == 8
-    assert (factor[18, 30], factor[10, 30]) == (4, 1)
+    assert (decides[18, 30], decides[10, 30]) == (True, False)
     slope = np.add.outer(np.zeros(60), np.linspace(0, 10, 60))
     blurred = cv2.GaussianBlur(index, (0, 0), 3)  # maps blur jumps
     assert (prefer_at_outlines(blurred, "near")[0][18:22, 30] < 2.5).all()
     for prefer in ("near", "far"):
         np.testing.assert_allclose(prefer_at_outlines(slope, prefer)[0], slope)
-    assert prefer_at_outlines(index, "any")[0] is index
+    assert prefer_at_outlines(index, "any") is None
 
 
 def test_align_only_writes_frames_of_full_depth(files, tmp_path):

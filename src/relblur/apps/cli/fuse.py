@@ -89,7 +89,7 @@ def fuse(
     refuse_to_replace_file(save_index, force)
     start = clock.perf_counter()
     with progress_bar(f"fusing {len(given)} images") as tell:
-        light, frames, stack = _fused(given, preparing, options, index, tell)
+        light, frames, stack = _fused(given, preparing, options, (index, save_index is not None), tell)
     write_motion(options.motion, frames)
     with placing(output, force=force) as file:
         write_picture(
@@ -111,15 +111,17 @@ def fuse(
 
 
 def _fused(
-    given: Input, preparing: Preparing, options: Stack, index: Path | None, progress: Any
+    given: Input, preparing: Preparing, options: Stack, how: tuple[Path | None, bool], progress: Any
 ) -> tuple[AnyArray, Frames, StackMap | None]:
     """Return the picture, the frames it was made from, and their map if it was needed."""
-    from ...stacks.estimate import estimate_stack
     from ...stacks.frames import Reading, read_frames
-    from ...stacks.fuse import fuse_by_labels
+    from ...stacks.fuse import fuse_by_detail, fuse_by_labels
 
+    index, with_map = how
     known = given_motion(options.motion)
-    if index is None:
+    if with_map or options.prefer != "any":
+        from ...stacks.estimate import estimate_stack
+
         prefer = options.prefer
         stack = estimate_stack(
             given.images, **preparing.arguments(), prefer=prefer, motion=known, progress=progress, steps=True
@@ -131,7 +133,12 @@ def _fused(
     placement = None if known is None else read_alignment(known, len(given))
     reading = Reading(**preparing.arguments(), keeps_order=len(given.files) == 1, placement=placement)
     frames = read_frames(list(given.images), reading, None, lambda share: progress(share / 2))
-    light = fuse_by_labels(frames, _labels(index), lambda share: progress(0.5 + share / 2))
+    labels = None if index is None else _labels(index)
+
+    def tell(share: float) -> None:
+        progress(0.5 + share / 2)
+
+    light = fuse_by_detail(frames, tell) if labels is None else fuse_by_labels(frames, labels, tell)
     return light, frames, None
 
 
@@ -146,19 +153,12 @@ def _labels(path: Path) -> AnyArray:
 
 def _write_labels(path: Path, stack: StackMap, frames: Frames) -> None:
     """Write which frame is nearest to the best focus at every pixel."""
-    import numpy as np
-
     from ...filters.guided import enlarge
     from ...images.disk import write_tiff
     from ...stacks.frames import name_of
     from ...stacks.fuse import labels_of
 
-    if stack.known.any():
-        index = stack.full_size()[0]
-    else:
-        assert stack.blur_map is not None
-        behind = (stack.blur_map.variance_difference < 0).astype(np.float32)
-        index = enlarge(behind, frames.shape, frames.factor, nearest=True)
+    index = stack.full_size()[0] if stack.known.any() else enlarge(stack.placed()[0], frames.shape, frames.factor)
     names = {str(frame.position): name_of(frames.sources, frame.number) for frame in frames.frames}
     write_tiff(path, labels_of(index, frames), {"quantity": "place of a frame in the order of focus", "frames": names})
 

@@ -187,13 +187,10 @@ def _write_other(folder: Path, found: StackMap, frames: Frames, other: Input) ->
     """Fuse another channel by the index of the stack."""
     from ...report.full_size import write_picture
     from ...stacks.aligned import frames_of_channel
-    from ...stacks.fuse import fuse_frames, prior_of_index, prior_of_pair
+    from ...stacks.fuse import fuse_by_index
 
     channel = frames_of_channel(frames, list(other.images))
-    of_index = found.blur_map is None or bool(found.known.any())
-    pair = found.blur_map
-    prior = prior_of_index(found.index, found.index_stderr) if of_index or pair is None else prior_of_pair(pair)
-    light = fuse_frames(channel, prior, lambda share: None, by_detail=False)
+    light = fuse_by_index(channel, *found.placed(), lambda share: None)
     target = folder / "fused_other.tif"
     write_picture(
         target, light, frames.form, f"fused by the index of another channel, from {other.files[0].name}", found.pixel_um

@@ -1,0 +1,108 @@
+"""Which frame of a stack is sharpest at each pixel, by its own detail.
+
+The energy of the Laplacian is averaged over a small window at each level of a pyramid. The logarithm of the ratio of
+two frames is their log odds of being in focus, as far as it lies above the noise. A coarser level counts only where the
+finer ones contain nothing but noise: at an outline the finest level decides, so that the blur of bright detail (its
+halo) does not win beside it, and on a smooth surface the coarse levels follow its slow shading. Where no level contains
+more than noise all frames count alike, and their average has the least noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..base._typing import AnyArray
+
+__all__ = ["Detail", "detail_of", "log_odds", "sampling_step"]
+
+#: Standard deviation of the window by level, px of the level, the last for all coarser ones. Wider windows of coarse
+#: levels take the halo of an outline for detail; a narrower one of the finest level takes noise for it.
+_WINDOWS = (2.0, 1.0, 0.7)
+#: Coarsest level: its shorter side is at least this, px.
+_COARSEST_SIDE = 24
+#: Energy at which a level hides the coarser ones, over its noise. From 30 to 1000 the pictures differ by 2 %.
+_CLEAR = 100.0
+#: Noise energy added to the energy of a frame, and the percentile of the least energy of all frames taken for noise.
+_NOISE, _NOISE_PERCENT = 2.0, 10.0
+#: Least noise energy of a picture whose range is 1: a hundredth of an 8-bit step.
+_LEAST = 1e-9
+#: Weight of a frame: this power of the ratio of the energies. From 5 to 12 the pictures differ by 2 %.
+_POWER = 8.0
+#: Larger images, px, and stacks of more values are weighed at every second, fourth, ... pixel.
+_MOST_PIXELS, _MOST_VALUES = 1_000_000, 50_000_000
+
+
+#: Energy of one frame at each level; levels finer than the sampling step are sampled.
+Detail = tuple[AnyArray, ...]
+
+
+def sampling_step(shape: tuple[int, int], count: int) -> int:
+    """Return the distance of the pixels at which frames of this shape are weighed, a power of two."""
+    pixels, step = shape[0] * shape[1], 1
+    while (step == 1 and pixels > _MOST_PIXELS) or pixels * count > _MOST_VALUES * step**2:
+        step *= 2
+    return step
+
+
+def detail_of(light: AnyArray, top: float, step: int) -> Detail:
+    """Return the detail of (H, W, C) light whose white is ``top``.
+
+    On the scale of a square root noise and detail are alike in dark and bright areas.
+    """
+    import cv2
+
+    image = np.maximum(light, 0)
+    image *= np.float32(1 / top)
+    image = cv2.sqrt(image, dst=image).reshape(light.shape)
+    levels: list[AnyArray] = []
+    scale = 1
+    while True:
+        fine = cv2.Laplacian(image, cv2.CV_32F, borderType=cv2.BORDER_REFLECT)
+        energy = np.square(fine, out=fine)
+        energy = cv2.transform(energy, np.ones((1, energy.shape[2]))) if energy.ndim == 3 else energy
+        width = _WINDOWS[min(len(levels), len(_WINDOWS) - 1)]
+        energy = cv2.GaussianBlur(energy, (0, 0), width, borderType=cv2.BORDER_REFLECT)
+        stride = max(1, step // scale)
+        levels.append(np.ascontiguousarray(energy[::stride, ::stride]))
+        if min(image.shape[:2]) < 2 * _COARSEST_SIDE:
+            return tuple(levels)
+        image, scale = cv2.pyrDown(image, borderType=cv2.BORDER_REFLECT), 2 * scale
+
+
+def log_odds(details: Iterable[Detail]) -> AnyArray:
+    """Return the logarithm of the weight of every frame, (N, h, w) float32, up to a term common to all frames."""
+    import cv2
+
+    levels = [np.stack(energies) for energies in zip(*details, strict=True)]
+    open_ = np.ones(levels[0].shape[1:], np.float32)
+    shares = []
+    for number, energy in enumerate(levels):
+        noise = max(float(np.percentile(energy.min(axis=0)[::2, ::2], _NOISE_PERCENT)), _LEAST)
+        open_ = _resized(open_, energy.shape[1:])
+        shares.append(open_)
+        open_ = open_ / (1 + energy.max(axis=0) * np.float32(1 / (_CLEAR * noise)))
+        energy += np.float32(_NOISE * noise)
+        levels[number] = cv2.log(energy.reshape(len(energy), -1)).reshape(energy.shape)
+    total, mass = levels[-1] * shares[-1], shares[-1]
+    for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):
+        shape = level.shape[1:]
+        if total.shape[1:] != shape:
+            total, mass = np.stack([_resized(each, shape) for each in total]), _resized(mass, shape)
+        level *= share
+        total += level
+        mass = mass + share
+    total *= np.float32(_POWER) / mass
+    return np.asarray(total)
+
+
+def _resized(image: AnyArray, shape: tuple[int, ...]) -> AnyArray:
+    import cv2
+
+    if image.shape == shape:
+        return image
+    smaller = image.shape[0] > shape[0]
+    return np.asarray(
+        cv2.resize(image, (shape[1], shape[0]), interpolation=cv2.INTER_AREA if smaller else cv2.INTER_LINEAR)
+    )
