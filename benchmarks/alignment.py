@@ -26,8 +26,8 @@ import machine
 from photographs import RAMP_IMAGES
 from relblur import AlignmentError, align, estimate_blur, match_exposure, synth
 from relblur.apps.demo.program import photograph
+from relblur.base.tone import SRGB
 from relblur.photo.alignment import Motion
-from relblur.photo.tone_curves import SRGB
 
 GAIN, OFFSET, NOISE, RIM = 1.08, 0.01, 0.003, 24
 

@@ -39,7 +39,7 @@ def make_pair(folder: Path, megapixels: float, blurs: tuple[float, ...]) -> None
         for grain_px, strength in ((1.5, 25.0), (6.0, 60.0)):
             grain = cv2.GaussianBlur(rng.standard_normal((height, width), np.float32), (0, 0), grain_px)
             image[:, :, channel] += strength * grain
-    from relblur.photo.tone_curves import encode_srgb
+    from relblur.base.tone import encode_srgb
 
     np.clip(image, 5, 250, out=image)
     image = (image / 255) ** 2  # as light

@@ -23,9 +23,9 @@ import machine
 from photographs import RAMP_IMAGES
 from relblur import estimate_blur, save, synth
 from relblur.apps.demo.program import photograph
-from relblur.photo.pair import read_light_pair
+from relblur.base.tone import SRGB, encode_srgb
+from relblur.photo.photograph import read_light_pair
 from relblur.photo.pipeline import match_pair, noise_of
-from relblur.photo.tone_curves import SRGB, encode_srgb
 
 SHIFT, SCALE, GAIN, OFFSET, NOISE = (1.3, -0.7), 1.004, 1.08, 0.01, 0.003
 

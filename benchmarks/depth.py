@@ -32,7 +32,7 @@ import machine
 from real import SCENES, load_scene
 from relblur import Camera, DepthMap, blur_to_depth, calibrate, estimate_blur, estimate_depth, imread
 from relblur.base.settings import DEPTH_PREFILTER
-from relblur.photo.pair import read_light_pair
+from relblur.photo.photograph import read_light_pair
 from relblur.photo.pipeline import match_pair, prepare_pair
 from relblur.report.panels import Panel, panels_picture
 

@@ -32,7 +32,7 @@ from relblur.filters.kernels import band_limited_kernel, kernel_radius
 from relblur.filters.sharpness import LEVELS, local_sharpness
 from relblur.images.disk import write_image
 from relblur.paper import Framework, gaussian_bank
-from relblur.photo.pair import read_pair
+from relblur.photo.photograph import read_pair
 from relblur.report.summary import score_cells, score_columns
 
 #: The image for which operations are counted: the largest of Table I.

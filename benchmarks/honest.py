@@ -29,7 +29,7 @@ from calibration import Sparsification, coverage, draw_reliability, draw_sparsif
 from photographs import grey
 from relblur import estimate_blur, prepare_pair, synth
 from relblur.apps.demo.program import photograph
-from relblur.photo.tone_curves import SRGB, encode_srgb
+from relblur.base.tone import SRGB, encode_srgb
 
 Pair = tuple[np.ndarray, np.ndarray]
 COLOURED = ("camera", "astronaut", "coffee", "chelsea", "rocket")

@@ -36,7 +36,7 @@ from relblur import BlurMap, RelblurError, estimate_blur, imread, load, resynthe
 from relblur.apps.cli.estimate import estimate
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.blur.evaluate import observed_blurrier
-from relblur.photo.pair import read_light_pair
+from relblur.photo.photograph import read_light_pair
 from relblur.photo.pipeline import match_pair, noise_of
 from relblur.report.panels import Panel, panels_picture
 

@@ -29,7 +29,7 @@ import numpy as np
 import machine
 import relblur
 from relblur import Camera, estimate_depth, estimate_stack, imread, prepare_pair, synth
-from relblur.photo.tone_curves import encode_srgb
+from relblur.base.tone import encode_srgb
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "stacks.json"

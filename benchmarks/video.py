@@ -30,7 +30,7 @@ from relblur.apps.video.clip import Clip, Frame, import_av
 from relblur.apps.video.measuring import Settings, VideoMeter
 from relblur.apps.video.pairing import pair_by_time
 from relblur.apps.video.side_by_side import ClipWriter, add_stream, encode, finish
-from relblur.photo.tone_curves import SRGB, encode_srgb
+from relblur.base.tone import SRGB, encode_srgb
 
 IMAGES = ("brick", "camera", "coffee")
 NOISE, FRAMES = 0.003, 6

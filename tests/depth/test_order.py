@@ -43,7 +43,7 @@ def test_exif_distances_that_contradict_the_camera_are_doubted(tmp_path):
         exif.get_ifd(0x8769)[0x9206] = metres
         Image.new("L", (8, 8)).save(tmp_path / name, exif=exif)
     files = (tmp_path / "one.jpg", tmp_path / "two.jpg")
-    assert "EXIF says 2 m for the first and 1 m" in file_order_warnings(files, FOCUS)[0]
+    assert "EXIF has 2 m for the first and 1 m" in file_order_warnings(files, FOCUS)[0]
     assert file_order_warnings(files[::-1], FOCUS) == []
 
 

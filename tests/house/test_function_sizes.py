@@ -71,12 +71,12 @@ LONG = 'def f():\n    """Say."""\n' + 60 * "    x = 1\n"
 @pytest.mark.parametrize(
     ("text", "place", "wrong"),
     [
-        (LONG, "blur/flags.py", True),
+        (LONG, "blur/result.py", True),
         (LONG, "optics.py", False),  # 60 lines and a docstring
         (LONG + "    x = 1\n", "optics.py", True),
-        ("def f(a, b, c, d, /, e, f, *, g, h): ...", "blur/flags.py", False),
-        ("def f(a, b, c, d, /, e, f, *g, h, **i): ...", "blur/flags.py", True),
-        ("class C:\n    def f(self, a, b, c, d, e, f, g, h): ...", "blur/flags.py", False),
+        ("def f(a, b, c, d, /, e, f, *, g, h): ...", "blur/result.py", False),
+        ("def f(a, b, c, d, /, e, f, *g, h, **i): ...", "blur/result.py", True),
+        ("class C:\n    def f(self, a, b, c, d, e, f, g, h): ...", "blur/result.py", False),
         ("def align(a, b, c, d, e, f, g, h, i): ...", "photo/alignment.py", False),
         ("def align(a, b, c, d, e, f, g, h, i): ...", "photo/warps.py", True),
         ("@one_line_errors\ndef f(a, b, c, d, e, f, g, h, i): ...", "cli/depth.py", False),

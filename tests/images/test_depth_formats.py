@@ -138,12 +138,12 @@ def test_unknown_suffixes_and_foreign_files_are_refused(tmp_path, depth_map):
         depth_map.save(tmp_path / "d.jpg")
     with pytest.raises(InputError, match="colour"):
         relblur.save(tmp_path / "d.png", depth_map, colour=True)
-    from relblur.depth.depth_map import read_depth_map
+    from relblur.depth.depth_map import DepthMap
     from relblur.images.disk import write_npz
 
     write_npz(tmp_path / "x.npz", {"a": np.zeros(2)}, {"format": "other"})
     with pytest.raises(FileError, match="other"):
-        read_depth_map(tmp_path / "x.npz")
+        DepthMap.load(tmp_path / "x.npz")
     write_npz(tmp_path / "y.npz", {"depth_m": np.zeros((2, 2))}, {"format": "relblur.DepthMap", "format_version": 99})
     with pytest.raises(FileError, match="newer"):
         relblur.load(tmp_path / "y.npz")

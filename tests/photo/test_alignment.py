@@ -211,7 +211,7 @@ def test_what_cannot_tell_a_motion_is_refused(left, monkeypatch):
         few[left] = 1
         return few
 
-    monkeypatch.setattr(alignment, "at_rest", hardly_any)
+    monkeypatch.setattr(alignment, "static_mask", hardly_any)
     with pytest.raises(AlignmentError, match="do not show the same scene"):
         alignment.find_motion(first, second, np.ones((24, 30), bool))
 

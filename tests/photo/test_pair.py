@@ -12,7 +12,7 @@ from relblur import InputError, decimate, save
 from relblur.base.errors import FileError
 from relblur.blur.comparable_pair import ComparablePair
 from relblur.images.images import read_image
-from relblur.photo.pair import grey_shares, read_light_pair, read_pair, stored_array
+from relblur.photo.photograph import grey_shares, read_light_pair, read_pair, stored_array
 
 WHITE = 255
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import relblur
 from relblur import ComparablePair, InputError, estimate_blur, estimate_depth, imread, prepare_pair, save, synth
 from relblur.apps.cli.app import app
+from relblur.base.tone import encode_srgb
 from relblur.photo import pipeline, rough_blur
 from relblur.photo.alignment import Motion
 
@@ -34,7 +35,7 @@ def files(tmp_path_factory, colour):
     first[:12, :12] = 1.2
     for name, light in (("near.png", first), ("far.png", second)):
         noisy = synth.degrade(light, noise=0.003, rng=rng)
-        save(folder / name, synth.degrade(relblur.photo.tone_curves.encode_srgb(noisy.clip(0, 1)), bits=8))
+        save(folder / name, synth.degrade(encode_srgb(noisy.clip(0, 1)), bits=8))
     return folder / "near.png", folder / "far.png"
 
 
@@ -124,7 +125,7 @@ def test_gamma_is_undone_for_arrays_too():
         ({"decimate": True}, "decimate must be a whole number"),
         ({"decimate": "half"}, "decimate must be a whole number"),
         ({"max_sigma": -1}, "max_sigma must be finite and > 0 px"),
-        ({"gamma": 2.2, "linear": False}, "gamma says how to linearise"),
+        ({"gamma": 2.2, "linear": False}, "gamma states a tone curve"),
         ({"valid": np.ones((3, 3), bool)}, "valid has shape"),
         ({"channel_axis": -1}, "channel_axis needs three dimensions"),
     ],

@@ -9,7 +9,7 @@ import pytest
 
 from relblur import prepare_pair, synth
 from relblur.photo import pipeline, resolution
-from relblur.photo.pair import read_light_pair
+from relblur.photo.photograph import read_light_pair
 from relblur.photo.resolution import choose_resolution, largest_blur, resolution_for
 from relblur.photo.rough_blur import RoughBlur
 

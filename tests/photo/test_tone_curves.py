@@ -14,7 +14,8 @@ from PIL import Image, ImageCms, PngImagePlugin  # noqa: TID253
 from profiles import gamma_element, icc
 from relblur import InputError, imread, read_photograph, save
 from relblur.base.errors import FileError, MissingDependencyError
-from relblur.photo.tone_curves import LINEAR, SRGB, curve_of_icc_profile, encode_srgb, power_curve
+from relblur.base.tone import LINEAR, SRGB, encode_srgb, power_curve
+from relblur.photo.tone_curves import curve_of_icc_profile
 
 CODES = np.arange(256, dtype=np.uint8).reshape(16, 16)
 
@@ -90,7 +91,7 @@ def test_the_caller_has_the_last_word(tmp_path):
     assert_allclose(imread(path, gamma=1), CODES / 255, atol=1e-12)
     with pytest.raises(InputError, match="gamma must be finite and > 0, got -1"):
         imread(path, gamma=-1)
-    with pytest.raises(InputError, match="gamma says how to linearise and linear=False not to"):
+    with pytest.raises(InputError, match="gamma states a tone curve to undo, linear=False undoes none"):
         imread(path, gamma=2, linear=False)
 
 

@@ -1,20 +1,22 @@
 """``estimate_blur``: two images in, a map of relative blur out.
 
-``estimate``      the public function: checks
-``methods``       the table of methods: what runs each, defaults, engines
-``request``       what is asked of a method, and what it answers
-``chunked``       the same as Dask tasks, for Dask arrays and files; maps read from a Zarr
-``paper``         the paper's estimator, and its framework to the letter
-``window``        the local, continuous one, and ``Stream``
-``dense``         the dense one, ``method="refined"``
-``blur_map``      what comes out: BlurMap, Flag, PairScore
-``doubts``        does a pair differ by something else than defocus? in words
-``pixel_curve``   what one pixel says: M(sigma), its roots, the cost of its window
-``evaluate``      how well a map re-makes the blurrier image
-``stored_values`` arrays that hold no light yet
-``noise``         noise models and how noise is found
-``flags``         which pixels a bad one reaches
-``tiles``         a method on images of any size, tile by tile
-``whole_image``   figures of a whole image in memory that its tiles share
+``estimate``           the public function: checks
+``methods``            the table of methods: functions, defaults, engines
+``request``            the input and the output of a method
+``chunked``            the same as Dask tasks, for Dask arrays and files; maps read from a Zarr
+``paper``              the paper's estimator, and its framework to the letter
+``window``             the local, continuous one, and ``Stream``
+``dense``              the dense one, ``method="refined"``
+``result``             flags, and the common part of all maps
+``blur_map``           the result, BlurMap
+``comparable_pair``    a pair that is ready for the estimate
+``model_warnings``     signs of differences other than defocus
+``pixel_curve``        M(sigma) of one pixel, its roots, the cost of its window
+``evaluate``           re-making the blurrier image, and the score of a map
+``stored_values``      arrays that are not linear light
+``recompressed``       JPEG compression, done again
+``noise``              noise models and their estimation
+``tiles``              a method on images of any size, tile by tile
+``whole_image``        statistics of a whole image in memory that its tiles share
 ``global_statistics``  the same, of a pair that is read in parts
 """

@@ -61,7 +61,7 @@ class BlurMap(MapResult):
     sharper : (H, W) int8
         +1 where ``first`` is the sharper, -1 where ``second`` is, 0 where neither.
     settings : mapping
-        How it was made: method, window, sigmas, noise, engine, version.
+        Method, window, sigmas, noise, engine, version.
     steps : mapping
         Intermediate maps by name, if ``estimate_blur(..., steps=True)`` made the map. They are not saved.
 
@@ -98,7 +98,7 @@ class BlurMap(MapResult):
         sharper: AnyArray,
         settings: Mapping[str, Any],
     ) -> BlurMap:
-        """Make a map of read-only arrays that belong to somebody else, without checking them; flags become 16 bits."""
+        """Make a map of read-only arrays without checking them; flags become 16 bits."""
         blur_map = object.__new__(cls)
         flags = flags if flags.dtype == FLAG_TYPE else flags.astype(FLAG_TYPE)
         values: tuple[Any, ...] = (variance_difference, variance_stderr, flags, sharper, settings, {})
@@ -200,7 +200,7 @@ class BlurMap(MapResult):
         return BlurMap(**arrays, settings=self.settings)
 
     def __iter__(self) -> Iterator[Any]:
-        """Refuse what would otherwise ask for one row after another."""
+        """Refuse an iteration over rows."""
         raise TypeError("a BlurMap is no sequence; go through blur.sigma, or another of its arrays")
 
     def _facts(self) -> str:
@@ -213,7 +213,7 @@ class BlurMap(MapResult):
         return made
 
     def __str__(self) -> str:
-        """Return what matters, a line each: share answered, range, error, flags; of a lazy map, what is known."""
+        """Return a summary, a line each: share answered, range, error, flags; the repr of a lazy map."""
         return repr(self) if self.is_lazy else MapResult.__str__(self.compute())
 
     def __repr__(self) -> str:

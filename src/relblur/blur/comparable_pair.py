@@ -1,8 +1,7 @@
-"""Two images of one scene, ready to be compared, with all that is known about them.
+"""``ComparablePair``: two images of one scene that differ in blur and noise only, with their metadata.
 
-This is the one form in which a pair travels between reading it and estimating its blur or
-depth: :func:`relblur.prepare_pair` makes it, :func:`relblur.estimate_blur` and
-:func:`relblur.estimate_depth` take it in place of two images, reports draw it.
+:func:`relblur.prepare_pair` makes it. :func:`relblur.estimate_blur`, :func:`relblur.estimate_depth` and the reports
+take it in place of two images.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from ..base.settings import Sharper
 from ..filters.decimation import decimate, keeps_light
 from .noise import NoiseModel
 
-if TYPE_CHECKING:  # made elsewhere, only carried here
+if TYPE_CHECKING:
     from ..images.compression import JpegTable
     from ..photo.alignment import Motion
     from ..photo.exposure import Exposure
@@ -42,33 +41,33 @@ class ComparablePair:
     valid : (H, W) bool, optional
         False where an image has no value, or the second does not reach.
     clipped : (first, second), optional
-        Where each is at the top of its range; left out for integers, which tell themselves.
+        Where each is at the top of its range; found in the values of integers if left out.
     noise : NoiseModel, optional
         Read and shot noise, if the values are light.
     factor : int
-        By how much the pair was decimated.
+        Factor of the decimation.
     full_size : str
-        Width x height before that; empty if nobody decimated.
+        Width x height before the decimation; empty without one.
     because : str
-        Why by that factor.
+        Reason for that factor.
     is_light : bool
         Linear light rather than stored values.
     rounding : (first, second), optional
-        The noise that the files' integers left.
+        Noise from the rounding to integers in the files.
     notes : tuple of str
-        What was done to the pair, a line each.
+        Steps of the preparation, a line each.
     sharper : {"auto", "first", "second"}
-        Which image is the sharper everywhere, if the files say that only their apertures differ.
+        The image that is the sharper everywhere, if by the files only the apertures differ.
     names : (first, second)
-        What the images are called in reports: the names of their files.
+        Names of the images in reports: those of their files.
     motion, exposure : optional
-        What was done to ``second`` to lay it on ``first``, in px before decimation, and to give it its exposure.
+        Registration of ``second`` on ``first``, in px before decimation, and correction of its exposure.
     shares : (C,) array, optional
-        In which parts the channels of the one that is in colour were mixed, the other being grey.
+        Weights with which the channels of a colour image were mixed, if the other is grey.
     jpeg : (first, second)
-        How each was compressed, if its pixels still lie where its file has them.
+        Compression of each, if its pixels lie where its file has them.
     form : PictureForm, optional
-        How a picture made from the pair is written: like the first photograph.
+        Format of pictures made from the pair: that of the first photograph.
     """
 
     first: AnyArray
@@ -116,10 +115,9 @@ class ComparablePair:
 
     @property
     def measured(self) -> tuple[AnyArray, AnyArray]:
-        """The two images that blur is measured on: of compressed light the brightness alone.
+        """The two images for the estimate: of compressed light the brightness alone.
 
-        JPEG keeps colour at half the resolution and rounds it more coarsely than brightness: what it shows of
-        colour detail is not the scene's.
+        JPEG stores colour at half the resolution and rounds it more coarsely than brightness.
         """
         compressed = self.rounding is not None and any(one.compressed for one in self.rounding)
         if not (compressed and self.is_light and self.first.ndim == 3):
@@ -128,7 +126,7 @@ class ComparablePair:
 
     @property
     def usable(self) -> BoolArray:
-        """Where the values of both can be believed."""
+        """Where the values of both are valid and not clipped."""
         usable = np.ones(self.shape, dtype=bool) if self.valid is None else self.valid.copy()
         if self.clipped_in_either is not None:
             usable &= ~self.clipped_in_either
@@ -136,7 +134,7 @@ class ComparablePair:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a map made from this pair remembers of it."""
+        """Settings of a map of this pair: its decimation."""
         if not self.full_size:
             return {}
         return {"decimate": self.factor, "full_size": self.full_size, "decimate_because": self.because}
@@ -144,17 +142,17 @@ class ComparablePair:
     def inputs(
         self, valid: Any, clipped: Any, channel_axis: int | None, noise: Any
     ) -> tuple[tuple[AnyArray, AnyArray], BoolArray | None, BoolArray | None, int | None, Any]:
-        """Return the images and these arguments of an estimator as the pair brings them; refuse to be told twice."""
+        """Return images, valid, clipped, channel axis and noise for an estimator; refuse what the pair has."""
         given = {"valid": valid, "clipped": clipped, "channel_axis": channel_axis}
-        told = [name for name, value in given.items() if value is not None]
-        if told:
-            raise InputError(f"{', '.join(told)} came with the pair that is given; leave it out")
+        twice = [name for name, value in given.items() if value is not None]
+        if twice:
+            raise InputError(f"{', '.join(twice)} came with the pair that is given; leave it out")
         images = self.measured
         axis = -1 if images[0].ndim == 3 else None
         return images, self.valid, self.clipped_in_either, axis, self.noise if noise is None else noise
 
     def without_bad_pixels(self) -> ComparablePair:
-        """Return the pair with finite values everywhere; pixels that were not, or were hot, are no longer valid."""
+        """Return the pair with finite values everywhere; pixels without one and hot pixels become invalid."""
         checked = check_pair(self.first, self.second, valid=self.valid, channel_axis=self.channel_axis)
         if checked.finite is None:
             return self
@@ -164,7 +162,7 @@ class ComparablePair:
         )
 
     def decimated(self, factor: int) -> ComparablePair:
-        """Return the pair at a lower resolution; a pixel is valid, or unclipped, if all it stands for were."""
+        """Return the pair at a lower resolution; a pixel is valid, or unclipped, if all pixels that it covers are."""
         if factor == 1:
             return self
         first, second = (decimate(one, factor, channel_axis=self.channel_axis) for one in (self.first, self.second))

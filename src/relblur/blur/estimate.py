@@ -1,7 +1,7 @@
 """``estimate_blur``: two images in, a :class:`~relblur.blur.blur_map.BlurMap` out.
 
 Defaults are those of :class:`relblur.base.options.Estimating`. Methods are listed in :mod:`relblur.blur.methods`, pixel
-flags in :mod:`relblur.blur.flags`.
+flags in :mod:`relblur.blur.result`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judging a blur map by re-making the blurrier image from the sharper one (Figs. 4 and 5, Table I)."""
+"""The score of a blur map: the blurrier image re-made from the sharper one (Figs. 4 and 5, Table I)."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def resynthesize(
 def observed_blurrier(
     first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
 ) -> FloatArray:
-    """Return what :func:`resynthesize` tries to match: at each pixel the blurrier image itself."""
+    """Return at each pixel the blurrier image, the target of :func:`resynthesize`."""
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     _check_shape(pair, blur_map)
@@ -134,11 +134,11 @@ def evaluate_pair(
     first, second : arrays
         The pair, as for :func:`relblur.estimate_blur`.
     blur_map : BlurMap, optional
-        The map to judge; estimated with ``options`` if left out.
+        The map to score; estimated with ``options`` if left out.
     held_out : bool
         For colour pairs, also estimate from the green channel alone and score on red and
-        blue, which that estimate has not seen. A root taken at a pixel fits that pixel by
-        construction; these figures do not profit from that.
+        blue, which that estimate does not use. A root taken at a pixel fits that pixel by
+        construction; these figures are free of that advantage.
     **options
         Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ... Beside a map only ``valid=`` and
         ``clipped=``.
@@ -149,7 +149,7 @@ def evaluate_pair(
     all points but those of equal sharpness. The set "first is sharper" is
     ``blur_map.sharper == 1``: by the 3 x 3 standard deviation for ``method="paper"``, by the
     better fit otherwise. Flat and clipped areas count; where the map has no answer the sharper image is taken as it
-    is. Leaving such points out flatters, see ``answered_e_first``.
+    is. Without such points the errors are smaller, see ``answered_e_first``.
     """
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, valid=options.get("valid"), clipped=options.get("clipped"), channel_axis=channel_axis)
@@ -205,7 +205,7 @@ _NOTHING = _Errors(_NO_ERROR, _NO_ERROR, _NO_ERROR, _NO_PIXEL, _NO_PIXEL)
 
 def _errors(pair: Pair, blur_map: BlurMap) -> _Errors:
     made = _remake(pair, blur_map)
-    there = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)  # bad pixels, and what they reach, are no image
+    there = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)  # not bad pixels, nor their surroundings
     return _Errors(
         first=np.abs(made - pair.first),
         second=np.abs(made - pair.second),
@@ -234,7 +234,7 @@ def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> tuple[_
 
 def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.float64) -> AnyArray:
     sigma = np.nan_to_num(blur_map.sigma)
-    kernel = blur_map.settings.get("kernel", "sampled")  # the one the estimate was made with
+    kernel = blur_map.settings.get("kernel", "sampled")  # that of the estimate
     sides = []
     for image, field in ((pair.first, np.maximum(sigma, 0)), (pair.second, np.maximum(-sigma, 0))):
         planes = np.moveaxis(image, -1, 0).astype(dtype)
@@ -244,7 +244,7 @@ def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.fl
 
 
 def _choose(blur_map: BlurMap, where_positive: AnyArray, where_negative: AnyArray) -> AnyArray:
-    """Pick by which image is the sharper, where neither clearly is by the sign of s; the mean of both without one."""
+    """Select by the sharper image, by the sign of s where neither clearly is; the mean of both at s = 0."""
     sign = np.sign(np.nan_to_num(blur_map.variance_difference))
     side = np.where(blur_map.sharper != 0, blur_map.sharper, sign)[:, :, None]
     between = (where_positive + where_negative) / 2

@@ -1,17 +1,17 @@
-"""Does the difference between the two images look like defocus at all?  Doubts, in words.
+"""Warnings of differences between two images other than defocus.
 
-Error bars hold what noise and the usual misfit of a lens leave open.  They cannot hold a pair that differs by something
-else: motion blur, a shift, another exposure, a tone curve.  Such things leave their own mark in the residual
+The error bars cover noise and the usual misfit of a lens, but not motion blur, a shift, another exposure or a tone
+curve. Each of these leaves its own mark in the residual
 ``e = observed - M`` of the blurrier image against the one re-made from the sharper, ``M``.  To first order
 
     e  =  a . grad M                           a shift by a px
        +  p (M_xx - M_yy) / 2 + q M_xy         blur that is wider along one direction than across it, px^2
        +  g M + o                              gain and offset
 
-with a sign where the first image is the blurrier.  The six numbers come from least squares over the pixels that have no
-flag (over filled ones too, if there are hardly others), on a few patches of the picture; a doubt is raised where one of
-them is large and explains a good part of the residual.  The thresholds were chosen on four photographs and 28 kinds of
-violated assumptions, between the least value where the assumption is violated and the largest where it is not.
+with the opposite sign where the first image is the blurrier. The six numbers are a least-squares fit on a few patches,
+over pixels without a flag (with filled ones if there are few others). A large number that explains a good part of the
+residual makes a warning. The thresholds lie between the values of violated and of valid assumptions (28 kinds,
+four photographs).
 """
 
 from __future__ import annotations
@@ -32,31 +32,31 @@ __all__ = ["find_model_warnings"]
 
 #: Side of a patch in px, and patches along each side of a picture that is larger.
 _PATCH, _ALONG = 192, 2
-#: Pixels that are needed to tell.
+#: Least number of pixels for a warning.
 _LEAST_PIXELS = 500
-#: A shift in px, and the share of the residual's power that it must explain.
+#: Least shift, px, and least share of the power of the residual that it explains.
 _SHIFT, _BY_SHIFT = 0.1, 0.3
-#: Variance along the wider direction beyond the mean, as a share of the blur; and of the residual's power.
+#: Least excess of the variance along the wider direction, as a share of the blur, and least share explained.
 _WIDER, _BY_WIDTH = 0.07, 0.05
-#: Difference of brightness as a share of the contrast; and of the residual's power.
+#: Least difference of brightness, as a share of the contrast, and least share explained.
 _BRIGHTER, _BY_BRIGHTNESS = 0.02, 0.3
-#: Residuals below this share of the values are single-precision arithmetic.
+#: Residuals below this share of the values are rounding in single precision.
 _ROUNDING = 1e-6
-#: Share of the difference between the images, in amplitude, that is not blur.
+#: Least share of the difference between the images, in amplitude, that blur does not explain.
 _NOT_BLUR = 0.5
 
 
 def find_model_warnings(raw: RawPair, s: FloatArray, flags: UInt8Array, family: Family) -> list[str]:
-    """Return sentences on what a pair shows beside defocus; none for a usual one.
+    """Return a sentence for each difference other than defocus.
 
     Parameters
     ----------
     raw : RawPair
         The images.
     s, flags : (H, W)
-        What was found of them.
+        Their map.
     family : {"sampled", "band_limited"}
-        The Gaussians that were assumed.
+        The Gaussians of the estimate.
     """
     places = list(_patches(raw.shape))
     usual = np.isfinite(s)
@@ -84,7 +84,7 @@ def _patches(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
 def _marks(
     raw: RawPair, s: FloatArray, good: BoolArray, family: Family, place: tuple[slice, slice]
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return at the good pixels of a patch the residual, the images' difference, s, and what six things would leave."""
+    """Return at the good pixels of a patch the residual, the difference of the images, s, and the six marks."""
     import cv2
 
     here, use = s[place], good[place]
@@ -123,7 +123,7 @@ def _in_words(residual: FloatArray, difference: FloatArray, blur: float, marks: 
         return []
 
     def explained(by: list[int]) -> float:
-        """Return the part of the residual's power that some of the marks explain beside the others."""
+        """Return the share of the power of the residual that some marks explain beyond the others."""
         others = [n for n in range(len(marks)) if n not in by]
         return float(met @ _solve(gram, met) - met[others] @ _solve(gram[np.ix_(others, others)], met[others])) / total
 
@@ -154,5 +154,5 @@ def _in_words(residual: FloatArray, difference: FloatArray, blur: float, marks: 
 
 
 def _solve(gram: FloatArray, met: FloatArray) -> FloatArray:
-    """Solve the normal equations, with a trace of damping for marks that are alike."""
+    """Solve the normal equations, with slight damping for marks that are alike."""
     return np.asarray(np.linalg.solve(gram + np.diag(1e-9 * np.diag(gram) + 1e-30), met), np.float64)

@@ -1,4 +1,4 @@
-"""Noise of a photograph: what rounding alone leaves, and a sensor's read and shot noise."""
+"""Noise of a photograph: rounding, and the read and shot noise of a sensor."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ __all__ = [
     "smooth_light",
 ]
 
-#: Floats are not exact either: kernels cut at 5 sigma leave out 4e-6 of the intensity range.
+#: Least noise of floats, as a share of the intensity range: kernels cut at 5 sigma lose 4e-6 of it.
 FLOAT_NOISE = 2e-6
 
-#: Filtering itself rounds, relative to the values; far above float64's error, far below any texture.
+#: Rounding errors of filters relative to the values: above the error of float64, below any texture.
 ARITHMETIC_NOISE = 1e-9
 
-#: Grids on which rounded values sit: the step, and the contrast, in steps, from which on it is one. Whole numbers
-#: (floats that hold 0..255), and grids of any other step, only count from 16 steps on: a drawing of 0 and 1 is not
-#: rounded. Within less than half a step every value is "on the grid"; that is no grid.
+#: Grids of rounded values: the step, and the least contrast in steps. Grids of whole numbers and of other steps count
+#: from 16 steps on, because a drawing of 0 and 1 is not rounded.
 LEAST_STEPS = 16.0
 GRIDS: tuple[tuple[float, float], ...] = ((1.0, LEAST_STEPS), (1 / 255, 0.5), (1 / 65535, 0.5))
 
-#: Intensities are sorted into this many bins, of at least so many pixels.
+#: Number of intensity bins, and least number of pixels of each.
 _BINS = 16
 _LEAST_IN_BIN = 200
 
 #: Mean over 20th percentile of the smaller of two local powers, for 1 and 3 channels (white noise, measured).
 _QUANTILE_CORRECTION = {1: 1.51, 3: 1.26}
 
-#: The light that noise depends on is smoothed by this, px: otherwise noise would estimate itself.
+#: Smoothing of the light on which noise depends, px: otherwise noise would estimate itself.
 _LIGHT_SMOOTHING = 2.0
 #: Rows on either side that this smoothing sees.
 LIGHT_REACH = math.ceil(5 * _LIGHT_SMOOTHING) + 1
@@ -59,7 +58,7 @@ class NoiseModel:
     shot : float
         Variance per unit of light (photons arrive at random; 1 / full-well electrons).
     compressed : bool
-        JPEG has added to it: such errors repeat from pixel to pixel, and averaging does not remove them.
+        Includes JPEG errors, which are correlated between pixels, so averaging does not remove them.
     """
 
     read: float
@@ -80,7 +79,7 @@ def rounding_noise(image: FloatArray) -> float:
     """Standard deviation of the rounding error in an image.
 
     ``step / sqrt(12)`` if every value sits on a grid, of 8 or 16 bits or of any other step, else a small share of the
-    intensity range. It is the least noise that any estimate may assume.
+    intensity range. It is the lower bound of the noise in every estimate.
     """
     found = Rounding()
     found.look_at(image, any_scale=True)
@@ -115,7 +114,7 @@ class Rounding:
         self._own_steps: set[float] = set()
 
     def look_at(self, part: FloatArray, any_scale: bool = False) -> None:
-        """Take in a further part of the image; on ``any_scale``, its grid may have a step of its own."""
+        """Add a part of the image; on ``any_scale`` its grid may have any step."""
         low, high = float(part.min()), float(part.max())
         self.low, self.high = min(self.low, low), max(self.high, high)
         self._possible = [step for step in self._possible if _on_grid(part, step)]
@@ -123,13 +122,13 @@ class Rounding:
             self._own_steps.add(quantisation_step(part))
 
     def add(self, other: Rounding) -> None:
-        """Take in what was found elsewhere in the image."""
+        """Add the findings of other parts of the image."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self._possible = [step for step in self._possible if step in other._possible]
         self._own_steps |= other._own_steps
 
     def _own_step(self) -> float:
-        """Return the step that all parts are multiples of, 0 if there is none."""
+        """Return the common step of all parts, 0 if there is none."""
         least = min(self._own_steps, default=0.0)
         if not least or not all(_whole(step / least) for step in self._own_steps):
             return 0.0
@@ -137,7 +136,7 @@ class Rounding:
         return known[0] if known else least
 
     def noise(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> float:
-        """Return the standard deviation of the rounding error; values beyond the limits do not count."""
+        """Return the standard deviation of the rounding error, from values within the limits."""
         low, high = max(self.low, limits[0]), min(self.high, limits[1])
         contrast, largest = high - low, max(abs(low), abs(high))
         own = self._own_step()
@@ -148,7 +147,7 @@ class Rounding:
 
 
 def _whole(ratio: float) -> bool:
-    """Tell whether one step is a multiple of another; both are known to a thousandth."""
+    """Return whether a ratio of two steps, known to a thousandth, is whole."""
     return abs(ratio - round(ratio)) < 2e-3 * ratio
 
 
@@ -167,17 +166,17 @@ def estimate_noise(
 ) -> NoiseModel:
     """Estimate read and shot noise from a pair of photographs taken with one camera.
 
-    At each intensity the flattest fifth of the picture is looked at, in whichever image is
-    the flatter there (the blurrier one): second differences, which slopes do not disturb. The
-    straight line through the variances over the intensities is the model. What texture
-    there is makes it too large rather than too small.
+    At each intensity the noise is the variance of second differences, which slopes do not
+    disturb, in the flattest fifth of the picture and the flatter (blurrier) image. The model is
+    the straight line through these variances over the intensities. Remaining texture makes it
+    too large rather than too small.
 
     Parameters
     ----------
     first, second : arrays
         An aligned pair of equal exposure in linear light.
     floor : NoiseModel, optional
-        Noise there is at least: the rounding of the file (``Photograph.rounding``).
+        Lower bound of the noise: the rounding of the file (``Photograph.rounding``).
     """
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)

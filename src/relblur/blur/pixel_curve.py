@@ -1,8 +1,7 @@
-"""What one pixel says about its blur: the curve M(sigma), the values it crosses, and what the window around it prefers.
+"""The curve M(sigma) of one pixel, its roots, and the cost of the window around it.
 
-The paper's picture of the problem. Blur the one image by sigma and look at a single pixel: its value M(sigma)
-wanders, and wherever it crosses the value R seen in the other image there is a candidate solution. Here sigma is
-signed, so that both directions lie on one axis:
+Blur one image by sigma and take the value M(sigma) of a single pixel. Each sigma at which it equals the value R of the
+other image is a candidate solution of the paper. Here sigma is signed, so that both directions lie on one axis:
 
     sigma >= 0:  M = (G_sigma * first)(x),   R = second(x)      second is the blurrier
     sigma <  0:  M = (G_|sigma| * second)(x), R = first(x)      first is the blurrier
@@ -10,8 +9,7 @@ signed, so that both directions lie on one axis:
 Their difference, R - M on the right and M - R on the left, is the signed residual of ``method="window"``: continuous
 through zero. Its mean square over the window, per unit of noise, is what that method minimises.
 
-Only the pixels that the largest kernel reaches are looked at, so the cost does not depend on the image's size:
-some milliseconds.
+Only the pixels within reach of the largest kernel are used: some milliseconds for images of any size.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from .comparable_pair import ComparablePair
 
 __all__ = ["PixelCurve", "pixel_curve"]
 
-#: Blurs looked at on either side of zero: 0.02 px apart up to 5 px, so that roots are read to about 0.001 px.
+#: Levels of blur on either side of zero: 0.02 px apart up to 5 px, which gives roots to about 0.001 px.
 LEVELS = 250
 
 
@@ -63,9 +61,9 @@ class PixelCurve:
     cost : (N,) float64
         Mean square of the residual over the window, per unit of noise variance; NaN if no pixel of it is usable.
     refined_data, refined_cost : (N,) float64, optional
-        What ``method="refined"`` minimises, as a function of this pixel's blur alone: the negative log-likelihood of
-        the pixel's own data, and the same with the prior, its neighbours held where they are. Each less its least; in
-        units of the log, so that 1/2 is a standard error. NaN where the method does not look; None if not asked for.
+        Objective of ``method="refined"`` as a function of the blur of this pixel alone: the negative log-likelihood of
+        its data, and the same with the prior at fixed neighbours. Each minus its minimum, so that 1/2 is a standard
+        error. NaN outside the search; None without ``refined``.
     roots : (K,) float64
         Signed sigmas at which M crosses R, ascending: the candidate solutions.
     window : int
@@ -153,14 +151,14 @@ def pixel_curve(
     row, column : int
         The pixel, counted from 0.
     blur_map : BlurMap, optional
-        What was estimated: gives ``chosen``, and the kernel, prefilter, window and largest blur that it was made with.
+        The estimate: gives ``chosen``, and its kernel, prefilter, window and largest blur.
     max_sigma : float, optional
-        Largest blur to look at, px; the map's, or 5.
+        Largest blur, px; that of the map, or 5.
     window : int, optional
-        Side of the square behind ``cost``, odd; the map's, or 9.
+        Side of the square behind ``cost``, odd; that of the map, or 9.
     refined : bool, optional
-        Compute ``refined_data`` and ``refined_cost`` too: the method is run on some hundred pixels around, which takes
-        tenths of a second.
+        Compute ``refined_data`` and ``refined_cost`` too. The method runs on some hundred pixels around, for tenths of
+        a second.
 
     Examples
     --------
@@ -191,12 +189,12 @@ def pixel_curve(
     place = _checked_place(row, column, shape)
     if blur_map is not None and blur_map.shape != shape:
         raise InputError(f"blur_map is {blur_map.shape}, the images {shape}; it belongs to another pair")
-    asked = _Asked.of(blur_map, max_sigma, window)
+    options = _Options.of(blur_map, max_sigma, window)
     usable = None if valid is None else as_valid(valid, shape)
     if clipped is not None:
         usable = ~clipped if usable is None else usable & ~clipped
-    patch = _cut(images[0], images[1], usable, *place, asked)
-    found = _curve(patch, asked, *place, blur_map)
+    patch = _cut(images[0], images[1], usable, *place, options)
+    found = _curve(patch, options, *place, blur_map)
     if not refined:
         return found
     return _with_refined(found, images, usable, blur_map)
@@ -205,7 +203,7 @@ def pixel_curve(
 def _with_refined(
     curve: PixelCurve, images: tuple[AnyArray, ...], usable: BoolArray | None, blur_map: BlurMap | None
 ) -> PixelCurve:
-    """Add what the refined method minimises, from the surroundings of the pixel."""
+    """Add the objective of the refined method, from the surroundings of the pixel."""
     from .dense.pixel_cost import pixel_cost, reach_of
 
     reach = reach_of(float(curve.sigma[-1]))
@@ -228,8 +226,8 @@ def _with_refined(
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """How the pixel is looked at."""
+class _Options:
+    """Levels and filters of the curve."""
 
     max_sigma: float
     window: int
@@ -237,7 +235,7 @@ class _Asked:
     prefilter: float
 
     @classmethod
-    def of(cls, blur_map: BlurMap | None, max_sigma: float | None, window: int | None) -> _Asked:
+    def of(cls, blur_map: BlurMap | None, max_sigma: float | None, window: int | None) -> _Options:
         made_with = {} if blur_map is None else blur_map.settings
         if max_sigma is None:
             grid = made_with.get("sigmas")
@@ -258,7 +256,7 @@ class _Asked:
 
     @property
     def levels(self) -> FloatArray:
-        """Blurs that are looked at on either side of zero, px."""
+        """Blurs on either side of zero, px."""
         return np.linspace(0.0, self.max_sigma, LEVELS + 1)
 
     @property
@@ -268,7 +266,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _Patch:
-    """The window and what the widest kernel sees around it, (P, P, C); the window's own pixels in (W, W)."""
+    """The window with a margin for the widest kernel, (P, P, C); the usable pixels of the window, (W, W)."""
 
     first: FloatArray
     second: FloatArray
@@ -283,10 +281,12 @@ def _checked_place(row: Any, column: Any, shape: tuple[int, ...]) -> tuple[int, 
     return int(row), int(column)
 
 
-def _cut(first: AnyArray, second: AnyArray, usable: BoolArray | None, row: int, column: int, asked: _Asked) -> _Patch:
-    """Cut out what is looked at, mirrored at the image's border as the estimators do."""
-    half = asked.window // 2
-    reach = half + asked.radius + len(asked.prefilter_taps) // 2
+def _cut(
+    first: AnyArray, second: AnyArray, usable: BoolArray | None, row: int, column: int, options: _Options
+) -> _Patch:
+    """Cut out the surroundings of a pixel, mirrored at the border of the image as in the estimators."""
+    half = options.window // 2
+    reach = half + options.radius + len(options.prefilter_taps) // 2
     around = np.arange(-reach, reach + 1)
     places = np.ix_(mirrored(row + around, first.shape[0]), mirrored(column + around, first.shape[1]))
     good = np.ones((around.size, around.size), dtype=bool) if usable is None else usable[places]
@@ -301,7 +301,7 @@ def _cut(first: AnyArray, second: AnyArray, usable: BoolArray | None, row: int, 
             good = good & ~at_top
         finite &= here
         whole = cut if here.all() else without_gaps(cut, here) if here.any() else np.zeros_like(cut)
-        cuts.append(_convolved(unit_float(whole), asked.prefilter_taps))
+        cuts.append(_convolved(unit_float(whole), options.prefilter_taps))
     middle = slice(reach - half, reach + half + 1)
     return _Patch(cuts[0], cuts[1], (good & finite)[middle, middle], bool(finite[reach, reach]))
 
@@ -315,15 +315,15 @@ def _convolved(patch: FloatArray, taps: FloatArray) -> FloatArray:
     return patch
 
 
-def _curve(patch: _Patch, asked: _Asked, row: int, column: int, blur_map: BlurMap | None) -> PixelCurve:
-    levels = asked.levels
-    taps = _kernels(asked)
-    inner = slice(asked.radius, asked.radius + asked.window)
+def _curve(patch: _Patch, options: _Options, row: int, column: int, blur_map: BlurMap | None) -> PixelCurve:
+    levels = options.levels
+    taps = _kernels(options)
+    inner = slice(options.radius, options.radius + options.window)
     first, second = patch.first[inner, inner], patch.second[inner, inner]
-    from_first, from_second = (_blurred(image, taps, asked.window) for image in (patch.first, patch.second))
+    from_first, from_second = (_blurred(image, taps, options.window) for image in (patch.first, patch.second))
     # Negative sigma first, the larger before the smaller; zero belongs to the right half.
     residual = np.concatenate([(from_second - first)[:0:-1], second - from_first])
-    half = asked.window // 2
+    half = options.window // 2
     middle = (slice(None), half, half)
     blurred = np.concatenate([from_second[middle][:0:-1], from_first[middle]]).mean(axis=1)
     seen = [float(image[half, half].mean()) for image in (first, second)]
@@ -335,30 +335,25 @@ def _curve(patch: _Patch, asked: _Asked, row: int, column: int, blur_map: BlurMa
     gain = 1 + (taps**2).sum(axis=1) ** 2
     cost = _cost(residual, patch.usable, np.concatenate([gain[:0:-1], gain]))
     roots = _zeros(sigma, misfit, 1e-12 * max(map(abs, seen)))
-    return PixelCurve(row, column, sigma, blurred, observed, cost, roots, asked.window, *_map_at(blur_map, row, column))
+    return PixelCurve(
+        row, column, sigma, blurred, observed, cost, roots, options.window, *_map_at(blur_map, row, column)
+    )
 
 
 def _map_at(blur_map: BlurMap | None, row: int, column: int) -> tuple[float, float, int]:
     """Return sigma, its standard error and the flags of one pixel, without those of all others."""
     if blur_map is None:
         return float("nan"), float("nan"), 0
-    here = (slice(row, row + 1), slice(column, column + 1))
-    one = BlurMap.of_views(
-        blur_map.variance_difference[here],
-        blur_map.variance_stderr[here],
-        blur_map.flags[here],
-        blur_map.sharper[here],
-        {},
-    )
+    one = blur_map[row : row + 1, column : column + 1]
     return float(one.sigma[0, 0]), float(one.sigma_stderr[0, 0]), int(one.flags[0, 0])
 
 
 @lru_cache(maxsize=4)
-def _kernels(asked: _Asked) -> FloatArray:
+def _kernels(options: _Options) -> FloatArray:
     """Return the normalised taps of every level, (N, 2 radius + 1)."""
-    levels = asked.levels
-    weights = sampled_weights if asked.family == "sampled" else band_limited_weights
-    half = weights(levels[None, :], asked.radius)[:, 0].T
+    levels = options.levels
+    weights = sampled_weights if options.family == "sampled" else band_limited_weights
+    half = weights(levels[None, :], options.radius)[:, 0].T
     taps = np.concatenate([half[:, :0:-1], half], axis=1)
     return np.asarray(taps / taps.sum(axis=1, keepdims=True))
 

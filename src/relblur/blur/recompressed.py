@@ -1,11 +1,11 @@
-"""What compression did to the blurrier image is done again, to see how much of it looks like blur.
+"""Removal of the effect of JPEG compression on the blurrier image.
 
-JPEG removes fine, faint detail, and more of it where the image is blurred already: sigma comes out too large.  The
-files' tables say what was done.  With a first map the blurrier image is re-made from the sharper one and compressed in
-the same way; what that changes, ``J(M) - M``, is taken from the stored image, and blur is measured again.
+JPEG removes faint fine detail, more of it where the image is blurred already, so sigma is overestimated. With a first
+map the blurrier image is re-made from the sharper one, ``M``, and compressed by the tables of its file. The change,
+``J(M) - M``, is subtracted from the stored image and blur is measured again.
 
-That takes twice the time, so it is done from a strength on at which it pays: at quality 75 it halves the error of
-unflagged pixels, at 85 it takes a seventh off, at 95 nothing (five photographs, ``benchmarks/honest.py --only jpeg``).
+The second measurement doubles the time. At quality 75 it halves the error of unflagged pixels, at 85 it removes a
+seventh, at 95 nothing (``benchmarks/honest.py --only jpeg``).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["is_worthwhile", "without_compression"]
 
-#: Quality below which it pays.
+#: JPEG quality below which the second measurement is worth its time.
 _PAYS_BELOW = 90
 
 
 def is_worthwhile(pair: ComparablePair) -> bool:
-    """Tell whether a file's compression is known and strong."""
+    """Return whether the compression of a file is known and strong."""
     return any(table is not None and table.quality < _PAYS_BELOW for table in pair.jpeg)
 
 
 def without_compression(raw: RawPair, pair: ComparablePair, s: FloatArray, family: Family) -> RawPair:
-    """Return the measured images of a pair less what compression did to the blurrier at every pixel of a map ``s``."""
+    """Return the measured images of a pair without the effect of compression on the blurrier, by a map ``s``."""
     sigma = np.sqrt(np.abs(np.nan_to_num(s)))
     first, second = (np.asarray(image[:, :, 0], np.float32) for image in (raw.first, raw.second))
     found = []
@@ -55,13 +55,13 @@ def without_compression(raw: RawPair, pair: ComparablePair, s: FloatArray, famil
 
 
 def _change(light: AnyArray, table: JpegTable) -> FloatArray:
-    """Return what compression changes in linear light."""
+    """Return the change that compression makes in linear light."""
     levels = table.compressed(255 * encode_srgb(np.clip(light, 0, 1).astype(np.float64)))
     return np.asarray(SRGB.undo(levels.astype(np.uint8), np.float64) - light)
 
 
 def _exposure(pair: ComparablePair) -> tuple[FloatArray | float, FloatArray | float]:
-    """Return gain and offset that the brightness of the second image was given."""
+    """Return gain and offset of the exposure correction in the brightness of the second image."""
     if pair.exposure is None:
         return 1.0, 0.0
     shape = (*pair.shape, 3 if pair.first.ndim == 3 else 1)

@@ -41,21 +41,21 @@ FLAG_TYPE = np.uint16
 
 
 class Flag(IntFlag):
-    """Why a pixel has no value, or how far to trust it.
+    """The reason why a pixel has no value, or a lower reliability.
 
     With the first four the value is NaN, except where ``FILLED`` is set as well: ``method="refined"``
     fills what bad pixels reach from around, ``method="paper"`` flat and clipped places. With the
-    others it is there, to be read with care.
+    others it has a value of lower reliability.
     """
 
     INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach
     CLIPPED = 2  #: at the top of the integer range in an image, here or within reach
-    FLAT = 4  #: too little texture: the images say nothing about blur here
+    FLAT = 4  #: too little texture to measure blur here
     EQUAL = 8  #: neither image is sharper by the paper's measure (``method="paper"`` only)
     NO_ROOT = 16  #: no blur on the grid gives the observed value; the nearest is reported
-    AT_LIMIT = 32  #: at the largest blur that was looked for; the true one may be larger
-    FILLED = 64  #: the value comes from the neighbours, the error bar says how far to trust it
-    OUT_OF_RANGE = 128  #: the camera cannot have made this blur at any distance (depth only); no depth
+    AT_LIMIT = 32  #: at the largest blur of the search; the true one may be larger
+    FILLED = 64  #: the value comes from the neighbours; the error bar includes that
+    OUT_OF_RANGE = 128  #: no distance gives this blur with this camera (depth only); no depth
 
 
 def mark(flags: FlagArray, where: BoolArray, flag: Flag) -> None:
@@ -95,7 +95,7 @@ def describe_flags(flags: FlagArray) -> str:
 
 
 def flag_attributes() -> dict[str, Any]:
-    """Return what the bits mean, in the words of the CF conventions."""
+    """Return the meaning of the bits as attributes of the CF conventions."""
     masks = np.array([flag.value for flag in Flag], np.uint8)
     return {"flag_masks": masks, "flag_meanings": " ".join(str(flag.name).lower() for flag in Flag)}
 
@@ -170,10 +170,10 @@ class MapResult(Shown):
     :attr:`stderr`, :meth:`save` and :meth:`load`, and :meth:`_variables`.
     """
 
-    QUANTITY: ClassVar[str]  #: what the value is called in text
+    QUANTITY: ClassVar[str]  #: name of the value in text
     UNIT: ClassVar[str]
     FORM: ClassVar[str] = ".4g"  #: format of a value
-    SIGNED: ClassVar[str] = ""  #: what the sign means, of values that have one
+    SIGNED: ClassVar[str] = ""  #: meaning of the sign
     FIGURE: ClassVar[str]  #: the function of :mod:`relblur.plot` that draws the map
 
     flags: FlagArray
@@ -229,11 +229,11 @@ class MapResult(Shown):
         raise NotImplementedError
 
     def _about(self) -> dict[str, Any]:
-        """Return what the dataset of :meth:`to_xarray` states of the map."""
+        """Return the attributes of the dataset of :meth:`to_xarray`."""
         return dict(self.settings)
 
     def _freeze(self, types: Mapping[str, Any]) -> None:
-        """Make the (H, W) fields read-only arrays of these types that nobody else holds; None stays None."""
+        """Make the (H, W) fields read-only arrays of these types, copied if they are not own; None stays None."""
         first = next(iter(types))
         shape = np.shape(getattr(self, first))
         if len(shape) != 2:
@@ -243,7 +243,7 @@ class MapResult(Shown):
             if given is None:
                 continue
             array = np.asarray(given, dtype=dtype)
-            if array.flags.writeable or array.base is not None:  # somebody could still change it
+            if array.flags.writeable or array.base is not None:  # another reference could change it
                 array = array.copy()
             if array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}; it must be that of {first}, {shape}")
@@ -251,18 +251,18 @@ class MapResult(Shown):
             object.__setattr__(self, name, array)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
-        """Return :attr:`value`: what ``numpy.asarray(result)`` and plotting functions take."""
+        """Return :attr:`value`, for ``numpy.asarray(result)`` and plotting functions."""
         value = self.value
         if copy is False and value.flags.writeable:
             raise ValueError(f"{self.QUANTITY} is computed from the map and cannot be had without a copy")
         return np.array(value, dtype=dtype) if copy else np.asarray(value, dtype=dtype)
 
     def _facts(self) -> str:
-        """Return what the repr states before the range."""
+        """Return the text of the repr before the range."""
         return ""
 
     def _heading(self) -> str:
-        """Return what the text states after the size."""
+        """Return the text after the size."""
         return ""
 
     def __repr__(self) -> str:
@@ -272,7 +272,7 @@ class MapResult(Shown):
         return f"{type(self).__name__}({self.shape[0]}x{self.shape[1]}, {self._facts()}{span}, {share})"
 
     def __str__(self) -> str:
-        """Return what matters, a line each: share answered, range, error, flags."""
+        """Return a summary: share answered, range, error, flags, a line each."""
         value, stderr = self.value, self.stderr
         known = np.isfinite(value)
         size = f"{self.shape[0]} x {self.shape[1]}"

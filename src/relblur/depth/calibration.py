@@ -1,9 +1,11 @@
-"""Find what the data sheet does not say: ``blur_constant`` and focus distances, from depths that are known.
+"""Calibration: camera fields (``blur_constant``, focus distances) fitted to a pair with known depths.
 
-The blur constants and focal planes of a camera predict ``s`` at every known distance (:mod:`relblur.depth.relation`);
-the fields asked for are moved until they predict what was measured, with a loss that single wild pixels cannot pull.
-Standard errors come from the spread between blocks of the image (a sandwich), because neighbouring pixels repeat each
-other's errors.
+The fields predict ``s`` at every known distance (:mod:`relblur.depth.relation`). They are fitted to the measured ``s``
+with a robust loss. Standard errors are a sandwich estimate over blocks of the image, because errors of neighbouring
+pixels are correlated.
+
+For a known shape of blur, :func:`calibrate_shape` measures ``s`` by matching at equal blur, which has no bias from a
+Gaussian that stands for a disc. The assumed circles are corrected and the matching is repeated until both agree.
 """
 
 from __future__ import annotations
@@ -30,18 +32,17 @@ __all__ = ["FIELDS", "Calibration", "calibrate", "calibrate_shape", "check_fit"]
 
 FIELDS = ("blur_constant", "focus_first_m", "focus_second_m", "variance_offset_px2")
 
-#: Pixels beyond this many say nothing new; they are taken at even distances.
+#: Most pixels of a fit, taken at even distances: more do not change it.
 _ENOUGH = 60_000
 #: Side of the blocks whose scatter gives the standard error, px.
 _BLOCK = 48
-#: A value known no better than this share of itself is not known.
+#: Relative standard error from which on a value counts as undetermined.
 _HOPELESS = 0.3
-#: A fitted value this near to an end of its range, as a share of the range, is at the end.
+#: Distance from an end of its range, as a share of the range, at which a fitted value counts as at the end.
 _AT_BOUND = 1e-3
-#: Values whose errors are correlated more than this are not told apart: beyond it their standard errors are more than
-#: 20 times those that each would have alone, and small errors of the model go the same way.
+#: Largest correlation of two values: beyond it each standard error is more than 20 times that of the value alone.
 _ALIKE = 0.999
-#: A simpler fit is clearly better if its median depth error is below this share of the other's.
+#: Ratio of median depth errors below which a simpler fit is clearly better.
 _CLEARLY = 0.9
 _FOCUS = ("focus_first_m", "focus_second_m")
 #: Matchings of :func:`calibrate_shape` at most, and the relative change of the circles that ends them.
@@ -53,7 +54,7 @@ Known = Sequence[tuple[float, float, float]]
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What :func:`calibrate` found.
+    """The result of :func:`calibrate`.
 
     Attributes
     ----------
@@ -106,9 +107,9 @@ def calibrate(
     Parameters
     ----------
     blur_map : BlurMap
-        Estimated the way it will be for depth: ``blur_constant`` depends a little on the prefilter.
+        Estimated with the options for depth: ``blur_constant`` depends slightly on the prefilter.
     camera : Camera
-        What is known; the fields in ``fit`` are where the search starts.
+        The known fields, and start values for the fields in ``fit``.
     depth_m : number or (H, W) array
         Known depth at every pixel, NaN where unknown; a number for a target that faces the camera.
     plane : three or more (row, column, depth in m)
@@ -188,7 +189,7 @@ def calibrate_shape(
 
 
 def _found(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibration:
-    """Fit, and refuse what the data do not determine."""
+    """Fit, and refuse values that the data do not determine."""
     start = _scaled_to(camera, samples, "blur_constant" in names)
     values, covariance = _fit(start, names, samples)
     fitted = _with(start, names, values)
@@ -207,7 +208,7 @@ def _found(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibra
 
 
 def _refuse_if_less_is_more(camera: Camera, names: tuple[str, ...], samples: _Samples, found: Calibration) -> None:
-    """Refuse a fit if one with a value less gives clearly better depth: the values then make up for one another."""
+    """Refuse a fit if one with fewer values gives clearly better depth: the values then compensate each other."""
     for left_out in names:
         fewer = tuple(name for name in names if name != left_out)
         try:
@@ -222,7 +223,7 @@ def _refuse_if_less_is_more(camera: Camera, names: tuple[str, ...], samples: _Sa
 
 
 def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatArray) -> None:
-    """Refuse a fit that ran into the end of what a field may be: the best value lies beyond."""
+    """Refuse a fit that ended at a bound of a field: the best value lies beyond."""
     for name, value, low, high in zip(names, values, *bounds, strict=True):
         margin = _AT_BOUND * (high - low) if name not in _FOCUS else _AT_BOUND * abs(value)
         if low + margin < value < high - margin:
@@ -301,7 +302,7 @@ def _collect(
     index = index[:: max(1, len(index) // _ENOUGH)]
     rows, columns = np.divmod(index, blur_map.shape[1])
     stderr = blur_map.variance_stderr.ravel()[index]
-    # The model is not exact either: no pixel may count as much better than most.
+    # The model is not exact: no pixel has a smaller error than the median.
     floor = float(np.median(stderr)) if len(stderr) else 1.0
     weight = 1 / np.maximum(np.maximum(stderr, floor), 1e-9)
     block = rows // _BLOCK * (blur_map.shape[1] // _BLOCK + 1) + columns // _BLOCK
@@ -370,7 +371,7 @@ def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
         )
     if not free:
         return camera
-    # Outside what is plausible only if the fit is bad or a unit slipped: the search, or Camera, will tell.
+    # Beyond the plausible range the fit is bad or a unit is wrong: the bounds of the search report it.
     return replace(camera, blur_constant=float(np.clip(math.sqrt(square), 0.051, 1.49)))
 
 

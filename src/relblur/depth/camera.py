@@ -1,4 +1,4 @@
-"""The camera that took a pair: what turns blur in pixels into distance in metres.
+"""``Camera``: the lens and the focus settings that relate blur in pixels to distance in metres.
 
 With ``u = 1 / z``, the circle of confusion of image ``i`` is ``C_i = c_i |u - u_i|`` pixels (equations 1 to 4), where
 ``1 / u_i`` is its focus distance and
@@ -31,7 +31,7 @@ __all__ = ["Camera"]
 
 Kind = Literal["focus", "aperture", "mixed"]
 
-#: field: (unit, least, most that is not a slip of units, what the slip probably was). A focus may also be infinite.
+#: field: (unit, least and largest plausible value, probable mistake beyond them). A focus may also be infinite.
 _PLAUSIBLE = {
     "focal_length_mm": ("mm", 0.5, 5000.0, "in metres or micrometres"),
     "f_number": ("", 0.3, 128.0, "an aperture diameter"),
@@ -41,9 +41,9 @@ _PLAUSIBLE = {
     "coc_constant_px_m": ("px m", 1e-4, 1e6, "in px mm"),
     "blur_constant": ("", 0.05, 1.5, "a percentage"),
 }
-#: Whole numbers, and the most of each: far above what exists, far below what arithmetic loses.
+#: Largest values of the whole numbers: above anything real, below the limits of arithmetic.
 _MOST_WHOLE = {"decimation": 100_000, "image_width_px": 10_000_000}
-#: Two focal planes nearer than this share of their 1/z, or apertures of their constants, are one.
+#: Relative difference below which two focal planes (in 1/z), or two circle constants, are one.
 _SAME = 1e-9
 
 
@@ -69,13 +69,12 @@ class Camera(Shown):
         deviation of 0.25 along each axis, which is the default; real lenses and textures give 0.25 to 0.3, so
         calibrate it (:func:`relblur.calibrate`).
     variance_offset_px2 : float
-        ``s`` that is there at every distance: a lens wide open is less sharp in focus than stopped down, so the two
-        images of an aperture pair differ even there. Of the images as they are; 0 unless calibrated. Used with the
-        Gaussian only.
+        ``s`` in focus: a lens wide open is less sharp there than stopped down, so the two images of an aperture pair
+        differ at every distance. Of the images as they are; 0 unless calibrated. Used with the Gaussian only.
     decimation : int
         Factor by which the images were decimated after they were taken.
     image_width_px : int
-        Width of the image before decimation, if known: lets relblur notice a decimation nobody told it about.
+        Width of the image before decimation, if known: a check of ``decimation``.
 
     Examples
     --------
@@ -289,7 +288,7 @@ class Camera(Shown):
         sensor_width_mm: float | None = None,
         **known: Any,
     ) -> Camera:
-        """Make a camera from what the photographs' EXIF data say.
+        """Make a camera from the EXIF data of the photographs.
 
         Parameters
         ----------
@@ -298,12 +297,12 @@ class Camera(Shown):
         sensor_width_mm : float, optional
             With the image's width it gives the pixel pitch, if EXIF does not.
         **known
-            Fields that you know better; they replace what EXIF says. Focus distances usually need this.
+            Fields that replace those of EXIF. Focus distances usually need this.
 
         Warns
         -----
         UserWarning
-            If a focus distance comes from EXIF: makers' values are coarse and often wrong.
+            If a focus distance comes from EXIF: such values are coarse and often wrong.
         """
         from .camera_file import camera_fields_from_exif
 
@@ -323,7 +322,7 @@ def _both(value: float | tuple[float, float]) -> tuple[float, float]:
 
 
 def _checked(name: str, value: Any) -> float | tuple[float, float]:
-    """Check one field (or a pair of values) against its unit and what is physically plausible."""
+    """Check one field (or a pair of values) against its unit and its plausible range."""
     if not isinstance(value, (tuple, list)):
         return _plausible(name, value)
     if name not in ("f_number", "coc_constant_px_m"):
@@ -347,7 +346,7 @@ def _plausible(name: str, value: Any) -> float:
 
 
 def _number(name: str, value: Any, unit: str) -> float:
-    """Return a number, or what is written as one: JSON has no infinity but the word."""
+    """Return a number, which may be a string: JSON writes infinity as a word."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -366,7 +365,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _shown(value: Any) -> str:
-    """Return a short description of anything: some numbers are too long and some lists too deep to be written."""
+    """Return a short description of any value, however long or deep."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):

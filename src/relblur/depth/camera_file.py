@@ -1,4 +1,4 @@
-"""Camera files (TOML, JSON), and what a photograph's EXIF data say about the camera."""
+"""Camera files (TOML, JSON), and camera fields from the EXIF data of photographs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _UNITS = {
     "pixel_pitch_um": "of the image before decimation, um",
     "coc_constant_px_m": "circle of confusion in px = this * abs(1/z - 1/focus), px m",
     "blur_constant": "sigma of the blur / diameter of the circle of confusion",
-    "variance_offset_px2": "variance difference that is there at every distance, px^2",
+    "variance_offset_px2": "variance difference in focus, px^2",
     "decimation": "the images were decimated by this factor",
     "image_width_px": "before decimation, px",
 }
 
-#: A camera is written in less than 1000 bytes; TOML takes seconds to read 10,000 bytes that are meant to be slow.
+#: Largest camera file, bytes: a camera has less than 1000, and a hostile TOML file of 10,000 takes seconds.
 _MOST_BYTES = 10_000
 
 # EXIF tags: (name of the field, number).

@@ -1,4 +1,4 @@
-"""Pairs as a camera would take them of a scene with known depth: for trying depth estimators on.
+"""Pairs as a camera would take them of a scene with known depth, for tests of depth estimators.
 
 Each pixel is blurred with the circle of confusion of its own depth (the gather model of equation 9, with any shape of
 blur). Occlusion is not modelled: light of the background does not pass a foreground edge.

@@ -1,4 +1,4 @@
-"""``DepthMap``: distance at every pixel, with its uncertainty and the camera it holds for."""
+"""``DepthMap``: distance at every pixel, with its uncertainty and the camera."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..images.disk import PathLike, write_image, write_npz, write_tiff
 from ..images.labelled import Labelled
 from .camera import Camera
 
-__all__ = ["DepthMap", "read_depth_map"]
+__all__ = ["DepthMap"]
 
 FORMAT = "relblur.DepthMap"
 FORMAT_VERSION = 1
@@ -38,9 +38,9 @@ class DepthMap(MapResult):
     flags : (H, W) uint16
         Bits of :class:`relblur.Flag`.
     camera : Camera
-        The camera the distances hold for.
+        The camera of the pair.
     settings : mapping
-        How it was made.
+        Options and notes of the estimate.
     """
 
     QUANTITY: ClassVar[str] = "depth"
@@ -125,7 +125,17 @@ class DepthMap(MapResult):
     @classmethod
     def load(cls, path: PathLike) -> DepthMap:
         """Read a map that :meth:`save` wrote as ``.npz``; the other formats lack the camera."""
-        return read_depth_map(path)
+        arrays, metadata = read_npz(path)
+        check_format(path, metadata, FORMAT, FORMAT_VERSION)
+        try:
+            camera = Camera.from_dict(metadata["camera"], f"the camera in {path}")
+            if arrays["flags"].dtype.kind not in "ui":
+                raise InputError(f"flags must be whole numbers, got {arrays['flags'].dtype}")
+            return cls(arrays["depth_m"], arrays["depth_stderr_m"], arrays["flags"], camera, metadata["settings"])
+        except KeyError as error:
+            raise FileError(f"{path} lacks {error}; it is not a complete DepthMap, save it again") from None
+        except InputError as error:
+            raise FileError(f"{path} is not a usable DepthMap: {error}") from None
 
     def _variables(self) -> dict[str, Labelled]:
         return {
@@ -144,21 +154,6 @@ class DepthMap(MapResult):
                 "state the sensor distance in pixels"
             )
         return found
-
-
-def read_depth_map(path: PathLike) -> DepthMap:
-    """Read a map that :meth:`DepthMap.save` wrote as ``.npz``."""
-    arrays, metadata = read_npz(path)
-    check_format(path, metadata, FORMAT, FORMAT_VERSION)
-    try:
-        camera = Camera.from_dict(metadata["camera"], f"the camera in {path}")
-        if arrays["flags"].dtype.kind not in "ui":
-            raise InputError(f"flags must be whole numbers, got {arrays['flags'].dtype}")
-        return DepthMap(arrays["depth_m"], arrays["depth_stderr_m"], arrays["flags"], camera, metadata["settings"])
-    except KeyError as error:
-        raise FileError(f"{path} lacks {error}; it is not a complete DepthMap, save it again") from None
-    except InputError as error:
-        raise FileError(f"{path} is not a usable DepthMap: {error}") from None
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -35,9 +35,9 @@ __all__ = ["check_depth_range", "estimate_depth"]
 
 SIDES = ("behind", "front")
 
-#: What the matching holds at its peak for each pixel, apart from and for each level.
+#: Peak memory of the matching per pixel, without and per level, bytes.
 _BYTES_PER_PIXEL, _BYTES_PER_LEVEL = 250, 20
-#: From here on people are told what they will need.
+#: Memory from which on a warning states the need, bytes.
 _BYTES_TO_WARN = 4e9
 
 
@@ -79,8 +79,8 @@ def estimate_depth(
         mirrored). A callable takes the circle's signed diameter in px (positive behind the focal plane) and returns
         a kernel with odd sides.
     depth_range_m : (nearest, farthest), optional
-        Distances to look at. By default all at which neither image is blurred by more than the search can follow;
-        a narrower range is faster and safer.
+        Distances of the search. By default all at which the relative blur is within reach; a narrower range is faster
+        and safer.
     side : {"behind", "front"}
         For two apertures and one focus only: on which side of the focal plane the scene lies.
     prefilter : float
@@ -121,7 +121,7 @@ def estimate_depth(
         camera = _only_camera(second, camera).decimated(pair.factor)
         (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
         remembered = pair.settings
-        linear = False  # its values are what is compared
+        linear = False  # its values are compared as they are
     if not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if second is None or isinstance(second, Camera):
@@ -163,7 +163,7 @@ def estimate_depth(
     found = depth_on_side(blur_map, camera, side)  # type: ignore[arg-type]
     outside = ~((found.depth_m >= 1 / high) & (found.depth_m <= (1 / low if low > 0 else math.inf))) & found.known
     depth, stderr, flags = found.depth_m.copy(), found.depth_stderr_m.copy(), found.flags.copy()
-    if depth_range_m is not None:  # the nearest that may be: as the matching has it
+    if depth_range_m is not None:  # clipped to the range, as in the matching
         depth = np.where(found.known, depth.clip(1 / high, 1 / low if low > 0 else None), depth)
         mark(flags, outside, Flag.AT_LIMIT)
     looked_at = [1 / high, 1 / low if low > 0 else "inf"]
@@ -172,7 +172,7 @@ def estimate_depth(
 
 
 def _only_camera(second: Any, camera: Camera | None) -> Camera:
-    """Return the camera of a call with a comparable pair, which may stand second or be named."""
+    """Return the camera of a call with a comparable pair, as second argument or by name."""
     given = [one for one in (second, camera) if one is not None]
     if len(given) != 1 or not isinstance(given[0], Camera):
         raise InputError("a comparable pair is followed by its camera alone: estimate_depth(pair, camera)")
@@ -180,7 +180,7 @@ def _only_camera(second: Any, camera: Camera | None) -> Camera:
 
 
 def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: RawPair) -> TaskNoise:
-    """Return the noise as the matching takes it: a mean, and where it is more or less than that."""
+    """Return the noise for the matching: its mean, and its relative variance at each pixel."""
     if not isinstance(noise, NoiseModel):
         return TaskNoise(as_noise(noise))
     deviations, relative = noise_at_light(noise, noise, smoothed_light(raw), raw.usable)
@@ -227,14 +227,14 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
 
 
 def check_depth_range(depth_range_m: tuple[float, float], camera: Camera, side: str) -> None:
-    """Refuse a range in which there is nothing to look at: before the work."""
+    """Refuse a depth range without a measurable distance, before the work."""
     _inverse_range(depth_range_m, camera, side, shorter_px=1_000_000)
 
 
 def _inverse_range(
     depth_range_m: tuple[float, float] | None, camera: Camera, side: str, shorter_px: int
 ) -> tuple[float, float]:
-    """Return the range of ``u`` to look at, low and high, on the chosen side."""
+    """Return the range of ``u`` of the search, low and high, on the chosen side."""
     limit = math.inf if camera.focal_length_mm is None else 990 / camera.focal_length_mm
     if depth_range_m is None:
         low, high = inverse_range(camera, min(MAX_SIGMA, shorter_px / 4))
@@ -254,14 +254,14 @@ def _inverse_range(
         low, high = (low, min(high, vertex)) if side == "behind" else (max(low, vertex), high)
     if not low < high:
         raise InputError(
-            f'no distance is left to look at: depth_range_m={depth_range_m} with side="{side}" of the focal plane; '
+            f'no distance is left to search: depth_range_m={depth_range_m} with side="{side}" of the focal plane; '
             "widen the range or take the other side"
         )
     return low, high
 
 
 def _sharper(camera: Camera) -> str:
-    """With one focus the smaller aperture is the sharper everywhere."""
+    """Return the sharper image: with one focus that of the smaller aperture."""
     if camera.kind != "aperture":
         return "auto"
     one, two = camera.circle_constants_px_m
@@ -269,7 +269,7 @@ def _sharper(camera: Camera) -> str:
 
 
 def _largest_sigma(camera: Camera, u_range: tuple[float, float], side: str, shorter_px: int) -> float:
-    """Return the largest relative blur in a range of ``u``, with a tenth to spare, within what is practical."""
+    """Return the largest relative blur in a range of ``u``, plus a tenth, within practical limits."""
     s = Relation.of(camera).s(np.array(u_range))
     return float(np.clip(1.1 * math.sqrt(float(np.abs(s).max())), 0.5, min(2 * MAX_SIGMA, shorter_px / 2)))
 

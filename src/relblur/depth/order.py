@@ -1,8 +1,8 @@
-"""Are the two images in the order that the camera says? Signs that they are not.
+"""Warnings that the two images are not in the order of the camera.
 
-Of two focus settings the images themselves do not tell: exchanged, they show the scene mirrored at the plane of equal
-blur, ``u -> u_1 + u_2 - u``, and fit as well. What can tell is the names and EXIF data of the files, and distances that
-cannot be: what would lie beyond infinity. Of two apertures the images do tell: the smaller one is the sharper.
+Images of two focus settings do not show their order: exchanged, they fit a scene mirrored at the plane of equal blur,
+``u -> u_1 + u_2 - u``. Names and EXIF data of the files may contradict it, and so do distances beyond infinity. Images
+of two apertures show it: that of the smaller aperture is the sharper.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ __all__ = ["depth_order_warnings", "file_order_warnings", "image_order_warnings"
 _NEAR = re.compile(r"(?<![a-z])(near|close|front|foreground|fg)(?![a-z])")
 _FAR = re.compile(r"(?<![a-z])(far|back|distant|background|bg)(?![a-z])")
 
-#: Share of the pixels that may lie beyond infinity before the order is doubted: noise puts half of a distant view
-#: there, but that is seldom this much of a picture.
+#: Share of the pixels beyond infinity from which on a warning is given: noise puts half of a distant view there, which
+#: is seldom this much of a picture.
 _MOST_BEYOND = 0.3
-#: At the end of the range and farther than this, m: as good as infinity for any lens that measures distance by blur.
+#: Distance at the end of the range that counts as infinite, m.
 _ENDLESS_M = 1000.0
-#: Share of the pixels that must contradict the apertures, of those that say something.
+#: Least share of the pixels with a sharper image that contradict the apertures.
 _CONTRADICTING = 0.7
-#: Pixels that are enough to see which image is the sharper.
+#: Size of the copy that shows the sharper image, pixels.
 _ENOUGH_PIXELS = 250_000
 
 
 def file_order_warnings(files: Sequence[PathLike], camera: Camera) -> list[str]:
-    """Return in words how the names or EXIF data of (first, second) contradict the camera's focus distances."""
+    """Warn if the names or EXIF data of (first, second) contradict the focus distances of the camera."""
     one, two = camera.focus_first_m, camera.focus_second_m
     if one == two:
         return []
@@ -55,30 +55,30 @@ def file_order_warnings(files: Sequence[PathLike], camera: Camera) -> list[str]:
         found = camera_fields_from_exif(files[0], files[1], None)
     except RelblurError:  # no EXIF data, or none that can be read: nothing to compare
         return []
-    told = found.get("focus_first_m"), found.get("focus_second_m")
-    if told[0] is None or told[1] is None or told[0] == told[1] or (told[0] < told[1]) == (one < two):
+    near, far = found.get("focus_first_m"), found.get("focus_second_m")
+    if near is None or far is None or near == far or (near < far) == (one < two):
         return []
-    return [f"EXIF says {told[0]:g} m for the first and {told[1]:g} m for the second, but {planes}: are they swapped?"]
+    return [f"EXIF has {near:g} m for the first and {far:g} m for the second, but {planes}: are they swapped?"]
 
 
 def image_order_warnings(pair: ComparablePair, camera: Camera) -> list[str]:
-    """Return in words if the image with the larger aperture is the sharper: of two apertures and one focus only."""
+    """Warn if the image with the larger aperture is the sharper: for two apertures and one focus only."""
     if camera.kind != "aperture":
         return []
     one, two = camera.circle_constants_px_m
     sharper = "first" if one < two else "second"
-    told = pair.sharper if pair.sharper != "auto" else _sharper_image(pair)
-    if told in ("", sharper):
+    found = pair.sharper if pair.sharper != "auto" else _sharper_image(pair)
+    if found in ("", sharper):
         return []
     return [
-        f"the {told} image is the sharper, but the camera file has the smaller aperture in the {sharper}: "
+        f"the {found} image is the sharper, but the camera file has the smaller aperture in the {sharper}: "
         "are the two files swapped?"
     ]
 
 
 def depth_order_warnings(found: DepthMap) -> list[str]:
-    """Return in words if much of a map would lie where nothing can be."""
-    # Pixels at the end of the range count as filled too: nothing there tells one distance from the next.
+    """Warn if much of a map lies at impossible distances."""
+    # Pixels at the end of the range count as filled too, because distances do not differ in blur there.
     telling = ~has_flag(found.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
     with np.errstate(invalid="ignore"):
         endless = has_flag(found.flags, Flag.AT_LIMIT) & (found.depth_m > _ENDLESS_M)

@@ -1,7 +1,7 @@
-"""Shapes of blur: what a lens makes of a point, as a transfer function at any size of the circle of confusion.
+"""Point spread functions of a lens, as transfer functions for any circle of confusion.
 
-Everything is done in the Fourier domain, where a circle of 0.37 px is as exact as one of 37: no kernel is sampled, and
-blur passes smoothly through zero as a point moves through focus.
+In the Fourier domain a circle of 0.37 px is as exact as one of 37 px, because no kernel is sampled, and blur passes
+smoothly through zero as a point moves through focus.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class FromFunction:
 
     def __init__(self, make: Callable[[float], AnyArray]) -> None:
         self._make = make
-        self._kernel(1.0)  # a wrong function is found out before the work
+        self._kernel(1.0)  # report a wrong function before the work
 
     def _kernel(self, circle_px: float) -> FloatArray:
         kernel = np.asarray(self._make(circle_px), dtype=np.float64)
@@ -163,7 +163,7 @@ def usual_psf(camera: Camera) -> str:
 
 
 def as_psf(psf: PsfLike, blur_constant: float) -> Psf:
-    """Return the blur that a user named, drew or programmed."""
+    """Return the PSF of a name, an array or a function."""
     if isinstance(psf, str):
         return _NAMED[as_choice(psf, "psf", PSF_NAMES)](blur_constant)
     if callable(psf):

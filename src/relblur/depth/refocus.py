@@ -1,4 +1,4 @@
-"""By-products of knowing blur and depth: one image sharp everywhere, and images focused elsewhere."""
+"""Pictures from blur and depth: one that is sharp everywhere, and ones focused elsewhere."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .depth_map import DepthMap
 
 __all__ = ["all_in_focus", "log_odds_of_map", "refocus"]
 
-#: Images count by this power of their detail energy, and the map by this share of its value over its standard error.
-#: Chosen on the 25 Real-MFF pairs at hand: 2 to 4 and 0.05 to 0.2 give the same picture to 0.1 dB.
+#: Power of the detail energy of an image, and factor of s / stderr of the map, in the log odds. Chosen on 25 Real-MFF
+#: pairs; half and twice the values change the picture by 0.1 dB.
 DETAIL_POWER, MAP_SHARE = 3.0, 0.1
 
 
@@ -55,8 +55,8 @@ def refocus(
 ) -> FloatArray:
     """Return the image the camera would have taken focused at ``focus_m``.
 
-    Each pixel starts from the sharper of the two images, whose own blur the camera equation tells, and gets the blur
-    that is missing. Nothing is sharpened: between the focal planes a point can become no sharper than it was in the
+    Each pixel starts from the sharper of the two images, whose blur follows from the camera, and gets the missing
+    blur. Nothing is sharpened: between the focal planes a point can become no sharper than it was in the
     better of the two.
 
     Parameters

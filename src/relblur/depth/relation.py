@@ -31,14 +31,14 @@ __all__ = ["DepthRange", "blur_to_depth", "check_two_planes", "depth_to_blur", "
 Side = Literal["behind", "front"]
 SIDES = ("behind", "front", "both")
 
-#: Blur of the wrong sign is still the focal plane if the standard error excuses it this many times.
+#: A blur of the wrong sign within this many standard errors of zero counts as in focus.
 _EXCUSED = 2.0
 
-#: Blur this little beyond that of a focal plane, as a share of the range's, is the plane's own: arithmetic.
+#: Tolerance of the ends of the range, as a share of it: rounding errors.
 _ROUNDING = 1e-9
 
-#: Standard errors by which a flagged pixel must lie on one side of an end of the range to be decided: its error bar
-#: assumes a surface without jumps. Chosen on `street`.
+#: Least distance of a flagged pixel from the ends of the range, in standard errors, which assume a surface without
+#: jumps. Chosen on `street`.
 _DECIDED = 3.0
 
 
@@ -120,7 +120,7 @@ def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") ->
 
 
 def depth_on_side(blur_map: BlurMap, camera: Camera, side: Side) -> DepthMap:
-    """Return one of the two solutions; nothing is checked."""
+    """Return one of the two solutions, without checks."""
     u, error = Relation.of(camera).u(blur_map.variance_difference, blur_map.variance_stderr, side)
     depth, stderr, flags = depth_from_inverse(
         u, error, blur_map.flags, np.isfinite(blur_map.variance_difference), camera
@@ -179,8 +179,7 @@ class DepthRange:
     Attributes
     ----------
     between : (H, W) bool
-        The blur measured is that of a point between the planes, the planes themselves included; False where that is
-        unknown.
+        The measured blur is that of a point between the planes, planes included; False where that is unknown.
     probability : (H, W) float64
         That the point lies between the planes, given the standard error of the blur: one half on a plane, 0 or 1
         where the blur is known exactly; NaN where it is unknown.
@@ -195,9 +194,9 @@ class DepthRange:
 
 
 def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
-    """Tell which points lie between the two distances in focus.
+    """Find the points between the two distances in focus.
 
-    Focus the pair on the two ends of the range that matters: points in it have
+    Focus the pair on the two ends of the range: points in it have
     ``|s| <= k^2 (u_1 - u_2)^2``, and no depth needs to be computed.
 
     A pixel with a flag (filled, clipped, invalid, at the limit) is unknown unless both ends of the range are more than

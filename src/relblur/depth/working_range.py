@@ -1,4 +1,4 @@
-"""What a camera can deliver: the distances it can measure, and how finely."""
+"""The distances that a camera can measure, and their resolution."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def working_range_m(camera: Camera) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Opening:
-    """Decimating the images by ``factor`` opens the working range to these distances, ``why`` says which matter."""
+    """A decimation by ``factor`` opens the working range to these distances, for the reason ``why``."""
 
     factor: int
     nearest_m: float
@@ -83,7 +83,7 @@ def openings(camera: Camera) -> list[Opening]:
 
 @dataclass(frozen=True)
 class Resolution:
-    """What the camera makes of a point at ``depth_m``."""
+    """Blur and resolution of a point at ``depth_m``."""
 
     depth_m: float
     circle_first_px: float

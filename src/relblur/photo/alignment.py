@@ -26,11 +26,11 @@ from ..base.pixels import Usual, usual_values, without_gaps
 from ..base.settings import ALIGN_MODELS
 from ..base.shown import Shown
 from ..filters.decimation import block_means
-from .at_rest import at_rest
 from .bending import find_bend, is_bent
 from .equal_bands import EqualBands, band, black_squares, compare, difference
 from .motion import Motion
 from .rough_blur import RoughBlur, reduction_for
+from .static_mask import static_mask
 from .warps import largest, rows_first, scaled, simplest, size
 
 __all__ = ["Alignment", "Motion", "align", "find_motion"]
@@ -225,7 +225,7 @@ def _without_blur(
     kind = cv2.MOTION_TRANSLATION if translation else cv2.MOTION_AFFINE
     rest = _ecc(equal.first, equal.second, np.eye(2, 3, dtype=np.float32), here, kind)
     for _ in range(_ROUNDS):
-        steady = at_rest(equal.first, *_moved(equal.second, rest, here))
+        steady = static_mask(equal.first, *_moved(equal.second, rest, here))
         if (steady == here).all():
             break
         here = steady
@@ -256,7 +256,7 @@ def _left_by(images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, model:
     use = np.asarray(still.mask * moved.mask, np.uint8)
     rest = _ecc(moved.first, moved.second, np.eye(2, 3), np.asarray(use * black, np.uint8), kind)
     fitted, seen = _moved(moved.second, rest, use)
-    white = (at_rest(moved.first, moved.second, seen) > 0) & ~black
+    white = (static_mask(moved.first, moved.second, seen) > 0) & ~black
     before = difference(still.first, still.second, white)
     after = max(difference(moved.first, image, white) for image in (moved.second, fitted))
     return float(np.sqrt(after / before)) if before > 0 else None

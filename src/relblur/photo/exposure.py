@@ -1,13 +1,11 @@
 """``match_exposure``: gain and offset between two images that differ in blur.
 
-Blur lowers contrast as a gain below 1 does, but only that of fine detail. So the fit, a
-straight line per channel, ``first = gain * second + offset``, by robust least squares, is
-made on broad averages, and after the two have been brought to equal blur as far as it is
-known (:mod:`relblur.photo.rough_blur`). With a field the gain is a quadratic polynomial
-of the position, for vignetting that differs. Unless it is stated, a field is fitted where the
-pair asks for it: fitted to the black squares of a chessboard it must bring the white ones
-clearly closer. Standard errors come from leaving out one part of the picture at a time:
-whatever disturbs the fit (parallax, highlights, misfit) is alike in neighbouring pixels.
+Blur lowers the contrast of fine detail as a gain below 1 does. The fit is a straight line per channel,
+``first = gain * second + offset``, by robust least squares on broad averages of the pair at equal blur
+(:mod:`relblur.photo.rough_blur`). With a field the gain is a quadratic polynomial of the position, for vignetting that
+differs. By default a field is taken if, fitted to the black squares of a chessboard, it brings the white ones clearly
+closer. Standard errors are a jackknife over parts of the picture, because disturbances (parallax, highlights, misfit)
+are alike in neighbouring pixels.
 """
 
 from __future__ import annotations
@@ -23,19 +21,19 @@ from .rough_blur import MOST_PIXELS, EqualBlur, RoughBlur, equalise, reduction_f
 
 __all__ = ["FIELD_FOR", "Exposure", "ExposureMatch", "find_exposure", "match_exposure"]
 
-#: What each word for exposure says of a field.
+#: Argument ``field`` of :func:`find_exposure` for each setting of the exposure.
 FIELD_FOR: dict[str, bool | None] = {"auto": None, "gain": False, "field": True}
 
-#: A correction is made only if it is this many standard errors away from none.
+#: Least distance of a correction from none, in standard errors.
 LEAST_SIGNIFICANCE = 3.0
 
-#: ... and moves some intensity by this share of the contrast.
+#: Least change of an intensity by a correction, as a share of the contrast.
 LEAST_EFFECT = 2e-3
 
-#: Rounds end when one corrects by less than this.
+#: Relative correction below which the rounds end.
 SETTLED = 5e-4
 
-#: Width of the averages, px at reduced resolution: broader at first, when the blur is not known yet.
+#: Widths of the Gaussian averages of each round, px at reduced resolution; the first is made before the blur is known.
 _BROAD = (12.0, 6.0, 6.0)
 
 _REWEIGHTINGS = 8
@@ -43,15 +41,14 @@ _REWEIGHTINGS = 8
 #: Least number of pixels for each number that is fitted.
 _LEAST_PER_TERM = 16
 
-#: The picture is cut into this many parts on a side for the standard errors.
+#: Parts along either side of the picture for the jackknife.
 _PARTS = 4
 
-#: A residual of this many standard deviations counts half (Cauchy).
+#: Residual that counts half (Cauchy), in standard deviations.
 _OUTLIER = 2.0
 
-#: A field is taken if no more than this share of the difference (median) is left by it on squares to which it was not
-#: fitted, and if it changes the gain by this much somewhere. Pairs of two apertures and of a phone have 0.3 to 0.8 left
-#: and fields of 0.1 to 0.2; renders, which have no vignetting, 0.9 to 1 and 0.001 to 0.007.
+#: A field must leave at most this share of the median difference on squares to which it is not fitted, and change the
+#: gain by at least the second number. Pairs with vignetting have 0.3 to 0.8 and 0.1 to 0.2, renders 0.9 to 1 and 0.007.
 FIELD_BELOW, LEAST_FIELD = 0.8, 0.01
 
 #: Squares of the chessboard along either side of the picture.
@@ -63,7 +60,7 @@ _FIELD_TERMS = 7
 
 @dataclass(frozen=True, eq=False)
 class Exposure:
-    """What to do to ``second`` so that it has the exposure of ``first``.
+    """The correction that gives ``second`` the exposure of ``first``.
 
     Attributes
     ----------
@@ -98,7 +95,7 @@ class Exposure:
         return result
 
     def describe(self) -> str:
-        """Return in one line what was found."""
+        """Return the correction in one line."""
         if not self.changes:
             largest = float(np.abs(self.gain - 1).max())
             return f"exposures equal (gain 1 within {max(largest, float(self.gain_stderr.max())):.2%})"
@@ -113,14 +110,14 @@ class Exposure:
 
 @dataclass(frozen=True, eq=False)
 class ExposureMatch:
-    """A pair of equal exposure: what :func:`match_exposure` gives back."""
+    """A pair of equal exposure, the result of :func:`match_exposure`."""
 
     first: FloatArray
     second: FloatArray
     exposure: Exposure
 
     def describe(self) -> str:
-        """Return in one line what was changed."""
+        """Return the correction in one line."""
         return self.exposure.describe()
 
     def __repr__(self) -> str:
@@ -142,7 +139,8 @@ def match_exposure(
     first, second : (H, W) arrays, or colour with ``channel_axis``
         An aligned pair in linear light; clipped pixels of integer images are left out.
     field : bool, optional
-        Whether the gain varies smoothly over the picture too (vignetting that differs). By default the pair decides.
+        Whether the gain varies smoothly over the picture too (vignetting that differs). By default a field is used if
+        it explains the pair clearly better.
     valid : (H, W) bool array, optional
         True = use.
     channel_axis : int, optional
@@ -194,7 +192,7 @@ def find_exposure(
     settled = _settle(one, two, good, _BROAD[:1] if broad else _BROAD, RoughBlur() if blur is None else blur)
     if settled is None:
         return _none(one.shape[2])
-    if not broad and (field or (field is None and _asks_for_field(settled))):
+    if not broad and (field or (field is None and _has_field(settled))):
         settled = _with_field(settled)
     found, spread = settled.found, settled.spread
     bent = np.abs(found[:, 2:]).max(axis=1, initial=0.0) > 1e-3
@@ -244,8 +242,8 @@ def _with_field(settled: _Settled) -> _Settled:
     return replace(settled, found=_compose(settled.before, more), spread=spread)
 
 
-def _asks_for_field(settled: _Settled) -> bool:
-    """Tell whether a field that is fitted to half of the squares brings the other half clearly closer."""
+def _has_field(settled: _Settled) -> bool:
+    """Return whether a field that is fitted to half of the squares brings the other half clearly closer."""
     rows, columns = (np.arange(n) * _SQUARES // n for n in settled.usable.shape)
     black = (rows[:, None] + columns) % 2 == 0
     fitted, judged = settled.usable & black, settled.usable & ~black
@@ -277,14 +275,14 @@ def _averaged(image: FloatArray, usable: BoolArray, width: float) -> FloatArray:
 
 
 def _every(usable: BoolArray, step: int) -> BoolArray:
-    """Return the usable pixels on a coarser grid: averages repeat each other."""
+    """Return the usable pixels on a coarser grid: neighbouring averages are alike."""
     few = np.zeros_like(usable)
     few[::step, ::step] = usable[::step, ::step]
     return few if few.sum() > 200 else usable
 
 
 def _moves_little(correction: FloatArray, contrast: float) -> bool:
-    """Tell whether a correction is far below what counts, for images whose intensities span ``contrast``."""
+    """Return whether a correction is negligible for images whose intensities span ``contrast``."""
     gain, offset, field = np.abs(correction[:, 0] - 1), np.abs(correction[:, 1]), np.abs(correction[:, 2:])
     return bool(max(gain.max(), field.max(initial=0.0)) < SETTLED and offset.max() <= SETTLED * contrast)
 
@@ -295,7 +293,7 @@ def _none(channels: int) -> Exposure:
 
 
 def _matters(first: FloatArray, found: FloatArray, spread: FloatArray, bent: bool) -> bool:
-    """Tell whether a correction is more than its error and more than nothing."""
+    """Return whether a correction is significant and not negligible."""
     low, high = np.percentile(first, (1, 99))
     contrast = max(float(high - low), 1e-12)
     for level in (low, high):
@@ -323,7 +321,7 @@ def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, terms: int) -
 
 
 def _design(x: FloatArray, where: FloatArray) -> FloatArray:
-    """Return what gain, offset and field are multiplied by."""
+    """Return the design matrix of gain, offset and field."""
     return np.stack([x, np.ones_like(x), *(x * shape for shape in where)], axis=1)
 
 
@@ -347,7 +345,7 @@ def _solve(design: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
 def _solve_normal(normal: FloatArray, score: FloatArray) -> FloatArray:
     """Return the solution of normal equations, ``score`` being what is left by a gain of 1."""
     size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
-    # The ridge keeps an image without contrast from dividing by zero: it then says gain 1.
+    # The ridge avoids a division by zero in images without contrast, whose gain becomes 1.
     scaled = normal / np.outer(size, size) + 1e-9 * np.eye(len(size))
     solution = np.linalg.solve(scaled, score / size) / size
     solution[0] += 1.0
@@ -359,7 +357,7 @@ def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyA
     count = _PARTS * _PARTS
     terms = design.shape[1]
     pixels = np.bincount(part, minlength=count)
-    # The sums of each part, to be taken from those of the whole.
+    # The sums of each part, subtracted from those of the whole below.
     normal, score = np.empty((count, terms, terms)), np.empty((count, terms))
     for i in range(terms):
         column = weight * design[:, i]
@@ -388,7 +386,7 @@ def _corrected(image: FloatArray, found: FloatArray) -> FloatArray:
 
 
 def _compose(before: FloatArray, more: FloatArray) -> FloatArray:
-    """Return one correction that does what two after each other do (to first order in the field)."""
+    """Return the composition of two corrections, to first order in the field."""
     gain = more[:, 0] * before[:, 0]
     offset = more[:, 0] * before[:, 1] + more[:, 1]
     field = more[:, 2:] / more[:, :1] + (before[:, 2:] if before.shape[1] > 2 else 0.0)

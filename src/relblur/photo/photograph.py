@@ -1,4 +1,4 @@
-"""One photograph read from a file as linear light, with a record of what was done to it.
+"""Photographs as linear light: one of them, and two that are checked against each other.
 
 The tone curve follows the one rule of :func:`~relblur.photo.tone_curves.choose_curve`. A file that states none is
 taken for sRGB if it has 8 bits (cameras, phones and the web store that) and for light if it has 16 bits or floats
@@ -9,54 +9,71 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray
-from ..base.arguments import as_positive
+from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base.arguments import as_positive, colour_axis, plain_array
 from ..base.errors import InputError
+from ..base.inputs import check_form
 from ..base.options import Reading
 from ..base.pixels import full_scale
+from ..base.tone import LINEAR, SRGB
+from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel
+from ..filters.decimation import block_means
 from ..images.compression import BLOCK, JpegTable, find_traces
 from ..images.disk import PathLike
-from ..images.images import StoredImage, read_stored
+from ..images.exif import smaller_aperture
+from ..images.images import StoredImage, read_image, read_stored
 from ..images.reading import Plane
+from ..kernels.threads import count_workers
 from .picture_form import PictureForm
-from .tone_curves import LINEAR, SRGB, choose_curve
+from .tone_curves import choose_curve
 
-__all__ = ["Photograph", "check_gamma", "photograph_of", "read_photograph"]
+__all__ = [
+    "Photograph",
+    "Source",
+    "check_gamma",
+    "photograph_of",
+    "read_light_pair",
+    "read_pair",
+    "read_photograph",
+    "stored_array",
+]
 
 #: Sensors of fewer bits store their own full scale in 16-bit files.
 _SENSOR_TOPS = (1023, 4095, 16383)
 
 
-#: An area is crushed to black where more than this share of a window this wide is zero.
+#: Least share of zeros in a window of this side, px, in an area that is cut off at black.
 _CRUSHED_SHARE = 0.15
 _CRUSHED_WINDOW = 7
-#: ... and its brightest channel below this share of the full scale on average.
+#: Largest mean of its brightest channel, as a share of the full scale.
 _CRUSHED_BELOW = 0.2
 
 
-#: Points of quality by which an earlier compression must have been stronger than the one that the file tells of.
+#: Least difference in JPEG quality between an earlier compression and the one that the file states.
 CLEARLY_LOWER = 3
 
-#: Pixels looked at together: memory that is used again is much faster than fresh one.
+#: Pixels of a band: reused memory is much faster than new memory.
 _BAND_PIXELS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
 class Photograph:
-    """A photograph as light, and how it came to be so.
+    """A photograph as light, with a record of its conversion.
 
     Attributes
     ----------
     light : (H, W) or (H, W, 3) array
-        Linear light; 0..1 for integer files, whatever was stored for float files.
+        Linear light; 0..1 for integer files, the stored values for float files.
     clipped : (H, W) bool
         Where a channel sits at the top of the file's range (the light was at least this much),
         and dark areas that are cut off at black.
@@ -65,12 +82,12 @@ class Photograph:
     jpeg : JpegTable or None
         How it was compressed, if it is light of the sRGB curve whose blocks begin in its first corner.
     info : mapping
-        ``format``, ``bits``, ``curve`` (what was undone), ``because`` (who says so),
-        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (None if it is none), ``once_jpeg``
-        (quality of an earlier compression that shows in the pixels, None if none does),
+        ``format``, ``bits``, ``curve`` (tone curve that was undone), ``because`` (its source),
+        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (or None), ``once_jpeg``
+        (quality of an earlier compression that shows in the pixels, or None),
         ``shot`` (aperture and focus, if EXIF has both).
     form : PictureForm
-        How a picture made from it is to be written.
+        Format of pictures made from it.
     """
 
     light: AnyArray
@@ -81,7 +98,7 @@ class Photograph:
     form: PictureForm
 
     def describe(self) -> str:
-        """Return what was done, in one line."""
+        """Return the conversion in one line."""
         done = "taken as linear" if self.info["curve"] == LINEAR.name else f"{self.info['curve']} undone"
         changes = "".join(f"; {change}" for change in self.info["changes"])
         depth = f"{self.info['bits']}-bit" if self.info["bits"] else "float"
@@ -109,10 +126,10 @@ def read_photograph(
     linear : bool
         False leaves the tone curve as it is; integers still become 0..1.
     gamma : float, optional
-        Undo ``stored = light ** (1 / gamma)``, whatever the file says; 1 takes it as linear.
+        Undo ``stored = light ** (1 / gamma)`` in place of the curve of the file; 1: the values are light.
     dtype : numpy.float32 or numpy.float64, optional
-        Of the light; by default single precision for integer files, which is far finer than
-        their rounding and takes half the memory.
+        Type of the light; single precision for integer files by default, far finer than their
+        rounding and half the memory.
     """
     gamma = check_gamma(gamma, linear)
     stored = read_stored(path)
@@ -124,18 +141,18 @@ def read_photograph(
 
 
 def check_gamma(gamma: float | None, linear: bool) -> float | None:
-    """Check the exponent of a tone curve against the wish not to undo any."""
+    """Check the exponent of a tone curve; refuse it together with ``linear=False``."""
     if gamma is None:
         return None
     if not linear:
-        raise InputError("gamma says how to linearise and linear=False not to; leave one of them out")
+        raise InputError("gamma states a tone curve to undo, linear=False undoes none; leave one of them out")
     return as_positive(gamma, "gamma")
 
 
 def photograph_of(
     stored: StoredImage, *, linear: bool = True, gamma: float | None = None, dtype: type | None = None
 ) -> Photograph:
-    """Return numbers and what is said about them as light, as :func:`read_photograph` does."""
+    """Return stored values as light, as :func:`read_photograph` does."""
     values = stored.values
     curve, because = choose_curve(stored, linear=linear, gamma=gamma)
     top = full_scale(values.dtype)
@@ -146,7 +163,7 @@ def photograph_of(
         # Rounding has a variance of 1/12 of a squared level.
         more = 1 + 12 * compression.table.noise**2
         rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more, compressed=True)
-    elif rounding is not None and stored.lossy:  # nobody says by how much
+    elif rounding is not None and stored.lossy:  # of unknown strength
         rounding = replace(rounding, compressed=True)
     info = {
         "format": stored.format,
@@ -164,7 +181,7 @@ def photograph_of(
 
 @dataclass(frozen=True)
 class _Compression:
-    """How a picture was compressed, whether its blocks begin in its corner, and whether only its pixels tell."""
+    """Compression of a picture, whether its blocks begin in the corner, and whether only the pixels show it."""
 
     table: JpegTable | None
     in_place: bool
@@ -172,7 +189,7 @@ class _Compression:
 
 
 def _compression(stored: StoredImage) -> _Compression:
-    """Return what the file says of compression, or what the pixels show of a stronger one before."""
+    """Return the compression that the file states, or a stronger earlier one that the pixels show."""
     own, traces = stored.jpeg, find_traces(stored.values)
     if traces is not None and (own is None or traces.table.quality < own.quality - CLEARLY_LOWER):
         table = traces.table if own is None else traces.table.coarser(own)
@@ -227,3 +244,145 @@ def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
 def _root(variance: tuple[float, float]) -> tuple[float, float]:
     """Return (read, shot) of a variance ``a + b * light``."""
     return float(np.sqrt(variance[0])), variance[1]
+
+
+#: An image file, or an image.
+Source = PathLike | ArrayLike
+
+#: Side of the blocks whose means compare a grey image with the channels of another, px; least number along a side.
+GREY_BLOCK_PX, LEAST_BLOCKS = 16, 4
+
+
+def read_pair(first: PathLike, second: PathLike) -> ComparablePair:
+    """Read two image files with their stored values."""
+    one, two = read_image(first), read_image(second)
+    _check_alike(one, two, (str(first), str(second)))
+    return ComparablePair(one, two).without_bad_pixels()
+
+
+def read_light_pair(
+    first: Source,
+    second: Source,
+    *,
+    linear: bool = True,
+    gamma: float | None = None,
+    channel_axis: int | None = None,
+) -> ComparablePair:
+    """Read two images as linear light, with their clipped pixels and notes on the conversion.
+
+    Arrays are light, except bytes, which are sRGB as in files; ``gamma`` overrides both.
+    """
+    gamma = check_gamma(gamma, linear)
+    _refuse_one_file_twice(first, second)
+
+    def read(named: tuple[str, Any]) -> tuple[Photograph, BoolArray | None]:
+        name, source = named
+        if isinstance(source, (str, os.PathLike)):
+            return read_photograph(source, linear=linear, gamma=gamma), None
+        stored, valid = stored_array(source, name, channel_axis)
+        return photograph_of(stored, linear=linear, gamma=gamma), valid
+
+    with ThreadPoolExecutor(min(2, count_workers(None))) as pool:
+        found = list(pool.map(read, (("first", first), ("second", second))))
+    photographs = [photograph for photograph, _ in found]
+    masks = [valid for _, valid in found if valid is not None]
+    names = [str(s) if isinstance(s, (str, os.PathLike)) else n for n, s in (("first", first), ("second", second))]
+    one, two, shares = _of_one_kind(photographs[0].light, photographs[1].light)
+    _check_alike(one, two, (names[0], names[1]))
+    sharper = smaller_aperture(photographs[0].info["shot"], photographs[1].info["shot"])
+    mixed = () if shares is None else (_mixing_note(photographs[0].light.ndim == 3, names, shares),)
+    roundings = [photograph.rounding for photograph in photographs]
+    return ComparablePair(
+        one,
+        two,
+        valid=np.logical_and.reduce(masks) if masks else None,
+        clipped=(photographs[0].clipped, photographs[1].clipped),
+        rounding=None if roundings[0] is None or roundings[1] is None else (roundings[0], roundings[1]),
+        is_light=linear,
+        notes=(*_reading_notes(photographs[0], photographs[1], sharper), *mixed),
+        sharper=sharper or "auto",
+        names=(os.path.basename(names[0]), os.path.basename(names[1])),
+        shares=shares,
+        jpeg=(photographs[0].jpeg, photographs[1].jpeg) if shares is None else (None, None),
+        form=photographs[0].form,
+    ).without_bad_pixels()
+
+
+def _reading_notes(first: Photograph, second: Photograph, sharper: str | None) -> tuple[str, ...]:
+    one, two = first.describe(), second.describe()
+    notes = (f"light: {one}",) if one == two else (f"light, first: {one}", f"light, second: {two}")
+    if sharper is None:
+        return notes
+    f_numbers = " and ".join(f"f/{photograph.info['shot'].f_number:g}" for photograph in (first, second))
+    return (*notes, f"apertures: {f_numbers}, one focus: {sharper} is taken for the sharper everywhere")
+
+
+def _refuse_one_file_twice(first: Source, second: Source) -> None:
+    if not (isinstance(first, (str, os.PathLike)) and isinstance(second, (str, os.PathLike))):
+        return
+    if isinstance(first, Plane) and isinstance(second, Plane) and first != second:
+        return
+    try:
+        same = os.path.samefile(first, second)
+    except (OSError, ValueError):  # missing, or not a name: reading it raises the error
+        return
+    if same:
+        raise InputError(f"first and second are one file, {first}; name the two photographs of the pair")
+
+
+def stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[StoredImage, BoolArray | None]:
+    """Return an array as the contents of a file, and a mask of the pixels that it does not hide."""
+    array = plain_array(source, name)
+    axis = colour_axis(array, channel_axis)
+    stacked = check_form(array, name, channel_axis=axis)
+    valid = np.asarray(~np.ma.getmaskarray(stacked).any(axis=2)) if np.ma.is_masked(stacked) else None
+    values = np.ma.getdata(stacked)
+    if values.shape[2] in (2, 4):
+        warnings.warn(f"{name}: the last of {values.shape[2]} channels is taken for alpha and left out", stacklevel=2)
+        values = values[:, :, :-1]
+    values = values[:, :, 0] if values.shape[2] == 1 else values
+    return StoredImage(np.ascontiguousarray(values), "array", linear=values.dtype != np.uint8), valid
+
+
+def _of_one_kind(one: AnyArray, two: AnyArray) -> tuple[AnyArray, AnyArray, FloatArray | None]:
+    """Return two images of one kind: colour is mixed to grey if the other is grey. The third is the mixture."""
+    if {one.ndim, two.ndim} != {2, 3} or one.shape[:2] != two.shape[:2]:
+        return one, two, None
+    colour, grey = (one, two) if one.ndim == 3 else (two, one)
+    shares = grey_shares(colour, grey)
+    mixed = (colour @ shares.astype(colour.dtype)).astype(colour.dtype)
+    return (mixed, two, shares) if one.ndim == 3 else (one, mixed, shares)
+
+
+def _mixing_note(first_is_colour: bool, names: list[str], shares: FloatArray) -> str:
+    told = "/".join(f"{share:.0%}" for share in shares)
+    return f"colour: {names[int(first_is_colour)]} is grey; the channels of the other are mixed to it, {told}"
+
+
+def grey_shares(colour: AnyArray, grey: AnyArray) -> FloatArray:
+    """Return the weights with which the channels of a colour image make up a grey one of the same scene.
+
+    A fit to block means, where blur hardly counts: sensors and programs weight colours differently. Equal weights if
+    the pair does not determine them.
+    """
+    from scipy.optimize import nnls
+
+    height, width = grey.shape
+    factor = max(1, min(GREY_BLOCK_PX, height // LEAST_BLOCKS, width // LEAST_BLOCKS))
+    good = np.isfinite(grey) & np.isfinite(colour).all(axis=2)
+    planes = [np.where(good, plane, 0) for plane in (*np.moveaxis(colour, 2, 0), grey)]
+    *columns, wanted = (block_means(np.asarray(plane, np.float64), factor).ravel() for plane in planes)
+    shares, _ = nnls(np.stack(columns, axis=1), wanted)
+    equal = np.full(colour.shape[2], 1 / colour.shape[2])
+    return shares / shares.sum() if shares.sum() > 0 else equal
+
+
+def _check_alike(one: AnyArray, two: AnyArray, names: tuple[str, str]) -> None:
+    if np.ndim(one) != np.ndim(two) and one.shape[:2] == two.shape[:2]:
+        grey_one = names[0] if one.ndim == 2 else names[1]
+        raise InputError(f"{grey_one} is grey and the other image is colour; convert one of them")
+    if one.shape != two.shape:
+        raise InputError(
+            f"the images differ in size: {names[0]} is {one.shape[1]}x{one.shape[0]}, "
+            f"{names[1]} is {two.shape[1]}x{two.shape[0]}; crop or resize them to the same view"
+        )

@@ -1,8 +1,7 @@
-"""How a picture made from photographs is written: in the numbers of one of them, and with what its file says of them.
+"""The format of pictures made from photographs: bit depth, tone curve and metadata of one of them.
 
-The numbers have the depth and the tone curve of that photograph, so that they mean the same in every program, whatever
-relblur took for its curve. Formats that hold light (camera raw, OpenEXR, floats) have no look of their own: screens get
-the sRGB curve.
+Depth and tone curve are those of the photograph, so that the numbers mean the same in every program. Pictures from
+formats that hold light (camera raw, OpenEXR, floats) get the sRGB curve for screens.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from .tone_curves import choose_curve
 
 __all__ = ["FOR_SCREENS", "PictureForm"]
 
-#: Pixels that are encoded together: what is in between takes memory.
+#: Pixels that are encoded together: bounds the memory for intermediate values.
 _BAND_PIXELS = 500_000
-#: Which colours a profile describes, by its bytes 16 to 19 and the channels of a picture.
+#: Bytes 16 to 19 of an ICC profile, its colour space, by the number of channels.
 _PROFILE_KINDS = {1: b"GRAY", 3: b"RGB "}
 
 
 @dataclass(frozen=True, eq=False)
 class PictureForm:
-    """What a photograph's file says about its numbers, and how these were read.
+    """Metadata of a photograph's file, and how its values were read.
 
     Attributes
     ----------
@@ -53,9 +52,9 @@ class PictureForm:
         return cls(replace(stored, values=stored.values[:0, :0].copy(), jpeg=None), linear, gamma, name)
 
     def write(self, path: PathLike, light: AnyArray, processing: str, pixel_um: float | None = None) -> None:
-        """Write (H, W) or (H, W, C) light, what EXIF says of the processing with it; NPY holds the light as it is.
+        """Write (H, W) or (H, W, C) light, with the processing in its EXIF data; NPY holds the light itself.
 
-        PNG and TIFF state the side of a pixel, micrometres, if it is given.
+        PNG and TIFF state ``pixel_um``, the side of a pixel in micrometres, if it is given.
         """
         suffix = Path(path).suffix.lower()
         if suffix == ".npy":
@@ -65,7 +64,7 @@ class PictureForm:
         write_image(path, encoded, {}, tags=replace(self._tags(suffix, encoded, processing), pixel_um=pixel_um))
 
     def encoded(self, light: AnyArray, suffix: str) -> AnyArray:
-        """Return (H, W) or (H, W, C) light in the numbers of a file whose name ends so."""
+        """Return (H, W) or (H, W, C) light as the values of a file with this suffix."""
         image, dtype = _plain(light), self._dtype(suffix)
         curve, _ = self._curve(suffix)
         encoded = np.empty(image.shape, dtype)
@@ -76,14 +75,14 @@ class PictureForm:
         return encoded
 
     def for_screens(self) -> PictureForm:
-        """Return the form of a picture of 8 bits to look at: under the profile, or else the sRGB curve."""
+        """Return the form of a picture of 8 bits for screens: with the profile, or else the sRGB curve."""
         stored = replace(self.stored, values=FOR_SCREENS.stored.values, linear=False)
         if self.linear and stored.icc_profile is None:
             return replace(self, stored=replace(stored, srgb=True, png_gamma=None), gamma=None)
         return replace(self, stored=stored)
 
     def describe(self, path: PathLike) -> str:
-        """Return in what form a picture is written, in one line."""
+        """Return the form of a picture in one line."""
         suffix = Path(path).suffix.lower()
         if suffix == ".npy":
             return "written as light, floats"
@@ -101,7 +100,7 @@ class PictureForm:
         return np.dtype(np.uint8 if suffix in (".jpg", ".jpeg") or self.stored.bits == 8 else np.uint16)
 
     def _curve(self, suffix: str) -> tuple[Curve, bool]:
-        """Return the curve of the numbers that are written, and whether it is the photograph's."""
+        """Return the tone curve of the written values, and whether it is that of the photograph."""
         if not self.linear:
             return LINEAR, True
         curve, _ = choose_curve(self.stored, gamma=self.gamma)
@@ -125,5 +124,5 @@ def _plain(light: AnyArray) -> AnyArray:
     return light[:, :, 0] if light.ndim == 3 and light.shape[2] == 1 else light
 
 
-#: Pictures of no photograph: as a screen expects them.
+#: Form of pictures without a photograph: 8 bits, sRGB.
 FOR_SCREENS = PictureForm(StoredImage(np.zeros((0, 0), np.uint8), "array", srgb=True))

@@ -1,8 +1,7 @@
 """``prepare_pair``: two photographs in, a comparable pair out.
 
-Read as linear light, aligned, of one exposure, at a resolution that suits the blur, with the
-noise: everything that has to be done before blur can be measured, in this order. Every command
-and the Python API go through here.
+The steps before blur is measured, in this order: read as linear light, align, bring to one exposure, choose the
+resolution, estimate the noise. All commands and the Python API use this module.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel, estimate_noise
 from .alignment import find_motion
 from .exposure import FIELD_FOR, find_exposure
-from .pair import Source, read_light_pair
+from .photograph import Source, read_light_pair
 from .resolution import ENOUGH_PIXELS, choose_resolution
 from .rough_blur import RoughBlur
 
 __all__ = ["match_pair", "noise_of", "prepare_pair"]
 
-#: A motion by less leaves the blocks of a JPEG where they were: they are 8 px wide.
+#: Largest motion after which the 8 x 8 blocks of a JPEG count as unmoved, px.
 BLOCKS_STAY_PX = 0.25
 
 
@@ -44,38 +43,38 @@ def prepare_pair(
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
 ) -> ComparablePair:
-    """Make two photographs of one scene comparable: all that ``relblur estimate`` does before it measures.
+    """Make two photographs of one scene comparable, as ``relblur estimate`` does before it measures.
 
     Parameters
     ----------
     first, second : paths or arrays
         Image files, or (H, W) or (H, W, 3) arrays, tensors or pictures of Pillow. Arrays are
-        taken for linear light, integers over their full scale; :func:`relblur.imread` gives
-        such. Bytes (uint8) are taken for sRGB as in files: ``gamma=1`` if they are light.
-        If one is grey, the channels of the other are mixed to be like it.
+        linear light, integers relative to their full scale, as :func:`relblur.imread` returns
+        them. Bytes (uint8) are sRGB as in files; pass ``gamma=1`` if they are light.
+        If one image is grey, the channels of the other are mixed to match it.
     align : {"auto", "translation", "similarity", "affine", "bent", "off"}
         How ``second`` is brought onto ``first`` (:func:`relblur.align`).
     exposure : {"auto", "gain", "field", "off"}
-        Whether ``second`` gets the exposure of ``first``: by one gain, or by a smooth field of it where vignetting
-        differs; ``"auto"`` takes the field if the pair asks for it (:func:`relblur.match_exposure`).
+        Whether ``second`` gets the exposure of ``first``: by one gain, or by a smooth field of gains where vignetting
+        differs; ``"auto"`` takes the field if it explains the pair clearly better (:func:`relblur.match_exposure`).
     linear : bool
-        Undo the tone curve that the files name. False keeps the values of files and bytes.
+        Undo the tone curve that the files state. False keeps the values of files and bytes.
     gamma : float, optional
-        The curve to undo whatever the files say: ``light = stored ** gamma``.
+        Tone curve to undo in place of the stated one: ``light = stored ** gamma``.
     decimate : int or "auto"
         Factor by which the resolution is reduced; ``"auto"`` chooses it by size and blur.
     max_sigma : float
-        Largest blur that will be looked for, px: ``"auto"`` brings the pair's below it.
+        Largest blur of the search, px; ``"auto"`` decimates until the blur of the pair is below it.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
-        Axis of the colour channels of arrays; the last of (H, W, 3) is found by itself.
+        Axis of the colour channels of arrays; by default the last of (H, W, 3).
 
     Returns
     -------
     ComparablePair
         For :func:`relblur.estimate_blur` and :func:`relblur.estimate_depth` in place of two
-        images. ``notes`` says what was done.
+        images. ``notes`` lists the steps.
 
     Examples
     --------
@@ -95,8 +94,8 @@ def prepare_pair(
         usable = as_valid(valid, pair.shape)
         pair = replace(pair, valid=usable if pair.valid is None else usable & pair.valid)
     full_size = pair.size
-    # Motion and exposure look like blur. They are removed from a small picture before the search for the largest blur,
-    # and from the small copies that are searched in place of a large one.
+    # Motion and exposure change the measured blur. They are removed before the largest blur is measured: from the pair
+    # itself if it is small, else from small copies of it.
     at_once = factor == 1 or pair.shape[0] * pair.shape[1] <= ENOUGH_PIXELS
     blur = RoughBlur()
     if at_once:
@@ -128,7 +127,7 @@ def match_pair(
 
 
 def noise_of(pair: ComparablePair) -> NoiseModel | None:
-    """Return the read and shot noise of a pair of light; None for other values, where it is another law."""
+    """Return the read and shot noise of a pair of light; None for stored values, whose noise follows another law."""
     if not pair.is_light:
         return None
     floor = None
@@ -160,7 +159,7 @@ def _aligned(pair: ComparablePair, model: str, blur: RoughBlur) -> ComparablePai
     lost = 1 - float(inside.mean())
     notes = (*notes[:-1], f"{notes[-1]}, {lost:.1%} of the frame lost")
     clipped = None if pair.clipped is None else (pair.clipped[0], motion.resample_map(pair.clipped[1]))
-    # To know it of one image only would favour one side.
+    # The compression of one image alone would favour one side.
     jpeg = pair.jpeg if motion.largest_px < BLOCKS_STAY_PX else (None, None)
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion, jpeg=jpeg)
 

@@ -1,7 +1,7 @@
-"""The tone rule: which curve the numbers of a file, a clip or an array are stored under.
+"""The choice of the tone curve of a file, a clip or an array, and the curves of ICC profiles.
 
-:func:`choose_curve` decides for every reader; docs/photographs.md shows its table. The curves of ICC profiles are read
-here, per channel where those differ. The curves themselves are in :mod:`relblur.base.tone`.
+:func:`choose_curve` serves every reader; docs/photographs.md has its table. The curves themselves are in
+:mod:`relblur.base.tone`.
 """
 
 from __future__ import annotations
@@ -11,20 +11,10 @@ import struct
 import numpy as np
 
 from ..base._typing import FloatArray
-from ..base.tone import LINEAR, SRGB, Curve, Decoder, decode_srgb, encode_srgb, power_curve
+from ..base.tone import LINEAR, SRGB, Curve, Decoder, decode_srgb, power_curve
 from ..images.stored import StoredImage
 
-__all__ = [
-    "ADOBE_RGB_GAMMA",
-    "BT709",
-    "LINEAR",
-    "SRGB",
-    "Curve",
-    "choose_curve",
-    "curve_of_icc_profile",
-    "encode_srgb",
-    "power_curve",
-]
+__all__ = ["ADOBE_RGB_GAMMA", "BT709", "choose_curve", "curve_of_icc_profile"]
 
 #: The exponent of Adobe RGB, 2 + 51/256.
 ADOBE_RGB_GAMMA = 2.19921875
@@ -47,10 +37,10 @@ _TRANSFERS = {
 
 
 def choose_curve(stored: StoredImage, *, linear: bool = True, gamma: float | None = None) -> tuple[Curve, str]:
-    """Return the tone curve of stored numbers and who says so; of ``stored`` only the type of its values counts.
+    """Return the tone curve of stored values and its source. Only the type of ``stored.values`` counts.
 
-    The caller comes first, then the format, the file's own tags (profile, PNG chunk, transfer characteristics),
-    EXIF, and the convention of the container.
+    In order of precedence: the caller, the format, the tags of the file (profile, PNG chunk, transfer characteristics),
+    EXIF, the convention of the container.
     """
     if not linear:
         return LINEAR, "asked for"
@@ -73,7 +63,7 @@ def choose_curve(stored: StoredImage, *, linear: bool = True, gamma: float | Non
 
 
 def _usual_curve(stored: StoredImage) -> tuple[Curve, str]:
-    """Return the curve by the convention of the container, where nothing is stated."""
+    """Return the tone curve by the convention of the container, for files that state none."""
     if stored.luma:
         return (BT709, "usual for video") if stored.luma == "limited" else (SRGB, "usual for full range")
     if stored.bits == 8 and stored.format != "NPY":
@@ -82,10 +72,9 @@ def _usual_curve(stored: StoredImage) -> tuple[Curve, str]:
 
 
 def curve_of_icc_profile(profile: bytes) -> Curve | None:
-    """Return the tone curve of a grey or matrix ICC profile, None if it has none that is plain.
+    """Return the tone curve of a grey or matrix ICC profile.
 
-    Profiles that work by look-up tables in several dimensions (printers, some scanners) have
-    no tone curve; damaged ones neither.
+    None for damaged profiles and for those that are look-up tables in several dimensions (printers, some scanners).
     """
     try:
         tags = _icc_tags(profile)
@@ -151,7 +140,7 @@ def _icc_decoder(entry: bytes) -> Decoder:
 
 
 def _parametric(kind: int, p: list[float]) -> Decoder:
-    """Return table 68's functions as one form: ``(a x + b)^g + e`` from d on, ``c x + f`` below."""
+    """Return a function of table 68: ``(a x + b)^g + e`` from d on, ``c x + f`` below."""
     g = p[0]
     a, b = (p[1], p[2]) if kind >= 1 else (1.0, 0.0)
     if kind >= 1 and a == 0:

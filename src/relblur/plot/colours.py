@@ -12,11 +12,11 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray, UInt8Array
 from ..base.pixels import unit_float
+from ..base.tone import encode_srgb
 from ..blur.blur_map import Flag, flag_name, has_flag
 from ..blur.blur_map import flag_shares as shares_of_flags
 from ..blur.comparable_pair import ComparablePair
 from ..blur.result import MapResult
-from ..photo.tone_curves import encode_srgb
 
 __all__ = [
     "ColourScale",

@@ -19,7 +19,7 @@ from ..base._typing import AnyArray, FloatArray
 from ..base.errors import RelblurError
 from ..blur.blur_map import BlurMap, Flag
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
-from ..depth.depth_map import DepthMap, read_depth_map
+from ..depth.depth_map import DepthMap
 from ..images.archives import is_npz, read_npz
 from ..images.map_formats import FORMAT as BLUR_FORMAT
 from ..stacks.stack_map import FORMAT as STACK_FORMAT
@@ -55,7 +55,7 @@ def read_layers(path: str | Sequence[str]) -> list[Layer]:
         elif _format(file) == STACK_FORMAT:
             layers += _stack_layers(read_stack_map(file), _name(file))
         else:
-            layers += _depth_layers(read_depth_map(file), _name(file))
+            layers += _depth_layers(DepthMap.load(file), _name(file))
     return layers
 
 

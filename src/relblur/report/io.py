@@ -11,14 +11,14 @@ from ..base.deprecated import warn_of_old_call
 from ..base.errors import InputError
 from ..base.options import Reading
 from ..base.pixels import as_integers
+from ..base.tone import encode_srgb
 from ..blur.blur_map import BlurMap
 from ..blur.chunked import is_zarr_map, read_zarr_map
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
-from ..depth.depth_map import DepthMap, read_depth_map
+from ..depth.depth_map import DepthMap
 from ..images.archives import is_npz, read_npz
 from ..images.disk import PathLike, write_image
 from ..photo.photograph import read_photograph
-from ..photo.tone_curves import encode_srgb
 from ..stacks.stack_map import FORMAT as STACK_FORMAT
 from ..stacks.stack_map import StackMap, read_stack_map
 
@@ -91,7 +91,7 @@ def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
     _, metadata = read_npz(path, names=())
     if metadata.get("format") == STACK_FORMAT:
         return read_stack_map(path)
-    return read_depth_map(path) if metadata.get("format") == DEPTH_FORMAT else BlurMap.load(path)
+    return DepthMap.load(path) if metadata.get("format") == DEPTH_FORMAT else BlurMap.load(path)
 
 
 def _storable(array: AnyArray, path: str) -> AnyArray:

@@ -15,7 +15,7 @@ from ..filters.resampling import DEGREE, Bend
 from ..images.disk import replacing
 from ..images.reading import read_bytes
 from ..photo.motion import Motion
-from ..photo.pair import Source
+from ..photo.photograph import Source
 from .frames import Frames, Masked, Placement, name_of
 
 __all__ = ["frames_of_channel", "read_alignment", "write_alignment"]

@@ -29,8 +29,7 @@ from ..field import choose_loops
 from ..images.planes import PlaneStack
 from ..kernels import ENGINES, as_engine, resolve_engine
 from ..kernels.threads import Team, count_workers
-from ..photo.pair import Source
-from ..photo.photograph import check_gamma
+from ..photo.photograph import Source, check_gamma
 from .aligned import read_alignment
 from .doubts import doubts_of
 from .found import Found

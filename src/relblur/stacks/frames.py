@@ -24,8 +24,7 @@ from ..filters.decimation import decimate, keeps_light
 from ..images.reading import Plane
 from ..photo.alignment import Motion, find_motion
 from ..photo.exposure import FIELD_FOR, Exposure, find_exposure
-from ..photo.pair import Source, stored_array
-from ..photo.photograph import Photograph, photograph_of, read_photograph
+from ..photo.photograph import Photograph, Source, photograph_of, read_photograph, stored_array
 from ..photo.picture_form import PictureForm
 from ..photo.resolution import ENOUGH_PIXELS, LEAST_SIDE
 from ..photo.rough_blur import RoughBlur

@@ -16,7 +16,7 @@ from ..blur.noise import NoiseModel
 from ..depth.camera import Camera
 from ..depth.psf import PsfLike
 from ..images.planes import PlaneStack, open_stack
-from ..photo.pair import Source
+from ..photo.photograph import Source
 from .frames import Masked
 
 __all__ = [

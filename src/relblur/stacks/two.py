@@ -13,7 +13,7 @@ from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
 from ..depth.estimate import estimate_depth
 from ..filters.decimation import keeps_light
-from ..photo.pair import Source
+from ..photo.photograph import Source
 from ..photo.pipeline import prepare_pair
 from .frames import Frames, Masked, Reading, frames_of_pair, name_of
 from .fuse import fuse_by_detail

@@ -129,7 +129,7 @@ def camera_pair(tmp_path, colour):
     """An 8-bit sRGB pair, blurred in light by 1.5 px; the second is shifted by (2, -3) px and 5 % brighter."""
     from scipy import ndimage
 
-    from relblur.photo.tone_curves import SRGB, encode_srgb
+    from relblur.base.tone import SRGB, encode_srgb
 
     light = 0.8 * np.kron(SRGB.undo(colour, np.float64), np.ones((3, 3, 1)))
     light = ndimage.gaussian_filter(light, (0.8, 0.8, 0))

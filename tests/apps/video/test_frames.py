@@ -14,7 +14,7 @@ from relblur import read_photograph
 from relblur.apps.video.clip import Clip, Frame
 from relblur.apps.video.pairing import Dropped, pair_alternating, pair_by_time
 from relblur.base.errors import FileError, RelblurError
-from relblur.photo.tone_curves import SRGB, encode_srgb
+from relblur.base.tone import SRGB, encode_srgb
 from video_clips import texture, write_clip
 
 

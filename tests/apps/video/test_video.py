@@ -18,8 +18,8 @@ from relblur.apps.video.measuring import Settings, VideoMeter
 from relblur.apps.video.pairing import pair_by_time
 from relblur.apps.video.smoothing import TemporalFilter
 from relblur.base.errors import AlignmentError, FileError, InputError
+from relblur.base.tone import encode_srgb
 from relblur.blur.blur_map import BlurMap
-from relblur.photo.tone_curves import encode_srgb
 from video_clips import texture, write_clip
 
 SHAPE = (96, 128)

@@ -196,9 +196,9 @@ def _remarks(
 
 
 def _read_map(folder: Path) -> DepthMap:
-    from ...depth.depth_map import read_depth_map
+    from ...depth.depth_map import DepthMap
 
-    return read_depth_map(folder / "depth.npz")
+    return DepthMap.load(folder / "depth.npz")
 
 
 def _depth_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -60,9 +60,9 @@ def synth(
     import numpy as np
 
     from ... import synth as fields
+    from ...base.tone import encode_srgb
     from ...images.disk import write_image, write_tiff
     from ...images.results import filling, refuse_inputs, refuse_to_replace
-    from ...photo.tone_curves import encode_srgb
     from ...report.io import imread
 
     if bits not in (0, 8, 16):

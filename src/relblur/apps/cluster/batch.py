@@ -16,7 +16,7 @@ from pathlib import Path
 from ...base.errors import InputError, RelblurError
 from ...blur.estimate import estimate_blur
 from ...images.results import filling, refuse_inputs
-from ...photo.pair import read_pair
+from ...photo.photograph import read_pair
 from ...report.batch import Job, Outcome, run_batch
 from ...report.panels import Panel, panels_picture
 from ..paper.pairs import LEAST_SIDE, score_rows

@@ -20,6 +20,7 @@ from ...base._typing import AnyArray, BoolArray
 from ...base.errors import AlignmentError, FileError, InputError
 from ...base.inputs import RawPair, as_form
 from ...base.pixels import clipped_pixels, unit_float
+from ...base.tone import Curve
 from ...blur.comparable_pair import ComparablePair
 from ...blur.dense.run import patches_of
 from ...blur.global_statistics import compute
@@ -35,7 +36,7 @@ from ...photo.alignment import find_motion
 from ...photo.exposure import Exposure, find_exposure
 from ...photo.pipeline import noise_of
 from ...photo.resolution import largest_blur, resolution_for
-from ...photo.tone_curves import Curve, choose_curve
+from ...photo.tone_curves import choose_curve
 from .runners import require
 
 __all__ = ["SlidePair", "Store", "open_store", "prepare_slides"]

@@ -12,6 +12,7 @@ from ... import synth
 from ...base._typing import AnyArray, FloatArray, Progress
 from ...base.pixels import as_integers
 from ...base.settings import METHODS
+from ...base.tone import SRGB, encode_srgb
 from ...blur.blur_map import BlurMap
 from ...blur.comparable_pair import ComparablePair
 from ...blur.estimate import estimate_blur
@@ -20,7 +21,6 @@ from ...depth.camera import Camera
 from ...depth.defocus import defocused_pair
 from ...images.disk import PictureTags, write_image
 from ...images.results import filling, refuse_to_replace
-from ...photo.tone_curves import SRGB, encode_srgb
 from ...report.panels import Panel, panels_picture
 from ...report.result_files import BLUR_FILES, write_blur_files
 from .made_photograph import made_photograph

@@ -19,7 +19,7 @@ from ...blur.blur_map import BlurMap
 from ...blur.comparable_pair import ComparablePair
 from ...blur.estimate import estimate_blur
 from ...blur.evaluate import PairScore, evaluate_pair, observed_blurrier, resynthesize
-from ...photo.pair import read_pair
+from ...photo.photograph import read_pair
 from ...plot.colours import photo
 from ...report.html import Table
 from ...report.panels import Panel, panels_picture

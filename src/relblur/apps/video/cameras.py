@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import FileError
+from ...base.tone import Curve
 from ...images.stored import StoredImage
-from ...photo.tone_curves import Curve, choose_curve
+from ...photo.tone_curves import choose_curve
 from .clip import USUAL_RATE, Frame
 from .light import ROUNDING_LEVELS, light_of_colours, light_of_grey
 

@@ -21,10 +21,11 @@ import numpy as np
 from ...base._typing import AnyArray
 from ...base.arguments import times
 from ...base.errors import FileError, MissingDependencyError, RelblurError
+from ...base.tone import Curve
 from ...images.images import read_stored
 from ...images.reading import Budget
 from ...images.stored import StoredImage
-from ...photo.tone_curves import Curve, choose_curve
+from ...photo.tone_curves import choose_curve
 from .light import (
     ASSUMED_LEVELS,
     ROUNDING_LEVELS,

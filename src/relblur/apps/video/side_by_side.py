@@ -15,8 +15,8 @@ import numpy as np
 
 from ...base._typing import AnyArray, UInt8Array
 from ...base.errors import FileError, InputError
+from ...base.tone import encode_srgb
 from ...blur.blur_map import BlurMap, signed_sigma
-from ...photo.tone_curves import encode_srgb
 from ...plot.colours import NO_ANSWER, ColourScale, rgb, tick_labels, white_of
 from .clip import import_av
 from .light import TOP

@@ -1,7 +1,6 @@
 """The paper.
 
-``method``     its estimator
-``answer``     runs it for a request
-``framework``  its two layers with every weight
-``circles``    means over circles as weights
+``method``     the estimator
+``answer``     the estimator for a request
+``framework``  the two layers with every weight, and means over circles as weights
 """

@@ -60,7 +60,7 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
 
 
 def fill_from_neighbours(answer: Answer) -> Answer:
-    """Give flat and clipped pixels the signed blur of the nearest pixel that is neither and has a root.
+    """Fill flat and clipped pixels with the signed blur of the nearest pixel that is neither and has a root.
 
     Pixels keep their flags and get ``FILLED``. The standard error is the larger one of that pixel and of the flat
     window itself. Without any such pixel nothing is filled: the values become NaN.

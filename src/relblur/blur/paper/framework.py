@@ -41,12 +41,18 @@ from ..request import Request
 from ..tiles import local_tiling, run_in_tiles
 from ..whole_image import survey
 from .answer import answer_on_grid, fill_from_neighbours
-from .circles import circle_weights
 from .method import Levels
 
 __all__ = ["WEIGHTS", "Framework"]
 
 WEIGHTS = ("gaussian", "literal", "circle")
+
+#: Pixels on each side of a point from which its value is interpolated. On a photograph blurred by 1 px the error
+#: is 6e-4 with 3, 3.5e-4 with 4, 2e-4 with 6.
+REACH = 6
+
+#: Points per pixel of circumference: enough for all frequencies of the pixel grid.
+POINTS_PER_PIXEL = 4
 
 #: `respond_image` keeps the product W vec(i) below this many bytes.
 BATCH_BYTES = 64 * 2**20
@@ -66,8 +72,7 @@ class Framework:
     weights : {"gaussian", "literal", "circle"}
         ``"gaussian"``: equation 24 with rows that sum to one. ``"literal"``: equation 24 as
         printed. ``"circle"``: row (m, n) is the mean over the circle of radius
-        ``sigma_m r_n`` (equation 10), by interpolation between pixels
-        (:mod:`relblur.blur.paper.circles`).
+        ``sigma_m r_n`` (equation 10), by interpolation between pixels.
     normalise : bool
         Divide F by its sum, so that an even patch keeps its intensity. False: equation 16 as
         printed, 2e-4 too dark at N = 100.
@@ -192,7 +197,7 @@ class Framework:
         return BlurMap(answer.s, answer.stderr, answer.flags, answer.sharper, self._settings(request))
 
     def _levels_of(self, padded: FloatArray) -> Callable[[int], FloatArray]:
-        """Return who gives M(x, sigma_m) of an image with a margin, in which the values are made up."""
+        """Return the function m -> M(x, sigma_m) of an image with a margin, whose own values are copies."""
         half = self.window_size // 2
         inside = self._respond_inside(padded)
         responses = np.pad(inside, ((0, 0), (half, half), (half, half)), mode="edge")
@@ -231,3 +236,36 @@ class Framework:
         circles = vectors @ self.W.T  # first layer: (batch, MN)
         folded = circles.reshape(len(vectors), self.n_radii, self.sigmas.size)
         return np.asarray(np.einsum("bnm,n->bm", folded, self.F))  # second layer
+
+
+def circle_weights(radius_px: float, size: int) -> FloatArray:
+    """Return the weights of the mean over a circle around the middle of ``size`` x ``size`` pixels; their sum is 1.
+
+    The image between pixels is the polynomial through the twelve nearest along each axis (Lagrange's), exact for
+    polynomials up to degree eleven. Keys' cubic, with four, has ten times the error at 1 px on photographs.
+    """
+    half = size // 2
+    count = max(16, math.ceil(2 * math.pi * POINTS_PER_PIXEL * radius_px))
+    angle = (np.arange(count) + 0.5) * (2 * np.pi / count)
+    rows, row_weights = _taps(radius_px * np.sin(angle) + half, size)
+    columns, column_weights = _taps(radius_px * np.cos(angle) + half, size)
+    places = rows[:, :, None] * size + columns[:, None, :]
+    weights = row_weights[:, :, None] * column_weights[:, None, :] / count
+    total = np.bincount(places.ravel(), weights.ravel(), minlength=size**2)
+    return np.asarray(total, dtype=np.float64).reshape(size, size)
+
+
+def _taps(position: FloatArray, size: int) -> tuple[AnyArray, FloatArray]:
+    """Return the pixels of a line that interpolate each position, and their weights, (positions, 2 REACH) both.
+
+    The outermost circle touches the border; pixels beyond it are those of the border.
+    """
+    nodes = np.arange(1 - REACH, REACH + 1)
+    below = np.floor(position).astype(int)
+    distance = (position - below)[:, None] - nodes  # (positions, nodes)
+    between = nodes[:, None] - nodes
+    weights = np.empty_like(distance)
+    for i in range(nodes.size):
+        others = np.arange(nodes.size) != i
+        weights[:, i] = distance[:, others].prod(axis=1) / between[i, others].prod()
+    return (below[:, None] + nodes).clip(0, size - 1), weights

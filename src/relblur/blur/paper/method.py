@@ -27,9 +27,8 @@ from ..tiles import padded_tiles
 
 __all__ = ["GridRoots", "Levels", "estimate_on_grid", "filter_bank"]
 
-#: Two roots inside one grid interval show no change of sign. A minimum of |M - R| counts as
-#: such a double root if the parabola through it comes this close to zero, relative to its
-#: neighbours on the grid.
+#: Two roots inside one grid interval show no change of sign. A minimum of |M - R| counts as a double root if the
+#: parabola through it comes this close to zero, relative to its neighbours on the grid.
 TOUCHING = 0.3
 
 PIXELS_AT_ONCE = 512
@@ -37,11 +36,11 @@ PIXELS_AT_ONCE = 512
 
 @dataclass(frozen=True)
 class Levels:
-    """The grid of blurs, and who blurs an image by one of them."""
+    """The grid of blurs, and the function that blurs an image by each of them."""
 
     sigmas: FloatArray  #: px, increasing
     respond: Callable[[FloatArray], Callable[[int], FloatArray]]  #: image in; M(sigma_m) for every m out
-    reach: int  #: how far from a pixel the largest of them looks, px
+    reach: int  #: radius of the largest kernel, px
 
 
 def filter_bank(sigmas: FloatArray, engine: Engine) -> Levels:
@@ -146,10 +145,10 @@ def _solve_in_blocks(
 
 
 def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float) -> GridRoots:
-    common, window_stderr, residual = _ask_the_neighbours(energy, sigmas, window, noise)
+    common, window_stderr, residual = _common_sigma(energy, sigmas, window, noise)
     sigma, has_root, roots = _nearest_root(misfit, sigmas, common)
     index = np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
-    # A grid of one says no more than that the blur is of its order.
+    # With a grid of one level the blur is known to its order of magnitude.
     step = np.gradient(sigmas)[index] if sigmas.size > 1 else np.full_like(sigma, sigmas[0])
     with np.errstate(divide="ignore"):
         own = residual / np.abs(_slope(misfit, sigmas, index))
@@ -159,12 +158,12 @@ def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: i
     return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots, energy.min(axis=0))
 
 
-def _ask_the_neighbours(
+def _common_sigma(
     energy: FloatArray, sigmas: FloatArray, window: int, noise: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the sigma that fits a window best, its standard error, and the noise there."""
     residual = np.sqrt(np.maximum(energy.min(axis=0), noise**2))
-    if sigmas.size < 3:  # too few to see a curvature: nothing is known about the error
+    if sigmas.size < 3:  # too few for a curvature: the error is unknown
         return sigmas[energy.argmin(axis=0)], np.full_like(residual, float(np.ptp(sigmas))), residual
     best = energy.argmin(axis=0).clip(1, sigmas.size - 2)
     left, centre, right = (np.take_along_axis(energy, (best + d)[None], 0)[0] for d in (-1, 0, 1))
@@ -174,8 +173,8 @@ def _ask_the_neighbours(
         offset = np.where(curvature > 0, (left - right) / (2 * curvature), 0.0).clip(-1, 1)
         # E'' / 2 is the mean squared derivative of M, so this many pixels give 1 / se^2.
         window_stderr = residual / np.sqrt(window**2 * curvature / (2 * h**2))
-    # Curvature is a local judge: over a flat area E is level for a range of sigma and rises
-    # beyond it. No answer is surer than the range of levels that fit as well as the best.
+    # The curvature is local: over a flat area E is constant over a range of sigma and rises beyond it. The error is at
+    # least half the range of levels that fit as well as the best.
     as_good = (energy <= energy.min(axis=0) + (residual / window) ** 2).sum(axis=0)
     window_stderr = np.maximum(window_stderr, (as_good - 1) / 2 * h)
     return sigmas[best] + offset * h, window_stderr, residual
@@ -195,7 +194,7 @@ def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) ->
     on_grid = misfit == 0
 
     candidates = np.concatenate([grid, cross_at, turn_at, better_end])
-    # Stand-ins are further than any root can be.
+    # Substitutes get a penalty larger than the distance of any root.
     handicap = float(sigmas[-1] - sigmas[0]) + 1
     penalty = np.concatenate(
         [

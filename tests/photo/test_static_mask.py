@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage  # noqa: TID253
 
-from relblur.photo import at_rest as module
-from relblur.photo.at_rest import BLOCK, at_rest
+from relblur.photo import static_mask as module
+from relblur.photo.static_mask import BLOCK, static_mask
 
 SHAPE = (96, 120)  # 6 x 7.5 blocks
 EVERYWHERE = np.ones(SHAPE, np.uint8)
@@ -36,9 +36,9 @@ def without(part):
 
 @pytest.mark.parametrize("gain", [1.0, 0.7, 1.4])
 def test_nothing_is_left_out_where_nothing_moves(band, gain):
-    assert at_rest(band, gain * band, EVERYWHERE) is EVERYWHERE
+    assert static_mask(band, gain * band, EVERYWHERE) is EVERYWHERE
     noisy = band + np.random.default_rng(1).normal(0, 0.02 * band.std(), SHAPE)
-    assert at_rest(noisy, gain * band, EVERYWHERE) is EVERYWHERE
+    assert static_mask(noisy, gain * band, EVERYWHERE) is EVERYWHERE
 
 
 @pytest.mark.parametrize("motion", [(1.0, 0.0), (0.0, 1.0), (-0.7, 0.7)])
@@ -46,36 +46,36 @@ def test_nothing_is_left_out_where_nothing_moves(band, gain):
 def test_a_block_that_moved_is_left_out_with_those_around(band, motion, gain):
     # Half a pixel of motion common to all is not an object's.
     common = ndimage.shift(band, (0.2, -0.2), order=3, mode="reflect")
-    found = at_rest(common, gain * with_object_moved_by(band, *motion), EVERYWHERE)
+    found = static_mask(common, gain * with_object_moved_by(band, *motion), EVERYWHERE)
     assert (found[OBJECT] == 0).all()
     assert found.mean() > 0.55
     assert found.dtype == np.uint8
 
 
-def test_content_that_is_not_found_again_is_left_out(band):
+def test_content_that_is_changed_again_is_left_out(band):
     other = band.copy()
     other[OBJECT] = np.random.default_rng(5).permuted(other[OBJECT].ravel()).reshape(16, 16)
-    assert_array_equal(at_rest(band, other, EVERYWHERE), without(AROUND))
+    assert_array_equal(static_mask(band, other, EVERYWHERE), without(AROUND))
 
 
 def test_what_is_masked_already_stays_so_and_is_not_looked_at(band):
     other = band.copy()
     other[OBJECT] = -other[OBJECT]
     mask = without(OBJECT)
-    assert at_rest(band, other, mask) is mask
+    assert static_mask(band, other, mask) is mask
 
 
 def test_a_frame_of_which_much_moves_is_not_at_rest(band):
     other = band.copy()
     other[:, :60] = ndimage.shift(band, (1.0, 0.0), order=3, mode="reflect")[:, :60]
-    assert at_rest(band, other, EVERYWHERE) is EVERYWHERE
+    assert static_mask(band, other, EVERYWHERE) is EVERYWHERE
 
 
 def test_few_blocks_have_no_majority(band):
     other = with_object_moved_by(band, 1.0, 0.0)
     small = np.s_[16:64, 32:80]  # nine blocks
-    assert at_rest(band[small], other[small], EVERYWHERE[small]).all()
-    assert at_rest(0 * band, 0 * band, EVERYWHERE) is EVERYWHERE
+    assert static_mask(band[small], other[small], EVERYWHERE[small]).all()
+    assert static_mask(0 * band, 0 * band, EVERYWHERE) is EVERYWHERE
 
 
 def test_blocks_ask_for_the_motion_that_they_made(band):
@@ -101,18 +101,18 @@ def test_far_and_lost_are_judged_by_the_many():
     wish = np.tile(np.array([0.3, -0.2])[:, None, None], (1, 4, 5))
     wish[0, 1, 2] += 0.31
     wish[1, 2, 2] -= 0.29
-    far = module._far_from_the_many(wish, textured)
+    far = module._far_from_median(wish, textured)
     assert np.argwhere(far).tolist() == [[1, 2]]
     spread = np.zeros((2, 4, 5))
     spread[0] = [-0.1, 0, 0.1, -0.1, 0.1]  # a median distance of 0.1, so 0.6 is far
     spread[0, 3, 1], spread[0, 0, 1] = 0.61, -0.59
-    assert np.argwhere(module._far_from_the_many(spread, textured)).tolist() == [[3, 1]]
+    assert np.argwhere(module._far_from_median(spread, textured)).tolist() == [[3, 1]]
     share = np.full((4, 5), 0.05)
     share[0, 0], share[0, 1], share[0, 2] = 0.26, 0.31, 0.29
-    assert np.argwhere(module._not_found(share, textured)).tolist() == [[0, 1]]
-    assert np.argwhere(module._not_found(share / 5, textured)).tolist() == []
+    assert np.argwhere(module._changed(share, textured)).tolist() == [[0, 1]]
+    assert np.argwhere(module._changed(share / 5, textured)).tolist() == []
     quiet = np.where(share < 0.1, 0.01, share - 0.02)
-    assert np.argwhere(module._not_found(quiet, textured)).tolist() == [[0, 1], [0, 2]]  # above a quarter
+    assert np.argwhere(module._changed(quiet, textured)).tolist() == [[0, 1], [0, 2]]  # above a quarter
 
 
 def test_sums_are_taken_over_blocks_the_last_ones_smaller():
@@ -136,5 +136,5 @@ def test_a_block_of_little_texture_says_nothing(band, size, share, looked_at):
         weak[26:54, 42:70] *= np.sqrt(share * texture.mean() / texture[2, 3])
     moved = ndimage.shift(band, (1.0, 0.0), order=3, mode="reflect")
     other = np.where(weak < 1, moved, band) * weak
-    found = at_rest(size * one, size * other, EVERYWHERE)
+    found = static_mask(size * one, size * other, EVERYWHERE)
     assert (found[OBJECT] == 0).all() == looked_at

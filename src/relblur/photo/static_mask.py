@@ -1,10 +1,8 @@
-"""Which parts of an aligned pair lie where they should: what moves by itself is left out of the alignment.
+"""The static part of an aligned pair: objects that moved between the exposures are left out of the alignment.
 
-A least-squares fit gives way to everything, so a car that drove on between two exposures pulls the whole frame
-along. Each block of the picture is therefore asked how far it would like to be moved beyond the common fit
-(Lucas and Kanade's normal equations, block by block), and how much of it the fit explains. Blocks that want to go
-somewhere else than the many, or whose content is not found again, are left out, with those around them. If nothing
-moves no block is left out, and the fit stays what it was.
+A least-squares fit of the motion follows every object that moved. Each block of the picture therefore gets its own
+residual motion (Lucas and Kanade's normal equations) and the share of its power that the common motion leaves. Blocks
+far from the median motion, or with a large rest, are left out together with their neighbours.
 """
 
 from __future__ import annotations
@@ -13,23 +11,23 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray
 
-__all__ = ["at_rest"]
+__all__ = ["static_mask"]
 
-#: Side of a block, px: an object is seen from about this size on.
+#: Side of a block, px: about the smallest object that is detected.
 BLOCK = 16
-#: Fewer textured blocks than this have no majority.
+#: Least number of textured blocks: fewer have no majority.
 LEAST_BLOCKS = 12
-#: A block moves if it wants to be moved by this more than the many, px, and by this many times their spread.
+#: Distance of a moving block from the median motion, px, and in units of the median distance.
 MOVES_PX, MOVES_SPREADS = 0.3, 6.0
-#: Its content is not found again if more than this share of its power is left, and this many times the usual share.
+#: Share of the power of a block that is left if its content has changed, and the same in units of the median share.
 LOST, LOST_TIMES = 0.25, 6.0
-#: Blocks count as textured from this share of the mean texture on: others pull nothing.
+#: Texture of a block, as a share of the mean, from which on it counts: others do not change the fit.
 TEXTURED = 0.1
-#: No more than this share of the textured blocks can be objects in a frame at rest.
+#: Largest share of the textured blocks that may move: with more of them the median is not the background.
 MOST_MOVING = 0.35
 
 
-def at_rest(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
+def static_mask(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
     """Return a mask without the parts in which two aligned (H, W) bands of equal blur do not agree.
 
     ``mask`` (uint8) is returned as it is if there are none.
@@ -48,9 +46,9 @@ def at_rest(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
     textured = texture > TEXTURED * texture[texture > 0].mean() if (texture > 0).any() else texture > 0
     if textured.sum() < LEAST_BLOCKS:
         return mask
-    wish = _solve(xx, xy, yy, _sums(across * left), _sums(down * left))
+    motion = _solve(xx, xy, yy, _sums(across * left), _sums(down * left))
     share = _sums(left * left) / np.maximum(_sums(use * (first * first + other * other)) / 2, 1e-300)
-    moving = textured & (_far_from_the_many(wish, textured) | _not_found(share, textured))
+    moving = textured & (_far_from_median(motion, textured) | _changed(share, textured))
     if not moving.any() or moving.sum() > MOST_MOVING * textured.sum():
         return mask
     wide = cv2.dilate(moving.astype(np.uint8), np.ones((3, 3), np.uint8))
@@ -59,21 +57,21 @@ def at_rest(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
 
 
 def _solve(xx: FloatArray, xy: FloatArray, yy: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the motion (2, blocks) that each block asks for; none along an edge, where it cannot tell."""
+    """Return the residual motion (2, blocks) of each block; none along an edge, where it is not determined."""
     ridge = 0.05 * (xx + yy)
     a, b = xx + ridge, yy + ridge
     determinant = a * b - xy * xy
     return np.stack([b * x - xy * y, a * y - xy * x]) / np.where(determinant > 0, determinant, np.inf)
 
 
-def _far_from_the_many(wish: FloatArray, textured: BoolArray) -> BoolArray:
-    middle = np.median(wish[:, textured], axis=1)
-    distance = np.hypot(*(wish - middle[:, None, None]))
+def _far_from_median(motion: FloatArray, textured: BoolArray) -> BoolArray:
+    middle = np.median(motion[:, textured], axis=1)
+    distance = np.hypot(*(motion - middle[:, None, None]))
     spread = float(np.median(distance[textured]))
     return np.asarray(distance > max(MOVES_PX, MOVES_SPREADS * spread))
 
 
-def _not_found(share: FloatArray, textured: BoolArray) -> BoolArray:
+def _changed(share: FloatArray, textured: BoolArray) -> BoolArray:
     return np.asarray(share > max(LOST, LOST_TIMES * float(np.median(share[textured]))))
 
 
