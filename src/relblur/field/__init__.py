@@ -27,7 +27,7 @@ from .pixel import PixelEnergy
 from .solve import Field, solve
 from .uncertainty import filled, hidden_variance, information_around, rims
 from .volume import Support, Volume
-from .windows import box, box_any, cell_means
+from .windows import box, box_any, cell_means, enlarged, pairs
 
 __all__ = [
     "AsinhAxis",
@@ -45,9 +45,11 @@ __all__ = [
     "box_any",
     "cell_means",
     "choose_loops",
+    "enlarged",
     "filled",
     "hidden_variance",
     "information_around",
+    "pairs",
     "rims",
     "solve",
 ]

@@ -20,7 +20,7 @@ from .axis import read
 from .edges import CUT, Edges, between, spread_difference, unexplained
 from .multigrid import Grid, solve_grid
 from .noise import Tables
-from .windows import box, box_any, cell_means, row_bands, window_sizes
+from .windows import box, box_any, pairs, row_bands, window_sizes
 
 __all__ = ["CompiledLoops", "Loops", "Reading", "choose_loops"]
 
@@ -100,7 +100,7 @@ class Loops:
         def fill(k: int) -> None:
             y = np.square(residuals[:, k]) / (base * np.float32(gain[k]))
             cost = np.asarray(weight * cost_of(y).sum(axis=0))
-            out[k] = cell_means(box(cost, COST_WINDOW), COST_CELL) * np.float32(COST_CELL**2)
+            out[k] = pairs(box(cost, COST_WINDOW)) * np.float32(COST_CELL**2)
 
         self.team.each(fill, range(len(gain)))
         return out
@@ -269,7 +269,7 @@ class CompiledLoops(Loops):
         edges = [a if a.ndim == 3 else a[None] for a in (grid.weight, grid.right, grid.down, b)]
         out = np.empty_like(edges[-1])
         down, right = grid.ties or (_none(2), _none(2))
-        guess = _none(3) if guess is None else guess
+        guess = _none(3) if guess is None else guess.reshape(out.shape)
         self._kernels.solve(*edges, out, steps, right, down, grid.half, guess)
         return out.reshape(b.shape)
 

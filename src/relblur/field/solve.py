@@ -90,7 +90,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
         edges = link(volume.loops, z, slope, variance, mu, tolerance)
         slopes.fit(z, evidence.w, evidence.g, edges, variance, mu)
         slope = slopes.pixels()
-        delta = map_step(volume.loops, z, slope, evidence.w, evidence.g, edges, variance)
+        delta = map_step(volume.loops, z, slope, evidence.w, evidence.g, edges, variance, slopes.change())
         z = volume.clip(z + np.clip(delta, -MOST_MOVE * scale, MOST_MOVE * scale))
         if step == LAST_STIFFENING:
             settled = z

@@ -21,7 +21,7 @@ from .energy import Energy
 from .loops import COST_CELL as CELL
 from .loops import Loops
 from .volume import Volume
-from .windows import box, box_any, cell_means, enlarged
+from .windows import box, box_any, cell_means, cell_sums, enlarged, of_pairs
 
 __all__ = ["label"]
 
@@ -59,8 +59,7 @@ def label(energy: Energy) -> Array:
         # An unsure label among sure ones hardly counts.
         weight = np.square(sure) + np.float32(1e-6)
         level = sure * level + (1 - sure) * _mean_around(level * weight, weight)
-    level = level.repeat(CELL, axis=0).repeat(CELL, axis=1)[: volume.shape[0], : volume.shape[1]]
-    return volume.clip(volume.axis.value_of(np.ascontiguousarray(level, np.float32)))
+    return volume.clip(volume.axis.value_of(of_pairs(level, volume.shape)))
 
 
 def _costs(energy: Energy) -> Array:
@@ -93,14 +92,14 @@ def _share(volume: Volume, k: int) -> Array:
 def _aggregate(cost: Array, loops: Loops, dearer: float, price: float = 1.0) -> Array:
     """Aggregate costs, which are overwritten, over the paths through every cell, coarse grids first."""
     if min(cost.shape[1:]) > 2 * POOL:
-        coarse = np.stack([cell_means(level, POOL) for level in cost]) * np.float32(POOL**2)
+        coarse = np.stack([cell_sums(level, POOL) for level in cost])
         coarse = _aggregate(coarse, loops, dearer, dearer * price)
         coarse -= coarse.min(axis=0)
         coarse *= np.float32(1 / POOL**2)
         np.minimum(coarse, np.float32(PULL), out=coarse)
 
         def pull(k: int) -> None:
-            cost[k] += enlarged(coarse[k], POOL, cost.shape[1:])
+            cost[k] += enlarged(coarse[k], cost.shape[1:])
 
         loops.team.each(pull, range(len(cost)))
     return loops.scan(cost, price * STEP_COST, price * JUMP_COST)
@@ -117,8 +116,8 @@ def _certainty(cost: Array) -> Array:
     for side in TOGETHER:
         if side > 1 and side > min(rows, cols):
             break
-        blocks = np.stack([cell_means(level, side) for level in cost]) * np.float32(side**2) if side > 1 else cost
-        ranges = enlarged(blocks.max(axis=0) - blocks.min(axis=0), side, (rows, cols))
+        blocks = np.stack([cell_sums(level, side) for level in cost]) if side > 1 else cost
+        ranges = enlarged(blocks.max(axis=0) - blocks.min(axis=0), (rows, cols))
         part = near * np.float32(side**2 / PART) / np.maximum(ranges, np.float32(1e-12))
         np.maximum(sure, np.minimum(part, 1) * ranges / (ranges + np.float32(HALF_SURE)), out=sure)
     return sure
@@ -128,7 +127,7 @@ def _mean_around(value: Array, weight: Array) -> Array:
     """Return the weighted mean of the smallest cells that have some weight, from sums of value and weight."""
     if max(weight.shape) == 1:
         return np.asarray(value / np.maximum(weight, np.float32(1e-12)))
-    far = enlarged(_mean_around(cell_means(value, 2), cell_means(weight, 2)), 2, weight.shape)
+    far = enlarged(_mean_around(cell_means(value, 2), cell_means(weight, 2)), weight.shape)
     value, weight = box(value, 3), box(weight, 3)
     known = np.minimum(weight * np.float32(4), 1)
     return np.asarray(known * value / np.maximum(weight, np.float32(1e-12)) + (1 - known) * far)

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .windows import enlarged, sum_blocks
+from .windows import cell_sums, enlarged
 
 __all__ = ["adapt", "initial", "score_test", "spread"]
 
@@ -43,34 +43,39 @@ def initial(shape: tuple[int, int], start: float) -> Doubles:
 
 
 def score_test(w: Array, g: Array, scale: Array) -> Doubles:
-    """Return the largest T over blocks of 1, 2, 4 times the side and so on, each shrunk towards its surroundings.
+    """Return the largest T of squares of 1, 3, 5, 9 blocks a side and so on, each shrunk towards its surroundings.
 
     ``scale`` is the change of the map that counts as a relative change by 1.
     """
-    score, info, precision = (_block_sums(a) for a in (g, w, w * scale**2))
-    shape = score.shape
-    worst = np.zeros(shape)
-    for level in range((max(shape) - 1).bit_length() + 1):
-        t = np.minimum(score**2 / (info + 1e-12), CAP) / CAP_MEAN
-        informed = np.minimum(1.0, precision / INFORMED) + 1e-3
-        worst = np.maximum(worst, enlarged(_shrunk(t * informed, informed), 2**level, shape))
-        score, info, precision = (sum_blocks(a) for a in (score, info, precision))
+    score, info, precision = (cell_sums(a.astype(np.float64), BLOCK) for a in (g, w, w * scale**2))
+    worst = np.zeros_like(score)
+    for size in _sides(1, score.shape):
+        t = np.minimum(_around(score, size) ** 2 / (_around(info, size) + 1e-12), CAP) / CAP_MEAN
+        informed = np.minimum(1.0, _around(precision, size) / INFORMED) + 1e-3
+        worst = np.maximum(worst, _shrunk(t * informed, informed, size))
     return worst
 
 
-def _block_sums(a: Array) -> Doubles:
-    """Sum over blocks; the last row and column of blocks may be smaller."""
-    rows, cols = (np.arange(0, n, BLOCK) for n in a.shape)
-    return np.asarray(np.add.reduceat(np.add.reduceat(a, rows, axis=0, dtype=np.float64), cols, axis=1))
+def _sides(first: int, shape: tuple[int, ...]) -> list[int]:
+    """Return sides of squares of blocks that about double, up to that of the whole."""
+    sides = [first]
+    while sides[-1] < 2 * max(shape) - 1:
+        sides.append(2 * sides[-1] - 1 if sides[-1] > 1 else 3)
+    return sides
 
 
-def _shrunk(value: Doubles, weight: Doubles) -> Doubles:
-    """Return the weighted mean of every block with its parents' (2 x 2 merged, recursively)."""
-    if max(value.shape) == 1:
-        return value / weight
-    parent = enlarged(_shrunk(sum_blocks(value), sum_blocks(weight)), 2, value.shape)
-    near, mass = (cv2.blur(a, (3, 3), borderType=cv2.BORDER_CONSTANT) * 9 for a in (value, weight))
-    return np.asarray((near + SHRINK * parent) / (mass + SHRINK))
+def _around(a: Doubles, size: int) -> Doubles:
+    """Sum over squares of blocks."""
+    return np.asarray(cv2.blur(a, (size, size), borderType=cv2.BORDER_CONSTANT) * size**2)
+
+
+def _shrunk(value: Doubles, weight: Doubles, size: int) -> Doubles:
+    """Return the weighted mean of each square and those beside it, shrunk towards that of larger and larger areas."""
+    mean = np.full_like(value, value.sum() / weight.sum())
+    for side in reversed(_sides(3 * size, value.shape)):
+        near, mass = (_around(a, side) * (3 / side) ** 2 for a in (value, weight))
+        mean = (near + SHRINK * mean) / (mass + SHRINK)
+    return mean
 
 
 def adapt(log_mu: Doubles, t: Doubles, may_stiffen: bool, most: float) -> Doubles:
@@ -82,4 +87,4 @@ def adapt(log_mu: Doubles, t: Doubles, may_stiffen: bool, most: float) -> Double
 def spread(log_mu: Doubles, shape: tuple[int, int]) -> Array:
     """Return mu of every pixel: that of the blocks, smoothed over 3 x 3 and interpolated."""
     smooth = cv2.blur(log_mu, (3, 3), borderType=cv2.BORDER_REPLICATE)
-    return np.exp(enlarged((smooth * np.log(10.0)).astype(np.float32), BLOCK, shape))
+    return np.exp(enlarged((smooth * np.log(10.0)).astype(np.float32), shape))

@@ -12,7 +12,7 @@ cuts an edge whose step the slopes do not explain.  The rest follows from ``mu``
 * ``tau^2 = tolerance^2 + 0.3 / lambda + 1 / (8 mu)``.  The tolerance covers jumps of which the residuals around contain
   no evidence: ``d^2 sum w < 2e-5`` over 17 x 17 pixels.
 
-The map and the slopes are found together on cells of 4 x 4 pixels (:class:`Slopes`): a flat area is then crossed as a
+The map and the slopes are found together on cells of 3 x 3 pixels (:class:`Slopes`): a flat area is then crossed as a
 thin plate would.  With these slopes the map is solved for pixel by pixel (:func:`map_step`).
 """
 
@@ -49,11 +49,11 @@ SEEN_IN, SEEN = 17, np.float32(2e-5)
 #: Weight below which an edge counts as a jump.
 JUMP = 0.1
 #: Side of the cells on which slopes are found, px.
-CELL = 4
+CELL = 3
 #: Slopes return to zero over the longer side of the image divided by this, where nothing determines them.
-REST = 1.0
-#: Conjugate-gradient steps for the slopes and for the map.
-SLOPE_STEPS, MAP_STEPS = 10, 5
+REST = 0.5
+#: Conjugate-gradient steps of each linear system.
+SOLVER_STEPS = 8
 #: Least information of a pixel or cell, for the solver.
 LEAST = np.float32(1e-4)
 
@@ -75,10 +75,12 @@ def unseen(w: Array) -> Array:
     return np.asarray(np.sqrt(SEEN / (known + np.float32(1e-6))))
 
 
-def map_step(loops: Loops, z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array) -> Array:
+def map_step(
+    loops: Loops, z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array, guess: Array
+) -> Array:
     """Return the change of the map that the evidence and the prior with given slopes and edges call for."""
     down, right, force = loops.pull(z, slope, stiffness(variance), edges)
-    return loops.solve(Grid(w + LEAST, right, down), g + force, MAP_STEPS)
+    return loops.solve(Grid(w + LEAST, right, down), g + force, SOLVER_STEPS, guess)
 
 
 class Slopes:
@@ -87,31 +89,48 @@ class Slopes:
     On cells, with ``delta`` the change of the map, they minimise
 
         sum w delta^2 / 2 - g delta + lambda h (d - delta_i + delta_j)^2 / 2 + mu h |grad p|^2 / 2
+
+    Cells lie symmetrically in the image: those at its border reach equally far beyond it on both sides.
     """
 
     def __init__(self, shape: tuple[int, int], loops: Loops) -> None:
-        self._shape, self._loops = shape, loops
-        self.cells: Array = np.zeros((2, *(-(-n // CELL) for n in shape)), np.float32)
+        self._loops = loops
+        self._margin = rows, cols = [next(m for m in range(CELL) if (n + 2 * m) % CELL == 0) for n in shape]
+        self._inside = slice(rows, rows + shape[0]), slice(cols, cols + shape[1])
+        self._size = shape[0] + 2 * rows, shape[1] + 2 * cols
+        #: Change of the map, and slopes along rows and columns.
+        self._found: Array = np.zeros((3, *(n // CELL for n in self._size)), np.float32)
 
     def pixels(self) -> Array:
         """Return the slopes at every pixel, (2, H, W)."""
-        return np.stack([enlarged(cells, CELL, self._shape) for cells in self.cells])
+        return np.stack([self._on_pixels(cells) for cells in self._found[1:]])
+
+    def change(self) -> Array:
+        """Return the change of the map at every pixel."""
+        return np.ascontiguousarray(self._on_pixels(self._found[0]))
+
+    def _on_pixels(self, cells: Array) -> Array:
+        return enlarged(cells, self._size)[self._inside]
+
+    def _cells(self, a: Array, border: int = cv2.BORDER_REPLICATE) -> Array:
+        rows, cols = self._margin
+        return cell_means(np.asarray(cv2.copyMakeBorder(a, rows, rows, cols, cols, border, value=0)), CELL)
 
     def fit(self, z: Array, w: Array, g: Array, edges: Edges, variance: Array, mu: Array) -> None:
         """Find the slopes that suit a map after its next step."""
-        lam, bend = cell_means(stiffness(variance), CELL), cell_means(mu, CELL)
+        lam, bend = self._cells(stiffness(variance)), self._cells(mu)
         # The curvature's scale is no finer than the cells.
         bend = np.maximum(bend, np.float32(CELL**2) * lam)
-        ways = [_ways(a, h) for a, h in ((z.T, edges.h[0].T), (z, edges.h[1]))]
-        ways[0] = ways[0][0].T, ways[0][1].T
+        down = _ways(z.T, edges.h[0].T, self._margin[::-1])
+        ways = [(down[0].T, down[1].T), _ways(z, edges.h[1], self._margin)]
         tie = [between(lam, axis) * ways[axis][0] for axis in (0, 1)]
         ends = [between(bend, axis) * ways[axis][0] for axis in (0, 1)]
         # p_ij is the mean of two cells: its square is half the sum of theirs less a quarter of their difference's.
         weight = np.full((3, *lam.shape), 1e-9, np.float32)  # a single cell has no slope
-        weight[0] = _cell_sums(w) + LEAST
+        weight[0] = self._cells(w, cv2.BORDER_CONSTANT) * np.float32(CELL**2) + LEAST
         weight[1:] += bend * np.float32((REST * CELL / max(z.shape)) ** 2)
         b = np.zeros_like(weight)
-        b[0] = _cell_sums(g)
+        b[0] = self._cells(g, cv2.BORDER_CONSTANT) * np.float32(CELL**2)
         blocks = [np.stack([tie[axis], ends[axis], ends[axis]]) for axis in (0, 1)]
         for axis in (0, 1):
             spread_sum(tie[axis] * np.float32(CELL**2 / 2), axis, weight[1 + axis])
@@ -120,30 +139,21 @@ class Slopes:
             spread_difference(-pull, axis, b[0])
             spread_sum(np.float32(CELL / 2) * pull, axis, b[1 + axis])
         grid = Grid(weight, blocks[1], blocks[0], (tie[0], tie[1]), CELL / 2)
-        guess = np.concatenate([np.zeros_like(lam)[None], self.cells])
-        self.cells = self._loops.solve(grid, b, SLOPE_STEPS, guess)[1:]
+        self._found[0] = 0
+        self._found = self._loops.solve(grid, b, SOLVER_STEPS, self._found)
 
 
-def _cell_sums(a: Array) -> Array:
-    return cell_means(a, CELL, cv2.BORDER_CONSTANT) * np.float32(CELL**2)
-
-
-def _ways(z: Array, h: Array) -> tuple[Array, Array]:
+def _ways(z: Array, h: Array, margin: list[int]) -> tuple[Array, Array]:
     """Return how open the way between the centres of neighbouring cells in a row is, and how much ``z`` rises on it.
 
-    Each of the four lines is as open as the least open of its edges: slopes do not pass over a jump.
+    Each of the lines is as open as the least open of its edges: slopes do not pass over a jump.
     """
-    height, width = z.shape
-    rows, cols = -(-height // CELL), -(-width // CELL)
-    pad = ((0, rows * CELL - height), (0, cols * CELL - width))
-    h = np.pad(h, (pad[0], (0, cols * CELL - 1 - h.shape[1])), mode="edge")
-    z = np.pad(z, pad, mode="reflect", reflect_type="odd")
-    way = h[:, 1 : 1 + CELL * (cols - 1) : CELL].copy()
-    for offset in range(2, CELL + 2):
-        np.minimum(way, h[:, offset : offset + CELL * (cols - 1) : CELL], out=way)
-    # From the centre of a cell, between its pixels 1 and 2, to that of the next.
-    centre = z[:, 1::CELL] + z[:, 2::CELL]
-    rise = np.float32(0.5) * way * (centre[:, 1:] - centre[:, :-1])
+    pad = [(m, m) for m in margin]
+    z, h = np.pad(z, pad, mode="reflect", reflect_type="odd"), np.pad(h, pad, mode="edge")
+    rows, cols = (n // CELL for n in z.shape)
+    # From the middle pixel of a cell to that of the next.
+    edges = [h[:, first : first + CELL * (cols - 1) : CELL] for first in range(CELL // 2, CELL // 2 + CELL)]
+    way = np.minimum.reduce(edges)
     total = way.reshape(rows, CELL, cols - 1).sum(axis=1)
-    rise = rise.reshape(rows, CELL, cols - 1).sum(axis=1) / total
+    rise = (way * np.diff(z[:, CELL // 2 :: CELL], axis=1)).reshape(rows, CELL, cols - 1).sum(axis=1) / total
     return np.maximum(total * np.float32(1 / CELL), CUT), rise

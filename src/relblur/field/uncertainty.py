@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .edges import Edges
+from .edges import ENDS, Edges
 from .energy import Energy, Evidence
 from .surface import JUMP
 from .windows import WINDOWS, box, box_any, window_sizes
@@ -187,10 +187,11 @@ def _knowing_window(around: dict[int, Array], scale2: Array) -> Array:
 
 def _near_jumps(edges: Edges) -> Array:
     """Return the variance of pixels that may be on the other side of a jump."""
-    down, right = (np.where(h < JUMP, np.square(d), 0) for d, h in zip(edges.d, edges.h, strict=True))
-    jumps = np.zeros((right.shape[0], down.shape[1]), np.float32)
-    jumps[:, :-1] = right
-    np.maximum(jumps[:-1], down, out=jumps[:-1])
-    # A line of ones that is blurred by a Gaussian is 1 / (sqrt(2 pi) sigma) high.
-    gain = np.float32(OTHER_SIDE * np.sqrt(2 * np.pi) * JUMP_PLACE)
+    jumps = np.zeros((edges.d[1].shape[0], edges.d[0].shape[1]), np.float32)
+    for (near, far), d, h in zip(ENDS, edges.d, edges.h, strict=True):
+        jump = np.where(h < JUMP, np.square(d), 0)
+        for end in (near, far):
+            np.maximum(jumps[end], jump, out=jumps[end])
+    # A line two pixels wide of ones that is blurred by a Gaussian is 2 / (sqrt(2 pi) sigma) high.
+    gain = np.float32(OTHER_SIDE * np.sqrt(np.pi / 2) * JUMP_PLACE)
     return np.asarray(cv2.GaussianBlur(jumps, (0, 0), JUMP_PLACE, borderType=cv2.BORDER_REFLECT) * gain)

@@ -9,7 +9,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["box", "box_any", "cell_means", "enlarged", "row_bands", "sum_blocks", "window_sizes"]
+__all__ = [
+    "box",
+    "box_any",
+    "cell_means",
+    "cell_sums",
+    "enlarged",
+    "of_pairs",
+    "pairs",
+    "row_bands",
+    "sum_blocks",
+    "window_sizes",
+]
 
 Array = NDArray[np.float32]
 _Float = TypeVar("_Float", np.float32, np.float64)
@@ -37,20 +48,42 @@ def window_sizes(shape: tuple[int, ...]) -> list[int]:
     return [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(shape)]
 
 
-def cell_means(image: Array, side: int, border: int = cv2.BORDER_REPLICATE) -> Array:
-    """Return the means over cells of ``side`` x ``side`` pixels; the last cells are filled up from the border."""
-    height, width = image.shape
-    rows, cols = -(-height // side), -(-width // side)
-    if height % side or width % side:
-        image = np.asarray(cv2.copyMakeBorder(image, 0, rows * side - height, 0, cols * side - width, border, value=0))
+def cell_means(image: NDArray[_Float], side: int) -> NDArray[_Float]:
+    """Return the means over cells of about ``side`` x ``side`` pixels, all of one size, that together fill an image.
+
+    Cells have fractions of pixels where the image is no multiple of ``side``: so they lie symmetrically in it.
+    """
+    rows, cols = (-(-n // side) for n in image.shape)
     return np.asarray(cv2.resize(image, (cols, rows), interpolation=cv2.INTER_AREA))
 
 
-def enlarged(cells: NDArray[_Float], side: int, shape: tuple[int, ...]) -> NDArray[_Float]:
-    """Return the values of cells at their pixels, interpolated linearly between the centres of the cells."""
-    rows, cols = cells.shape
-    fine = cv2.resize(cells, (cols * side, rows * side), interpolation=cv2.INTER_LINEAR)
-    return np.ascontiguousarray(fine[: shape[0], : shape[1]])
+def cell_sums(image: NDArray[_Float], side: int) -> NDArray[_Float]:
+    """Return the sums over the cells of :func:`cell_means`."""
+    means = cell_means(image, side)
+    return np.asarray(means * means.dtype.type(image.size / means.size))
+
+
+def enlarged(cells: NDArray[_Float], shape: tuple[int, ...]) -> NDArray[_Float]:
+    """Return the values of cells at the pixels of an image, interpolated linearly between the cells' centres."""
+    return np.asarray(cv2.resize(cells, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR))
+
+
+def pairs(image: Array) -> Array:
+    """Return the means over cells of 2 x 2 pixels; of an odd length the middle row or column counts twice."""
+    for axis in (0, 1):
+        if image.shape[axis] % 2:
+            middle = image.shape[axis] // 2
+            image = np.insert(image, middle, image.take(middle, axis), axis)
+    return cell_means(image, 2)
+
+
+def of_pairs(cells: Array, shape: tuple[int, ...]) -> Array:
+    """Return the values of cells of 2 x 2 pixels at their pixels; in the middle of an odd length the mean of two."""
+    for axis, length in enumerate(shape):
+        p, middle = np.arange(length), length // 2 if length % 2 else length
+        first, second = cells.take((p + (p > middle)) // 2, axis), cells.take((p + (p >= middle)) // 2, axis)
+        cells = np.float32(0.5) * (first + second)
+    return cells
 
 
 def sum_blocks(a: NDArray[_Float]) -> NDArray[_Float]:

@@ -31,7 +31,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...field import Loops, cell_means
+from ...field import Loops, cell_means, enlarged
 from .residuals import blur
 
 __all__ = ["CELL", "Coherence"]
@@ -106,7 +106,7 @@ class Coherence:
         """Return at every pixel the share of what tells a map ``s`` from maps like it."""
         cells = cell_means(s, CELL)
         changes = _changes(np.abs(cells))
-        return self._on_pixels(self._share_of(changes * _of_the_sharper(cells, *self._energies)))
+        return enlarged(self._share_of(changes * _of_the_sharper(cells, *self._energies)), self._shape)
 
     def _share_of(self, energy: Array) -> Array:
         """Return the share of energies of (bands, rows, cols) that is shared."""
@@ -118,11 +118,6 @@ class Coherence:
         The blur of an outline reaches beyond it, and with it the evidence: the sharper image tells where it belongs.
         """
         return _of_the_sharper(s, *self._detail)
-
-    def _on_pixels(self, cells: Array) -> Array:
-        rows, cols = cells.shape
-        fine = cv2.resize(cells, (cols * CELL, rows * CELL), interpolation=cv2.INTER_LINEAR)
-        return np.ascontiguousarray(fine[: self._shape[0], : self._shape[1]], np.float32)
 
 
 def _of_the_sharper(s: Array, first: Array, second: Array) -> Array:

@@ -48,9 +48,7 @@ def prepare(
     usable = np.ones(images[0].shape[:2], bool) if valid is None else np.asarray(valid, bool)
     usable = usable & np.isfinite(images[0]).all(axis=-1) & np.isfinite(images[1]).all(axis=-1)
     if limits is None:
-        # Every other pixel tells the range as well.
-        few = (slice(None, None, 2), slice(None, None, 2)) if usable[::2, ::2].any() else (slice(None), slice(None))
-        limits = intensity_range([image[few][usable[few]] for image in images])
+        limits = intensity_range([image[usable] for image in images])
     low, high = limits
     unit = float(high - low)
     if not unit > 1e-12 * max(abs(low), abs(high)):  # no contrast: any unit will do

@@ -20,11 +20,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...field import box
+from ...field import box, pairs
 from ..noise import fine_power
 from .residuals import Residuals
 
@@ -61,12 +60,12 @@ class CellPowers:
 
 def measure_powers(first: Array, second: Array, usable: NDArray[np.bool_]) -> CellPowers:
     """Look at a pair of (channels, H, W) images."""
-    use = _halve(usable.astype(np.float32)) == 1
+    use = pairs(usable.astype(np.float32)) == 1
     if not use.any():
         use[...] = True
     return CellPowers(
-        fine=np.stack([_halve(_roughness(image))[use] for image in (first, second)]),
-        coarse=np.stack([_roughness(np.stack([_halve(p) for p in image]))[use] for image in (first, second)]),
+        fine=np.stack([pairs(_roughness(image))[use] for image in (first, second)]),
+        coarse=np.stack([_roughness(np.stack([pairs(p) for p in image]))[use] for image in (first, second)]),
     )
 
 
@@ -154,9 +153,3 @@ def _bounds(powers: Sequence[CellPowers], side: int) -> tuple[float, float]:
 def _roughness(image: Array) -> Array:
     # Running sums may leave a negative trace of a zero.
     return np.asarray(np.maximum(fine_power(image), 0))
-
-
-def _halve(plane: Array) -> Array:
-    """Average over cells of 2 x 2 pixels; a last odd row or column is left out."""
-    height, width = (max(n // 2, 1) for n in plane.shape)
-    return np.asarray(cv2.resize(plane[: 2 * height, : 2 * width], (width, height), interpolation=cv2.INTER_AREA))
