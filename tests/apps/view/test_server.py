@@ -260,7 +260,7 @@ def test_planes_travel_as_they_are(page, server):
     assert planes["sigma"]["low"] == -planes["sigma"]["high"]
     s = np.frombuffer(page.get("/api/plane/s").content, "<f4").reshape(12, 17)
     np.testing.assert_array_equal(s, blur_map.variance_difference.astype(np.float32))
-    assert page.get("/api/plane/flags").content == blur_map.flags.tobytes()
+    assert page.get("/api/plane/flags").content == blur_map.flags.astype(np.uint8).tobytes()
     assert page.get("/api/plane/sigma").status_code == 404
 
 
