@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-import typer
-
 from ...base.options import Depth, Preparing
 from ..terminal.console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
-from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, numbers, takes_records
+from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, given, numbers, takes_records
 
 if TYPE_CHECKING:
     from ...base._typing import Progress
@@ -21,6 +19,13 @@ __all__ = ["calibrate"]
 
 Psf = Literal["auto", "disc", "gaussian"]
 KNOWN = "Known distances, one kind"
+_FIT = (
+    "Values to find, separated by commas: blur_constant (size of the blur), focus_first_m, focus_second_m, "
+    "variance_offset_px2 (blur in focus; --psf gaussian only)."
+)
+_PSF = (
+    "Shape of the blur. auto: disc, or gaussian for two apertures, for an offset, and for a camera calibrated for it."
+)
 
 
 @one_line_errors
@@ -32,46 +37,19 @@ def calibrate(
     options: Annotated[Depth, Only("prefilter")],
     preparing: Preparing,
     distance: Annotated[
-        float | None,
-        typer.Option(help="Distance of a flat target that faces the camera, m.", metavar="M", rich_help_panel=KNOWN),
+        float | None, given("--distance", "Distance of a flat target that faces the camera, m.", "M", KNOWN)
     ] = None,
     plane: Annotated[
-        list[str] | None,
-        typer.Option(help="A point of a flat target; three or more.", metavar="ROW,COLUMN,M", rich_help_panel=KNOWN),
+        list[str] | None, given("--plane", "A point of a flat target; three or more.", "ROW,COLUMN,M", KNOWN)
     ] = None,
-    point: Annotated[
-        list[str] | None,
-        typer.Option(help="A single point; two or more.", metavar="ROW,COLUMN,M", rich_help_panel=KNOWN),
-    ] = None,
+    point: Annotated[list[str] | None, given("--point", "A single point; two or more.", "ROW,COLUMN,M", KNOWN)] = None,
     depth_file: Annotated[
         Path | None,
-        typer.Option(
-            "--depth",
-            help="Depth of every pixel: 16-bit PNG in mm, or floats in m; 0: unknown.",
-            metavar="FILE",
-            rich_help_panel=KNOWN,
-        ),
+        given("--depth", "Depth of every pixel: 16-bit PNG in mm, or floats in m; 0: unknown.", "FILE", KNOWN),
     ] = None,
-    fit: Annotated[
-        str,
-        typer.Option(
-            help="Values to find, separated by commas: blur_constant (size of the blur), focus_first_m, "
-            "focus_second_m, variance_offset_px2 (blur in focus; --psf gaussian only).",
-            metavar="NAMES",
-        ),
-    ] = "blur_constant",
-    psf: Annotated[
-        Psf,
-        typer.Option(
-            help="Shape of the blur. auto: disc, or gaussian for two apertures, for an offset, and for a camera "
-            "calibrated for it.",
-            metavar="|".join(get_args(Psf)),
-        ),
-    ] = "auto",
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Camera file to write.", metavar="FILE", rich_help_panel=OUTPUT),
-    ] = None,
+    fit: Annotated[str, given("--fit", _FIT, "NAMES")] = "blur_constant",
+    psf: Annotated[Psf, given("--psf", _PSF, "|".join(get_args(Psf)))] = "auto",
+    output: Annotated[Path | None, given("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from ...base.settings import ASSUMED_STDERR_PX2
 from ..terminal.console import UsageError, one_line_errors, print_json, print_lines, print_table, say
-from ..terminal.options import OUTPUT, Force, Json, numbers
+from ..terminal.options import OUTPUT, Force, Json, given, numbers
 
 if TYPE_CHECKING:
     from ...depth.camera import Camera
@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["camera"]
 
+CAMERA = "Camera"
 COLUMNS = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
-
-
-def _given(names: str, text: str, unit: str) -> Any:
-    return typer.Option(*names.split(","), help=text, metavar=unit, rich_help_panel="Camera")
 
 
 @one_line_errors
@@ -29,35 +26,37 @@ def camera(
     file: Annotated[
         Path | None, typer.Argument(help="Camera file to check.", metavar="[FILE]", show_default=False)
     ] = None,
-    focal_length: Annotated[float | None, _given("--focal-length", "Focal length, mm.", "MM")] = None,
-    f_number: Annotated[str | None, _given("--f-number,-N", "Aperture: 2.8; two apertures: 2.8,8.", "N")] = None,
-    focus: Annotated[str | None, _given("--focus", "Distances in focus, m: FIRST,SECOND, or one.", "M,M")] = None,
-    pixel_pitch: Annotated[float | None, _given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")] = None,
+    focal_length: Annotated[float | None, given("--focal-length", "Focal length, mm.", "MM", CAMERA)] = None,
+    f_number: Annotated[str | None, given("--f-number,-N", "Aperture: 2.8; two apertures: 2.8,8.", "N", CAMERA)] = None,
+    focus: Annotated[
+        str | None, given("--focus", "Distances in focus, m: FIRST,SECOND, or one.", "M,M", CAMERA)
+    ] = None,
+    pixel_pitch: Annotated[float | None, given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM", CAMERA)] = None,
     sensor_width: Annotated[
-        float | None, _given("--sensor-width", "Width of the sensor, mm; with --image-width for the pitch.", "MM")
+        float | None,
+        given("--sensor-width", "Width of the sensor, mm; with --image-width for the pitch.", "MM", CAMERA),
     ] = None,
     image_width: Annotated[
-        int | None, _given("--image-width", "Width of the image before decimation, px.", "PX")
+        int | None, given("--image-width", "Width of the image before decimation, px.", "PX", CAMERA)
     ] = None,
     circle_constant: Annotated[
-        str | None, _given("--circle-constant", "c of C = c |1/z - 1/focus|, px m, instead of lens and pitch.", "C")
+        str | None,
+        given("--circle-constant", "c of C = c |1/z - 1/focus|, px m, instead of lens and pitch.", "C", CAMERA),
     ] = None,
     blur_constant: Annotated[
-        float | None, _given("--blur-constant", "Standard deviation of the blur per diameter of the circle.", "KAPPA")
+        float | None,
+        given("--blur-constant", "Standard deviation of the blur per diameter of the circle.", "KAPPA", CAMERA),
     ] = None,
-    decimation: Annotated[int | None, _given("--decimation", "Factor by which the images were decimated.", "N")] = None,
+    decimation: Annotated[
+        int | None, given("--decimation", "Factor by which the images were decimated.", "N", CAMERA)
+    ] = None,
     exif: Annotated[
-        list[Path] | None, _given("--exif", "Photograph with EXIF fields; twice for first and second.", "FILE")
+        list[Path] | None, given("--exif", "Photograph with EXIF fields; twice for first and second.", "FILE", CAMERA)
     ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Camera file to write.", metavar="FILE", rich_help_panel=OUTPUT),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw the table into this PNG.", metavar="FILE", rich_help_panel=OUTPUT)
-    ] = None,
+    output: Annotated[Path | None, given("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
+    plot: Annotated[Path | None, given("--plot", "Draw the table into this PNG.", "FILE", OUTPUT)] = None,
     stderr: Annotated[
-        float, typer.Option(help="Assumed standard error of s, px^2.", metavar="NUMBER", rich_help_panel=OUTPUT)
+        float, given("--stderr", "Assumed standard error of s, px^2.", "NUMBER", OUTPUT)
     ] = ASSUMED_STDERR_PX2,
     force: Force = False,
     as_json: Json = False,
@@ -74,21 +73,21 @@ def camera(
     refuse_inputs((output, plot), (file, *(exif or ())))
     for target in (output, plot):
         refuse_to_replace_file(target, force)
-    given: dict[str, Any] = {"focal_length_mm": focal_length, "pixel_pitch_um": pixel_pitch}
-    given |= {"blur_constant": blur_constant, "decimation": decimation, "image_width_px": image_width}
-    given["f_number"] = _one_or_two(f_number, "--f-number")
-    given["coc_constant_px_m"] = _one_or_two(circle_constant, "--circle-constant")
+    fields: dict[str, Any] = {"focal_length_mm": focal_length, "pixel_pitch_um": pixel_pitch}
+    fields |= {"blur_constant": blur_constant, "decimation": decimation, "image_width_px": image_width}
+    fields["f_number"] = _one_or_two(f_number, "--f-number")
+    fields["coc_constant_px_m"] = _one_or_two(circle_constant, "--circle-constant")
     planes = _one_or_two(focus, "--focus")
     if planes is not None:
         both = planes if isinstance(planes, tuple) else (planes, planes)
-        given |= {"focus_first_m": both[0], "focus_second_m": both[1]}
+        fields |= {"focus_first_m": both[0], "focus_second_m": both[1]}
     if sensor_width is not None and not exif:
         if image_width is None:
             raise UsageError("--sensor-width needs --image-width: together they give the pixel pitch")
         width = as_positive(image_width, "--image-width", "px")
-        given["pixel_pitch_um"] = 1000 * as_positive(sensor_width, "--sensor-width", "mm") / width
-    given = {name: value for name, value in given.items() if value is not None}
-    model = _model(file, exif, sensor_width, given)
+        fields["pixel_pitch_um"] = 1000 * as_positive(sensor_width, "--sensor-width", "mm") / width
+    fields = {name: value for name, value in fields.items() if value is not None}
+    model = _model(file, exif, sensor_width, fields)
     near, far = working_range_m(model)
     table = resolution_table(model, stderr_px2=stderr)
     if output is not None:
@@ -104,7 +103,11 @@ def camera(
     if as_json:
         about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
         print_json(
-            {**about, "table": [vars(row) for row in table], "openings": [vars(each) for each in openings(model)]}
+            {
+                **about,
+                "table": [vars(row) for row in table],
+                "openings": [vars(each) for each in openings(model)],
+            }
         )
         return
     title = f"{model.kind} pair, measures {span(near, far)}; resolution for a standard error of s of {stderr:g} px^2"

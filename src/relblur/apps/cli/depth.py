@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...base.options import Depth, Preparing
 from ...base.settings import PSF_NAMES
 from ..terminal.console import (
@@ -30,6 +28,7 @@ from ..terminal.options import (
     ReportOption,
     ResultFolder,
     Second,
+    given,
     takes_records,
 )
 from .many import Manner, do_many
@@ -57,12 +56,7 @@ def depth(
     preparing: Preparing,
     focal_px: Annotated[
         float | None,
-        typer.Option(
-            help="Sensor distance for the point cloud, px.",
-            metavar="NUMBER",
-            rich_help_panel=OUTPUT,
-            show_default="from the camera",
-        ),
+        given("--focal-px", "Sensor distance for the point cloud, px.", "PX", OUTPUT, show_default="from the camera"),
     ] = None,
     report: ReportOption = False,
     force: Force = False,

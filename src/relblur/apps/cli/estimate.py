@@ -8,8 +8,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA
 from ..terminal.console import (
@@ -34,6 +32,7 @@ from ..terminal.options import (
     ResultFolder,
     SchedulerOption,
     Second,
+    given,
     stored_values,
     takes_records,
     whole_numbers,
@@ -59,19 +58,14 @@ def estimate(
     preparing: Preparing,
     as_stored: AsStoredOption = False,
     page: Annotated[
-        str | None,
-        typer.Option("--page", help="Page of files of many, from 1; 3,5: of FIRST and SECOND.", metavar="N"),
+        str | None, given("--page", "Page of files of many, from 1; 3,5: of FIRST and SECOND.", "N")
     ] = None,
     report: ReportOption = False,
     full_size: Annotated[
-        bool,
-        typer.Option("--full-size", help="Also a fused picture and maps at full size.", rich_help_panel=OUTPUT),
+        bool, given("--full-size", "Also a fused picture and maps at full size.", panel=OUTPUT)
     ] = False,
     save_steps: Annotated[
-        Path | None,
-        typer.Option(
-            "--save-steps", help="Folder for a picture of every stage.", metavar="DIR", rich_help_panel=OUTPUT
-        ),
+        Path | None, given("--save-steps", "Folder for a picture of every stage.", "DIR", OUTPUT)
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -104,10 +98,10 @@ def estimate(
 
     preparing = stored_values(preparing) if as_stored else preparing
     alone = {"--save-steps": save_steps, "--page": page, "--full-size": full_size or None}
-    given = [option for option, value in alone.items() if value is not None]
+    alone_only = [option for option, value in alone.items() if value is not None]
     if any(map(is_zarr_name, (output, first, second))):
-        if given:
-            raise UsageError(f"{given[0]} is for pictures that are read whole; leave it out")
+        if alone_only:
+            raise UsageError(f"{alone_only[0]} is for pictures that are read whole; leave it out")
         summary = _estimate_large((first, second), output, preparing, estimating, (processes, scheduler), force)
         title = f"{first.name} and {second.name}, {summary['width']}x{summary['height']}"
         print_summary(title, _large_rows(summary), summary, as_json)
@@ -116,8 +110,8 @@ def estimate(
     if processes is not None or scheduler is not None:
         raise UsageError("--processes and --scheduler are for results that end in .zarr, and for 'relblur tools batch'")
     if is_batch(first, second):
-        if given:
-            raise UsageError(f"{given[0]} is for one pair; leave it out for folders and patterns")
+        if alone_only:
+            raise UsageError(f"{alone_only[0]} is for one pair; leave it out for folders and patterns")
         _estimate_many((first, second), output, preparing, estimating, Manner(jobs, report, force, as_json))
         return
     names = [*BLUR_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()), *((PAGE_FILE,) if report else ())]

@@ -21,6 +21,7 @@ from ..terminal.options import (
     Only,
     ReportOption,
     Second,
+    given,
     option_of,
     stored_values,
     takes_records,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["evaluate"]
 
 Protocol = Literal["estimate", "paper"]
+_PROTOCOL = "estimate: score the map of 'relblur estimate'. paper: method paper, values as stored."
 #: Factor, size and score of a pair at one resolution.
 Row = tuple[int, str, "PairScore"]
 
@@ -57,19 +59,10 @@ def evaluate(
             show_default="auto; for the paper 1,2,4",
         ),
     ] = None,
-    protocol: Annotated[
-        Protocol,
-        typer.Option(
-            metavar="estimate|paper",
-            help="estimate: score the map of 'relblur estimate'. paper: method paper, values as stored.",
-        ),
-    ] = "estimate",
+    protocol: Annotated[Protocol, given("--protocol", _PROTOCOL, "estimate|paper")] = "estimate",
     as_stored: AsStoredOption = False,
     output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Folder for scores.csv and summary.json.", metavar="DIR", rich_help_panel=OUTPUT
-        ),
+        Path | None, given("--output,-o", "Folder for scores.csv and summary.json.", "DIR", OUTPUT)
     ] = None,
     report: ReportOption = False,
     page_file: Annotated[Path | None, typer.Option("--page-file", hidden=True)] = None,

@@ -6,11 +6,9 @@ import time as clock
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
-from ..terminal.options import Force, Only, PictureFile, takes_records
+from ..terminal.options import Force, Only, PictureFile, given, takes_records
 from .frames import (
     AlignOnlyOption,
     Images,
@@ -42,22 +40,10 @@ def fuse(
     preparing: Preparing,
     align_only: AlignOnlyOption = False,
     index: Annotated[
-        Path | None,
-        typer.Option(
-            "--index",
-            help="Labels: each pixel comes from the frame they name.",
-            metavar="FILE",
-            rich_help_panel=Stack.PANEL,
-        ),
+        Path | None, given("--index", "Labels: each pixel comes from the frame they name.", "FILE", Stack.PANEL)
     ] = None,
     save_index: Annotated[
-        Path | None,
-        typer.Option(
-            "--save-index",
-            help="Write the labels as TIFF, to be edited for --index.",
-            metavar="FILE",
-            rich_help_panel=Stack.PANEL,
-        ),
+        Path | None, given("--save-index", "Write the labels as TIFF, to be edited for --index.", "FILE", Stack.PANEL)
     ] = None,
     force: Force = False,
 ) -> None:
@@ -74,30 +60,30 @@ def fuse(
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...report.full_size import write_picture
 
-    given = open_images(images, options)
+    shots = open_images(images, options)
     if align_only:
-        lengths = (getattr(given.images, "step_um", None), getattr(given.images, "pixel_um", None))
-        align_frames(output, given, preparing, options, lengths, force)
+        lengths = (getattr(shots.images, "step_um", None), getattr(shots.images, "pixel_um", None))
+        align_frames(output, shots, preparing, options, lengths, force)
         return
     check_picture(output)
     if index is not None and (save_index is not None or options.prefer != "any"):
         raise UsageError("--index decides every pixel; leave --save-index and --prefer out")
     if save_index is not None and save_index.suffix.lower() not in (".tif", ".tiff"):
         raise UsageError(f"--save-index {save_index} does not end in .tif; labels are written as TIFF")
-    refuse_inputs((output, save_index), (*given.files, index))
+    refuse_inputs((output, save_index), (*shots.files, index))
     refuse_to_replace_file(output, force)
     refuse_to_replace_file(save_index, force)
     start = clock.perf_counter()
-    with progress_bar(f"fusing {len(given)} images") as tell:
-        light, frames, stack = _fused(given, preparing, options, (index, save_index is not None), tell)
+    with progress_bar(f"fusing {len(shots)} images") as tell:
+        light, frames, stack = _fused(shots, preparing, options, (index, save_index is not None), tell)
     write_motion(options.motion, frames)
     with placing(output, force=force) as file:
         write_picture(
             file,
             light,
             frames.form,
-            f"sharp everywhere, from {_names(given.files)}",
-            getattr(given.images, "pixel_um", None),
+            f"sharp everywhere, from {_names(shots.files)}",
+            getattr(shots.images, "pixel_um", None),
         )
     if save_index is not None and stack is not None:
         with placing(save_index, force=force) as file:
@@ -111,7 +97,7 @@ def fuse(
 
 
 def _fused(
-    given: Input, preparing: Preparing, options: Stack, how: tuple[Path | None, bool], progress: Any
+    shots: Input, preparing: Preparing, options: Stack, how: tuple[Path | None, bool], progress: Any
 ) -> tuple[AnyArray, Frames, StackMap | None]:
     """Return the picture, the frames it was made from, and their map if it was needed."""
     from ...stacks.frames import Reading, read_frames
@@ -124,15 +110,15 @@ def _fused(
 
         prefer = options.prefer
         stack = estimate_stack(
-            given.images, **preparing.arguments(), prefer=prefer, motion=known, progress=progress, steps=True
+            shots.images, **preparing.arguments(), prefer=prefer, motion=known, progress=progress, steps=True
         )
         assert stack.fused is not None
         return stack.fused, stack.steps["frames"], stack
     from ...stacks.aligned import read_alignment
 
-    placement = None if known is None else read_alignment(known, len(given))
-    reading = Reading(**preparing.arguments(), keeps_order=len(given.files) == 1, placement=placement)
-    frames = read_frames(list(given.images), reading, None, lambda share: progress(share / 2))
+    placement = None if known is None else read_alignment(known, len(shots))
+    reading = Reading(**preparing.arguments(), keeps_order=len(shots.files) == 1, placement=placement)
+    frames = read_frames(list(shots.images), reading, None, lambda share: progress(share / 2))
     labels = None if index is None else _labels(index)
 
     def tell(share: float) -> None:

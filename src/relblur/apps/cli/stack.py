@@ -7,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, flags_in_words, one_line_errors, print_summary, progress_bar, say
-from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, numbers, takes_records
+from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given, numbers, takes_records
 from .frames import AlignOnlyOption, Images, Input, align_frames, given_motion, open_images, write_motion
 from .report import write_stack_page
 
@@ -33,32 +31,20 @@ def stack(
     align_only: AlignOnlyOption = False,
     apply_to: Annotated[
         Path | None,
-        typer.Option(
-            "--apply-to",
-            help="Other channel to fuse by the same index: a file of planes, a folder.",
-            metavar="FILE",
-            rich_help_panel=Stack.PANEL,
+        given(
+            "--apply-to", "Other channel to fuse by the same index: a file of planes, a folder.", "FILE", Stack.PANEL
         ),
     ] = None,
     apply_channel: Annotated[
         int | None,
-        typer.Option(
-            "--apply-channel",
-            help="Channel of that file; alone: of the stack's own.",
-            metavar="N",
-            min=0,
-            rich_help_panel=Stack.PANEL,
-        ),
+        given("--apply-channel", "Channel of that file; alone: of the stack's own.", "N", Stack.PANEL, min=0),
     ] = None,
-    depth: Annotated[
-        bool, typer.Option("--depth", help="Require depth in metres: stop if distances are unknown.")
-    ] = False,
+    depth: Annotated[bool, given("--depth", "Require depth in metres: stop if distances are unknown.")] = False,
     remove_tilt: Annotated[
-        bool, typer.Option("--remove-tilt", help="Heights: subtract the plane through the measured pixels.")
+        bool, given("--remove-tilt", "Heights: subtract the plane through the measured pixels.")
     ] = False,
     profile: Annotated[
-        str | None,
-        typer.Option("--profile", help="Heights along a line, as CSV: column,row,column,row.", metavar="VALUE"),
+        str | None, given("--profile", "Heights along a line, as CSV: column,row,column,row.", "VALUE")
     ] = None,
     report: ReportOption = False,
     force: Force = False,
@@ -78,33 +64,33 @@ def stack(
     from ...images.results import refuse_inputs
     from ...stacks.estimate import estimate_stack
 
-    given = open_images(images, options)
-    if options.focus_m is not None and len(options.focus_m) != len(given):
-        raise UsageError(f"--focus must be {len(given)} numbers separated by commas, got {len(options.focus_m)}")
-    planes = given.images
+    shots = open_images(images, options)
+    if options.focus_m is not None and len(options.focus_m) != len(shots):
+        raise UsageError(f"--focus must be {len(shots)} numbers separated by commas, got {len(options.focus_m)}")
+    planes = shots.images
     lengths = (
         options.step_um or getattr(planes, "step_um", None),
         options.pixel_um or getattr(planes, "pixel_um", None),
     )
     if align_only:
-        align_frames(output, given, preparing, options, lengths, force)
+        align_frames(output, shots, preparing, options, lengths, force)
         return
-    other = _other(given, apply_to, apply_channel, options)
+    other = _other(shots, apply_to, apply_channel, options)
     heights = _Heights(lengths[0] is not None, remove_tilt, None if profile is None else _line(profile))
     names = _check_output(output, heights, options.fuse, report, force, *(["fused_other.tif"] if other else []))
-    refuse_inputs((output / name for name in names), (*given.files, camera, apply_to))
+    refuse_inputs((output / name for name in names), (*shots.files, camera, apply_to))
     model = Camera.load(camera) if camera else None
     start = clock.perf_counter()
     arguments = options.arguments("channel", "time", "series") | {"motion": given_motion(options.motion)}
-    with progress_bar(f"{len(given)} images") as tell:
+    with progress_bar(f"{len(shots)} images") as tell:
         found = estimate_stack(planes, camera=model, **preparing.arguments(), **arguments, progress=tell, steps=True)
     if depth and found.depth_m is None:
         raise UsageError(
             "--depth needs the distance in focus of every image, which the files do not state; "
-            + ("add --focus and --camera" if len(given) == 2 else "add --focus 0.35,0.5,...")
+            + ("add --focus and --camera" if len(shots) == 2 else "add --focus 0.35,0.5,...")
         )
     write_motion(options.motion, found.steps["frames"])
-    summary = _write(output, found, given, heights, other, report, force)
+    summary = _write(output, found, shots, heights, other, report, force)
     summary["seconds"] = clock.perf_counter() - start
     for note in (*found.settings["notes"], *(f"careful: {doubt}" for doubt in found.settings["doubts"])):
         say(note)
@@ -140,22 +126,22 @@ def _check_output(
     return names
 
 
-def _other(given: Input, path: Path | None, channel: int | None, options: Stack) -> Input | None:
+def _other(shots: Input, path: Path | None, channel: int | None, options: Stack) -> Input | None:
     """Return the images to fuse by the same index."""
     if path is None and channel is None:
         return None
     if not options.fuse:
         raise UsageError("--apply-to fuses another channel; leave --no-fuse out")
-    if path is None and len(given.files) != 1:
+    if path is None and len(shots.files) != 1:
         raise UsageError("--apply-channel alone is for one file of many planes; name the other images by --apply-to")
-    other = open_images([path or given.files[0]], replace(options, channel=channel))
-    if len(other) != len(given):
-        raise UsageError(f"--apply-to has {len(other)} images, the stack has {len(given)}")
+    other = open_images([path or shots.files[0]], replace(options, channel=channel))
+    if len(other) != len(shots):
+        raise UsageError(f"--apply-to has {len(other)} images, the stack has {len(shots)}")
     return other
 
 
 def _write(
-    output: Path, found: StackMap, given: Input, heights: _Heights, other: Input | None, report: bool, force: bool
+    output: Path, found: StackMap, shots: Input, heights: _Heights, other: Input | None, report: bool, force: bool
 ) -> dict[str, Any]:
     """Write all files of a stack and return its summary."""
     from ...images.results import filling
@@ -169,7 +155,7 @@ def _write(
     linear = found.steps["frames"].is_light
     with filling(output, force=force) as folder:
         depth = found.depth_m is not None
-        summary = write_stack_files(folder, found, linear, depth=depth, images=given.files)
+        summary = write_stack_files(folder, found, linear, depth=depth, images=shots.files)
         if heights.known and found.known.any():
             surface = surface_of(found)
             surface = surface.levelled() if heights.level else surface
@@ -179,7 +165,7 @@ def _write(
             _write_other(folder, found, found.steps["frames"], other)
         if report:
             picture = None if found.fused is None else to_look_at(found.fused, linear)
-            write_stack_page(folder / PAGE_FILE, found, given.files, picture, summary)
+            write_stack_page(folder / PAGE_FILE, found, shots.files, picture, summary)
     return summary
 
 

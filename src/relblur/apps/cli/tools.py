@@ -10,43 +10,33 @@ import typer
 
 from ...base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH, RECOMMENDED_BLUR_PX
 from ..terminal.console import UsageError, one_line_errors, print_json, print_lines, print_table, say
-from ..terminal.options import Force, Json
+from ..terminal.options import Force, Json, given
 
 __all__ = ["decimate", "optics", "synth"]
 
 FieldName = Literal["ramp", "steps", "disc", "sinusoid"]
 KernelName = Literal["band_limited", "sampled"]
+FIELDS, KERNELS = get_args(FieldName), get_args(KernelName)
+_KERNEL = "sampled: the paper's Gaussian; band_limited: also right below 0.8 px."
 Image = Annotated[Path, typer.Argument(help="The image.", metavar="IMAGE")]
 
 
 @one_line_errors
 def synth(
     image: Image,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pair.", metavar="DIR")],
-    field: Annotated[
-        FieldName, typer.Option(help="Shape of the blur over the image.", metavar="|".join(get_args(FieldName)))
-    ] = "ramp",
+    output: Annotated[Path, given("--output,-o", "Folder for the pair.", "DIR")],
+    field: Annotated[FieldName, given("--field", "Shape of the blur over the image.", "|".join(FIELDS))] = "ramp",
     start: Annotated[
-        float, typer.Option(help="Blur at the start of the field, px; negative: of the first.", metavar="PX")
+        float, given("--start", "Blur at the start of the field, px; negative: of the first.", "PX")
     ] = 1.0,
-    stop: Annotated[float, typer.Option(help="Blur at the end (outside the disc), px.", metavar="PX")] = 2.0,
-    axis: Annotated[int, typer.Option(min=0, max=1, help="0: down the rows, 1: along the columns.", metavar="N")] = 0,
-    period: Annotated[int, typer.Option(min=1, help="Width of a stripe or wave, px.", metavar="PX")] = 64,
-    noise: Annotated[float, typer.Option(min=0, help="Noise of both, 0..1 scale.", metavar="NUMBER")] = 0.0,
-    bits: Annotated[
-        int, typer.Option(help="8 (sRGB) or 16 (linear) for PNG, 0 for float TIFF.", metavar="8|16|0")
-    ] = 16,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the noise.", metavar="N")] = 0,
-    kernel: Annotated[
-        KernelName,
-        typer.Option(
-            help="sampled: the paper's Gaussian; band_limited: also right below 0.8 px.",
-            metavar="|".join(get_args(KernelName)),
-        ),
-    ] = "band_limited",
-    as_stored: Annotated[
-        bool, typer.Option("--as-stored", help="Blur the values in the file, not the light they encode.")
-    ] = False,
+    stop: Annotated[float, given("--stop", "Blur at the end (outside the disc), px.", "PX")] = 2.0,
+    axis: Annotated[int, given("--axis", "0: down the rows, 1: along the columns.", "N", min=0, max=1)] = 0,
+    period: Annotated[int, given("--period", "Width of a stripe or wave, px.", "PX", min=1)] = 64,
+    noise: Annotated[float, given("--noise", "Noise of both, 0..1 scale.", "NUMBER", min=0)] = 0.0,
+    bits: Annotated[int, given("--bits", "8 (sRGB) or 16 (linear) for PNG, 0 for float TIFF.", "8|16|0")] = 16,
+    seed: Annotated[int, given("--seed", "Seed of the noise.", "N", min=0)] = 0,
+    kernel: Annotated[KernelName, given("--kernel", _KERNEL, "|".join(KERNELS))] = "band_limited",
+    as_stored: Annotated[bool, given("--as-stored", "Blur the values in the file, not the light they encode.")] = False,
     force: Force = False,
 ) -> None:
     """Make a pair with known relative blur from one sharp image.
@@ -104,16 +94,12 @@ def synth(
 def decimate(
     image: Image,
     factor: Annotated[int, typer.Argument(help="Keep every FACTOR-th row and column.", metavar="FACTOR")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.", metavar="FILE")],
+    output: Annotated[Path, given("--output,-o", "File to write.", "FILE")],
     half_width: Annotated[
-        int,
-        typer.Option(
-            "--half-width", "-L", min=1, metavar="N", help="L of equation 25 for a factor of 2; more for larger primes."
-        ),
+        int, given("--half-width,-L", "L of equation 25 for a factor of 2; more for larger primes.", "N", min=1)
     ] = DECIMATE_HALF_WIDTH,
     beta: Annotated[
-        float,
-        typer.Option(help="Shape of the Kaiser window. Larger: fewer aliases, more blur.", metavar="NUMBER"),
+        float, given("--beta", "Shape of the Kaiser window. Larger: fewer aliases, more blur.", "NUMBER")
     ] = DECIMATE_BETA,
     force: Force = False,
 ) -> None:
@@ -146,21 +132,14 @@ def decimate(
 
 @one_line_errors
 def optics(
-    f_number: Annotated[float, typer.Option("--f-number", "-N", help="Aperture, such as 2.8.", metavar="N")],
-    near: Annotated[float, typer.Option(help="Distance of the foreground, or of the focus, m.", metavar="M")],
-    focal_length: Annotated[
-        float | None, typer.Option("--focal-length", help="Focal length, mm.", metavar="MM")
-    ] = None,
-    far: Annotated[float, typer.Option(help="Distance of the background, m.", metavar="M")] = math.inf,
-    pixel_pitch: Annotated[
-        float | None, typer.Option("--pixel-pitch", "-p", help="Pixel pitch, µm.", metavar="UM")
-    ] = None,
-    c_max: Annotated[
-        float | None,
-        typer.Option(help="Largest circle of confusion, px: gives the focal length.", metavar="PX"),
-    ] = None,
+    f_number: Annotated[float, given("--f-number,-N", "Aperture, such as 2.8.", "N")],
+    near: Annotated[float, given("--near", "Distance of the foreground, or of the focus, m.", "M")],
+    focal_length: Annotated[float | None, given("--focal-length", "Focal length, mm.", "MM")] = None,
+    far: Annotated[float, given("--far", "Distance of the background, m.", "M")] = math.inf,
+    pixel_pitch: Annotated[float | None, given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")] = None,
+    c_max: Annotated[float | None, given("--c-max", "Largest circle, px: gives the focal length.", "PX")] = None,
     relative_depth: Annotated[
-        float, typer.Option(help="Depth range around the focus for --c-max.", metavar="NUMBER")
+        float, given("--relative-depth", "Depth range around the focus for --c-max.", "NUMBER")
     ] = 0.1,
     as_json: Json = False,
 ) -> None:

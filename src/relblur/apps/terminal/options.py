@@ -31,6 +31,7 @@ __all__ = [
     "ResultFolder",
     "SchedulerOption",
     "Second",
+    "given",
     "numbers",
     "option_of",
     "stored_values",
@@ -40,44 +41,27 @@ __all__ = [
 
 OUTPUT, PROCESSES = "Output", "Processes"
 
+
+def given(names: str, text: str, unit: str | None = None, panel: str | None = None, **more: Any) -> Any:
+    """Return an option by its names, help text, unit and panel."""
+    return typer.Option(*names.split(","), help=text, metavar=unit, rich_help_panel=panel, **more)
+
+
 First = Annotated[Path, typer.Argument(help="First image: PNG, JPEG, TIFF, camera raw ...", metavar="FIRST")]
 Second = Annotated[Path, typer.Argument(help="Second image, same size and viewpoint.", metavar="SECOND")]
-ResultFolder = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder for the results.", metavar="DIR", rich_help_panel=OUTPUT)
-]
-PictureFile = Annotated[
-    Path, typer.Option("--output", "-o", help="PNG, JPEG, TIFF or NPY.", metavar="FILE", rich_help_panel=OUTPUT)
-]
-CameraFile = Annotated[
-    Path, typer.Option("--camera", "-c", help="Camera file; 'relblur camera' makes one.", metavar="FILE")
-]
-AnyCameraFile = Annotated[
-    Path | None, typer.Option("--camera", "-c", help="Camera file; 'relblur camera' makes one.", metavar="FILE")
-]
-AsStoredOption = Annotated[
-    bool,
-    typer.Option(
-        "--as-stored",
-        help="The paper's setting: values as stored; no alignment, exposure, decimation.",
-        rich_help_panel=Preparing.PANEL,
-    ),
-]
-JobsOption = Annotated[
-    int, typer.Option("--jobs", "-j", help="Pairs in parallel.", metavar="N", rich_help_panel=PROCESSES)
-]
-ProcessesOption = Annotated[
-    int | None,
-    typer.Option("--processes", help="Processes on this machine.", metavar="N", min=1, rich_help_panel=PROCESSES),
-]
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option("--scheduler", help="Dask scheduler: tcp://HOST:8786.", metavar="ADDRESS", rich_help_panel=PROCESSES),
-]
-ReportOption = Annotated[
-    bool, typer.Option("--report", help="Also write report.html, a page with everything.", rich_help_panel=OUTPUT)
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=OUTPUT)]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=OUTPUT)]
+ResultFolder = Annotated[Path, given("--output,-o", "Folder for the results.", "DIR", OUTPUT)]
+PictureFile = Annotated[Path, given("--output,-o", "PNG, JPEG, TIFF or NPY.", "FILE", OUTPUT)]
+_CAMERA = given("--camera,-c", "Camera file; 'relblur camera' makes one.", "FILE")
+CameraFile = Annotated[Path, _CAMERA]
+AnyCameraFile = Annotated[Path | None, _CAMERA]
+_STORED = "The paper's setting: values as stored; no alignment, exposure, decimation."
+AsStoredOption = Annotated[bool, given("--as-stored", _STORED, panel=Preparing.PANEL)]
+JobsOption = Annotated[int, given("--jobs,-j", "Pairs in parallel.", "N", PROCESSES)]
+ProcessesOption = Annotated[int | None, given("--processes", "Processes on this machine.", "N", PROCESSES, min=1)]
+SchedulerOption = Annotated[str | None, given("--scheduler", "Dask scheduler: tcp://HOST:8786.", "ADDRESS", PROCESSES)]
+ReportOption = Annotated[bool, given("--report", "Also write report.html, a page with everything.", panel=OUTPUT)]
+Json = Annotated[bool, given("--json", "Print the result as JSON.", panel=OUTPUT)]
+Force = Annotated[bool, given("--force", "Replace existing files.", panel=OUTPUT)]
 
 
 class Only:
