@@ -15,6 +15,7 @@ from ..base.errors import InputError
 from ..base.inputs import Pair
 from ..base.shown import Shown, figure, percentages
 from ..filters.sharpness import local_variance
+from ..images.disk import PathLike
 from ..images.labelled import Labelled, labelled
 
 if TYPE_CHECKING:
@@ -203,6 +204,10 @@ class MapResult(Shown):
     def known(self) -> BoolArray:
         """Pixels that have an answer."""
         return np.isfinite(self.value)
+
+    def save(self, path: PathLike) -> None:
+        """Write the map to a file, in the format of its suffix."""
+        raise NotImplementedError
 
     def copy(self) -> Self:
         """Return another map that shares the arrays."""

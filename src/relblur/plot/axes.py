@@ -1,4 +1,4 @@
-"""Where figures are drawn: axes, and images in them with a colour bar."""
+"""Axes for figures, and images with a colour bar."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["axes_in_space", "axes_or_current", "check_kind", "draw_map", "label_
 
 
 def axes_or_current(ax: Any = None) -> Any:
-    """Return the axes given, or pyplot's current ones."""
+    """Return ``ax``, or pyplot's current axes."""
     if ax is None:
         return _pyplot().gca()
     if not hasattr(ax, "imshow"):
@@ -24,7 +24,7 @@ def axes_or_current(ax: Any = None) -> Any:
 
 
 def axes_in_space(ax: Any = None) -> Any:
-    """Return the 3-D axes given, or those of a new figure."""
+    """Return ``ax``, or the 3-D axes of a new figure."""
     if ax is None:
         return _pyplot().figure().add_subplot(projection="3d")
     if not hasattr(ax, "plot_surface"):
@@ -33,7 +33,7 @@ def axes_in_space(ax: Any = None) -> Any:
 
 
 def check_kind(result: Any, *kinds: type) -> Any:
-    """Return a result with arrays of NumPy; refuse anything but results of these kinds."""
+    """Return a result with arrays of NumPy; refuse results of other types."""
     if not isinstance(result, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise InputError(f"a {wanted} is needed for this figure, got {type(result).__name__}")
@@ -41,16 +41,16 @@ def check_kind(result: Any, *kinds: type) -> Any:
 
 
 def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "", opacity: AnyArray | None = None) -> Any:
-    """Draw a map in the colours of a scale, grey where it has no answer, with a colour bar if there is a label.
+    """Draw a map in the colours of a scale, with a colour bar if there is a label.
 
-    Where ``opacity`` is below 1 the map is faded towards that grey.
+    Pixels without an answer are grey; pixels with an ``opacity`` below 1 are faded towards that grey.
     """
     from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     colours = ListedColormap(scale.colours / 255.0, name=scale.name).with_extremes(bad=NO_ANSWER)
     by_ratio = scale.logarithmic
     shown = np.ma.masked_invalid(values)
-    if by_ratio:  # zero is known and lies below the scale: only what has no answer is grey
+    if by_ratio:  # zero lies below the scale; it is not "no answer"
         shown = np.ma.array(np.maximum(shown.data, 1e-12 * scale.high), mask=np.ma.getmaskarray(shown))
     norm = (LogNorm if by_ratio else Normalize)(vmin=scale.low, vmax=scale.high)
     image = ax.imshow(shown, cmap=colours, norm=norm, interpolation="nearest", alpha=opacity)

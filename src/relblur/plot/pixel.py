@@ -1,4 +1,4 @@
-"""What one pixel says: the curve M(sigma) with its candidate roots, and the cost of its window."""
+"""One pixel: the curve M(sigma) with its candidate roots, and the cost of its window."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .axes import axes_or_current
 
 __all__ = ["pixel_cost", "pixel_curve"]
 
-#: Room for the legend above the curves, of their height: any place among them may be where they cross.
+#: Room for the legend above the curves, as a share of their height: they may cross anywhere.
 LEGEND_ROOM = 0.4
 
-#: Okabe and Ito's palette, made for every kind of colour vision.
+#: Palette of Okabe and Ito, distinct for every kind of colour vision.
 FIRST, SECOND, CHOSEN = "#0072b2", "#d55e00", "#000000"
 
 
 def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **options: Any) -> Any:
-    """Draw M(sigma) of one pixel, the values it is compared with, its roots and the chosen sigma; return the axes.
+    """Draw M(sigma) of one pixel, the observed values, its roots and the chosen sigma; return the axes.
 
-    On the right of zero ``first`` is blurred and compared with ``second`` (second is the blurrier), on the left the
-    other way round.
+    To the right of zero ``first`` is blurred and compared with ``second`` (second is the blurrier), to the left
+    ``second`` is blurred.
 
     Parameters
     ----------
     curve : PixelCurve, or first, second, row, column, or a ComparablePair, row, column
-        What :func:`relblur.blur.pixel_curve.pixel_curve` gave, or its arguments, such as ``blur_map=``.
+        The result of :func:`relblur.blur.pixel_curve.pixel_curve`, or its arguments, such as ``blur_map=``.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, *
 
 
 def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **options: Any) -> Any:
-    """Draw how badly each s fits the window around a pixel, its least, and the map's answer; return the axes.
+    """Draw the cost of each s in the window around a pixel, its minimum, and the map's answer; return the axes.
 
-    Arguments as for :func:`pixel_curve`. The axis of s is that of sigma, stretched: sign(s) sqrt(abs(s)), so that
-    small and large blur can both be seen. Of a map by ``method="refined"`` (or with ``refined=True``) what that
-    method minimises is drawn too, on an axis at the right: the negative log-likelihood of the pixel's own data, and
-    the same with the prior, the neighbours held at their values. ``refined=False`` leaves it out.
+    Arguments as for :func:`pixel_curve`. The axis of s is proportional to sign(s) sqrt(abs(s)), so that small and large
+    blur are both legible. For ``method="refined"`` (or with ``refined=True``) an axis at the right has the negative
+    log-likelihood of the pixel's own data, and the same with the prior, with the neighbours at their values.
+    ``refined=False`` omits it.
     """
     made = getattr(options.get("blur_map"), "settings", {})
     if made.get("method") == "refined":
@@ -114,7 +114,7 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
 
 
 def _draw_refined(ax: Any, curve: PixelCurve) -> list[Any]:
-    """Draw what refined minimises on an axis of its own; return the lines."""
+    """Draw the negative log-likelihood of ``refined`` on a second axis; return the lines."""
     if curve.refined_data is None or curve.refined_cost is None:
         return []
     beside = ax.twinx()

@@ -1,11 +1,11 @@
 """Error bars against the truth.
 
-*Reliability* (a calibration curve): of all pixels, how many have their true value within k standard errors, against
-how many should for a Gaussian. On the diagonal error bars mean what they say; below it they are too small.
+*Reliability* (a calibration curve): the share of the pixels with the true value within k standard errors, against
+the share of a Gaussian. On the diagonal the standard errors are right; below it they are too small.
 
-*Sparsification*: leave out the pixels with the largest standard errors first and see how the mean error of the rest
-falls, beside the best possible order (by the true error) and none at all. The nearer to the best, the better error
-bars tell good pixels from bad ones.
+*Sparsification*: the mean error of the remaining pixels when those with the largest standard errors are removed first,
+beside the best possible order (by the true error) and none. The nearer to the best order, the better standard errors
+separate good pixels from bad ones.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .axes import axes_or_current, check_kind
 
 __all__ = ["reliability", "sparsification"]
 
-#: Shares of pixels at which curves are drawn.
+#: Number of points of the curves.
 STEPS = 100
 
 
 def reliability(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None, label: str = "") -> Any:
-    """Draw how many pixels have the truth within their error bar, against how many should; return the line.
+    """Draw the share of pixels with the truth within their error bar, against the nominal share; return the line.
 
     Parameters
     ----------
     truth : (H, W) array
         Signed sigma in px for a blur map, metres for a depth map; NaN where it is unknown.
     label : str
-        For a legend; by default it says what one standard error holds.
+        For a legend; by default the coverage of one standard error.
     """
     error, stderr, _ = _errors(result, truth, linear=True)
     here = axes_or_current(ax)
@@ -55,7 +55,7 @@ def reliability(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None,
 
 
 def sparsification(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None, label: str = "") -> Any:
-    """Draw the mean error of what is left when the most uncertain pixels are removed; return the line.
+    """Draw the mean error of the remaining pixels when the most uncertain are removed; return the line.
 
     ``truth`` and ``label`` as for :func:`reliability`.
     """
@@ -75,17 +75,17 @@ def sparsification(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = No
 
 
 def coverage(error: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return shares of pixels that should lie within an error bar of growing length, and those that do."""
+    """Return nominal and observed shares of pixels within an error bar of growing length."""
     nominal = np.linspace(0.0, 1.0, STEPS + 1)[:-1]
     factors = np.array([NormalDist().inv_cdf((1 + share) / 2) for share in nominal])
-    # An error of zero lies within any bar, also one of length zero.
+    # An error of zero lies within every bar, even one of length zero.
     ratio = np.sort(np.divide(error, stderr, out=np.where(error > 0, np.inf, 0.0), where=stderr > 0))
     observed = np.searchsorted(ratio, factors, side="right") / ratio.size
     return nominal, np.asarray(observed, dtype=np.float64)
 
 
 def remaining_error(error: FloatArray, by: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return shares of pixels removed, the largest of ``by`` first, and the mean error of the others."""
+    """Return shares of removed pixels, the largest of ``by`` first, and the mean error of the others."""
     ordered = error[np.argsort(by, kind="stable")]
     mean = np.cumsum(ordered) / np.arange(1, ordered.size + 1)
     removed = np.linspace(0.0, 1.0, STEPS + 1)[:-1]
@@ -94,7 +94,7 @@ def remaining_error(error: FloatArray, by: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _errors(result: BlurMap | DepthMap, truth: ArrayLike, linear: bool) -> tuple[FloatArray, FloatArray, str]:
-    """Return absolute errors and standard errors of all pixels where both are known.
+    """Return absolute errors and standard errors of all pixels where both are known, and their unit.
 
     Error bars of blur are judged in s, where they are symmetric (``linear``), else in px.
     """

@@ -36,8 +36,8 @@ __all__ = [
     "view_html",
 ]
 
-#: Opacities of the pixels of a map; each has its part of the 255 colours of the palette, the last is "no answer".
-FADING = (1.0, 0.7, 0.4, 0.1)
+#: Opacities of the pixels of a map, and their numbers of colours in the palette; the last colour is "no answer".
+FADING, FADING_COLOURS = (1.0, 0.7, 0.4, 0.1), (159, 32, 32, 32)
 _NO_ANSWER_INDEX = 255
 HISTOGRAM_BINS = 48
 #: Step of a read-out: at most this many pixels in either direction.
@@ -51,18 +51,23 @@ def map_png(
 
     The picture is made smaller until the file fits into ``most_bytes``.
     """
-    shares = np.array(FADING[:1] if opacity is None else FADING)
-    count = _NO_ANSWER_INDEX // len(shares)
-    colours = scale.colours[np.linspace(0, 255, count).round().astype(int)].astype(np.float64)
+    shares, counts = (np.array(FADING), np.array(FADING_COLOURS))
+    if opacity is None:
+        shares, counts = shares[:1], np.array([_NO_ANSWER_INDEX])
+    starts = np.cumsum(counts) - counts
     grey = np.array(rgb(NO_ANSWER), np.float64)
     palette = np.tile(grey, (256, 1))
-    palette[: count * len(shares)] = np.concatenate([grey + share * (colours - grey) for share in shares])
+    for start, count, share in zip(starts, counts, shares, strict=True):
+        colours = scale.colours[np.linspace(0, 255, count).round().astype(int)]
+        palette[start : start + count] = grey + share * (colours - grey)
     while True:
         small = _of_size(values, most_px)
         known = np.isfinite(small)
-        index = (count * scale.place(np.where(known, small, scale.low))).clip(0, count - 1).astype(np.intp)
+        faded: Any = 0
         if opacity is not None:
-            index += count * np.abs(_of_size(opacity, most_px)[:, :, None] - shares).argmin(axis=2)
+            faded = np.abs(_of_size(opacity, most_px)[:, :, None] - shares).argmin(axis=2)
+        place = counts[faded] * scale.place(np.where(known, small, scale.low))
+        index = starts[faded] + place.clip(0, counts[faded] - 1).astype(np.intp)
         picture = _palette_png(np.where(known, index, _NO_ANSWER_INDEX).astype(np.uint8), np.rint(palette))
         if len(picture) <= most_bytes or most_px <= 16:
             return picture

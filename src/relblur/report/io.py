@@ -1,4 +1,4 @@
-"""The public way in and out of files: ``imread``, ``save``, ``load``."""
+"""Public functions for files: ``imread``, ``save``, ``load``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..base.pixels import as_integers
 from ..base.tone import encode_srgb
 from ..blur.blur_map import BlurMap
 from ..blur.chunked import is_zarr_map, read_zarr_map
+from ..blur.result import MapResult
 from ..depth.depth_map import FORMAT as DEPTH_FORMAT
 from ..depth.depth_map import DepthMap
 from ..images.archives import is_npz, read_npz
@@ -52,18 +53,18 @@ def imread(
     return photograph.light
 
 
-def save(path: PathLike, data: BlurMap | DepthMap | StackMap | ArrayLike, *, colour: bool = False) -> None:
+def save(path: PathLike, data: MapResult | ArrayLike, *, colour: bool = False) -> None:
     """Write an image, a :class:`BlurMap`, :class:`DepthMap` or :class:`StackMap`; the suffix chooses the format.
 
     Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
     as they are; to PNG (16 bits, linear) and JPEG (8 bits, sRGB curve) they must lie within
     0..1: :func:`imread` gives them back. For a map see :meth:`BlurMap.save`,
-    :meth:`DepthMap.save` and :meth:`StackMap.save`; with ``colour`` a blur map becomes a colour-mapped PNG
+    :meth:`DepthMap.save` and :meth:`StackMap.save`; with ``colour`` a map becomes a colour-mapped PNG
     with a colour bar, for people rather than programs.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InputError("path comes first: relblur.save('map.npz', blur_map)")
-    if isinstance(data, BlurMap):
+    if isinstance(data, MapResult):
         if colour:
             from .panels import map_picture, result_panels
 
@@ -71,16 +72,13 @@ def save(path: PathLike, data: BlurMap | DepthMap | StackMap | ArrayLike, *, col
         else:
             data.save(path)
         return
-    if isinstance(data, (DepthMap, StackMap)) and not colour:
-        data.save(path)
-        return
     if colour:
-        raise InputError("colour is for a BlurMap; leave it out to write an image")
+        raise InputError("colour is for a map; leave it out to write an image")
     write_image(path, _storable(np.asarray(data), os.fspath(path)))
 
 
 def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
-    """Read what :func:`save` wrote: a map from its file, otherwise an image.
+    """Read a file of :func:`save`: a map, otherwise an image.
 
     A map that ``relblur estimate`` wrote as a Zarr is lazy.
     """
