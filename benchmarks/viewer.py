@@ -1,4 +1,4 @@
-"""The viewer's figures: seconds until the page can be used, milliseconds to a curve, frames a second, megabytes.
+"""The viewer's figures: seconds to a page and to a stack's pictures, milliseconds to a curve, frames a second.
 
     python benchmarks/viewer.py [--megapixels 12]
 
@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 from packaging.requirements import Requirement
 from playwright.sync_api import Page, sync_playwright
+from scipy.ndimage import gaussian_filter
 
 import relblur
 
@@ -185,6 +186,37 @@ def measure_space(page: Page, folder: Path, shape: tuple[int, int] = (480, 640))
         process.wait()
 
 
+def measure_stack(page: Page, megapixels: float, folder: Path, count: int = 5) -> None:
+    """Send a stack of JPEG files to the page: seconds until its first picture, its frames, map and fused picture."""
+    height = round((megapixels * 1e6 * 3 / 4) ** 0.5)
+    width = round(height * 4 / 3)
+    rng = np.random.default_rng(0)
+    sharp = np.kron(rng.random((height // 4, width // 4)), np.ones((4, 4)))
+    best = np.linspace(0, count - 1, sharp.shape[1])
+    paths = [folder / f"{number}.jpg" for number in range(count)]
+    for number, path in enumerate(paths):
+        soft = [gaussian_filter(sharp, sigma) if sigma else sharp for sigma in range(count)]
+        away = np.abs(number - best).round().astype(int)
+        relblur.save(path, np.choose(away[None, :], soft).clip(0, 1))
+    process, address, _ = start()
+    try:
+        page.goto(address)
+        page.wait_for_selector("body[data-arrived~=fused]", timeout=LONG_MS)
+        page.wait_for_selector("#job", state="hidden", timeout=LONG_MS)
+        page.click("#open")
+        page.set_input_files("#file-many", paths)
+        began = time.perf_counter()
+        page.click("#open-go")
+        steps = {"first picture": "=first", "frames in place": "~=frame", "map": "~=index", "fused picture": "~=fused"}
+        for what, arrived in steps.items():
+            page.wait_for_selector(f"body[data-arrived{arrived}]", timeout=LONG_MS)
+            goal = "goal 6 s" if what == "first picture" else ""
+            report(f"stack of {count} x {megapixels:g} MP: {what}", f"{time.perf_counter() - began:.1f} s", goal)
+    finally:
+        process.terminate()
+        process.wait()
+
+
 #: Frames a second if every frame has all points, finely.
 ALL = """async () => {
   const canvas = document.querySelector("#cloud");
@@ -214,6 +246,7 @@ def main() -> None:
         measure_example(page)
         measure_space(page, Path(folder))
         measure_large(page, arguments.megapixels, Path(folder))
+        measure_stack(page, arguments.megapixels, Path(folder))
         browser.close()
     print(f"load {os.getloadavg()[0]:.1f}")
 

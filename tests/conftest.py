@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 #: Files that take long alone are begun first: none of them is left for one process at the end.
-LONGEST = ("test_readme", "test_browser", "test_live", "test_malformed", "test_reproduce")
+LONGEST = ("test_readme", "test_page", "test_serve", "test_malformed", "test_reproduce")
 LONGEST += ("test_estimate", "test_chunked", "test_cluster", "test_tiles", "test_pixels", "test_large", "test_cli")
 
 

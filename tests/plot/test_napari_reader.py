@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,21 +103,3 @@ def test_the_reader_imports_neither_napari_nor_matplotlib(blur_file):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"napari", "matplotlib", "npe2"} & set(done.stdout.split())
-
-
-@pytest.mark.slow
-def test_npe2_finds_the_manifest_valid_and_reads_by_it(blur_file):
-    pytest.importorskip("npe2")
-    manifest = Path(relblur.__file__).parent / "plot" / "napari.yaml"
-    done = subprocess.run(
-        [sys.executable, "-m", "npe2", "validate", str(manifest)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    code = (
-        "import npe2\n"
-        f"npe2.PluginManager.instance().register(npe2.PluginManifest.from_file({str(manifest)!r}))\n"
-        f"layers = npe2.read([{str(blur_file)!r}], stack=False)\n"
-        "print(*[kind for _, _, kind in layers])"
-    )
-    read = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert read.stdout.split() == ["image", "image", "labels"], read.stderr

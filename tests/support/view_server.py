@@ -60,11 +60,11 @@ class Viewer:
     def finished(self) -> dict[str, Any]:
         return self.wait(lambda state: state["job"] is None and (state["final"] or state["message"]))
 
-    def send_pair(self, first: Path, second: Path) -> dict[str, Any]:
-        for slot, path in (("first", first), ("second", second)):
-            self.post(f"/api/upload/{slot}", path.read_bytes(), {"x-file-name": path.name})
-        self.post("/api/open", {"what": "pair"})
-        return self.finished()
+    def open(self, *paths: Path) -> dict[str, Any]:
+        """Send files and open them."""
+        ids = [self.post("/api/upload", path.read_bytes(), {"x-file-name": path.name})["id"] for path in paths]
+        self.post("/api/open", {"files": ids})
+        return self.state()
 
     def children(self) -> list[int]:
         """Return the processes that do the arithmetic (Linux)."""
@@ -108,3 +108,15 @@ def viewer(*arguments: str, folder: Path | None = None) -> Iterator[Viewer]:
 def textured(shape, seed=0):
     noise = np.random.default_rng(seed).random((shape[0] // 2 + 1, shape[1] // 2 + 1))
     return np.kron(noise, np.ones((2, 2)))[: shape[0], : shape[1]]
+
+
+def stack_files(folder: Path) -> list[Path]:
+    """Write seven frames of a tilted plane, 16-bit grey: in focus in frame 1 on the left, in frame 5 on the right."""
+    from relblur import save, synth
+
+    sharp = 0.1 + 0.8 * textured((96, 128))
+    best = np.tile(np.linspace(1, 5, 128), (96, 1))
+    paths = [folder / f"f{number}.png" for number in range(7)]
+    for number, path in enumerate(paths):
+        save(path, np.clip(synth.blur_with_map(sharp, 0.6 * np.abs(number - best)), 0, 1))
+    return paths

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from .errors import RelblurError
 
-__all__ = ["Child", "ChildError", "Limits", "children_without_ctrl_c", "run_limited"]
+__all__ = ["Child", "ChildError", "Limits", "Reporter", "children_without_ctrl_c", "run_limited"]
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from relblur.base.children import _serve; _serve()"
 
@@ -77,7 +77,10 @@ class Child:
         self._process.stdin.flush()
 
     def receive(self) -> tuple[int, str, Any]:
-        """Return the number of a call, "progress", "answer" or "error", and the value; EOFError if the child ended."""
+        """Return the number of a call, "progress", "partial", "answer" or "error", and the value.
+
+        Raises EOFError if the child has ended.
+        """
         assert self._process.stdout is not None
         try:
             number, kind, value = pickle.load(self._process.stdout)
@@ -188,7 +191,7 @@ def _serve() -> None:
             _limit(limits)
             module, _, name = function.partition(":")
             call = getattr(importlib.import_module(module), name)
-            kind, value = "answer", call(*arguments, progress=_reporter(answers, number))
+            kind, value = "answer", call(*arguments, progress=Reporter(answers, number))
         except RelblurError as error:
             kind, value = "error", error
         except MemoryError:
@@ -201,16 +204,22 @@ def _serve() -> None:
         value = None  # not kept until the next request
 
 
-def _reporter(answers: IO[bytes], number: int) -> Callable[[float], None]:
-    """Return a function that reports progress in steps of a hundredth."""
-    last = [-1.0]
+class Reporter:
+    """Reports of a call while it runs: the share of the work that is done, and partial results."""
 
-    def report(share: float) -> None:
-        if share - last[0] >= 0.01:
-            last[0] = share
-            _answer(answers, number, "progress", float(share))
+    def __init__(self, answers: IO[bytes], number: int) -> None:
+        self._answers, self._number = answers, number
+        self._last = -1.0
 
-    return report
+    def __call__(self, share: float) -> None:
+        """Report progress, in steps of a hundredth."""
+        if share - self._last >= 0.01:
+            self._last = share
+            _answer(self._answers, self._number, "progress", float(share))
+
+    def partial(self, value: Any) -> None:
+        """Send a part of the answer before the rest of it."""
+        _answer(self._answers, self._number, "partial", value)
 
 
 def _answer(answers: IO[bytes], number: int, kind: str, value: Any) -> None:

@@ -1,8 +1,7 @@
 """Results of relblur as layers of napari: drop a ``.npz``, or a folder of results, into its window.
 
 A blur map becomes an image whose limits are symmetric about zero, a depth map an image and a surface, a stack an
-image, flags become labels. Nothing of napari is imported: layers are tuples (data, keywords, kind), as its plugins'
-contract has it.
+image, flags become labels. Nothing of napari is imported: its plugins return layers as tuples (data, keywords, kind).
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from ..stacks.stack_map import FORMAT as STACK_FORMAT
 from ..stacks.stack_map import StackMap, read_stack_map
 from .colours import ColourScale, Kind, scale_for
 
-__all__ = ["get_reader"]
+__all__ = ["Layer", "blur_layers", "get_reader", "stack_layers"]
 
 Layer = tuple[Any, dict[str, Any], str]
 
-#: In a folder of results, the files that hold them.
+#: Files of results in a folder.
 RESULT_FILES = ("blur_map.npz", "depth.npz", "stack.npz")
 
-#: Corners of a surface: enough for any screen, few enough to turn it smoothly.
+#: Most corners of a surface: enough for any screen, few enough to rotate it smoothly.
 MOST_CORNERS = 300_000
 
 
@@ -51,9 +50,9 @@ def read_layers(path: str | Sequence[str]) -> list[Layer]:
     layers: list[Layer] = []
     for file in _result_files(path if isinstance(path, str) else path[0]):
         if _format(file) == BLUR_FORMAT:
-            layers += _blur_layers(BlurMap.load(file), _name(file))
+            layers += blur_layers(BlurMap.load(file), _name(file))
         elif _format(file) == STACK_FORMAT:
-            layers += _stack_layers(read_stack_map(file), _name(file))
+            layers += stack_layers(read_stack_map(file), _name(file))
         else:
             layers += _depth_layers(DepthMap.load(file), _name(file))
     return layers
@@ -82,7 +81,8 @@ def _name(file: Path) -> str:
     return file.parent.name if file.name in RESULT_FILES else file.stem
 
 
-def _blur_layers(blur_map: BlurMap, name: str) -> list[Layer]:
+def blur_layers(blur_map: BlurMap, name: str) -> list[Layer]:
+    """Return blur and its standard error in px, and the flags."""
     about = {"settings": dict(blur_map.settings), "unit": "px", "sign": "positive: second is blurrier"}
     sigma = blur_map.sigma
     scale = scale_for(sigma, "sigma")
@@ -115,7 +115,8 @@ def _depth_layers(depth_map: DepthMap, name: str) -> list[Layer]:
     return layers
 
 
-def _stack_layers(stack: StackMap, name: str) -> list[Layer]:
+def stack_layers(stack: StackMap, name: str) -> list[Layer]:
+    """Return depth, height or frame in focus with its standard error, and the flags."""
     quantity, unit, values, stderr = stack.best
     about = {"settings": dict(stack.settings), "unit": unit}
     kind: Kind = "depth" if unit == "m" else "sigma" if unit == "px" else "level"
@@ -137,7 +138,7 @@ def _image(values: FloatArray, scale: ColourScale, name: str, about: dict[str, A
 
 
 def _quiet_image(values: FloatArray, kind: Kind, name: str) -> Layer:
-    """Return an image that is there but not seen at first."""
+    """Return an image layer that is not visible at first."""
     data, keywords, layer = _image(values, scale_for(values, kind), name, {})
     return data, {**keywords, "visible": False}, layer
 
@@ -157,8 +158,8 @@ def _colormap(scale: ColourScale) -> dict[str, Any]:
 def _surface(depth_map: DepthMap) -> tuple[FloatArray, AnyArray, FloatArray] | None:
     """Return corners (depth, row, column), triangles and values; None if nothing is known.
 
-    Depth is in pixels at the median distance, so that the shape is true there. A camera that does not know
-    its angle of view is taken for one of about 45 degrees.
+    Depth is in pixels at the median distance, so that the shape is true there. A camera without a known angle of view
+    is taken for one of about 45 degrees.
     """
     known = depth_map.known
     if not known.any() or min(depth_map.shape) < 2:

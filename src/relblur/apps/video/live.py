@@ -25,13 +25,12 @@ from ..view import planes as shown
 from ..view.guard import Keys
 from ..view.serve import listen, make_server
 from ..view.session import Session
-from ..view.tasks import Prepared
 from ..view.workers import Worker
 from .side_by_side import as_seen, white_of_light
 
 if TYPE_CHECKING:
     from ...depth.camera import Camera
-    from ..view.source import PairFiles, SavedResult
+    from ..view.files import Images, SavedResult
     from .measuring import MeasuredFrame
 
 __all__ = ["LiveSession", "Preview"]
@@ -50,7 +49,7 @@ class LiveSession(Session):
     def __init__(self, name: str) -> None:
         workers = [Worker(round(VIEW_MEMORY_GB * 1e9), stoppable=stoppable) for stoppable in (True, False)]
         super().__init__(slow=workers[0], quick=workers[1])
-        self._loaded = name
+        self.now.result_name = name
         self.stopped = threading.Event()
         self.opened = threading.Event()
         self._scales: dict[str, shown.Plane] = {}
@@ -78,14 +77,15 @@ class LiveSession(Session):
 
     def show(self, measured: MeasuredFrame, rate: float) -> None:
         """Show a frame. Its arrays must not change afterwards."""
-        self.blur_map, self.is_final = measured.blur_map, True
-        self.map_key = f"{measured.index}"
+        content = self.now
+        content.blur_map, content.is_final = measured.blur_map, True
+        content.keys["map"] = f"{measured.index}"
         first, second = measured.first.light, measured.second_light
         pair = ComparablePair(first, second)
         self._white = self._white or white_of_light(first, second)
-        self.prepared = Prepared(pair, _grey(first, self._white), _grey(second, self._white), 1.0)
-        made = [shown.picture("first", "first", self.prepared.first)]
-        made += [shown.picture("second", "second", self.prepared.second), *shown.blur_planes(measured.blur_map)]
+        content.pair = pair
+        made = [shown.picture("first", "first", _grey(first, self._white))]
+        made += [shown.picture("second", "second", _grey(second, self._white)), *shown.map_planes(measured.blur_map)]
         for plane in made:
             known = self._scales.setdefault(plane.name, plane)
             limits = {name: getattr(known, name) for name in ("low", "high", "least", "most", "scale")}
@@ -116,7 +116,7 @@ class LiveSession(Session):
         """Refuse: the settings of a clip are those of the command line."""
         raise _busy()
 
-    async def open_pair(self, files: PairFiles, *, camera: Camera | None = None) -> None:
+    async def open_images(self, images: Images, *, camera: Camera | None = None) -> None:
         """Refuse to look at something else."""
         raise _busy()
 

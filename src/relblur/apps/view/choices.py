@@ -1,12 +1,12 @@
-"""What the page may set, checked, and the command line that does the same."""
+"""Settings that a page can change: their checks, and the command line with the same effect."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, get_args
+from typing import Any, Self, get_args
 
 from ...base.arguments import as_choice
 from ...base.errors import InputError
@@ -16,30 +16,47 @@ from ...base.settings import (
     MAX_SIGMA,
     METHODS,
     PAPER_SIGMA_STEP,
+    PREFERENCES,
     SIDES,
     WINDOW_WINDOW,
     Align,
     SideOfFocus,
 )
-from ...depth.psf import NAMES
+from ...depth.camera import Camera
+from ...depth.psf import NAMES, usual_psf
 
-__all__ = ["Choices", "DepthChoices", "command_line", "depth_command_line"]
+__all__ = ["Choices", "DepthChoices", "commands"]
 
 _WORDS: dict[str, tuple[str, ...]] = {
     "method": METHODS,
     "sharper": SIDES,
     "align": get_args(Align),
     "exposure": EXPOSURES,
-    "psf": NAMES,
+    "prefer": PREFERENCES,
+    "psf": ("auto", *NAMES),
     "side": get_args(SideOfFocus),
 }
-#: What fits into the form; what fits the images is checked where they are known.
+#: Upper limits of the form; limits that depend on the images are checked where these are known.
 _MOST = {"window": 101, "max_sigma": 100.0, "prefilter": 20.0, "decimate": 64}
+_PREPARING = ("align", "exposure", "linear", "decimate")
 
 
 @dataclass(frozen=True)
-class Choices:
-    """How a pair is prepared and measured: the options of ``relblur estimate`` that the page has."""
+class _Checked:
+    def changed(self, values: Mapping[str, Any]) -> Self:
+        """Return these choices with some of them replaced by values of a form."""
+        if not isinstance(values, Mapping):
+            raise InputError("settings must be a table of names and values")
+        known = asdict(self)
+        unknown = [name for name in values if name not in known]
+        if unknown:
+            raise InputError(f"there is no setting {str(unknown[0])[:40]!r}; there are {', '.join(known)}")
+        return replace(self, **{name: _value(name, value) for name, value in values.items()})
+
+
+@dataclass(frozen=True)
+class Choices(_Checked):
+    """How images are prepared and measured: options of ``relblur estimate``, ``stack`` and ``fuse``."""
 
     method: str = "refined"
     window: int = WINDOW_WINDOW
@@ -50,16 +67,18 @@ class Choices:
     align: str = "auto"
     exposure: str = "auto"
     linear: bool = True
+    focus_m: tuple[float, ...] | None = None  #: of a stack, in the order of its images
+    prefer: str = "any"
 
-    def changed(self, values: Mapping[str, Any]) -> Choices:
-        """Return these choices with some of them replaced by what a page sent."""
-        return replace(self, **_checked(values, asdict(self)))
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Arguments of :func:`relblur.estimate_stack`, and of :func:`relblur.prepare_pair` but for ``max_sigma``."""
+        return {name: getattr(self, name) for name in _PREPARING}
 
     @property
     def preparing(self) -> dict[str, Any]:
         """Arguments of :func:`relblur.prepare_pair`."""
-        names = ("align", "exposure", "linear", "decimate", "max_sigma")
-        return {name: getattr(self, name) for name in names}
+        return {**self.reading, "max_sigma": self.max_sigma}
 
     @property
     def estimating(self) -> dict[str, Any]:
@@ -67,47 +86,39 @@ class Choices:
         chosen: dict[str, Any] = {name: getattr(self, name) for name in ("method", "sharper", "window", "prefilter")}
         return {**chosen, "max_sigma": None if self.max_sigma == MAX_SIGMA else self.max_sigma}
 
-    def same_pair(self, other: Choices) -> bool:
-        """Tell whether a pair prepared by the others is that of these: then only the map is to be made again.
-
-        The largest sigma changes the pair with ``decimate="auto"`` only. The factor that was found is kept until the
-        user chooses ``"auto"`` again; the command line then states it.
-        """
-        return all(getattr(self, name) == getattr(other, name) for name in ("align", "exposure", "linear", "decimate"))
+    def words(self, names: Sequence[str]) -> list[str]:
+        """Return the options of a command for all choices but the usual ones."""
+        usual, words = Choices(), list[str]()
+        for name in names:
+            value = getattr(self, name)
+            if value == getattr(usual, name):
+                continue
+            if name == "focus_m":
+                words += ["--focus", ",".join(f"{each:g}" for each in value)]
+            else:
+                words += ["--no-linear"] if name == "linear" else [f"--{name.replace('_', '-')}", f"{value}"]
+        return words
 
 
 @dataclass(frozen=True)
-class DepthChoices:
-    """How depth is measured: the options of ``relblur depth`` that the page has."""
+class DepthChoices(_Checked):
+    """How depth of a pair is measured: options of ``relblur depth``."""
 
-    psf: str = "gaussian"
+    psf: str = "auto"
     prefilter: float = DEPTH_PREFILTER
     side: str = "behind"
     nearest_m: float | None = None
     farthest_m: float | None = None
 
-    def changed(self, values: Mapping[str, Any]) -> DepthChoices:
-        """Return these choices with some of them replaced by what a page sent."""
-        return replace(self, **_checked(values, asdict(self)))
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Arguments of :func:`relblur.estimate_depth`."""
+    def arguments(self, camera: Camera) -> dict[str, Any]:
+        """Return the arguments of :func:`relblur.estimate_depth`."""
         span = None
         if (self.nearest_m is None) != (self.farthest_m is None):
             raise InputError("give both the nearest and the farthest distance, or neither")
         if self.nearest_m is not None:
             span = (self.nearest_m, self.farthest_m)
-        return {"psf": self.psf, "prefilter": self.prefilter, "side": self.side, "depth_range_m": span}
-
-
-def _checked(values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(values, Mapping):
-        raise InputError("settings must be a table of names and values")
-    unknown = [name for name in values if name not in known]
-    if unknown:
-        raise InputError(f"there is no setting {str(unknown[0])[:40]!r}; there are {', '.join(known)}")
-    return {name: _value(name, value) for name, value in values.items()}
+        psf = usual_psf(camera) if self.psf == "auto" else self.psf
+        return {"psf": psf, "prefilter": self.prefilter, "side": self.side, "depth_range_m": span}
 
 
 def _value(name: str, value: Any) -> Any:
@@ -117,44 +128,50 @@ def _value(name: str, value: Any) -> Any:
         if not isinstance(value, bool):
             raise InputError(f"linear must be true or false, got {value!r}")
         return value
-    if name == "decimate" and value == "auto":
+    if name == "focus_m":
+        return _distances(value)
+    if (name == "decimate" and value == "auto") or (name in ("nearest_m", "farthest_m") and value is None):
         return value
-    if name in ("nearest_m", "farthest_m") and value is None:
+    number = _number(name, value)
+    if name in ("window", "decimate"):
+        if number != int(number) or not 1 <= number <= _MOST[name] or (name == "window" and number % 2 == 0):
+            kind = "odd number" if name == "window" else "whole number, or auto,"
+            raise InputError(f"{name} must be an {kind} from 1 to {_MOST[name]}, got {number:g}")
+        return int(number)
+    least = PAPER_SIGMA_STEP if name == "max_sigma" else 0.0
+    if not least <= number <= _MOST.get(name, math.inf):
+        raise InputError(f"{name} must be from {least:g} to {_MOST.get(name, math.inf):g}, got {number:g}")
+    return number
+
+
+def _distances(value: Any) -> tuple[float, ...] | None:
+    if value is None or value == []:
         return None
+    if not isinstance(value, (list, tuple)) or len(value) > 1000:
+        raise InputError(f"focus_m must be a list of distances in m, got {str(value)[:40]!r}")
+    return tuple(math.inf if each == "inf" else _number("focus_m", each) for each in value)
+
+
+def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise InputError(f"{name} must be a number, got {str(value)[:40]!r}")
-    if name in ("window", "decimate"):
-        if value != int(value) or not 1 <= value <= _MOST[name] or (name == "window" and value % 2 == 0):
-            kind = "odd number" if name == "window" else "whole number, or auto,"
-            raise InputError(f"{name} must be an {kind} from 1 to {_MOST[name]}, got {value:g}")
-        return int(value)
-    least = PAPER_SIGMA_STEP if name == "max_sigma" else 0.0
-    if not least <= value <= _MOST.get(name, math.inf):
-        raise InputError(f"{name} must be from {least:g} to {_MOST.get(name, math.inf):g}, got {value:g}")
     return float(value)
 
 
-def command_line(first: str, second: str, choices: Choices) -> str:
-    """Return the command that makes the same map of the same files."""
-    words = ["relblur", "estimate", first, second, "-o", "result"]
-    usual = asdict(Choices())
-    for name, value in asdict(choices).items():
-        if value != usual[name]:
-            words += ["--no-linear"] if name == "linear" else [f"--{name.replace('_', '-')}", f"{value}"]
-    return shlex.join(words)
-
-
-def depth_command_line(first: str, second: str, choices: Choices, depth: DepthChoices) -> str:
-    """Return the command that makes the same depth of the same files, with the camera that the page exports."""
-    words = ["relblur", "depth", first, second, "-c", "camera.toml", "-o", "result_depth"]
-    usual: dict[str, Any] = {**asdict(Choices()), **asdict(DepthChoices())}
-    for name in ("align", "exposure", "linear", "decimate"):
-        if getattr(choices, name) != usual[name]:
-            value = getattr(choices, name)
-            words += ["--no-linear"] if name == "linear" else [f"--{name}", f"{value}"]
-    for name in ("psf", "prefilter", "side"):
-        if getattr(depth, name) != usual[name]:
-            words += [f"--{name}", f"{getattr(depth, name)}"]
-    if depth.nearest_m is not None:
-        words += ["--range", f"{depth.nearest_m:g},{depth.farthest_m:g}"]
-    return shlex.join(words)
+def commands(images: Sequence[str], choices: Choices, depth: DepthChoices | None = None) -> dict[str, str]:
+    """Return the commands that make the same results of the same files; depth of a pair has the exported camera."""
+    if len(images) != 2:
+        words = choices.words((*_PREPARING, "focus_m", "prefer"))
+        return {"stack": shlex.join(["relblur", "stack", *images, "-o", "result", *words])}
+    names = [name for name in asdict(choices) if name not in ("focus_m", "prefer")]
+    found = {"estimate": shlex.join(["relblur", "estimate", *images, "-o", "result", *choices.words(names)])}
+    if depth is not None:
+        words = ["relblur", "depth", *images, "-c", "camera.toml", "-o", "result_depth", *choices.words(_PREPARING)]
+        usual = DepthChoices()
+        for name in ("psf", "prefilter", "side"):
+            if getattr(depth, name) != getattr(usual, name):
+                words += [f"--{name}", f"{getattr(depth, name)}"]
+        if depth.nearest_m is not None:
+            words += ["--range", f"{depth.nearest_m:g},{depth.farthest_m:g}"]
+        found["depth"] = shlex.join(words)
+    return found

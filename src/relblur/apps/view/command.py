@@ -1,4 +1,4 @@
-"""``relblur view``: look at a pair and its maps in a page."""
+"""``relblur view``: look at images and their maps in a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,22 +15,27 @@ from ...base.errors import MissingDependencyError
 from ...base.settings import VIEW_EXPIRE_MINUTES, VIEW_MEMORY_GB
 from ..terminal.console import UsageError, one_line_errors, print_lines, say
 
-if TYPE_CHECKING:
-    from ...depth.camera import Camera
-    from .source import PairFiles
-
 __all__ = ["announce_page", "require_viewer", "view"]
 
 
 @one_line_errors
 def view(
-    first: Annotated[
-        Path | None,
-        typer.Argument(help="First image, or a result: a folder, blur_map.npz, depth.npz.", show_default="an example"),
+    images: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Two or more images, a folder of them, or one file of many planes; or a result: a folder, "
+            "blur_map.npz, depth.npz, stack.npz.",
+            show_default="an example",
+        ),
     ] = None,
-    second: Annotated[Path | None, typer.Argument(help="Second image.", show_default=False)] = None,
     camera: Annotated[
-        Path | None, typer.Option("--camera", "-c", help="Camera file, for depth.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--camera",
+            "-c",
+            help="Camera file, for depth; a stack's files then state their focus.",
+            show_default=False,
+        ),
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: a free one.")] = 0,
@@ -41,7 +46,7 @@ def view(
         float, typer.Option(min=0.1, help="End so many minutes after the last page was closed.")
     ] = VIEW_EXPIRE_MINUTES,
 ) -> None:
-    """Look at a pair and its maps in a page: zoom, compare, click on a pixel, change settings.
+    """Look at a pair or a stack and its maps in a page: zoom, compare, click on a pixel, change settings.
 
         relblur view near.jpg far.jpg
 
@@ -49,24 +54,25 @@ def view(
     Ctrl-C ends it.
     """
     require_viewer()
+    from ...depth.camera import Camera
+    from .files import Images, open_paths
     from .serve import serve
 
     if not (math.isfinite(memory) and math.isfinite(expire)):
         raise UsageError("--memory and --expire must be finite")
-    for path in (first, second):
-        if path is not None and not path.exists():
+    for path in images or ():
+        if not path.exists():
             raise UsageError(f"there is no {path}")
-    if second is not None and second.is_dir():
-        raise UsageError(f"{second} is a folder; name two images, or one result")
-    if camera is not None and second is None:
-        raise UsageError("--camera goes with two images; a depth result has its camera with it")
-    what, model = _pair(first, second, camera) if first is not None and second is not None else (first, None)
+    found = open_paths(images) if images else None
+    if camera is not None and not isinstance(found, Images):
+        raise UsageError("--camera goes with two images or a stack; a depth result has its camera with it")
+    model = None if camera is None else Camera.load(camera)
 
     def opened(address: str) -> None:
         announce_page(address, browser=browser)
         say("Ctrl-C ends it")
 
-    serve(what, camera=model, port=port, memory_gb=memory, expire_minutes=expire, opened=opened)
+    serve(found, camera=model, port=port, memory_gb=memory, expire_minutes=expire, opened=opened)
 
 
 def require_viewer() -> None:
@@ -77,9 +83,9 @@ def require_viewer() -> None:
 
 
 def announce_page(address: str, *, browser: bool, tell: Callable[[str], None] = print_lines) -> None:
-    """Print an address, and open it if asked to."""
+    """Print an address, and open it in a browser if wanted."""
     tell(address)
-    if browser:  # some wait until they are closed
+    if browser:  # in a thread: some browsers return when they are closed
         threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
 
 
@@ -88,14 +94,6 @@ def _open_browser(address: str) -> None:
 
     if not webbrowser.open(address):
         say("no browser could be opened; open the address by hand")
-
-
-def _pair(first: Path, second: Path, camera: Path | None) -> tuple[PairFiles, Camera | None]:
-    from ...depth.camera import Camera
-    from .source import PairFiles
-
-    pair = PairFiles(first, second, first.name, second.name, "files")
-    return pair, None if camera is None else Camera.load(camera)
 
 
 COMMANDS = {"view": view}

@@ -1,114 +1,113 @@
-"""Files that the page offers: all that the command line writes."""
+"""Files that the page offers: those of the command line, the fused picture with its strokes, its labels."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
+import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 from ...base.errors import FileError, InputError
 from .session import Session
+from .tasks import LABELS
 
-__all__ = ["BLUR_ZIP", "DEPTH_ZIP", "Exports"]
+__all__ = ["Exports"]
 
-BLUR_ZIP, DEPTH_ZIP, CAMERA = "relblur_blur.zip", "relblur_depth.zip", "camera.toml"
-#: Names that both folders have: the page asks for those of depth with this before them.
-DEPTH = "depth/"
+ZIP, CAMERA = "relblur.zip", "camera.toml"
 
 
 class Exports:
-    """Makes files in the session's folder when a browser fetches them; those of the present map are kept."""
+    """Makes the files of what is shown when a browser fetches one of them, and keeps them until it changes."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._made: dict[str, tuple[str, Path]] = {}
+        self._key, self._folder = "", Path()
         self._one_at_a_time = asyncio.Lock()
 
+    def names(self) -> list[str]:
+        """Return the names of all files; those of depth lie in a folder of their own."""
+        from ...report.full_size import RELATIVE_DEPTH
+        from ...report.result_files import BLUR_FILES, DEPTH_FILES, stack_files
+
+        now = self._session.now
+        names: list[str] = []
+        if not now.is_final:
+            return names
+        fused = ["fused.png", LABELS] if now.painting is not None else []
+        if now.stack is not None:
+            known = {"depth": now.stack.depth_m is not None, "heights": now.stack.step_um is not None}
+            names = [*fused[1:], *stack_files(fuse=now.painting is not None, **known)]
+            names = names if now.aligned is not None else ["stack.npz", "stack.tif"]
+        elif now.blur_map is not None:
+            files = (*fused, *BLUR_FILES, RELATIVE_DEPTH)
+            names = list(files) if now.pair is not None else ["blur_map.npz", "sigma.tif", "sigma.png"]
+        if now.depth_map is not None:
+            names += [f"depth/{name}" for name in DEPTH_FILES] if now.pair is not None else ["depth/depth.npz"]
+        return [*names, CAMERA] if now.camera is not None else names
+
     async def file(self, name: str) -> Path:
-        """Return the path of a file that a page asked for by its name."""
+        """Return the path of a file that a page requests by its name."""
+        if name not in (ZIP, *self.names()):
+            wait = "" if self._session.now.is_final else "; the map is not finished"
+            raise FileError(f"there is no file {name[:60]!r} to export{wait}")
         async with self._one_at_a_time:
-            return await self._file(name)
-
-    async def _file(self, name: str) -> Path:
-        from ...report.result_files import (
-            BLUR_FILES,  # bring the estimators with them
-            DEPTH_FILES,
-        )
-
-        session = self._session
-        if name == CAMERA:
-            if session.camera is None:
-                raise InputError("there is no camera; describe one in the depth tab")
-            path = self._fresh(f"camera {session.camera}") / CAMERA
-            session.camera.save(path)
-            return path
-        if name == BLUR_ZIP or name in BLUR_FILES:
-            folder = await self._blur_folder()
-        elif name == DEPTH_ZIP or (name.startswith(DEPTH) and name.removeprefix(DEPTH) in DEPTH_FILES):
-            folder = await self._depth_folder()
-        else:
-            raise FileError(f"there is no file {name[:60]!r} to export")
-        if name in (BLUR_ZIP, DEPTH_ZIP):
-            return await asyncio.to_thread(_zipped, folder)
-        path = folder / name.removeprefix(DEPTH)
+            folder = await self._made()
+            if name == ZIP:
+                return await asyncio.to_thread(_zipped, folder)
+        path = folder / name
         if not path.is_file():
             raise FileError(f"{path.name} cannot be made of this map (see summary.json)")
         return path
 
-    async def _blur_folder(self) -> Path:
-        session = self._session
-        if session.blur_map is None or not session.is_final:
-            raise InputError("the map is not finished; wait for it, or choose method window")
-        key = f"blur {session.map_key}"
-        if session.prepared is None:  # loaded: the map itself can be saved again
-            folder = self._fresh(key)
-            if not any(folder.iterdir()):
-                for name in ("blur_map.npz", "sigma.tif", "sigma.png"):
-                    await asyncio.to_thread(session.blur_map.save, folder / name)
-            return folder
-        folder = self._fresh(key)
-        if not any(folder.iterdir()):
-            await session.slow.run("export_blur", str(folder), keep=session.kept("pair", "blur_map"))
-        return folder
-
-    async def _depth_folder(self) -> Path:
-        session = self._session
-        if session.depth_map is None:
-            raise InputError("there is no depth; describe the camera in the depth tab")
-        folder = self._fresh(f"depth {session.versions['depth']}")
-        if not any(folder.iterdir()):
-            if session.prepared is None:
-                await asyncio.to_thread(session.depth_map.save, folder / "depth.npz")
-            else:
-                keep = {**session.kept("pair"), "depth_map": (f"{session.versions['depth']}", session.depth_map)}
-                await session.slow.run("export_depth", str(folder), keep=keep)
-        return folder
-
-    def _fresh(self, key: str) -> Path:
-        """Return the folder of a kind of files; an empty one if what they were made of has changed."""
-        kind = key.split()[0]
-        known = self._made.get(kind)
-        if known is not None and known[0] == key and known[1].is_dir():
-            return known[1]
-        if known is not None:
-            _remove(known[1])
-        folder = self._session.folder / f"export-{secrets.token_hex(8)}"
+    async def _made(self) -> Path:
+        """Return the folder of all files, made anew if what they are made of has changed."""
+        session, now = self._session, self._session.now
+        strokes = () if now.painting is None else tuple(now.painting.strokes)
+        key = f"{now.keys} {now.camera} {hash(strokes)}"
+        if key == self._key and self._folder.is_dir():
+            return self._folder
+        if self._key:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.with_suffix(".zip").unlink(missing_ok=True)
+        folder = session.folder / f"export-{secrets.token_hex(8)}"
         folder.mkdir()
-        self._made[kind] = (key, folder)
+        self._key, self._folder = key, folder
+        try:
+            if now.pair is None and now.aligned is None:
+                await asyncio.to_thread(_write_saved, folder, now)
+            else:
+                keep = session.kept("pair", "aligned", "measured", "depth_map", "light")
+                await session.slow.run("export", str(folder), strokes, keep=keep)
+            if now.camera is not None:
+                now.camera.save(folder / CAMERA)
+        except BaseException:
+            self._key = ""
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         return folder
+
+
+def _write_saved(folder: Path, now: Any) -> None:
+    """Write maps that were opened as results."""
+    if now.stack is not None:
+        for name in ("stack.npz", "stack.tif"):
+            now.stack.save(folder / name)
+    if now.blur_map is not None:
+        for name in ("blur_map.npz", "sigma.tif", "sigma.png"):
+            now.blur_map.save(folder / name)
+    if now.depth_map is not None:
+        (folder / "depth").mkdir()
+        now.depth_map.save(folder / "depth" / "depth.npz")
+    if not any(folder.iterdir()):
+        raise InputError("there is no map yet; wait until it is measured")
 
 
 def _zipped(folder: Path) -> Path:
     path = folder.with_suffix(".zip")
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:  # the files are packed already
-        for each in sorted(folder.iterdir()):
-            archive.write(each, each.name)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:  # the files are compressed already
+        for each in sorted(folder.rglob("*")):
+            if each.is_file():
+                archive.write(each, each.relative_to(folder))
     return path
-
-
-def _remove(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.with_suffix(".zip").unlink(missing_ok=True)

@@ -1,28 +1,42 @@
-"""What the page draws: pictures and maps as bytes, with titles, units, colours and limits that suit them.
+"""Pictures and maps as the page draws them: bytes, titles, units, colours and limits.
 
-Blur and its standard error in px follow from ``s`` and its own; the page works them out, so that a map travels once.
+Blur and its standard error in px follow from ``s`` and its own. The page derives them, so that a map travels once.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ...base._typing import AnyArray, UInt8Array
+from ...base._typing import AnyArray, FloatArray, UInt8Array
+from ...base.errors import InputError
+from ...base.settings import WINDOW_WINDOW
 from ...blur.blur_map import BlurMap, Flag, has_flag
+from ...blur.result import flag_name
 from ...depth.depth_map import DepthMap
-from ...plot.colours import FLAG_COLOURS, ColourScale, flag_colours, scale_for
+from ...plot.colours import FLAG_COLOURS, ColourScale, Kind, flag_colours, scale_for
+from ...stacks.stack_map import StackMap
 
-__all__ = ["Plane", "blur_planes", "colour_tables", "cut", "depth_planes", "flag_legend", "picture"]
+__all__ = [
+    "Plane",
+    "Quantity",
+    "colour_tables",
+    "cut",
+    "flag_legend",
+    "map_planes",
+    "picture",
+    "quantities_of",
+    "summary_line",
+]
 
 _SCALES = ("blue_red", "viridis", "viridis_backwards", "magma", "cividis", "grey")
-#: Sliders of colours that go by ratio reach so many times beyond them.
+#: Factor by which the sliders of logarithmic colours reach beyond the limits.
 BEYOND = 30.0
-#: Limits of colours are looked for in about so many pixels.
+#: Pixels from which limits of colours are estimated.
 _SAMPLE = 200_000
 
 
@@ -41,27 +55,29 @@ class Plane:
     least: float = 0.0  #: ends of the sliders
     most: float = 1.0
     signed: bool = False
-    ratio: bool = False  #: colours go by ratio
+    ratio: bool = False  #: the colour scale is logarithmic
     sources: tuple[str, ...] = ()
+    factor: int = 1  #: pixels of this plane for one of the map, on each axis
 
     def about(self, version: int) -> dict[str, Any]:
         """Return all but the bytes, as JSON has it."""
-        names = ("name", "title", "kind", "unit", "scale", "low", "high", "least", "most", "signed", "ratio", "sources")
-        about = {name: getattr(self, name) for name in names}
-        return {**about, "version": version, "derived": self.data is None}
+        about = {name: value for name, value in vars(self).items() if name != "data"}
+        shape = (0, 0) if self.data is None else self.data.shape
+        return {**about, "version": version, "derived": self.data is None, "width": shape[1], "height": shape[0]}
 
-    def bytes(self) -> memoryview:
-        """Return the values in row order, little-endian."""
+    def bytes(self, box: tuple[int, int, int, int] | None = None) -> memoryview:
+        """Return the values in row order, little-endian; of a box (left, top, right, bottom) if one is given."""
         assert self.data is not None
-        data = np.ascontiguousarray(self.data, np.uint8 if self.kind == "flags" else None)
+        part = self.data if box is None else self.data[box[1] : box[3], box[0] : box[2]]
+        data = np.ascontiguousarray(part)
         if sys.byteorder == "big" and data.itemsize > 1:
             data = data.byteswap()
         return data.reshape(-1).view(np.uint8).data
 
 
-def picture(name: str, title: str, data: UInt8Array) -> Plane:
+def picture(name: str, title: str, data: UInt8Array, factor: int = 1) -> Plane:
     """Return an 8-bit RGB picture."""
-    return Plane(name, title, "picture", data)
+    return Plane(name, title, "picture", data, factor=factor)
 
 
 def cut(blur_map: BlurMap, rows: slice, columns: slice) -> BlurMap:
@@ -75,56 +91,96 @@ def cut(blur_map: BlurMap, rows: slice, columns: slice) -> BlurMap:
     )
 
 
-def blur_planes(blur_map: BlurMap) -> list[Plane]:
-    """Return the planes of a blur map: s and its standard error, the same in px, and the flags."""
+def map_planes(result: BlurMap | DepthMap | StackMap) -> list[Plane]:
+    """Return the planes of a result: its values, their standard errors, its flags."""
+    if isinstance(result, BlurMap):
+        made = _blur_planes(result)
+    elif isinstance(result, DepthMap):
+        made = _both("depth", "depth", result.depth_m, result.depth_stderr_m, "depth", "m")
+    else:
+        made = []
+        if result.known.any():
+            made += _both("index", "frame in focus", result.index, result.index_stderr, "level", "frames")
+        if result.depth_m is not None and result.depth_stderr_m is not None:
+            made += _both("depth", "depth", result.depth_m, result.depth_stderr_m, "depth", "m")
+        elif result.height_um is not None and result.height_stderr_um is not None:
+            made += _both("height", "height", result.height_um, result.height_stderr_um, "level", "µm")
+        if result.blur_map is not None:
+            made += _blur_planes(result.blur_map)
+    return [*made, Plane("flags", "flags", "flags", np.asarray(result.flags, np.uint8))]
+
+
+def _blur_planes(blur_map: BlurMap) -> list[Plane]:
     step = max(1, int(np.sqrt(blur_map.variance_difference.size / _SAMPLE)))
-    s = np.asarray(blur_map.variance_difference, np.float32)
-    stderr = np.asarray(blur_map.variance_stderr, np.float32)
     few = cut(blur_map, slice(None, None, step), slice(None, None, step))
+    sigma = _value("sigma", "relative blur", few.sigma, "sigma", "px")
+    stderr = _value("stderr", "standard error", few.sigma_stderr, "stderr", "px")
     return [
-        _value("sigma", "relative blur", None, few.sigma, "sigma", "px", sources=("s",)),
-        _value("stderr", "standard error", None, few.sigma_stderr, "stderr", "px", sources=("s", "s_stderr")),
-        _value("s", "variance difference s", s, few.variance_difference, "sigma", "px²"),
-        _value("s_stderr", "standard error of s", stderr, few.variance_stderr, "stderr", "px²"),
-        Plane("flags", "flags", "flags", np.asarray(blur_map.flags, np.uint8)),
+        replace(sigma, data=None, sources=("s",)),
+        replace(stderr, data=None, sources=("s", "s_stderr")),
+        _value("s", "variance difference s", blur_map.variance_difference, "sigma", "px²"),
+        _value("s_stderr", "standard error of s", blur_map.variance_stderr, "stderr", "px²"),
     ]
 
 
-def depth_planes(depth_map: DepthMap) -> list[Plane]:
-    """Return depth and its standard error."""
-    depth = np.asarray(depth_map.depth_m, np.float32)
-    stderr = np.asarray(depth_map.depth_stderr_m, np.float32)
-    return [
-        _value("depth", "depth", depth, depth, "depth", "m"),
-        _value("depth_stderr", "standard error of depth", stderr, stderr, "stderr", "m"),
-    ]
+def _both(name: str, title: str, values: FloatArray, stderr: FloatArray, kind: Kind, unit: str) -> list[Plane]:
+    error = _value(f"{name}_stderr", f"standard error of {title}", stderr, "stderr", unit)
+    return [_value(name, title, values, kind, unit), error]
 
 
-def _value(
-    name: str, title: str, data: AnyArray | None, sample: AnyArray, kind: Any, unit: str, sources: tuple[str, ...] = ()
-) -> Plane:
-    scale: ColourScale = scale_for(sample, kind)
-    known = sample[np.isfinite(sample)]
+def _value(name: str, title: str, values: AnyArray, kind: Kind, unit: str) -> Plane:
+    """Return a map with colours for nearly all of its values, and sliders that reach all of them."""
+    data = np.asarray(values, np.float32)
+    step = max(1, int(np.sqrt(data.size / _SAMPLE)))
+    scale: ColourScale = scale_for(data[::step, ::step], kind)
+    known = data[np.isfinite(data)]
     signed = scale.low < 0
     most = float(max(np.abs(known).max() if signed else known.max(), scale.high)) if known.size else scale.high
     least = -most if signed else float(min(scale.low, known.min())) if known.size else scale.low
-    if scale.logarithmic:  # a slider cannot reach zero, nor the distance of a point that is at infinity
+    if scale.logarithmic:  # a slider cannot reach zero, nor the distance of a point at infinity
         least, most = max(least, scale.low / BEYOND), min(most, scale.high * BEYOND)
-    return Plane(
-        name,
-        title,
-        "value",
-        data,
-        unit,
-        scale.name,
-        scale.low,
-        scale.high,
-        least,
-        most,
-        signed,
-        scale.logarithmic,
-        sources,
-    )
+    limits = (scale.low, scale.high, least, most)
+    return Plane(name, title, "value", data, unit, scale.name, *limits, signed, scale.logarithmic)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A map with its standard error, unit and title."""
+
+    values: AnyArray
+    stderr: AnyArray
+    unit: str
+    title: str
+    window: int = 1  #: pixels closer than this are correlated
+
+
+def quantities_of(blur_map: BlurMap | None, depth_map: DepthMap | None, stack: StackMap | None) -> dict[str, Quantity]:
+    """Return the maps of which boxes, lines and the page's read-outs have numbers."""
+    found: dict[str, Quantity] = {}
+    if stack is not None:
+        if stack.known.any():
+            found["index"] = Quantity(stack.index, stack.index_stderr, "frames", "frame in focus")
+        quantity, unit, values, stderr = stack.best
+        if unit in ("m", "µm"):
+            found[quantity] = Quantity(values, stderr, unit, quantity)
+        blur_map = blur_map or stack.blur_map
+    if blur_map is not None:
+        window = _window(blur_map.settings, 1)
+        found["sigma"] = Quantity(blur_map.sigma, blur_map.sigma_stderr, "px", "relative blur", window)
+        s, stderr = blur_map.variance_difference, blur_map.variance_stderr
+        found["s"] = Quantity(s, stderr, "px²", "variance difference s", window)
+    if depth_map is not None:
+        window = _window(depth_map.settings, WINDOW_WINDOW)
+        found["depth"] = Quantity(depth_map.depth_m, depth_map.depth_stderr_m, "m", "depth", window)
+    if not found:
+        raise InputError("there is no map yet; wait until it is measured")
+    return found
+
+
+def _window(settings: Mapping[str, Any], usual: int) -> int:
+    """Return the window that made a map; the usual one if its settings hold no such number."""
+    value = settings.get("window")
+    return value if isinstance(value, int) and 1 <= value < 10_000 else usual
 
 
 def colour_tables() -> dict[str, str]:
@@ -137,30 +193,23 @@ def flag_legend(flags: AnyArray | None = None) -> list[dict[str, Any]]:
     """Return bit, name, colour and share of pixels of every flag."""
     counts = np.zeros(256, np.int64) if flags is None else np.bincount(flags.ravel(), minlength=256)
     values = np.arange(256, dtype=np.uint8)
-    rows = []
-    for flag in Flag:
-        name = str(flag.name).lower().replace("_", " ")
-        share = float(counts[has_flag(values, flag)].sum() / max(1, counts.sum()))
-        rows.append({"bit": int(flag), "name": name, "colour": FLAG_COLOURS[name], "share": share})
-    return rows
+    total = max(1, int(counts.sum()))
+    shares = {flag: float(counts[has_flag(values, flag)].sum() / total) for flag in Flag}
+    names = {flag: flag_name(flag) for flag in Flag}
+    return [
+        {"bit": int(flag), "name": name, "colour": FLAG_COLOURS[name], "share": shares[flag]}
+        for flag, name in names.items()
+    ]
 
 
 def summary_line(settings: Mapping[str, Any]) -> str:
-    """Return in one line what made a map: method, settings, version."""
-    shown = {
-        "method": "",
-        "window": "window ",
-        "max_sigma": "σ ≤ ",
-        "prefilter": "prefilter ",
-        "engine": "",
-        "decimate": "decimated by ",
-    }
+    """Return method, settings and version of a map in one line."""
+    named = {"method": "", "window": "window ", "max_sigma": "σ ≤ ", "prefilter": "prefilter ", "engine": "",
+             "decimate": "decimated by ", "psf": "psf "}  # fmt: skip
     parts = []
-    for name, before in shown.items():
+    for name, before in named.items():
         value = settings.get(name)
-        if value is None or (name == "prefilter" and not value) or (name == "decimate" and value == 1):
+        if value is None or (name in ("prefilter", "psf") and not value) or (name == "decimate" and value == 1):
             continue
         parts.append(f"{before}{value:g}" if isinstance(value, float) else f"{before}{value}")
-    if settings.get("psf"):
-        parts.append(f"psf {settings['psf']}")
     return " · ".join([*parts, f"relblur {settings.get('relblur', '?')}"])

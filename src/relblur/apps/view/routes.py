@@ -1,4 +1,4 @@
-"""What the page may ask for. Reads are GET; what changes something is POST, which the guard takes from our page."""
+"""Requests of the page. Reads are GET; changes are POST, which the guard accepts from our own page alone."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from ...base.shown import as_json
 from ...depth.camera import Camera
 from ...depth.working_range import resolution_table, working_range_m
 from .exports import Exports
+from .files import Images, TooLargeError, forget, open_paths, receive
 from .guard import Guard, Keys
-from .pixel import describe_pixel, refined_costs
+from .inspection import box, describe_pixel, line, pixel_of_stack, refined_costs
 from .planes import colour_tables
-from .regions import box, line
 from .session import Session
-from .source import PairFiles
-from .uploads import SLOTS, TooLargeError, receive
 
 __all__ = ["Page", "build"]
 
 STATIC = Path(__file__).parent / "static"
 #: Shared with the pages that are one file.
 POINTS = Path(__file__).parents[2] / "report" / "points.js"
-#: What a form sends is small.
-MOST_JSON = 65_536
-#: Of a camera's chart.
+#: Bytes of a form; a stroke of the brush has up to 5000 points.
+MOST_JSON = 262_144
+#: Files that a page sends before it opens them, and their bytes in all.
+MOST_FILES, MOST_UPLOADED = 500, 8_000_000_000
+#: Points of a camera's chart.
 CAMERA_POINTS = 60
 
 Answer = Callable[[Request], Awaitable[Response]]
@@ -79,7 +79,7 @@ def _with_plain_errors(answer: Answer) -> Answer:
 
 
 class Page:
-    """The answers, and the session that they are about."""
+    """The requests of pages about one session."""
 
     def __init__(self, session: Session, keys: Keys) -> None:
         self.session = session
@@ -89,13 +89,14 @@ class Page:
         self._received: dict[str, tuple[Path, str]] = {}
 
     def routes(self) -> list[Any]:
-        """Return every address, and who answers there."""
+        """Return every address and its function."""
         reads: dict[str, Answer] = {
             "/": self.index,
             "/static/{name}": self.static,
             "/api/state": self.state,
             "/api/colours": self.colours,
             "/api/plane/{name}": self.plane,
+            "/api/frame/{place:int}": self.frame,
             "/api/pixel": self.pixel,
             "/api/costs": self.costs,
             "/api/box": self.box,
@@ -103,11 +104,14 @@ class Page:
             "/api/export/{name:path}": self.export,
         }
         changes: dict[str, Answer] = {
-            "/api/upload/{slot}": self.upload,
+            "/api/upload": self.upload,
             "/api/open": self.open,
             "/api/settings": self.settings,
             "/api/camera": self.camera,
             "/api/depth": self.depth,
+            "/api/labels": self.labels,
+            "/api/paint": self.paint,
+            "/api/undo": self.undo,
             "/api/cancel": self.cancel,
             "/api/address": self.address,
         }
@@ -115,14 +119,17 @@ class Page:
         routes += [Route(path, _with_plain_errors(answer), methods=["POST"]) for path, answer in changes.items()]
         return [*routes, WebSocketRoute("/ws", self.socket)]
 
+    def _state(self) -> dict[str, Any]:
+        return {**self.session.state(), "exports": self._exports.names()}
+
     # -- reads -----------------------------------------------------------------------------------------------
 
     async def index(self, request: Request) -> Response:
-        """Answer with the page."""
+        """Return the page."""
         return Response(self._files["index.html"], media_type="text/html; charset=utf-8")
 
     async def static(self, request: Request) -> Response:
-        """Answer with one of the page's files; there are no others, whatever the path says."""
+        """Return one of the page's files; no path leads to others."""
         name = request.path_params["name"]
         if name not in self._files:
             raise FileError(f"there is no file {name[:60]!r}")
@@ -130,55 +137,80 @@ class Page:
         return Response(self._files[name], media_type=kind or "application/octet-stream")
 
     async def state(self, request: Request) -> Response:
-        """Answer with all that there is, without the maps."""
+        """Return everything but the maps."""
         self.session.last_seen = time.monotonic()
-        return Json(self.session.state())
+        return Json(self._state())
 
     async def colours(self, request: Request) -> Response:
-        """Answer with the colour scales."""
+        """Return the colour scales."""
         return Json(await asyncio.to_thread(colour_tables))
 
     async def plane(self, request: Request) -> Response:
-        """Answer with the bytes of a picture or map."""
+        """Return the bytes of a picture or map, or of a box of it."""
         name = request.path_params["name"]
-        plane = self.session.planes.get(name)
+        plane = self.session.now.planes.get(name)
         if plane is None or plane.data is None:
             raise FileError("there is no such picture yet; wait until it is made")
+        part = None
+        if "x0" in request.query_params:
+            height, width = plane.data.shape[:2]
+            left, top, right, bottom = _whole(request, "x0", "y0", "x1", "y1")
+            part = (left, top, right, bottom)
+            if not (0 <= left < right <= width and 0 <= top < bottom <= height):
+                raise InputError(f"the box lies outside the {width}x{height} pixels of {name}")
         self.session.fetched(name)
-        return Response(plane.bytes(), media_type="application/octet-stream")
+        return Response(plane.bytes(part), media_type="application/octet-stream")
+
+    async def frame(self, request: Request) -> Response:
+        """Return a frame of a stack in place, 8-bit RGB: small, or at full size."""
+        place, aligned = request.path_params["place"], self.session.now.aligned
+        if "full" in request.query_params:
+            data = await self.session.full_frame(place)
+        else:
+            places = [] if aligned is None else [frame.position for frame in aligned.frames.frames]
+            if aligned is None or place not in places:
+                raise FileError(f"there is no frame {place}; wait until the images are aligned")
+            data = aligned.pictures[places.index(place)]
+        return Response(data.tobytes(), media_type="application/octet-stream")
 
     async def pixel(self, request: Request) -> Response:
-        """Answer with the curve of a pixel."""
-        return await self._about_pixel(request, describe_pixel)
+        """Return the numbers of a pixel and its curve."""
+        column, row = _whole(request, "x", "y")
+        now = self.session.now
+        if now.stack is not None and (now.stack.blur_map is None or now.stack.known.any()):
+            frames = now.aligned.frames if now.aligned is not None else None
+            return Json(await asyncio.to_thread(pixel_of_stack, frames, now.stack, row, column))
+        return await self._of_pair(describe_pixel, row, column)
 
     async def costs(self, request: Request) -> Response:
-        """Answer with what the refined method minimises at a pixel."""
-        return await self._about_pixel(request, refined_costs)
-
-    async def _about_pixel(self, request: Request, describe: Callable[..., dict[str, Any]]) -> Response:
+        """Return the costs that the refined method minimises at a pixel."""
         column, row = _whole(request, "x", "y")
-        session = self.session
-        if session.blur_map is None:
+        return await self._of_pair(refined_costs, row, column)
+
+    async def _of_pair(self, describe: Callable[..., dict[str, Any]], row: int, column: int) -> Response:
+        now = self.session.now
+        blur_map = now.blur_map if now.stack is None else now.stack.blur_map
+        if blur_map is None:
             raise InputError("there is no blur map yet; wait until it is measured")
-        pair = session.prepared.pair if session.prepared is not None else None
-        return Json(await asyncio.to_thread(describe, pair, session.blur_map, row, column))
+        pair = now.pair if now.pair is not None else None
+        return Json(await asyncio.to_thread(describe, pair, blur_map, row, column))
 
     async def box(self, request: Request) -> Response:
-        """Answer with mean, spread and plane of a box."""
+        """Return mean, spread and plane of a box."""
         x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
-        quantities = self.session.quantities()
-        flags: Any = self.session.planes["flags"].data
+        quantities = await asyncio.to_thread(self.session.now.quantities)
+        flags: Any = self.session.now.planes["flags"].data
         return Json(await asyncio.to_thread(box, quantities, flags, (x0, y0, x1, y1)))
 
     async def line(self, request: Request) -> Response:
-        """Answer with a profile."""
+        """Return a profile."""
         x0, y0, x1, y1 = _whole(request, "x0", "y0", "x1", "y1")
-        quantities = self.session.quantities()
+        quantities = await asyncio.to_thread(self.session.now.quantities)
         shape = next(iter(quantities.values())).values.shape
         return Json(await asyncio.to_thread(line, quantities, shape, (x0, y0, x1, y1)))
 
     async def export(self, request: Request) -> Response:
-        """Answer with a file that the command line would have written."""
+        """Return a file of the command line."""
         name = request.path_params["name"]
         path = await self._exports.file(name)
         return FileResponse(path, filename=name.rpartition("/")[2], headers={"cache-control": "no-store"})
@@ -186,49 +218,76 @@ class Page:
     # -- changes ---------------------------------------------------------------------------------------------
 
     async def upload(self, request: Request) -> Response:
-        """Take one file."""
-        slot = request.path_params["slot"]
-        if slot not in SLOTS:
-            raise FileError(f"a file is sent as one of {', '.join(SLOTS)}")
+        """Take one file; return the name by which it is opened."""
+        sizes = [path.stat().st_size for path, _ in self._received.values() if path.exists()]
+        if len(sizes) >= MOST_FILES or sum(sizes) > MOST_UPLOADED:
+            raise TooLargeError(
+                f"more than {MOST_FILES} files or {MOST_UPLOADED / 1e9:g} GB; open them by name: relblur view FOLDER"
+            )
         name = unquote(request.headers.get("x-file-name", "image.png"))
         path = await receive(request.stream(), request.headers.get("content-length"), name, self.session.folder)
-        old = self._received.pop(slot, None)
-        if old is not None:
-            old[0].unlink(missing_ok=True)
-        self._received[slot] = (path, Path(name).name or slot)
-        return Json({"slot": slot, "bytes": path.stat().st_size})
+        word = path.parent.name
+        self._received[word] = (path, Path(name).name or path.name)
+        return Json({"id": word, "bytes": path.stat().st_size})
+
+    def _take(self, words: Any) -> tuple[list[Path], list[str]]:
+        """Return paths and names of files that were sent; the others are deleted."""
+        received, self._received = self._received, {}
+        wanted = words if isinstance(words, list) else []
+        known = [received.pop(word) for word in wanted if isinstance(word, str) and word in received]
+        for path, _ in received.values():
+            forget(path)
+        if not wanted or len(known) < len(wanted):
+            for path, _ in known:
+                forget(path)
+            raise InputError("files must be a list of files that were sent; send them first")
+        return [path for path, _ in known], [name for _, name in known]
 
     async def open(self, request: Request) -> Response:
-        """Look at what was sent, or at the example."""
-        wanted = (await _json(request)).get("what")
-        if wanted == "example":
+        """Look at files that were sent, or at the example."""
+        form = await _json(request)
+        if form.get("what") == "example":
             await self.session.open_example()
-        elif wanted == "pair":
-            if not {"first", "second"} <= self._received.keys():
-                raise InputError("two images make a pair; send the other one too")
-            (first, first_name), (second, second_name) = (self._received.pop(slot) for slot in ("first", "second"))
-            await self.session.open_pair(PairFiles(first, second, first_name, second_name, "upload"))
-        elif wanted == "result":
-            if "result" not in self._received:
-                raise InputError("send the file of a result first")
-            path, name = self._received.pop("result")
-            try:
-                await self.session.open_result(await self.session.read_result(path), name)
-            except RelblurError as error:
-                raise InputError(str(error).replace(str(path), name)) from None
-            finally:
-                path.unlink(missing_ok=True)
-        else:
-            raise InputError("what must be 'example', 'pair' or 'result'")
-        return Json({"opened": wanted})
+            return Json({"opened": "example"})
+        paths, names = self._take(form.get("files"))
+        images = Images(tuple(paths), tuple(names), "upload")
+        try:
+            if len(paths) == 1 and paths[0].suffix == ".npz":
+                found = await self.session.quick.run("read", [str(paths[0])], names)
+                await self.session.open_result(found, names[0])
+                images.forget()
+            else:
+                chosen = await asyncio.to_thread(open_paths, paths, names)
+                assert isinstance(chosen, Images)
+                await self.session.open_images(chosen)
+        except RelblurError as error:
+            images.forget()
+            raise InputError(images.with_names(str(error))) from None
+        return Json({"opened": names})
+
+    async def labels(self, request: Request) -> Response:
+        """Fuse by labels that were sent."""
+        paths, _ = self._take((await _json(request)).get("files"))
+        await self.session.fuse_by_labels(paths[0])
+        return Json(self._state())
+
+    async def paint(self, request: Request) -> Response:
+        """Replace a region of the fused picture by one frame."""
+        await self.session.paint(await _json(request))
+        return Json(self._state())
+
+    async def undo(self, request: Request) -> Response:
+        """Remove the last stroke of the brush."""
+        self.session.undo()
+        return Json(self._state())
 
     async def settings(self, request: Request) -> Response:
         """Measure again with other choices."""
         await self.session.change(await _json(request))
-        return Json(self.session.state())
+        return Json(self._state())
 
     async def camera(self, request: Request) -> Response:
-        """Answer what a camera can measure, while it is being typed."""
+        """Return the distances that a camera can measure, while it is being typed."""
         model = Camera.from_dict(await _json(request), "the form")
         near, far = working_range_m(model)
         planes = [z for z in (model.focus_first_m, model.focus_second_m, near) if math.isfinite(z)]
@@ -240,22 +299,22 @@ class Page:
 
     async def depth(self, request: Request) -> Response:
         """Turn blur into depth, or measure it."""
-        asked = await _json(request)
-        model = Camera.from_dict(asked.get("camera", {}), "the form")
-        await self.session.set_camera(model, asked.get("choices", {}), measure=bool(asked.get("measure")))
-        return Json(self.session.state())
+        form = await _json(request)
+        model = Camera.from_dict(form.get("camera", {}), "the form")
+        await self.session.set_camera(model, form.get("choices", {}), measure=bool(form.get("measure")))
+        return Json(self._state())
 
     async def cancel(self, request: Request) -> Response:
-        """Stop what is being made."""
+        """Stop the work."""
         await self.session.cancel()
-        return Json(self.session.state())
+        return Json(self._state())
 
     async def address(self, request: Request) -> Response:
-        """Answer with an address that opens the page once, for another browser."""
+        """Return an address that opens the page once, for another browser."""
         return Json({"address": self.keys.new_address()})
 
     async def socket(self, websocket: WebSocket) -> None:
-        """Send the state whenever it changes; what the page says is not listened to."""
+        """Send the state whenever it changes; messages of the page are ignored."""
         await websocket.accept()
         news = asyncio.Event()
         news.set()
@@ -274,7 +333,7 @@ class Page:
                 if news.is_set():
                     news.clear()
                     self.session.last_seen = time.monotonic()
-                    await websocket.send_text(as_json(self.session.state()))
+                    await websocket.send_text(as_json(self._state()))
                     await asyncio.sleep(0.03)  # many small steps of progress become one message
         except (WebSocketDisconnect, RuntimeError):
             pass

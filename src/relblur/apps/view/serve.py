@@ -1,6 +1,6 @@
-"""The page's server: on 127.0.0.1 only, on a free port, until it is stopped or nobody has looked for a while.
+"""The page's server: on 127.0.0.1 only, on a free port, until it is stopped or no page has been open for a while.
 
-The address is told first and both processes that do the arithmetic are started, then the rest is loaded: a browser
+The address is printed and both processes that do the arithmetic are started before the rest is loaded: a browser
 takes longer to start.
 """
 
@@ -11,7 +11,6 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...base.errors import FileError
@@ -23,18 +22,18 @@ if TYPE_CHECKING:
     import uvicorn
 
     from ...depth.camera import Camera
+    from .files import Images, SavedResult
     from .session import Session
-    from .source import PairFiles, SavedResult
 
 __all__ = ["listen", "make_server", "serve"]
 
-#: Time that a connection has for its first request, s, and how many connections may be without one.
+#: Time that a connection has for its first request, s, and most connections without one.
 _REQUEST_S, _MOST_WAITING = 5.0, 64
 _LONGEST_SOCKET_MESSAGE = 4096
 
 
 def serve(
-    what: PairFiles | Path | None,
+    what: Images | SavedResult | None,
     *,
     camera: Camera | None = None,
     port: int = 0,
@@ -42,15 +41,10 @@ def serve(
     expire_minutes: float = VIEW_EXPIRE_MINUTES,
     opened: Callable[[str], None],
 ) -> None:
-    """Show a pair, a saved result or (None) the example, until somebody stops it.
+    """Show images, a saved result or (None) the example, until Ctrl-C or ``expire_minutes`` without a page.
 
     ``opened`` is called with the address, which works once, as soon as it can be opened.
     """
-    found: PairFiles | SavedResult | Path | None = what
-    if isinstance(what, Path):
-        from .source import read_result
-
-        found = read_result(what)  # before a page waits for it
     with listen(port) as listener:
         keys = Keys(listener.getsockname()[1])
         workers = [Worker(round(memory_gb * 1e9), stoppable=stoppable) for stoppable in (True, False)]
@@ -58,9 +52,12 @@ def serve(
             for worker in workers:
                 worker.start()
             opened(keys.new_address())
-            _run(
-                listener, keys, workers, lambda session, server: _start(session, server, found, camera, expire_minutes)
-            )
+            from .session import Session
+
+            session = Session(slow=workers[0], quick=workers[1])
+            server = make_server(session, keys, lambda: _start(session, server, what, camera, expire_minutes))
+            with contextlib.suppress(KeyboardInterrupt):
+                server.run(sockets=[listener])
         finally:
             for worker in workers:
                 worker.stop()
@@ -79,15 +76,6 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def _run(listener: socket.socket, keys: Keys, workers: list[Worker], start: Callable[..., None]) -> None:
-    from .session import Session
-
-    session = Session(slow=workers[0], quick=workers[1])
-    server = make_server(session, keys, lambda: start(session, server))
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run(sockets=[listener])
-
-
 def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> uvicorn.Server:
     """Return a server of the page about a session; ``on_start`` is called in its loop."""
     import uvicorn
@@ -98,7 +86,7 @@ def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> u
         uvicorn.Config(
             build(session, keys, on_start),
             http=_protocol(),
-            log_level="error",  # strangers cause warnings
+            log_level="error",  # anybody can cause warnings
             access_log=False,
             server_header=False,
             ws="websockets-sansio",
@@ -110,9 +98,9 @@ def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> u
 
 
 def _protocol() -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol, with an end to connections that request nothing.
+    """Return uvicorn's protocol, which ends connections that send no request.
 
-    The guard answers every request without the cookie and closes its connection, so strangers cannot hold the others.
+    The guard refuses every request without the cookie and closes its connection, so that strangers hold none.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -147,17 +135,17 @@ def _protocol() -> type[asyncio.Protocol]:
 def _start(
     session: Session,
     server: uvicorn.Server,
-    what: PairFiles | SavedResult | Path | None,
+    what: Images | SavedResult | None,
     camera: Camera | None,
     expire_minutes: float,
 ) -> None:
-    """Begin with what is to be looked at, and watch whether anybody does."""
-    from .source import PairFiles, SavedResult
+    """Open what is to be looked at, and end the server when no page is open."""
+    from .files import Images
 
     async def begin() -> None:
-        if isinstance(what, PairFiles):
-            await session.open_pair(what, camera=camera)
-        elif isinstance(what, SavedResult):
+        if isinstance(what, Images):
+            await session.open_images(what, camera=camera)
+        elif what is not None:
             await session.open_result(what, what.name)
         else:
             await session.open_example()

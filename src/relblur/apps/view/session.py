@@ -1,7 +1,8 @@
-"""The one pair that is looked at: where it came from, what was made of it, what is being made.
+"""The images that are looked at: their origin, the results made of them, the work in progress.
 
-Only the stage that changed is done again: the pair is read, aligned and exposed once, other choices measure it anew.
-A map is made twice: quickly by the window method, then with the chosen settings. Every open page receives both.
+Only a stage whose settings changed runs again. A pair is measured twice: quickly by the window method, then with the
+chosen settings. A stack shows its frames first. Every open page receives all of it. Stopped or failed work leaves the
+last finished result.
 """
 
 from __future__ import annotations
@@ -12,226 +13,335 @@ import shutil
 import tempfile
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ...base._typing import UInt8Array
 from ...base.errors import InputError, RelblurError
-from ...base.settings import WINDOW_WINDOW
 from ...blur.blur_map import BlurMap
+from ...blur.comparable_pair import ComparablePair
 from ...depth.camera import Camera
 from ...depth.depth_map import DepthMap
 from ...depth.relation import Side, blur_to_depth
+from ...stacks.stack_map import StackMap
 from . import planes as shown
-from .choices import Choices, DepthChoices, command_line, depth_command_line
-from .regions import Quantity
-from .source import EXAMPLE_CAMERA, PairFiles, SavedResult, example
-from .tasks import Prepared
-from .workers import Worker, WorkerError
+from .choices import Choices, DepthChoices, commands
+from .files import EXAMPLE_CAMERA, Images, SavedResult, example, forget
+from .retouch import Painting, Stroke
+from .tasks import Aligned
+from .workers import Worker
 
-__all__ = ["Session"]
+__all__ = ["Content", "Session"]
 
-#: So long the window's map may keep the other waiting, s: compiled code is loaded in that time, but not compiled.
+#: Time that the quick map of a pair has before the slow one starts, s: compiled code is loaded in it.
 PATIENCE_S = 1.5
+#: Frames at full size that are kept: the brush and the slider use one or two.
+_FULL_FRAMES = 2
+_ORDER = ("first", "second", "fused", "index", "index_stderr", "height", "height_stderr", "sigma", "stderr", "depth",
+          "depth_stderr", "flags", "remade")  # fmt: skip
+_PICTURES = {"remade": "blurrier image, re-made", "fused": "sharp everywhere"}
+
+
+@dataclass
+class Content:
+    """What pages show: images, the settings of their results, and the results."""
+
+    images: Images | None = None
+    result_name: str = ""  #: of a saved result
+    choices: Choices = field(default_factory=Choices)
+    camera: Camera | None = None
+    depth_choices: DepthChoices = field(default_factory=DepthChoices)
+    pair: ComparablePair | None = None
+    aligned: Aligned | None = None
+    blur_map: BlurMap | None = None
+    stack: StackMap | None = None
+    depth_map: DepthMap | None = None
+    painting: Painting | None = None
+    planes: dict[str, shown.Plane] = field(default_factory=dict)
+    versions: dict[str, int] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)  #: of what workers keep
+    prepared_with: Choices = field(default_factory=Choices)
+    is_final: bool = False
+    depth_is_measured: bool = False
+    has_labels: bool = False  #: the fused picture follows labels of the user
+    patch: dict[str, Any] | None = None  #: the box of the fused picture that the last stroke has changed
+
+    def copy(self) -> Content:
+        """Return a copy with dictionaries of its own."""
+        return replace(self, planes=dict(self.planes), versions=dict(self.versions), keys=dict(self.keys))
+
+    @property
+    def measured(self) -> BlurMap | StackMap | None:
+        """The map that the fused picture follows."""
+        return self.blur_map if self.stack is None else self.stack
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows and columns of the maps; of a preview before they are known."""
+        if self.pair is not None:
+            return self.pair.shape
+        if self.aligned is not None:
+            return self.aligned.frames.frames[0].small.shape[:2]
+        known = next((each for each in (self.measured, self.depth_map) if each is not None), None)
+        if known is not None:
+            return known.shape
+        return next((plane.data.shape[:2] for plane in self.planes.values() if plane.data is not None), (0, 0))
+
+    @property
+    def factor(self) -> int:
+        """Pixels of the images for one of the map, on each axis."""
+        if self.pair is not None:
+            return self.pair.factor
+        return self.aligned.frames.factor if self.aligned is not None else 1
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the images."""
+        if self.stack is not None:
+            return [*self.stack.settings.get("notes", ()), *self.stack.settings.get("doubts", ())]
+        if self.pair is not None:
+            return list(self.pair.notes)
+        return list(self.aligned.frames.notes) if self.aligned is not None else []
+
+    def quantities(self) -> dict[str, shown.Quantity]:
+        """Return the maps that boxes and lines are about."""
+        return shown.quantities_of(self.blur_map, self.depth_map, self.stack)
 
 
 class Session:
-    """A pair, its maps, and the two processes that make them."""
+    """What pages show, and the two processes that make it."""
 
     def __init__(self, quick: Worker, slow: Worker) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="relblur-view-"))
         self._delete_folder = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)  # also at exit
         self.last_seen = time.monotonic()
         self.listeners: set[asyncio.Event] = set()
-        self.files: PairFiles | None = None
-        self.choices = Choices()
-        self.prepared: Prepared | None = None
-        self.blur_map: BlurMap | None = None
-        self.depth_map: DepthMap | None = None
-        self.camera: Camera | None = None
-        self.depth_choices = DepthChoices()
-        self.planes: dict[str, shown.Plane] = {}
-        self.versions: dict[str, int] = {}
-        self.is_final = False
-        self.depth_is_measured = False
-        self.pair_key = self.map_key = ""
-        self._prepared_with = self.choices
+        self.now = Content()
+        self._finished = Content()  #: the last state that was whole
         self._job: dict[str, Any] | None = None
         self._message: dict[str, str] | None = None
-        self._loaded = ""
         self._legend = shown.flag_legend()
-        self._quantities: tuple[str, dict[str, Quantity]] = ("", {})
         self._version = 0
         self._task: asyncio.Task[None] | None = None
-        self.watch: asyncio.Task[None] | None = None  #: who ends the server when nobody looks
-        self._quick = quick
-        self.slow = slow
+        self._full_frames: OrderedDict[tuple[str, int], UInt8Array] = OrderedDict()
+        self.watch: asyncio.Task[None] | None = None  #: ends the server when no page is open
+        self.quick, self.slow = quick, slow
 
     # -- what pages see --------------------------------------------------------------------------------------
 
     def announce(self) -> None:
-        """Tell every open page that something is new."""
+        """Notify every open page."""
         self._version += 1
         for listener in self.listeners:
             listener.set()
 
     def state(self) -> dict[str, Any]:
         """Return all that a page needs to know, without the maps themselves."""
-        maker = self.depth_map if self.blur_map is None else self.blur_map
-        shape = None
-        if self.prepared is not None:
-            shape = self.prepared.pair.shape
-        elif maker is not None:
-            shape = maker.shape
+        now = self.now
+        maker = next((each for each in (now.stack, now.blur_map, now.depth_map) if each is not None), None)
+        height, width = now.shape
+        depth = now.depth_map
         return {
             "version": self._version,
             "relblur": __version__,
-            "name": self._loaded or (f"{self.files.first_name}, {self.files.second_name}" if self.files else ""),
-            "source": "result" if self._loaded else self.files.kind if self.files else "",
-            "width": shape[1] if shape else 0,
-            "height": shape[0] if shape else 0,
-            "notes": list(self.prepared.pair.notes) if self.prepared else [],
-            "factor": self.prepared.pair.factor if self.prepared else 1,
-            "choices": vars(self.choices),
-            "planes": [plane.about(self.versions[name]) for name, plane in self.planes.items()],
+            "name": now.result_name or (now.images.title if now.images is not None else ""),
+            "source": "result" if now.result_name else now.images.kind if now.images is not None else "",
+            "is_stack": now.stack is not None or (now.images is not None and not now.images.is_pair),
+            "width": width,
+            "height": height,
+            "notes": now.notes,
+            "factor": now.factor,
+            "choices": vars(now.choices),
+            "planes": [plane.about(now.versions[name]) for name, plane in now.planes.items()],
+            "frames": self._frames(),
+            "painting": self._painting(),
             "flags": self._legend,
-            "final": self.is_final,
+            "final": now.is_final,
             "made_by": shown.summary_line(maker.settings) if maker is not None else "",
-            "depth_made_by": shown.summary_line(self.depth_map.settings) if self.depth_map is not None else "",
-            "depth_measured": self.depth_is_measured,
-            "focal_px": self.depth_map.camera.focal_length_px if self.depth_map is not None else None,
-            "camera": _finite(self.camera.as_dict()) if self.camera is not None else None,
-            "depth_choices": vars(self.depth_choices),
+            "depth_made_by": shown.summary_line(depth.settings) if depth is not None else "",
+            "depth_measured": now.depth_is_measured,
+            "focal_px": depth.camera.focal_length_px if depth is not None else None,
+            "camera": _finite(now.camera.as_dict()) if now.camera is not None else None,
+            "depth_choices": vars(now.depth_choices),
             "commands": self._commands(),
             "job": self._job,
             "message": self._message,
             "live": None,
         }
 
+    def _frames(self) -> dict[str, Any] | None:
+        aligned = self.now.aligned
+        if aligned is None:
+            return None
+        places = [frame.position for frame in aligned.frames.frames]
+        full = aligned.frames.shape
+        return {
+            "key": self.now.keys["aligned"],
+            "names": aligned.names,
+            "places": places,
+            "width": full[1],
+            "height": full[0],
+        }
+
+    def _painting(self) -> dict[str, Any] | None:
+        now = self.now
+        if now.painting is None:
+            return None
+        return {"strokes": len(now.painting.strokes), "labels": now.has_labels, "patch": now.patch}
+
     def _commands(self) -> dict[str, str]:
-        if self.files is None:
+        now = self.now
+        if now.images is None:
             return {}
-        choices = self.choices
-        if self.prepared is not None and choices.max_sigma != self._prepared_with.max_sigma:
-            choices = choices.changed({"decimate": self.prepared.pair.factor})  # the pair was not chosen anew
-        first, second = self.files.in_commands
-        commands = {"estimate": self.files.before + command_line(first, second, choices)}
-        if self.camera is not None:
-            depth = depth_command_line(first, second, choices, self.depth_choices)
-            commands["depth"] = self.files.before + depth
-        return commands
+        choices = now.choices
+        if now.pair is not None and choices.max_sigma != now.prepared_with.max_sigma:
+            choices = replace(choices, decimate=now.pair.factor)  # the pair was not prepared again
+        before = "relblur demo && " if now.images.kind == "example" else ""
+        depth = now.depth_choices if now.camera is not None else None
+        found = commands(now.images.in_commands, choices, depth)
+        return {name: before + text for name, text in found.items()}
 
     def fetched(self, name: str) -> None:
-        """Hear that a page has fetched a plane: of interest to those that change all the time."""
+        """Note that a page has fetched a plane; sessions whose planes change all the time use it."""
 
-    def quantities(self) -> dict[str, Quantity]:
-        """Return the maps that boxes and lines are about."""
-        key = f"{self.map_key} {self.versions.get('depth')}"
-        if self._quantities[0] == key and self._quantities[1]:
-            return self._quantities[1]
-        found: dict[str, Quantity] = {}
-        if self.blur_map is not None:
-            window = _window(self.blur_map.settings, 1)
-            found["sigma"] = Quantity(self.blur_map.sigma, self.blur_map.sigma_stderr, "px", "relative blur", window)
-            s, stderr = self.blur_map.variance_difference, self.blur_map.variance_stderr
-            found["s"] = Quantity(s, stderr, "px²", "variance difference s", window)
-        if self.depth_map is not None:
-            window = _window(self.depth_map.settings, WINDOW_WINDOW)
-            found["depth"] = Quantity(self.depth_map.depth_m, self.depth_map.depth_stderr_m, "m", "depth", window)
-        if not found:
-            raise InputError("there is no map yet; wait until it is measured")
-        self._quantities = (key, found)
-        return found
+    async def full_frame(self, place: int) -> UInt8Array:
+        """Return a frame in place at full size."""
+        aligned = self.now.aligned
+        if aligned is None or place not in [frame.position for frame in aligned.frames.frames]:
+            raise InputError(f"there is no frame {place} yet; wait until the images are aligned")
+        key = (self.now.keys["aligned"], place)
+        if key not in self._full_frames:
+            self._full_frames[key] = await self.quick.run("frame", place, keep=self.kept("aligned"))
+            while len(self._full_frames) > _FULL_FRAMES:
+                self._full_frames.popitem(last=False)
+        self._full_frames.move_to_end(key)
+        return self._full_frames[key]
 
-    # -- what pages ask for ----------------------------------------------------------------------------------
+    # -- requests of pages -----------------------------------------------------------------------------------
 
     async def open_example(self) -> None:
-        """Look at the ready example, with its camera."""
-        await self.open_pair(example(), camera=EXAMPLE_CAMERA)
+        """Look at the example, with its camera."""
+        await self.open_images(example(), camera=EXAMPLE_CAMERA)
 
-    async def open_pair(self, files: PairFiles, *, camera: Camera | None = None) -> None:
-        """Look at another pair, once it has been read; if it cannot be, what is shown stays."""
+    async def open_images(self, images: Images, *, camera: Camera | None = None) -> None:
+        """Look at other images; if they cannot be read, the last finished result stays."""
         await self._stop()
-        if self.planes:
-            task = self._start(self._replace(files, camera))
-            task.add_done_callback(lambda _: None if self.files is files else files.forget())
-            return
-        if self.files is not None:
-            self.files.forget()
-        self.files, self.camera, self._loaded = files, camera, ""
+        before = self.now.images
+        if before is not None and before is not self._finished.images:
+            before.forget()  # they were never read
+        self.now = Content(images, choices=replace(self.now.choices, focus_m=None, prefer="any"), camera=camera)
         self._start(self._make())
 
     async def open_result(self, found: SavedResult, name: str) -> None:
-        """Look at a map that was saved: a file, or a folder of results."""
+        """Look at maps that were saved: a file, or a folder of results."""
         await self._stop()
-        if self.files is not None:
-            self.files.forget()
-        self._clear()
-        self.files, self._loaded, self.camera = None, name, None
-        for each in found.pictures:
-            self._put(each)
+        self._forget_files()
+        self.now = now = Content(result_name=name, choices=self.now.choices)
+        for picture, data, factor in found.pictures:
+            self._put(shown.picture(picture, _PICTURES[picture], data, factor))
         if found.blur_map is not None:
             await self._accept_map(found.blur_map, final=True)
+        if found.stack is not None:
+            await self._accept_map(found.stack, final=True)
         if found.depth_map is not None:
-            self.camera = found.depth_map.camera
+            now.camera = found.depth_map.camera
             self._accept_depth(found.depth_map, measured=True)
-        self.announce()
+        now.is_final = True
+        self._finish()
 
     async def change(self, values: Mapping[str, Any]) -> None:
-        """Measure again with other choices; what they do not touch stays."""
-        choices = self.choices.changed(values)
-        if self.files is None:
-            raise InputError("a saved result has no images that could be measured again; open the pair")
+        """Measure again with other choices; stages that they do not concern are kept."""
+        choices = self.now.choices.changed(values)
+        if self.now.images is None:
+            raise InputError("a saved result has no images that could be measured again; open the images")
         await self._stop()
-        if not choices.same_pair(self._prepared_with) or self.prepared is None:
-            self.prepared = None
-        self.choices = choices
+        now, before = self.now, self.now.prepared_with
+        again = choices.reading != before.reading
+        again |= choices.focus_m != before.focus_m
+        only_prefer = replace(choices, prefer=now.choices.prefer) == now.choices and now.is_final and not again
+        now.choices = choices
+        if only_prefer:
+            self._start(self._fuse())
+            return
+        if again or now.pair is None:
+            now.pair = now.aligned = None
         self._start(self._make())
 
     async def set_camera(self, camera: Camera, choices: Mapping[str, Any], *, measure: bool) -> None:
-        """Turn the map into depth by a camera, or measure depth as ``relblur depth`` does."""
-        depth_choices = self.depth_choices.changed(choices)
-        arguments = depth_choices.arguments
-        if self.blur_map is None and self.prepared is None:
+        """Turn the map of a pair into depth by a camera, or measure depth as ``relblur depth`` does."""
+        now = self.now
+        depth_choices = now.depth_choices.changed(choices)
+        arguments = depth_choices.arguments(camera)
+        if now.blur_map is None and now.pair is None:
             raise InputError("there is no pair whose depth could be measured; open one")
-        self.camera, self.depth_choices = camera, depth_choices
-        if not measure or self.prepared is None:
-            self._accept_depth(await asyncio.to_thread(self._depth_of_map), measured=False)
-            self.announce()
-            return
+        if measure and now.pair is None:
+            raise InputError("a saved result has no images whose depth could be measured; open the pair")
         await self._stop()
-        self._start(self._measure_depth(camera, arguments))
+        now.camera, now.depth_choices = camera, depth_choices
+        if measure:
+            self._start(self._measure_depth(camera, arguments))
+        elif now.blur_map is not None:
+            self._accept_depth(self._depth_of_map(), measured=False)
+            self._finish()
+
+    async def fuse_by_labels(self, path: Path) -> None:
+        """Make the fused picture from labels, the place of a frame at every pixel."""
+        await self._stop()
+        self._start(self._fuse(path))
+
+    async def paint(self, form: Mapping[str, Any]) -> None:
+        """Replace a region of the fused picture by one frame."""
+        painting, aligned = self.now.painting, self.now.aligned
+        if painting is None or aligned is None:
+            raise InputError("there is no fused picture yet; wait until it is made")
+        stroke = Stroke.from_form(form, [frame.position for frame in aligned.frames.frames])
+        frame = await self.full_frame(stroke.frame)
+        if self.now.painting is painting:
+            self._patched(painting.paint(stroke, frame))
+
+    def undo(self) -> None:
+        """Remove the last stroke."""
+        if self.now.painting is None:
+            raise InputError("there is no stroke to undo")
+        self._patched(self.now.painting.undo())
+
+    def _patched(self, box: tuple[int, int, int, int] | None) -> None:
+        now = self.now
+        if box is not None:
+            before = now.versions["fused"]
+            now.versions["fused"] = self._version = self._version + 1
+            now.patch = {"from": before, "to": self._version, "box": box}
+        self.announce()
 
     async def cancel(self) -> None:
-        """Stop what is being made, and free the processor; what is there stays."""
-        stopped = self._job
+        """Stop the work; the last finished result stays."""
+        was_busy = self._job is not None
         await self._stop()
-        if stopped is not None:
-            self._message = {"kind": "note", "text": f"stopped: {stopped['what']}"}
+        if was_busy:
+            self._restore()
+            kept = " The last finished result stays." if self.now.is_final else ""
+            self._message = {"kind": "note", "text": f"stopped.{kept} Change a setting, or open images."}
         self.announce()
 
     async def close(self) -> None:
-        """End the processes and delete the files that pages sent."""
-        await self._stop()
-        self._quick.stop()
+        """End what runs and delete every file."""
+        for task in (self.watch, self._task):
+            if task is not None:
+                task.cancel()
         self.slow.stop()
+        self.quick.stop()
         self._delete_folder()
-
-    async def read_result(self, path: Path) -> SavedResult:
-        """Read a result in the process that answers at once, whose memory is limited."""
-        found: SavedResult = await self._quick.run("read", str(path))
-        return found
 
     def kept(self, *names: str) -> dict[str, tuple[str, Any]]:
         """Return large values for a worker, each with the key by which it knows whether it has them."""
-        if self.prepared is None:
-            raise InputError("there is no pair yet; wait until it is read, or open one")
-        values: dict[str, tuple[str, Any]] = {
-            "pair": (self.pair_key, self.prepared.pair),
-            "blur_map": (self.map_key, self.blur_map),
-        }
-        return {name: values[name] for name in names}
+        now = self.now
+        light = None if now.painting is None else now.painting.light
+        values = {name: light if name == "light" else getattr(now, name) for name in names}
+        return {name: (now.keys.get(_KEYS.get(name, name), ""), value) for name, value in values.items()}
 
     # -- making ----------------------------------------------------------------------------------------------
 
@@ -242,10 +352,13 @@ class Session:
         return self._task
 
     async def _report(self, work: Coroutine[Any, Any, None]) -> None:
+        images = self.now.images
         try:
             await work
-        except (WorkerError, RelblurError) as error:
-            self._message = {"kind": "error", "text": _by_name(str(error), self.files)}
+        except RelblurError as error:
+            text = str(error) if images is None else images.with_names(str(error))
+            self._message = {"kind": "error", "text": " ".join(text.split())}
+            self._restore()
         finally:
             self._job = None
             self.announce()
@@ -257,139 +370,213 @@ class Session:
             self.slow.start()  # the next request finds a process that is ready
         self._task = None
 
-    def _begin(self, what: str) -> Callable[[float], None]:
-        """Announce a job and return where its progress goes."""
-        self._job = {"what": what, "share": 0.0}
+    def _finish(self) -> None:
+        """Note that what is shown is whole: stopped or failed work returns to it."""
+        self._finished = self.now.copy()
         self.announce()
 
-        def tell(share: float) -> None:
+    def _restore(self) -> None:
+        """Return to the last finished result, unless other images have been read meanwhile."""
+        now, last = self.now, self._finished
+        if now.is_final or not last.planes:
+            return
+        if last.images is now.images or (now.pair is None and now.aligned is None):
+            if now.images is not None and now.images is not last.images:
+                now.images.forget()
+            self.now = last.copy()
+            self._legend = self._legend_of(self.now)
+
+    def _forget_files(self) -> None:
+        """Delete uploads of what was shown."""
+        for images in {id(each): each for each in (self.now.images, self._finished.images) if each}.values():
+            images.forget()
+
+    def _begin(self, what: str, share: float | None = 0.0) -> Callable[[float], None]:
+        """Announce a job and return a function that reports its progress."""
+        self._job = {"what": what, "share": share}
+        self.announce()
+
+        def tell(done: float) -> None:
             if self._job is not None:
-                self._job["share"] = round(share, 3)
+                self._job["share"] = round(done, 3)
                 self.announce()
 
         return tell
 
     async def _make(self) -> None:
-        """Prepare the pair if it is not, and measure it: at once, then as asked for."""
-        assert self.files is not None
-        self.is_final = False
-        if self.prepared is None:
-            tell = self._begin("reading and aligning the pair")
-            first, second = str(self.files.first), str(self.files.second)
-            wanted = self.choices
-            self._accept_pair(await self.slow.run("prepare", first, second, wanted.preparing, progress=tell), wanted)
-        estimating = self.choices.estimating
-        tell = self._begin(f"measuring blur, method {self.choices.method}")
-        quick = asyncio.create_task(self._make_quick(estimating))
+        """Read the images if they are not, measure them and make their pictures."""
+        images = self.now.images
+        assert images is not None
+        self.now.is_final = False
+        early = asyncio.create_task(self._preview(images))
+        try:
+            await (self._measure_pair(images) if images.is_pair else self._measure_stack(images))
+        finally:
+            early.cancel()
+        self._finish()
+        aligned = self.now.aligned
+        if images.is_pair and aligned is not None:
+            tell = self._begin("making pictures")
+            remade = await self.slow.run("remake", aligned.white, keep=self.kept("pair", "blur_map"), progress=tell)
+            self._put(shown.picture("remade", _PICTURES["remade"], remade))
+        await self._fuse()
+
+    async def _preview(self, images: Images) -> None:
+        """Show images as they are while they are read and aligned."""
+
+        def is_early() -> bool:
+            return (
+                self.now.images is images
+                and not self.now.versions.keys() & {"s", "index"}
+                and (self.now.pair is None and self.now.aligned is None)
+            )
+
+        for path, name in zip(images.paths, ("first", "second") if images.is_pair else ("first",), strict=False):
+            try:
+                data = await self.quick.run("preview", str(path), self.now.choices.linear) if is_early() else None
+            except RelblurError:
+                return  # the slow process reports what is wrong
+            if data is not None and is_early():
+                title = name if images.is_pair else images.names[0]
+                self._put(shown.picture(name, f"{title}, as it is", data))
+                self.announce()
+
+    async def _measure_pair(self, images: Images) -> None:
+        if self.now.pair is None:
+            tell = self._begin("reading and aligning the pair", None)
+            paths, wanted = [str(path) for path in images.paths], self.now.choices
+            pair, aligned = await self.slow.run("prepare", paths, wanted.preparing, progress=tell)
+            self._accept_frames(aligned, wanted, pair)
+        choices = self.now.choices
+        estimating = choices.estimating
+        tell = self._begin(f"measuring blur, method {choices.method}")
+        quick = asyncio.create_task(self._make_quick(choices))
         try:
             await asyncio.wait({quick}, timeout=PATIENCE_S)
             found = await self.slow.run("estimate", estimating, keep=self.kept("pair"), progress=tell)
         finally:
             quick.cancel()
         await self._accept_map(found, final=True)
-        tell = self._begin("making pictures")
-        assert self.prepared is not None
-        made = await self.slow.run("pictures", self.prepared.white, keep=self.kept("pair", "blur_map"), progress=tell)
-        self._put(shown.picture("remade", "blurrier image, re-made", made["remade"]))
-        self._put(shown.picture("fused", "sharp everywhere", made["fused"]))
 
-    async def _replace(self, files: PairFiles, camera: Camera | None) -> None:
-        """Read another pair and measure it in the place of what is shown."""
-        tell, wanted = self._begin("reading and aligning the pair"), self.choices
+    async def _make_quick(self, choices: Choices) -> None:
         try:
-            first, second = str(files.first), str(files.second)
-            prepared = await self.slow.run("prepare", first, second, wanted.preparing, progress=tell)
-        except WorkerError as error:
-            self._message = {"kind": "error", "text": _by_name(str(error), files)}
-            if not self.is_final and self.prepared is not None:  # what was being measured has been stopped for this
-                await self._make()
-            return
-        if self.files is not None:
-            self.files.forget()
-        self.files, self.camera, self._loaded = files, camera, ""
-        self._accept_pair(prepared, wanted)
-        await self._make()
-
-    async def _make_quick(self, estimating: Mapping[str, Any]) -> None:
-        try:
-            found = await self._quick.run("quick", estimating, self.choices.max_sigma, keep=self.kept("pair"))
-        except WorkerError:
-            return  # the other map says what is wrong
-        if not self.is_final:
+            found = await self.quick.run("quick", choices.estimating, choices.max_sigma, keep=self.kept("pair"))
+        except RelblurError:
+            return  # the other map reports what is wrong
+        if not self.now.is_final:
             await self._accept_map(found, final=False)
             self.announce()
 
+    async def _measure_stack(self, images: Images) -> None:
+        count = len(images.paths)
+        what = f"{count} images" if count > 1 else images.names[0]
+        tell, wanted = self._begin(f"reading and aligning {what}"), self.now.choices
+
+        def accept(aligned: Aligned) -> None:
+            self._accept_frames(aligned, wanted)
+            if self._job is not None:
+                self._job["what"] = f"measuring {len(aligned.names)} frames"
+            self.announce()
+
+        arguments = ([str(path) for path in images.paths], wanted.reading, wanted.focus_m, self.now.camera)
+        found = await self.slow.run("stack", *arguments, progress=tell, partial=accept)
+        await self._accept_map(found, final=True)
+
+    async def _fuse(self, labels: Path | None = None) -> None:
+        now = self.now
+        try:
+            if now.aligned is None or now.measured is None:
+                raise InputError("there is no map yet; wait until it is measured")
+            tell = self._begin("making the picture that is sharp everywhere")
+            path = None if labels is None else str(labels)
+            keep = self.kept("aligned", "measured")
+            light, picture = await self.slow.run("fuse", now.choices.prefer, path, keep=keep, progress=tell)
+        finally:
+            if labels is not None:
+                forget(labels)
+        now.painting, now.keys["light"] = Painting(light, picture), secrets.token_hex(8)
+        now.has_labels, now.patch = labels is not None, None
+        self._put(shown.picture("fused", _PICTURES["fused"], now.painting.shown, now.aligned.frames.factor))
+        self._finish()
+
     async def _measure_depth(self, camera: Camera, arguments: Mapping[str, Any]) -> None:
         tell = self._begin("measuring depth")
-        found = await self.slow.run("measure_depth", camera, arguments, keep=self.kept("pair"), progress=tell)
+        keep = self.kept("pair")
+        found = await self.slow.run("measure_depth", camera, arguments, keep=keep, progress=tell)
         self._accept_depth(found, measured=True)
+        self._finish()
 
     def _depth_of_map(self) -> DepthMap:
-        if self.blur_map is None or self.camera is None:
+        now = self.now
+        if now.blur_map is None or now.camera is None:
             raise InputError("there is no map yet; wait until it is measured")
-        factor = self.prepared.pair.factor if self.prepared is not None else 1
-        side: Side = "front" if self.depth_choices.side == "front" else "behind"
-        return blur_to_depth(self.blur_map, self.camera.decimated(factor), side=side)
+        side: Side = "front" if now.depth_choices.side == "front" else "behind"
+        return blur_to_depth(now.blur_map, now.camera.decimated(now.factor), side=side)
 
     # -- accepting -------------------------------------------------------------------------------------------
 
-    def _accept_pair(self, prepared: Prepared, wanted: Choices) -> None:
+    def _accept_frames(self, aligned: Aligned, wanted: Choices, pair: ComparablePair | None = None) -> None:
         self._clear()
-        self.prepared, self._prepared_with = prepared, wanted
-        self.pair_key = secrets.token_hex(8)
-        self._put(shown.picture("first", "first", prepared.first))
-        self._put(shown.picture("second", "second", prepared.second))
+        now = self.now
+        now.pair, now.aligned, now.prepared_with = pair, aligned, wanted
+        now.keys |= {"pair": secrets.token_hex(8), "aligned": secrets.token_hex(8)}
+        if pair is not None:
+            for name, data in zip(("first", "second"), aligned.pictures, strict=True):
+                self._put(shown.picture(name, name, data))
         self.announce()
 
-    async def _accept_map(self, blur_map: BlurMap, *, final: bool) -> None:
-        made = await asyncio.to_thread(shown.blur_planes, blur_map)
-        self.blur_map, self.is_final = blur_map, final
-        self.map_key = secrets.token_hex(8)
+    async def _accept_map(self, found: BlurMap | StackMap, *, final: bool) -> None:
+        made = await asyncio.to_thread(shown.map_planes, found)
+        now = self.now
+        if isinstance(found, StackMap):
+            now.stack = found
+        else:
+            now.blur_map = found
+        now.is_final = final
+        now.keys["map"] = secrets.token_hex(8)
         for plane in made:
             self._put(plane)
-        if self.camera is not None and not self.depth_is_measured:
+        if isinstance(found, BlurMap) and now.camera is not None and not now.depth_is_measured:
             try:
                 self._accept_depth(await asyncio.to_thread(self._depth_of_map), measured=False)
             except RelblurError as error:
                 self._message = {"kind": "error", "text": str(error)}
 
     def _accept_depth(self, depth_map: DepthMap, *, measured: bool) -> None:
-        self.depth_map, self.depth_is_measured = depth_map, measured
-        for plane in shown.depth_planes(depth_map):
-            self._put(plane)
-        if self.blur_map is None:
-            self._put(shown.Plane("flags", "flags", "flags", depth_map.flags))
+        now = self.now
+        now.depth_map, now.depth_is_measured = depth_map, measured
+        now.keys["depth_map"] = secrets.token_hex(8)
+        for plane in shown.map_planes(depth_map):
+            if plane.name != "flags" or now.measured is None:
+                self._put(plane)
 
     def _put(self, plane: shown.Plane) -> None:
         """Add a plane or replace it, in the order in which pages list them."""
-        self.planes[plane.name] = plane
+        now = self.now
+        now.planes[plane.name] = plane
         if plane.name == "flags":
-            self._legend = shown.flag_legend(plane.data)
-        self.versions[plane.name] = self._version = self._version + 1
-        order = ("first", "second", "sigma", "stderr", "flags", "remade", "fused", "depth", "depth_stderr")
-        known = sorted(self.planes, key=lambda name: order.index(name) if name in order else len(order))
-        self.planes = {name: self.planes[name] for name in known}
+            self._legend = self._legend_of(now)
+        now.versions[plane.name] = self._version = self._version + 1
+        known = sorted(now.planes, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
+        now.planes = {name: now.planes[name] for name in known}
+
+    @staticmethod
+    def _legend_of(now: Content) -> list[dict[str, Any]]:
+        return shown.flag_legend(now.planes["flags"].data if "flags" in now.planes else None)
 
     def _clear(self) -> None:
-        self.prepared = self.blur_map = self.depth_map = None
-        self._quantities = ("", {})
-        self.is_final = self.depth_is_measured = False
-        self.planes, self.versions, self._message = {}, {}, None
+        """Forget all results of the images, and the images that were shown before."""
+        now, last = self.now, self._finished.images
+        if last is not None and last is not now.images:
+            last.forget()
+            self._finished = Content()
+        self.now = Content(now.images, now.result_name, now.choices, now.camera, now.depth_choices)
         self._legend = shown.flag_legend()
+        self._message = None
 
 
-def _by_name(text: str, files: PairFiles | None) -> str:
-    """Return a message in one line that calls files as their owner does."""
-    if files is not None and files.kind != "files":
-        text = text.replace(str(files.first), files.first_name)
-        text = text.replace(str(files.second), files.second_name)
-    return " ".join(text.split())
-
-
-def _window(settings: Mapping[str, Any], usual: int) -> int:
-    """Return the window that made a map; the usual one if its settings hold no such number."""
-    value = settings.get("window")
-    return value if isinstance(value, int) and 1 <= value < 10_000 else usual
+#: Values that share a key with others.
+_KEYS = {"blur_map": "map", "measured": "map"}
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:

@@ -1,63 +1,90 @@
-"""What the worker processes do. Every function takes ``progress``; all that it returns is sent back to the server."""
+"""Work of the worker processes. Every function takes ``progress``; its result is sent back to the server."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...base._typing import AnyArray, Progress, UInt8Array
+from ...base.children import Reporter
 from ...base.pixels import as_integers
 from ...blur.blur_map import BlurMap
 from ...blur.comparable_pair import ComparablePair
-from .source import SavedResult, read_result
+from ...stacks.frames import Frames, Reading, frames_of_pair, name_of
+from ...stacks.stack_map import StackMap
+from .files import SavedResult, open_paths
+from .retouch import Stroke, labels_with, painted
 
 if TYPE_CHECKING:
     from ...blur.window.stream import Stream
     from ...depth.camera import Camera
     from ...depth.depth_map import DepthMap
 
-__all__ = [
-    "Prepared",
-    "estimate",
-    "export_blur",
-    "export_depth",
-    "measure_depth",
-    "pictures",
-    "prepare",
-    "quick",
-    "read",
-]
+__all__ = ["LABELS", "Aligned"]
+
+#: Side of the picture that is shown while images are read, px; values of an image whose tone curve is a table.
+_PREVIEW_PX, _LARGE = 1000, 6_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
-    """A comparable pair, and both images as a screen shows them, on one scale."""
+class Aligned:
+    """Frames in place, their small copies as a screen shows them, and their names."""
 
-    pair: ComparablePair
-    first: UInt8Array
-    second: UInt8Array
-    white: float  #: light that is shown as white
+    frames: Frames
+    pictures: tuple[UInt8Array, ...]
+    names: tuple[str, ...]
+    white: float
+
+    @classmethod
+    def of(cls, frames: Frames) -> Aligned:
+        """Return frames with their pictures."""
+        from ...plot.colours import white_of
+
+        smalls = [frame.small for frame in frames.frames]
+        white = white_of(*(small[::4, ::4] for small in smalls))
+        pictures = tuple(_shown(small, frames.is_light, white) for small in smalls)
+        return cls(frames, pictures, tuple(name_of(frames.sources, frame.number) for frame in frames.frames), white)
 
 
-def prepare(first: str, second: str, preparing: Mapping[str, Any], *, progress: Progress) -> Prepared:
-    """Read two files and make them comparable."""
-    from ...photo.pipeline import prepare_pair
+def preview(path: str, linear: bool, *, progress: Progress) -> UInt8Array:
+    """Return an image as it is, reduced."""
+    import cv2
+
+    from ...images.planes import is_stack_file, open_stack
+    from ...photo.photograph import read_photograph
     from ...plot.colours import white_of
 
-    pair = prepare_pair(first, second, **preparing)
+    source = open_stack(path)[0] if is_stack_file(path) else path
+    light = read_photograph(source, linear=linear, dtype=np.float32).light
+    factor = max(1, max(light.shape) // _PREVIEW_PX)
+    size = (light.shape[1] // factor, light.shape[0] // factor)
+    small = np.asarray(cv2.resize(np.nan_to_num(light), size, interpolation=cv2.INTER_AREA))
+    return _shown(small, linear, white_of(small))
+
+
+def prepare(
+    paths: Sequence[str], preparing: Mapping[str, Any], *, progress: Progress
+) -> tuple[ComparablePair, Aligned]:
+    """Read two files and make them comparable; return their frames at full size, too."""
+    from ...photo.pipeline import prepare_pair
+
+    pair = prepare_pair(paths[0], paths[1], **preparing)
     progress(0.9)
-    white = white_of(pair.first[::4, ::4], pair.second[::4, ::4])
-    return Prepared(pair, _shown(pair.first, pair, white), _shown(pair.second, pair, white), white)
+    how = {name: preparing[name] for name in ("align", "exposure", "linear")}
+    return pair, Aligned.of(frames_of_pair(list(paths), Reading(**how, decimate=pair.factor), pair))
 
 
-def read(path: str, *, progress: Progress) -> SavedResult:
+def read(paths: Sequence[str], names: Sequence[str], *, progress: Progress) -> SavedResult:
     """Read a result."""
-    return read_result(Path(path))
+    found = open_paths([Path(path) for path in paths], names)
+    assert isinstance(found, SavedResult)
+    return found
 
 
 _streams: dict[tuple[Any, ...], Stream] = {}
@@ -103,16 +130,62 @@ def estimate(choices: Mapping[str, Any], *, pair: ComparablePair, progress: Prog
     return found
 
 
-def pictures(white: float, *, pair: ComparablePair, blur_map: BlurMap, progress: Progress) -> dict[str, UInt8Array]:
-    """Return the blurrier image re-made from the sharper, and the picture that is sharp everywhere."""
-    from ...blur.evaluate import resynthesize
-    from ...depth.refocus import all_in_focus
+def stack(
+    paths: Sequence[str],
+    reading: Mapping[str, Any],
+    focus_m: Sequence[float] | None,
+    camera: Camera | None,
+    *,
+    progress: Reporter,
+) -> StackMap:
+    """Return the map that ``relblur stack`` makes, without its picture; send the aligned frames before."""
+    from ...images.planes import open_stack
+    from ...stacks.estimate import estimate_stack
 
-    axis = pair.channel_axis
-    remade = resynthesize(pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
-    progress(0.7)
-    fused = all_in_focus(pair.first, pair.second, blur_map, channel_axis=axis)
-    return {"remade": _shown(remade, pair, white), "fused": _shown(fused, pair, white)}
+    steps: dict[str, Frames] = {}
+    sent: list[Aligned] = []
+
+    def tell(share: float) -> None:
+        if "frames" in steps and not sent:
+            sent.append(Aligned.of(steps["frames"]))
+            progress.partial(sent[0])
+        progress(share)
+
+    images = open_stack(paths[0]) if len(paths) == 1 else list(paths)
+    focus = None if focus_m is None else list(focus_m)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # the frames are shown before the map is measured
+        return estimate_stack(images, focus_m=focus, camera=camera, **reading, fuse=False, progress=tell, steps=steps)
+
+
+def remake(white: float, *, pair: ComparablePair, blur_map: BlurMap, progress: Progress) -> UInt8Array:
+    """Return the blurrier image of a pair, re-made from the sharper one."""
+    from ...blur.evaluate import resynthesize
+
+    remade = resynthesize(pair.first, pair.second, blur_map, channel_axis=pair.channel_axis, dtype=np.float32)
+    return _shown(remade, pair.is_light, white)
+
+
+def fuse(
+    prefer: str, labels: str | None, *, aligned: Aligned, measured: BlurMap | StackMap, progress: Progress
+) -> tuple[AnyArray, UInt8Array]:
+    """Return the fused picture at full size, as light and as a screen shows it; by labels if their file is given."""
+    from ...stacks.fuse import fuse_by_detail, fuse_by_labels, prefer_at_outlines
+
+    frames = aligned.frames
+    if labels is not None:
+        light = fuse_by_labels(frames, _labels(labels), progress)
+    else:
+        preferred = prefer_at_outlines(measured.index, prefer) if isinstance(measured, StackMap) else None
+        light = fuse_by_detail(frames, progress, preferred=preferred)
+    return light, _shown(light, frames.is_light, aligned.white)
+
+
+def frame(position: int, *, aligned: Aligned, progress: Progress) -> UInt8Array:
+    """Return a frame in place at full size as a screen shows it."""
+    frames = aligned.frames
+    chosen = next(each for each in frames.frames if each.position == position)
+    return _shown(frames.full(chosen)[0], frames.is_light, aligned.white)
 
 
 def measure_depth(camera: Camera, choices: Mapping[str, Any], *, pair: ComparablePair, progress: Progress) -> DepthMap:
@@ -121,34 +194,98 @@ def measure_depth(camera: Camera, choices: Mapping[str, Any], *, pair: Comparabl
     from ...depth.estimate import estimate_depth
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of sizes; the page tells the memory's limit itself
+        warnings.simplefilter("ignore", UserWarning)  # of sizes; the page reports the memory's limit itself
         found = estimate_depth(pair, camera, progress=progress, **choices)
     refuse_empty_map(found.depth_m, found.flags)
     return found
 
 
-def export_blur(folder: str, *, pair: ComparablePair, blur_map: BlurMap, progress: Progress) -> list[str]:
-    """Write the files of ``relblur estimate`` and return their names."""
-    from ...report.full_size import write_relative_depth
-    from ...report.result_files import write_blur_files
+def export(
+    folder: str,
+    strokes: Sequence[Stroke],
+    *,
+    pair: ComparablePair | None,
+    aligned: Aligned | None,
+    measured: BlurMap | StackMap,
+    depth_map: DepthMap | None,
+    light: AnyArray | None,
+    progress: Progress,
+) -> None:
+    """Write the files of ``relblur estimate`` or ``stack``, the fused picture and its labels, and those of depth."""
+    from ...report.full_size import write_heights, write_picture, write_relative_depth
+    from ...report.result_files import write_blur_files, write_depth_files, write_stack_files
+    from ...stacks.topography import surface_of
 
-    write_blur_files(Path(folder), pair, blur_map)
-    write_relative_depth(Path(folder), blur_map)
-    return sorted(each.name for each in Path(folder).iterdir())
+    target = Path(folder)
+    frames = None if aligned is None else aligned.frames
+    if frames is not None and light is not None:
+        light = painted(light, strokes, _reader(frames), progress)
+    if isinstance(measured, StackMap):
+        if frames is not None and light is not None:
+            measured = measured.with_picture(light, frames.form)
+        files = [Path(source) for source in frames.sources if isinstance(source, str)] if frames is not None else []
+        is_light = frames is None or frames.is_light
+        write_stack_files(target, measured, is_light, depth=measured.depth_m is not None, images=files)
+        if measured.step_um is not None and measured.known.any():
+            write_heights(target, measured, surface_of(measured), None)
+    elif pair is not None:
+        write_blur_files(target, pair, measured)
+        write_relative_depth(target, measured)
+        if frames is not None and light is not None:
+            write_picture(target / "fused.png", light, frames.form, "sharp everywhere, from two photographs")
+    if frames is not None:
+        _write_labels(target / LABELS, measured, frames, strokes)
+    if depth_map is not None and pair is not None:
+        (target / "depth").mkdir()
+        write_depth_files(target / "depth", pair, depth_map)
 
 
-def export_depth(folder: str, *, pair: ComparablePair, depth_map: DepthMap, progress: Progress) -> list[str]:
-    """Write the files of ``relblur depth`` and return their names."""
-    from ...report.result_files import write_depth_files
-
-    write_depth_files(Path(folder), pair, depth_map)
-    return sorted(each.name for each in Path(folder).iterdir())
+#: File of labels: the place of a frame in the order of focus at every pixel.
+LABELS = "labels.tif"
 
 
-def _shown(image: AnyArray, pair: ComparablePair, white: float) -> UInt8Array:
+def _write_labels(path: Path, measured: BlurMap | StackMap, frames: Frames, strokes: Sequence[Stroke]) -> None:
+    from ...filters.guided import enlarge
+    from ...images.disk import write_tiff
+    from ...stacks.fuse import labels_of
+
+    if isinstance(measured, StackMap) and measured.known.any():
+        index = measured.full_size()[0] if measured.fused is not None else measured.index
+    else:
+        pair = measured if isinstance(measured, BlurMap) else measured.blur_map
+        assert pair is not None
+        index = enlarge((pair.variance_difference < 0).astype(np.float32), frames.shape, frames.factor, nearest=True)
+    names = {str(frame.position): name_of(frames.sources, frame.number) for frame in frames.frames}
+    labels = labels_with(labels_of(index, frames), strokes)
+    write_tiff(path, labels, {"quantity": "place of a frame in the order of focus", "frames": names})
+
+
+def _labels(path: str) -> AnyArray:
+    from ...base.errors import InputError
+    from ...images.images import read_image
+
+    labels = read_image(path)
+    if labels.ndim != 2 or labels.dtype.kind not in "ui":
+        raise InputError(f"{path} holds {labels.dtype} of shape {labels.shape}; labels are grey whole numbers")
+    return labels
+
+
+def _reader(frames: Frames) -> Callable[[int], AnyArray]:
+    """Return a function that reads a frame at full size by its place; it keeps two."""
+    by_place = {frame.position: frame for frame in frames.frames}
+    return lru_cache(2)(lambda place: frames.full(by_place[place])[0])
+
+
+def _shown(image: AnyArray, is_light: bool, white: float) -> UInt8Array:
     """Return an image as 8-bit RGB for a screen."""
     from ...plot.colours import to_look_at
 
-    shown = as_integers(to_look_at(image, pair.is_light, white), np.uint8)
-    colour = shown if shown.ndim == 3 else np.repeat(shown[:, :, None], 3, axis=2)
+    if is_light and image.size > _LARGE:  # by a table of square roots, whose steps are finer than those of 8 bits
+        table = as_integers(to_look_at(np.square(np.arange(4096) / 4095), True, 1.0), np.uint8)
+        root = np.sqrt(np.fmax(image, 0, dtype=np.float32) * np.float32(1 / white))
+        shown = table[(4095 * np.minimum(root, 1) + np.float32(0.5)).astype(np.uint16)]
+    else:
+        shown = as_integers(to_look_at(image, is_light, white), np.uint8)
+    shown = shown[:, :, None] if shown.ndim == 2 else shown
+    colour = np.repeat(shown, 3, axis=2) if shown.shape[2] == 1 else shown
     return np.ascontiguousarray(colour[:, :, :3])

@@ -1,25 +1,35 @@
-"""Processes that do the arithmetic: one answers at once, one takes its time and can be stopped.
+"""Processes that do the arithmetic: one for short answers, one for long work that can be stopped.
 
-A process is stopped by ending it: that frees its cores whatever library it is in. Another one is started in its
-place. Its memory is limited by the system, so that a pair that is too large ends in a message.
+A process is stopped by ending it, which frees its cores whatever library it is in. Another one replaces it. The system
+limits its memory, so that images that are too large end in a message.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...base.children import Child, ChildError, Limits
+from ...base.children import Child, ChildError, Limits, Reporter
 from ...base.errors import RelblurError
 
 __all__ = ["Worker", "WorkerError"]
 
 
 class WorkerError(RelblurError):
-    """What was asked of a worker cannot be done; the text is for the person at the page."""
+    """A task failed; the text is for the person at the page."""
+
+
+class _Call(NamedTuple):
+    future: asyncio.Future[Any]
+    progress: Callable[[float], None]
+    partial: Callable[[Any], None]
+
+
+def _ignore(_: Any) -> None:
+    pass
 
 
 class Worker:
@@ -29,7 +39,7 @@ class Worker:
         self._memory = memory_bytes
         self._stoppable = stoppable
         self._number = 0
-        self._waiting: dict[int, tuple[asyncio.Future[Any], Callable[[float], None]]] = {}
+        self._calls: dict[int, _Call] = {}
         self._child: Child | None = None
         self._unheard: Child | None = None  #: a process without a listening thread
         self._held: dict[str, str] = {}
@@ -37,7 +47,7 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The process that works, if there is one."""
+        """Number of the process, if there is one."""
         return self._child.pid if self._child is not None else None
 
     def start(self) -> None:
@@ -47,42 +57,43 @@ class Worker:
             self._held = {}
 
     def stop(self) -> None:
-        """End the process now; who else waits for it is told."""
+        """End the process now; other calls of it fail."""
         child, self._child = self._child, None
         if child is not None:
             child.kill()
-        self._give_up("stopped by another request; ask again")
+        self._fail_all("stopped by another request; repeat this one")
 
     async def run(
         self,
         task: str,
         *arguments: Any,
-        keep: dict[str, tuple[str, Any]] | None = None,
-        progress: Callable[[float], None] = lambda share: None,
+        keep: Mapping[str, tuple[str, Any]] | None = None,
+        progress: Callable[[float], None] = _ignore,
+        partial: Callable[[Any], None] = _ignore,
     ) -> Any:
         """Run a task and return its answer; cancelling this call stops a stoppable process.
 
-        ``keep`` names large values that the task takes by keyword, each with a key: what the process has under that key
+        ``keep`` names large values that the task takes by keyword, each with a key. A value whose key the process has
         is not sent again.
         """
         self.start()
+        loop = asyncio.get_running_loop()
         if self._unheard is not None:
-            loop = asyncio.get_running_loop()
             threading.Thread(target=self._listen, args=(self._unheard, loop), daemon=True).start()
             self._unheard = None
         child = self._child
         assert child is not None
         self._number += 1
-        number = self._number
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        number, keep = self._number, keep or {}
+        future: asyncio.Future[Any] = loop.create_future()
         future.add_done_callback(lambda done: done.cancelled() or done.exception())  # else asyncio prints it if unused
-        self._waiting[number] = (future, progress)
+        self._calls[number] = _Call(future, progress, partial)
         try:
-            new = {name: value for name, (key, value) in (keep or {}).items() if self._held.get(name) != key}
-            self._held |= {name: key for name, (key, _) in (keep or {}).items()}
-            message = (number, f"{__name__}:_work_on", (task, arguments, tuple(keep or {}), new), Limits(self._memory))
+            new = {name: value for name, (key, value) in keep.items() if self._held.get(name) != key}
+            self._held |= {name: key for name, (key, _) in keep.items()}
+            message = (number, f"{__name__}:_work_on", (task, arguments, tuple(keep), new), Limits(self._memory))
             try:
-                await asyncio.get_running_loop().run_in_executor(self._sending, child.send, *message)
+                await loop.run_in_executor(self._sending, child.send, *message)
             except (OSError, ValueError):
                 raise WorkerError("the process that does the arithmetic has ended; try again") from None
             return await future
@@ -91,51 +102,52 @@ class Worker:
                 self.stop()
             raise
         finally:
-            self._waiting.pop(number, None)
+            self._calls.pop(number, None)
 
     def _listen(self, child: Child, loop: asyncio.AbstractEventLoop) -> None:
-        """Pass on what a process says, in a thread of its own, until it ends."""
+        """Pass messages of a process to the loop, in a thread of its own, until the process or the loop ends."""
         try:
             while True:
-                loop.call_soon_threadsafe(self._hear, *child.receive())
-        except EOFError:
-            pass
+                try:
+                    message = child.receive()
+                except EOFError:
+                    loop.call_soon_threadsafe(self._lost, child)
+                    return
+                loop.call_soon_threadsafe(self._hear, *message)
         except RuntimeError:  # the event loop is closed
-            return
-        try:
-            loop.call_soon_threadsafe(self._lost, child)
-        except RuntimeError:
             return
 
     def _hear(self, number: int, kind: str, value: Any) -> None:
-        future, progress = self._waiting.get(number, (None, None))
-        if future is None or progress is None or future.done():
+        call = self._calls.get(number)
+        if call is None or call.future.done():
             return
         if kind == "progress":
-            progress(value)
+            call.progress(value)
+        elif kind == "partial":
+            call.partial(value)
         elif kind == "answer":
-            future.set_result(value)
+            call.future.set_result(value)
         else:
-            future.set_exception(WorkerError(self._text_of(value)))
+            call.future.set_exception(WorkerError(self._text_of(value)))
 
     def _text_of(self, error: Exception) -> str:
         if isinstance(error, ChildError) and error.memory:
-            return f"this pair needs more than {self._memory / 1e9:g} GB of memory: decimate it"
+            return f"these images need more than {self._memory / 1e9:g} GB of memory: decimate them"
         text = " ".join(str(error).split())
         return f"unexpected {text}" if isinstance(error, ChildError) else text
 
     def _lost(self, child: Child) -> None:
-        """A process has ended by itself: the system ended it, or a library fell over."""
+        """Forget a process that has ended by itself: the system ended it, or a library failed."""
         if child is not self._child:
             return
         self._child = None
         child.end()
-        self._give_up(f"the work ended early; the pair may need more than {self._memory / 1e9:g} GB: decimate it")
+        self._fail_all(f"the work ended early; the images may need more than {self._memory / 1e9:g} GB: decimate them")
 
-    def _give_up(self, text: str) -> None:
-        for future, _ in self._waiting.values():
-            if not future.done():
-                future.set_exception(WorkerError(text))
+    def _fail_all(self, text: str) -> None:
+        for call in self._calls.values():
+            if not call.future.done():
+                call.future.set_exception(WorkerError(text))
 
 
 #: In a worker: large values by the names under which tasks take them.
@@ -143,11 +155,7 @@ _kept: dict[str, Any] = {}
 
 
 def _work_on(
-    task: str,
-    arguments: tuple[Any, ...],
-    names: tuple[str, ...],
-    new: dict[str, Any],
-    progress: Callable[[float], None],
+    task: str, arguments: tuple[Any, ...], names: tuple[str, ...], new: dict[str, Any], progress: Reporter
 ) -> Any:
     """Run a task in the worker, with new values and those that it has."""
     from . import tasks

@@ -4,7 +4,7 @@ export class ServerError extends Error {}
 
 async function answer(response) {
   if (response.ok) return response;
-  let text = `the server says ${response.status}`;
+  let text = `the server answered ${response.status}`;
   try {
     text = (await response.json()).error ?? text;
   } catch {
@@ -24,16 +24,17 @@ export async function post(path, body = {}) {
   return (await answer(await fetch(path, content).catch(lost))).json();
 }
 
-export function upload(slot, file, onShare) {
+// Returns the name by which the server opens the file.
+export function upload(file, onShare) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open("POST", `/api/upload/${slot}`);
+    request.open("POST", "/api/upload");
     request.setRequestHeader("x-file-name", encodeURIComponent(file.name));
     request.setRequestHeader("content-type", "application/octet-stream");
     request.upload.onprogress = (event) => onShare(event.lengthComputable ? event.loaded / event.total : 0);
     request.onload = () => {
-      if (request.status === 200) return resolve(JSON.parse(request.responseText));
-      let text = `the server says ${request.status}`;
+      if (request.status === 200) return resolve(JSON.parse(request.responseText).id);
+      let text = `the server answered ${request.status}`;
       try { text = JSON.parse(request.responseText).error ?? text; } catch { /* plain text */ }
       reject(new ServerError(text));
     };

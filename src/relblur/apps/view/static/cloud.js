@@ -1,7 +1,10 @@
-// The scene in space: every pixel with a depth is a point.
+// The scene in space: every pixel with a depth is a point. Without a depth the map of a pair or a stack is a relief.
 
 import { Points, pointsOf } from "./points.js";
-import { store } from "./values.js";
+import { about, isHere, rgbAt, store, valueOf } from "./values.js";
+
+// A relief is seen from this many widths away, and is so many widths high.
+const AWAY = 3, HIGH = 0.3;
 
 export class Cloud extends Points {
   constructor(canvas) {
@@ -9,20 +12,36 @@ export class Cloud extends Points {
     this.colourBy = "photo";
   }
 
-  // Builds the points anew from the depth map; false if there is none.
+  // The map that the points lie on: a depth in metres, or heights, frames and blur whose scale is arbitrary.
+  get source() { return ["depth", "height", "index", "sigma"].find((name) => about(name) && isHere(about(name))); }
+
+  // Builds the points anew; false if there is no map.
   load(focal) {
-    const depth = store.planes.get("depth")?.data;
-    this.show(depth ? pointsOf(depth, store.width, store.height, focal) : null);
+    const { source } = this, { width, height } = store;
+    if (!source) this.show(null);
+    else if (source === "depth") this.show(pointsOf(store.planes.get("depth").data, width, height, focal));
+    else this.show(pointsOf(relief(source), width, height, AWAY * width));
     this.paintPoints();
     return this.count > 0;
   }
 
   paintPoints() {
-    const photo = (store.planes.get("first") ?? store.planes.get("remade"))?.data;
-    const plane = store.planes.get(this.colourBy === "stderr" ? "depth_stderr" : "depth");
-    if (this.colourBy === "photo" && photo) this.paint((index) => photo.subarray(3 * index, 3 * index + 3));
-    else if (plane?.data) this.paint((index) => store.colourOf(plane, plane.data[index]));
+    const { source } = this, picture = ["fused", "first", "frame", "remade"].find((name) => store.planes.get(name)?.data);
+    const error = source === "sigma" ? "stderr" : `${source}_stderr`;
+    const name = this.colourBy === "stderr" ? error : source, plane = store.planes.get(name);
+    if (this.colourBy === "photo" && picture) this.paint((index) => rgbAt(picture, index % store.width, Math.floor(index / store.width)));
+    else if (plane) this.paint((index) => store.colourOf(plane, valueOf(name, index)));
   }
+}
+
+// Distances whose differences are those of a map: the first frame, or the side in focus in the first image, is near.
+function relief(name) {
+  const { low, high } = about(name), sign = name === "sigma" ? -1 : 1, middle = (low + high) / 2, scale = HIGH / AWAY / (high - low || 1);
+  const range = 1.2 * (high - low);
+  return Float32Array.from({ length: store.width * store.height }, (_, index) => {
+    const away = Math.max(-range, Math.min(range, valueOf(name, index) - middle));
+    return 1 + sign * scale * away;
+  });
 }
 
 function background() {

@@ -4,9 +4,7 @@ import { post, upload } from "./api.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_BYTES = 100_000_000;
-
-const BLUR = ["blur_map.npz", "sigma.tif", "sigma.png", "sigma_colour.png", "stderr.png", "sharper.png", "flags.png", "remade.png", "overview.png", "summary.json"];
-const DEPTH = ["depth.npz", "depth_mm.png", "depth.tif", "depth.pfm", "depth.npy", "depth.exr", "points.ply", "overview.png", "summary.json"];
+const IMAGES = /\.(png|jpe?g|mpo|webp|tiff?|avif|hei[cf]|jp2|bmp|gif|p[gpn]m|hdr|exr|npy|dng|cr[23]|nef|arw|orf|rw2|raf)$/i;
 
 export function startFiles(onMessage) {
   const dialog = $("open-dialog");
@@ -15,7 +13,7 @@ export function startFiles(onMessage) {
     try {
       say("");
       await send(files, (text) => { say(text); onMessage(text); });
-      for (const id of ["file-first", "file-second", "file-result"]) $(id).value = "";
+      for (const id of ["file-many", "file-folder"]) $(id).value = "";
       dialog.close();
       onMessage("");
     } catch (error) {
@@ -25,10 +23,8 @@ export function startFiles(onMessage) {
   };
   $("open").onclick = () => dialog.showModal();
   $("open-go").onclick = () => {
-    const [first, second, result] = ["file-first", "file-second", "file-result"].map((id) => $(id).files[0]);
-    if (result) open([result]);
-    else if (first && second) open([first, second]);
-    else say("choose a first and a second image, or a result");
+    const many = [...$("file-many").files];
+    open(many.length ? many : ofFolder([...$("file-folder").files].filter((file) => file.webkitRelativePath.split("/").length === 2)));
   };
   $("open-example").onclick = async () => {
     try { await post("/api/open", { what: "example" }); dialog.close(); } catch (error) { say(error.message); }
@@ -36,19 +32,22 @@ export function startFiles(onMessage) {
   dropping(open);
 }
 
+// The images of a folder, or the result in it.
+const ofFolder = (files) => files.filter((file) => file.name.endsWith(".npz") || (IMAGES.test(file.name) && !file.name.startsWith(".")));
+
 async function send(files, say) {
-  const large = files.find((file) => file.size > MOST_BYTES);
-  if (large) throw new Error(`${large.name} has more than 100 MB; open large files by name: relblur view FIRST SECOND`);
-  if (files.length === 1 && files[0].name.toLowerCase().endsWith(".npz")) {
-    await upload("result", files[0], (share) => say(`sending ${files[0].name}: ${Math.round(100 * share)} %`));
-    await post("/api/open", { what: "result" });
-    return;
+  const result = files.find((file) => file.name.toLowerCase().endsWith(".npz"));
+  const chosen = result ? [result] : [...files].sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true }));
+  if (!chosen.length) throw new Error("choose two images or more, a folder of them, or a result");
+  const large = chosen.find((file) => file.size > MOST_BYTES);
+  if (large) throw new Error(`${large.name} has more than 100 MB; open large files by name: relblur view FILE FILE ...`);
+  const total = chosen.reduce((sum, file) => sum + file.size, 0), ids = [];
+  let sent = 0;
+  for (const file of chosen) {
+    ids.push(await upload(file, (share) => say(`sending ${file.name}: ${Math.round((100 * (sent + share * file.size)) / total)} % of ${chosen.length === 1 ? "it" : "all"}`)));
+    sent += file.size;
   }
-  if (files.length !== 2) throw new Error(files.length === 1 ? "one image is not a pair; drop both together" : "drop two images, or one result");
-  for (const [slot, file] of [["first", files[0]], ["second", files[1]]]) {
-    await upload(slot, file, (share) => say(`sending ${file.name}: ${Math.round(100 * share)} %`));
-  }
-  await post("/api/open", { what: "pair" });
+  await post("/api/open", { files: ids });
 }
 
 function dropping(open) {
@@ -63,52 +62,58 @@ function dropping(open) {
     event.preventDefault();
     depth = 0;
     veil.hidden = true;
-    open([...event.dataTransfer.files].sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true })));
+    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()), files = [...event.dataTransfer.files];
+    if (entries.some((entry) => entry?.isDirectory)) filesOf(entries).then(open);
+    else open(files);
   });
+}
+
+// Files that were dropped, and those in dropped folders.
+async function filesOf(entries) {
+  const found = [];
+  for (const entry of entries) {
+    if (entry?.isFile) found.push(await new Promise((resolve, reject) => entry.file(resolve, reject)));
+    if (!entry?.isDirectory) continue;
+    const reader = entry.createReader(), inside = [];
+    for (let more; (more = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length;) inside.push(...more);
+    found.push(...ofFolder(await filesOf(inside.filter((each) => each.isFile))));
+  }
+  return found;
 }
 
 function link(name, text, className = "") {
   return Object.assign(document.createElement("a"), { href: `/api/export/${name}`, textContent: text, className, download: name.split("/").pop() });
 }
 
-function group(title, names) {
-  const box = Object.assign(document.createElement("div"), { className: "group" });
-  box.append(...names.map((name) => link(name, name.split("/").pop())));
-  return [Object.assign(document.createElement("h3"), { textContent: title }), box];
-}
+const text = (kind, textContent, className = "") => Object.assign(document.createElement(kind), { textContent, className });
 
 export function fillExports(state) {
-  const has = (name) => state.planes.some((plane) => plane.name === name);
-  const saved = state.source === "result";
-  const key = [has("s") && state.final, has("depth"), saved, JSON.stringify(state.commands)].join();
-  const place = $("files");
+  const place = $("files"), { exports: names, commands } = state;
+  const key = JSON.stringify([names, commands]);
   if (place.dataset.key === key) return;
   place.dataset.key = key;
-  const parts = [];
-  if (has("s") && state.final) {
-    parts.push(link("relblur_blur.zip", "Everything about blur (.zip)", "big"));
-    parts.push(...group("one by one", saved ? BLUR.slice(0, 3) : BLUR));
-  } else parts.push(Object.assign(document.createElement("p"), { className: "dim", textContent: "The map is not finished." }));
-  if (has("depth")) {
-    parts.push(link("relblur_depth.zip", "Everything about depth (.zip)", "big"));
-    parts.push(...group("one by one", saved ? ["depth/depth.npz"] : [...DEPTH.map((name) => `depth/${name}`), "camera.toml"]));
+  const parts = names.length ? [link("relblur.zip", "Everything (.zip)", "big")] : [text("p", "The map is not finished.", "dim")];
+  for (const [title, inFolder] of [["one by one", false], ["depth", true]]) {
+    const listed = names.filter((name) => name.startsWith("depth/") === inFolder);
+    if (!listed.length) continue;
+    const box = text("div", "", "group");
+    box.append(...listed.map((name) => link(name, name.split("/").pop())));
+    parts.push(text("h3", title), box);
   }
   place.replaceChildren(...parts);
-  $("commands").replaceChildren(...Object.entries(state.commands).map(([name, text]) => command(name, text)));
-  if (!Object.keys(state.commands).length) $("commands").textContent = state.live ? "A clip is being measured; its command is in the terminal." : "A saved result was opened; its pair is not known.";
+  $("commands").replaceChildren(...Object.entries(commands).map(([name, words]) => command(name, words)));
+  if (!Object.keys(commands).length) $("commands").textContent = state.live ? "A clip is being measured; its command is in the terminal." : "A saved result was opened; its images are not known.";
 }
 
-function command(name, text) {
-  const box = Object.assign(document.createElement("div"), { className: "command" });
-  const row = Object.assign(document.createElement("div"), { className: "row" });
-  const copy = Object.assign(document.createElement("button"), { type: "button", textContent: "Copy" });
+function command(name, words) {
+  const box = text("div", "", "command"), row = text("div", "", "row"), copy = text("button", "Copy"), code = text("p", words, "code");
+  copy.type = "button";
   copy.setAttribute("aria-label", `Copy the command for ${name}`);
   copy.onclick = async () => {
-    try { await navigator.clipboard.writeText(text); copy.textContent = "Copied"; } catch { getSelection().selectAllChildren(code); }
+    try { await navigator.clipboard.writeText(words); copy.textContent = "Copied"; } catch { getSelection().selectAllChildren(code); }
     setTimeout(() => { copy.textContent = "Copy"; }, 1500);
   };
-  row.append(Object.assign(document.createElement("span"), { textContent: name === "estimate" ? "blur" : name }), copy);
-  const code = Object.assign(document.createElement("p"), { className: "code", textContent: text });
+  row.append(text("span", name === "estimate" ? "blur" : name), copy);
   box.append(row, code);
   return box;
 }

@@ -1,8 +1,8 @@
-// What the server found about a pixel, a box or a line, as cards.
+// Cards of a pixel, a box or a line.
 
 import { get } from "./api.js";
 import { chart } from "./chart.js";
-import { store, shown, withError, valueOf } from "./values.js";
+import { rgbAt, store, shown, withError, valueOf } from "./values.js";
 
 const AROUND = 5;
 
@@ -22,16 +22,16 @@ function table(rows) {
 
 export async function showPixel({ x, y }, place) {
   const found = await get(`/api/pixel?x=${x}&y=${y}`);
-  const cards = [pixelCard(found)];
+  const cards = ["index" in found ? stackCard(found) : pixelCard(found)];
   if (found.cost) cards.push(costCard(found));
   cards.push(card("Around it", around(x, y)));
   place.replaceChildren(...cards);
   if (found.cost && found.method === "refined") addRefined(found, cards[1]);
 }
 
-// What the refined method minimises takes longer than a click should: it is drawn when it comes.
+// The costs of the refined method take longer than a click should: they are drawn when they arrive.
 async function addRefined(found, place) {
-  const made = make("div", { id: "refined-cost" }, caption("What refined minimises is being worked out …"));
+  const made = make("div", { id: "refined-cost" }, caption("computing …"));
   place.append(make("h3", { textContent: "Cost of refined" }), made);
   try {
     const costs = await get(`/api/costs?x=${found.column}&y=${found.row}`);
@@ -73,14 +73,38 @@ function pixelCard(found) {
   const parts = [table(rows)];
   if (found.curve) parts.push(...curve(found));
   else parts.push(caption("A saved result has no images with it, so there is no curve. Open the pair to see one."));
-  if (found.flags.length) {
-    for (const flag of found.flags) parts.push(make("p", { className: "why" }, make("b", { textContent: `Why flagged ${flag.name}? ` }), flag.why));
-  } else parts.push(make("p", { className: "why fine" }, make("b", { textContent: "Not flagged. " }), "The pixels around determine its blur by themselves."));
-  const made = card(`Column ${found.column}, row ${found.row}`, ...parts);
+  const made = card(`Column ${found.column}, row ${found.row}`, ...parts, ...flagTexts(found));
   made.id = "pixel-card";
   made.dataset.roots = JSON.stringify(found.curve?.roots ?? null);
   return made;
 }
+
+function flagTexts({ flags }) {
+  if (!flags.length) return [make("p", { className: "why fine" }, make("b", { textContent: "Not flagged. " }), "The pixels around determine its value by themselves.")];
+  return flags.map((flag) => make("p", { className: "why" }, make("b", { textContent: `Why flagged ${flag.name}? ` }), flag.why));
+}
+
+function stackCard(found) {
+  const index = found.row * store.width + found.column, { frames } = store.state;
+  const rows = [["frame in focus", withError(found.index, found.index_stderr, "")]];
+  const nearest = found.index === null || !frames ? undefined : frames.names[nearestOf(frames.places, found.index)];
+  if (nearest) rows.push(["nearest frame", nearest]);
+  for (const [name, unit] of [["height", "µm"], ["depth", "m"]]) {
+    if (store.planes.get(name)?.data) rows.push([name, withError(valueOf(name, index), valueOf(`${name}_stderr`, index), unit)]);
+  }
+  const parts = [table(rows)];
+  if (found.detail) {
+    const series = [{ kind: "line", x: found.detail.frames, y: found.detail.energy, label: "detail" }, { kind: "points", x: found.detail.frames, y: found.detail.energy, radius: 2.5 }];
+    if (found.index !== null) series.push({ kind: "up", x: found.index, colour: "var(--chart-3)", dash: "2 3" });
+    parts.push(chart({ series, xLabel: "frame, in the order of focus", yLabel: "log detail energy", description: `Detail of each frame around this pixel; in focus in frame ${shown(found.index)}` }),
+      caption("Blue: detail of each frame around this pixel. Green: the frame in focus by the map."));
+  } else parts.push(caption("A saved result has no images with it. Open the images to see the detail of each frame."));
+  const made = card(`Column ${found.column}, row ${found.row}`, ...parts, ...flagTexts(found));
+  made.id = "pixel-card";
+  return made;
+}
+
+const nearestOf = (places, index) => places.reduce((best, place, i) => (Math.abs(place - index) < Math.abs(places[best] - index) ? i : best), 0);
 
 function curve(found) {
   const { sigma, value, observed, roots, sharper } = found.curve;
@@ -133,23 +157,20 @@ function costCard(found) {
   }), caption(text));
 }
 
-// The pixels next to it, large: both images and the map.
+// The pixels next to it, large: images and the map.
 function around(x, y) {
-  const side = 2 * AROUND + 1;
-  const figures = [];
-  const sigma = store.planes.get("sigma");
-  for (const name of ["first", "second", "sigma"]) {
+  const side = 2 * AROUND + 1, figures = [];
+  const map = ["index", "sigma"].find((name) => store.planes.has(name));
+  for (const name of ["first", "second", "frame", "fused", map].filter((each) => store.planes.has(each)).slice(-3)) {
     const plane = store.planes.get(name);
-    if (!plane || (name !== "sigma" && !plane.data)) continue;
     const canvas = make("canvas", { width: side, height: side });
     const pen = canvas.getContext("2d"), image = pen.createImageData(side, side);
     for (let j = 0; j < side; j++) {
       for (let i = 0; i < side; i++) {
-        const px = x + i - AROUND, py = y + j - AROUND, to = 4 * (j * side + i);
+        const px = x + i - AROUND, py = y + j - AROUND;
         if (px < 0 || py < 0 || px >= store.width || py >= store.height) continue;
-        const index = py * store.width + px;
-        const colour = name === "sigma" ? store.colourOf(sigma, valueOf("sigma", index)) : plane.data.subarray(3 * index, 3 * index + 3);
-        image.data.set([...colour, 255], to);
+        const colour = name === map ? store.colourOf(plane, valueOf(name, py * store.width + px)) : rgbAt(name, px, py);
+        if (colour) image.data.set([...colour, 255], 4 * (j * side + i));
       }
     }
     pen.putImageData(image, 0, 0);

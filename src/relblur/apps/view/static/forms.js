@@ -5,7 +5,7 @@ import { chart } from "./chart.js";
 import { shown } from "./values.js";
 
 const $ = (id) => document.getElementById(id);
-const WHOLE = ["window"], NUMBERS = ["max_sigma", "prefilter"];
+const NUMBERS = ["window", "max_sigma", "prefilter"];
 
 const later = (wait, work) => { let timer; return (...given) => { clearTimeout(timer); timer = setTimeout(() => work(...given), wait); }; };
 
@@ -15,7 +15,8 @@ export function startForms(onError) {
   settings.addEventListener("change", ({ target }) => {
     if (!target.checkValidity()) { target.reportValidity(); return; }
     let value = target.type === "checkbox" ? target.checked : target.value;
-    if (WHOLE.includes(target.name) || NUMBERS.includes(target.name)) value = Number(value);
+    if (NUMBERS.includes(target.name)) value = Number(value);
+    if (target.name === "focus_m") value = value.trim() ? value.split(",").map(numberOf) : null;
     if (target.name === "decimate" && value !== "auto") value = Number(value);
     send(target.name, value);
   });
@@ -51,17 +52,18 @@ function fill(form, values) {
     if (!field.name || field === document.activeElement || !(field.name in values)) continue;
     const value = values[field.name];
     if (field.type === "checkbox") field.checked = value;
-    else field.value = value === null ? "" : Array.isArray(value) ? value.join(",") : String(value);
+    else field.value = value === null ? "" : [value].flat().map((each) => (typeof each === "number" ? String(Number(each.toPrecision(7))) : each)).join(",");
   }
 }
+
+const numberOf = (text) => (text.trim() === "inf" ? "inf" : Number(text));
 
 function cameraFields() {
   const fields = {};
   for (const { name, value } of $("camera").elements) {
     if (!name || value.trim() === "") continue;
-    const parts = value.split(",").map((part) => part.trim());
-    const number = (part) => (part === "inf" ? "inf" : Number(part));
-    fields[name] = parts.length > 1 ? parts.map(number) : number(parts[0]);
+    const parts = value.split(",").map(numberOf);
+    fields[name] = parts.length > 1 ? parts : parts[0];
   }
   return fields;
 }

@@ -6,11 +6,13 @@ import { fillExports, startFiles } from "./files.js";
 import { showBox, showLine, showPixel } from "./findings.js";
 import { fillForms, startForms } from "./forms.js";
 import * as panes from "./panes.js";
-import { about, flagNames, isHere, pixelValues, shown, store, update, valueOf, withError } from "./values.js";
+import * as retouch from "./retouch.js";
+import { about, flagNames, flagsAt, isHere, planesOf, rgbAt, shown, store, update, valueOf, valuesAt, withError } from "./values.js";
 
 const $ = (id) => document.getElementById(id);
 const tables = new Map();
-let renderer, cloud = null, size = "", pairName = "", told = "", localMessage = null;
+const SHOWN_MS = 3000, hint = $("findings").firstElementChild;
+let renderer, cloud = null, size = "", openName = "", lastMessage = "", localMessage = null, next = null, since = 0;
 
 // -- colours -----------------------------------------------------------------------------------------------------
 
@@ -21,7 +23,7 @@ const gradient = (name) => {
   return `linear-gradient(to right, ${stops.join(", ")})`;
 };
 
-// What colours, and the sliders for them, are evenly spaced in.
+// The scale on which colours and their sliders are evenly spaced.
 const onScale = (info) => (info.ratio ? (value) => Math.log(Math.max(value, 1e-30)) : (value) => value);
 
 store.colourOf = (plane, value) => {
@@ -90,15 +92,13 @@ function setLimits(which, place) {
 function readout(pixel, name) {
   const place = $("readout");
   if (!pixel) return;
-  const v = pixelValues(pixel.x, pixel.y);
   const parts = [["", `${pixel.x}, ${pixel.y}`]];
-  if (v.sigma !== undefined) parts.push(["σ", withError(v.sigma, v.sigmaStderr, "px")], ["s", withError(v.s, v.stderr, "px²")]);
-  if (v.depth !== undefined) parts.push(["depth", withError(v.depth, v.depthStderr, "m")]);
+  for (const [symbol, value, error, unit] of valuesAt(pixel.x, pixel.y)) parts.push([symbol, withError(value, error, unit)]);
   const info = about(name);
-  if (info?.kind === "picture") { const data = store.planes.get(name).data; if (data) { const i = 3 * (pixel.y * store.width + pixel.x); parts.push([info.title, `${data[i]} ${data[i + 1]} ${data[i + 2]}`]); } }
-  else if (info?.kind === "value" && !["sigma", "s", "depth"].includes(name)) parts.push([info.title, `${shown(valueOf(name, pixel.y * store.width + pixel.x))} ${info.unit}`]);
+  if (info?.kind === "picture") { const colour = rgbAt(name, pixel.x, pixel.y); if (colour) parts.push([info.title, colour.join(" ")]); }
+  else if (info?.kind === "value" && name.includes("stderr")) parts.push([info.title, `${shown(valueOf(name, pixel.y * store.width + pixel.x))} ${info.unit}`]);
   const spans = parts.map(([key, text]) => { const span = document.createElement("span"); const b = document.createElement("b"); b.textContent = text; span.append(key ? `${key} ` : "", b); return span; });
-  const flags = v.flags ? flagNames(v.flags) : [];
+  const flags = flagNames(flagsAt(pixel.x, pixel.y));
   if (flags.length) spans.push(Object.assign(document.createElement("span"), { className: "bad", textContent: `⚑ ${flags.join(", ")}` }));
   place.replaceChildren(...spans);
 }
@@ -113,7 +113,7 @@ function setLayout(kind) {
   $("chips").hidden = kind !== "grid";
   $("cloud-tools").hidden = !space;
   $("tool-buttons").hidden = $("zoom-buttons").hidden = space;
-  for (const button of document.querySelectorAll("[data-layout]")) button.setAttribute("aria-checked", String(button.dataset.layout === kind));
+  for (const button of document.querySelectorAll("button[data-layout]")) button.setAttribute("aria-checked", String(button.dataset.layout === kind));
   document.body.dataset.layout = kind;
   if (space) return showCloud();
   panes.layout.kind = kind;
@@ -129,25 +129,33 @@ function showCloud() {
   cloud.resize();
   const loaded = cloud.load(store.state?.focal_px ?? null);
   $("cloud-empty").hidden = loaded;
-  $("cloud-info").textContent = loaded ? `${cloud.count.toLocaleString("en")} points${store.state.focal_px ? "" : ", angle of view assumed"}` : "";
+  const scale = cloud.source !== "depth" ? ", relief of arbitrary height" : store.state.focal_px ? "" : ", angle of view assumed";
+  $("cloud-info").textContent = loaded ? `${cloud.count.toLocaleString("en")} points${scale}` : "";
 }
 
 function setTool(tool) {
   panes.layout.tool = tool;
   for (const button of document.querySelectorAll("[data-tool]")) button.setAttribute("aria-checked", String(button.dataset.tool === tool));
+  $("brush").setAttribute("aria-pressed", String(tool === "brush"));
+  panes.redraw();
 }
 
 function setTab(name) {
+  const was = document.body.dataset.tab;
+  document.body.dataset.tab = name;
   for (const tab of document.querySelectorAll("[role=tab]")) {
     const chosen = tab.getAttribute("aria-controls") === name;
     tab.setAttribute("aria-selected", String(chosen));
     tab.tabIndex = chosen ? 0 : -1;
     $(tab.getAttribute("aria-controls")).hidden = !chosen;
   }
+  if (name === "retouch" && was !== name) retouch.enter();
+  else if (was === "retouch" && was !== name) retouch.leave();
+  if (store.state) { retouch.fill(store.state); fillChoices(store.state); }
 }
 
 function fillChoices(state) {
-  const listed = state.planes.map(({ name, title, unit }) => ({ name, title: unit ? `${title} (${unit})` : title }));
+  const listed = planesOf(state).map(({ name, title, unit }) => ({ name, title: unit ? `${title} (${unit})` : title }));
   const focused = document.activeElement?.dataset?.plane;
   const rows = listed.map(({ name, title }) => {
     const row = document.createElement("label");
@@ -186,14 +194,21 @@ function showMessage() {
 }
 
 function onState(state) {
-  const fresh = `${state.width}x${state.height}`;
-  if (fresh !== size || state.name !== pairName) {
+  // A frame of a clip that has not arrived whole is waited for: the ones that come meanwhile are dropped but the last.
+  const isLate = store.state?.live && state.live && !state.live.ended && !store.state.planes.every(isHere);
+  if (isLate && performance.now() - since < SHOWN_MS) { next = state; return; }
+  next = null;
+  since = performance.now();
+  const fresh = `${state.width}x${state.height}`, isOther = state.name !== openName;
+  if (fresh !== size || isOther) {
     renderer.dropAll();
     store.planes.clear();
-    Object.assign(panes.marks, { pixel: null, box: null, line: null });
+    Object.assign(panes.marks, { pixel: null, box: null, line: null, hover: null });
+    $("readout").textContent = "";
+    if (isOther) { $("findings").replaceChildren(hint); store.frame = { place: 0, full: false }; }
     if (fresh !== size) queueMicrotask(panes.fit);
     size = fresh;
-    pairName = state.name;
+    openName = state.name;
   }
   update(state, onArrival);
   if (!panes.layout.shown.size || !state.planes.some((plane) => panes.layout.shown.has(plane.name))) for (const plane of state.planes) panes.layout.shown.add(plane.name);
@@ -206,39 +221,43 @@ function onState(state) {
   $("job").hidden = !job;
   if (job) {
     $("job-text").textContent = state.live ? job.what : `${job.what} …`;
-    $("job-share").hidden = job.share === null;
-    $("job-share").value = job.share ?? 0;
+    $("job-share").hidden = state.live !== null;
+    if (job.share === null) $("job-share").removeAttribute("value"); else $("job-share").value = job.share;
     $("cancel").textContent = job.stop ?? "Cancel";
   }
-  const news = JSON.stringify(state.message);
-  if (news !== told) { told = news; localMessage = null; }
+  const message = JSON.stringify(state.message);
+  if (message !== lastMessage) { lastMessage = message; localMessage = null; }
   showMessage();
   $("empty").hidden = state.planes.length > 0;
   if (!job && state.message?.kind === "error" && !state.planes.length) $("empty").textContent = "Nothing to show.";
-  else $("empty").textContent = state.live ? "Waiting for the first frames …" : "Reading the pair …";
-  const listed = state.planes.map((plane) => plane.name).join();
+  else $("empty").textContent = state.live ? "Waiting for the first frames …" : "Reading the images …";
+  const listed = planesOf(state).map((plane) => plane.name).join();
+  for (const each of document.querySelectorAll("[data-for]")) each.hidden = (each.dataset.for === "stack") !== state.is_stack;
+  $("tab-depth").hidden = state.is_stack;
+  if ($("tab-" + document.body.dataset.tab).hidden || (document.body.dataset.tab === "retouch" && !state.painting)) setTab("inspect");
   if ($("chips").dataset.listed !== listed) { $("chips").dataset.listed = listed; fillChoices(state); panes.arrange(); }
   fillForms(state);
   fillExports(state);
+  retouch.fill(state);
   panes.label();
   showColours();
 }
 
-function onArrival(name) {
+function onArrival(name, box = null) {
   const own = store.state.planes.filter((info) => !info.derived).map((info) => info.name);
   // The planes of a clip change together: half of one frame and half of the next would be neither.
   if (store.state.live && !own.every((each) => store.planes.get(each).data)) return;
-  for (const each of store.state.live ? own : [name]) {
-    const plane = store.planes.get(each);
-    renderer.setPlane(each, plane.about.kind, plane.data, store.width, store.height);
-  }
+  if (box) renderer.patch(name, box);
+  else for (const each of store.state.live ? own : [name]) renderer.setPlane(store.planes.get(each));
   panes.label();
   panes.redraw();
   if (panes.marks.hover) readout(panes.marks.hover, panes.activePlane());
-  if (panes.marks.pixel && name === "s_stderr" && !store.state.live) inspect(panes.marks.pixel);
-  if (document.body.dataset.layout === "space" && (name === "depth" || name === "first")) showCloud();
-  document.body.dataset.arrived = store.state.planes.filter((info) => isHere(info)).map((info) => info.name).join(" ");
-  document.body.dataset.version = String(about("s")?.version ?? 0);
+  if (panes.marks.pixel && ["s_stderr", "index_stderr"].includes(name) && !store.state.live) inspect(panes.marks.pixel);
+  if (document.body.dataset.layout === "space" && !store.state.live) showCloud();
+  document.body.dataset.arrived = planesOf(store.state).filter((info) => isHere(info)).map((info) => info.name).join(" ");
+  document.body.dataset.version = String(about("s")?.version ?? about("index")?.version ?? 0);
+  document.body.dataset.fused = String(about("fused")?.version ?? 0);
+  if (next) requestAnimationFrame(() => { if (next) onState(next); });
 }
 
 async function inspect(pixel) {
@@ -290,6 +309,9 @@ const KEYS = [
   ["g", "all panes", () => setLayout("grid")], ["c", "curtain between two", () => setLayout("compare")], ["d", "the scene in space", () => setLayout("space")],
   ["[", "previous plane on the right", () => step(-1)], ["]", "next plane on the right", () => step(1)], ["x", "exchange left and right", swap],
   ["f", "all of the image", () => panes.fit()], ["1", "one to one", () => panes.zoomTo(1)], ["+", "larger", () => panes.zoomTo(panes.view.zoom * 1.5)], ["-", "smaller", () => panes.zoomTo(panes.view.zoom / 1.5)],
+  [",", "previous frame", () => retouch.stepFrame(-1)], [".", "next frame", () => retouch.stepFrame(1)],
+  ["r", "brush of the retouch tab", () => { if (store.state?.painting) { setTab("retouch"); setTool(panes.layout.tool === "brush" ? "pan" : "brush"); } }],
+  ["z", "undo a stroke", () => retouch.undo()], ["<", "smaller brush", () => retouch.stepRadius(-0.05)], [">", "larger brush", () => retouch.stepRadius(0.05)],
   ["p", "click pixels, drag to move", () => setTool("pan")], ["b", "drag a box", () => setTool("box")], ["l", "drag a line", () => setTool("line")],
   ["i", "inspect", () => setTab("inspect")], ["m", "measure", () => setTab("measure")], ["e", "export", () => setTab("export")],
   ["o", "open files", () => $("open").click()], ["t", "dark or light", theme], [" ", "rock the scene", rock], ["Escape", "stop the work", () => { if (store.state?.job) cancel(); }], ["?", "this list", () => $("help-dialog").showModal()],
@@ -297,7 +319,7 @@ const KEYS = [
 
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return;
-  if (event.target.matches("input, select, textarea") && event.key !== "Escape") return;
+  if (event.target.matches("input:not([type=range]):not([type=checkbox]), select, textarea") && event.key !== "Escape") return;
   const pan = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] }[event.key];
   if (pan && event.target === $("picture")) { event.preventDefault(); return panes.move(...pan); }
   if (event.key === "Enter" && event.target === $("picture") && store.width) return inspect({ x: Math.min(store.width - 1, Math.floor(panes.view.x)), y: Math.min(store.height - 1, Math.floor(panes.view.y)) });
@@ -313,17 +335,17 @@ function onKey(event) {
 
 function start() {
   renderer = panes.start({
-    onHover: readout, onPixel: (pixel) => { setTab("inspect"); inspect(pixel); }, onShape, onActive: showColours, gradient,
-    onLostContext: () => say("the browser took the graphics card away; reload the page", true),
+    onHover: readout, onPixel: (pixel) => { setTab("inspect"); inspect(pixel); }, onShape, onStroke: retouch.paint, onActive: showColours, gradient,
+    onLostContext: () => say("the browser has lost the graphics context; reload the page", true),
   });
-  for (const button of document.querySelectorAll("[data-layout]")) button.onclick = () => setLayout(button.dataset.layout);
+  for (const button of document.querySelectorAll("button[data-layout]")) button.onclick = () => setLayout(button.dataset.layout);
   for (const button of document.querySelectorAll("[data-tool]")) button.onclick = () => setTool(button.dataset.tool);
   for (const tab of document.querySelectorAll("[role=tab]")) {
     tab.onclick = () => setTab(tab.getAttribute("aria-controls"));
     tab.onkeydown = (event) => {
       const delta = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (!delta) return;
-      const all = [...document.querySelectorAll("[role=tab]")], next = all[(all.indexOf(tab) + delta + all.length) % all.length];
+      const all = [...document.querySelectorAll("[role=tab]:not([hidden])")], next = all[(all.indexOf(tab) + delta + all.length) % all.length];
       next.click();
       next.focus();
     };
@@ -353,9 +375,10 @@ function start() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => panes.redraw());
   startForms((text) => say(text, true));
   startFiles(say);
+  retouch.startRetouch({ onArrival, onError: (text) => say(text, true), setTool, setLayout });
   follow(onState, (lost) => { if (store.state?.live?.ended) return; if (lost) say("the server does not answer; is 'relblur view' still running?", true); else if (localMessage?.kind === "error") say(""); });
   loadTables().catch((error) => say(error.message, true));
-  document.body.dataset.layout = "grid";
+  Object.assign(document.body.dataset, { layout: "grid", tab: "inspect" });
   document.body.dataset.ready = "yes";
   performance.mark("ready");
 }

@@ -8,7 +8,7 @@ const GAP = 3;
 const MOST_ZOOM = 96, CLICK_PX = 4;
 
 export const view = { x: 0, y: 0, zoom: 1 };  // image point in the middle of every pane; CSS pixels for an image pixel
-export const layout = { kind: "grid", shown: new Set(["first", "second", "sigma", "stderr", "flags", "remade"]), left: "first", right: "sigma", curtain: 0.5, tool: "pan" };
+export const layout = { kind: "grid", shown: new Set(["first", "second", "frame", "fused", "index", "index_stderr", "height", "sigma", "stderr", "depth", "flags", "remade"]), left: "first", right: "sigma", curtain: 0.5, tool: "pan", radius: 20 };  // radius of the brush in pixels of the map
 export const marks = { pixel: null, box: null, line: null, hover: null, drag: null };
 
 let renderer, canvas, overlay, panes = [], hooks = {}, active = "sigma", wanted = false, settle = 0, fitted = true;
@@ -40,7 +40,7 @@ function resize() {
     each.width = Math.max(1, Math.round(box.width * scale));
     each.height = Math.max(1, Math.round(box.height * scale));
   }
-  arrange();
+  if (box.width && box.height) arrange();
 }
 
 // Panes in the rows and columns that show the image largest.
@@ -75,7 +75,7 @@ export function arrange() {
   curtain.style.left = `${100 * layout.curtain}%`;
   curtain.setAttribute("aria-valuenow", String(Math.round(100 * layout.curtain)));
   if (!panes.some((pane) => pane.name === active)) {
-    const value = panes.find((pane) => about(pane.name)?.kind === "value") ?? panes[0];
+    const value = panes.find((pane) => about(pane.name)?.kind === "value");
     if (value) activate(value.name);
   }
   if (fitted) fit();
@@ -127,12 +127,13 @@ export function redraw() {
     wanted = false;
     paint(false);
     clearTimeout(settle);
-    settle = setTimeout(() => paint(true), 120);
+    if (!store.state?.live || store.state.live.ended) settle = setTimeout(() => paint(true), 120);
   });
 }
 
 function paint(fine) {
   const scale = canvas.width / Math.max(1, canvas.clientWidth);
+  if (!canvas.clientWidth || !canvas.clientHeight) return;  // hidden
   const device = { x: view.x, y: view.y, zoom: view.zoom * scale };
   const colour = getComputedStyle(document.documentElement).getPropertyValue("--stage").trim();
   renderer.begin([1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16) / 255));
@@ -183,7 +184,17 @@ function drawMarks(scale) {
       const side = Math.max(view.zoom, 7), off = (side - view.zoom) / 2;
       stroke(() => pen.rect(x - off, y - off, side, side));
     }
-    if (marks.hover) {
+    if (shape?.kind === "brush") {
+      pen.lineWidth = 2 * layout.radius * view.zoom;
+      Object.assign(pen, { strokeStyle: "#ffd40066", lineCap: "round", lineJoin: "round" });
+      pen.beginPath();
+      for (const point of [shape.points[0], ...shape.points]) pen.lineTo(...toScreen(pane, ...point));
+      pen.stroke();
+    }
+    if (marks.hover && layout.tool === "brush") {
+      const [x, y] = toScreen(pane, ...marks.hover.at);
+      stroke(() => pen.arc(x, y, layout.radius * view.zoom, 0, 7));
+    } else if (marks.hover) {
       const [x, y] = toScreen(pane, marks.hover.x + 0.5, marks.hover.y + 0.5);
       stroke(() => { pen.moveTo(x - 6, y); pen.lineTo(x + 6, y); pen.moveTo(x, y - 6); pen.lineTo(x, y + 6); });
     }
@@ -205,7 +216,7 @@ export function label() {
     name.textContent = info.unit ? `${info.title} (${info.unit})` : info.title;
     if (!isHere(info) && !store.state.live) name.textContent += " …";
     box.append(name);
-    if (info.kind !== "picture" && room.h > 190) {
+    if (info.name === active && info.kind !== "picture" && room.h > 190) {
       const made = document.createElement("span");
       made.className = "made";
       const depth = info.name.startsWith("depth");
@@ -238,7 +249,7 @@ function colourBar(plane) {
   const strip = document.createElement("i");
   strip.style.background = hooks.gradient(plane.about.scale);
   const ends = document.createElement("span");
-  const middle = plane.about.signed ? [(plane.low + plane.high) / 2] : [];
+  const middle = [plane.about.ratio ? Math.sqrt(plane.low * plane.high) : (plane.low + plane.high) / 2];
   for (const value of [plane.low, ...middle, plane.high]) {
     const text = document.createElement("b");
     text.textContent = shown(value);
@@ -254,10 +265,12 @@ export function paneAt(x, y) {
 
 function pixelAt(pane, x, y) {
   return {
-    x: Math.floor(view.x + (x - pane.rect.x - pane.rect.w / 2) / view.zoom),
-    y: Math.floor(view.y + (y - pane.rect.y - pane.rect.h / 2) / view.zoom),
+    x: Math.floor(pointAt(pane, x, y)[0]),
+    y: Math.floor(pointAt(pane, x, y)[1]),
+    at: pointAt(pane, x, y),
   };
 }
+const pointAt = (pane, x, y) => [view.x + (x - pane.rect.x - pane.rect.w / 2) / view.zoom, view.y + (y - pane.rect.y - pane.rect.h / 2) / view.zoom];
 const inside = ({ x, y }) => x >= 0 && y >= 0 && x < store.width && y < store.height;
 const clamped = ({ x, y }) => ({ x: Math.min(store.width - 1, Math.max(0, x)), y: Math.min(store.height - 1, Math.max(0, y)) });
 
@@ -276,7 +289,8 @@ function listen() {
     if (pointers.size === 2) { pinch = spread(); start = null; marks.drag = null; return; }
     const kind = event.shiftKey ? "box" : event.altKey ? "line" : layout.tool;
     start = { ...at, last: at, pane, kind, moved: false };
-    if (kind !== "pan") { const p = clamped(pixelAt(pane, at.x, at.y)); marks.drag = { kind, x0: p.x, y0: p.y, x1: p.x, y1: p.y }; }
+    if (kind === "brush") { marks.drag = { kind, points: [pointAt(pane, at.x, at.y)] }; redraw(); }
+    else if (kind !== "pan") { const p = clamped(pixelAt(pane, at.x, at.y)); marks.drag = { kind, x0: p.x, y0: p.y, x1: p.x, y1: p.y }; }
   });
   canvas.addEventListener("pointermove", (event) => {
     const at = place(event);
@@ -296,6 +310,10 @@ function listen() {
       if (start.kind === "pan" && start.moved) {
         canvas.classList.add("moving");
         move(at.x - start.last.x, at.y - start.last.y);
+      } else if (marks.drag?.kind === "brush") {
+        const last = marks.drag.points.at(-1), [x, y] = pixel.at;
+        if (Math.hypot(x - last[0], y - last[1]) > Math.max(1 / view.zoom, layout.radius / 8)) marks.drag.points.push(pixel.at);
+        redraw();
       } else if (marks.drag) {
         const p = clamped(pixel);
         Object.assign(marks.drag, { x1: p.x, y1: p.y });
@@ -312,7 +330,10 @@ function listen() {
     const began = start;
     start = null;
     if (!began || event.type === "pointercancel") { marks.drag = null; return; }
-    if (marks.drag && began.moved) {
+    if (marks.drag?.kind === "brush") {
+      const { points } = marks.drag;
+      hooks.onStroke(points).finally(() => { marks.drag = null; redraw(); });
+    } else if (marks.drag && began.moved) {
       const { kind, x0, y0, x1, y1 } = marks.drag;
       Object.assign(marks, { box: null, line: null, drag: null });
       marks[kind] = { x0, y0, x1, y1 };

@@ -96,34 +96,48 @@ export class Renderer {
     for (const name of [...this.planes.keys()]) this.drop(name);
   }
 
-  setPlane(name, kind, data, width, height) {
+  setPlane({ about: { name, kind, width, height, factor }, data }) {
     const { gl, side } = this;
     this.drop(name);
-    const [stored, order, type] = {
-      picture: [gl.RGB8, gl.RGB, gl.UNSIGNED_BYTE], value: [gl.R32F, gl.RED, gl.FLOAT], flags: [gl.R8, gl.RED, gl.UNSIGNED_BYTE],
-    }[kind];
     const tiles = [];
-    gl.activeTexture(gl.TEXTURE0);
-    gl.pixelStorei(gl.UNPACK_ROW_LENGTH, width);
     for (let top = 0; top < height; top += side) {
       for (let left = 0; left < width; left += side) {
         const w = Math.min(side, width - left), h = Math.min(side, height - top);
         const texture = gl.createTexture();
-        gl.bindTexture(gl.TEXTURE_2D, texture);
-        gl.pixelStorei(gl.UNPACK_SKIP_PIXELS, left);
-        gl.pixelStorei(gl.UNPACK_SKIP_ROWS, top);
-        gl.texImage2D(gl.TEXTURE_2D, 0, stored, w, h, 0, order, type, data);
-        if (kind === "picture") {
-          gl.generateMipmap(gl.TEXTURE_2D);
-          this._sampling(gl.LINEAR_MIPMAP_LINEAR, gl.NEAREST);
-        } else this._sampling(gl.NEAREST, gl.NEAREST);
+        this._send(texture, kind, data, { x: left, y: top, w, h, stride: width });
         tiles.push({ texture, left, top, w, h });
       }
     }
-    gl.pixelStorei(gl.UNPACK_ROW_LENGTH, 0);
-    gl.pixelStorei(gl.UNPACK_SKIP_PIXELS, 0);
-    gl.pixelStorei(gl.UNPACK_SKIP_ROWS, 0);
-    this.planes.set(name, { tiles, kind });
+    this.planes.set(name, { tiles, kind, factor });
+  }
+
+  // Replaces a box of a picture; data holds the box alone.
+  patch(name, { x, y, w, h, data }) {
+    for (const tile of this.planes.get(name)?.tiles ?? []) {
+      const left = Math.max(x, tile.left), top = Math.max(y, tile.top);
+      const right = Math.min(x + w, tile.left + tile.w), bottom = Math.min(y + h, tile.top + tile.h);
+      if (left >= right || top >= bottom) continue;
+      const part = { x: left - x, y: top - y, w: right - left, h: bottom - top, stride: w };
+      this._send(tile.texture, "picture", data, part, [left - tile.left, top - tile.top]);
+    }
+  }
+
+  // Fills a texture with a part of an array of `stride` columns; with `to` the part of it that begins there.
+  _send(texture, kind, data, { x, y, w, h, stride }, to = null) {
+    const { gl } = this;
+    const [stored, order, type] = {
+      picture: [gl.RGB8, gl.RGB, gl.UNSIGNED_BYTE], value: [gl.R32F, gl.RED, gl.FLOAT], flags: [gl.R8, gl.RED, gl.UNSIGNED_BYTE],
+    }[kind];
+    gl.activeTexture(gl.TEXTURE0);
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.pixelStorei(gl.UNPACK_ROW_LENGTH, stride);
+    gl.pixelStorei(gl.UNPACK_SKIP_PIXELS, x);
+    gl.pixelStorei(gl.UNPACK_SKIP_ROWS, y);
+    if (to) gl.texSubImage2D(gl.TEXTURE_2D, 0, ...to, w, h, order, type, data);
+    else gl.texImage2D(gl.TEXTURE_2D, 0, stored, w, h, 0, order, type, data);
+    for (const which of [gl.UNPACK_ROW_LENGTH, gl.UNPACK_SKIP_PIXELS, gl.UNPACK_SKIP_ROWS]) gl.pixelStorei(which, 0);
+    if (kind === "picture") gl.generateMipmap(gl.TEXTURE_2D);
+    this._sampling(kind === "picture" ? gl.LINEAR_MIPMAP_LINEAR : gl.NEAREST, gl.NEAREST);
   }
 
   _sampling(smaller, larger) {
@@ -150,7 +164,7 @@ export class Renderer {
     const [first, second] = info.derived ? info.sources : [info.name];
     const source = this.planes.get(first);
     const other = second ? this.planes.get(second) : source;
-    if (!source || !other) return false;
+    if (!source || !other || rect.w < 1 || rect.h < 1 || clip.w < 0 || clip.h < 0) return false;
     gl.viewport(rect.x, canvas.height - rect.y - rect.h, rect.w, rect.h);
     gl.scissor(clip.x, canvas.height - clip.y - clip.h, clip.w, clip.h);
     const kind = info.name === "sigma" ? 3 : info.name === "stderr" ? 4 : KINDS[info.kind];
@@ -163,9 +177,10 @@ export class Renderer {
     gl.activeTexture(gl.TEXTURE2);
     gl.bindTexture(gl.TEXTURE_2D, this.tables.get(info.kind === "flags" ? "flags" : info.scale) ?? null);
     if (kind !== 0 && !this.tables.size) return false;
+    const { factor } = source, zoom = view.zoom / factor;
     source.tiles.forEach((tile, index) => {
-      const x0 = (tile.left - view.x) * view.zoom, x1 = x0 + tile.w * view.zoom;
-      const y0 = (tile.top - view.y) * view.zoom, y1 = y0 + tile.h * view.zoom;
+      const x0 = (tile.left / factor - view.x) * view.zoom, x1 = x0 + tile.w * zoom;
+      const y0 = (tile.top / factor - view.y) * view.zoom, y1 = y0 + tile.h * zoom;
       if (x1 < -rect.w / 2 || x0 > rect.w / 2 || y1 < -rect.h / 2 || y0 > rect.h / 2) return;
       gl.activeTexture(gl.TEXTURE0);
       gl.bindTexture(gl.TEXTURE_2D, tile.texture);
@@ -173,7 +188,7 @@ export class Renderer {
       gl.bindTexture(gl.TEXTURE_2D, other.tiles[index]?.texture ?? tile.texture);
       gl.uniform4f(uniforms.place, (2 * x0) / rect.w, (-2 * y0) / rect.h, (2 * x1) / rect.w, (-2 * y1) / rect.h);
       gl.uniform4f(uniforms.part, 0, 0, 1, 1);
-      gl.uniform2f(uniforms.stride, 1 / (view.zoom * tile.w), 1 / (view.zoom * tile.h));
+      gl.uniform2f(uniforms.stride, 1 / (zoom * tile.w), 1 / (zoom * tile.h));
       gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     });
     return true;

@@ -1,46 +1,60 @@
-// The pictures and maps that have arrived, and what they say at a pixel.
+// The pictures and maps that have arrived, and their values at a pixel.
 
 import { bytes } from "./api.js";
 
-export const store = { planes: new Map(), width: 0, height: 0, flags: [], state: null };
+export const store = { planes: new Map(), width: 0, height: 0, flags: [], state: null, frame: { place: 0, full: false } };
 
-const fetching = new Map();
+const fetching = new Set();
 
 export const about = (name) => store.planes.get(name)?.about;
-export const names = () => [...store.planes.keys()];
 
 // Planes that must have arrived before this one can be drawn.
 export const sourcesOf = (info) => (info.derived ? info.sources : [info.name]);
 export const isHere = (info) => sourcesOf(info).every((name) => store.planes.get(name)?.data);
 
-function typed(info, buffer) {
-  return info.kind === "value" ? new Float32Array(buffer) : new Uint8Array(buffer);
+// A frame of the stack is a plane of the page's own choice: small at first, at full size while nothing moves.
+function frameInfo({ frames, factor, width, height }) {
+  if (!frames?.places.length) return [];
+  if (!frames.places.includes(store.frame.place)) store.frame = { place: frames.places[0], full: false };
+  const { place, full } = store.frame, name = frames.names[frames.places.indexOf(place)];
+  const whole = full && factor > 1, [w, h] = whole ? [frames.width, frames.height] : [width, height];
+  return [{
+    name: "frame", title: `frame ${place}: ${name}`, kind: "picture", unit: "", sources: [], derived: false, factor: whole ? factor : 1,
+    width: w, height: h, version: `${frames.key}/${place}/${whole}`, url: `/api/frame/${place}${whole ? "?full=1" : ""}`,
+  }];
 }
 
-// Takes over a new state; onArrival(name) is called for every plane that comes in.
+// The planes of a state, with the chosen frame. Of a pair the frames are its images, which are there already.
+export const planesOf = (state) => [...(state.is_stack || document.body.dataset.tab === "retouch" ? frameInfo(state) : []), ...state.planes];
+
+const typed = (info, buffer) => (info.kind === "value" ? new Float32Array(buffer) : new Uint8Array(buffer));
+
+// Takes over a new state. onArrival(name, box) is called for every plane that comes in, or for the box of it that has changed.
 export function update(state, onArrival) {
-  store.state = state;
-  store.width = state.width;
-  store.height = state.height;
-  store.flags = state.flags;
-  const kept = new Map();
-  for (const info of state.planes) {
+  Object.assign(store, { state, width: state.width, height: state.height, flags: state.flags });
+  const kept = new Map(), patch = state.painting?.patch;
+  for (const info of planesOf(state)) {
     const old = store.planes.get(info.name);
     const same = old && old.about.version === info.version;
+    if (!same && info.name === "fused" && old?.data && patch && old.about.version === patch.from && info.version === patch.to) {
+      kept.set(info.name, { ...old, about: info });
+      fetchPatch(info, patch.box, onArrival);
+      continue;
+    }
     // Limits that were set by hand outlive a new map of the same kind.
     const limits = old && old.touched ? { low: old.low, high: old.high, touched: true } : { low: info.low, high: info.high };
     kept.set(info.name, { ...(same ? old : { data: null }), about: info, ...(same ? {} : limits) });
   }
   store.planes = kept;
-  for (const info of state.planes) if (!info.derived && !store.planes.get(info.name).data) fetchPlane(info, onArrival);
+  for (const { about: info, data } of kept.values()) if (!info.derived && !data) fetchPlane(info, onArrival);
 }
 
 async function fetchPlane(info, onArrival) {
   const key = `${info.name}/${info.version}`;
   if (fetching.has(key)) return;
-  fetching.set(key, true);
+  fetching.add(key);
   try {
-    const buffer = await bytes(`/api/plane/${info.name}?v=${info.version}`);
+    const buffer = await bytes(info.url ?? `/api/plane/${info.name}?v=${info.version}`);
     const plane = store.planes.get(info.name);
     if (plane && plane.about.version === info.version) {
       plane.data = typed(info, buffer);
@@ -53,29 +67,41 @@ async function fetchPlane(info, onArrival) {
   }
 }
 
+async function fetchPatch(info, box, onArrival) {
+  const [x0, y0, x1, y1] = box, plane = store.planes.get(info.name);
+  const data = new Uint8Array(await bytes(`/api/plane/${info.name}?x0=${x0}&y0=${y0}&x1=${x1}&y1=${y1}`).catch(() => new ArrayBuffer(0)));
+  const row = 3 * (x1 - x0);
+  if (!data.length || plane?.data?.length !== 3 * info.width * info.height) return;
+  for (let y = y0; y < y1; y++) plane.data.set(data.subarray((y - y0) * row, (y - y0 + 1) * row), 3 * (y * info.width + x0));
+  onArrival(info.name, { x: x0, y: y0, w: x1 - x0, h: y1 - y0, data });
+}
+
 const at = (name, index) => store.planes.get(name)?.data?.[index];
+
+// Red, green and blue of a picture at a pixel of the map, or undefined.
+export function rgbAt(name, x, y) {
+  const plane = store.planes.get(name);
+  if (!plane?.data) return undefined;
+  const { factor, width, height } = plane.about, middle = Math.floor(factor / 2);
+  const column = Math.min(width - 1, x * factor + middle), row = Math.min(height - 1, y * factor + middle);
+  return plane.data.subarray(3 * (row * width + column), 3 * (row * width + column) + 3);
+}
 
 export const sigmaOf = (s) => Math.sign(s) * Math.sqrt(Math.abs(s));
 export const sigmaStderrOf = (s, stderr) => (sigmaOf(s + stderr) - sigmaOf(s - stderr)) / 2;
 
-// All that is known about a pixel; undefined where a plane is not there.
-export function pixelValues(x, y) {
+// Maps that the read-out names, with their symbols.
+const READ = { sigma: "σ", s: "s", index: "in focus in frame", height: "height", depth: "depth" };
+
+// [symbol, value, standard error, unit] of every map that is there.
+export function valuesAt(x, y) {
   const index = y * store.width + x;
-  const s = at("s", index);
-  const stderr = at("s_stderr", index);
-  const rgb = (name) => {
-    const data = store.planes.get(name)?.data;
-    return data && [data[3 * index], data[3 * index + 1], data[3 * index + 2]];
-  };
-  return {
-    s, stderr,
-    sigma: s === undefined ? undefined : sigmaOf(s),
-    sigmaStderr: s === undefined || stderr === undefined ? undefined : sigmaStderrOf(s, stderr),
-    flags: at("flags", index),
-    depth: at("depth", index), depthStderr: at("depth_stderr", index),
-    first: rgb("first"), second: rgb("second"),
-  };
+  return Object.entries(READ).filter(([name]) => about(name) && isHere(about(name))).map(([name, symbol]) => [
+    symbol, valueOf(name, index), valueOf(name === "sigma" ? "stderr" : `${name}_stderr`, index), name === "index" ? "" : about(name).unit,
+  ]);
 }
+
+export const flagsAt = (x, y) => at("flags", y * store.width + x) ?? 0;
 
 export function valueOf(name, index) {
   if (name === "sigma") { const s = at("s", index); return s === undefined ? NaN : sigmaOf(s); }

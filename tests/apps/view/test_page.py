@@ -1,7 +1,8 @@
-"""The viewer's page in Chromium: what a person sees and does. Skipped where there is no Chromium."""
+"""The viewer's page in Chromium, as a person sees and uses it. Skipped where there is no Chromium."""
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import shutil
@@ -13,12 +14,13 @@ import pytest
 from PIL import Image  # noqa: TID253
 
 import relblur
+from command import run
 from relblur.apps.video.clip import Frame
 from relblur.apps.video.live import Preview
 from relblur.apps.video.measuring import MeasuredFrame
-from relblur.apps.view.source import EXAMPLE_CAMERA, example
+from relblur.apps.view.files import EXAMPLE_CAMERA, example
 from relblur.plot.colours import scale_for
-from view_server import textured, ticks, viewer
+from view_server import stack_files, textured, ticks, viewer
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -34,7 +36,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --enable-unsafe-swiftshader"
 )
-LONG_MS = 120_000
+LONG_MS = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -52,39 +54,40 @@ def browser(running):
 
 
 @pytest.fixture(scope="module")
-def context(browser, running):
-    """A browser that has opened the address; it notes every request and every error of the page."""
+def context(browser):
+    """A browser that notes every request, and every message but those of a driver about its speed."""
     made = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme="light", accept_downloads=True)
     made.set_default_timeout(LONG_MS)
     made.requests, made.errors = [], []
     made.on("request", lambda request: made.requests.append(request.url))
     made.on("weberror", lambda error: made.errors.append(str(error.error)))
-    made.on(
-        "console", lambda said: made.errors.append(f"{said.text} {said.location}") if said.type == "error" else None
-    )
-    page = made.new_page()
-    page.goto(running.address)
-    arrived(page, "remade")
-    running.open_page = None  # spent
-    running.jar = None
-    page.close()
+
+    def note(message):
+        if message.type in ("error", "warning") and "GPU stall" not in message.text:
+            made.errors.append(f"{message.text} {message.location}")
+
+    made.on("console", note)
     return made
 
 
-@pytest.fixture
-def page(context, running):
-    opened = context.new_page()
-    opened.goto(running.base)
-    opened.wait_for_selector("body[data-ready=yes]")
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def example_page(page):
-    """A page that shows the example's map; tests of the example come first, so that it is measured once."""
-    arrived(page, "first", "s", "s_stderr", "flags")
+@pytest.fixture(scope="module")
+def opened(context, running):
+    """The one page of all tests; the tests of the example come first, so that it is measured once."""
+    page = context.new_page()
+    page.goto(running.address)
+    arrived(page, "fused", "remade", "depth", "s_stderr", "flags")
+    idle(page)
     return page
+
+
+@pytest.fixture
+def page(opened):
+    """The page with the pair's panes side by side and the first tab open."""
+    opened.bring_to_front()
+    opened.click("#tab-inspect")
+    for key in ("g", "p", "f"):
+        opened.keyboard.press(key)
+    return opened
 
 
 @pytest.fixture(scope="module")
@@ -92,9 +95,14 @@ def files(tmp_path_factory):
     """A grey 16-bit pair of odd size whose second image is blurrier by 1.5 px; a name that would be markup."""
     folder = tmp_path_factory.mktemp("pair")
     sharp = 0.1 + 0.8 * textured((91, 127))
-    relblur.save(folder / "<b>near.png", sharp)
     relblur.save(folder / "far.png", relblur.synth.blur_with_map(sharp, 1.5))
+    relblur.save(folder / "<b>near.png", sharp)
     return folder / "<b>near.png", folder / "far.png"
+
+
+@pytest.fixture(scope="module")
+def frames(tmp_path_factory):
+    return stack_files(tmp_path_factory.mktemp("stack"))
 
 
 def arrived(page, *planes):
@@ -137,35 +145,58 @@ def click_pixel(page, column: int, row: int):
     page.get_by_role("heading", name=f"Column {column}, row {row}").wait_for()
 
 
-def upload(page, first, second):
+def drag(page, *points):
+    page.mouse.move(*points[0])
+    page.mouse.down()
+    for point in points[1:]:
+        page.mouse.move(*point, steps=4)
+    page.mouse.up()
+
+
+def upload(page, *paths):
     page.click("#open")
-    page.set_input_files("#file-first", first)
-    page.set_input_files("#file-second", second)
+    page.set_input_files("#file-many", paths)
     page.click("#open-go")
     page.wait_for_selector("#open-dialog", state="hidden")
 
 
-def test_it_opens_on_an_example(example_page):
-    page = example_page
+def drop(page, *paths):
+    listed = [{"name": path.name, "data": base64.b64encode(path.read_bytes()).decode()} for path in paths]
+    transfer = page.evaluate_handle(
+        """files => { const carried = new DataTransfer();
+        for (const { name, data } of files) {
+          const content = Uint8Array.from(atob(data), c => c.charCodeAt(0));
+          carried.items.add(new File([content], name));
+        }
+        return carried; }""",
+        listed,
+    )
+    page.dispatch_event("body", "dragenter", {"dataTransfer": transfer})
+    assert page.locator("#drop").is_visible()
+    page.dispatch_event("body", "drop", {"dataTransfer": transfer})
+    assert page.locator("#drop").is_hidden()
+
+
+def axe_violations(page) -> list[str]:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-core comes with axe-playwright-python"
+    )
+    page.wait_for_timeout(250)
+    return [f"{each['id']}: {each['nodes'][0]['html'][:120]}" for each in axe.Axe().run(page).response["violations"]]
+
+
+def test_it_opens_on_an_example(page):
     assert page.locator("#pair-name").inner_text() == "Example"
-    labels = page.locator("#labels .name").all_inner_texts()
-    assert [text.splitlines()[0] for text in labels][:5] == [
-        "first",
-        "second",
-        "relative blur (px)",
-        "standard error (px)",
-        "flags",
-    ]
-    assert "refined · window 9" in labels[2]
-    picture = shot(page, "#picture")
-    assert len(np.unique(picture.reshape(-1, 3), axis=0)) > 5000
+    labels = [text.splitlines()[0] for text in page.locator("#labels .name").all_inner_texts()]
+    assert labels[:5] == ["first", "second", "sharp everywhere", "relative blur (px)", "standard error (px)"]
+    assert "refined · window 9" in page.locator("#labels .active").inner_text()
+    assert len(np.unique(shot(page, "#picture").reshape(-1, 3), axis=0)) > 5000
 
 
-def test_the_read_out_and_the_curve_are_those_of_the_api(example_page):
-    page = example_page
+def test_the_read_out_and_the_curve_are_those_of_the_api(page):
     column, row = 400, 100
     click_pixel(page, column, row)
-    pair = relblur.prepare_pair(example().first, example().second)
+    pair = relblur.prepare_pair(example().paths[0], example().paths[1])
     blur_map = relblur.estimate_blur(pair)
     sigma, stderr = blur_map.sigma[row, column], blur_map.sigma_stderr[row, column]
     numbers = [float(n) for n in re.findall(r"-?[\d.]+", page.locator("#pixel-card td").first.inner_text())]
@@ -178,14 +209,13 @@ def test_the_read_out_and_the_curve_are_those_of_the_api(example_page):
     assert shown
     assert shown == pytest.approx(curve.roots[curve.roots >= 0].tolist(), abs=1e-6)
     assert page.locator("#pixel-card svg.chart").get_attribute("aria-label").startswith("Curve of the first image")
-    # What refined minimises comes a little later, and is least at the map's answer.
+    # The costs of refined come a little later, and are least at the map's answer.
     page.wait_for_selector("#refined-cost[data-least] svg.chart")
     least = float(page.locator("#refined-cost").get_attribute("data-least"))
     assert least == pytest.approx(blur_map.variance_difference[row, column], abs=0.05)
 
 
-def test_zoom_to_single_pixels_and_back(example_page):
-    page = example_page
+def test_zoom_to_single_pixels_and_back(page):
     click_pixel(page, 300, 150)  # beside the curtain
     before = shot(page, "#picture")
     for _ in range(12):
@@ -202,32 +232,28 @@ def test_zoom_to_single_pixels_and_back(example_page):
     assert np.abs(shot(page, "#picture") - before).mean() < 1.5
 
 
-def test_the_curtain_shows_one_side_and_the_other(example_page):
-    page = example_page
+def test_the_curtain_shows_one_side_and_the_other(page):
     page.keyboard.press("c")
     page.select_option("#left-plane", "first")
     page.select_option("#right-plane", "sigma")
     page.wait_for_timeout(400)
     middle = shot(page, "#picture")
     handle = page.locator("#curtain").bounding_box()
-    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
-    page.mouse.down()
-    page.mouse.move(handle["x"] + 250, handle["y"] + 200, steps=4)
-    page.mouse.up()
+    at = (handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
+    drag(page, at, (handle["x"] + 250, handle["y"] + 200))
     page.wait_for_timeout(400)
-    moved = shot(page, "#picture")
     assert int(page.locator("#curtain").get_attribute("aria-valuenow")) > 70
-    change = np.abs(moved - middle).sum(axis=2)[100:-100].mean(axis=0)
+    change = np.abs(shot(page, "#picture") - middle).sum(axis=2)[100:-100].mean(axis=0)
     half = middle.shape[1] // 2
     assert change[: half - 30].mean() < 3
     assert change[half + 30 : half + 200].mean() > 40
     page.locator("#curtain").focus()
     page.keyboard.press("Home")
     assert page.locator("#curtain").get_attribute("aria-valuenow") == "0"
+    page.keyboard.press("End")
 
 
-def test_colour_limits_are_instant_and_symmetric(example_page):
-    page = example_page
+def test_colour_limits_are_instant_and_symmetric(page):
     page.keyboard.press("c")
     page.select_option("#left-plane", "sigma")
     page.mouse.click(300, 400)
@@ -240,30 +266,20 @@ def test_colour_limits_are_instant_and_symmetric(example_page):
     page.click("#reset-colours")
 
 
-def test_box_and_line(example_page):
-    page = example_page
+def test_box_and_line(page):
     page.keyboard.press("c")
     page.keyboard.press("b")
-    page.mouse.move(300, 300)
-    page.mouse.down()
-    page.mouse.move(420, 380, steps=3)
-    page.mouse.up()
+    drag(page, (300, 300), (420, 380))
     page.wait_for_selector("#box-card")
     assert page.get_by_text("plane: to the right").count() >= 1
     page.keyboard.press("l")
-    page.mouse.move(200, 300)
-    page.mouse.down()
-    page.mouse.move(700, 320, steps=3)
-    page.mouse.up()
+    drag(page, (200, 300), (700, 320))
     page.wait_for_selector("#line-card")
     assert page.locator("#findings svg polygon").count() >= 1
-    page.keyboard.press("p")
 
 
-def test_the_scene_in_space_is_not_blank(example_page):
-    page = example_page
+def test_the_scene_in_space_is_not_blank(page):
     page.keyboard.press("d")
-    arrived(page, "depth", "first")
     page.wait_for_timeout(500)
     before = shot(page, "#cloud")
     assert len(np.unique(before.reshape(-1, 3), axis=0)) > 2000
@@ -273,7 +289,7 @@ def test_the_scene_in_space_is_not_blank(example_page):
         page.keyboard.press("ArrowRight")
     page.wait_for_timeout(300)
     assert np.abs(shot(page, "#cloud") - before).mean() > 5  # it turns
-    # While it moves a sample is drawn, at rest all of it: the same picture a moment after.
+    # While it moves a sample is drawn, at rest all of it.
     page.keyboard.press(" ")
     until(page, "Number(document.getElementById('cloud').dataset.moved) > 0")
     page.keyboard.press(" ")
@@ -284,18 +300,16 @@ def test_the_scene_in_space_is_not_blank(example_page):
     page.select_option("#cloud-colour", "depth")
     page.wait_for_timeout(300)
     assert len(np.unique(shot(page, "#cloud").reshape(-1, 3), axis=0)) > 50
+    page.select_option("#cloud-colour", "photo")
 
 
-def test_distances_are_coloured_by_ratio(example_page):
-    page = example_page
-    arrived(page, "depth")
+def test_distances_are_coloured_by_ratio(page):
     page.keyboard.press("c")
     for side in ("left", "right"):
         page.select_option(f"#{side}-plane", "depth")
     depth = np.frombuffer(page.request.get(f"{page.url}api/plane/depth").body(), "<f4").reshape(384, 512)
     scale = scale_for(depth, "depth")
     assert scale.logarithmic
-    page.keyboard.press("f")
     page.wait_for_timeout(400)
     picture = shot(page, "#picture")
     zoom = 0.98 * min(picture.shape[1] / 512, picture.shape[0] / 384)
@@ -308,14 +322,263 @@ def test_distances_are_coloured_by_ratio(example_page):
     assert float(page.locator("#high").input_value()) == pytest.approx(np.log(scale.high), abs=0.01)
 
 
+def test_the_working_range_follows_what_is_typed(page):
+    page.click("#tab-depth")
+    assert page.input_value("#depth-form [name=psf]") == "auto"  # as the command begins
+    before = page.locator("#working-range").inner_text()
+    page.fill("[name=focus_second_m]", "4")
+    until(page, f"![null, {before!r}].includes(document.getElementById('working-range')?.textContent ?? null)")
+    page.fill("[name=focus_second_m]", "-4")
+    says(page, "camera-error", "focus_second_m")
+    page.fill("[name=focus_second_m]", "2")
+
+
+def test_axe_finds_nothing_and_a_phone_scrolls_down_only(page):
+    page.keyboard.press("t")  # dark; light further down
+    page.click("#tab-measure")
+    assert axe_violations(page) == []
+    page.keyboard.press("t")
+    for tab in ("inspect", "depth", "retouch", "export"):
+        page.click(f"#tab-{tab}")
+        assert axe_violations(page) == [], tab
+    page.set_viewport_size({"width": 400, "height": 844})
+    page.wait_for_timeout(300)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    assert page.locator("#picture").bounding_box()["height"] > 300
+    page.click("#tab-measure")
+    assert page.locator("[name=method]").is_visible()
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_keys_are_listed_and_help_hands_out_an_address(page, browser):
+    page.keyboard.press("?")
+    assert "curtain" in page.locator("#keys").inner_text()
+    page.click("#new-address")
+    page.wait_for_selector("#new-address-text:visible")
+    address = page.locator("#new-address-text").inner_text()
+    page.keyboard.press("Escape")
+    other = browser.new_context()
+    stranger = other.new_page()
+    assert stranger.goto(page.url).status == 403  # another browser has no token
+    assert stranger.goto(address).status == 200
+    other.close()
+
+
+def test_a_dropped_pair_is_measured_and_its_result_comes_back(page, files, tmp_path):
+    drop(page, *files)
+    says(page, "pair-name", "near.png")
+    assert page.locator("#pair-name b").count() == 0  # a name is text
+    arrived(page, "fused", "s_stderr")
+    idle(page)
+    page.keyboard.press("c")
+    for side in ("left", "right"):
+        page.select_option(f"#{side}-plane", "sigma")
+    page.wait_for_timeout(400)
+    seen = shot(page, "#picture")  # 1.5 px of about 1.5 px: the red end of the scale, nearly everywhere in the middle
+    red = seen[seen.shape[0] // 3 : -seen.shape[0] // 3, seen.shape[1] // 3 : -seen.shape[1] // 3].mean(axis=(0, 1))
+    assert red[0] > red[2] + 30
+    click_pixel(page, 60, 45)
+    sigma = float(re.match(r"-?[\d.]+", page.locator("#pixel-card td").first.inner_text()).group())
+    assert sigma == pytest.approx(1.5, abs=0.02)
+    page.click("#tab-export")
+    with page.expect_download() as waiting:
+        page.click("text=blur_map.npz")
+    waiting.value.save_as(tmp_path / "map.npz")
+    expected = relblur.estimate_blur(relblur.prepare_pair(*files))
+    np.testing.assert_array_equal(relblur.load(tmp_path / "map.npz").variance_difference, expected.variance_difference)
+    upload(page, tmp_path / "map.npz")
+    says(page, "pair-name", "map.npz")
+    arrived(page, "sigma")
+    click_pixel(page, 60, 45)
+    says(page, "pixel-card", "no curve")  # once the answer is there: the old card stays until then
+    page.keyboard.press("d")  # a relief, without any camera
+    until(page, "Number(document.getElementById('cloud').dataset.points) > 10000")
+    assert "relief" in page.locator("#cloud-info").inner_text()
+
+
+def test_a_stack_is_dropped_looked_through_and_fused_by_hand(page, frames, tmp_path):
+    drop(page, *frames)
+    arrived(page, "index", "index_stderr", "frame", "fused")
+    idle(page)
+    assert "7 images" in page.locator("#pair-name").inner_text()
+    assert page.locator("#tab-depth").is_hidden()
+    click_pixel(page, 50, 48)  # beside the curtain
+    value = float(re.match(r"-?[\d.]+", page.locator("#pixel-card td").first.inner_text()).group())
+    assert value == pytest.approx(1 + 4 * 50 / 127, abs=0.15)
+    assert "f3.png" in page.locator("#pixel-card").inner_text()
+    assert "in focus in frame" in page.locator("#readout").inner_text()
+    page.keyboard.press("d")
+    until(page, "Number(document.getElementById('cloud').dataset.points) > 5000")
+    page.click("#tab-retouch")
+    assert page.locator("#labels .name").all_inner_texts() == ["frame 0: f0.png", "sharp everywhere"]
+    page.locator("#frame").fill("6")
+    says(page, "labels", "frame 6: f6.png")
+    version = page.evaluate("document.body.dataset.fused")
+    page.keyboard.press("r")
+    page.wait_for_timeout(300)
+    before = shot(page, "#picture")
+    stage = page.locator("#picture").bounding_box()
+    middle = (stage["x"] + stage["width"] / 4, stage["y"] + stage["height"] / 2)
+    drag(page, middle, (middle[0] + 40, middle[1]))
+    says(page, "strokes", "1 stroke")
+    until(page, f"document.body.dataset.fused !== '{version}'")
+    page.mouse.move(5, 5)
+    page.wait_for_timeout(400)
+    painted = shot(page, "#picture")
+    half = painted.shape[1] // 2
+    assert np.abs(painted - before)[:, half:].mean() > 1  # the picture on the right has changed
+    assert np.abs(painted - before)[:, : half - 20].mean() < 0.5
+    with page.expect_download() as waiting:
+        page.click("#labels-link")
+    waiting.value.save_as(tmp_path / "labels.tif")
+    page.keyboard.press("z")
+    says(page, "strokes", "0 strokes")
+    page.wait_for_timeout(500)
+    assert np.abs(shot(page, "#picture") - before).mean() < 0.5
+    page.set_input_files("#labels-file", tmp_path / "labels.tif")
+    says(page, "fused-how", "your labels")
+    page.select_option("#prefer", "near")
+    says(page, "fused-how", "the map")
+    assert axe_violations(page) == []
+
+
+def test_two_windows_show_the_same_and_a_window_changes_both(page, context, running, files):
+    upload(page, *files)
+    says(page, "pair-name", "near.png")
+    arrived(page, "fused")
+    idle(page)
+    other = context.new_page()
+    other.goto(running.base)
+    arrived(other, "remade")
+    before = page.evaluate("document.body.dataset.version")
+    page.click("#tab-measure")
+    page.fill("[name=window]", "15")
+    page.keyboard.press("Tab")
+    for each in (page, other):
+        until(each, f"document.body.dataset.version !== '{before}'")
+        idle(each)
+        says(each, "labels", "window 15")
+    other.click("#tab-export")
+    assert "--window 15" in other.locator("#commands").inner_text()
+    other.close()
+
+
+def test_a_truncated_file_gives_a_message_and_what_was_shown_stays(page, files, tmp_path):
+    idle(page)
+    name, planes = (page.evaluate(read) for read in ("document.title", "document.body.dataset.arrived"))
+    content = files[0].read_bytes()
+    (tmp_path / "cut.png").write_bytes(content[: len(content) // 2])
+    upload(page, files[0], tmp_path / "cut.png")
+    says(page, "message", "cut.png")
+    assert page.get_by_role("alert").is_visible()
+    idle(page)
+    assert planes
+    arrived(page, *planes.split())
+    assert page.evaluate("document.title") == name
+    assert page.locator("#empty").is_hidden()
+
+
+def test_a_file_of_101_megabytes_is_not_even_sent(page, context, tmp_path, files):
+    with open(tmp_path / "big.png", "wb") as stream:
+        stream.truncate(101_000_000)
+    sent = len([url for url in context.requests if "upload" in url])
+    page.click("#open")
+    page.set_input_files("#file-many", [tmp_path / "big.png", files[1]])
+    page.click("#open-go")
+    says(page, "open-message", "100 MB")
+    page.keyboard.press("Escape")
+    assert len([url for url in context.requests if "upload" in url]) == sent
+
+
+def test_cancel_stops_the_work_and_the_finished_map_stays(page, running, tmp_path):
+    sharp = textured((600, 900))
+    relblur.save(tmp_path / "a.png", sharp)
+    relblur.save(tmp_path / "b.png", relblur.synth.blur_with_map(sharp, 1.0))
+    upload(page, tmp_path / "a.png", tmp_path / "b.png")
+    page.click("#tab-measure")
+    page.select_option("[name=method]", "window")
+    says(page, "labels", "window · window")
+    arrived(page, "fused")
+    idle(page)
+    page.select_option("[name=method]", "refined")
+    until(page, "document.getElementById('job-text').textContent.startsWith('measuring blur')")
+    until(page, "document.getElementById('job-share').value > 0")
+    at_work = running.children()
+    page.click("#cancel")
+    says(page, "message", "stopped. The last finished result stays")
+    gone = set(at_work) - set(running.children())
+    if at_work:  # as Linux reports
+        assert len(gone) == 1
+        assert ticks(gone.pop()) == 0
+    assert page.input_value("[name=method]") == "window"
+    says(page, "labels", "window · window")
+    page.click("#tab-export")
+    assert page.get_by_role("link", name="blur_map.npz").is_visible()
+
+
+def measured_frames(count=None):
+    """Pairs of frames as relblur video measures them: a map whose level is the number of the pair."""
+    rng = np.random.default_rng(0)
+    light = rng.integers(0, 65535, (240, 320), dtype=np.uint16)
+    flags = np.zeros(light.shape, np.uint8)
+    for index in range(count or 10**6):
+        s = np.full(light.shape, index, np.float32)
+        blur_map = relblur.BlurMap(s, np.full_like(s, 0.1), flags, np.sign(s), {"method": "window"})
+        frame = Frame(index, index / 25, light, 0.001)
+        yield MeasuredFrame(index, frame, frame, light, blur_map)
+
+
+def test_a_clip_is_seen_while_it_is_measured_and_can_be_stopped(browser):
+    addresses, stopped_after = [], []
+    preview = Preview("near.mkv and far.mkv", addresses.append)
+
+    def measure():
+        for measured in measured_frames():
+            preview.put(measured)
+            time.sleep(1 / 48)  # faster than software drawing: late frames are dropped
+            if preview.stopped:
+                stopped_after.append(measured.index)
+                break
+        preview.finish()
+
+    measuring = threading.Thread(target=measure)
+    measuring.start()
+    other = browser.new_context(viewport={"width": 900, "height": 700})
+    try:
+        page = other.new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(addresses[0])
+        arrived(page, "first", "s", "flags")
+        says(page, "pair-name", "near.mkv and far.mkv")
+        until(page, "/ [1-9][0-9.]* shown/.test(document.getElementById('job-text').textContent)")
+        for _ in range(3):  # the picture goes on
+            version = page.evaluate("document.body.dataset.version")
+            until(page, f"document.body.dataset.version !== '{version}'", 10)
+        box = page.locator("#picture").bounding_box()
+        page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)  # a curve of the frame shown
+        page.wait_for_selector("#pixel-card")
+        assert page.locator("#pixel-card svg.chart").count() == 1
+        assert page.locator("[name=method]").is_disabled()
+        page.locator("#cancel").get_by_text("Stop").click()
+        says(page, "message", "stopped after")
+        measuring.join(timeout=30)
+        assert stopped_after
+        page.wait_for_timeout(700)  # the server is gone, and that is no error now
+        assert "stopped after" in page.locator("#message").inner_text()
+        assert errors == []
+    finally:
+        other.close()
+        preview._session.stopped.set()
+        measuring.join(timeout=30)
+
+
 def test_a_depth_page_on_disk_turns_in_space(browser, tmp_path):
     rows, columns = np.mgrid[:120, :160]
     depth = 1.5 + 0.3 * np.sin(columns / 20) * np.cos(rows / 15)
     depth[0, 0] = 1e7  # one point at infinity
     flags = np.zeros(depth.shape, np.uint8)
     relblur.DepthMap(depth, 0.01 * depth, flags, EXAMPLE_CAMERA, {}).save(tmp_path / "depth.npz")
-    from command import run
-
     assert run("tools", "report", tmp_path / "depth.npz", "-o", tmp_path / "page.html").exit_code == 0
     page = browser.new_page(viewport={"width": 900, "height": 700})
     asked, errors = [], []
@@ -338,242 +601,12 @@ def test_a_depth_page_on_disk_turns_in_space(browser, tmp_path):
     page.close()
 
 
-def test_the_working_range_follows_what_is_typed(page):
-    page.click("#tab-depth")
-    page.wait_for_selector("#working-range")
-    before = page.locator("#working-range").inner_text()
-    page.fill("[name=focus_second_m]", "4")
-    until(page, f"![null, {before!r}].includes(document.getElementById('working-range')?.textContent ?? null)")
-    page.fill("[name=focus_second_m]", "-4")
-    says(page, "camera-error", "focus_second_m")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(page, theme):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="axe-core comes with axe-playwright-python"
-    )
-    page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-    for tab in ("inspect", "measure", "depth", "export"):
-        page.click(f"#tab-{tab}")
-        page.wait_for_timeout(250)
-        found = axe.Axe().run(page).response["violations"]
-        serious = [
-            f"{each['id']}: {each['nodes'][0]['html'][:120]}"
-            for each in found
-            if each["impact"] in ("serious", "critical")
-        ]
-        assert not serious, f"{tab}: {serious}"
-
-
-def test_a_phone_scrolls_down_only(page):
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.wait_for_timeout(300)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.locator("#picture").bounding_box()["height"] > 300
-    page.click("#tab-measure")
-    assert page.locator("[name=method]").is_visible()
-
-
-def test_keys_are_listed_and_help_hands_out_an_address(page, browser):
-    page.keyboard.press("?")
-    assert "curtain" in page.locator("#keys").inner_text()
-    page.click("#new-address")
-    page.wait_for_selector("#new-address-text:visible")
-    address = page.locator("#new-address-text").inner_text()
-    other = browser.new_context()
-    stranger = other.new_page()
-    assert stranger.goto(page.url).status == 403  # another browser has no token
-    assert stranger.goto(address).status == 200
-    other.close()
-
-
-def test_a_pair_is_uploaded_measured_and_its_result_comes_back(page, files, tmp_path):
-    upload(page, *files)
-    says(page, "pair-name", "near.png")
-    assert page.locator("#pair-name b").count() == 0  # a name is text
-    assert "<b>near.png" in page.locator("#pair-name").inner_text()
-    arrived(page, "remade")
-    idle(page)
-    page.keyboard.press("c")
-    for side in ("left", "right"):
-        page.select_option(f"#{side}-plane", "sigma")
-    page.wait_for_timeout(400)
-    seen = shot(page, "#picture")  # 1.5 px of about 1.5 px: the red end of the scale, nearly everywhere in the middle
-    red = seen[seen.shape[0] // 3 : -seen.shape[0] // 3, seen.shape[1] // 3 : -seen.shape[1] // 3].mean(axis=(0, 1))
-    assert red[0] > red[2] + 30
-    click_pixel(page, 60, 45)
-    sigma = float(re.match(r"-?[\d.]+", page.locator("#pixel-card td").first.inner_text()).group())
-    assert sigma == pytest.approx(1.5, abs=0.02)
-    page.click("#tab-export")
-    with page.expect_download() as waiting:
-        page.click("text=blur_map.npz")
-    waiting.value.save_as(tmp_path / "map.npz")
-    expected = relblur.estimate_blur(relblur.prepare_pair(*files))
-    np.testing.assert_array_equal(relblur.load(tmp_path / "map.npz").variance_difference, expected.variance_difference)
-    page.click("#open")
-    page.set_input_files("#file-result", tmp_path / "map.npz")
-    page.click("#open-go")
-    says(page, "pair-name", "map.npz")
-    arrived(page, "sigma")
-    click_pixel(page, 60, 45)
-    says(page, "pixel-card", "no curve")  # once the answer is there: the old card stays until then
-
-
-def test_two_windows_show_the_same_and_a_window_changes_both(page, context, running, files):
-    upload(page, *files)
-    idle(page)
-    other = context.new_page()
-    other.goto(running.base)
-    arrived(other, "remade")
-    before = page.evaluate("document.body.dataset.version")
-    page.click("#tab-measure")
-    page.fill("[name=window]", "15")
-    page.keyboard.press("Tab")
-    for each in (page, other):
-        until(each, f"document.body.dataset.version !== '{before}'")
-        idle(each)
-        says(each, "labels", "window 15")
-    other.click("#tab-export")
-    assert "--window 15" in other.locator("#commands").inner_text()
-    other.close()
-
-
-def test_files_can_be_dropped(page, files):
-    import base64
-
-    listed = [{"name": path.name, "data": base64.b64encode(path.read_bytes()).decode()} for path in files]
-    transfer = page.evaluate_handle(
-        """files => { const carried = new DataTransfer();
-        for (const { name, data } of files) {
-          const content = Uint8Array.from(atob(data), c => c.charCodeAt(0));
-          carried.items.add(new File([content], name));
-        }
-        return carried; }""",
-        listed,
-    )
-    page.dispatch_event("body", "dragenter", {"dataTransfer": transfer})
-    assert page.locator("#drop").is_visible()
-    page.dispatch_event("body", "drop", {"dataTransfer": transfer})
-    assert page.locator("#drop").is_hidden()
-    says(page, "pair-name", "far.png")
-    idle(page)
-
-
-def test_a_truncated_file_gives_a_message_and_what_was_shown_stays(page, files, tmp_path):
-    idle(page)
-    name, planes = (page.evaluate(read) for read in ("document.title", "document.body.dataset.arrived"))
-    content = files[0].read_bytes()
-    (tmp_path / "cut.png").write_bytes(content[: len(content) // 2])
-    upload(page, files[0], tmp_path / "cut.png")
-    page.wait_for_selector("#message:visible")
-    says(page, "message", "cut.png")
-    assert page.get_by_role("alert").is_visible()
-    idle(page)
-    assert planes
-    assert page.evaluate("document.title") == name
-    assert page.evaluate("document.body.dataset.arrived") == planes
-    assert page.locator("#empty").is_hidden()
-
-
-def test_a_file_of_101_megabytes_is_not_even_sent(page, context, tmp_path, files):
-    with open(tmp_path / "big.png", "wb") as stream:
-        stream.truncate(101_000_000)
-    sent = len([url for url in context.requests if "upload" in url])
-    page.click("#open")
-    page.set_input_files("#file-first", tmp_path / "big.png")
-    page.set_input_files("#file-second", files[1])
-    page.click("#open-go")
-    says(page, "open-message", "100 MB")
-    assert len([url for url in context.requests if "upload" in url]) == sent
-
-
-def test_cancel_stops_the_work_and_keeps_the_page_alive(page, running, tmp_path):
-    sharp = textured((600, 900))
-    relblur.save(tmp_path / "a.png", sharp)
-    relblur.save(tmp_path / "b.png", relblur.synth.blur_with_map(sharp, 1.0))
-    upload(page, tmp_path / "a.png", tmp_path / "b.png")
-    until(
-        page,
-        "!document.getElementById('job').hidden && document.getElementById('job-share').value > 0"
-        " && document.getElementById('job-text').textContent.startsWith('measuring blur')",
-    )
-    at_work = running.children()
-    page.click("#cancel")
-    idle(page)
-    says(page, "message", "stopped")
-    gone = set(at_work) - set(running.children())
-    if at_work:  # as Linux tells
-        assert len(gone) == 1
-        assert ticks(gone.pop()) == 0
-    page.click("#tab-measure")
-    page.select_option("[name=method]", "window")
-    says(page, "labels", "window · window")
-    idle(page)
-
-
-def measured_frames(count=None):
-    """Pairs of frames as relblur video measures them: a map whose level is the number of the pair."""
-    rng = np.random.default_rng(0)
-    light = rng.integers(0, 65535, (60, 80), dtype=np.uint16)
-    flags = np.zeros(light.shape, np.uint8)
-    for index in range(count or 10**6):
-        s = np.full(light.shape, index, np.float32)
-        blur_map = relblur.BlurMap(s, np.full_like(s, 0.1), flags, np.sign(s), {"method": "window"})
-        frame = Frame(index, index / 25, light, 0.001)
-        yield MeasuredFrame(index, frame, frame, light, blur_map)
-
-
-def test_a_clip_is_seen_while_it_is_measured_and_can_be_stopped(browser):
-    addresses, stopped_after = [], []
-    preview = Preview("near.mkv and far.mkv", addresses.append)
-
-    def measure():
-        for measured in measured_frames():
-            preview.put(measured)
-            time.sleep(0.2)  # software drawing shows five frames a second
-            if preview.stopped:
-                stopped_after.append(measured.index)
-                break
-        preview.finish()
-
-    measuring = threading.Thread(target=measure)
-    measuring.start()
-    other = browser.new_context(viewport={"width": 900, "height": 700})
-    try:
-        page = other.new_page()
-        errors = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(addresses[0])
-        arrived(page, "first", "s", "flags")
-        says(page, "pair-name", "near.mkv and far.mkv")
-        until(page, "/ [1-9][0-9.]* shown/.test(document.getElementById('job-text').textContent)")
-        said = page.locator("#job-text").inner_text()
-        assert 1 < float(re.search(r"([\d.]+) a second measured", said).group(1)) < 110
-        box = page.locator("#picture").bounding_box()
-        page.mouse.click(box["x"] + box["width"] / 4, box["y"] + box["height"] / 4)  # a curve of the frame shown
-        page.wait_for_selector("#pixel-card")
-        assert page.locator("#pixel-card svg.chart").count() == 1
-        assert page.locator("[name=method]").is_disabled()
-        page.locator("#cancel").get_by_text("Stop").click()
-        says(page, "message", "stopped after")
-        measuring.join(timeout=30)
-        assert stopped_after
-        page.wait_for_timeout(700)  # the server is gone, and that is no error now
-        assert "stopped after" in page.locator("#message").inner_text()
-        assert errors == []
-    finally:
-        other.close()
-        preview._session.stopped.set()
-        measuring.join(timeout=30)
-
-
-def test_nothing_was_asked_of_another_machine_and_nothing_went_wrong(context, running):
+def test_nothing_was_requested_of_another_machine_and_nothing_went_wrong(context, running):
     assert len(context.requests) > 50
     foreign = {
         url for url in context.requests if not url.startswith((running.base, running.base.replace("http", "ws")))
     }
     assert not {url for url in foreign if not url.startswith(("blob:", "data:"))}
-    # A refused file and a refused camera are errors to the browser, too; and so is a plane that a new map has replaced
-    # while the page was asking for it, which then takes the new one.
-    assert not [text for text in context.errors if "422" not in text and not ("404" in text and "/api/plane/" in text)]
+    # A refused camera is an error to the browser, too; and so is a plane that a new map has replaced while the page was
+    # fetching it.
+    assert not [text for text in context.errors if "422" not in text and not ("404" in text and "/api/" in text)]

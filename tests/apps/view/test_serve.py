@@ -16,11 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tifffile  # noqa: TID253
 from numpy.testing import assert_array_equal
 
 import relblur
 from command import failed, run
-from view_server import Viewer, textured, ticks, viewer
+from relblur.apps.view.files import Images, SavedResult, open_paths
+from view_server import Viewer, stack_files, textured, ticks, viewer
 
 pytest.importorskip("uvicorn", reason="the viewer needs the extra 'view'")
 
@@ -84,10 +86,10 @@ def test_the_exported_map_is_exact(live, files, tmp_path):
 
 def test_everything_that_the_command_writes_can_be_had(live, files, tmp_path):
     run("estimate", *files, "-o", tmp_path / "result")
-    with zipfile.ZipFile(io.BytesIO(live.get("/api/export/relblur_blur.zip"))) as archive:
+    with zipfile.ZipFile(io.BytesIO(live.get("/api/export/relblur.zip"))) as archive:
         ours = {each.filename: archive.read(each) for each in archive.infolist()}
     theirs = {path.name: path.read_bytes() for path in (tmp_path / "result").iterdir() if path.is_file()}
-    assert ours.keys() == theirs.keys()
+    assert ours.keys() == theirs.keys() | {"fused.png", "labels.tif"}
     for name in ("sigma.png", "flags.png", "sharper.png", "remade.png"):
         assert ours[name] == theirs[name]
 
@@ -146,11 +148,65 @@ def test_what_only_the_images_refuse_becomes_a_message(live):
 
 def test_depth_is_measured(live):
     camera = {"focal_length_mm": 25, "f_number": 2, "pixel_pitch_um": 20, "focus_first_m": 1, "focus_second_m": 2}
-    live.post("/api/depth", {"camera": camera, "measure": True})
+    live.post("/api/depth", {"camera": camera, "choices": {"psf": "gaussian"}, "measure": True})
     state = live.wait(lambda state: state["job"] is None and state["depth_measured"])
     assert "relblur depth" in state["commands"]["depth"]
     depth = np.frombuffer(live.get("/api/plane/depth"), "<f4")
     assert np.nanmedian(depth) == pytest.approx(1.12, abs=0.03)  # s = 2.25 px^2 of 4 at the focal plane
+
+
+def test_a_broken_pair_is_reported_by_name_and_the_old_one_stays(live, files, tmp_path):
+    good = files[0].read_bytes()
+    (tmp_path / "cut.png").write_bytes(good[: len(good) // 2])
+    before = live.finished()
+    live.open(files[0], tmp_path / "cut.png")
+    state = live.wait(lambda state: state["message"] is not None and state["job"] is None)
+    assert state["planes"] == before["planes"]
+    assert state["name"] == before["name"]
+    assert state["final"]
+    assert state["message"]["kind"] == "error"
+    assert "cut.png" in state["message"]["text"]
+    assert "/tmp" not in state["message"]["text"]
+
+
+def test_a_stack_is_that_of_the_command_and_is_fused_by_hand(live, tmp_path):
+    frames = stack_files(tmp_path)
+    live.open(*frames)
+    state = live.wait(lambda state: state["job"] is None and state["painting"])
+    assert state["frames"]["names"] == [path.name for path in frames]
+    assert state["commands"]["stack"].startswith("relblur stack f0.png f1.png")
+    stack = relblur.estimate_stack(frames)
+    index = np.frombuffer(live.get("/api/plane/index"), "<f4").reshape(stack.shape)
+    assert_array_equal(index, stack.index.astype(np.float32))
+    whole = np.frombuffer(live.get("/api/plane/fused"), np.uint8).reshape(*stack.shape, 3)
+    frame = np.frombuffer(live.get("/api/frame/6"), np.uint8).reshape(whole.shape)
+    assert_array_equal(frame, np.frombuffer(live.get("/api/frame/6?full=1"), np.uint8).reshape(whole.shape))
+    state = live.post("/api/paint", {"frame": 6, "radius": 9, "points": [[30, 40], [40, 40]]})
+    x0, y0, x1, y1 = state["painting"]["patch"]["box"]
+    patch = np.frombuffer(live.get(f"/api/plane/fused?x0={x0}&y0={y0}&x1={x1}&y1={y1}"), np.uint8)
+    painted = whole.copy()
+    painted[y0:y1, x0:x1] = patch.reshape(y1 - y0, x1 - x0, 3)
+    assert_array_equal(painted[40, 35], frame[40, 35])
+    with zipfile.ZipFile(io.BytesIO(live.get("/api/export/relblur.zip"))) as archive:
+        archive.extractall(tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"stack.npz", "fused.png", "labels.tif", "relative_depth.png", "index_colour.png"} <= names
+    assert set(state["exports"]) == names
+    labels = relblur.imread(tmp_path / "out" / "labels.tif", linear=False)
+    assert labels[40, 35] == pytest.approx(6 / 255)
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["settings"]["images"][0] == "f0.png"
+    # The labels are those of relblur fuse, in both directions.
+    run("fuse", *frames, "-o", tmp_path / "by_labels.png", "--index", tmp_path / "out" / "labels.tif")
+    content = (tmp_path / "out" / "labels.tif").read_bytes()
+    word = live.post("/api/upload", content, {"x-file-name": "labels.tif"})["id"]
+    live.post("/api/labels", {"files": [word]})
+    state = live.wait(lambda state: state["job"] is None and state["painting"]["labels"])
+    assert state["painting"]["strokes"] == 0
+    (tmp_path / "ours.png").write_bytes(live.get("/api/export/fused.png"))
+    assert_array_equal(relblur.imread(tmp_path / "ours.png"), relblur.imread(tmp_path / "by_labels.png"))
+    live.post("/api/settings", {"prefer": "near"})
+    state = live.wait(lambda state: state["job"] is None and not state["painting"]["labels"])
+    assert "--prefer near" in state["commands"]["stack"]
 
 
 @linux
@@ -158,12 +214,7 @@ def test_cancel_frees_the_processor(live, tmp_path):
     sharp = textured((600, 900))
     for name, image in (("a.png", sharp), ("b.png", relblur.synth.blur_with_map(sharp, 1.0))):
         relblur.save(tmp_path / name, image)
-        live.post(
-            f"/api/upload/{'first' if name == 'a.png' else 'second'}",
-            (tmp_path / name).read_bytes(),
-            {"x-file-name": name},
-        )
-    live.post("/api/open", {"what": "pair"})
+    live.open(tmp_path / "a.png", tmp_path / "b.png")
     live.post("/api/settings", {"prefilter": 1.6})
     live.wait(
         lambda state: state["job"] and state["job"]["what"].startswith("measuring blur") and state["job"]["share"] > 0
@@ -181,21 +232,6 @@ def test_cancel_frees_the_processor(live, tmp_path):
     assert spent <= 15, f"{spent} ticks of 100 in a second although nothing is measured"
     live.post("/api/settings", {"prefilter": 0, "method": "window"})  # and it works again
     assert live.finished()["final"]
-
-
-def test_a_broken_pair_is_told_by_name_and_the_old_one_stays(live, files, tmp_path):
-    good = files[0].read_bytes()
-    (tmp_path / "cut.png").write_bytes(good[: len(good) // 2])
-    before = live.finished()
-    state = live.send_pair(files[0], tmp_path / "cut.png")
-    state = live.wait(lambda state: state["message"] is not None and state["job"] is None)
-    assert state["planes"] == before["planes"]
-    assert state["name"] == before["name"]
-    assert state["final"]
-    assert state["message"]["kind"] == "error"
-    assert "cut.png" in state["message"]["text"]
-    assert "/tmp" not in state["message"]["text"]
-    assert live.send_pair(*files)["final"]
 
 
 def test_foreign_host_and_origin_by_hand(live):
@@ -216,11 +252,11 @@ def test_foreign_host_and_origin_by_hand(live):
 
 def test_101_megabytes_are_refused(live):
     request = head(
-        live, "POST", "/api/upload/first", f"Origin: {live.base}", "Content-Length: 101000000", "X-File-Name: big.png"
+        live, "POST", "/api/upload", f"Origin: {live.base}", "Content-Length: 101000000", "X-File-Name: big.png"
     )
     assert raw(live, request).startswith(b"HTTP/1.1 413")
     chunked = head(
-        live, "POST", "/api/upload/first", f"Origin: {live.base}", "Transfer-Encoding: chunked", "X-File-Name: big.png"
+        live, "POST", "/api/upload", f"Origin: {live.base}", "Transfer-Encoding: chunked", "X-File-Name: big.png"
     )
     with socket.create_connection(("127.0.0.1", live.port), timeout=60) as connection:
         connection.sendall(chunked)
@@ -242,9 +278,7 @@ def test_101_megabytes_are_refused(live):
 def test_an_upload_that_breaks_off_leaves_nothing(live):
     folder = next(Path(_tmp(live)).glob("relblur-view-*"))
     before = sorted(folder.iterdir())
-    request = head(
-        live, "POST", "/api/upload/first", f"Origin: {live.base}", "Content-Length: 5000", "X-File-Name: part.png"
-    )
+    request = head(live, "POST", "/api/upload", f"Origin: {live.base}", "Content-Length: 5000", "X-File-Name: part.png")
     raw(live, request + b"x" * 100, close_early=True)
     time.sleep(0.5)
     assert sorted(folder.iterdir()) == before
@@ -278,13 +312,36 @@ def test_it_ends_when_nobody_looks_any_more():
         assert running.process.wait(timeout=60) == 0
 
 
-def test_a_folder_of_results_is_shown(tmp_path, files):
+def test_folders_of_results_are_shown(tmp_path, files):
     run("estimate", *files, "-o", tmp_path / "result")
-    with viewer(str(tmp_path / "result")) as running:
+    found = open_paths([tmp_path / "result"])
+    assert isinstance(found, SavedResult)
+    assert (found.name, found.blur_map is not None, [each[0] for each in found.pictures]) == (
+        "result",
+        True,
+        ["remade"],
+    )
+    (tmp_path / "frames").mkdir()
+    stack_files(tmp_path / "frames")
+    images = open_paths([tmp_path / "frames"])
+    assert isinstance(images, Images)
+    assert (len(images.paths), images.is_pair) == (7, False)
+    run("stack", tmp_path / "frames", "-o", tmp_path / "stacked")
+    with viewer(str(tmp_path / "stacked")) as running:
         running.open_page()
         state = running.wait(lambda state: state["final"])
-        assert state["name"] == "result"
-        assert {"sigma", "s", "flags", "remade"} <= {plane["name"] for plane in state["planes"]}
+        assert state["name"] == "stacked"
+        assert {"index", "index_stderr", "flags", "fused"} == {plane["name"] for plane in state["planes"]}
+
+
+def test_a_file_of_planes_is_a_stack(live, tmp_path):
+    planes = [relblur.imread(path) for path in stack_files(tmp_path)]
+    tifffile.imwrite(tmp_path / "z.tif", np.rint(65535 * np.stack(planes)).astype(np.uint16))
+    live.open(tmp_path / "z.tif")
+    state = live.wait(lambda state: state["job"] is None and state["painting"])
+    assert state["is_stack"]
+    assert state["frames"]["names"][0] == "z.tif[1]"
+    assert "index" in {plane["name"] for plane in state["planes"]}
 
 
 def test_only_this_machine_is_listened_to(live):
@@ -297,8 +354,8 @@ def test_only_this_machine_is_listened_to(live):
 
 def test_bad_arguments_get_one_line(tmp_path, files):
     assert "there is no" in failed(run("view", tmp_path / "none.png"), 2)
-    assert "two images" in failed(run("view", files[0]), 3)
-    assert "neither blur_map.npz" in failed(run("view", tmp_path), 3)
+    assert "two or more" in failed(run("view", files[0]), 3)
+    assert "holds no image" in failed(run("view", tmp_path), 3)
     assert "--camera goes with two" in failed(run("view", "--camera", tmp_path / "c.toml"), 2)
 
 

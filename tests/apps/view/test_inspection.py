@@ -1,4 +1,4 @@
-"""The curve of one pixel, its words, the choices of the page and the ready example."""
+"""Numbers of a pixel, choices of the page and their command lines, the example."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import relblur
 import relblur.images.images
 from relblur import BlurMap, ComparablePair, Flag, InputError, estimate_blur, synth
 from relblur.apps.demo.program import demo_pair
-from relblur.apps.view.choices import Choices, DepthChoices, command_line, depth_command_line
-from relblur.apps.view.pixel import WHY, describe_pixel, refined_costs
-from relblur.apps.view.source import EXAMPLE_CAMERA, example
+from relblur.apps.view.choices import Choices, DepthChoices, commands
+from relblur.apps.view.files import EXAMPLE_CAMERA, example
+from relblur.apps.view.inspection import WHY, describe_pixel, pixel_of_stack, refined_costs
 
 SHAPE = (40, 52)
 
@@ -117,7 +117,7 @@ def test_the_choices_are_those_of_the_command():
             "linear": False,
         }
     )
-    words = shlex.split(command_line("a b.png", "c.png", choices))
+    words = shlex.split(commands(["a b.png", "c.png"], choices)["estimate"])
     assert words[:4] == ["relblur", "estimate", "a b.png", "c.png"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("relblur.photo.pipeline.prepare_pair", remember)
@@ -128,18 +128,38 @@ def test_the_choices_are_those_of_the_command():
 
 
 def test_usual_choices_need_no_words():
-    assert command_line("a", "b", Choices()) == "relblur estimate a b -o result"
-    assert depth_command_line("a", "b", Choices(), DepthChoices()) == "relblur depth a b -c camera.toml -o result_depth"
+    pair, camera = ["a", "b"], EXAMPLE_CAMERA
+    assert commands(pair, Choices()) == {"estimate": "relblur estimate a b -o result"}
+    depth = commands(pair, Choices(), DepthChoices())["depth"]
+    assert depth == "relblur depth a b -c camera.toml -o result_depth"
     deep = DepthChoices().changed({"psf": "disc", "nearest_m": 0.5, "farthest_m": 3})
-    assert depth_command_line("a", "b", Choices(decimate=2), deep).endswith("--decimate 2 --psf disc --range 0.5,3")
-    assert deep.arguments["depth_range_m"] == (0.5, 3.0)
+    assert commands(pair, Choices(decimate=2), deep)["depth"].endswith("--decimate 2 --psf disc --range 0.5,3")
+    assert deep.arguments(camera)["depth_range_m"] == (0.5, 3.0)
+    assert DepthChoices().arguments(camera)["psf"] == "disc"  # as the command
     with pytest.raises(InputError, match="both"):
-        _ = DepthChoices(nearest_m=1.0).arguments
+        DepthChoices(nearest_m=1.0).arguments(camera)
+    stack = Choices().changed({"focus_m": [0.5, 1, "inf"], "prefer": "near", "align": "off"})
+    assert commands(["a", "b", "c"], stack) == {
+        "stack": "relblur stack a b c -o result --align off --focus 0.5,1,inf --prefer near"
+    }
+
+
+def test_a_pixel_of_a_stack_has_the_detail_of_each_frame():
+    sharp = np.random.default_rng(0).random((64, 64))
+    frames = [synth.blur_with_map(sharp, 0.6 * abs(i - 3.0)) for i in range(7)]
+    stack = relblur.estimate_stack(frames, align="off", fuse=False, steps=True)
+    found = json.loads(json.dumps(pixel_of_stack(stack.steps["frames"], stack, 30, 40), allow_nan=False))
+    assert found["index"] == pytest.approx(3, abs=0.1)
+    assert found["detail"]["frames"] == list(range(7))
+    assert np.argmax(found["detail"]["energy"]) == 3
+    assert pixel_of_stack(None, stack, 30, 40)["detail"] is None
+    with pytest.raises(InputError, match="outside"):
+        pixel_of_stack(None, stack, 64, 0)
 
 
 def test_the_ready_example_is_the_demo_and_its_camera_fits():
     first, second, truth = demo_pair()
-    for path, image in ((example().first, first), (example().second, second)):
+    for path, image in zip(example().paths, (first, second), strict=True):
         assert_array_equal(relblur.images.images.read_image(path), image)
     near, far = relblur.depth_to_blur([1.0, 2.0], EXAMPLE_CAMERA)
     assert near == pytest.approx(4, abs=0.02)

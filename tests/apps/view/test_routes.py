@@ -26,11 +26,11 @@ from starlette.testclient import TestClient  # noqa: TID253
 from starlette.websockets import WebSocketDisconnect  # noqa: TID253
 
 from relblur import BlurMap, Camera, blur_to_depth
-from relblur.apps.view import serve, uploads
+from relblur.apps.view import files, serve
+from relblur.apps.view.files import EXAMPLE_CAMERA, Images, SavedResult
 from relblur.apps.view.guard import Keys
 from relblur.apps.view.routes import build
 from relblur.apps.view.session import Session
-from relblur.apps.view.source import EXAMPLE_CAMERA, PairFiles, SavedResult
 from relblur.apps.view.workers import Worker
 
 PORT = 45678
@@ -53,7 +53,7 @@ def server():
     blur_map = a_map()
 
     with TestClient(build(session, keys, lambda: None), base_url=f"http://127.0.0.1:{PORT}") as browser:
-        browser.portal.call(session.open_result, SavedResult(blur_map, None, ()), "map.npz")
+        browser.portal.call(session.open_result, SavedResult(blur_map), "map.npz")
         yield browser, keys, session, blur_map
 
 
@@ -172,7 +172,7 @@ def test_localhost_is_ours_too(page, server):
 )
 def test_what_changes_something_must_come_from_our_page(page, origin):
     headers = {} if origin is None else {"origin": origin}
-    for path in ("/api/cancel", "/api/settings", "/api/open", "/api/upload/first", "/api/address"):
+    for path in ("/api/cancel", "/api/settings", "/api/open", "/api/upload", "/api/address"):
         assert page.post(path, headers=headers, json={}).status_code == 403
     assert page.post("/api/cancel", headers=OURS).status_code == 200
 
@@ -306,7 +306,7 @@ def test_a_pixel_of_a_saved_result_has_words_but_no_curve(page):
 def test_a_saved_result_cannot_be_measured_again(page):
     answer = page.post("/api/settings", json={"window": 11}, headers=OURS)
     assert answer.status_code == 422
-    assert "open the pair" in answer.json()["error"]
+    assert "open the images" in answer.json()["error"]
 
 
 def test_a_camera_is_judged_while_it_is_typed(page):
@@ -330,17 +330,23 @@ def test_depth_of_a_saved_map(page, server):
 
 def test_a_result_goes_out_and_comes_in_again(page, server):
     content = page.get("/api/export/blur_map.npz").content
-    sent = page.post("/api/upload/result", content=content, headers={**OURS, "x-file-name": "a%20map.npz"})
+    sent = page.post("/api/upload", content=content, headers={**OURS, "x-file-name": "a%20map.npz"})
     assert sent.json()["bytes"] == len(content)
-    assert page.post("/api/open", json={"what": "result"}, headers=OURS).status_code == 200
+    opening = page.post("/api/open", json={"files": [sent.json()["id"]]}, headers=OURS)
+    assert opening.status_code == 200, opening.text
     assert page.get("/api/state").json()["name"] == "a map.npz"
-    np.testing.assert_array_equal(server[2].blur_map.variance_difference, server[3].variance_difference)
-    assert not [path for path in server[2].folder.iterdir() if path.suffix == ".npz"]
+    np.testing.assert_array_equal(server[2].now.blur_map.variance_difference, server[3].variance_difference)
+    assert not list(server[2].folder.glob("upload-*"))
 
 
 @pytest.mark.parametrize(
     ("body", "text"),
-    [(b"{", "JSON"), (b"[1]", "table"), (b'{"what": "nothing"}', "what must be"), (b'{"what": "pair"}', "two images")],
+    [
+        (b"{", "JSON"),
+        (b"[1]", "table"),
+        (b'{"files": ["x"]}', "send them first"),
+        (b'{"files": {}}', "send"),
+    ],
 )
 def test_a_request_that_makes_no_sense_gets_one_line(page, body, text):
     answer = page.post("/api/open", content=body, headers=OURS)
@@ -351,18 +357,18 @@ def test_a_request_that_makes_no_sense_gets_one_line(page, body, text):
 
 def test_deep_json_and_long_forms_are_refused(page):
     assert page.post("/api/settings", content=b"[" * 60_000, headers=OURS).status_code == 422
-    assert page.post("/api/settings", content=b" " * 70_000, headers=OURS).status_code == 413
+    assert page.post("/api/settings", content=b" " * 300_000, headers=OURS).status_code == 413
 
 
 def test_a_file_that_is_too_large_is_refused_by_its_announcement(page, server):
-    headers = {**OURS, "content-length": str(uploads.MOST_BYTES + 1), "x-file-name": "big.png"}
-    answer = page.post("/api/upload/first", content=b"x", headers=headers)
+    headers = {**OURS, "content-length": str(files.MOST_BYTES + 1), "x-file-name": "big.png"}
+    answer = page.post("/api/upload", content=b"x", headers=headers)
     assert answer.status_code == 413
     assert "100 MB" in answer.json()["error"]
 
 
 def test_a_file_that_grows_too_large_is_refused_on_the_way(page, server, monkeypatch):
-    monkeypatch.setattr(uploads, "MOST_BYTES", 1000)
+    monkeypatch.setattr(files, "MOST_BYTES", 1000)
     taken = []
 
     def chunks():
@@ -370,7 +376,7 @@ def test_a_file_that_grows_too_large_is_refused_on_the_way(page, server, monkeyp
             taken.append(1)
             yield bytes(100)
 
-    answer = page.post("/api/upload/first", content=chunks(), headers={**OURS, "x-file-name": "big.png"})
+    answer = page.post("/api/upload", content=chunks(), headers={**OURS, "x-file-name": "big.png"})
     assert answer.status_code == 413
     assert list(server[2].folder.iterdir()) == []
 
@@ -385,31 +391,36 @@ def test_a_file_that_grows_too_large_is_refused_on_the_way(page, server, monkeyp
     ],
 )
 def test_files_that_cannot_be_images_are_refused(page, server, name, content, text):
-    answer = page.post("/api/upload/first", content=content, headers={**OURS, "x-file-name": name})
+    answer = page.post("/api/upload", content=content, headers={**OURS, "x-file-name": name})
     assert answer.status_code in (404, 422)
     assert text in answer.json()["error"]
     assert list(server[2].folder.iterdir()) == []
 
 
-def test_a_name_gives_the_suffix_and_nothing_else(page, server):
-    answer = page.post("/api/upload/first", content=b"abc", headers={**OURS, "x-file-name": "..%2F..%2Fetc%2Fx.png"})
+def test_a_name_leads_nowhere(page, server):
+    answer = page.post("/api/upload", content=b"abc", headers={**OURS, "x-file-name": "..%2F..%2Fetc%2F<b>x.png"})
     assert answer.status_code == 200
-    (path,) = server[2].folder.iterdir()
-    assert path.suffix == ".png"
+    (path,) = server[2].folder.rglob("*.png")
+    assert path.parent.parent == server[2].folder
+    assert path.name == "_b_x.png"
     assert path.read_bytes() == b"abc"
 
 
-def test_there_is_one_file_for_each_place(page, server):
-    for content in (b"one", b"two"):
-        page.post("/api/upload/first", content=content, headers={**OURS, "x-file-name": "a.png"})
-    (path,) = server[2].folder.iterdir()
-    assert path.read_bytes() == b"two"
-    assert page.post("/api/upload/third", content=b"x", headers=OURS).status_code == 404
+def test_files_that_are_not_opened_are_deleted_with_the_next(page, server):
+    ids = [
+        page.post("/api/upload", content=b"one", headers={**OURS, "x-file-name": f"{n}.png"}).json()["id"]
+        for n in range(3)
+    ]
+    assert len(list(server[2].folder.rglob("*.png"))) == 3
+    answer = page.post("/api/open", json={"files": ids[:1]}, headers=OURS)
+    assert answer.status_code == 422
+    assert "two or more" in answer.json()["error"] or "0.png" in answer.json()["error"]
+    assert not list(server[2].folder.rglob("*.png"))
 
 
 def test_a_broken_result_says_so_by_its_own_name(page):
-    page.post("/api/upload/result", content=b"PK\x03\x04 broken", headers={**OURS, "x-file-name": "mine.npz"})
-    answer = page.post("/api/open", json={"what": "result"}, headers=OURS)
+    sent = page.post("/api/upload", content=b"PK\x03\x04 broken", headers={**OURS, "x-file-name": "mine.npz"})
+    answer = page.post("/api/open", json={"files": [sent.json()["id"]]}, headers=OURS)
     assert answer.status_code == 422
     assert "mine.npz" in answer.json()["error"]
     assert page.get("/api/state").json()["name"] == "map.npz"  # what was there stays
@@ -445,7 +456,7 @@ def test_results_of_odd_settings_and_values_are_shown(page, server, window):
     known = a_map()
     values = np.where(np.arange(17) % 2, 1e308, -1e308) * np.ones((12, 1))
     odd = BlurMap(values, values, known.flags, known.sharper, {"window": window, "method": "\ud800"})
-    browser.portal.call(session.open_result, SavedResult(odd, None, ()), "\ud800.npz")
+    browser.portal.call(session.open_result, SavedResult(odd), "\ud800.npz")
     for query in ("state", "box?x0=0&y0=0&x1=9&y1=9", "line?x0=0&y0=0&x1=9&y1=9", "pixel?x=1&y=1"):
         assert page.get(f"/api/{query}").status_code == 200, query
     with page.websocket_connect(f"ws://127.0.0.1:{PORT}/ws", headers=OURS) as socket_:
@@ -457,7 +468,7 @@ def test_a_fault_of_the_program_is_one_line(page, server, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("builtins.open", full)
-    answer = page.post("/api/upload/first", content=b"x", headers={**OURS, "x-file-name": "a.png"})
+    answer = page.post("/api/upload", content=b"x", headers={**OURS, "x-file-name": "a.png"})
     monkeypatch.undo()
     assert (answer.status_code, "No space left" in answer.json()["error"]) == (500, True)
     monkeypatch.setattr(server[2], "state", lambda: 1 / 0)
@@ -465,7 +476,7 @@ def test_a_fault_of_the_program_is_one_line(page, server, monkeypatch):
 
 
 def test_a_camera_file_is_kept_once(page, server):
-    server[2].camera = EXAMPLE_CAMERA
+    server[2].now.camera = EXAMPLE_CAMERA
     for _ in range(5):
         assert "focal_length_mm" in page.get("/api/export/camera.toml").text
     assert len(list(server[2].folder.rglob("*.toml"))) == 1
@@ -477,16 +488,17 @@ def test_pairs_opened_at_once_leave_no_uploads(page, server):
     async def open_many():
         pairs = []
         for number in range(6):
-            paths = [session.folder / f"{number}{side}.png" for side in "ab"]
+            paths = [session.folder / f"upload-{number}{side}" / "x.png" for side in "ab"]
             for path in paths:
+                path.parent.mkdir()
                 path.write_bytes(b"")
-            pairs.append(PairFiles(*paths, "a.png", "b.png", "upload"))
-        await asyncio.gather(*(session.open_pair(pair) for pair in pairs))
+            pairs.append(Images(tuple(paths), ("a.png", "b.png"), "upload"))
+        await asyncio.gather(*(session.open_images(pair) for pair in pairs))
         await session.cancel()
         await asyncio.sleep(0)
 
     session.slow.start = lambda: None  # nothing is measured
-    session.slow.run = lambda *_args, **_options: asyncio.sleep(100)
+    session.slow.run = session.quick.run = lambda *_args, **_options: asyncio.sleep(100)
     browser.portal.call(open_many)
     assert not list(session.folder.iterdir())
 

@@ -1,0 +1,115 @@
+"""Widgets and sample data of napari: measure a pair or a stack of its image layers.
+
+napari makes a form of each typed function. Nothing of napari is imported: annotations name its types, layers are
+returned as tuples (data, keywords, kind).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from .. import synth
+from ..base._typing import AnyArray, FloatArray
+from ..base.errors import InputError
+from ..base.settings import Align, Method
+from ..blur.estimate import estimate_blur
+from ..filters.bank import gaussian_bank
+from ..photo.pipeline import prepare_pair
+from ..stacks.estimate import estimate_stack
+from .colours import to_look_at
+from .napari_reader import Layer, blur_layers, stack_layers
+
+__all__ = ["measure_pair", "measure_stack", "sample_pair", "sample_stack"]
+
+
+class ImageLayer(Protocol):
+    """The attributes of ``napari.layers.Image`` that the widgets use."""
+
+    data: Any
+    name: str
+    scale: Any
+    rgb: bool
+
+
+def measure_pair(
+    first: napari.layers.Image,  # type: ignore[name-defined]  # noqa: F821
+    second: napari.layers.Image,  # type: ignore[name-defined]  # noqa: F821
+    method: Method = "refined",
+    align: Align = "auto",
+    full_resolution: bool = False,
+) -> list[napari.types.LayerDataTuple]:  # type: ignore[name-defined]  # noqa: F821
+    """Measure how much blurrier the second image is than the first, with standard error and flags.
+
+    Values of the layers are taken for linear light, bytes for sRGB. Without ``full_resolution`` the images are
+    decimated until their blur can be measured.
+    """
+    pair = prepare_pair(_picture(first), _picture(second), align=align, decimate=1 if full_resolution else "auto")
+    layers = blur_layers(estimate_blur(pair, method=method), f"{first.name}, {second.name}")
+    return _placed(layers, first, pair.factor)
+
+
+def measure_stack(
+    frames: napari.layers.Image,  # type: ignore[name-defined]  # noqa: F821
+    step_um: float = 0.0,
+    prefer: Literal["any", "near", "far"] = "any",
+    align: Align = "auto",
+    in_order: bool = True,
+) -> list[napari.types.LayerDataTuple]:  # type: ignore[name-defined]  # noqa: F821
+    """Find the frame in focus at every pixel of a focal stack, and make one picture that is sharp everywhere.
+
+    ``frames`` has the focus along its first axis. With ``step_um``, the distance between two frames, heights are in µm.
+    Without ``in_order`` the order of focus is found from the detail of the frames.
+    """
+    planes = np.asarray(frames.data)
+    if planes.ndim != (4 if frames.rgb else 3) or len(planes) < 3:
+        raise InputError(f"frames has shape {planes.shape}; a stack is (frames, rows, columns) of three frames or more")
+    step = step_um or (1.0 if in_order else None)  # a step keeps the order
+    channel_axis = -1 if frames.rgb else None
+    stack = estimate_stack(list(planes), channel_axis=channel_axis, align=align, prefer=prefer, step_um=step)
+    assert stack.fused is not None
+    layers = stack_layers(replace(stack, step_um=step_um or None), frames.name)
+    picture = to_look_at(stack.fused, is_light=True).astype(np.float32)
+    fused: Layer = (picture, {"name": f"{frames.name}: sharp everywhere", "rgb": picture.ndim == 3}, "image")
+    return [*_placed(layers, frames, stack.factor), *_placed([fused], frames, 1)]
+
+
+def _picture(layer: ImageLayer) -> AnyArray:
+    data = np.asarray(layer.data)
+    if data.ndim != (3 if layer.rgb else 2):
+        raise InputError(f"{layer.name} has shape {data.shape}; a pair takes two pictures, a stack one layer of frames")
+    return data[..., :3] if layer.rgb else data
+
+
+def _placed(layers: list[Layer], source: ImageLayer, factor: int) -> list[Layer]:
+    """Return layers that lie on the image they were made of, of whose pixels each covers ``factor``."""
+    side = np.asarray(source.scale, np.float64)[-2:]
+    keywords = {"scale": tuple(factor * side), "translate": tuple((factor - 1) / 2 * side)}
+    return [(data, {**about, **keywords}, kind) for data, about, kind in layers]
+
+
+def sample_pair() -> list[Layer]:
+    """Return two images whose relative blur runs from -2 px on the left to 2 px on the right."""
+    sharp = _texture()
+    sigma = np.tile(np.linspace(-2.0, 2.0, sharp.shape[1]), (sharp.shape[0], 1))
+    images = [synth.blur_with_map(sharp, np.clip(sign * sigma, 0, None)) for sign in (-1, 1)]
+    return [(image, {"name": name}, "image") for image, name in zip(images, ("first", "second"), strict=True)]
+
+
+def sample_stack() -> list[Layer]:
+    """Return nine frames of a tilted surface: in focus in the second frame on the left, in the eighth on the right."""
+    sharp = _texture()
+    best = np.tile(np.linspace(1.0, 7.0, sharp.shape[1]), (sharp.shape[0], 1))
+    frames = [synth.blur_with_map(sharp, 0.5 * np.abs(number - best)) for number in range(9)]
+    return [(np.stack(frames), {"name": "tilted surface"}, "image")]
+
+
+def _texture(shape: tuple[int, int] = (192, 256)) -> FloatArray:
+    """Return a random texture with detail of several sizes, 0.1..0.9."""
+    rng = np.random.default_rng(0)
+    widths = np.array([1.0, 2.0, 4.0, 8.0])
+    total = np.tensordot(widths, gaussian_bank(rng.standard_normal(shape), widths), 1)
+    low, high = total.min(), total.max()
+    return np.asarray(0.1 + 0.8 * (total - low) / (high - low))
