@@ -51,9 +51,9 @@ def fuse(
 
         relblur fuse near.jpg middle.jpg far.jpg -o sharp.jpg
 
-    The images are aligned and brought to one exposure; every step is printed. The weight of an image at a pixel is its
-    detail there; where no image has detail the map of blur decides. The picture has the depth, tone curve, ICC profile
-    and EXIF of one of the images; NPY contains linear light as floats.
+    The images are aligned and brought to one exposure; every step is printed. At each pixel and scale the image with
+    the most detail counts. The picture has the depth, tone curve, ICC profile and EXIF of one of the images; NPY
+    contains linear light as floats.
 
     Labels are whole numbers, the place of a frame in the order of focus from 0, at the size of the images.
     """
