@@ -78,12 +78,6 @@ def test_the_map_is_that_of_the_command(live, files):
     assert live.state()["commands"]["estimate"] == f"relblur estimate {files[0]} {files[1]} -o result"
 
 
-def test_the_exported_map_is_exact(live, files, tmp_path):
-    (tmp_path / "map.npz").write_bytes(live.get("/api/export/blur_map.npz"))
-    blur_map = relblur.estimate_blur(relblur.prepare_pair(*files))
-    assert_array_equal(relblur.load(tmp_path / "map.npz").variance_difference, blur_map.variance_difference)
-
-
 def test_everything_that_the_command_writes_can_be_had(live, files, tmp_path):
     run("estimate", *files, "-o", tmp_path / "result")
     with zipfile.ZipFile(io.BytesIO(live.get("/api/export/relblur.zip"))) as archive:
@@ -92,6 +86,9 @@ def test_everything_that_the_command_writes_can_be_had(live, files, tmp_path):
     assert ours.keys() == theirs.keys() | {"fused.png", "labels.tif"}
     for name in ("sigma.png", "flags.png", "sharper.png", "remade.png"):
         assert ours[name] == theirs[name]
+    (tmp_path / "map.npz").write_bytes(ours["blur_map.npz"])
+    blur_map = relblur.load(tmp_path / "result" / "blur_map.npz")
+    assert_array_equal(relblur.load(tmp_path / "map.npz").variance_difference, blur_map.variance_difference)
 
 
 def test_a_setting_measures_again_and_leaves_the_pair_alone(live):
@@ -248,30 +245,6 @@ def test_foreign_host_and_origin_by_hand(live):
     assert raw(live, head(live, "GET", "/ws", *upgrade, "Origin: http://evil.example")).startswith(b"HTTP/1.1 403")
     assert raw(live, head(live, "GET", "/ws", *upgrade)).startswith(b"HTTP/1.1 403")
     assert b"HTTP/1.1 404" in raw(live, head(live, "GET", "/static/../session.py", "Connection: close"))[:20]
-
-
-def test_101_megabytes_are_refused(live):
-    request = head(
-        live, "POST", "/api/upload", f"Origin: {live.base}", "Content-Length: 101000000", "X-File-Name: big.png"
-    )
-    assert raw(live, request).startswith(b"HTTP/1.1 413")
-    chunked = head(
-        live, "POST", "/api/upload", f"Origin: {live.base}", "Transfer-Encoding: chunked", "X-File-Name: big.png"
-    )
-    with socket.create_connection(("127.0.0.1", live.port), timeout=60) as connection:
-        connection.sendall(chunked)
-        part = b"100000\r\n" + bytes(0x100000) + b"\r\n"
-        sent = 0
-        try:
-            for _ in range(101):
-                connection.sendall(part)
-                sent += 1
-            connection.sendall(b"0\r\n\r\n")
-            answer = connection.recv(4096)
-        except (BrokenPipeError, ConnectionResetError):  # it did not wait for the rest
-            answer = b"HTTP/1.1 413"
-    assert answer.startswith(b"HTTP/1.1 413")
-    assert sent >= 95  # so many were allowed
 
 
 @linux

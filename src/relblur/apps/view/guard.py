@@ -1,14 +1,14 @@
-"""Who may talk to the page's server.
+"""Access control of the page's server.
 
 The server listens on 127.0.0.1, where every program and every web page open in a browser can reach it. So
 
 * ``Host`` must be ours: a foreign name that was rebound to 127.0.0.1 gets 400;
 * requests that change something, and WebSockets, must come from our own page: ``Origin``, or 403;
-* reads that a foreign page started are refused where the browser says so (``Sec-Fetch-Site``);
+* reads that a foreign page started are refused if the browser reports it (``Sec-Fetch-Site``);
 * everything needs a random token, kept in a cookie that scripts cannot read and other sites cannot send. It is set by
   an address that works once: what was printed in a terminal or kept in a history opens nothing later.
 
-Every answer forbids scripts, frames and connections of others.
+Every response forbids scripts, frames and connections of others.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-#: A page may stay open over a working day.
+#: Life of the cookie: a page may stay open over a working day.
 COOKIE_HOURS = 12
 #: Requests that change nothing.
 _READS = ("GET", "HEAD")
-#: Where a one-time address lives.
+#: Path of one-time addresses.
 DOOR = "/open/"
 
 _REFUSALS = {
@@ -42,12 +42,12 @@ _REFUSALS = {
 
 
 class Keys:
-    """The session's token, the addresses that hand it out once, and when it ends."""
+    """The session's token, its end, and the addresses that hand it out once."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.token = secrets.token_urlsafe(32)
-        self.cookie = f"relblur_{port}"  # browsers do not tell ports apart: two viewers, two names
+        self.cookie = f"relblur_{port}"  # cookies ignore ports: two viewers need two names
         self._ends = time.monotonic() + COOKIE_HOURS * 3600
         self._once: set[str] = set()
 
@@ -63,7 +63,7 @@ class Keys:
         return f"http://127.0.0.1:{self.port}{DOOR}{word}"
 
     def spend(self, word: str) -> bool:
-        """Tell whether a word opens the page; it does so once."""
+        """Return whether a word opens the page; each does so once."""
         known = next((each for each in self._once if hmac.compare_digest(each.encode(), word.encode())), None)
         if known is None:
             return False
@@ -71,7 +71,7 @@ class Keys:
         return True
 
     def admits(self, header: str) -> bool:
-        """Tell whether a ``Cookie`` header holds the token, and the session has not ended."""
+        """Return whether a ``Cookie`` header holds the token, and the session has not ended."""
         try:
             found = SimpleCookie(header).get(self.cookie)
         except CookieError:
@@ -85,7 +85,7 @@ class Keys:
 
 
 class Guard:
-    """An ASGI application around another one: refuses strangers, and adds headers to every answer."""
+    """An ASGI application around another one: refuses strangers, and adds headers to every response."""
 
     def __init__(self, app: App, keys: Keys) -> None:
         self._app = app
@@ -144,7 +144,7 @@ class Guard:
         return None if at_the_door or self._keys.admits(values.get("cookie", "")) else 403
 
     async def _open(self, scope: Scope, send: Send) -> None:
-        """Hand out the token, or say why not; a page that has it already goes on."""
+        """Hand out the token, or refuse; a page that has it already is sent on."""
         cookies = b"; ".join(value for name, value in scope["headers"] if name == b"cookie").decode("latin-1")
         if self._keys.spend(scope["path"].removeprefix(DOOR)):
             headers = [(b"location", b"/"), (b"set-cookie", self._keys.set_cookie().encode())]
@@ -163,6 +163,6 @@ async def _refuse(scope: Scope, send: Send, status: int) -> None:
         return
     body = f"{_REFUSALS[status]}\n".encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    headers.append((b"connection", b"close"))  # whatever body follows is not read
+    headers.append((b"connection", b"close"))  # a body that follows is not read
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
