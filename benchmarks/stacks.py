@@ -1,12 +1,14 @@
 """Focal stacks and fused pictures against the truth, with rivals in the same run.
 
-    python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused memory]
+    python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused halo memory]
                                [--every N] [--frames N N] [--megapixels M] [--record]
 
 generated   index in steps: ours, and the largest Laplacian energy with a parabola at its best window
 hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, our two-image figure, Laplacian energy
 fused       PSNR of the picture that is sharp everywhere, Real-MFF and stacks made from photographs of scikit-image:
             ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if it is there
+halo        RMS error (of 255) beside bright bristles, on them and in the background that no frame has in focus, and CPU
+            seconds: ours, the rivals above, and the maximum of Laplacian pyramids
 memory      peak memory and time of fusing frames, 8 and 24 of 2 MP or as asked: it must hardly grow with their number
 
 --record writes benchmarks/results/stacks.json, the sections that ran beside those that did not.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -28,6 +31,7 @@ import numpy as np
 
 import machine
 import relblur
+from macro_scene import make_scene
 from relblur import Camera, estimate_depth, estimate_stack, imread, prepare_pair, synth
 from relblur.base.tone import encode_srgb
 
@@ -150,19 +154,72 @@ def made_stack(sharp, folder):
 
 def fused_row(files, truth, program):
     """PSNR of our picture and of the rivals' for one stack."""
-    stack = estimate_stack(files)
-    images = [encode_srgb(imread(file)) for file in files]
-    row = {"relblur": psnr(encode_srgb(np.clip(stack.fused, 0, 1)), truth)}
-    for key, widths in (("laplacian_pixel", (0,)), ("laplacian_window", (2.0, 3.0))):
-        row[key] = max(psnr(by_laplacian(images, width), truth) for width in widths)
-    if program:
-        with tempfile.TemporaryDirectory() as folder:
-            target = Path(folder) / "fused.png"
-            command = [program, f"--output={target}", "--no-opencl", "--align-keep-size", *map(str, files)]
+    return {name: psnr(picture, truth) for name, (picture, _) in fused_by_all(files, program, (0, 2.0)).items()}
+
+
+def fused_by_all(files, program, widths):
+    """Return picture and CPU seconds of ours, of the largest Laplacian by window, and of focus-stack."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "fused.png"
+        commands = {
+            "relblur": [sys.executable, "-m", "relblur", "fuse", *map(str, files), "-o", str(target), "--force"]
+        }
+        if program:
+            options = [f"--output={target}", "--no-opencl", "--align-keep-size"]
+            commands["focus_stack"] = [program, *options, *map(str, files)]
+        found = {}
+        for name, command in commands.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run(command, check=True, capture_output=True)
-            theirs = np.asarray(cv2.imread(str(target))[:, :, ::-1], np.float64) / 255
-        row["focus_stack"] = psnr(theirs, truth)
-    return row
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            found[name] = np.asarray(cv2.imread(str(target))[:, :, ::-1], np.float64) / 255, seconds
+    images = [encode_srgb(imread(file)) for file in files]
+    for name, width in zip(("laplacian_pixel", "laplacian_window"), widths, strict=True):
+        found[name] = by_laplacian(images, width), None
+    return found
+
+
+def halo(data, program):
+    """RMS errors of fused macro stacks (of 255) by zone."""
+    from skimage import data as photographs
+
+    pairs = {"coffee, rocket": (photographs.coffee(), photographs.rocket())}
+    for one, two in (("059", "233"), ("030", "146")):
+        held = [(255 * imread(data / f"realmff/{name}_gt.png", linear=False)).astype(np.uint8) for name in (one, two)]
+        pairs[f"Real-MFF {one}, {two}"] = tuple(held)
+    rows = []
+    for name, (back, front) in pairs.items():
+        with tempfile.TemporaryDirectory() as folder:
+            scene = make_scene(Path(folder), back, front)
+            found = fused_by_all(scene.files, program, (0, 2.5))
+            images = [encode_srgb(imread(file)) for file in scene.files]
+        found["maximum_of_pyramids"] = maximum_of_pyramids(images), None
+        for method, (picture, seconds) in found.items():
+            error = 255 * (picture - scene.truth)
+            row = {"scene": name, "method": method, "cpu_s": seconds}
+            rows.append({**row, **{zone: rms(error[mask]) for zone, mask in scene.zones.items()}})
+            print(rows[-1], flush=True)
+    return rows
+
+
+def maximum_of_pyramids(images, levels=6):
+    """Keep at each place and level of Laplacian pyramids the coefficients of the largest window: most stackers do."""
+    pyramids = []
+    for image in images:
+        rest, parts = image.astype(np.float32), []
+        for _ in range(levels):
+            down = cv2.pyrDown(rest)
+            parts.append(rest - cv2.pyrUp(down, dstsize=rest.shape[1::-1]))
+            rest = down
+        pyramids.append([*parts, rest])
+    picture = np.mean([parts[-1] for parts in pyramids], axis=0)
+    for level in range(levels - 1, -1, -1):
+        parts = np.stack([each[level] for each in pyramids])
+        best = np.stack([cv2.GaussianBlur(np.abs(part).sum(axis=2), (0, 0), 1.5) for part in parts]).argmax(axis=0)
+        larger = cv2.pyrUp(picture, dstsize=parts.shape[2:0:-1])
+        picture = larger + np.take_along_axis(parts, best[None, :, :, None], axis=0)[0]
+    return np.clip(picture, 0, 1)
 
 
 def by_laplacian(images, width):
@@ -219,7 +276,7 @@ def z_error(z, truth, there):
     return float(np.nanmean(error))
 
 
-SECTIONS = {"generated": generated, "hard": hard, "fused": fused, "memory": memory}
+SECTIONS = {"generated": generated, "hard": hard, "fused": fused, "halo": halo, "memory": memory}
 
 
 def main():

@@ -133,6 +133,24 @@ def stack_case(path: Path) -> None:
     panels_picture(path, panels)
 
 
+def halo_case(folder: Path) -> None:
+    """Draw crops of a macro stack: a frame, a maximum of Laplacian pyramids, the fused picture, the truth."""
+    from PIL import Image
+
+    sys.path.append(str(IMAGES.parents[1] / "benchmarks"))
+    from macro_scene import make_scene
+    from stacks import maximum_of_pyramids
+
+    scene = make_scene(folder, photograph("coffee"), photograph("rocket"))
+    fused = folder / "fused.png"
+    subprocess.run([sys.executable, "-m", "relblur", "fuse", *scene.files, "-o", fused], check=True)
+    frames = [np.asarray(Image.open(file), np.float32) / 255 for file in scene.files]
+    pictures = {"one of twelve frames": frames[6], "maximum of Laplacian pyramids": maximum_of_pyramids(frames)}
+    pictures |= {"relblur fuse": np.asarray(Image.open(fused)) / 255, "truth": scene.truth}
+    crop = np.s_[50:290, 180:500]
+    panels_picture(folder / "halo.png", [Panel(title, image[crop]) for title, image in pictures.items()], columns=2)
+
+
 def main() -> None:
     """Draw everything."""
     IMAGES.mkdir(exist_ok=True)
@@ -152,7 +170,10 @@ def main() -> None:
         depth_case(folder / "depth.png")
         plots_case(folder / "plots.png")
         stack_case(folder / "stack.png")
-        for picture in (*drawn, "photograph.png", "worst.png", "depth.png", "plots.png", "stack.png"):
+        (folder / "macro").mkdir()
+        halo_case(folder / "macro")
+        (folder / "macro" / "halo.png").rename(folder / "halo.png")
+        for picture in (*drawn, "photograph.png", "worst.png", "depth.png", "plots.png", "stack.png", "halo.png"):
             _shrink(folder / picture, IMAGES / Path(picture).name)
     print(*sorted(IMAGES.glob("*.png")), sep="\n")
 

@@ -3,8 +3,9 @@
 The energy of the Laplacian is averaged over a small window at each level of a pyramid. The logarithm of the ratio of
 two frames is their log odds of being in focus, as far as it lies above the noise. A coarser level counts only where the
 finer ones contain nothing but noise: at an outline the finest level decides, so that the blur of bright detail (its
-halo) does not win beside it, and on a smooth surface the coarse levels follow its slow shading. Where no level contains
-more than noise all frames count alike, and their average has the least noise.
+halo) does not win beside it, and on a smooth surface the coarse levels follow its slow shading. Evidence passes from
+level to level, fine to coarse and back, so that plain areas take the frame of the detail around them. Where there is
+none all frames count alike, and their average has the least noise.
 """
 
 from __future__ import annotations
@@ -22,14 +23,19 @@ __all__ = ["Detail", "detail_of", "log_odds", "sampling_step"]
 _WINDOWS = (2.0, 1.0, 0.7)
 #: Coarsest level: its shorter side is at least this, px.
 _COARSEST_SIDE = 24
-#: Energy at which a level hides the coarser ones, over its noise. From 30 to 1000 the pictures differ by 2 %.
-_CLEAR = 100.0
+#: Energy at which a level is half evidence, over its noise. Below 100 the noise of JPEG files in plain areas decides.
+_CLEAR = 150.0
 #: Noise energy added to the energy of a frame, and the percentile of the least energy of all frames taken for noise.
 _NOISE, _NOISE_PERCENT = 2.0, 10.0
 #: Least noise energy of a picture whose range is 1: a hundredth of an 8-bit step.
 _LEAST = 1e-9
 #: Weight of a frame: this power of the ratio of the energies. From 5 to 12 the pictures differ by 2 %.
 _POWER = 8.0
+#: Weight of the evidence of finer levels on a coarser one, and of coarser levels on a finer one. A smaller pull gives
+#: plain areas to their noise, a larger one moves outlines.
+_SPREAD, _PULL = 0.3, 1.0
+#: Weight of the prior that all frames are alike, over that of clear detail: noise alone stays far below.
+_NO_EVIDENCE = 1e-3
 #: Larger images, px, and stacks of more values are weighed at every second, fourth, ... pixel.
 _MOST_PIXELS, _MOST_VALUES = 1_000_000, 50_000_000
 
@@ -77,23 +83,29 @@ def log_odds(details: Iterable[Detail]) -> AnyArray:
 
     levels = [np.stack(energies) for energies in zip(*details, strict=True)]
     open_ = np.ones(levels[0].shape[1:], np.float32)
-    shares = []
+    masses: list[AnyArray] = []
     for number, energy in enumerate(levels):
         noise = max(float(np.percentile(energy.min(axis=0)[::2, ::2], _NOISE_PERCENT)), _LEAST)
         open_ = _resized(open_, energy.shape[1:])
-        shares.append(open_)
-        open_ = open_ / (1 + energy.max(axis=0) * np.float32(1 / (_CLEAR * noise)))
+        closed = 1 / (1 + np.square(energy.max(axis=0) * np.float32(1 / (_CLEAR * noise))))
         energy += np.float32(_NOISE * noise)
-        levels[number] = cv2.log(energy.reshape(len(energy), -1)).reshape(energy.shape)
-    total, mass = levels[-1] * shares[-1], shares[-1]
-    for level, share in zip(levels[-2::-1], shares[-2::-1], strict=True):
+        level = cv2.log(energy.reshape(len(energy), -1)).reshape(energy.shape)
+        level -= level.mean(axis=0)
+        mass = open_ * (1 - closed)
+        level *= mass
+        if number:  # evidence of finer levels around
+            finer = levels[number - 1]
+            level += np.float32(_SPREAD) * np.stack([_resized(each, mass.shape) for each in finer])
+            mass += np.float32(_SPREAD) * _resized(masses[-1], mass.shape)
+        open_ = open_ * closed
+        levels[number] = level
+        masses.append(mass)
+    total, mass = levels[-1], masses[-1]
+    for level, own in zip(levels[-2::-1], masses[-2::-1], strict=True):
         shape = level.shape[1:]
-        if total.shape[1:] != shape:
-            total, mass = np.stack([_resized(each, shape) for each in total]), _resized(mass, shape)
-        level *= share
-        total += level
-        mass = mass + share
-    total *= np.float32(_POWER) / mass
+        level += np.float32(_PULL) * np.stack([_resized(each, shape) for each in total])
+        total, mass = level, own + np.float32(_PULL) * _resized(mass, shape)
+    total *= np.float32(_POWER) / (mass + np.float32(_NO_EVIDENCE))
     return np.asarray(total)
 
 
