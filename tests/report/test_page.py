@@ -180,6 +180,8 @@ def test_what_should_be_doubted_is_said_first():
     assert "expose less" in page
     assert page.index("Warnings") < page.index("<figure>")
     assert "Warnings" not in make_page([map_page(_blur_map(), About("x"))])
+    warned = make_page([map_page(_blur_map(doubts=["the motion is large"]), About("x"))])
+    assert "<li>the motion is large.</li>" in warned
 
 
 def test_a_score_that_loses_against_not_blurring_says_so():

@@ -48,7 +48,8 @@ MANY_AT_LIMIT, MANY_UNANSWERED, MANY_CLIPPED = 0.02, 0.3, 0.1
 MANY_FRAMES = 12
 
 #: Settings with a place of their own on the page.
-_SHOWN_ELSEWHERE = ("notes", "doubts", "images")
+_WARNINGS = ("model_warnings", "doubts")
+_SHOWN_ELSEWHERE = ("notes", "images", *_WARNINGS)
 
 
 def map_page(
@@ -257,7 +258,8 @@ def _figure(
 
 def _model_warnings(result: MapResult, summary: Mapping[str, Any]) -> list[str]:
     """Return warnings that belong to the whole map, and the files that could not be written."""
-    found = [f"{text}." for text in result.settings.get("doubts", ()) if isinstance(result, StackMap)]
+    listed = [texts for name in _WARNINGS if isinstance(texts := result.settings.get(name), (list, tuple))]
+    found = [f"{str(text).rstrip('.')}." for texts in listed for text in texts]
     if isinstance(result, StackMap):
         found += [f"left out: {each['name']}, {each['why']}" for each in result.summary()["dropped"]]
     return [*found, *(f"left out: {text}" for text in summary.get("left_out", ()))]
