@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, match_exposure, synth
-from relblur.filters.decimation import block_means
 from relblur.photo import exposure
 from relblur.photo.rough_blur import equalise
 
@@ -167,14 +166,6 @@ def test_positions_run_from_minus_one_to_one():
     assert_allclose([xx, xy, yy], [x * x, x * y, y * y])
 
 
-def test_blocks_are_means_and_the_rest_is_cut_off():
-    image = np.arange(7 * 8 * 2.0).reshape(7, 8, 2)
-    found = block_means(image, 3)
-    assert found.shape == (2, 2, 2)
-    assert_allclose(found[1, 0], image[3:6, :3].mean(axis=(0, 1)))
-    assert_allclose(block_means(image, 1), image)
-
-
 def test_two_corrections_after_each_other_are_one():
     rng = np.random.default_rng(0)
     image = rng.random((6, 7, 2))
@@ -188,16 +179,6 @@ def test_two_corrections_after_each_other_are_one():
     found = exposure._corrected(image, exposure._compose(first, more[1]))
     bend = 1 + np.tensordot(field.sum(axis=0), exposure._positions((6, 7)), 1).transpose(1, 2, 0)
     assert_allclose(found, image * one[:, 0] * two[:, 0] * bend, rtol=1e-6)
-
-
-def test_an_exposure_is_applied_as_it_was_found():
-    rng = np.random.default_rng(0)
-    found = np.column_stack([[1.2, 0.9], [0.1, -0.05], 0.1 * rng.normal(size=(2, 5))])
-    image = rng.random((6, 7, 2))
-    zero = np.zeros(2)
-    whole = exposure.Exposure(found[:, 0], found[:, 1], zero, zero, found[:, 2:], True)
-    assert_allclose(whole.apply(image), exposure._corrected(image, found))
-    assert exposure.Exposure(found[:, 0], found[:, 1], zero, zero, None, False).apply(image) is image
 
 
 def test_a_fit_is_weighted_by_how_well_each_datum_fits():
@@ -256,12 +237,6 @@ def test_a_correction_matters_beyond_its_error_at_either_end(gain, offset, error
     assert exposure._matters(first, found, spread, False) == answer
 
 
-@pytest.mark.parametrize(("low", "high", "answer"), [(0.02, 0.009, True), (0.009, 0.02, True), (0.02, 0.011, False)])
-def test_the_error_of_a_correction_is_that_of_the_end_where_it_is_looked_at(low, high, answer):
-    first = np.linspace(0.1 - 0.8 / 98, 0.9 + 0.8 / 98, 10_001)
-    assert exposure._matters(first, np.array([1.0, 0.03]), np.array([0, 0, low, high]), False) == answer
-
-
 def test_a_correction_is_little_below_the_limit_at_which_rounds_end():
     for change, answer in (([0, 0, 0], True), ([4e-4, 0, 0], True), ([6e-4, 0, 0], False), ([0, 9e-4, 0], True),
                            ([0, 11e-4, 0], False), ([0, 0, -4e-4], True), ([0, 0, -6e-4], False)):  # fmt: skip
@@ -310,16 +285,6 @@ def test_the_fit_has_errors_of_parts_of_the_picture(scene):
     assert_allclose(spread[0], exposure._jackknife(design, y, weight, part, np.percentile(x, [1, 99])))
     bent = first / (1 + np.tensordot([0.1, 0, 0.05, 0, -0.02], exposure._positions(SHAPE), 1))[:, :, None]
     assert_allclose(exposure._fit(first, bent, usable, 7)[0], [[1, 0, 0.1, 0, 0.05, 0, -0.02]], atol=1e-6)
-
-
-def test_a_field_has_five_coefficients_a_channel(scene):
-    x, y = exposure._positions(SHAPE)[:2]
-    first = np.dstack([scene, scene])
-    second = first / (1.1 * (1 + 0.08 * x - 0.05 * y))[:, :, None]
-    found = exposure.find_exposure(first, second, np.ones(SHAPE, bool), field=True)
-    assert_allclose(found.gain, 1.1, rtol=0.02)
-    assert_allclose(found.field, [[0.08, -0.05, 0, 0, 0]] * 2, atol=0.01)
-    assert_allclose(found.apply(second), first, rtol=0.02)
 
 
 def test_an_exposure_in_words():

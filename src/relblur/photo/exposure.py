@@ -84,15 +84,8 @@ class Exposure:
         """Return an (H, W, C) image with the exposure of the other."""
         if not self.changes:
             return image
-        result = image * self.gain.astype(image.dtype)
-        if self.field is not None:
-            y, x = (np.linspace(-1, 1, n) for n in image.shape[:2])
-            for channel, (by_x, by_y, by_xx, by_xy, by_yy) in enumerate(self.field):
-                along, across = 1 + by_y * y + by_yy * y * y, by_x * x + by_xx * x * x
-                for row, at in enumerate(y):
-                    result[row, :, channel] *= along[row] + across + (by_xy * at) * x
-        result += self.offset.astype(image.dtype)
-        return result
+        field = np.zeros((len(self.gain), 0)) if self.field is None else self.field
+        return _corrected(image, np.column_stack([self.gain, self.offset, field]))
 
     def describe(self) -> str:
         """Return the correction in one line."""
@@ -377,12 +370,15 @@ def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyA
     return np.asarray(np.sqrt((left - 1) / left * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))
 
 
-def _corrected(image: FloatArray, found: FloatArray) -> FloatArray:
+def _corrected(image: AnyArray, found: FloatArray) -> AnyArray:
+    """Return an (H, W, C) image after gain, offset and field of each channel, in its own precision."""
+    found = found.astype(image.dtype)
     result = image * found[:, 0]
     if found.shape[1] > 2:
         shape = _positions((image.shape[0], image.shape[1]))
-        result = result * (1 + np.tensordot(found[:, 2:], shape, axes=1)).transpose(1, 2, 0)
-    return result + found[:, 1]
+        result *= (1 + np.tensordot(found[:, 2:], shape, axes=1)).transpose(1, 2, 0).astype(image.dtype)
+    result += found[:, 1]
+    return np.asarray(result)
 
 
 def _compose(before: FloatArray, more: FloatArray) -> FloatArray:
