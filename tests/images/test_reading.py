@@ -136,3 +136,16 @@ def test_text_in_a_picture_is_unpacked_with_a_limit(tmp_path):
     (tmp_path / "text.png").write_bytes(whole[:33] + chunk + whole[33:])
     with pytest.raises(FileError, match="damaged or incomplete"):
         read_image(tmp_path / "text.png")
+
+
+def test_a_damaged_exr_is_one_line(tmp_path, capfd):
+    path = tmp_path / "x.exr"
+    relblur.images.depth_formats.write_exr(
+        path, {"Y": np.sin(np.arange(8100, dtype=np.float32)).round(1).reshape(90, 90)}
+    )
+    content = bytearray(path.read_bytes())
+    content[-600:-500] = bytes(100)
+    path.write_bytes(content)
+    with pytest.raises(FileError, match="is not a readable OpenEXR image: its pixels are damaged or incomplete"):
+        read_image(path)
+    assert capfd.readouterr() == ("", "")

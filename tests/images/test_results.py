@@ -437,3 +437,11 @@ def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, 
         first = seen.index(into)
         assert seen[:first].count("fsync") >= 3  # two files, their folder
         assert "fsync" in seen[first:]
+
+
+def test_a_link_is_replaced_and_not_written_through(tmp_path):
+    (tmp_path / "precious").write_text("mine")
+    (tmp_path / "x.npz").symlink_to("precious")
+    _map(1).save(tmp_path / "x.npz")
+    assert not (tmp_path / "x.npz").is_symlink()
+    assert (tmp_path / "precious").read_text() == "mine"

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import AlignmentError, InputError, align, estimate_blur, synth
+from relblur.apps.demo.program import photograph
 from relblur.photo import alignment, equal_bands
 from relblur.photo.alignment import Motion
 
@@ -232,3 +233,19 @@ def test_a_motion_is_found_on_reduced_copies_too(scene, monkeypatch):
     first, second = seen(scene, about_the_middle()), seen(scene, np.linalg.inv(wanted))
     found = align(first, synth.blur_with_map(second, 1.5)).motion
     assert worst_px(found.transform, wanted) < 0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moved", [(3, 6), (0, 1)])
+@pytest.mark.parametrize("name", ["camera", "brick"])
+def test_a_moving_object_does_not_pull_the_frame(name, moved):
+    light = photograph(name)[128:384, 128:384] / 255.0
+    first, second = synth.pair(light, np.full(light.shape, 1.5))
+    rows, columns = np.indices(light.shape)
+    thing = (abs(rows - 128) < 30) & (abs(columns - 128) < 30)
+    second = np.where(thing, np.roll(second, moved, (0, 1)), second)
+    rng = np.random.default_rng(0)
+    first, second = (synth.degrade(image, noise=0.003, rng=rng) for image in (first, second))
+    corners = np.array([[0, 0, 1], [0, 255, 1], [255, 0, 1], [255, 255, 1.0]]).T
+    transform = align(first, second).motion.transform
+    assert np.abs(transform @ corners - corners).max() < 0.02
