@@ -13,6 +13,16 @@ from .base import errors
 
 __version__ = "0.1.0"
 
+#: BibTeX of the paper that relblur implements.
+__citation__ = f"""\
+@misc{{saadat2026relative,
+  author = {{Saadat, Akbar}},
+  title = {{Computational Framework for Estimating Relative Gaussian Blur Kernels between Image Pairs}},
+  year = {{2026}},
+  note = {{Manuscript under review. Implemented by relblur, version {__version__}}}
+}}
+"""
+
 _HOME = {
     "AlignmentError": "base.errors",
     "BlurMap": "blur.blur_map",
@@ -56,7 +66,7 @@ _FORMER = dict.fromkeys(("Framework", "compare_sharpness", "gaussian_bank", "loc
 # Programs write ``from relblur.errors import FileError``.
 sys.modules[f"{__name__}.errors"] = errors
 
-__all__ = [*_HOME, *_MODULES, "__version__"]
+__all__ = [*_HOME, *_MODULES, "__citation__", "__version__"]
 
 if TYPE_CHECKING:
     from . import optics as optics

@@ -15,7 +15,7 @@ from relblur.base.options import Depth, Estimating, Preparing, Reading, Stack
 
 NAMES = """
 AlignmentError BlurMap Camera ComparablePair DepthMap Flag InputError NoiseModel PairScore RelblurError StackMap Stream
-__version__ align all_in_focus blur_to_depth calibrate decimate depth_to_blur estimate_blur estimate_depth
+__citation__ __version__ align all_in_focus blur_to_depth calibrate decimate depth_to_blur estimate_blur estimate_depth
 estimate_noise estimate_stack evaluate_pair imread in_depth_range load match_exposure open_stack optics paper
 pixel_curve plot prepare_pair read_photograph refocus resynthesize save synth
 """
