@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 
 import relblur
-from relblur.photo.tone_curves import SRGB, encode_srgb
+from relblur.base.tone import SRGB, encode_srgb
 
 SHAPE = 480, 640
 FRAMES, STEP_PX, BACKGROUND = 12, 1.3, -9  #: radius of the blur a frame away from focus; frame of the background

@@ -34,6 +34,8 @@ _LEAST_LOG = -60.0
 _ROWS = 64
 #: Frames in place that stay in memory between weighing and mixing, bytes.
 _KEPT_BYTES = 1e9
+#: Larger frames are prepared one at a time, px: two of them in memory are too many.
+_AHEAD_PIXELS = 16_000_000
 #: Sides of the windows that distinguish a jump from a slope, px of the map: maps blur jumps to about 12 px.
 _OUTLINE_PX, _AROUND_PX = 9, 25
 #: Least difference between two surfaces at an outline, frames: neighbouring frames look alike.
@@ -152,7 +154,10 @@ def _log_nearness(place: FloatArray, spread: AnyArray | float, frame: Frame) -> 
 
 
 def _lights(frames: Frames) -> Iterator[_Lit]:
-    """Yield the frames in place at full size; the next one is prepared meanwhile."""
+    """Yield the frames in place at full size; the next one is prepared meanwhile, unless they are very large."""
+    if frames.shape[0] * frames.shape[1] > _AHEAD_PIXELS:
+        yield from (frames.full(frame, fast=True) for frame in frames.frames)
+        return
     with ThreadPoolExecutor(1) as ahead:
         coming = ahead.submit(frames.full, frames.frames[0], fast=True)
         for frame in (*frames.frames[1:], None):
