@@ -137,11 +137,16 @@ def _call(arguments: list[str]) -> int:
 
 def _load(path: str) -> int:
     import relblur
+    from relblur.images.depth_formats import read_pfm
+    from relblur.images.reading import read_bytes
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            relblur.load(path)
+            if path.endswith(".pfm"):
+                read_pfm(read_bytes(path), path)
+            else:
+                relblur.load(path)
     except relblur.RelblurError as error:
         print(f"relblur: {error}", file=sys.stderr)
         return 3
@@ -201,11 +206,15 @@ def _forget_peak() -> None:
         return
 
 
+def prepare() -> None:
+    """Limit the memory of this process, and make each command once: from annotations it takes half of the time."""
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    typer.main.get_command = cache(typer.main.get_command)
+
+
 def work(names: list[str], seed: int) -> None:
     """Run cases one after the other and print a line of JSON before and after each, until there are enough."""
-    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-    # Commands do not change; making them anew from their annotations would take half of the time.
-    typer.main.get_command = cache(typer.main.get_command)
+    prepare()
     report = os.fdopen(os.dup(1), "w")
     folder = Path(tempfile.mkdtemp(prefix="relblur_fuzz_"))
     inside = folder / "case"

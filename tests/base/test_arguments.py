@@ -35,35 +35,17 @@ def _spoilt(value):
 
 
 PAIRS = {
-    "different sizes": (
-        (GOOD, GOOD[:30]),
-        {},
-        "first and second differ in shape: 32x40 and 30x40; crop or resize them to the same size",
-    ),
-    "transposed": ((GOOD, GOOD.T), {}, "differ in shape: 32x40 and 40x32"),
+    "different sizes": ((GOOD, GOOD[:30]), {}, "32x40 and 30x40; crop or resize them"),
     "grey and colour": ((GOOD, COLOUR), {}, "differ in shape: 32x40 and 32x40x3; one is grey: pass second.mean"),
     "one-dimensional": ((GOOD[0], GOOD[0]), {}, "first must be two-dimensional .*got 1 dimension"),
-    "a number": ((0.5, 0.5), {}, "first must be two-dimensional"),
-    "four-dimensional": ((GOOD[None, None], GOOD[None, None]), {}, "first must be two-dimensional.*got 4"),
     "empty": ((GOOD[:0], GOOD[:0]), {}, "first is empty \\(shape \\(0, 40\\)\\); check how it was read or sliced"),
     "1x1": ((GOOD[:1, :1], GOOD[:1, :1]), {}, "first is 1x1; relative blur needs at least 2x2 pixels"),
-    "one row": ((GOOD[:1], GOOD[:1]), {}, "first is 1x40; relative blur needs at least 2x2"),
-    "smaller than the window": (
-        (GOOD[:7, :20], GOOD[:7, :20]),
-        {},
-        "window=9 is larger than the image \\(7x20\\); use window=7 or a larger image",
-    ),
-    "window larger than the image": ((GOOD, GOOD), {"window": 41}, "window=41 is larger than the image .*window=31"),
+    "smaller than the window": ((GOOD[:7, :20], GOOD[:7, :20]), {}, "window=9 is larger .* use window=7"),
     "even window": ((GOOD, GOOD), {"window": 8}, "window must be an odd whole number >= 1, got 8"),
-    "fractional window": ((GOOD, GOOD), {"window": 9.0}, "window must be an odd whole number >= 1, got 9.0"),
     "complex": ((GOOD * 1j, GOOD), {}, "first is complex; pass its magnitude, numpy.abs\\(first\\)"),
-    "complex second": ((GOOD, GOOD * 1j), {}, "second is complex; pass its magnitude, numpy.abs\\(second\\)"),
     "boolean": ((GOOD > 0.5, GOOD), {}, "first has dtype bool; pass integers or floats \\(first.astype\\(float\\)\\)"),
-    "text": ((np.array([["a", "b"]] * 2), GOOD), {}, "first has dtype <U1; pass integers or floats"),
-    "None": ((None, GOOD), {}, "first has dtype object"),
     "ragged": (([[1.0, 2.0], [3.0]], GOOD), {}, "first is ragged; all its rows must have one length"),
     "all NaN": ((np.full((32, 40), np.nan), GOOD), {}, "first holds no finite pixel; check how the file was read"),
-    "second all infinite": ((GOOD, np.full((32, 40), np.inf)), {}, "second holds no finite pixel"),
     "nothing finite in both": (
         (np.where(np.arange(40) < 20, np.nan, GOOD), np.where(np.arange(40) >= 20, np.nan, GOOD)),
         {},
@@ -72,42 +54,33 @@ PAIRS = {
     "many channels without channel_axis": (
         (np.concatenate([COLOUR, COLOUR], 2),) * 2,
         {},
-        "first has three dimensions .* pass the axis of its channels as channel_axis",
+        "first has three dimensions .* as channel_axis",
     ),
     "channels first without channel_axis": (
         (COLOUR.transpose(2, 0, 1),) * 2,
         {},
-        "first has three dimensions \\(3, 32, 40\\); its channels come first, pass channel_axis=0",
+        "its channels come first, pass channel_axis=0",
     ),
     "channels first taken for last": (
         (COLOUR.transpose(2, 0, 1),) * 2,
         {"channel_axis": -1},
         "channel_axis=-1 makes 40 channels; pass channel_axis=0",
     ),
-    "channels last taken for first": ((COLOUR, COLOUR), {"channel_axis": 0}, "makes 32 channels; pass channel_axis=-1"),
     "a path": (("a.png", GOOD), {}, "first is a path, 'a.png'; read it with relblur.imread\\('a.png'\\)"),
-    "bytes and 0..255": (
-        ((GOOD * 255).astype(np.uint8), GOOD * 255),
-        {},
-        "first is uint8, taken over its full scale of 255, and second is float .* pass second / 255",
-    ),
-    "0..65535 and 16 bits": ((GOOD * 65535, (GOOD * 65535).astype(np.uint16)), {}, "pass first / 65535"),
+    "bytes and 0..255": (((GOOD * 255).astype(np.uint8), GOOD * 255), {}, "first is uint8.* pass second / 255"),
     "max_sigma and sigmas": ((GOOD, GOOD), {"max_sigma": 2, "sigmas": [1.0]}, "max_sigma and sigmas both limit"),
     "negative max_sigma": ((GOOD, GOOD), {"max_sigma": -2}, "max_sigma must be finite and > 0 px, got -2"),
     "sRGB beyond 1": ((GOOD * 9, GOOD * 9), {"linear": True}, "the sRGB curve is undone within 0..1"),
     "channel_axis for grey": ((GOOD, GOOD), {"channel_axis": -1}, "channel_axis needs three dimensions, leave it out"),
     "channel_axis out of range": ((COLOUR, COLOUR), {"channel_axis": 3}, "channel_axis must be -3..2 .*got 3"),
-    "negative sigmas": ((GOOD, GOOD), {"sigmas": [-1.0, 2.0]}, "sigmas must be finite and > 0 px, got -1; leave such"),
     "zero sigma": ((GOOD, GOOD), {"sigmas": [0.0, 2.0]}, "sigmas must be finite and > 0 px, got 0"),
-    "NaN sigma": ((GOOD, GOOD), {"sigmas": [1.0, np.nan]}, "sigmas must be finite and > 0 px, got nan"),
     "unsorted sigmas": ((GOOD, GOOD), {"sigmas": [2.0, 1.0]}, "sigmas must increase strictly; pass numpy.unique"),
-    "repeated sigmas": ((GOOD, GOOD), {"sigmas": [1.0, 1.0]}, "sigmas must increase strictly"),
     "no sigmas": ((GOOD, GOOD), {"sigmas": []}, "sigmas must be a non-empty one-dimensional list"),
     "words for sigmas": ((GOOD, GOOD), {"sigmas": ["a"]}, "sigmas must be numbers, got .*numpy.arange"),
     "sigmas wider than the image": (
         (GOOD, GOOD),
         {"method": "paper", "sigmas": [1.0, 17.0]},
-        "sigmas go up to 17 px, more than half the image's shorter side \\(32 px\\); keep them below 16",
+        "sigmas go up to 17 px.*keep them below 16",
     ),
     "valid of another shape": ((GOOD, GOOD), {"valid": np.ones((3, 3), bool)}, "valid has shape \\(3, 3\\)"),
     "valid of numbers": ((GOOD, GOOD), {"valid": np.ones((32, 40))}, "valid has dtype float64; pass booleans"),
@@ -115,7 +88,6 @@ PAIRS = {
     "negative noise": ((GOOD, GOOD), {"noise": -0.1}, "noise must be finite and > 0 .*got -0.1"),
     "noise in words": ((GOOD, GOOD), {"noise": "low"}, "noise must be a number .*got 'low'"),
     "unknown method": ((GOOD, GOOD), {"method": "magic"}, "method must be one of 'paper', .*; got 'magic'"),
-    "unknown side": ((GOOD, GOOD), {"sharper": "left"}, "sharper must be one of 'auto', 'first', 'second'; got 'left'"),
     "unknown engine": ((GOOD, GOOD), {"engine": "gpu"}, "engine must be one of 'auto', .*; got 'gpu'"),
     "no workers": ((GOOD, GOOD), {"workers": 0}, "workers must be a whole number >= 1 or None \\(all cores\\), got 0"),
 }
@@ -131,7 +103,7 @@ def test_estimate_blur_refuses_by_name_with_the_remedy(case, method):
     assert isinstance(error.value, ValueError)
 
 
-@pytest.mark.parametrize("case", ["different sizes", "one-dimensional", "empty", "1x1", "complex", "all NaN"])
+@pytest.mark.parametrize("case", ["different sizes", "complex"])
 def test_evaluate_pair_refuses_the_same(case):
     images, keywords, message = PAIRS[case]
     with pytest.raises(InputError, match=message):
@@ -147,20 +119,11 @@ def test_a_bad_pixel_is_a_flag_and_not_an_error(method, value):
 
 
 @pytest.mark.parametrize("call", [lambda i: decimate(i, 2), local_sharpness, lambda i: synth.blur_with_map(i, 1.0)])
-@pytest.mark.parametrize(
-    ("image", "message"),
-    [
-        (GOOD[0], "image must be two-dimensional"),
-        (GOOD[:0], "image is empty"),
-        (GOOD[:1, :1], "image is 1x1"),
-        (GOOD * 1j, "image is complex"),
-        (COLOUR.transpose(2, 0, 1), "image has three dimensions .*pass channel_axis=0"),
-        ("near.png", "image is a path"),
-    ],
-)
-def test_functions_of_one_image_refuse_by_name(call, image, message):
-    with pytest.raises(InputError, match=message):
-        call(image)
+def test_functions_of_one_image_refuse_by_name(call):
+    with pytest.raises(InputError, match="image must be two-dimensional"):
+        call(GOOD[0])
+    with pytest.raises(InputError, match=r"image has three dimensions .*pass channel_axis=0"):
+        call(COLOUR.transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize(
@@ -185,13 +148,8 @@ def test_bad_files_are_file_errors_in_one_line(tmp_path, make, message):
     assert isinstance(error.value, RelblurError)
 
 
-def test_a_name_with_a_zero_byte_is_one_line():
-    with pytest.raises(FileError, match="cannot be read") as error:
-        imread("a\0b.png")
-    assert "\n" not in str(error.value)
-
-
 Image = pytest.importorskip("PIL.Image")
+Figure = pytest.importorskip("matplotlib.figure").Figure
 
 SCENE = np.random.default_rng(3).random((40, 44, 3)) * 0.8 + 0.1
 FIRST, SECOND = synth.pair(SCENE, 1.2, channel_axis=-1)
@@ -253,8 +211,6 @@ def test_tensors_are_read_without_their_gradient():
     assert_array_equal(found, sigma_of(FIRST, SECOND))
     assert prepare_pair(Tensor(FIRST), Tensor(SECOND)).shape == (40, 44)
 
-
-def test_a_tensor_on_a_graphics_card_has_to_be_copied():
     with pytest.raises(InputError, match=r"second is a tensor on cuda:0; pass second.cpu\(\)"):
         sigma_of(FIRST, Tensor(SECOND, "cuda:0"))
 
@@ -292,37 +248,18 @@ def from_xarray(request):
     return estimate_blur(*images, **options), estimate_blur(FIRST[:, :, 1], SECOND[:, :, 1], **options)
 
 
-def test_a_map_of_xarray_is_shown_as_any_other(from_xarray):
+def test_a_map_of_xarray_is_used_as_any_other(from_xarray, tmp_path):
     found, plain = from_xarray
-    if found.is_lazy:  # it may not fit into memory
-        assert str(found) == repr(found)
-        assert "not computed yet" in found._repr_html_()
-        return
-    assert str(found) == str(plain)
-    assert found._repr_html_() == plain._repr_html_()
-
-
-def test_a_map_of_xarray_is_drawn_as_any_other(from_xarray):
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
-    from matplotlib.figure import Figure
-
-    for draw in (relblur.plot.blur, relblur.plot.stderr, relblur.plot.flags):
-        shown = [draw(blur, ax=Figure().add_subplot()).get_array() for blur in from_xarray]
-        assert_array_equal(*(np.ma.getdata(one) for one in shown))
-    assert from_xarray[0].plot(ax=Figure().add_subplot()) is not None
-    assert relblur.plot.surface(from_xarray[0], ax=Figure().add_subplot(projection="3d")) is not None
-
-
-def test_a_map_of_xarray_becomes_depth_and_goes_to_files(from_xarray, tmp_path):
-    found, plain = from_xarray
+    assert str(found) == (repr(found) if found.is_lazy else str(plain))  # a lazy map may not fit into memory
     camera = relblur.Camera(coc_constant_px_m=8, focus_first_m=1, focus_second_m=2)
-    depths = [relblur.blur_to_depth(blur, camera) for blur in from_xarray]
-    assert_array_equal(depths[0].depth_m, depths[1].depth_m)
-    inside = [relblur.in_depth_range(blur, camera) for blur in from_xarray]
-    assert_array_equal(inside[0].probability, inside[1].probability)
-    fits = [relblur.calibrate(blur, camera, depth_m=1.2).camera for blur in from_xarray]
-    assert fits[0] == fits[1]
+    uses = (
+        lambda blur: np.ma.getdata(relblur.plot.blur(blur, ax=Figure().add_subplot()).get_array()),
+        lambda blur: relblur.blur_to_depth(blur, camera).depth_m,
+        lambda blur: relblur.in_depth_range(blur, camera).probability,
+        lambda blur: relblur.calibrate(blur, camera, depth_m=1.2).camera.blur_constant,
+    )
+    for use in uses:
+        assert_array_equal(use(found), use(plain))
     found.save(tmp_path / "map.npz")
     assert_array_equal(relblur.load(tmp_path / "map.npz").sigma, plain.sigma)
 
@@ -351,50 +288,38 @@ def test_pictures_are_intensities(mode):
         assert found.dtype == np.uint16
 
 
-def test_a_palette_is_not_taken_for_light():
-    pictures = [Image.fromarray(image).quantize(200) for image in BYTES]
-    assert plain_array(pictures[0], "first").shape == FIRST.shape
-    assert np.isfinite(sigma_of(*pictures)).any()
-
-
 def test_a_picture_in_lab_is_refused():
     with pytest.raises(InputError, match="first is a picture in Lab"):
         plain_array(Image.new("LAB", (9, 9)), "first")
 
 
 @pytest.mark.parametrize("axis", [None, -1])
-@pytest.mark.parametrize("alpha", ["opaque", "cut out"])
-def test_alpha_is_left_out_with_a_warning(axis, alpha):
+@pytest.mark.parametrize("top", [255, 3], ids=["opaque", "cut out"])
+def test_alpha_is_left_out_with_a_warning(axis, top):
     veil = np.full((40, 44, 1), 255, np.uint8)
-    if alpha == "cut out":
-        veil[:20] = 3
+    veil[:20] = top
     images = [np.concatenate([image, veil], axis=2) for image in BYTES]
     with pytest.warns(UserWarning, match="the last of 4 channels is alpha"):
         found = sigma_of(*images, channel_axis=axis)
     assert_array_equal(found, sigma_of(*BYTES))
 
+    pictures = [Image.fromarray(image) for image in images]
+    with pytest.warns(UserWarning, match="alpha channel dropped"):
+        found = prepare_pair(*pictures, align="off", exposure="off", decimate=1)
+    assert_array_equal(found.first, prepare_pair(*BYTES, align="off", exposure="off", decimate=1).first)
+
 
 def test_alphas_that_differ_are_refused():
     veils = np.full((2, 40, 44, 1), 255, np.uint8)
     veils[0, :3] = 0
-    images = [np.concatenate(both, axis=2) for both in zip(BYTES, veils, strict=True)]
     with pytest.raises(InputError, match=r"alpha and differs .* pass first\[..., :3\]"):
-        sigma_of(*images)
+        sigma_of(*(np.concatenate(both, axis=2) for both in zip(BYTES, veils, strict=True)))
 
 
 def test_four_colours_stay_four():
     images = [np.concatenate([image, image[:, :, :1][::-1]], axis=2) for image in (FIRST, SECOND)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        four = sigma_of(*images, channel_axis=-1)
+    four = sigma_of(*images, channel_axis=-1)  # without a warning
     assert not np.array_equal(four, sigma_of(FIRST, SECOND), equal_nan=True)
-
-
-def test_a_picture_with_alpha_is_a_photograph_without():
-    pictures = [Image.fromarray(image).convert("RGBA") for image in BYTES]
-    with pytest.warns(UserWarning, match="alpha channel dropped"):
-        found = prepare_pair(*pictures, align="off", exposure="off", decimate=1)
-    assert_array_equal(found.first, prepare_pair(*BYTES, align="off", exposure="off", decimate=1).first)
 
 
 def test_masks_are_honoured_with_bytes_too():
@@ -430,12 +355,8 @@ def test_linear_undoes_the_curve_of_srgb(method):
     assert abs(undone - truth) <= 0.02
     if method != "paper":  # its grid is coarser than the difference
         assert abs(undone - truth) < abs(as_stored - truth)
-
-
-def test_linear_keeps_clipped_pixels_clipped():
-    stored = [image.copy() for image in BYTES]
     stored[0][10:14, 10:14] = 255
-    assert (estimate_blur(*stored, method="window", linear=True).flags[10:14, 10:14] & relblur.Flag.CLIPPED).all()
+    assert (estimate_blur(*stored, linear=True, **options).flags[10:14, 10:14] & relblur.Flag.CLIPPED).all()
 
 
 def test_bytes_are_photographs_to_prepare_pair():

@@ -8,8 +8,8 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from typer.testing import CliRunner
 
+from command import failed, run
 from relblur import (
     Camera,
     Flag,
@@ -24,13 +24,11 @@ from relblur import (
     resynthesize,
     synth,
 )
-from relblur.apps.cli.app import app
 from relblur.apps.demo.program import photograph
 from relblur.base.pixels import hot_pixels, usual_values
 from relblur.paper import compare_sharpness, local_sharpness
 
 PLACE = (50, 40)
-BAD = [np.nan, np.inf, -np.inf, 100.0, 1e6, 1e10, -1e10, 3.4e38]
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +73,8 @@ def clean(pair):
 
 
 #: Every bad value in the first picture; in the other and in both what is no number, and what may be light or not.
-PLACES = [("first", value) for value in BAD] + [
-    (where, value) for where in ("second", "both") for value in (np.nan, 100.0, 1e6)
-]
+PLACES = [("first", value) for value in (np.nan, -np.inf, 100.0, 1e6, -1e10, 3.4e38)]
+PLACES += [(where, value) for where in ("second", "both") for value in (np.nan, 100.0)]
 
 
 @pytest.mark.slow
@@ -120,15 +117,6 @@ def test_real_points_of_light_are_no_bad_pixels():
     assert len(one[0]) == len(two[0]) == 0
 
 
-def test_masked_pixels_are_left_out(pair):
-    first, second = pair
-    mask = ~beyond(first.shape, 3)
-    found = estimate_blur(np.ma.masked_array(first, mask), second, method="window")
-    wanted = estimate_blur(first, second, method="window", valid=~mask)
-    assert (found.flags[mask] & Flag.INVALID).all()
-    assert_array_equal(found.variance_difference[:, 90:], wanted.variance_difference[:, 90:])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [np.nan, 1e10, 100.0])
 def test_functions_of_a_pair_take_bad_pixels(pair, value):
@@ -152,7 +140,7 @@ def test_functions_of_a_pair_take_bad_pixels(pair, value):
         assert np.isfinite(depth.depth_m).mean() > 0.9
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, 3.4e38])
+@pytest.mark.parametrize("value", [np.nan, 3.4e38])
 def test_functions_of_one_image_do_not_know_what_a_bad_pixel_reaches(pair, value):
     image = pair[0]
     bad = spoil(image, value)
@@ -177,12 +165,6 @@ def test_any_scale_will_do(pair, scale):
     assert np.isfinite(compiled.variance_difference).mean() > 0.9
 
 
-# ------------------------------------------------------------------ what moves by itself
-
-
-# ------------------------------------------------------------------ processes
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_stream_works_on_in_a_forked_process():
@@ -201,31 +183,20 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
 
 
-# ------------------------------------------------------------------ numbers
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("sharper", ["auto", "first"])
-@pytest.mark.parametrize("largest", [0.1, 0.2])
-def test_a_very_small_largest_blur(pair, sharper, largest):
-    found = estimate_blur(*pair, max_sigma=largest, sharper=sharper)
+def test_a_very_small_largest_blur(pair, sharper):
+    found = estimate_blur(*pair, max_sigma=0.1, sharper=sharper)
     assert np.isfinite(found.variance_stderr).all()
     assert (found.flags & Flag.AT_LIMIT).astype(bool).mean() > 0.5
 
 
 @pytest.mark.parametrize("method", ["refined", "window", "paper"])
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"noise": 1e300}, "noise must be below 1e\\+36"),
-        ({"channel_axis": "x"}, "channel_axis must be a whole number"),
-        ({"channel_axis": 1.5}, "channel_axis must be a whole number"),
-    ],
-)
-def test_strange_numbers_are_refused(pair, method, options, message):
-    images = pair if "noise" in options else [np.stack([image] * 3, axis=2) for image in pair]
-    with pytest.raises(InputError, match=message):
-        estimate_blur(*images, method=method, **options)
+def test_strange_numbers_are_refused(pair, method):
+    with pytest.raises(InputError, match=r"noise must be below 1e\+36"):
+        estimate_blur(*pair, method=method, noise=1e300)
+    with pytest.raises(InputError, match="channel_axis must be a whole number"):
+        estimate_blur(*(np.stack([image] * 3, axis=2) for image in pair), method=method, channel_axis=1.5)
 
 
 @pytest.mark.parametrize("shape", [(2**31, 2**31), (20_000, 20_000), (16, 16, 10**6)])
@@ -240,24 +211,15 @@ def test_values_that_no_number_holds_are_refused(pair):
             call(1e39 * pair[0] + 1e38, 1e39 * pair[1] + 1e38)
 
 
-# ------------------------------------------------------------------ commands
-
-
 @pytest.fixture
 def folder(pair, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     first, second = pair
     np.save("nan.npy", spoil(first, np.nan))
-    np.save("far.npy", spoil(first, 1e10))
     np.save("second.npy", second)
     np.save("flat.npy", np.full(first.shape, 0.5))
     np.save("row.npy", first[:1])
-    np.save("column.npy", first[:, :1])
     Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2).save("camera.toml")
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 COMMANDS = {
@@ -272,23 +234,16 @@ COMMANDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_leave_bad_pixels_out(folder, command):
-    name = "far.npy" if command == "depth" else "nan.npy"
-    result = run(command.split()[0], name, "second.npy", *COMMANDS[command])
+    result = run(command.split()[0], "nan.npy", "second.npy", *COMMANDS[command])
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("name", ["row.npy", "column.npy"])
-def test_commands_refuse_a_line_of_pixels(folder, command, name):
-    shutil.copy(name, f"other_{name}")
-    result = run(command.split()[0], name, f"other_{name}", *COMMANDS[command])
-    assert result.exit_code == 3
-    assert "at least 2x2 pixels" in result.output
+def test_a_line_of_pixels_is_refused(folder):
+    shutil.copy("row.npy", "other.npy")
+    assert "at least 2x2 pixels" in failed(run("estimate", "row.npy", "other.npy", "-o", "out"), 3)
 
 
 def test_making_commands_leave_bad_pixels_out(folder):
-    assert run("tools", "decimate", "nan.npy", 2, "-o", "half.npy").exit_code == 0
-    assert np.isnan(np.load("half.npy")).sum() == 1
     result = run("tools", "synth", "nan.npy", "-o", "made")
     assert result.exit_code == 0
     assert "counts as clipped" in result.output
@@ -299,13 +254,10 @@ def test_making_commands_leave_bad_pixels_out(folder):
     ("arguments", "why"),
     [
         (["estimate", "flat.npy", "same.npy", "-m", "window", "--align", "off", "-o", "out"], "too little texture"),
-        (["estimate", "second.npy", "same.npy", "-m", "paper", "-o", "out"], "neither image is the sharper"),
         (["evaluate", "second.npy", "same.npy"], "neither image is the sharper"),
     ],
 )
 def test_no_answer_anywhere_is_an_error_that_says_why(folder, arguments, why):
     shutil.copy(arguments[1], "same.npy")
-    result = run(*arguments)
-    assert result.exit_code == 3
-    assert why in " ".join(result.output.split())
+    assert why in failed(run(*arguments), 3)
     assert not os.path.exists("out/blur_map.npz")

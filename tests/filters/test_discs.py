@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from relblur import Camera, estimate_blur, evaluate_pair, synth
 from relblur.depth.defocus import defocused_pair
-from relblur.filters.discs import DiscBlur, apart_of, discs_family, frequencies, gram_of_discs, transfer
+from relblur.filters.discs import DiscBlur, apart_of, frequencies, gram_of_discs, transfer
 
 CAMERA = Camera(coc_constant_px_m=22.0, focus_first_m=1.0, focus_second_m=2.0)
 #: Distance between the focal planes, and the blur that it makes at either with respect to the other, px.
@@ -63,11 +63,6 @@ def test_inner_products_are_those_of_the_kernels():
     kernels = [blur.by(variance, 1.5).ravel().astype(float) for variance in (1.0, 4.0)]
     gram = gram_of_discs(np.stack([transfer(variance, 1.5) for variance in (1.0, 4.0)]))
     assert_allclose(gram, np.inner(kernels, kernels), rtol=0.01)
-
-
-def test_the_name_of_a_family_holds_its_parameter():
-    assert apart_of(discs_family(2.67)) == 2.67
-    assert apart_of("band_limited") is None
 
 
 def test_a_flat_target_through_a_lens_has_a_flat_map(found):

@@ -18,10 +18,19 @@ Image = pytest.importorskip("PIL.Image")
 
 
 @pytest.fixture(scope="module")
-def photograph():
+def astronaut():
     from skimage import data
 
-    return data.astronaut()[:256, :256]
+    return data.astronaut()
+
+
+@pytest.fixture(scope="module")
+def photograph(astronaut):
+    return astronaut[:256, :256]
+
+
+def as_grey(image):
+    return np.asarray(Image.fromarray(image).convert("L"))
 
 
 def stored(image, quality):
@@ -30,34 +39,21 @@ def stored(image, quality):
     return Image.open(file)
 
 
-@pytest.mark.parametrize("quality", [30, 50, 75, 85, 95, 100])
-def test_the_quality_is_that_of_the_program_that_wrote_it(photograph, quality):
+def through_jpeg(image, *qualities):
+    for quality in qualities:
+        image = np.asarray(stored(image, quality))
+    return image
+
+
+@pytest.mark.parametrize("quality", [30, 75, 95])
+def test_the_quality_is_that_of_the_program_that_wrote_it_and_the_noise_what_it_changed(photograph, quality):
     assert JpegTable.of(stored(photograph, quality).quantization).quality == pytest.approx(quality, abs=2)
-
-
-@pytest.mark.parametrize("quality", [75, 85, 95])
-def test_the_noise_is_about_what_compression_changed(photograph, quality):
-    grey = np.asarray(Image.fromarray(photograph).convert("L"))
+    grey = as_grey(photograph)
     picture = stored(grey, quality)
     changed = np.sqrt(np.mean((np.asarray(picture, float) - grey) ** 2))
-    assert JpegTable.of(picture.quantization).noise == pytest.approx(changed, rel=0.4)
-
-
-@pytest.mark.parametrize("tables", [None, {}, {0: [1, 2]}, {0: [0] * 64}, {1: [1] * 64}, {0: "x" * 3}])
-def test_what_is_no_table_is_none(tables):
-    assert JpegTable.of(tables) is None
-
-
-def test_a_photograph_knows_its_quality_and_has_the_noise(photograph, tmp_path):
-    for quality in (95, 75):
-        Image.fromarray(photograph).save(tmp_path / f"{quality}.jpg", quality=quality)
-    Image.fromarray(photograph).save(tmp_path / "plain.png")
-    high, low, none = (read_photograph(tmp_path / name) for name in ("95.jpg", "75.jpg", "plain.png"))
-    assert none.info["jpeg_quality"] is None
-    assert abs(low.info["jpeg_quality"] - 75) <= 2
-    assert "JPEG of quality 9" in high.describe()
-    assert none.rounding.read < high.rounding.read < low.rounding.read
-    assert none.rounding.shot < high.rounding.shot < low.rounding.shot
+    assert JpegTable.of(picture.quantization).noise == pytest.approx(changed, rel=0.6 if quality < 75 else 0.4)
+    for tables in (None, {}, {0: [1, 2]}, {0: [0] * 64}, {1: [1] * 64}, {0: "x" * 3}):
+        assert JpegTable.of(tables) is None
 
 
 @pytest.mark.slow
@@ -113,7 +109,7 @@ def test_other_pairs_are_measured_in_colour(photograph, tmp_path):
 @pytest.mark.parametrize("quality", [30, 75, 95])
 @pytest.mark.parametrize("size", [(64, 80), (61, 75)])
 def test_compressed_again_is_what_a_program_writes(photograph, quality, size):
-    grey = np.asarray(Image.fromarray(photograph).convert("L"))[: size[0], : size[1]]
+    grey = as_grey(photograph)[: size[0], : size[1]]
     picture = stored(grey, quality)
     again = JpegTable.of(picture.quantization).compressed(grey.astype(float))
     differ = np.abs(again - np.asarray(picture, float))[: size[0] // 8 * 8, : size[1] // 8 * 8]
@@ -122,13 +118,19 @@ def test_compressed_again_is_what_a_program_writes(photograph, quality, size):
     assert again.shape == size
 
 
-def _jpeg_pair(tmp_path, sharp, quality, **options):
-    """A ramp of 1 to 2 px, stored as a camera stores it, and the truth."""
+def _cat():
+    from skimage import data
+
+    return as_grey(data.chelsea())[:240, :320]
+
+
+def _jpeg_pair(tmp_path, sharp, quality, *, noise=0.003, gain=1.0, **options):
+    """A ramp of 1 to 2 px, stored as a camera stores it, the second image darker by the gain; and the truth."""
     light = np.asarray(SRGB.undo(sharp, np.float64))
     truth = synth.ramp(light.shape, 1.0, 2.0)
     rng = np.random.default_rng(0)
-    for name, image in zip("ab", synth.pair(light, truth), strict=True):
-        levels = synth.degrade(encode_srgb(synth.degrade(image, noise=0.003, rng=rng)), bits=8)
+    for name, image, factor in zip("ab", synth.pair(light, truth), (1.0, gain), strict=True):
+        levels = synth.degrade(encode_srgb(factor * synth.degrade(image, noise=noise, rng=rng)), bits=8)
         Image.fromarray(levels).save(tmp_path / f"{name}.jpg", quality=quality)
     return prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", **options), truth
 
@@ -140,10 +142,7 @@ def _error(found, truth):
 @pytest.mark.slow
 @pytest.mark.parametrize("exchanged", [False, True])
 def test_what_strong_compression_did_is_not_taken_for_blur(tmp_path, exchanged):
-    from skimage import data
-
-    sharp = np.asarray(Image.fromarray(data.chelsea()).convert("L"))[:240, :320]
-    pair, truth = _jpeg_pair(tmp_path, sharp, 75)
+    pair, truth = _jpeg_pair(tmp_path, _cat(), 75)
     if exchanged:
         pair = replace(pair, first=pair.second, second=pair.first, exposure=None)
         truth = -truth
@@ -153,7 +152,7 @@ def test_what_strong_compression_did_is_not_taken_for_blur(tmp_path, exchanged):
 
 
 def test_what_is_compressed_again_lies_where_its_file_has_it(photograph, tmp_path):
-    grey = np.asarray(Image.fromarray(photograph).convert("L"))
+    grey = as_grey(photograph)
     strong, _ = _jpeg_pair(tmp_path, grey, 75)
     assert [table.quality for table in strong.jpeg] == [75, 75]
     assert strong.decimated(2).jpeg == (None, None)
@@ -170,40 +169,14 @@ def test_what_is_compressed_again_lies_where_its_file_has_it(photograph, tmp_pat
 
 @pytest.mark.slow
 def test_a_gain_of_exposure_is_undone_before_it_is_compressed_again(tmp_path):
-    from skimage import data
-
-    sharp = np.asarray(Image.fromarray(data.chelsea()).convert("L"))[:240, :320]
-    light = np.asarray(SRGB.undo(sharp, np.float64))
-    truth = synth.ramp(light.shape, 1.0, 2.0)
-    for name, image, gain in zip("ab", synth.pair(light, truth), (1.0, 0.35), strict=True):
-        Image.fromarray(synth.degrade(encode_srgb(gain * image), bits=8)).save(tmp_path / f"{name}.jpg", quality=75)
-    pair = prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", align="off")
+    pair, truth = _jpeg_pair(tmp_path, _cat(), 75, noise=0.0, gain=0.35, align="off")
     assert pair.exposure.changes
     aware, wrong = (estimate_blur(one) for one in (pair, replace(pair, exposure=None)))
     assert _error(aware, truth) < _error(wrong, truth)
 
 
-@pytest.fixture(scope="module")
-def astronaut():
-    from skimage import data
-
-    return data.astronaut()
-
-
-def through_jpeg(image, *qualities):
-    for quality in qualities:
-        file = io.BytesIO()
-        Image.fromarray(image).save(file, "JPEG", quality=quality)
-        image = np.asarray(Image.open(file))
-    return image
-
-
-def as_grey(image):
-    return np.asarray(Image.fromarray(image).convert("L"))
-
-
 @pytest.mark.parametrize("kind", ["colour", "grey"])
-@pytest.mark.parametrize("quality", [50, 75, 85, 95])
+@pytest.mark.parametrize("quality", [50, 75, 95])
 def test_the_quality_shows_in_the_pixels(astronaut, kind, quality):
     image = astronaut if kind == "colour" else as_grey(astronaut)
     found = find_traces(through_jpeg(image, quality))
@@ -215,10 +188,8 @@ def test_a_cropped_picture_has_its_blocks_elsewhere(astronaut):
     found = find_traces(through_jpeg(astronaut, 75)[3:, 6:])
     assert found.corner == (5, 2)
     assert found.table.quality == pytest.approx(75, abs=2)
-
-
-def test_the_stronger_of_two_compressions_shows(astronaut):
-    assert find_traces(through_jpeg(astronaut, 70, 92)).table.quality == pytest.approx(70, abs=3)
+    assert find_traces(through_jpeg(astronaut, 75).astype(np.uint16)) is None
+    assert find_traces(through_jpeg(astronaut, 75) / 255) is None
 
 
 @pytest.mark.parametrize("name", ["astronaut", "camera", "brick", "gravel", "text"])
@@ -253,31 +224,24 @@ def test_small_pictures_show_nothing(shape):
     assert find_traces(np.random.default_rng(0).integers(1, 255, shape).astype(np.uint8)) is None
 
 
-def test_other_numbers_show_nothing(astronaut):
-    compressed = through_jpeg(astronaut, 75)
-    assert find_traces(compressed.astype(np.uint16)) is None
-    assert find_traces(compressed / 255) is None
-
-
-def test_a_png_that_was_a_jpeg_has_its_noise_and_says_so(astronaut, tmp_path):
+def test_photographs_have_the_noise_of_the_strongest_compression_and_state_it(astronaut, tmp_path):
     for name, image in (("plain", astronaut), ("once", through_jpeg(astronaut, 75))):
         Image.fromarray(image).save(tmp_path / f"{name}.png")
-    plain, once = (read_photograph(tmp_path / f"{name}.png") for name in ("plain", "once"))
-    assert plain.info["once_jpeg"] is None
+    Image.fromarray(through_jpeg(astronaut, 60)).save(tmp_path / "again.jpg", quality=95)
+    Image.fromarray(astronaut).save(tmp_path / "fine.jpg", quality=95)
+    names = ("plain.png", "once.png", "again.jpg", "fine.jpg")
+    plain, once, again, fine = (read_photograph(tmp_path / name) for name in names)
+    assert plain.info["once_jpeg"] is plain.info["jpeg_quality"] is None
     assert plain.jpeg is None
+    assert "JPEG of quality 95, once a JPEG of quality about 6" in again.describe()
+    assert fine.info["jpeg_quality"] == 95
+    assert fine.info["once_jpeg"] is None
+    assert again.rounding.read > 2 * fine.rounding.read
+    assert again.rounding.shot > fine.rounding.shot > plain.rounding.shot
     assert once.info["once_jpeg"] == pytest.approx(75, abs=2)
     assert "PNG, once a JPEG of quality about 7" in once.describe()
     assert once.rounding.compressed
     assert once.rounding.read > 3 * plain.rounding.read
-
-
-def test_a_file_saved_again_has_the_noise_of_the_stronger_compression(astronaut, tmp_path):
-    Image.fromarray(through_jpeg(astronaut, 60)).save(tmp_path / "again.jpg", quality=95)
-    Image.fromarray(astronaut).save(tmp_path / "fine.jpg", quality=95)
-    again, fine = (read_photograph(tmp_path / f"{name}.jpg") for name in ("again", "fine"))
-    assert "JPEG of quality 95, once a JPEG of quality about 6" in again.describe()
-    assert fine.info["once_jpeg"] is None
-    assert again.rounding.read > 2 * fine.rounding.read
 
 
 def test_a_pair_knows_both(astronaut, tmp_path):

@@ -26,7 +26,7 @@ def test_the_smaller_aperture_is_told_if_nothing_else_differs():
     assert smaller_aperture(None, shot(2.8)) is None
 
 
-@pytest.mark.parametrize("value", [None, "x", 0, -1, float("nan"), float("inf"), (1, 2)])
+@pytest.mark.parametrize("value", [None, "x", 0, float("nan"), (1, 2)])
 def test_a_shot_of_which_something_is_unknown_is_none(value):
     told = {0x829D: Fraction(28, 10), 0x920A: 35, 0x9206: 1.7}
     assert Shot.of(told) == Shot(2.8, 35, 1.7)

@@ -11,7 +11,6 @@ import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
 
-import relblur
 from relblur import BlurMap, InputError, imread, load, save
 from relblur.base.errors import FileError
 from relblur.images.disk import replacing
@@ -37,32 +36,12 @@ def blur_map():
     return BlurMap(s, stderr, rng.integers(0, 127, (6, 8)), np.sign(np.nan_to_num(s)), settings)
 
 
-def test_a_large_map_without_an_answer_is_no_bomb(tmp_path):
-    """It shrinks by more than 200, which a map of a photograph never does."""
-    nothing = np.full((2000, 2000), np.nan)
-    BlurMap(nothing, nothing, np.ones(nothing.shape, np.uint8), np.zeros(nothing.shape, np.int8), {}).save(
-        tmp_path / "m.npz"
-    )
-    assert np.isnan(load(tmp_path / "m.npz").sigma).all()
-
-
-# Images
-
-
 @pytest.mark.parametrize("shape", SHAPES, ids=["grey", "colour"])
 @pytest.mark.parametrize(
     ("suffix", "dtype"),
     [
-        (".png", np.uint8),
-        (".png", np.uint16),
-        (".tif", np.uint8),
-        (".tiff", np.uint16),
-        (".tif", np.float32),
-        (".tif", np.float64),
-        (".npy", np.uint8),
-        (".npy", np.uint16),
-        (".npy", np.float32),
-        (".npy", np.float64),
+        *((suffix, dtype) for suffix in (".png", ".tif", ".npy") for dtype in (np.uint8, np.uint16)),
+        *((suffix, dtype) for suffix in (".tiff", ".npy") for dtype in (np.float32, np.float64)),
     ],
 )
 def test_images_come_back_exactly(tmp_path, shape, suffix, dtype):
@@ -77,21 +56,16 @@ def test_images_come_back_exactly(tmp_path, shape, suffix, dtype):
     assert values.dtype == imread(path).dtype == np.float64
     assert_allclose(values, picture.astype(np.float64) / scale, rtol=1e-15)
     assert_array_equal(load(path), imread(path))
+    path.rename(tmp_path / "image.dat")  # the content decides the format, not the name
+    assert_array_equal(read_image(tmp_path / "image.dat"), picture)
 
 
-@pytest.mark.parametrize("shape", [(32, 40), (32, 40, 3)], ids=["grey", "colour"])
-@pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".JPG"])
-def test_jpeg_comes_back_nearly(tmp_path, shape, suffix):
-    ramp = np.broadcast_to(np.linspace(0.2, 0.8, 40)[:, None] if len(shape) == 3 else np.linspace(0.2, 0.8, 40), shape)
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("suffix", [".jpg", ".JPG"])
+def test_jpeg_comes_back_nearly(tmp_path, channels, suffix):
+    ramp = np.broadcast_to(np.linspace(0.2, 0.8, 40)[:, None], (32, 40, channels)).squeeze()
     save(tmp_path / f"image{suffix}", ramp)
     assert_allclose(imread(tmp_path / f"image{suffix}"), ramp, atol=0.02)
-
-
-def test_16_bit_colour_png_keeps_its_16_bits_and_the_order_of_its_channels(tmp_path):
-    picture = np.zeros((4, 5, 3), np.uint16)
-    picture[..., 0], picture[..., 1], picture[..., 2] = 1001, 30003, 65534
-    save(tmp_path / "image.png", picture)
-    assert_array_equal(read_image(tmp_path / "image.png"), picture)
 
 
 @pytest.mark.parametrize(("mode", "channels"), [("RGBA", 3), ("LA", 1)])
@@ -103,17 +77,10 @@ def test_alpha_is_dropped_with_a_warning(tmp_path, mode, channels):
     with pytest.warns(UserWarning, match="image.png: alpha channel dropped"):
         stored = read_image(path)
     assert_array_equal(stored, values[:, :, :3] if mode == "RGBA" else values[:, :, 0])
-
-
-def test_alpha_of_16_bit_png_and_of_tiff_is_dropped_too(tmp_path):
-    import cv2
-
-    values = _picture((5, 6, 4), np.uint16)
-    cv2.imwrite(str(tmp_path / "a.png"), values[:, :, [2, 1, 0, 3]])
-    tifffile.imwrite(tmp_path / "a.tif", values, photometric="rgb", extrasamples=["unassalpha"])
-    for name in ("a.png", "a.tif"):
-        with pytest.warns(UserWarning, match="alpha channel dropped"):
-            assert_array_equal(read_image(tmp_path / name), values[:, :, :3])
+    deep = _picture((5, 6, 4), np.uint16)
+    tifffile.imwrite(tmp_path / "a.tif", deep, photometric="rgb", extrasamples=["unassalpha"])
+    with pytest.warns(UserWarning, match="alpha channel dropped"):
+        assert_array_equal(read_image(tmp_path / "a.tif"), deep[:, :, :3])
 
 
 def test_palette_and_black_and_white_pictures_are_read(tmp_path):
@@ -136,16 +103,6 @@ def test_planar_and_paged_tiffs(tmp_path):
         assert_array_equal(read_image(tmp_path / "pages.tif"), pages[0])
 
 
-def test_the_content_decides_the_format_not_the_name(tmp_path):
-    picture = _picture((7, 9), np.uint8)
-    save(tmp_path / "image.png", picture)
-    (tmp_path / "image.png").rename(tmp_path / "image.tif")
-    assert_array_equal(read_image(tmp_path / "image.tif"), picture)
-
-
-# Maps
-
-
 @pytest.mark.parametrize("read", [load, BlurMap.load])
 def test_maps_come_back_exactly(tmp_path, blur_map, read):
     path = tmp_path / "map.npz"
@@ -157,20 +114,11 @@ def test_maps_come_back_exactly(tmp_path, blur_map, read):
         assert_array_equal(getattr(back, field), getattr(blur_map, field))
         assert getattr(back, field).dtype == getattr(blur_map, field).dtype
     assert back.settings == blur_map.settings
-
-
-def test_a_real_map_comes_back_with_its_settings(tmp_path, texture):
-    found = relblur.estimate_blur(texture[:40, :40], texture[:40, :40], method="window")
-    found.save(tmp_path / "map.npz")
-    assert load(tmp_path / "map.npz").settings == found.settings
-    assert found.settings["relblur"] == relblur.__version__
-
-
-def test_maps_can_be_read_by_numpy_alone(tmp_path, blur_map):
-    blur_map.save(tmp_path / "map.npz")
-    with np.load(tmp_path / "map.npz", allow_pickle=False) as archive:
-        assert_array_equal(archive["variance_difference"], blur_map.variance_difference)
+    with np.load(path, allow_pickle=False) as archive:
         assert json.loads(str(archive["metadata"]))["format"] == "relblur.BlurMap"
+    nothing = np.full((2000, 2000), np.nan)  # shrinks by more than 200, which a map of a photograph never does
+    save(path, BlurMap(nothing, nothing, np.ones(nothing.shape, np.uint8), np.zeros(nothing.shape, np.int8), {}))
+    assert np.isnan(read(path).sigma).all()
 
 
 def test_tiff_export_holds_sigma_and_its_error(tmp_path, blur_map):
@@ -212,10 +160,11 @@ def test_png_export_of_a_map_of_one_value(tmp_path, value):
         assert_allclose(float(text["offset_px"]) + float(text["scale_px"]) * values, one.sigma, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["map.jpg", "map.mat", "map"])
-def test_maps_do_not_go_into_formats_that_are_not_known(tmp_path, blur_map, name):
+def test_a_map_does_not_go_into_a_format_that_is_not_known(tmp_path, blur_map):
     with pytest.raises(InputError, match=r"a BlurMap goes to .npz, .exr, .tif, .tiff, .npy, .png$"):
-        blur_map.save(tmp_path / name)
+        blur_map.save(tmp_path / "map.jpg")
+    with pytest.raises(InputError, match="path comes first"):
+        save(blur_map, tmp_path / "map.npz")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -223,25 +172,14 @@ def test_an_npz_of_something_else_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     with pytest.raises(FileError, match=r"other.npz is not a complete relblur file"):
         load(tmp_path / "other.npz")
-    np.savez(tmp_path / "named.npz", metadata=np.array(json.dumps({"format": "thing"})))
-    with pytest.raises(FileError, match=r"holds 'thing', not a relblur.BlurMap"):
-        load(tmp_path / "named.npz")
-
-
-def test_a_map_of_a_newer_format_asks_for_an_upgrade(tmp_path):
     metadata = {"format": "relblur.BlurMap", "format_version": 99, "settings": {}}
-    np.savez(tmp_path / "new.npz", metadata=np.array(json.dumps(metadata)))
-    with pytest.raises(FileError, match="written by a newer relblur \\(format 99\\); upgrade relblur"):
-        load(tmp_path / "new.npz")
-
-
-# Broken files: one line that names the file
-
-
-def _one_line(error: pytest.ExceptionInfo) -> str:
-    text = str(error.value)
-    assert "\n" not in text
-    return text
+    for about, message in (
+        ({"format": "thing"}, "holds 'thing', not a relblur.BlurMap"),
+        (metadata, "upgrade relblur"),
+    ):
+        np.savez(tmp_path / "named.npz", metadata=np.array(json.dumps(about)))
+        with pytest.raises(FileError, match=message):
+            load(tmp_path / "named.npz")
 
 
 def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
@@ -260,7 +198,6 @@ def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
     ("array", "message"),
     [
         (np.ones(5), "holds an array of shape \\(5,\\)"),
-        (np.ones((2, 3, 4, 5)), "holds an array of shape"),
         (np.ones((0, 20), np.int32), "holds an array of shape"),
         (np.ones((4, 4, 7)), "has 7 channels; relblur takes 1 \\(grey\\) or 3"),
         (np.ones((4, 4), complex), "holds complex128; an image is made of real numbers"),
@@ -271,39 +208,23 @@ def test_arrays_that_are_no_image_are_refused(tmp_path, array, message):
     np.save(tmp_path / "array.npy", array, allow_pickle=True)
     with pytest.raises((FileError, InputError), match=f"array.npy {message}") as error:
         imread(tmp_path / "array.npy")
-    _one_line(error)
-
-
-# Writing
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
         ("a.png", np.ones(4), "data has shape \\(4,\\); an image is \\(H, W\\) or \\(H, W, 3\\)"),
-        ("a.png", np.ones((4, 4, 4)), "data has shape"),
         ("a.png", np.full((4, 4), 1.5), "data must lie within 0..1 .*write .tif or .npy to keep floats"),
-        ("a.jpg", np.full((4, 4), np.nan), "data must lie within 0..1"),
+        ("a.jpg", np.full((16, 16), 40000, np.uint16), "JPEG holds 8 bits, got uint16; write .png, .tif or .npy"),
         ("a.png", np.ones((4, 4), int), "data has dtype int64; convert it to uint8, uint16 or float"),
         ("a.npy", np.ones((4, 4), complex), "data has dtype complex128"),
         ("a.bmp", np.zeros((4, 4), np.uint8), "path ends in '.bmp'; use one of .png"),
-        ("a", np.zeros((4, 4), np.uint8), "path ends in"),
     ],
 )
 def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path, name, data, message):
     with pytest.raises(InputError, match=message):
         save(tmp_path / name, data)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_arguments_in_the_wrong_order_are_explained(tmp_path, blur_map):
-    with pytest.raises(InputError, match="path comes first"):
-        save(blur_map, tmp_path / "map.npz")
-
-
-def test_16_bit_jpeg_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"JPEG holds 8 bits, got uint16; write .png, .tif or .npy"):
-        save(tmp_path / "a.jpg", np.full((16, 16), 40000, np.uint16))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import time
 
@@ -13,35 +12,22 @@ from PIL import Image  # noqa: TID253
 import relblur
 import relblur.images.depth_formats
 import relblur.images.reading as budget_module
-from hostile import zeros_deflated
 from relblur.base.errors import FileError
 from relblur.images.images import read_exif, read_image
 from relblur.images.reading import Budget, opened, read_bytes
 
 
-def test_a_file_that_grows_is_read_as_far_as_it_went(tmp_path):
-    path = tmp_path / "growing"
+def test_a_file_that_grows_and_is_swapped_is_read_as_it_was(tmp_path):
+    path = tmp_path / "large.png"
     path.write_bytes(b"a" * 10)
     with opened(path) as source:
         with open(path, "ab") as stream:
             stream.write(b"b" * 1000)
-        assert source.whole() == b"a" * 10
-
-
-def test_a_swapped_file_is_not_looked_at_again(tmp_path):
-    path = tmp_path / "swapped"
-    path.write_bytes(b"first")
-    with opened(path) as source:
+        with pytest.raises(FileError, match=r"large.png has 0 MB; relblur reads files of this kind up to 0 MB"):
+            read_bytes(path, most=1000)
         path.unlink()
         os.mkfifo(path)
-        assert source.whole() == b"first"
-
-
-def test_a_file_beyond_its_limit_is_refused_unread(tmp_path):
-    path = tmp_path / "large.png"
-    path.write_bytes(b"x" * 2000)
-    with pytest.raises(FileError, match=r"large.png has 0 MB; relblur reads files of this kind up to 0 MB"):
-        read_bytes(path, most=1000)
+        assert source.whole() == b"a" * 10
 
 
 def _picture_of(kind, size, folder):
@@ -74,19 +60,14 @@ def test_the_limit_of_pixels_is_the_same_in_every_format(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("kind", ["png", "jpg", "webp", "tif"])
 def test_the_limit_of_the_imaging_library_is_none(tmp_path, monkeypatch, kind):
     # Pillow warns at 89 megapixels and refuses at 179; cameras have 150. Scaled down here.
-    path = _picture_of(kind, (50, 60), tmp_path)
+    exif = Image.Exif()
+    exif.get_ifd(0x8769)[0x920A] = 50.0
+    path = tmp_path / f"x.{kind}"
+    Image.fromarray(np.zeros((50, 60), np.uint8)).save(path, exif=exif)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     assert read_image(path).shape[:2] == (50, 60)
     assert Image.MAX_IMAGE_PIXELS == 100
-
-
-def test_camera_data_of_a_large_photograph_are_read(tmp_path, monkeypatch):
-    exif = Image.Exif()
-    exif.get_ifd(0x8769)[0x920A] = 50.0
-    for kind in ("jpg", "webp"):
-        path = tmp_path / f"x.{kind}"
-        Image.fromarray(np.zeros((50, 60), np.uint8)).save(path, exif=exif)
-        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    if kind in ("jpg", "webp"):
         tags, width = read_exif(path)
         assert (float(tags[0x920A]), width) == (50.0, 60)
 
@@ -125,17 +106,6 @@ def test_a_flat_picture_of_usual_size_is_no_bomb(tmp_path):
     path = tmp_path / "flat.png"
     Image.new("L", (8000, 6000), 90).save(path, compress_level=1)
     assert read_image(path).shape == (6000, 8000)
-
-
-def test_text_in_a_picture_is_unpacked_with_a_limit(tmp_path):
-    stream = io.BytesIO()
-    Image.new("L", (9, 9)).save(stream, "PNG")
-    whole = stream.getvalue()
-    text = b"k\0\0" + zeros_deflated(400_000_000)
-    chunk = len(text).to_bytes(4, "big") + b"zTXt" + text + bytes(4)
-    (tmp_path / "text.png").write_bytes(whole[:33] + chunk + whole[33:])
-    with pytest.raises(FileError, match="damaged or incomplete"):
-        read_image(tmp_path / "text.png")
 
 
 def test_a_damaged_exr_is_one_line(tmp_path, capfd):

@@ -26,7 +26,6 @@ from relblur.images.results import (
     filling,
     move_folder_in,
     placing,
-    read_signature,
     refuse_inputs,
     refuse_to_replace,
     resuming,
@@ -51,17 +50,13 @@ def _map(value: float) -> BlurMap:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("force", ["fresh", "force"])
 @pytest.mark.parametrize(
-    ("scenario", "force", "moments"),
-    [
-        *(("file", force, 5) for force in ("fresh", "force")),
-        *(("files", force, 30) for force in ("fresh", "force")),
-        *(("batch", force, 55) for force in ("fresh", "force")),
-        ("folder", "fresh", 20),
-        *(("unfinished", force, 35) for force in ("fresh", "force")),
-    ],
+    ("scenario", "moments"), [("file", 5), ("files", 30), ("batch", 55), ("folder", 20), ("unfinished", 35)]
 )
 def test_killed_before_any_change_to_the_disk(scenario, moments, force):
+    if (scenario, force) == ("folder", "force"):
+        pytest.skip("a folder of results is not replaced")
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         program = ROOT / "tests" / "support" / "kill_points.py"
         command = [sys.executable, str(program), scenario, force, folder]
@@ -106,9 +101,8 @@ def test_a_file_has_the_permissions_that_the_user_asked_for(tmp_path):
     assert stat.S_IMODE((tmp_path / "out" / "b.npz").stat().st_mode) == 0o640
 
 
-@pytest.mark.parametrize("bytes_", [244, 255])
-def test_names_as_long_as_the_system_allows(tmp_path, bytes_):
-    path = tmp_path / ("x" * (bytes_ - 4) + ".npz")
+def test_names_as_long_as_the_system_allows(tmp_path):
+    path = tmp_path / ("x" * 251 + ".npz")
     _map(2).save(path)
     with placing(path, force=True) as file:
         _map(3).save(file)
@@ -135,7 +129,7 @@ def test_what_cannot_be_written_is_one_line_and_stays_as_it_is(tmp_path, name, w
     assert os.listdir(tmp_path) == ["pipe.npz"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(143), OSError(28, "No space left on device")])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
 def test_an_error_while_files_are_made_leaves_nothing_not_even_the_folder(tmp_path, error):
     def fill():
         with filling(tmp_path / "a" / "b") as new:
@@ -240,20 +234,11 @@ def test_a_stage_that_this_user_did_not_make_or_that_contains_a_link_is_left_alo
     assert (out / "result").read_text() == "x"
 
 
-def test_plans_in_a_stage_are_not_carried_out(tmp_path):
-    """Neither a journal, nor a pipe of that name, nor files for a folder that is a link."""
-    out, victims = tmp_path / "out", tmp_path / "victims"
-    victims.mkdir()
-    home = _stage(out, f"{HIDDEN}-0123456789abcdef")
-    (home / "new" / "link").mkdir()
-    (home / "new" / "link" / "planted").write_text("x")
-    (home / "journal.json").write_text('{"files": {"link/planted": null, "thing": null}}')
-    (out / "link").symlink_to(victims)
-    os.mkfifo(_stage(out) / "journal.json")
-    with entered(out):
+@pytest.mark.parametrize("forge", ["of another user", "with a link to a folder", "a link"])
+def test_unfinished_work_of_another_user_is_not_gone_on_with(tmp_path, forge):
+    FORGED[forge](_stage(tmp_path, f"{HIDDEN}-unfinished-x.zarr"))
+    with pytest.raises(OutputExistsError, match="is in the way"), resuming(tmp_path, "x.zarr"):
         pass
-    assert sorted(os.listdir(out)) == sorted([home.name, "link"])
-    assert not os.listdir(victims)
 
 
 def test_files_do_not_move_through_a_folder_that_is_a_link(tmp_path):
@@ -272,14 +257,6 @@ def test_files_do_not_move_through_a_folder_that_is_a_link(tmp_path):
     assert not os.listdir(victims)
 
 
-@pytest.mark.parametrize("forge", ["of another user", "with a link to a folder", "a link"])
-def test_unfinished_work_of_another_user_is_not_gone_on_with(tmp_path, forge):
-    home = _stage(tmp_path, f"{HIDDEN}-unfinished-x.zarr")
-    FORGED[forge](home)
-    with pytest.raises(OutputExistsError, match="is in the way"), resuming(tmp_path, "x.zarr"):
-        pass
-
-
 def _signed(folder: Path) -> Path:
     folder.mkdir()
     (folder / "result").write_text("old")
@@ -287,26 +264,28 @@ def _signed(folder: Path) -> Path:
     return folder
 
 
-def _replace_folder(folder: Path) -> None:
+def _replace_folder(folder: Path, name: str = "p") -> None:
     with staging(folder) as new:
-        _signed(new / "p")
-        move_folder_in(new, "p", force=True)
+        _signed(new / name)
+        move_folder_in(new, name, force=True)
 
 
-def test_the_old_folder_is_looked_at_again_once_it_is_out_of_reach(tmp_path, monkeypatch):
-    """A file that somebody puts in at the last moment is put back with its folder."""
+@pytest.mark.parametrize("reason", ["a file put in at the last moment", "a full disk"])
+def test_an_old_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch, reason):
     target = _signed(tmp_path / "p")
-    real = os.rename
+    real, full = os.rename, reason == "a full disk"
 
     def rename(source, destination, **kwargs):
-        if source == target:
+        if full and "new" in Path(source).parts:
+            raise OSError(28, "No space left on device")
+        if not full and source == target:
             (target / "thesis.txt").write_text("mine")
         real(source, destination, **kwargs)
 
     monkeypatch.setattr(os, "rename", rename)
-    with pytest.raises(OutputExistsError, match=r"thesis\.txt, not made by relblur"):
+    with pytest.raises(FileError, match="No space left" if full else r"thesis\.txt, not made by relblur"):
         _replace_folder(tmp_path)
-    assert sorted(os.listdir(target)) == ["made_from.json", "result", "thesis.txt"]
+    assert sorted(os.listdir(target)) == ["made_from.json", "result", *([] if full else ["thesis.txt"])]
     assert os.listdir(tmp_path) == ["p"]
 
 
@@ -327,28 +306,8 @@ def test_a_folder_of_very_many_files_is_known_as_ours_and_replaced(tmp_path):
         (target / f"{'variance_difference' * 4}.c.{number}.0.0").touch()
     sign(target, {"format": "test"})
     assert (target / "made_from.json").stat().st_size > 1_000_000
-    with staging(tmp_path) as new:
-        (new / "clip.zarr").mkdir()
-        (new / "clip.zarr" / "result").write_text("new")
-        sign(new / "clip.zarr", {"format": "test"})
-        move_folder_in(new, "clip.zarr", True)
+    _replace_folder(tmp_path, "clip.zarr")
     assert sorted(os.listdir(target)) == ["made_from.json", "result"]
-
-
-def test_a_move_that_fails_puts_the_old_folder_back(tmp_path, monkeypatch):
-    target = _signed(tmp_path / "p")
-    real = os.rename
-
-    def rename(source, destination, **kwargs):
-        if "new" in Path(source).parts:
-            raise OSError(28, "No space left on device")
-        return real(source, destination, **kwargs)
-
-    monkeypatch.setattr(os, "rename", rename)
-    with pytest.raises(FileError, match="No space left"):
-        _replace_folder(tmp_path)
-    assert read_signature(target) is not None
-    assert os.listdir(tmp_path) == ["p"]
 
 
 def test_an_output_is_never_an_input_nor_another_output(tmp_path):
@@ -360,19 +319,13 @@ def test_an_output_is_never_an_input_nor_another_output(tmp_path):
             refuse_inputs((tmp_path / one,), (tmp_path / two,))
     with pytest.raises(OutputExistsError, match="already an output"):
         refuse_inputs((tmp_path / "c", tmp_path / "." / "c"), ())
-
-
-def test_a_dangling_link_counts_as_something_that_is_there(tmp_path):
     (tmp_path / "x").symlink_to("nowhere")
     with pytest.raises(OutputExistsError, match="x would be replaced"):
         refuse_to_replace(tmp_path, ("x",), force=False)
 
 
 HOSTILE = st.one_of(
-    st.text(
-        st.sampled_from(["/", "\\", ".", "\0", "~", "a", "-", " ", "\n", "é", "\udc80", "*", "[", "$"]),
-        max_size=8,
-    ),
+    st.text(st.sampled_from("/\\.\0~a- \né\udc80*[$"), max_size=8),
     st.sampled_from(["batch.json", "BATCH.JSON", ".relblur.lock", STAGE, "precious", "../precious", "/", "x" * 256]),
     st.text(max_size=12),
 )
@@ -427,7 +380,6 @@ def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, 
     with replacing(tmp_path / "x") as stream:
         stream.write(b"x")
     assert seen == ["fsync", "replace", "fsync"]
-    seen.clear()
     (tmp_path / "out").mkdir()
     for folder, into in (("new", "rename"), ("out", "replace")):
         seen.clear()

@@ -11,8 +11,7 @@ import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
 
-import relblur.images.reading
-from hostile import MISTAKABLE, tiff, zeros_deflated
+from hostile import tiff, zeros_deflated
 from relblur import imread
 from relblur.base.errors import FileError
 from relblur.images.images import read_image
@@ -37,11 +36,12 @@ def _saved(picture, **options):
     return stream.getvalue()
 
 
+LAYOUTS = [{}, {"tile": (16, 32)}, {"rowsperstrip": 5}, {"compression": "zlib", "rowsperstrip": 4}]
+
+
 @pytest.mark.parametrize("kind", ["u1", "u2", "u4", "i2", "i4", "f2", "f4", "f8"])
 @pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize(
-    "options", [{}, {"tile": (16, 32)}, {"rowsperstrip": 5}, {"compression": "zlib", "rowsperstrip": 4}]
-)
+@pytest.mark.parametrize("options", LAYOUTS)
 def test_numbers_of_every_kind_come_back(tmp_path, kind, order, options):
     for shape in ((37, 45), (37, 45, 3)):
         values = _picture(shape, kind, 60_000 if kind == "i4" else None)
@@ -90,19 +90,13 @@ def test_few_bits_are_unpacked(tmp_path, bits, scale):
     assert_array_equal(_read(tmp_path, tiff({258: bits, 262: 0}, stored)), ((1 << bits) - 1 - values) * scale)
 
 
-def test_inks_become_colours(tmp_path):
+@pytest.mark.parametrize("mode", ["CMYK", "P"])
+@pytest.mark.parametrize("compression", ["raw", "tiff_lzw"])
+def test_inks_and_palettes_become_colours(tmp_path, mode, compression):
     colour = np.kron(_picture((6, 7, 3), "u1"), np.ones((4, 4, 1), np.uint8))
-    for picture in (Image.fromarray(colour).convert("CMYK"), Image.fromarray(colour // 2).convert("CMYK")):
-        expected = np.asarray(picture.convert("RGB"))
-        assert_allclose(_read(tmp_path, _saved(picture)), expected, atol=1)
-        assert_allclose(_read(tmp_path, _saved(picture, compression="tiff_lzw")), expected, atol=1)
-
-
-def test_palettes_become_colours(tmp_path):
-    picture = Image.fromarray(_picture((20, 30, 3), "u1")).convert("P", palette=Image.Palette.ADAPTIVE)
-    for compression in ("raw", "tiff_lzw"):
-        content = _saved(picture, compression=compression)
-        assert_array_equal(_read(tmp_path, content), np.asarray(picture.convert("RGB")))
+    picture = Image.fromarray(colour).convert(mode, palette=Image.Palette.ADAPTIVE)
+    found = _read(tmp_path, _saved(picture, compression=compression))
+    assert_allclose(found, np.asarray(picture.convert("RGB")), atol=1 if mode == "CMYK" else 0)
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "YCbCr"])
@@ -112,14 +106,6 @@ def test_jpeg_within(tmp_path, mode):
     picture = Image.fromarray(colour).convert(mode)
     values = _read(tmp_path, _saved(picture, compression="jpeg", quality=95))
     assert_allclose(values.astype(float), np.asarray(picture if mode == "L" else picture.convert("RGB")), atol=12)
-
-
-@pytest.mark.parametrize("name", MISTAKABLE)
-def test_what_would_be_mistaken_is_refused(tmp_path, name):
-    with pytest.raises(FileError) as error:
-        _read(tmp_path, tiff(MISTAKABLE[name], bytes(24 * 24 * 16)))
-    assert "\n" not in str(error.value)
-    assert "picture.tif" in str(error.value)
 
 
 def test_a_wide_integer_needs_no_table(tmp_path):
@@ -138,14 +124,6 @@ def test_a_piece_unpacks_to_no_more_than_it_may_hold(tmp_path):
         _read(tmp_path, tiff({}, bytes(9_000_000)))
 
 
-def test_padding_does_not_hide_a_bomb(tmp_path, monkeypatch):
-    monkeypatch.setattr(relblur.images.reading, "FREE_BYTES", 100_000)
-    packed = zeros_deflated(1000 * 1000 + (1 << 22))[:2000]
-    page = {259: 8, 256: 1000, 257: 1000, 278: 1000}
-    with pytest.raises(FileError, match=r"unpacks to 1 MB from \d+ bytes, more than 50 times as much"):
-        _read(tmp_path, tiff(page, packed, more=bytes(100_000)))
-
-
 def test_pieces_that_are_not_there_are_black(tmp_path):
     lists = 8 + 2 + 12 * 9 + 4
     tags = [(256, 1, 24), (257, 1, 24), (258, 1, 8), (259, 1, 1), (262, 1, 1), (273, 2, lists), (277, 1, 1)]
@@ -154,9 +132,3 @@ def test_pieces_that_are_not_there_are_black(tmp_path):
     places = struct.pack("<4I", 0, lists + 16, 0, 288)
     content = b"II*\0" + struct.pack("<IH", 8, 9) + entries + bytes(4) + places + b"\7" * 288
     assert_array_equal(_read(tmp_path, content), np.repeat([0, 7], 12)[:, None] * np.ones((1, 24), int))
-
-
-def test_signed_bytes_are_refused_in_every_format(tmp_path):
-    np.save(tmp_path / "signed.npy", np.zeros((9, 9), np.int8))
-    with pytest.raises(FileError, match="signed numbers of 8 bits"):
-        read_image(tmp_path / "signed.npy")

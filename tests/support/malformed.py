@@ -1,7 +1,9 @@
-"""A maker of malformed and hostile inputs for the readers: files by name, each with what to expect of it.
+"""Malformed and hostile inputs for the readers: files by name, each with what to expect of it.
 
-``make_corpus(folder)`` writes them and returns the cases. All is derived from fixed seeds; nothing large is
-written: what claims to be huge is a few hundred kilobytes at most.
+    python malformed.py CORPUS OUTPUT
+
+writes the files into a folder, reads each by a command or by the function behind it, and prints lines of JSON.
+All is derived from fixed seeds. Nothing large is written: what claims to be huge has a few hundred kilobytes at most.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import io
 import json
 import os
 import random
+import signal
 import socket
 import struct
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -20,10 +24,14 @@ from pathlib import Path
 
 import numpy as np
 
-from hostile import hostile_files, odd_files, png_chunk, tiff
-from hostile_pictures import bad_pictures, more_pictures
+sys.path.append(str(Path(__file__).resolve().parents[2] / "fuzz"))
 
-SIZE = (24, 31)
+import cases
+from commands import faults, prepare, run
+from specimens import SIZE, npy, result_files, specimens
+
+from hostile import hostile_files, odd_files, png_chunk, tiff
+from hostile_pictures import bad_pictures
 
 #: Damage that the decoders in use repair without a word: what is missing is grey or black, or is not needed for the
 #: pixels. Refused or not, cleanly.
@@ -47,6 +55,24 @@ REPAIRED = {
 REFUSED_BY_COMMANDS = {"npy_all_nan.npy"}
 
 
+#: Suffixes of which ``hostile.py`` spoils files of its own, or whose damage may go unnoticed.
+UNSPOILT = (".dng", ".exr", ".pfm", ".tiff", ".pgm", ".j2k")
+
+#: Shapes and types that an array of a picture or a map cannot have.
+SHAPES = (
+    "(1000000, 1000000)",
+    "(9223372036854775807,)",
+    "(-6, -8)",
+    "(48,)",
+    "()",
+    "(1, 1, 1, 1, 48)",
+    "(0, 8)",
+    "'six'",
+)
+TYPES = ("'|O'", "'<c16'", "'<U5'", "'|S8'", "'<M8[s]'", "[('a', '<f4'), ('b', '<f4')]", "'|V8'", "5")
+PICKLE = b"cos\nsystem\n(S'touch hacked'\ntR."
+
+
 @dataclass(frozen=True)
 class Case:
     """One input: a command is run on ``paths`` and must refuse them, or, if ``may_succeed``, finish cleanly."""
@@ -68,48 +94,17 @@ def make_corpus(folder: Path) -> list[Case]:
             command = maker is _files and (len(cases) % 4 == 0 or name in REFUSED_BY_COMMANDS)
             cases.append(Case(name, (str(path),), repaired, by_command=command))
     good = folder / "good.png"
-    good.write_bytes(_pictures()["grey.png"])
+    good.write_bytes(_pictures()["grey8.png"])
     odd = [Case(f"odd {path.name}", (str(path),), may_be_read) for path, may_be_read in odd_files(folder, _pictures())]
     return [*cases, *odd, *_odd_paths(folder), *_pairs(folder, good), *_camera_photographs(folder)]
 
 
 def _pictures() -> dict[str, bytes]:
-    """Good files of every format, to be spoilt."""
-    import cv2
-    import tifffile
-    from PIL import Image
-
-    rng = np.random.default_rng(0)
-    grey = rng.integers(0, 255, SIZE, dtype=np.uint8)
-    colour = rng.integers(0, 255, (*SIZE, 3), dtype=np.uint8)
-    deep = rng.integers(0, 65535, SIZE, dtype=np.uint16)
+    """Return a good file of every format and kind of number, to be spoilt."""
     made: dict[str, bytes] = {}
-
-    def pillow(name: str, array: np.ndarray, kind: str, **options: object) -> None:
-        stream = io.BytesIO()
-        Image.fromarray(array).save(stream, kind, **options)
-        made[name] = stream.getvalue()
-
-    def write_tiff(name: str, array: np.ndarray, **options: object) -> None:
-        stream = io.BytesIO()
-        tifffile.imwrite(stream, array, metadata=None, **options)
-        made[name] = stream.getvalue()
-
-    pillow("grey.png", grey, "PNG")
-    pillow("colour.png", colour, "PNG")
-    pillow("deep.png", deep, "PNG")
-    pillow("colour.jpg", colour, "JPEG", quality=90)
-    pillow("progressive.jpg", colour, "JPEG", quality=90, progressive=True)
-    pillow("colour.webp", colour, "WEBP", lossless=True)
-    made |= more_pictures(colour)
-    write_tiff("plain.tif", colour, photometric="rgb")
-    write_tiff("deflated.tif", colour, photometric="rgb", compression="zlib")
-    write_tiff("tiled.tif", np.tile(grey, (3, 2)), tile=(16, 16))
-    write_tiff("big.tif", deep, bigtiff=True)
-    stream = io.BytesIO()
-    np.save(stream, colour)
-    made["colour.npy"] = stream.getvalue()
-    made["light.hdr"] = bytes(cv2.imencode(".hdr", colour.astype(np.float32))[1])
+    for each in specimens():
+        if each.suffix not in UNSPOILT:
+            made.setdefault(f"{each.name.split('_')[1]}{each.suffix}", each.first)
     return made
 
 
@@ -119,13 +114,13 @@ def _files() -> Iterator[tuple[str, bytes]]:
     yield from _flipped(good)
     yield from _wrong_starts(good)
     yield from _bad_png()
-    yield from _bad_jpeg(good["colour.jpg"])
+    yield from _bad_jpeg(good["colour8.jpg"])
     yield from _bad_tiff()
     yield from _bad_npy()
     yield from _bad_hdr()
     yield from _not_images()
     yield from _bad_npz()
-    yield from bad_pictures()
+    yield from bad_pictures(good)
 
 
 def _truncated(good: dict[str, bytes]) -> Iterator[tuple[str, bytes]]:
@@ -183,7 +178,7 @@ def _bad_png() -> Iterator[tuple[str, bytes]]:
     yield "chunk_longer_than_file.png", _png((24, 24, 8, 0, 0, 0, 0), rows)[:33] + b"\x7f\xff\xff\xffIDAT" + rows
     # Decompression bombs: a few hundred kilobytes that would be gigapixels.
     zeros = zlib.compress(b"\0" * 30_000_000, 9)
-    yield "bomb_grey.png", _png((20_000, 20_000, 8, 0, 0, 0, 0), zeros)
+    yield "bomb_grey8.png", _png((20_000, 20_000, 8, 0, 0, 0, 0), zeros)
     yield "bomb_colour_16.png", _png((16_000, 16_000, 16, 2, 0, 0, 0), zeros)
     yield "bomb_interlaced.png", _png((20_000, 20_000, 8, 0, 0, 0, 1), zeros)
     text = zlib.compress(b"A" * 80_000_000, 9)
@@ -231,28 +226,21 @@ def _npy(header: str, data: bytes = b"", version: bytes = b"\1\0") -> bytes:
 
 
 def _bad_npy() -> Iterator[tuple[str, bytes]]:
-    for number, shape in enumerate(
-        ("(1000000, 1000000)", "(9223372036854775807,)", "(-5, 5)", "(100000, 100000, 3)", "(0, 5)", "(5,)", "()",
-         "(2, 2, 2, 2)",
-         "(8, 8, 5)", "(8, 8, 0)", "(1e9, 2)", "'five'", "(40000, 40000)", "(4294967296, 4294967296)", "(8, 8, 7)")
-    ):  # fmt: skip
-        header = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"
-        yield f"npy_shape_{number}.npy", _npy(header, bytes(448))
-    for number, kind in enumerate(
-        ("'|O'", "'<c16'", "'<U5'", "'|S9'", "'<M8[s]'", "[('a', '<f4'), ('b', '<i2')]", "'|V8'", "'nonsense'", "5",
-         "'<f99'")
-    ):  # fmt: skip
-        header = f"{{'descr': {kind}, 'fortran_order': False, 'shape': (4, 4), }}"
-        yield f"npy_type_{number}.npy", _npy(header, bytes(320))
+    def content(kind: str, shape: str, data: bytes) -> bytes:
+        return _npy(f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}, }}", data)
+
+    for number, shape in enumerate((*SHAPES, "(1e9, 2)", "(40000, 40000)", "(4294967296, 4294967296)", "(8, 8, 7)")):
+        yield f"npy_shape_{number}.npy", content("'|u1'", shape, bytes(448))
+    for number, kind in enumerate((*TYPES, "'nonsense'", "'<f99'", "'|i1'", "'|V0'")):
+        yield f"npy_type_{number}.npy", content(kind, "(4, 4)", bytes(320))
+    for kind, shape in (("'|u1'", "(20000, 20000)"), ("'<f8'", "(10000, 10000)"), ("'|b1'", f"({2**40}, {2**40})")):
+        yield f"npy_claim_{shape}.npy", content(kind, shape, bytes(5000))
     yield "npy_code.npy", _npy("__import__('os').system('touch hacked')", bytes(64))
     yield "npy_nested.npy", _npy("(" * 3000 + ")" * 3000, bytes(64))
     yield "npy_version.npy", _npy("{'descr': '|u1', 'fortran_order': False, 'shape': (4, 4), }", bytes(16), b"\x09\0")
     yield "npy_header_outside.npy", b"\x93NUMPY\2\0" + struct.pack("<I", 2**31) + b"{"
-    yield (
-        "npy_pickle.npy",
-        _npy("{'descr': '|O', 'fortran_order': False, 'shape': (1, ), }", b"cos\nsystem\n(S'touch hacked'\ntR."),
-    )
-    yield "npy_all_nan.npy", _npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4, 4), }", b"\0\0\xc0\x7f" * 16)
+    yield "npy_pickle.npy", content("'|O'", "(1, )", PICKLE)
+    yield "npy_all_nan.npy", content("'<f4'", "(4, 4)", b"\0\0\xc0\x7f" * 16)
 
 
 def _npz(entries: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -263,84 +251,50 @@ def _npz(entries: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> 
     return stream.getvalue()
 
 
-def _npz_bomb(name: str, member: str, shape: str, megabytes: int) -> tuple[str, bytes]:
-    """An archive of one good description and one member that unpacks to a great many zeros."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        if member != "metadata.npy":
-            archive.writestr("metadata.npy", _map_entries()["metadata.npy"])
-        with archive.open(member, "w", force_zip64=True) as entry:
-            entry.write(_npy(f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"))
-            for _ in range(megabytes):
-                entry.write(bytes(10**6))
-    return name, stream.getvalue()
-
-
-def _map_entries(kind: str = "BlurMap") -> dict[str, bytes]:
-    """The entries of a good file of a map, to be spoilt."""
-    camera = {"focus_first_m": 1.0, "focus_second_m": 2.0, "coc_constant_px_m": 20.0, "blur_constant": 0.25}
-    names = {"BlurMap": ("variance_difference", "variance_stderr"), "DepthMap": ("depth_m", "depth_stderr_m")}[kind]
-    arrays: dict[str, np.ndarray] = {name: np.ones((6, 8)) for name in names}
-    arrays |= {"flags": np.zeros((6, 8), np.uint8), "sharper": np.ones((6, 8), np.int8)}
-    arrays["metadata"] = np.array(
-        json.dumps({"format": f"relblur.{kind}", "format_version": 1, "settings": {}, "camera": camera})
-    )
-    made = {}
-    for name, array in arrays.items():
-        stream = io.BytesIO()
-        np.save(stream, array)
-        made[f"{name}.npy"] = stream.getvalue()
-    return made
+def _map_entries(name: str) -> dict[str, bytes]:
+    """Return the entries of a good file of a map, to be spoilt."""
+    with zipfile.ZipFile(io.BytesIO(result_files()[name])) as whole:
+        return {entry: whole.read(entry) for entry in whole.namelist()}
 
 
 def _bad_npz() -> Iterator[tuple[str, bytes]]:
     """Files of results, read back by ``relblur.load``."""
+    right = str(SIZE)
 
-    def header(kind: str, shape: str, data: bytes = bytes(384)) -> bytes:
+    def header(kind: str, shape: str, data: bytes = bytes(8 * SIZE[0] * SIZE[1])) -> bytes:
         return _npy(f"{{'descr': {kind}, 'fortran_order': False, 'shape': {shape}, }}", data)
 
-    def described(text: str) -> bytes:
-        stream = io.BytesIO()
-        np.save(stream, np.array(text))
-        return stream.getvalue()
-
-    for result, main in (("BlurMap", "variance_difference.npy"), ("DepthMap", "depth_m.npy")):
-        good = _map_entries(result)
-        whole = _npz(good)
-        for share in (0.1, 0.5, 0.9):
-            yield f"npz_{result}_truncated_{share}.npz", whole[: int(len(whole) * share)]
-        for number, shape in enumerate(
-            ("(1000000, 1000000)", "(9223372036854775807,)", "(20000, 20000)", "(-6, -8)", "(48,)", "()", "(6, 9)",
-             "(1, 1, 1, 1, 48)", "(0, 8)", "'six'")
-        ):  # fmt: skip
-            yield f"npz_{result}_shape_{number}.npz", _npz({**good, main: header("'<f8'", shape)})
-        for number, kind in enumerate(
-            ("'|O'", "'<c16'", "'<U5'", "'|S8'", "'<M8[s]'", "[('a', '<f4'), ('b', '<f4')]", "'|V8'", "5")
-        ):
-            yield f"npz_{result}_type_{number}.npz", _npz({**good, main: header(kind, "(6, 8)")})
-        yield (
-            f"npz_{result}_pickle.npz",
-            _npz({**good, main: header("'|O'", "(1, )", b"cos\nsystem\n(S'touch hacked'\ntR.")}),
-        )
-        yield f"npz_{result}_lacks_an_array.npz", _npz({name: good[name] for name in good if name != main})
-        yield f"npz_{result}_not_npy.npz", _npz({**good, main: b"no array at all" * 40})
+    for result, file, main in (
+        ("BlurMap", "blur_map.npz", "variance_difference.npy"),
+        ("DepthMap", "depth.npz", "depth_m.npy"),
+    ):
+        good = _map_entries(file)
+        spoilt = {f"truncated_{share}": _npz(good)[: int(len(_npz(good)) * share)] for share in (0.1, 0.5, 0.9)}
+        changes = {
+            **{f"shape_{number}": {main: header("'<f8'", shape)} for number, shape in enumerate(SHAPES)},
+            **{f"type_{number}": {main: header(kind, right)} for number, kind in enumerate(TYPES)},
+            "pickle": {main: header("'|O'", "(1, )", PICKLE)},
+            "not_npy": {main: b"no array at all" * 40},
+            "bomb": {main: header("'<f8'", right, bytes(60_000_000))},
+        }
         for number, text in enumerate(
             ("", "[]", "5", "{}", "[" * 50_000, '{"format": "relblur.NAME"}',
              '{"format": "relblur.NAME", "format_version": "x", "settings": {}}',
              '{"format": "relblur.NAME", "format_version": 99, "settings": {}}',
              '{"format": "relblur.NAME", "format_version": 1, "settings": 7, "camera": {}}')
         ):  # fmt: skip
-            entry = described(text.replace("NAME", result))
-            yield f"npz_{result}_metadata_{number}.npz", _npz({**good, "metadata.npy": entry})
+            changes[f"metadata_{number}"] = {"metadata.npy": npy(np.array(text.replace("NAME", result)))}
+        spoilt |= {name: _npz(good | change) for name, change in changes.items()}
+        spoilt["lacks_an_array"] = _npz({name: good[name] for name in good if name != main})
+        yield from ((f"npz_{result}_{name}.npz", content) for name, content in spoilt.items())
     for number, camera in enumerate(("5", "[]", "{}", '{"focus_first_m": "x", "focus_second_m": []}')):
         text = f'{{"format": "relblur.DepthMap", "format_version": 1, "settings": {{}}, "camera": {camera}}}'
-        yield f"npz_camera_{number}.npz", _npz({**_map_entries("DepthMap"), "metadata.npy": described(text)})
-    yield "npz_lzma.npz", _npz(_map_entries(), zipfile.ZIP_LZMA)[:-60]
+        yield f"npz_camera_{number}.npz", _npz(good | {"metadata.npy": npy(np.array(text))})
+    yield "npz_lzma.npz", _npz(good, zipfile.ZIP_LZMA)[:-60]
     yield "npz_empty.npz", _npz({})
-    yield "npz_metadata_only.npz", _npz({"metadata.npy": described("{}")})
-    yield "npz_metadata_numbers.npz", _npz({"metadata.npy": header("'<f8'", "(6, 8)")})
-    yield "npz_many_entries.npz", _npz({**_map_entries(), **{f"a{n}.npy": b"" for n in range(20_000)}})
-    yield _npz_bomb("npz_bomb_small_shape.npz", "variance_difference.npy", "(6, 8)", 60)
+    yield "npz_metadata_only.npz", _npz({"metadata.npy": npy(np.array("{}"))})
+    yield "npz_metadata_numbers.npz", _npz({"metadata.npy": header("'<f8'", right)})
+    yield "npz_many_entries.npz", _npz({**good, **{f"a{n}.npy": b"" for n in range(20_000)}})
 
 
 def _bad_hdr() -> Iterator[tuple[str, bytes]]:
@@ -408,11 +362,11 @@ def _odd_paths(folder: Path) -> Iterator[Case]:
 def _pairs(folder: Path, good: Path) -> Iterator[Case]:
     from PIL import Image
 
-    for number, shape in enumerate(((24, 30), (31, 24), (1, 1), (24, 31, 3), (48, 62), (2, 2))):
+    for number, shape in enumerate(((16, 19), (20, 16), (1, 1), (16, 20, 3), (32, 40), (2, 2))):
         path = folder / f"other_{number}.png"
         Image.fromarray(np.zeros(shape, np.uint8)).save(path)
         yield Case(f"pair {shape}", (str(good), str(path)))
-    for name in ("text.png", "truncated_0.5_grey.png", "empty_grey.png", "loop_a.png", "folder.png", "pipe.png"):
+    for name in ("text.png", "truncated_0.5_grey8.png", "empty_grey8.png", "loop_a.png", "folder.png", "pipe.png"):
         yield Case(f"pair with {name}", (str(good), str(folder / name)))
         yield Case(f"pair after {name}", (str(folder / name), str(good)))
 
@@ -436,3 +390,33 @@ def _camera_photographs(folder: Path) -> Iterator[Case]:
         path = folder / f"exif_{name}_cut.jpg"
         path.write_bytes(whole[: whole.index(b"Exif") + 40])
         yield Case(path.name, (str(path),), may_succeed=True)
+
+
+def arguments_of(case: Case) -> list[str]:
+    """Return the command that reads a case; LOAD stands for the function behind it."""
+    if len(case.paths) == 2:
+        return ["estimate", *case.paths, "-o", "out", "--method", "window"]
+    if "/exif_" in case.paths[0]:
+        return ["camera", "--exif", case.paths[0], "--focus", "1,2", "-p", "60"]
+    by_function = not case.by_command or case.paths[0].endswith((".npz", ".pfm"))
+    return [cases.LOAD, case.paths[0]] if by_function else ["tools", "decimate", case.paths[0], "2", "-o", "out.png"]
+
+
+def main() -> None:
+    """Read every case in a process that is limited in memory and time."""
+    prepare()
+    corpus, output = Path(sys.argv[1]), Path(sys.argv[2])
+    for case in make_corpus(corpus):
+        print(json.dumps({"starting": case.name}), flush=True)
+        arguments = arguments_of(case)
+        signal.alarm(20)  # ends the process: the last case started is at fault
+        result = run(cases.Case(case.name, arguments, {}), output)
+        signal.alarm(0)
+        if result["exit"] == 0 and result["new"] == ["out.png"]:
+            (output / "out.png").unlink()
+        wrong = faults(cases.Case(case.name, arguments, {}), result)
+        print(json.dumps({**result, "name": case.name, "may_succeed": case.may_succeed, "faults": wrong}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

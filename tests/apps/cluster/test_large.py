@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,6 +52,18 @@ def small(monkeypatch):
     monkeypatch.setattr(large, "SMALL", 64)
 
 
+@pytest.fixture
+def command(tmp_path, pair, small):
+    """Estimate both, into out.zarr unless the options name another output."""
+
+    def estimate(*options):
+        return _run(
+            "estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", tmp_path / "out.zarr", *OPTIONS, *options
+        )
+
+    return estimate
+
+
 OPTIONS = ("-m", "window", "--decimate", "1", "--exposure", "off", "--no-linear", "--max-sigma", "2")
 
 
@@ -70,39 +81,41 @@ def _is_that_of(path, whole):
     assert found.settings["method"] == "window"
 
 
-def test_a_map_in_chunks_is_that_of_the_whole(tmp_path, pair, small):
-    output = tmp_path / "out.zarr"
-    done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS)
-    assert done.exit_code == 0, done.output
-    _is_that_of(output, _whole(pair))
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.zarr", "b.zarr", "out.zarr"]
-    again = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS)
-    assert again.exit_code == 2
-    assert "--force" in again.output
-    assert _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS, "--force").exit_code == 0
-    _is_that_of(output, _whole(pair))
-
-
-@pytest.mark.slow
-def test_the_metadata_is_ome_zarr(tmp_path, pair, small):
+def test_a_map_in_chunks_is_that_of_the_whole_in_ome_zarr(tmp_path, pair, command):
     models = pytest.importorskip("ome_zarr_models.v05")
     output = tmp_path / "out.zarr"
-    assert _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS).exit_code == 0
+    done = command()
+    assert done.exit_code == 0, done.output
+    _is_that_of(output, _whole(pair))
+    assert sorted(os.listdir(tmp_path)) == ["a.zarr", "b.zarr", "out.zarr"]
     image = models.Image.from_zarr(zarr.open_group(output, mode="r"))
-    datasets = image.ome_attributes.multiscales[0].datasets
-    assert [each.path for each in datasets] == ["0", "1", "2"]
-    full, half = (zarr.open_array(output / str(level), mode="r")[:] for level in (0, 1))
-    assert half.shape == (75, 105)
-    inside = np.isfinite(full[:2, :2]).all()
-    assert not inside or half[0, 0] == pytest.approx(full[:2, :2].mean(), rel=1e-6)
+    assert [each.path for each in image.ome_attributes.multiscales[0].datasets] == ["0", "1", "2"]
+    half = zarr.open_array(output / "1", mode="r")[:]
+    assert_allclose(half, _whole(pair).sigma.reshape(75, 2, 105, 2).mean(axis=(1, 3)), rtol=1e-5)
+    # Tasks that share a chunk lose data (dask#12583): cores are the chunks of every array.
+    for name in ("variance_difference", "variance_stderr", "flags", "sharper", "0"):
+        assert zarr.open_array(output / name, mode="r").chunks == (64, 64)
+    again = command()
+    assert again.exit_code == 2
+    assert "--force" in again.output
+    assert command("--force").exit_code == 0
+    _is_that_of(output, _whole(pair))
     # What one command wrote the next one reads as a picture.
     assert _run("estimate", output, output, "-o", tmp_path / "next.zarr", *OPTIONS).exit_code in (0, 3)
 
 
+@pytest.mark.parametrize("shape", [(1000, 3000), (97, 1000), (5000, 5000)])
+def test_cores_of_tiles_lie_on_one_grid(shape):
+    tiles = cut_into_tiles(shape, large.REFINED_SIDE, 96, 96)
+    sizes = [max(tile.core[axis].stop - tile.core[axis].start for tile in tiles) for axis in (0, 1)]
+    assert all(tile.core[axis].start % sizes[axis] == 0 for tile in tiles for axis in (0, 1))
+
+
 @pytest.mark.slow
 def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, monkeypatch):
-    for name, image in zip("ab", _pair((170, 300)), strict=True):
-        zarr.create_array(tmp_path / f"{name}.zarr", data=image[:, :, 0], chunks=(64, 64))
+    images = [image[:, :, 0] for image in _pair((170, 300))]
+    for name, image in zip("ab", images, strict=True):
+        zarr.create_array(tmp_path / f"{name}.zarr", data=image, chunks=(64, 64))
     output = tmp_path / "out.zarr"
     command = ["estimate", str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr"), "-o", str(output), *OPTIONS]
     code = (
@@ -126,23 +139,20 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
     assert done.exit_code == 0, done.output
     assert len(written) == 15 - before
     assert f"{before} of 15 chunks were done" in done.output
-    images = [zarr.open_array(tmp_path / f"{name}.zarr", mode="r")[:] for name in "ab"]
     _is_that_of(output, _whole(images))
     assert not unfinished.exists()
 
 
 @pytest.mark.slow
-def test_what_is_half_done_with_other_options_is_begun_anew(tmp_path, pair, small, monkeypatch):
-    output = tmp_path / "out.zarr"
-    monkeypatch.setattr(large.MapStore, "finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
-    _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS, "--window", "5")
-    monkeypatch.undo()
-    monkeypatch.setattr(large, "LOCAL_SIDE", 64)
+def test_what_is_half_done_with_other_options_is_begun_anew(tmp_path, pair, command):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large.MapStore, "finish", lambda *a: (_ for _ in ()).throw(KeyboardInterrupt))
+        command("--window", "5")
     assert (tmp_path / ".relblur-unfinished-out.zarr").is_dir()
-    done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS)
+    done = command()
     assert done.exit_code == 0, done.output
     assert "earlier run" not in done.output
-    _is_that_of(output, _whole(pair))
+    _is_that_of(tmp_path / "out.zarr", _whole(pair))
 
 
 LAST_MOMENTS = """
@@ -202,14 +212,11 @@ def test_refined_with_decimation_and_exposure(tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
     assert "second multiplied by 1.2" in done.output
     found = relblur.load(output)
-    assert found.settings["chunks"] == 3
-    assert found.settings["decimate"] == 2
+    assert (found.settings["chunks"], found.settings["decimate"]) == (3, 2)
     sigma = found.sigma.compute()
-    assert sigma.shape == (350, 450)
     assert np.median(np.abs(sigma - truth[::2, ::2] / 2)) < 0.03
     whole = relblur.prepare_pair(image, second, decimate=2, align="off")
-    apart = np.abs(sigma - estimate_blur(whole).sigma)
-    assert np.median(apart) < 0.01
+    assert np.median(np.abs(sigma - estimate_blur(whole).sigma)) < 0.01
 
 
 @pytest.mark.parametrize(
@@ -259,11 +266,9 @@ def test_an_8_bit_tiff_is_read_as_light(tmp_path, small):
     [
         (lambda p: None, "there is no file"),
         (lambda p: zarr.create_array(p, data=np.zeros((4, 30, 30))), "shape"),
-        (lambda p: zarr.create_array(p, data=np.zeros((40, 30), int)), "int64"),
         (lambda p: zarr.create_array(p, data=np.zeros((40, 30))), "differ in size"),
         (lambda p: zarr.open_group(p, mode="w"), "no array"),
         (lambda p: p.mkdir(), "without a Zarr"),
-        (lambda p: (p.mkdir(), (p / "zarr.json").write_text("{]")), "a.zarr"),
         (lambda p: p.write_text("text"), "neither"),
     ],
 )
@@ -278,30 +283,18 @@ def test_bad_stores_get_one_line_and_leave_nothing(tmp_path, make, says):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_only_what_relblur_made_is_replaced(tmp_path, pair, small):
-    command = ["estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", *OPTIONS, "--force", "-o"]
-    foreign = tmp_path / "foreign.zarr"
-    zarr.create_array(foreign, data=np.zeros((5, 5)))
-    assert "not made by relblur" in _run(*command, foreign).output
-    assert "also read" in _run(*command, tmp_path / "a.zarr").output
+def test_only_what_relblur_made_is_replaced(tmp_path, command):
     output = tmp_path / "out.zarr"
-    assert _run(*command, output).exit_code == 0
+    zarr.create_array(output, data=np.zeros((5, 5)))
+    assert "not made by relblur" in command("--force").output
+    shutil.rmtree(output)
+    assert "also read" in command("--force", "-o", tmp_path / "a.zarr").output
+    assert "must end in .zarr" in command("-o", tmp_path / "folder").output
+    assert command().exit_code == 0
     (output / "notes.txt").write_text("mine")
-    assert "notes.txt" in _run(*command, output).output
+    assert "notes.txt" in command("--force").output
     assert (output / "notes.txt").read_text() == "mine"
     assert zarr.open_array(tmp_path / "a.zarr", mode="r").shape == (150, 210)
-
-
-def test_a_chunk_is_what_a_task_writes(tmp_path, pair, small):
-    """Tasks that share a chunk lose data (dask#12583): cores are the chunks of every array, at every size."""
-    output = tmp_path / "out.zarr"
-    assert _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", output, *OPTIONS).exit_code == 0
-    for name in ("variance_difference", "variance_stderr", "flags", "sharper", "0"):
-        assert zarr.open_array(output / name, mode="r").chunks == (64, 64)
-    for height, width in ((1000, 3000), (97, 1000), (5000, 5000)):
-        tiles = cut_into_tiles((height, width), large.REFINED_SIDE, 96, 96)
-        sizes = [max(tile.core[axis].stop - tile.core[axis].start for tile in tiles) for axis in (0, 1)]
-        assert all(tile.core[axis].start % sizes[axis] == 0 for tile in tiles for axis in (0, 1))
 
 
 def test_a_missing_extra_is_named(tmp_path, monkeypatch):
@@ -312,12 +305,3 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch):
     done = _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", tmp_path / "out.zarr")
     assert done.exit_code == 4
     assert "relblur[cluster]" in done.output
-
-
-def test_results_of_other_pictures_go_to_folders(tmp_path, pair):
-    assert (
-        "must end in .zarr" in _run("estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", tmp_path / "r").output
-    )
-    assert "neither Zarr nor TIFF" in _run("estimate", Path(__file__), Path(__file__), "-o", tmp_path / "o.zarr").output
-    shutil.rmtree(tmp_path / "a.zarr")
-    assert not os.path.exists(tmp_path / "r")
