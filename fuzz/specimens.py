@@ -207,18 +207,19 @@ def _other() -> Iterator[tuple[str, str, Writer]]:
 
     yield ".hdr", "colourfloat", lambda array: bytes(cv2.imencode(".hdr", array)[1])
     yield ".pfm", "greyfloat", lambda array: b"Pf\n20 16\n-1.0\n" + array[::-1].astype("<f4").tobytes()
-    with suppress(ImportError):
-        import OpenEXR
+    for name in ("no", "zip", "piz"):
+        yield ".exr", "colourfloat", lambda array, name=name: exr({"RGB": np.ascontiguousarray(array)}, name)
 
-        def write(array: np.ndarray, compression: str) -> bytes:
-            header = {"compression": getattr(OpenEXR, compression), "type": OpenEXR.scanlineimage}
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "picture.exr"
-                OpenEXR.File(header, {"RGB": np.ascontiguousarray(array)}).write(str(path))
-                return path.read_bytes()
 
-        for name in ("NO_COMPRESSION", "ZIP_COMPRESSION", "PIZ_COMPRESSION"):
-            yield ".exr", "colourfloat", lambda array, name=name: write(array, name)
+def exr(channels: dict[str, np.ndarray], compression: str) -> bytes:
+    """Return channels as the content of an EXR file; the compression is "no", "zip" or another of its library."""
+    import OpenEXR
+
+    header = {"compression": getattr(OpenEXR, f"{compression.upper()}_COMPRESSION"), "type": OpenEXR.scanlineimage}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "picture.exr"
+        OpenEXR.File(header, channels).write(str(path))
+        return path.read_bytes()
 
 
 @cache

@@ -5,17 +5,21 @@ Nothing here is large: what would unpack to gigabytes has some megabytes at most
 
 from __future__ import annotations
 
-import io
 import lzma
 import os
 import random
 import struct
+import sys
 import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "fuzz"))
+
+from specimens import exr, pillow
 
 #: Colours and numbers that a TIFF may hold and that cannot be taken for light; as changes of a page of 24 x 24.
 MISTAKABLE = {
@@ -47,6 +51,11 @@ def hostile_files() -> Iterator[tuple[str, bytes]]:
     yield from _webp()
     yield from _npz()
     yield from _others()
+
+
+def patched(content: bytes, at: int, new: bytes) -> bytes:
+    """Return a content with other bytes at a place."""
+    return content[:at] + new + content[at + len(new) :]
 
 
 def tiff(changes: dict[int, int], data: bytes = b"", order: str = "<", more: bytes = b"") -> bytes:
@@ -89,17 +98,15 @@ def _packings() -> dict[str, tuple[int, bytes]]:
 
 def _tiff_bombs() -> Iterator[tuple[str, bytes]]:
     for name, (method, data) in _packings().items():
-        for order, mark in (("<", "le"), (">", "be")):
-            yield f"strip_{name}_{mark}.tif", tiff({259: method}, data, order)
-        yield f"tile_{name}.tif", tiff({259: method, 322: 32, 323: 32}, data)
-        short = data[:100_000]
-        yield f"flat_{name}.tif", tiff({259: method, 256: 15_000, 257: 15_000, 278: 15_000}, short)
-        yield (
-            f"padded_{name}.tif",
-            tiff({259: method, 256: 15_000, 257: 15_000, 278: 15_000}, short, more=bytes(600_000)),
-        )
-        yield f"large_tile_{name}.tif", tiff({259: method, 322: 50_000, 323: 50_000}, short)
-        yield f"huge_tile_{name}.tif", tiff({259: method, 322: 2**31 - 1, 323: 2**31 - 1}, short)
+        short, packed = data[:100_000], {259: method}
+        wide = packed | {256: 15_000, 257: 15_000, 278: 15_000}
+        yield f"strip_{name}_le.tif", tiff(packed, data)
+        yield f"strip_{name}_be.tif", tiff(packed, data, ">")
+        yield f"tile_{name}.tif", tiff(packed | {322: 32, 323: 32}, data)
+        yield f"flat_{name}.tif", tiff(wide, short)
+        yield f"padded_{name}.tif", tiff(wide, short, more=bytes(600_000))
+        yield f"large_tile_{name}.tif", tiff(packed | {322: 50_000, 323: 50_000}, short)
+        yield f"huge_tile_{name}.tif", tiff(packed | {322: 2**31 - 1, 323: 2**31 - 1}, short)
         yield f"shared_{name}.tif", _shared_strips(method, short)
     yield "full_large_tile.tif", tiff({259: 8, 322: 50_000, 323: 50_000}, _packings()["deflate"][1])
     # A dictionary of 4 GB, as the old format's header may ask for.
@@ -145,37 +152,16 @@ def _mistakable() -> Iterator[tuple[str, bytes]]:
             yield f"colours_{name}_{mark}.tif", tiff(changes, bytes(24 * 24 * 16), order)
 
 
-def _exr_files() -> dict[str, bytes]:
-    import tempfile
-
-    import OpenEXR
-
-    grey = np.random.default_rng(3).random((64, 80)).astype(np.float32)
-    kinds = {"none": OpenEXR.NO_COMPRESSION, "zip": OpenEXR.ZIP_COMPRESSION, "dwaa": OpenEXR.DWAA_COMPRESSION}
-    made = {}
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "x.exr"
-        for name, kind in kinds.items():
-            with OpenEXR.File({"compression": kind, "type": OpenEXR.scanlineimage}, {"Y": grey}) as file:
-                file.write(str(path))
-            made[name] = path.read_bytes()
-        for name, kind in (("flat_zip", OpenEXR.ZIP_COMPRESSION), ("flat_dwab", OpenEXR.DWAB_COMPRESSION)):
-            with OpenEXR.File(
-                {"compression": kind, "type": OpenEXR.scanlineimage}, {"Y": np.zeros((4000, 4000), np.float32)}
-            ) as file:
-                file.write(str(path))
-            made[name] = path.read_bytes()
-    return made
-
-
 def _exr() -> Iterator[tuple[str, bytes]]:
-    good = _exr_files()
-    for name in ("flat_zip", "flat_dwab"):
-        yield f"{name}.exr", good[name]
-        yield f"{name}_padded.exr", good[name] + bytes(2_000_000)
+    flat = np.zeros((4000, 4000), np.float32)
+    for name in ("zip", "dwab"):
+        content = exr({"Y": flat}, name)
+        yield f"flat_{name}.exr", content
+        yield f"flat_{name}_padded.exr", content + bytes(2_000_000)
     rng = random.Random(4)
-    for name in ("none", "zip", "dwaa"):
-        content = good[name]
+    grey = np.random.default_rng(3).random((64, 80)).astype(np.float32)
+    good = {name: exr({"Y": grey}, name) for name in ("no", "zip", "dwaa")}
+    for name, content in good.items():
         for share in (0.01, 0.1, 0.3, 0.6, 0.95):
             yield f"truncated_{share}_{name}.exr", content[: int(len(content) * share)]
         for number in range(10):
@@ -188,19 +174,14 @@ def _exr() -> Iterator[tuple[str, bytes]]:
             ((0, 0, 16_499, 16_499), (0, 0, 99_999, 99_999), (-(2**31), -(2**31), 2**31 - 1, 2**31 - 1), (5, 5, 0, 0),
              (0, 0, 79, 9_999), (0, 0, 2**31 - 1, 0))
         ):  # fmt: skip
-            yield (
-                f"window_{number}_{name}.exr",
-                content[:window] + struct.pack("<4i", *corners) + content[window + 16 :],
-            )
+            yield f"window_{number}_{name}.exr", patched(content, window, struct.pack("<4i", *corners))
         for flag in (0x200, 0x800, 0x1000, 0x1A00):
-            yield f"flag_{flag}_{name}.exr", content[:4] + struct.pack("<I", 2 | flag) + content[8:]
+            yield f"flag_{flag}_{name}.exr", patched(content, 4, struct.pack("<I", 2 | flag))
     content = good["zip"]
     for name in (b"channels", b"compression", b"dataWindow"):
         yield f"lacks_{name.decode()}.exr", content.replace(name + b"\0", name[:-1] + b"_\0", 1)
-    yield (
-        "unknown_compression.exr",
-        content.replace(b"compression\0compression\0\1\0\0\0\3", b"compression\0compression\0\1\0\0\0\x63"),
-    )
+    at = content.index(b"compression\0compression\0\1\0\0\0\3")
+    yield "unknown_compression.exr", patched(content, at + 28, b"\x63")
     yield "only_magic.exr", content[:8]
     yield "many_parts.exr", content[:4] + struct.pack("<I", 0x1002) + b"a\0int\0\4\0\0\0\0\0\0\0\0" * 3000
 
@@ -233,18 +214,14 @@ def _png() -> Iterator[tuple[str, bytes]]:
 
 
 def _jpeg() -> Iterator[tuple[str, bytes]]:
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(np.zeros((64, 64), np.uint8)).save(stream, "JPEG", progressive=True)
-    whole = stream.getvalue()
+    whole = pillow("JPEG", progressive=True)(np.zeros((64, 64), np.uint8))
     scan = whole.rindex(b"\xff\xda")
     yield "many_scans.jpg", whole[:-2] + whole[scan:-2] * 20_000 + b"\xff\xd9"
     yield "many_segments.jpg", whole[:2] + b"\xff\xfe\0\2" * 500_000 + whole[2:-200]
     yield "filling.jpg", whole[:2] + b"\xff" * 3_000_000 + whole[2:-200]
     yield "garbage.jpg", whole[:2] + b"\xff\xfe\0\2" + bytes(3_000_000) + whole[2:-200]
     frame = whole.index(b"\xff\xc2") + 5
-    large = whole[:frame] + struct.pack(">HH", 15_000, 15_000) + whole[frame + 4 :]
+    large = patched(whole, frame, struct.pack(">HH", 15_000, 15_000))
     yield "flat.jpg", large
     yield "padded_after.jpg", large + bytes(2_000_000)
     yield "padded_comment.jpg", large[:2] + (b"\xff\xfe\xff\xff" + bytes(65533)) * 40 + large[2:]
@@ -260,10 +237,8 @@ def _webp() -> Iterator[tuple[str, bytes]]:
     yield "padded.webp", riff((b"VP8L", lossless), (b"XMP ", bytes(1_000_000)))
     canvas = bytes(4) + (2**24 - 1).to_bytes(3, "little") + (2**8 - 1).to_bytes(3, "little")
     yield "canvas.webp", riff((b"VP8X", canvas), (b"VP8L", lossless))
-    yield (
-        "long_chunk.webp",
-        b"RIFF" + struct.pack("<I", 2**32 - 2) + b"WEBPVP8L" + struct.pack("<I", 2**32 - 1) + lossless,
-    )
+    claim = b"WEBPVP8L" + struct.pack("<I", 2**32 - 1) + lossless
+    yield "long_chunk.webp", b"RIFF" + struct.pack("<I", 2**32 - 2) + claim
 
 
 def _archive(size: int, shape: str, padding: int, method: int = 8, name: bytes = b"flags.npy") -> bytes:

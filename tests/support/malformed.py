@@ -30,7 +30,7 @@ import cases
 from commands import faults, prepare, run
 from specimens import SIZE, npy, result_files, specimens
 
-from hostile import hostile_files, odd_files, png_chunk, tiff
+from hostile import hostile_files, odd_files, patched, png_chunk, tiff
 from hostile_pictures import bad_pictures
 
 #: Damage that the decoders in use repair without a word: what is missing is grey or black, or is not needed for the
@@ -40,7 +40,7 @@ REPAIRED = {
     "many_scans.jpg",
     "lacks_compression.exr",
     "unknown_compression.exr",
-    *(f"flag_2048_{name}.exr" for name in ("none", "zip", "dwaa")),
+    *(f"flag_2048_{name}.exr" for name in ("no", "zip", "dwaa")),
     "data_too_short.png",
     "wrong_checksum.png",
     "chunk_longer_than_file.png",
@@ -192,7 +192,7 @@ def _bad_jpeg(good: bytes) -> Iterator[tuple[str, bytes]]:
         ("no_components", 9, b"\0"),
         ("nine_components", 9, b"\x09"), ("precision", 4, b"\x40"), ("tall", 5, b"\xff\xdc"),
     ):  # fmt: skip
-        yield f"{name}.jpg", good[: frame + place] + value + good[frame + place + len(value) :]
+        yield f"{name}.jpg", patched(good, frame + place, value)
     yield "no_tables.jpg", good.replace(b"\xff\xdb", b"\xff\xfe").replace(b"\xff\xc4", b"\xff\xfe")
     yield "only_markers.jpg", b"\xff\xd8" + b"\xff\xe0\x00\x02" * 5000 + b"\xff\xd9"
 
