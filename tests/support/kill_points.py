@@ -1,6 +1,6 @@
 """A program that is killed before each of its changes to the disk in turn; test_results.py runs it.
 
-    python kill_points.py SCENARIO FOLDER
+    python kill_points.py SCENARIO fresh|force FOLDER
 
 It prints how many moments there were, and a line for every one after which something was half or lost.
 """
@@ -32,6 +32,7 @@ class Scenario:
 
     def __init__(self, folder: Path, force: bool) -> None:
         self.out, self.force = folder / "out", force
+        self.home = self.out  #: where relblur puts things in order
         self.image = folder / "image"
 
     def prepare(self) -> None:
@@ -48,7 +49,7 @@ class Scenario:
 
     def enter(self) -> None:
         """Let the folder be put in order."""
-        with entered(self.out):
+        with entered(self.home):
             pass
 
     def check_moment(self, at: str) -> list[str]:
@@ -71,8 +72,8 @@ class Scenario:
         return wrong + self._check_rest(at)
 
     def _check_rest(self, at: str) -> list[str]:
-        hidden = [name for name in os.listdir(self.out) if name.startswith(".")]
-        lost = (self.out / "notes.txt").read_text() != "mine"
+        hidden = [name for name in os.listdir(self.home) if name.startswith(".")]
+        lost = self.home == self.out and (self.out / "notes.txt").read_text() != "mine"
         return [f"{at}: left {hidden}"] * bool(hidden) + [f"{at}: the user's file is lost"] * lost
 
     def do(self, generation: str) -> None:
@@ -99,12 +100,8 @@ class Folder(Scenario):
 
     def prepare(self) -> None:
         """Lay out no folder."""
+        self.home = self.out.parent
         self.image.write_text("x")
-
-    def enter(self) -> None:
-        """Let the folder above be put in order."""
-        with entered(self.out.parent):
-            pass
 
     def do(self, generation: str) -> None:
         try:
@@ -112,10 +109,6 @@ class Folder(Scenario):
                 _write(new, generation)
         except FileExistsError:
             pass  # whole
-
-    def _check_rest(self, at: str) -> list[str]:
-        hidden = [name for name in os.listdir(self.out.parent) if name.startswith(".")]
-        return [f"{at}: left {hidden}"] * bool(hidden)
 
 
 class Unfinished(Batch):
@@ -222,9 +215,7 @@ def _killed_before(moment: int, what: Callable[[], None]) -> bool:
 def main() -> None:
     """Kill at every moment."""
     scenario, force, folder = sys.argv[1], sys.argv[2] == "force", Path(sys.argv[3])
-    kinds = {"batch": Batch, "folder": Folder, "files": Files, "file": File}
-    kinds["unfinished"] = Unfinished
-    kind = kinds[scenario]
+    kind = {"batch": Batch, "folder": Folder, "files": Files, "file": File, "unfinished": Unfinished}[scenario]
     moment, wrong, killed = 0, list[str](), True
     while killed:
         moment += 1
