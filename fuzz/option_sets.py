@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import random
-from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -93,13 +92,9 @@ def _plain(kind: Any) -> Any:
     return _plain(inner[0]) if inner else kind
 
 
-def _members(kind: type) -> list[Enum]:
-    return list(kind) if issubclass(kind, Enum) else []
-
-
 def _value(name: str, kind: Any, rng: random.Random, spoil: bool, pair: str) -> str:
     wild = spoil and rng.random() < 0.35
-    choices = get_args(kind) if get_origin(kind) is Literal else [each.value for each in _members(kind)]
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
     if choices:
         return str(rng.choice(("", "x", "AUTO", "\udcff") if wild and rng.random() < 0.3 else choices))
     if name == "repeats":  # a legal number of runs takes as long as it takes

@@ -222,32 +222,14 @@ def folder(pair, tmp_path, monkeypatch):
     Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2).save("camera.toml")
 
 
-COMMANDS = {
-    "estimate": ["-o", "out", "-m", "window"],
-    "estimate --decimate": ["-o", "out", "--decimate", "2"],
-    "depth": ["-c", "camera.toml", "-o", "out"],
-    "calibrate": ["-c", "camera.toml", "--distance", "1.2"],
-    "evaluate": ["--decimate", "1,2"],
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", COMMANDS)
-def test_commands_leave_bad_pixels_out(folder, command):
-    result = run(command.split()[0], "nan.npy", "second.npy", *COMMANDS[command])
+def test_commands_leave_bad_pixels_out_and_refuse_a_line_of_pixels(folder):
+    result = run("depth", "nan.npy", "second.npy", "-c", "camera.toml", "-o", "out")
     assert result.exit_code == 0, result.output
-
-
-def test_a_line_of_pixels_is_refused(folder):
-    shutil.copy("row.npy", "other.npy")
-    assert "at least 2x2 pixels" in failed(run("estimate", "row.npy", "other.npy", "-o", "out"), 3)
-
-
-def test_making_commands_leave_bad_pixels_out(folder):
     result = run("tools", "synth", "nan.npy", "-o", "made")
     assert result.exit_code == 0
     assert "counts as clipped" in result.output
-    assert run("tools", "synth", "nan.npy", "-o", "floats", "--bits", 0).exit_code == 0
+    shutil.copy("row.npy", "other.npy")
+    assert "at least 2x2 pixels" in failed(run("estimate", "row.npy", "other.npy", "-o", "none"), 3)
 
 
 @pytest.mark.parametrize(

@@ -73,22 +73,15 @@ def test_compressed_pairs_have_wider_error_bars_and_small_errors(photograph, tmp
     assert np.mean(error) < 0.03
 
 
-def colour_striped(tmp_path, quality):
-    """A pair whose brightness is blurred by 1.5 px; red and blue stripes of one brightness tell of colour alone."""
-    rng = np.random.default_rng(3)
-    shape = (96, 128)
-    texture = 0.35 + 0.15 * np.clip(rng.normal(size=shape), -2, 2)
-    stripes = np.where(np.arange(shape[1]) // 2 % 2, 0.2, -0.2)[None] * np.ones(shape)
+def test_compressed_colour_is_measured_by_its_brightness(tmp_path):
+    """Red and blue stripes of one brightness tell of colour alone; the brightness is blurred by 1.5 px."""
+    texture = 0.35 + 0.15 * np.clip(np.random.default_rng(3).normal(size=(96, 128)), -2, 2)
+    stripes = np.where(np.arange(128) // 2 % 2, 0.2, -0.2)
     light = np.stack([texture + stripes, texture, texture - stripes], axis=-1).clip(0, 1)
     for side, image in (("a", light), ("b", synth.blur_with_map(light, 1.5, channel_axis=-1))):
-        Image.fromarray(np.round(255 * image ** (1 / 2.2)).astype(np.uint8)).save(
-            tmp_path / f"{side}.jpg", quality=quality
-        )
-    return prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", gamma=2.2, align="off", exposure="off", decimate=1)
-
-
-def test_compressed_colour_is_measured_by_its_brightness(tmp_path):
-    pair = colour_striped(tmp_path, 90)
+        Image.fromarray(np.round(255 * image ** (1 / 2.2)).astype(np.uint8)).save(tmp_path / f"{side}.jpg", quality=90)
+    files = (tmp_path / "a.jpg", tmp_path / "b.jpg")
+    pair = prepare_pair(*files, gamma=2.2, align="off", exposure="off", decimate=1)
     first, second = pair.measured
     assert first.shape == second.shape == pair.shape
     weights = np.array([0.2126, 0.7152, 0.0722])

@@ -124,7 +124,7 @@ def test_unknown_suffixes_and_foreign_files_are_refused(tmp_path, depth_map):
     with pytest.raises(InputError, match=r"\.npz"):
         depth_map.save(tmp_path / "d.jpg")
     with pytest.raises(InputError, match="colour"):
-        relblur.save(tmp_path / "d.png", depth_map, colour=True)
+        relblur.save(tmp_path / "d.png", depth_map.depth_m, colour=True)
     from relblur.images.disk import write_npz
 
     later = {"format": "relblur.DepthMap", "format_version": 99}

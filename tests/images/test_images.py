@@ -172,11 +172,8 @@ def test_an_npz_of_something_else_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", a=np.ones(3))
     with pytest.raises(FileError, match=r"other.npz is not a complete relblur file"):
         load(tmp_path / "other.npz")
-    metadata = {"format": "relblur.BlurMap", "format_version": 99, "settings": {}}
-    for about, message in (
-        ({"format": "thing"}, "holds 'thing', not a relblur.BlurMap"),
-        (metadata, "upgrade relblur"),
-    ):
+    later = {"format": "relblur.BlurMap", "format_version": 99, "settings": {}}
+    for about, message in (({"format": "thing"}, "holds 'thing', not a relblur.BlurMap"), (later, "upgrade relblur")):
         np.savez(tmp_path / "named.npz", metadata=np.array(json.dumps(about)))
         with pytest.raises(FileError, match=message):
             load(tmp_path / "named.npz")

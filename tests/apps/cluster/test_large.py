@@ -57,9 +57,8 @@ def command(tmp_path, pair, small):
     """Estimate both, into out.zarr unless the options name another output."""
 
     def estimate(*options):
-        return _run(
-            "estimate", tmp_path / "a.zarr", tmp_path / "b.zarr", "-o", tmp_path / "out.zarr", *OPTIONS, *options
-        )
+        images = (tmp_path / "a.zarr", tmp_path / "b.zarr")
+        return _run("estimate", *images, "-o", tmp_path / "out.zarr", *OPTIONS, *options)
 
     return estimate
 
