@@ -74,39 +74,39 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading(Record):
-    """How files become light: options of :func:`relblur.imread`."""
+    """Options of :func:`relblur.imread`: conversion of stored values to light."""
 
     PANEL: ClassVar[str] = "Preparation"
 
     linear: bool = _option(
-        True, "Undo the tone curve of the files: defocus blurs light. Or compare values as stored.",
+        True, "Undo the tone curve, because defocus blurs light; or compare stored values.",
         flag="--linear/--no-linear",
     )  # fmt: skip
     gamma: float | None = _option(
-        None, "Tone curve to undo instead: light = value ** GAMMA; 1 for linear values.",
+        None, "Undo the curve light = value ** GAMMA instead; 1 for linear values.",
         kind=float, unset="from the file",
     )  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preparing(Reading):
-    """How two photographs become comparable: options of :func:`relblur.prepare_pair`, which explains them."""
+    """Options of :func:`relblur.prepare_pair`, explained there: preparation of two photographs."""
 
     align: str = _option(
-        "auto", "Motion that is undone. similarity suits focus breathing, bent suits phones.",
+        "auto", "Model of the motion to undo. similarity suits focus breathing, bent suits phones.",
         choices=(*ALIGN_MODELS, "off"),
     )  # fmt: skip
     exposure: str = _option(
-        "auto", "Brightness that is matched: one gain, or a smooth field of it (vignetting).", choices=EXPOSURES
+        "auto", "Match the exposure: by one gain, or by a smooth field of gains (vignetting).", choices=EXPOSURES
     )
     decimate: int | str = _option(
-        "auto", "Factor that reduces the resolution first. auto: by size and largest blur.", kind=str
+        "auto", "Factor of decimation. auto: chosen from the size and the largest blur.", kind=str
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimating(Record):
-    """How relative blur is estimated: options of :func:`relblur.estimate_blur`, which explains them."""
+    """Options of :func:`relblur.estimate_blur`, explained there."""
 
     PANEL: ClassVar[str] = "Estimation"
 
@@ -134,7 +134,7 @@ class Estimating(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Depth(Record):
-    """How depth is estimated: options of :func:`relblur.estimate_depth`, which explains them."""
+    """Options of :func:`relblur.estimate_depth`, explained there."""
 
     PANEL: ClassVar[str] = "Depth"
 
@@ -146,7 +146,9 @@ class Depth(Record):
         None, "Nearest and farthest distance, m, such as 0.8,3.", kind=str, flag="--range", unset="all"
     )
     side: str = _option(
-        "behind", "Two apertures, one focus: the side of the focal plane with the scene.", choices=get_args(SideOfFocus)
+        "behind",
+        "Side of the focal plane with the scene, for two apertures at one focus.",
+        choices=get_args(SideOfFocus),
     )
     prefilter: float = _option(DEPTH_PREFILTER, "psf gaussian: blur both images by this many px first.")
     noise: float | NoiseModel | tuple[float, float] | None = None
@@ -157,7 +159,7 @@ class Depth(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Record):
-    """How a focal stack is measured: options of :func:`relblur.estimate_stack` and :func:`relblur.open_stack`."""
+    """Options of :func:`relblur.estimate_stack` and :func:`relblur.open_stack`, explained there."""
 
     PANEL: ClassVar[str] = "Stack"
 
@@ -169,18 +171,18 @@ class Stack(Record):
     )
     fuse: bool = _option(True, "Make the picture that is sharp everywhere.", flag="--fuse/--no-fuse")
     prefer: str = _option(
-        "any", "Outlines, where two depths show: near (first frames), far, or the sharper.", choices=PREFERENCES
+        "any", "Frame used at outlines: near (first frames), far, or any, the sharper one.", choices=PREFERENCES
     )
-    motion: str | Path | None = _option(None, "Alignment as JSON: used if the file exists, else written.", kind=Path)
+    motion: str | Path | None = _option(None, "JSON file of the alignment: read if it exists, else written.", kind=Path)
     step_um: float | None = _option(
-        None, "Distance between two frames, µm. Frames are then in order.", kind=float, unset="from the file"
+        None, "Distance between two frames, µm. It implies that frames are in order.", kind=float, unset="from the file"
     )
     pixel_um: float | None = _option(None, "Side of a pixel, µm.", kind=float, unset="from the file")
     noise: float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel] | None = _option(
-        None, "Standard deviation of the noise, 0..1 scale; few images only.", kind=float, unset="estimated"
+        None, "Standard deviation of the noise, 0..1 scale; used for few images only.", kind=float, unset="estimated"
     )
     max_sigma: float | None = _option(
-        None, "Largest blur of the search, px; few images only.", kind=float, unset="by method"
+        None, "Largest blur of the search, px; used for few images only.", kind=float, unset="by method"
     )
     channel: int | None = _option(None, "Channel of a file of planes, from 0.", kind=int, unset="0", least=0)
     time: int | None = _option(None, "Time point of a file of planes, from 0.", kind=int, unset="0", least=0)

@@ -110,7 +110,7 @@ def test_values_that_do_not_fit_are_one_line(tmp_path, grey_pair):
     for command, code, words in (
         ((*OPTICS, "--focal-length", 50, "-N", -2, "--near", 1), 3, "f_number must be finite"),
         ((*OPTICS, "-N", 2, "--near", 1), 2, "give --focal-length"),
-        ((*OPTICS, "-N", 2, "--near", 1, "--c-max", 5), 2, "--pixel-pitch (um) is needed"),
+        ((*OPTICS, "-N", 2, "--near", 1, "--c-max", 5), 2, "needs --pixel-pitch (um)"),
         ((*DECIMATE, grey_pair[0], 5000, "-o", tmp_path / "x.png"), 3, "factor=5000 exceeds the image"),
         ((*SYNTH, grey_pair[0], *out, "--bits", 12), 2, "--bits must be 8, 16 or 0"),
     ):

@@ -1,4 +1,4 @@
-"""``relblur``: the program. A command is in the module of its name, or in ``command.py`` of the program that has it."""
+"""Assemble the program ``relblur`` from the commands of this package and of ``command.py`` in the other packages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "tools decimate": decimate,
     "paper optics": optics,
 }
-#: Headings of the list of commands, in its order.
+#: Headings of the help and the commands under each, in this order.
 _PANELS = {
     "First steps": ("demo", "view"),
     "Two photographs": ("estimate", "evaluate", "refocus"),
@@ -56,23 +56,23 @@ _GROUPS = {
     "tools": "Pages of results, data sets, test pairs, single images, speed of this machine.",
     "paper": "The figures, tables and equations of the paper.",
 }
-#: Commands that need no argument; the others print their help without one.
+#: Commands that run without an argument. The others print their help.
 _RUN_ALONE = {"demo", "view", "paper reproduce", "tools bench"}
 _SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         print(__version__)
         raise typer.Exit
 
 
 def _commands() -> dict[str, Callable[..., None]]:
-    """Return the commands of this program, and those of the programs beside it.
+    """Return the commands of this package and of the other packages in ``apps``, by name.
 
-    A program has no command if its folder, or that of a program that it builds on, is missing.
+    The commands of a package are left out if a package in its ``NEEDS`` is missing.
     """
-    found = dict(_COMMANDS)
+    commands = dict(_COMMANDS)
     for place in sorted(Path(__file__).parents[1].glob("*/command.py")):
         try:
             program = import_module(f"...{place.parent.name}.command", __package__ + ".app")
@@ -81,8 +81,8 @@ def _commands() -> dict[str, Callable[..., None]]:
                 raise
             continue
         if all((place.parents[1] / name).is_dir() for name in getattr(program, "NEEDS", ())):
-            found |= program.COMMANDS
-    return found
+            commands |= program.COMMANDS
+    return commands
 
 
 def _group(help_text: str, **about: Any) -> typer.Typer:
@@ -91,12 +91,12 @@ def _group(help_text: str, **about: Any) -> typer.Typer:
 
 
 def _program() -> typer.Typer:
-    """Return the program with all of its commands, in the order of the panels."""
+    """Return the program with all commands, in the order of the panels."""
     program = _group(
-        "How much blurrier is one photograph than another, at every pixel, with an error bar.\n\n"
+        "Measure how much blurrier one photograph is than another, at every pixel, with its standard error.\n\n"
         "    relblur demo\n    relblur estimate near.jpg far.jpg -o result\n\n"
         "The photographs show one scene from one viewpoint with different focus. With a camera file 'relblur depth' "
-        "gives metres.",
+        "measures distances in metres.",
         invoke_without_command=True,
     )
     program.callback()(_options)
@@ -126,7 +126,7 @@ def _options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
     ] = False,
 ) -> None:
-    """Options that stand before the command."""
+    """Handle the options in front of the command."""
     set_debug(debug)
     if context.invoked_subcommand is None:
         print(context.get_help())
@@ -136,13 +136,13 @@ app = _program()
 
 
 def _end(number: int, _frame: object) -> None:
-    """Leave as after Ctrl-C, which removes unfinished files; shells report a signal as 128 and its number."""
+    """Exit as after Ctrl-C, which removes unfinished files; the code is 128 plus the signal's number, as in shells."""
     raise SystemExit(128 + number)
 
 
 def main() -> None:
     """Run the program."""
-    os.environ["PYTHONSAFEPATH"] = "1"  # for child processes: the current folder may hold a multiprocessing.py
+    os.environ["PYTHONSAFEPATH"] = "1"  # child processes must not import from the current folder
     keep_freed_memory()
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup has it ignored

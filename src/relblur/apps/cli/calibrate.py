@@ -1,4 +1,4 @@
-"""``relblur calibrate``: properties of a camera that its data sheet lacks."""
+"""``relblur calibrate``: fit parameters of a camera to a pair with known distances."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ __all__ = ["calibrate"]
 Psf = Literal["auto", "disc", "gaussian"]
 KNOWN = "Known distances, one kind"
 _FIT = (
-    "Values to find, separated by commas: blur_constant (size of the blur), focus_first_m, focus_second_m, "
+    "Parameters to fit, separated by commas: blur_constant (size of the blur), focus_first_m, focus_second_m, "
     "variance_offset_px2 (blur in focus; --psf gaussian only)."
 )
-_PSF = (
-    "Shape of the blur. auto: disc, or gaussian for two apertures, for an offset, and for a camera calibrated for it."
-)
+_PSF = "Shape of the blur. auto: disc; gaussian for two apertures, an offset or a calibrated blur_constant."
 
 
 @one_line_errors
@@ -53,14 +51,14 @@ def calibrate(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Find the size of the blur, and focus distances, from a pair with known depths.
+    """Fit the size of the blur, and focus distances, to a pair with known distances.
 
         relblur calibrate near.png far.png -c lens.toml --distance 1.2 -o cam.toml
 
-    For a disc that is the size of the circle of confusion: the new camera file has the f-number (or circle constant)
-    that gives it. For the Gaussian it is blur_constant; use the same --prefilter for 'relblur depth' afterwards.
-    Values at their limits, values that the known depths do not determine, and three values that explain them worse
-    than two are refused.
+    With a disc, the size of the blur is the circle of confusion, and the new camera file gets the f-number (or circle
+    constant) that produces it. With a Gaussian it is blur_constant; use the same --prefilter for 'relblur depth'
+    afterwards. A fit is refused if a value is at its limit, if the known distances do not determine it, or if three
+    values fit worse than two.
     """
     from ...depth.calibration import check_fit
     from ...depth.camera import Camera
@@ -79,23 +77,29 @@ def calibrate(
     known = _at_resolution(known, pair.factor)
     with progress_bar(f"measuring blur, {pair.size}") as progress:
         if shape == "gaussian":
-            found, fitted = _fit_gaussian(pair, model, known, names, options.prefilter, progress)
+            calibration, fitted = _fit_gaussian(pair, model, known, names, options.prefilter, progress)
         else:
-            found, fitted = _fit_disc(pair, model, known, names, progress)
-    for note in (*pair.notes, *(f"relblur: note: {doubt}" for doubt in file_order_warnings((first, second), model))):
+            calibration, fitted = _fit_disc(pair, model, known, names, progress)
+    for note in (
+        *pair.notes,
+        *(f"relblur: note: {warning}" for warning in file_order_warnings((first, second), model)),
+    ):
         say(note)
     if output is not None:
         with placing(output, force=force) as file:
             fitted.save(file)
         say(f"camera file: {output}")
     if as_json:
-        about = {"psf": shape, "values": found.values, "stderr": found.stderr, "points": found.points}
-        print_json({**about, "median_depth_error": found.depth_error, "camera": fitted.as_dict()})
+        about = {"psf": shape, "values": calibration.values, "stderr": calibration.stderr, "points": calibration.points}
+        print_json({**about, "median_depth_error": calibration.depth_error, "camera": fitted.as_dict()})
         return
-    rows = [(name, f"{value:.5g}", f"{found.stderr[name]:.2g}") for name, value in found.values.items()]
+    rows = [(name, f"{value:.5g}", f"{calibration.stderr[name]:.2g}") for name, value in calibration.values.items()]
     if shape != "gaussian" and model.f_number is not None:
         rows.append(("that is", fitted.describe(), ""))
-    rows += [("pixels used", str(found.points), ""), ("median depth error", f"{100 * found.depth_error:.2g} %", "")]
+    rows += [
+        ("pixels used", str(calibration.points), ""),
+        ("median depth error", f"{100 * calibration.depth_error:.2g} %", ""),
+    ]
     print_table(f"{first.name} and {second.name}, psf {shape}", ("", "value", "standard error"), rows)
 
 
@@ -117,8 +121,8 @@ def _fit_gaussian(
     side = "auto" if model.kind != "aperture" else "first" if one < two else "second"
     blur_map = estimate_blur(pair, sharper=side, prefilter=prefilter, progress=report)
     refuse_empty_map(blur_map.variance_difference, blur_map.flags)
-    found = fit_camera(blur_map, model.decimated(pair.factor), fit=names, **known)
-    return found, found.camera.at_full_resolution(pair.factor)
+    calibration = fit_camera(blur_map, model.decimated(pair.factor), fit=names, **known)
+    return calibration, calibration.camera.at_full_resolution(pair.factor)
 
 
 def _fit_disc(
@@ -126,8 +130,8 @@ def _fit_disc(
 ) -> tuple[Calibration, Camera]:
     from ...depth.calibration import calibrate_shape
 
-    found = calibrate_shape(pair, model, known=known, fit=names, progress=report)
-    return found, found.camera
+    calibration = calibrate_shape(pair, model, known=known, fit=names, progress=report)
+    return calibration, calibration.camera
 
 
 def _known(

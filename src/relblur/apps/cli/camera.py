@@ -41,11 +41,11 @@ def camera(
     ] = None,
     circle_constant: Annotated[
         str | None,
-        given("--circle-constant", "c of C = c |1/z - 1/focus|, px m, instead of lens and pitch.", "C", CAMERA),
+        given("--circle-constant", "c in C = c |1/z - 1/focus|, px m; replaces lens and pitch.", "C", CAMERA),
     ] = None,
     blur_constant: Annotated[
         float | None,
-        given("--blur-constant", "Standard deviation of the blur per diameter of the circle.", "KAPPA", CAMERA),
+        given("--blur-constant", "Standard deviation of the blur over the circle's diameter.", "KAPPA", CAMERA),
     ] = None,
     decimation: Annotated[
         int | None, given("--decimation", "Factor by which the images were decimated.", "N", CAMERA)
@@ -54,14 +54,14 @@ def camera(
         list[Path] | None, given("--exif", "Photograph with EXIF fields; twice for first and second.", "FILE", CAMERA)
     ] = None,
     output: Annotated[Path | None, given("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
-    plot: Annotated[Path | None, given("--plot", "Draw the table into this PNG.", "FILE", OUTPUT)] = None,
+    plot: Annotated[Path | None, given("--plot", "Draw the table as a PNG.", "FILE", OUTPUT)] = None,
     stderr: Annotated[
         float, given("--stderr", "Assumed standard error of s, px^2.", "NUMBER", OUTPUT)
     ] = ASSUMED_STDERR_PX2,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Make or check a camera file, and print its range and resolution.
+    """Make or check a camera file; print its range and resolution in depth.
 
     relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml
     """
@@ -114,7 +114,7 @@ def camera(
     print_table(title, COLUMNS, [_cells(row) for row in table])
     for each in openings(model):
         print_lines(
-            f"--decimate {each.factor} in 'relblur depth' and 'calibrate' opens it to "
+            f"--decimate {each.factor} in 'relblur depth' and 'calibrate' extends the range to "
             f"{span(each.nearest_m, each.farthest_m)}: {each.why}"
         )
 
@@ -131,7 +131,7 @@ def _cells(row: Resolution) -> tuple[str, ...]:
 
 
 def _model(file: Path | None, exif: list[Path] | None, sensor_width: float | None, given: dict[str, Any]) -> Camera:
-    """Return the camera that photographs, a file or the options describe."""
+    """Return the camera described by EXIF fields, a camera file or options."""
     from ...depth.camera import Camera
 
     if exif:

@@ -1,4 +1,4 @@
-"""``relblur depth``: the distance of every pixel, of one pair or of many."""
+"""``relblur depth``: measure the distance of every pixel, for one pair or many."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["depth"]
 
-#: Shares of pixels at the ends of the range, and without texture of their own, from which on a note is printed.
+#: Share of pixels at the ends of the range, and share of filled pixels, that causes a warning.
 MUCH_AT_LIMIT, MUCH_FILLED = 0.1, 0.4
 
 
@@ -67,12 +67,12 @@ def depth(
 
         relblur depth near.png far.png --camera cam.toml -o depth
 
-    DIR gets depth.npz (everything), depth_mm.png (16 bits), depth.tif, .pfm, .npy, .exr, a coloured point cloud
-    points.ply (y up, z towards the lens, with standard error and flags), the pictures depth_colour.png and view.png,
-    and overview.png, a sheet of all.
+    DIR gets depth.npz (all maps); the depth as depth_mm.png (16 bits), depth.tif, .pfm, .npy and .exr; a coloured
+    point cloud, points.ply (y up, z towards the lens, with standard error and flags); the pictures depth_colour.png
+    and view.png; and overview.png, all pictures on one sheet.
 
     FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate'. Each pair gets a folder
-    in DIR, summary.csv a row and contact_sheet.png a picture of each.
+    in DIR, a row in summary.csv and a picture in contact_sheet.png.
     """
     from ...depth.camera import Camera
     from ...images.results import filling, refuse_inputs, refuse_to_replace
@@ -86,9 +86,9 @@ def depth(
     if is_batch(first, second):
 
         def work(one: Path, two: Path, folder: Path) -> None:
-            pair, found, _ = _measure(one, two, model, options, preparing, watched=jobs == 1)
-            write_depth_files(folder, pair, found, focal_length_px=focal_px)
-            for note in (*pair.notes, *_remarks(found, model, options, pair, (one, two))):
+            pair, depth_map, _ = _measure(one, two, model, options, preparing, watched=jobs == 1)
+            write_depth_files(folder, pair, depth_map, focal_length_px=focal_px)
+            for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (one, two))):
                 say(note if jobs == 1 else f"{one.name}: {note}")
 
         made_with: dict[str, Any] = {"camera": {name: str(value) for name, value in model.as_dict().items()}}
@@ -100,12 +100,12 @@ def depth(
     names = (*DEPTH_FILES, PAGE_FILE) if report else DEPTH_FILES
     refuse_inputs((output / name for name in names), (first, second, camera, Path(named)))
     refuse_to_replace(output, names, force)  # before the work, not after it
-    pair, found, seconds = _measure(first, second, model, options, preparing)
+    pair, depth_map, seconds = _measure(first, second, model, options, preparing)
     with filling(output, force=force) as results:
-        summary = write_depth_files(results, pair, found, focal_length_px=focal_px)
+        summary = write_depth_files(results, pair, depth_map, focal_length_px=focal_px)
         if report:
-            write_result_page(results / PAGE_FILE, found, (first, second, camera), pair, summary)
-    for note in (*pair.notes, *_remarks(found, model, options, pair, (first, second))):
+            write_result_page(results / PAGE_FILE, depth_map, (first, second, camera), pair, summary)
+    for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (first, second))):
         say(note)
     summary["seconds"] = seconds
     for what in summary["left_out"]:
@@ -116,7 +116,7 @@ def depth(
 
 
 def _checked(options: Depth, camera: Camera, focal_px: float | None) -> Depth:
-    """Return the options with their shape of blur; refuse wrong values before anything is read."""
+    """Return the options with the shape of the blur resolved; refuse wrong values before the images are read."""
     from ...base.arguments import as_positive
     from ...depth.estimate import check_depth_range
     from ...depth.psf import as_psf, usual_psf
@@ -140,7 +140,7 @@ def _checked(options: Depth, camera: Camera, focal_px: float | None) -> Depth:
 def _measure(
     first: Path, second: Path, camera: Camera, options: Depth, preparing: Preparing, *, watched: bool = True
 ) -> tuple[ComparablePair, DepthMap, float]:
-    """Return the pair as it was compared, its depth, and the seconds it took."""
+    """Return the prepared pair, its depth map, and the time it took, s."""
     from ...blur.result import refuse_empty_map
     from ...depth.estimate import estimate_depth
     from ...photo.pipeline import prepare_pair
@@ -148,24 +148,24 @@ def _measure(
     start = time.perf_counter()
     pair = prepare_pair(first, second, **preparing.arguments())
     with progress_bar(f"measuring depth, {pair.size}", watched) as report:
-        found = estimate_depth(pair, camera, progress=report, **options.arguments())
-    refuse_empty_map(found.depth_m, found.flags)
-    return pair, found, time.perf_counter() - start
+        depth_map = estimate_depth(pair, camera, progress=report, **options.arguments())
+    refuse_empty_map(depth_map.depth_m, depth_map.flags)
+    return pair, depth_map, time.perf_counter() - start
 
 
-def _remarks(
-    found: DepthMap, camera: Camera, options: Depth, pair: ComparablePair, files: tuple[Path, Path]
+def _warnings(
+    depth_map: DepthMap, camera: Camera, options: Depth, pair: ComparablePair, files: tuple[Path, Path]
 ) -> list[str]:
-    """Return reasons to doubt a map, as notes."""
+    """Return the warnings about a depth map, as printed notes."""
     from ...blur.blur_map import Flag, has_flag
     from ...depth.order import depth_order_warnings, file_order_warnings, image_order_warnings
     from ...depth.working_range import openings
 
-    doubts = [*file_order_warnings(files, camera), *image_order_warnings(pair, camera)]
-    doubts += depth_order_warnings(found)
-    at_limit = float(has_flag(found.flags, Flag.AT_LIMIT | Flag.OUT_OF_RANGE).mean())
-    filled = float(has_flag(found.flags, Flag.FILLED).mean())
-    near, far = (float(end) for end in found.settings["depth_range_m"])
+    warnings = [*file_order_warnings(files, camera), *image_order_warnings(pair, camera)]
+    warnings += depth_order_warnings(depth_map)
+    at_limit = float(has_flag(depth_map.flags, Flag.AT_LIMIT | Flag.OUT_OF_RANGE).mean())
+    filled = float(has_flag(depth_map.flags, Flag.FILLED).mean())
+    near, far = (float(end) for end in depth_map.settings["depth_range_m"])
     if at_limit >= MUCH_AT_LIMIT:
         farthest = "infinity" if math.isinf(far) else f"{far:.3g} m"
         remedy = (
@@ -173,20 +173,20 @@ def _remarks(
             if options.depth_range_m is not None
             else "the camera file, and whether its distances are right"
         )
-        wider = [] if options.depth_range_m is not None else openings(found.camera)
+        wider = [] if options.depth_range_m is not None else openings(depth_map.camera)
         if wider:
             factor = pair.factor * wider[0].factor
-            remedy = f"--decimate {factor}, which opens the range to {wider[0].nearest_m:.3g} m and on"
-        doubts.append(
+            remedy = f"--decimate {factor}, which extends the range: it then begins at {wider[0].nearest_m:.3g} m"
+        warnings.append(
             f"{at_limit:.0%} of the pixels lie at the ends of the search ({near:.3g} m to {farthest}) or beyond: their "
             f"distance is unknown; try {remedy}"
         )
     if filled >= MUCH_FILLED:
-        doubts.append(
+        warnings.append(
             f"{filled:.0%} of the pixels have too little texture and got their distance from neighbours (flag "
-            "'filled'): trust their standard error, not their value"
+            "'filled'): rely on their standard error, not on their value"
         )
-    return [f"relblur: note: {doubt}" for doubt in doubts]
+    return [f"relblur: note: {warning}" for warning in warnings]
 
 
 def _read_map(folder: Path) -> DepthMap:

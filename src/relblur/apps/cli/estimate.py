@@ -1,4 +1,4 @@
-"""``relblur estimate``: relative blur of one pair, or of many."""
+"""``relblur estimate``: estimate the relative blur of one pair or many."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def estimate(
     preparing: Preparing,
     as_stored: AsStoredOption = False,
     page: Annotated[
-        str | None, given("--page", "Page of files of many, from 1; 3,5: of FIRST and SECOND.", "N")
+        str | None, given("--page", "Page of multi-page files, from 1; 3,5: one each for FIRST, SECOND.", "N")
     ] = None,
     report: ReportOption = False,
     full_size: Annotated[
-        bool, given("--full-size", "Also a fused picture and maps at full size.", panel=OUTPUT)
+        bool, given("--full-size", "Also write a fused picture and the maps at full size.", panel=OUTPUT)
     ] = False,
     save_steps: Annotated[
-        Path | None, given("--save-steps", "Folder for a picture of every stage.", "DIR", OUTPUT)
+        Path | None, given("--save-steps", "Also write a picture of every stage into this folder.", "DIR", OUTPUT)
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -78,16 +78,16 @@ def estimate(
         relblur estimate near.jpg far.jpg -o result --report
 
     The files are read as linear light, aligned and brought to one exposure; every step is printed. DIR gets the map
-    (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, the sharper image and the flags of each pixel, the
-    blurrier image re-made from the sharper, near and far at full size (relative_depth.png), and overview.png, a sheet
-    of all.
+    (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, the sharper image and the flags of each pixel, and
+    the blurrier image re-made from the sharper one. relative_depth.png shows near and far at full size, overview.png
+    all pictures on one sheet.
 
     FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted patterns,
-    'dir/*_near.png' 'dir/*_far.png'. Each pair gets a folder in DIR; pairs that are done are skipped. summary.csv has
-    a row for each, contact_sheet.png a picture.
+    'dir/*_near.png' 'dir/*_far.png'. Each pair gets a folder in DIR, a row in summary.csv and a picture in
+    contact_sheet.png. A second run skips finished pairs.
 
-    If DIR ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size. They are read in parts, on
-    --processes or by --scheduler; a run that was interrupted continues.
+    If DIR ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size. They are read and measured in parts,
+    in --processes or by --scheduler. The same command continues an interrupted run.
     """
     from ...images.results import filling
     from ...report.batch import is_batch
@@ -158,7 +158,7 @@ def _write_full_size(
     blur_map: BlurMap,
     everything: bool,
 ) -> None:
-    """Write near and far at the photographs' size, or everything at that size."""
+    """Write the relative depth at the photographs' size, or all full-size files."""
     from ...report.full_size import write_full_size, write_relative_depth
     from ...stacks.frames import Reading, frames_of_pair
 
@@ -170,15 +170,15 @@ def _write_full_size(
 
 
 def _pages(files: tuple[Path, Path], page: str | None) -> tuple[Path | Plane, Path | Plane]:
-    """Return the pages of two files that ``--page`` names, one for both or one for each."""
+    """Return the pages of two files selected by ``--page``: one number for both, or one for each."""
     if page is None:
         return files
     from ...images.planes import page_of
 
-    wanted = whole_numbers(page, "--page")
-    if len(wanted) > 2:
+    numbers = whole_numbers(page, "--page")
+    if len(numbers) > 2:
         raise UsageError(f"--page must be one number, or two for FIRST and SECOND, got {page!r}")
-    return page_of(files[0], wanted[0]), page_of(files[1], wanted[-1])
+    return page_of(files[0], numbers[0]), page_of(files[1], numbers[-1])
 
 
 def _estimate_many(
@@ -207,13 +207,13 @@ def _measure(
     steps: bool = False,
     watched: bool = True,
 ) -> tuple[ComparablePair, BlurMap, float]:
-    """Return the pair as it was compared, the map, and the seconds it took."""
+    """Return the prepared pair, its map, and the time it took, s."""
     from ...blur.estimate import estimate_blur
     from ...blur.result import refuse_empty_map
     from ...photo.pipeline import prepare_pair
 
     start = time.perf_counter()
-    # Used later: estimation, writing, printing.
+    # For the estimation, the results and the table.
     load_in_background("relblur.blur.dense.estimate", "PIL.ImageDraw", "PIL.ImageFont", "tifffile", "rich.table")
     largest = MAX_SIGMA if estimating.max_sigma is None else estimating.max_sigma
     pair = prepare_pair(first, second, **preparing.arguments(), max_sigma=largest)
@@ -224,7 +224,7 @@ def _measure(
 
 
 def _notes(pair: ComparablePair, blur_map: BlurMap) -> list[str]:
-    """Return the steps of the preparation, and reasons to doubt the map."""
+    """Return the notes of the preparation and the warnings about the map."""
     return [*pair.notes, *(f"careful: {doubt}" for doubt in blur_map.settings.get("doubts", ()))]
 
 
@@ -241,7 +241,10 @@ def _estimate_large(
     where: tuple[int | None, str | None],
     force: bool,
 ) -> dict[str, Any]:
-    """Estimate a pair that is read in parts, here, on so many processes, or by a scheduler; return the summary."""
+    """Estimate a pair that is read in parts; return the summary.
+
+    ``where`` is the number of processes and the address of a scheduler. If both are None, this process does the work.
+    """
     from ..cluster.large import estimate_large
     from ..cluster.runners import Here, started
 
@@ -255,7 +258,7 @@ def _estimate_large(
     for note in done.notes:
         say(note)
     if done.were_done:
-        say(f"{done.were_done} of {done.chunks} chunks were done by an earlier run")
+        say(f"{done.were_done} of {done.chunks} chunks were finished by an earlier run")
     height, width = done.shape
     settings = dict(done.settings)
     return {

@@ -1,4 +1,4 @@
-"""``relblur evaluate``: how well each image of a pair is re-made from the other, of one pair or of many."""
+"""``relblur evaluate``: score how well the map re-makes each image of a pair from the other, for one pair or many."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = ["evaluate"]
 
 Protocol = Literal["estimate", "paper"]
 _PROTOCOL = "estimate: score the map of 'relblur estimate'. paper: method paper, values as stored."
-#: Factor, size and score of a pair at one resolution.
+#: Decimation factor, size and score of a pair at one resolution.
 Row = tuple[int, str, "PairScore"]
 
 
@@ -55,7 +55,7 @@ def evaluate(
         option_of(
             Preparing,
             "decimate",
-            help="auto, or factors, one row each: 1,2,4.",
+            help="auto, or factors such as 1,2,4 with one row each.",
             show_default="auto; for the paper 1,2,4",
         ),
     ] = None,
@@ -70,20 +70,20 @@ def evaluate(
     as_json: Json = False,
     jobs: JobsOption = 1,
 ) -> None:
-    """Score the map of a pair: re-make each image from the other.
+    """Score the map of a pair by re-making each image from the other.
 
         relblur evaluate near.jpg far.jpg
 
-    e_first is the error of re-making the first image where it is the less sharp one: the mean absolute error of grey
-    values on a 0..1 scale, over all points but those of equal sharpness ('scored'). 'unblurred' is the same error
-    without any blur. 'held-out' is the error in red and blue of a blur estimated from green alone. 'explained' is the
-    share of their difference that this blur explains.
+    Where the first image is the blurrier one, it is re-made from the second by the estimated blur. e_first is the mean
+    absolute error there, in grey values on a 0..1 scale. 'scored' is the share of points of unequal sharpness.
+    'unblurred' is the same error without any blur. 'held-out' is the error in red and blue of a blur estimated from
+    green alone. 'explained' is the share of the difference in red and blue that this blur explains.
 
     The map is the one that 'relblur estimate' makes with the same options. With --protocol paper the rows are those of
     the paper's Table I; 'relblur paper reproduce' prints the whole table.
 
     FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate'. Each pair gets a folder
-    in DIR, and summary.csv a row of each.
+    in DIR and a row in summary.csv.
     """
     from ...images.results import filling, refuse_inputs, refuse_to_replace, refuse_to_replace_file
     from ...report.batch import is_batch
@@ -147,7 +147,7 @@ def _score(
     *,
     watched: bool = True,
 ) -> tuple[ComparablePair, list[Row]]:
-    """Return the pair at the first resolution, and factor, size and score at each."""
+    """Return the pair at the first resolution, and a row for each resolution."""
     from ...base.errors import InputError
     from ...photo.pipeline import prepare_pair
 
@@ -167,14 +167,14 @@ def _score(
             report((done + 1) / len(factors))
     if not any(score.answered_fraction for _, _, score in rows):
         raise InputError(
-            "no pixel of the pair could be scored: neither image is the sharper anywhere, or no blur is known; check "
+            "no pixel of the pair could be scored: neither image is sharper anywhere, or the blur is unknown; check "
             "that the two differ, and look at 'relblur estimate'"
         )
     return shown or pair, rows
 
 
 def _score_one(pair: ComparablePair, estimating: Estimating, paper: bool) -> PairScore:
-    """Score the map that ``relblur estimate`` makes, or, as the paper does, one without open pixels."""
+    """Score the map of ``relblur estimate``, or with the paper's protocol a map of all pixels."""
     from ...blur.estimate import estimate_blur
     from ...blur.evaluate import evaluate_pair
 
@@ -190,7 +190,7 @@ def _score_one(pair: ComparablePair, estimating: Estimating, paper: bool) -> Pai
 
 
 def _print_scores(title: str, scored: list[Row]) -> None:
-    """Print a row for each resolution; a single one as a column."""
+    """Print one row per resolution; a single resolution is printed as a column."""
     from ...report.summary import score_cells, score_columns
 
     columns = ("resolution", *score_columns("first", "second"), "explained")

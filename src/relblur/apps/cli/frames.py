@@ -1,4 +1,4 @@
-"""The images that ``stack`` and ``fuse`` take: files, folders, patterns, or one file of many planes."""
+"""Input and aligned output of ``stack`` and ``fuse``: files, folders, patterns, or one file of many planes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ AlignOnlyOption = Annotated[
     bool,
     typer.Option(
         "--align-only",
-        help="Only write the aligned frames at full depth: a folder of TIFF, .ome.tif, .ome.zarr.",
+        help="Only write the aligned frames at full depth: as a folder of TIFF, .ome.tif or .ome.zarr.",
         rich_help_panel=Stack.PANEL,
     ),
 ]
@@ -48,7 +48,7 @@ AlignOnlyOption = Annotated[
 
 @dataclass(frozen=True)
 class Input:
-    """The images of a stack and the files that they are in."""
+    """The images of a stack and the files that contain them."""
 
     images: list[Path] | PlaneStack
     files: list[Path]
@@ -58,7 +58,7 @@ class Input:
 
 
 def open_images(arguments: list[Path], options: Stack) -> Input:
-    """Return the images of files, folders and patterns, or the planes of the only file."""
+    """Return the images of files, folders and patterns, or the planes of a single file."""
     from ...images.images import is_result
     from ...images.planes import is_stack_file, open_stack
     from ...report.batch import files_of
@@ -79,7 +79,7 @@ def open_images(arguments: list[Path], options: Stack) -> Input:
 
 
 def check_images(images: Sequence[Path]) -> None:
-    """Refuse one image, or the same one twice."""
+    """Refuse a single image, and the same image given twice."""
     if len(images) < 2:
         raise UsageError(f"got one image, {images[0]}; pass two or more of one scene, or a file of many planes")
     from ...images.results import place_of
@@ -93,13 +93,13 @@ def check_images(images: Sequence[Path]) -> None:
 
 
 def _aligned_name(position: int, name: str) -> str:
-    """Return the name of an aligned frame by its place in the order and the image that it was."""
+    """Return the file name of an aligned frame: its place in the order and the name of its image."""
     stem, _, number = name.removesuffix("]").partition("[")
     return f"{position:04d}_{Path(stem).stem}{f'_{number}' if number else ''}.tif"
 
 
 def _refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool) -> None:
-    """Stop before the work if aligned frames would replace files."""
+    """Refuse to replace files by aligned frames, before the work."""
     from ...images.disk import TIFF_SUFFIXES
     from ...images.results import refuse_to_replace, refuse_to_replace_file
 
@@ -113,7 +113,7 @@ def _refuse_to_replace_aligned(output: Path, images: Sequence[str], force: bool)
 
 
 def _write_aligned(output: Path, frames: Frames, scale: tuple[float | None, float | None], force: bool) -> None:
-    """Write frames in place at full depth; ``scale`` is their step and the side of a pixel, µm."""
+    """Write aligned frames at full depth; ``scale`` is the step between frames and the side of a pixel, µm."""
     from ...images.disk import TIFF_SUFFIXES
     from ...images.results import filling, placing
     from ...images.scaled import write_ome_tiff, write_ome_zarr
@@ -137,12 +137,12 @@ def _write_aligned(output: Path, frames: Frames, scale: tuple[float | None, floa
         with filling(output, force=force) as folder:
             for name, frame in named:
                 form.write(
-                    folder / name, frames.full(frame)[0], "aligned, of the exposure of the frame that stays", scale[1]
+                    folder / name, frames.full(frame)[0], "aligned, with the exposure of the reference frame", scale[1]
                 )
 
 
 def given_motion(motion: str | Path | None) -> Path | None:
-    """Return the file of an alignment that is to be used; None if it does not exist yet."""
+    """Return the file of a saved alignment, or None if it does not exist."""
     return Path(motion) if motion is not None and Path(motion).exists() else None
 
 
@@ -164,7 +164,7 @@ def align_frames(
     lengths: tuple[float | None, float | None],
     force: bool,
 ) -> None:
-    """Align frames and write them at full depth; ``lengths`` are their step and the side of a pixel, µm."""
+    """Align frames and write them at full depth; ``lengths`` are the step and the side of a pixel, µm."""
     from ...images.results import refuse_inputs
     from ...stacks.aligned import read_alignment
     from ...stacks.frames import Reading, read_frames
@@ -176,8 +176,8 @@ def align_frames(
     in_order = len(given.files) == 1 or lengths[0] is not None
     reading = Reading(**preparing.arguments(), keeps_order=in_order, placement=placement)
     distances = None if options.focus_m is None else list(options.focus_m)
-    with progress_bar(f"aligning {len(given)} images") as tell:
-        frames = read_frames(list(given.images), reading, distances, tell)
+    with progress_bar(f"aligning {len(given)} images") as report:
+        frames = read_frames(list(given.images), reading, distances, report)
     write_motion(options.motion, frames)
     _write_aligned(output, frames, lengths, force)
     for note in frames.notes:

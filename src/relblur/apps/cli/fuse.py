@@ -1,4 +1,4 @@
-"""``relblur fuse``: one picture, sharp everywhere, from two or more."""
+"""``relblur fuse``: make one picture that is sharp everywhere from two or more."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ def fuse(
     preparing: Preparing,
     align_only: AlignOnlyOption = False,
     index: Annotated[
-        Path | None, given("--index", "Labels: each pixel comes from the frame they name.", "FILE", Stack.PANEL)
+        Path | None,
+        given("--index", "Labels: the number of the frame that each pixel is taken from.", "FILE", Stack.PANEL),
     ] = None,
     save_index: Annotated[
-        Path | None, given("--save-index", "Write the labels as TIFF, to be edited for --index.", "FILE", Stack.PANEL)
+        Path | None,
+        given("--save-index", "Write the labels as TIFF; edit them and pass them to --index.", "FILE", Stack.PANEL),
     ] = None,
     force: Force = False,
 ) -> None:
@@ -51,11 +53,11 @@ def fuse(
 
         relblur fuse near.jpg middle.jpg far.jpg -o sharp.jpg
 
-    The images are aligned and brought to one exposure; every step is printed. At each pixel and scale the image with
-    the most detail counts. The picture has the depth, tone curve, ICC profile and EXIF of one of the images; NPY
-    contains linear light as floats.
+    The images are aligned and brought to one exposure; every step is printed. At each pixel and scale the picture is
+    taken from the image with the most detail. It has the bit depth, tone curve, ICC profile and EXIF of one of the
+    images; NPY contains linear light as floats.
 
-    Labels are whole numbers, the place of a frame in the order of focus from 0, at the size of the images.
+    A label is the place of a frame in the order of focus, from 0. The picture of labels has the size of the images.
     """
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...report.full_size import write_picture
@@ -67,15 +69,15 @@ def fuse(
         return
     check_picture(output)
     if index is not None and (save_index is not None or options.prefer != "any"):
-        raise UsageError("--index decides every pixel; leave --save-index and --prefer out")
+        raise UsageError("--index sets the frame of every pixel; leave --save-index and --prefer out")
     if save_index is not None and save_index.suffix.lower() not in (".tif", ".tiff"):
         raise UsageError(f"--save-index {save_index} does not end in .tif; labels are written as TIFF")
     refuse_inputs((output, save_index), (*shots.files, index))
     refuse_to_replace_file(output, force)
     refuse_to_replace_file(save_index, force)
     start = clock.perf_counter()
-    with progress_bar(f"fusing {len(shots)} images") as tell:
-        light, frames, stack = _fused(shots, preparing, options, (index, save_index is not None), tell)
+    with progress_bar(f"fusing {len(shots)} images") as report:
+        light, frames, stack = _fused(shots, preparing, options, (index, save_index is not None), report)
     write_motion(options.motion, frames)
     with placing(output, force=force) as file:
         write_picture(
@@ -99,32 +101,35 @@ def fuse(
 def _fused(
     shots: Input, preparing: Preparing, options: Stack, how: tuple[Path | None, bool], progress: Any
 ) -> tuple[AnyArray, Frames, StackMap | None]:
-    """Return the picture, the frames it was made from, and their map if it was needed."""
+    """Return the picture, its frames, and the stack map if one was needed.
+
+    ``how`` is the file of labels, and whether a stack map is needed.
+    """
     from ...stacks.frames import Reading, read_frames
     from ...stacks.fuse import fuse_by_detail, fuse_by_labels
 
-    index, with_map = how
-    known = given_motion(options.motion)
-    if with_map or options.prefer != "any":
+    index, needs_map = how
+    motion = given_motion(options.motion)
+    if needs_map or options.prefer != "any":
         from ...stacks.estimate import estimate_stack
 
         prefer = options.prefer
         stack = estimate_stack(
-            shots.images, **preparing.arguments(), prefer=prefer, motion=known, progress=progress, steps=True
+            shots.images, **preparing.arguments(), prefer=prefer, motion=motion, progress=progress, steps=True
         )
         assert stack.fused is not None
         return stack.fused, stack.steps["frames"], stack
     from ...stacks.aligned import read_alignment
 
-    placement = None if known is None else read_alignment(known, len(shots))
+    placement = None if motion is None else read_alignment(motion, len(shots))
     reading = Reading(**preparing.arguments(), keeps_order=len(shots.files) == 1, placement=placement)
     frames = read_frames(list(shots.images), reading, None, lambda share: progress(share / 2))
     labels = None if index is None else _labels(index)
 
-    def tell(share: float) -> None:
+    def report(share: float) -> None:
         progress(0.5 + share / 2)
 
-    light = fuse_by_detail(frames, tell) if labels is None else fuse_by_labels(frames, labels, tell)
+    light = fuse_by_detail(frames, report) if labels is None else fuse_by_labels(frames, labels, report)
     return light, frames, None
 
 
@@ -133,12 +138,12 @@ def _labels(path: Path) -> AnyArray:
 
     labels = read_image(path)
     if labels.ndim != 2 or labels.dtype.kind not in "ui":
-        raise UsageError(f"--index {path} holds {labels.dtype} of shape {labels.shape}; labels are grey whole numbers")
+        raise UsageError(f"--index {path} has {labels.dtype} values of shape {labels.shape}; labels are whole numbers")
     return labels
 
 
 def _write_labels(path: Path, stack: StackMap, frames: Frames) -> None:
-    """Write which frame is nearest to the best focus at every pixel."""
+    """Write the number of the frame nearest to best focus at every pixel."""
     from ...filters.guided import enlarge
     from ...images.disk import write_tiff
     from ...stacks.frames import name_of
@@ -154,6 +159,6 @@ def _names(files: list[Path]) -> str:
 
 
 def check_picture(output: Path) -> None:
-    """Refuse a name that says no format, before the work."""
+    """Refuse a name without the suffix of a picture, before the work."""
     if output.suffix.lower() not in PICTURES:
         raise UsageError(f"-o {output} does not end in {', '.join(PICTURES)}; name a picture to write")

@@ -1,4 +1,4 @@
-"""Two folders, or two patterns, in place of two files: every pair of them, a table and a contact sheet."""
+"""Run a command on all pairs of two folders or two patterns; write a table and a contact sheet."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["Manner", "do_many"]
 
 @dataclass(frozen=True)
 class Manner:
-    """Options of a run over many pairs: pairs in parallel, a page, replacing, JSON."""
+    """Options of a run over many pairs."""
 
-    jobs: int = 1
+    jobs: int = 1  #: pairs in parallel
     report: bool = False
     force: bool = False
     as_json: bool = False
@@ -40,10 +40,10 @@ def do_many(
     how: Manner,
     reads: Sequence[Path] = (),
 ) -> None:
-    """Do all pairs and print their outcomes; exit code 3 if some failed.
+    """Run ``work`` on all pairs and print their outcomes; exit with code 3 if some failed.
 
-    ``work`` fills a folder from two files and those of ``reads``. ``sheet`` reads the map for the contact sheet
-    from a pair's folder; the sheet's heading follows.
+    ``work`` writes the results of two files into a folder; it may also read the files in ``reads``. ``sheet`` is a
+    function that reads a map from a pair's folder, for the contact sheet, and the heading of the sheet.
     """
     from ...report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
     from ...report.page import PAGE_FILE
@@ -57,16 +57,16 @@ def do_many(
     if how.report:
         refuse_foreign_page(output / PAGE_FILE)
 
-    def tell(behind: int, outcome: Outcome) -> None:
-        say(f"{behind}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
+    def report(count: int, outcome: Outcome) -> None:
+        say(f"{count}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
 
-    def draw(path: Path, there: Sequence[tuple[str, Path]]) -> None:
+    def draw(path: Path, folders: Sequence[tuple[str, Path]]) -> None:
         if sheet is not None:
             read, heading = sheet
-            contact_sheet(path, ((name, read(folder)) for name, folder in there), heading)
+            contact_sheet(path, ((name, read(folder)) for name, folder in folders), heading)
 
     run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
-    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, draw=draw, run=run)
+    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=report, draw=draw, run=run)
     if how.report:
         write_folder_page(output / PAGE_FILE, output)
     failed = [each for each in outcomes if not each.succeeded]

@@ -1,4 +1,4 @@
-"""``relblur range``: which points lie between the two distances in focus."""
+"""``relblur range``: find the points between the two distances in focus."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def find_range(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Find the points between the two distances in focus, with their probability.
+    """Find the points between the two distances in focus, with a probability.
 
         relblur range near.png far.png --camera cam.toml -o between
 
-    Focus the pair on the ends of the range: NEAR is the camera file's first distance, FAR its second. DIR gets
+    Focus the pair on the ends of the range: NEAR at the camera file's first distance, FAR at its second. DIR gets
     probability.tif, between.png (255 in the range, 0 outside, 128 unknown) and overview.png. Flagged pixels (filled,
-    clipped, invalid, at the limit) are unknown unless their error bar decides. The blur is a disc, or a Gaussian if
-    the camera was calibrated for it.
+    clipped, invalid, at the limit) are unknown unless their standard error leaves no doubt. The blur is a disc, or a
+    Gaussian if the camera was calibrated for it.
     """
     from ...blur.estimate import estimate_blur
     from ...blur.result import refuse_empty_map
@@ -56,24 +56,25 @@ def find_range(
     check_two_planes(model)
     pair = prepare_pair(near, far, **preparing.arguments())
     start = time.perf_counter()
-    with progress_bar(f"estimating, {pair.size}") as tell:
+    with progress_bar(f"estimating, {pair.size}") as report_share:
         if usual_psf(model) == "gaussian":
-            blur_map = estimate_blur(pair, prefilter=options.prefilter, progress=tell)
+            blur_map = estimate_blur(pair, prefilter=options.prefilter, progress=report_share)
         else:
-            blur_map = relative_blur(estimate_depth(pair, model, psf=usual_psf(model), progress=tell))
+            depth_map = estimate_depth(pair, model, psf=usual_psf(model), progress=report_share)
+            blur_map = relative_blur(depth_map)
     refuse_empty_map(blur_map.variance_difference, blur_map.flags)
-    found = in_depth_range(blur_map, model.decimated(pair.factor))
+    between = in_depth_range(blur_map, model.decimated(pair.factor))
     seconds = time.perf_counter() - start
     with filling(output, force=force) as results:
-        summary = {**write_range_files(results, pair, found), "seconds": seconds}
+        summary = {**write_range_files(results, pair, between), "seconds": seconds}
         if report:
-            write_result_page(results / PAGE_FILE, found, (near, far, camera), pair)
+            write_result_page(results / PAGE_FILE, between, (near, far, camera), pair)
     for note in pair.notes:
         say(note)
     rows = [
-        ("range", f"{found.nearest_m:g} to {found.farthest_m:g} m"),
+        ("range", f"{between.nearest_m:g} to {between.farthest_m:g} m"),
         ("pixels in it", f"{summary['between_fraction']:.1%}"),
-        ("surer than 95 %, either way", f"{summary['sure_fraction']:.1%}"),
+        ("in or out with 95 % certainty", f"{summary['sure_fraction']:.1%}"),
         ("unknown", f"{summary['unknown_fraction']:.1%}"),
         ("time", f"{seconds:.2f} s"),
     ]

@@ -1,4 +1,4 @@
-"""``relblur refocus``: the photograph that was focused elsewhere."""
+"""``relblur refocus``: make the photograph that a camera focused at another distance would take."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["refocus"]
 
-#: Percentage of the pixels between the two distances in focus; assumed without a camera file.
+#: Percentage of the pixels assumed to lie between the two distances in focus, without a camera file.
 _BETWEEN = 95
 
 
@@ -28,22 +28,22 @@ def refocus(
     second: Second,
     at: Annotated[
         float,
-        typer.Option("--at", help="Distance in focus: m with a camera, else 0 (as first) to 1.", metavar="NUMBER"),
+        typer.Option("--at", help="Focus: m with a camera file, else 0 (as FIRST) to 1.", metavar="NUMBER"),
     ],
     output: PictureFile,
     preparing: Preparing,
     camera: AnyCameraFile = None,
     aperture: Annotated[
-        float, typer.Option(help="Aperture relative to the photographs': 2 blurs twice as much.", metavar="NUMBER")
+        float, typer.Option(help="Aperture over that of the photographs: 2 blurs twice as much.", metavar="NUMBER")
     ] = 1.0,
     force: Force = False,
 ) -> None:
-    """Make the photograph that is focused at another distance, at full size.
+    """Make a photograph that is focused at another distance, at full size.
 
         relblur refocus near.jpg far.jpg --at 0.5 -o middle.jpg
 
-    Each pixel starts from the sharper of the two images and gets the blur that is missing. Without a camera file the
-    two distances in focus are taken for the ends of the scene, 0 and 1.
+    Each pixel is taken from the sharper of the two images and blurred as the new focus requires. Without a camera file
+    the two distances in focus count as the ends of the scene, 0 and 1.
     """
     import numpy as np
 
@@ -83,7 +83,7 @@ def refocus(
 
 
 def _as_depth(blur_map: BlurMap, at: float, factor: int) -> tuple[DepthMap, float]:
-    """Return a map of s as the depth of a camera focused at 1 m and 2 m, the ends of the scene, and its focus, m."""
+    """Convert a blur map to depth, m, for an assumed camera focused at 1 m and 2 m; return it and the new focus, m."""
     import numpy as np
 
     from ...depth.camera import Camera
@@ -91,7 +91,7 @@ def _as_depth(blur_map: BlurMap, at: float, factor: int) -> tuple[DepthMap, floa
 
     s = np.abs(blur_map.variance_difference)
     largest = float(np.percentile(s[np.isfinite(s)], _BETWEEN))
-    # s = k^2 (u_1 - u_2)^2 in the focal planes, u_1 - u_2 being 1/2.
+    # In the focal planes |s| = k^2 (u_1 - u_2)^2, with u_1 - u_2 = 1/2 per m.
     growth = 2 * max(largest, 0.01) ** 0.5
     camera = Camera(coc_constant_px_m=4.0 * growth * factor, focus_first_m=1.0, focus_second_m=2.0, decimation=factor)
     near, far = camera.focus_per_m

@@ -1,4 +1,4 @@
-"""``relblur report``: results as one page, and the pages that other commands write with ``--report``."""
+"""``relblur tools report``: put results on one page; write the pages of ``--report`` for other commands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 def report(
     results: Annotated[
         list[Path],
-        typer.Argument(help="Folders of results, or .npz files.", metavar="RESULTS...", show_default=False),
+        typer.Argument(help="Folders of results or .npz files.", metavar="RESULTS...", show_default=False),
     ],
     output: Annotated[
         Path | None,
@@ -50,8 +50,8 @@ def report(
 
         relblur tools report result depth -o all.html
 
-    The page is one file for any browser, without a network. Several results, or a folder of many pairs, get a table at
-    the top. 'relblur estimate --report' makes a fuller page, with the photographs and the errors beside their
+    The page is one file that any browser shows without a network. For several results, or a folder of many pairs, it
+    begins with a table. 'relblur estimate --report' writes more: the photographs, and the errors beside their
     baselines.
     """
     from ...images.results import refuse_inputs, refuse_to_replace_file
@@ -59,7 +59,7 @@ def report(
 
     if output is None:
         if len(results) > 1:
-            raise UsageError("name the page of several results: -o report.html")
+            raise UsageError("the page of several results needs a name: -o report.html")
         only = results[0]
         output = only / PAGE_FILE if only.is_dir() else only.with_name(f"{only.stem}_{PAGE_FILE}")
     refuse_inputs((output,), results)
@@ -67,9 +67,9 @@ def report(
     pages: list[ResultPage] = []
     failures: list[tuple[str, str]] = []
     for path in results:
-        found, failed = _read(path, len(results) > 1)
-        pages += found
-        failures += failed
+        readable, unreadable = _read(path, len(results) > 1)
+        pages += readable
+        failures += unreadable
     title = results[0].resolve().name if len(results) == 1 else f"{len(pages)} results"
     _write(output, pages, title, failures, force)
     print_lines(output)
@@ -82,7 +82,7 @@ def write_result_page(
     pair: ComparablePair,
     summary: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write the page of what a command has just found."""
+    """Write the page of a blur map, a depth map or a range, with its photographs."""
     from ...depth.relation import DepthRange
     from ...report.page import write_page
     from ...report.result_pages import map_page, range_page
@@ -98,7 +98,7 @@ def write_result_page(
 def write_stack_page(
     path: Path, stack: StackMap, inputs: Sequence[Path], picture: AnyArray | None, summary: Mapping[str, Any]
 ) -> None:
-    """Write the page of a stack that has just been measured; ``picture`` is the fused one for a screen."""
+    """Write the page of a stack map; ``picture`` is the fused picture, encoded for a screen."""
     from ...report.page import About, write_page
     from ...report.result_pages import map_page
     from ...report.saved import provenance
@@ -117,7 +117,7 @@ def write_score_page(
     settings: Mapping[str, Any],
     force: bool,
 ) -> None:
-    """Write the page of how well the images of a pair are re-made from one another."""
+    """Write the page of the scores of a pair."""
     from ...report.result_pages import score_page
 
     page = score_page(scores, _about(inputs, pair), pair, settings)
@@ -125,13 +125,13 @@ def write_score_page(
 
 
 def write_folder_page(path: Path, folder: Path) -> None:
-    """Write the page of a folder of many pairs; an older one is replaced."""
+    """Write the page of a folder of many pairs; replace an older page."""
     pages, failures = _read(folder, True)
     _write(path, pages, f"{folder.resolve().name}: {len(pages)} pairs", failures, True)
 
 
 def refuse_foreign_page(path: Path) -> None:
-    """Stop before the work if a file has the name of our page and is not one."""
+    """Refuse a folder with a file of the page's name that relblur did not write, before the work."""
     import os
 
     from ...base.errors import OutputExistsError
@@ -164,7 +164,7 @@ def _about(inputs: Sequence[Path], pair: ComparablePair) -> About:
 
 
 def _read(path: Path, is_one_of_many: bool) -> tuple[list[ResultPage], list[tuple[str, str]]]:
-    """Return the results at a path as pages, and those that cannot be read, with the reason."""
+    """Return the pages of the results at a path, and the names of unreadable ones with the reason."""
     from ...report.page import About
     from ...report.saved import provenance, read_results
 

@@ -1,4 +1,4 @@
-"""``relblur stack``: which frame of a focal stack is in focus where, how far that is, and one sharp picture."""
+"""``relblur stack``: find the frame in focus at every pixel of a focal stack, its distance, and one sharp picture."""
 
 from __future__ import annotations
 
@@ -31,20 +31,18 @@ def stack(
     align_only: AlignOnlyOption = False,
     apply_to: Annotated[
         Path | None,
-        given(
-            "--apply-to", "Other channel to fuse by the same index: a file of planes, a folder.", "FILE", Stack.PANEL
-        ),
+        given("--apply-to", "Images of another channel, fused by the same index: file or folder.", "FILE", Stack.PANEL),
     ] = None,
     apply_channel: Annotated[
         int | None,
-        given("--apply-channel", "Channel of that file; alone: of the stack's own.", "N", Stack.PANEL, min=0),
+        given("--apply-channel", "Channel of that file, or of the stack's file.", "N", Stack.PANEL, min=0),
     ] = None,
-    depth: Annotated[bool, given("--depth", "Require depth in metres: stop if distances are unknown.")] = False,
-    remove_tilt: Annotated[
-        bool, given("--remove-tilt", "Heights: subtract the plane through the measured pixels.")
+    depth: Annotated[
+        bool, given("--depth", "Require depth in metres: stop if the focus distances are unknown.")
     ] = False,
+    remove_tilt: Annotated[bool, given("--remove-tilt", "Subtract the plane fitted to the heights.")] = False,
     profile: Annotated[
-        str | None, given("--profile", "Heights along a line, as CSV: column,row,column,row.", "VALUE")
+        str | None, given("--profile", "Write a CSV of the heights along a line: column,row,column,row.", "VALUE")
     ] = None,
     report: ReportOption = False,
     force: Force = False,
@@ -54,11 +52,10 @@ def stack(
 
         relblur stack shots/*.jpg -o stacked
 
-    Frames may come in any order; frames that do not fit are left out, and their names printed. DIR gets stack.npz (all
-    maps), index.tif (the fractional frame and its standard error at full size), fused.png, overview.png,
-    index_colour.png, relative_depth.png and summary.json; with known distances in focus also depth_mm.png and
-    depth.tif. With a known step (--step-um, or from the file) it gets height.ome.tif and height_16bit.tif, and the
-    summary Sa and Sq.
+    Frames may come in any order. Frames that do not fit are left out, and their names are printed. DIR gets stack.npz
+    (all maps), index.tif (the fractional frame and its standard error at full size), fused.png, overview.png,
+    index_colour.png, relative_depth.png and summary.json. Known distances in focus add depth_mm.png and depth.tif. A
+    known step (--step-um, or from the file) adds height.ome.tif and height_16bit.tif, and Sa and Sq in the summary.
     """
     from ...depth.camera import Camera
     from ...images.results import refuse_inputs
@@ -82,17 +79,19 @@ def stack(
     model = Camera.load(camera) if camera else None
     start = clock.perf_counter()
     arguments = options.arguments("channel", "time", "series") | {"motion": given_motion(options.motion)}
-    with progress_bar(f"{len(shots)} images") as tell:
-        found = estimate_stack(planes, camera=model, **preparing.arguments(), **arguments, progress=tell, steps=True)
-    if depth and found.depth_m is None:
+    with progress_bar(f"{len(shots)} images") as progress:
+        result = estimate_stack(
+            planes, camera=model, **preparing.arguments(), **arguments, progress=progress, steps=True
+        )
+    if depth and result.depth_m is None:
         raise UsageError(
             "--depth needs the distance in focus of every image, which the files do not state; "
             + ("add --focus and --camera" if len(shots) == 2 else "add --focus 0.35,0.5,...")
         )
-    write_motion(options.motion, found.steps["frames"])
-    summary = _write(output, found, shots, heights, other, report, force)
+    write_motion(options.motion, result.steps["frames"])
+    summary = _write(output, result, shots, heights, other, report, force)
     summary["seconds"] = clock.perf_counter() - start
-    for note in (*found.settings["notes"], *(f"careful: {doubt}" for doubt in found.settings["doubts"])):
+    for note in (*result.settings["notes"], *(f"careful: {doubt}" for doubt in result.settings["doubts"])):
         say(note)
     size = f"map {summary['width']}x{summary['height']}"
     print_summary(f"{summary['frames']} frames, {size}", _rows(summary), summary, as_json)
@@ -115,7 +114,7 @@ def _line(text: str) -> tuple[float, ...]:
 def _check_output(
     output: Path, heights: _Heights, fuse: bool, report: bool, force: bool, *more: str
 ) -> tuple[str, ...]:
-    """Return the names of what may be written; refuse to replace files."""
+    """Return the names of all files that may be written; refuse to replace existing ones."""
     from ...images.results import refuse_to_replace
     from ...report.page import PAGE_FILE
     from ...report.result_files import stack_files
@@ -127,7 +126,7 @@ def _check_output(
 
 
 def _other(shots: Input, path: Path | None, channel: int | None, options: Stack) -> Input | None:
-    """Return the images to fuse by the same index."""
+    """Return the images of another channel, to fuse by the index of the stack."""
     if path is None and channel is None:
         return None
     if not options.fuse:
@@ -141,7 +140,7 @@ def _other(shots: Input, path: Path | None, channel: int | None, options: Stack)
 
 
 def _write(
-    output: Path, found: StackMap, shots: Input, heights: _Heights, other: Input | None, report: bool, force: bool
+    output: Path, result: StackMap, shots: Input, heights: _Heights, other: Input | None, report: bool, force: bool
 ) -> dict[str, Any]:
     """Write all files of a stack and return its summary."""
     from ...images.results import filling
@@ -152,34 +151,38 @@ def _write(
     from ...report.summary import write_summary
     from ...stacks.topography import surface_of
 
-    linear = found.steps["frames"].is_light
+    linear = result.steps["frames"].is_light
     with filling(output, force=force) as folder:
-        depth = found.depth_m is not None
-        summary = write_stack_files(folder, found, linear, depth=depth, images=shots.files)
-        if heights.known and found.known.any():
-            surface = surface_of(found)
+        depth = result.depth_m is not None
+        summary = write_stack_files(folder, result, linear, depth=depth, images=shots.files)
+        if heights.known and result.known.any():
+            surface = surface_of(result)
             surface = surface.levelled() if heights.level else surface
-            summary["topography"] = write_heights(folder, found, surface, heights.line)
+            summary["topography"] = write_heights(folder, result, surface, heights.line)
             write_summary(folder, summary)
         if other is not None:
-            _write_other(folder, found, found.steps["frames"], other)
+            _write_other(folder, result, result.steps["frames"], other)
         if report:
-            picture = None if found.fused is None else to_look_at(found.fused, linear)
-            write_stack_page(folder / PAGE_FILE, found, shots.files, picture, summary)
+            picture = None if result.fused is None else to_look_at(result.fused, linear)
+            write_stack_page(folder / PAGE_FILE, result, shots.files, picture, summary)
     return summary
 
 
-def _write_other(folder: Path, found: StackMap, frames: Frames, other: Input) -> None:
+def _write_other(folder: Path, result: StackMap, frames: Frames, other: Input) -> None:
     """Fuse another channel by the index of the stack."""
     from ...report.full_size import write_picture
     from ...stacks.aligned import frames_of_channel
     from ...stacks.fuse import fuse_by_index
 
     channel = frames_of_channel(frames, list(other.images))
-    light = fuse_by_index(channel, *found.placed(), lambda share: None)
+    light = fuse_by_index(channel, *result.placed(), lambda share: None)
     target = folder / "fused_other.tif"
     write_picture(
-        target, light, frames.form, f"fused by the index of another channel, from {other.files[0].name}", found.pixel_um
+        target,
+        light,
+        frames.form,
+        f"fused by the index of another channel, from {other.files[0].name}",
+        result.pixel_um,
     )
 
 

@@ -1,4 +1,4 @@
-"""``relblur tools synth`` and ``decimate``, ``relblur paper optics``: test pairs, resolution, equations 1 to 8."""
+"""``relblur tools synth`` and ``decimate``, ``relblur paper optics``: test pairs, decimation, equations 1 to 8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["decimate", "optics", "synth"]
 FieldName = Literal["ramp", "steps", "disc", "sinusoid"]
 KernelName = Literal["band_limited", "sampled"]
 FIELDS, KERNELS = get_args(FieldName), get_args(KernelName)
-_KERNEL = "sampled: the paper's Gaussian; band_limited: also right below 0.8 px."
+_KERNEL = "sampled: the paper's Gaussian. band_limited: accurate below 0.8 px too."
 Image = Annotated[Path, typer.Argument(help="The image.", metavar="IMAGE")]
 
 
@@ -27,13 +27,15 @@ def synth(
     output: Annotated[Path, given("--output,-o", "Folder for the pair.", "DIR")],
     field: Annotated[FieldName, given("--field", "Shape of the blur over the image.", "|".join(FIELDS))] = "ramp",
     start: Annotated[
-        float, given("--start", "Blur at the start of the field, px; negative: of the first.", "PX")
+        float, given("--start", "Blur at the start of the field, px; negative blurs the first image.", "PX")
     ] = 1.0,
-    stop: Annotated[float, given("--stop", "Blur at the end (outside the disc), px.", "PX")] = 2.0,
+    stop: Annotated[float, given("--stop", "Blur at the end of the field (outside the disc), px.", "PX")] = 2.0,
     axis: Annotated[int, given("--axis", "0: down the rows, 1: along the columns.", "N", min=0, max=1)] = 0,
     period: Annotated[int, given("--period", "Width of a stripe or wave, px.", "PX", min=1)] = 64,
-    noise: Annotated[float, given("--noise", "Noise of both, 0..1 scale.", "NUMBER", min=0)] = 0.0,
-    bits: Annotated[int, given("--bits", "8 (sRGB) or 16 (linear) for PNG, 0 for float TIFF.", "8|16|0")] = 16,
+    noise: Annotated[
+        float, given("--noise", "Standard deviation of the noise of both images, 0..1 scale.", "NUMBER", min=0)
+    ] = 0.0,
+    bits: Annotated[int, given("--bits", "8: PNG, sRGB. 16: PNG, linear. 0: TIFF of floats.", "8|16|0")] = 16,
     seed: Annotated[int, given("--seed", "Seed of the noise.", "N", min=0)] = 0,
     kernel: Annotated[KernelName, given("--kernel", _KERNEL, "|".join(KERNELS))] = "band_limited",
     as_stored: Annotated[bool, given("--as-stored", "Blur the values in the file, not the light they encode.")] = False,
@@ -43,8 +45,8 @@ def synth(
 
         relblur tools synth sharp.png --start -2 --stop 2 -o pair
 
-    DIR gets first, second and truth.tif (signed sigma in px, positive where second is the blurrier). The paper's
-    Fig. 1: --as-stored --kernel sampled, with --axis 0 and 1; estimate it with 'relblur estimate --method paper
+    DIR gets first, second and truth.tif (signed sigma in px, positive where second is blurrier). For the paper's
+    Fig. 1 use --as-stored --kernel sampled, with --axis 0 and 1. Estimate it with 'relblur estimate --method paper
     --sharper first --as-stored'.
     """
     import numpy as np
@@ -80,8 +82,8 @@ def synth(
             gaps = np.isnan(light)
             if bits and gaps.any():  # integers have no NaN; full scale counts as clipped
                 light[gaps] = 1.0
-                say(f"{name}: {int(gaps.sum())} values are unknown and written as full scale, which counts as clipped")
-            # 8 bits are read as sRGB, 16 bits and floats as light.
+                say(f"{name}: {int(gaps.sum())} unknown values are written as full scale, which counts as clipped")
+            # Files of 8 bits are read as sRGB, those of 16 bits and floats as linear light.
             encoded = encode_srgb(light) if bits == 8 and not as_stored else light
             stored = fields.degrade(encoded, bits=bits or None)
             write_image(new / name, stored.astype(np.float32) if bits == 0 else stored)
@@ -93,13 +95,13 @@ def synth(
 @one_line_errors
 def decimate(
     image: Image,
-    factor: Annotated[int, typer.Argument(help="Keep every FACTOR-th row and column.", metavar="FACTOR")],
+    factor: Annotated[int, typer.Argument(help="Factor: every FACTOR-th row and column is kept.", metavar="FACTOR")],
     output: Annotated[Path, given("--output,-o", "File to write.", "FILE")],
     half_width: Annotated[
-        int, given("--half-width,-L", "L of equation 25 for a factor of 2; more for larger primes.", "N", min=1)
+        int, given("--half-width,-L", "L of equation 25 for factor 2; larger primes use more.", "N", min=1)
     ] = DECIMATE_HALF_WIDTH,
     beta: Annotated[
-        float, given("--beta", "Shape of the Kaiser window. Larger: fewer aliases, more blur.", "NUMBER")
+        float, given("--beta", "Shape of the Kaiser window. Larger values: fewer aliases, more blur.", "NUMBER")
     ] = DECIMATE_BETA,
     force: Force = False,
 ) -> None:
@@ -122,7 +124,7 @@ def decimate(
         stored, factor, half_width=half_width, beta=beta, channel_axis=-1 if stored.ndim == 3 else None
     )
     if np.issubdtype(stored.dtype, np.integer):
-        # The filter overshoots at edges; a file of integers cannot hold that.
+        # The filter overshoots at edges, beyond the range of the integers.
         reduced = as_integers(reduced, stored.dtype)
     with placing(output, force=force) as file:
         write_image(file, reduced)
@@ -137,22 +139,26 @@ def optics(
     focal_length: Annotated[float | None, given("--focal-length", "Focal length, mm.", "MM")] = None,
     far: Annotated[float, given("--far", "Distance of the background, m.", "M")] = math.inf,
     pixel_pitch: Annotated[float | None, given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")] = None,
-    c_max: Annotated[float | None, given("--c-max", "Largest circle, px: gives the focal length.", "PX")] = None,
+    c_max: Annotated[
+        float | None, given("--c-max", "Largest circle, px, to compute the focal length from.", "PX")
+    ] = None,
     relative_depth: Annotated[
         float, given("--relative-depth", "Depth range around the focus for --c-max.", "NUMBER")
     ] = 0.1,
     as_json: Json = False,
 ) -> None:
-    """Compute the circle of confusion of a camera, and a factor of decimation.
+    """Compute the circle of confusion of a camera and the decimation factor that suits it.
 
         relblur paper optics --focal-length 17 -N 2 --near 1 -p 4.5
 
-    This is the paper's Lytro Illum (32 px). Its Canon is --focal-length 67 -N 4 --near 1.1 -p 21.43 (48 px).
+    The example is the paper's Lytro Illum (32 px). Its Canon is --focal-length 67 -N 4 --near 1.1 -p 21.43 (48 px).
     """
     from ... import optics as equations
 
     if focal_length is None and c_max is None:
-        raise UsageError("give --focal-length, for its circle of confusion, or --c-max, for its focal length")
+        raise UsageError(
+            "give --focal-length to compute the circle of confusion, or --c-max to compute the focal length"
+        )
     result: dict[str, Any] = {}
     if focal_length is not None:
         for form in ("exact", "small_focal_length", "far_background"):
@@ -169,7 +175,7 @@ def optics(
             result["within_recommended_range"] = low <= result["c_max_after_decimation_px"] <= high
     if c_max is not None:
         if pixel_pitch is None:
-            raise UsageError("--c-max is in px, so --pixel-pitch (um) is needed too")
+            raise UsageError("--c-max is in px and needs --pixel-pitch (um)")
         circle = equations.px_to_mm(c_max, pixel_pitch)
         result["focal_length_for_c_max_mm"] = float(
             equations.focal_length_for_max_circle_mm(circle, relative_depth, f_number, 1000 * near)

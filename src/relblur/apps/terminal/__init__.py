@@ -1,1 +1,1 @@
-"""Parts of all commands: printing, errors of one line, shared options, arguments and help."""
+"""Parts that all commands share: printing, one-line errors, options, parsing and help."""

@@ -1,4 +1,4 @@
-"""How commands read their arguments and show their help: grouped options, errors of one line, former names."""
+"""Parse arguments and format help: options grouped by panel, one-line usage errors, former names."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["Command", "Group", "MovedCommand", "path_of"]
 
 UsageError: Any = typer.BadParameter.__base__
 
-#: Former names of options. They end with version 1.1.
+#: Former names of options and the present ones. Version 1.1 removes them.
 FORMER = {"-f": ("--focal-length", "--force"), "--workers": ("--processes",), "--report": ("--page-file",)}
-#: Typer's notes of ranges, which the parser checks: ``[x>=0]`` and ``; x>=0``.
+#: Ranges that Typer adds to help lines, ``[x>=0]`` or ``; x>=0``: removed, because the parser reports violations.
 _RANGE = re.compile(r"  \[[\d.<=]*x[<>]=[\d.]+\]|; [\d.<=]*x[<>]=[\d.]+")
-#: Columns of names of options.
+#: Width of the column of option names in the help, characters.
 _NAMES_WIDTH = 26
 
 
 def path_of(context: Any) -> str:
-    """Return the words that call a command: ``relblur estimate``."""
+    """Return the full name of a command: ``relblur estimate``."""
     words: list[str] = []
     while context.parent is not None:
         words.insert(0, context.info_name)
@@ -33,20 +33,20 @@ def path_of(context: Any) -> str:
     return " ".join(["relblur", *words])
 
 
-class _Shown:
-    """Help of plain lines at the width of the terminal."""
+class _PlainHelp:
+    """Format help as plain lines at the width of the terminal."""
 
     params: list[Any]
     help: str | None
 
     def format_usage(self, ctx: Any, formatter: Any) -> None:
-        """Write the call."""
+        """Write the usage line."""
         arguments = [each.metavar or each.name.upper() for each in self.params if each.param_type_name == "argument"]
         last = ["COMMAND ..."] if isinstance(self, TyperGroup) else ["[OPTIONS]"]
         formatter.write_usage(path_of(ctx), " ".join([*arguments, *last]))
 
     def format_help_text(self, _ctx: Any, formatter: Any) -> None:
-        """Write the paragraphs; lines of calls stay as they are."""
+        """Write the paragraphs of the help; example calls are not wrapped."""
         with formatter.indentation():
             for paragraph in (self.help or "").split("\n\n"):
                 formatter.write_paragraph()
@@ -56,9 +56,9 @@ class _Shown:
                     formatter.write_text(" ".join(paragraph.split()))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options, those of one panel together."""
+        """Write arguments and options, grouped by panel."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-        options: list[tuple[str, str]] = []  # of no panel: shown last
+        options: list[tuple[str, str]] = []  # options without a panel, shown last
         for each in self.get_params(ctx):  # type: ignore[attr-defined]
             record = each.get_help_record(ctx)
             if record is None:
@@ -84,52 +84,52 @@ class _Shown:
             self.format_commands(ctx, formatter)
 
 
-class Command(_Shown, TyperCommand):
-    """A command whose usage errors are one line each."""
+class Command(_PlainHelp, TyperCommand):
+    """A command that prints each usage error as one line."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the arguments; refuse those that are empty or left over."""
+        """Parse the arguments; refuse empty and surplus ones."""
         args = self._with_new_names(ctx, args)
         if any(each == "" or (each.startswith("-") and each.endswith("=")) for each in args):
-            _refuse("an argument is empty, which would mean the current folder; write . for that")
+            _refuse("an argument is empty; write . for the current folder")
         ctx.allow_extra_args = True
-        left = _read(super().parse_args, ctx, args)
-        if left:
+        surplus = _parse(super().parse_args, ctx, args)
+        if surplus:
             others = getattr(ctx.parent.command, "commands", {}) if ctx.parent else {}
-            pictures = any(parameter.name in ("second", "far") for parameter in self.params)
-            _refuse(_advice(left, pictures, fuse="fuse" in others))
-        return left
+            takes_pair = any(parameter.name in ("second", "far") for parameter in self.params)
+            _refuse(_surplus_message(surplus, takes_pair, has_fuse="fuse" in others))
+        return surplus
 
     def _with_new_names(self, ctx: Any, args: list[str]) -> list[str]:
-        """Return arguments with the present names of options; the new call is printed."""
+        """Replace former names of options by the present ones, and print the new call."""
         known = {name for each in self.params for name in (*each.opts, *each.secondary_opts)}
         new = list(args)
         for place, word in enumerate(args):
             name, equals, value = word.partition("=")
-            if re.fullmatch(r"-f[0-9.]+", word):  # the value of a short option may follow at once
+            if re.fullmatch(r"-f[0-9.]+", word):  # a value may follow a short option without a blank
                 name, equals, value = "-f", "=", word[2:]
             present = next((each for each in FORMER.get(name, ()) if each in known), None)
             if present is None or (name in known and not (equals or _is_page(args[place + 1 : place + 2]))):
                 continue
             new[place] = f"{present}{equals}{value}"
         if new != args:
-            say(f"relblur: note: options have new names; the call is now: {shlex.join([*path_of(ctx).split(), *new])}")
+            say(f"relblur: note: options have new names; the new call is: {shlex.join([*path_of(ctx).split(), *new])}")
         return new
 
 
 class MovedCommand(Command):
-    """The former name of a command, hidden: it prints the new call and works until version 1.1."""
+    """A command under its former name: hidden from the help, prints the new call. Version 1.1 removes it."""
 
     group = ""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Print the new call, then read the arguments."""
-        say(f"relblur: note: the call is now: {shlex.join(['relblur', self.group, ctx.info_name, *args])}")
+        """Print the new call, then parse the arguments."""
+        say(f"relblur: note: the new call is: {shlex.join(['relblur', self.group, ctx.info_name, *args])}")
         return super().parse_args(ctx, args)
 
 
-class Group(_Shown, TyperGroup):
-    """Commands, grouped by panel in the order of their registration."""
+class Group(_PlainHelp, TyperGroup):
+    """A group of commands. Its help lists them by panel, in the order of their registration."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a line for each command."""
@@ -144,21 +144,21 @@ class Group(_Shown, TyperGroup):
                 formatter.write_dl(lines)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options before the command."""
-        return _read(super().parse_args, ctx, args)
+        """Parse the options in front of the command."""
+        return _parse(super().parse_args, ctx, args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the next word names."""
-        return _read(super().resolve_command, ctx, args)
+        """Return the command named by the next word."""
+        return _parse(super().resolve_command, ctx, args)
 
 
-def _read(read: Any, ctx: Any, args: list[str]) -> Any:
-    """Call a function that reads arguments; its usage errors become a line."""
+def _parse(parser: Any, ctx: Any, args: list[str]) -> Any:
+    """Call a parser of arguments; print its usage error as one line and exit."""
     is_empty = not args
     try:
-        return read(ctx, args)
+        return parser(ctx, args)
     except UsageError as error:
-        if is_empty:  # the help is printed instead
+        if is_empty:  # Typer prints the help
             raise
         reason = " ".join(error.format_message().split()).rstrip(".").replace("Value error, ", "")
         _refuse(f"{reason[:1].lower()}{reason[1:]}; see '{path_of(ctx)} --help'")
@@ -173,14 +173,14 @@ def _is_page(words: list[str]) -> bool:
     return any(word.lower().endswith((".html", ".htm")) for word in words)
 
 
-def _advice(left: list[str], pictures: bool, *, fuse: bool) -> str:
-    """Return a remedy for arguments that are too many."""
-    first = left[0]
-    more = f" and {len(left) - 1} more" if len(left) > 1 else ""
-    if not (pictures and os.path.exists(first)):
+def _surplus_message(surplus: list[str], takes_pair: bool, *, has_fuse: bool) -> str:
+    """Return the error message for surplus arguments, with a remedy."""
+    first = surplus[0]
+    more = f" and {len(surplus) - 1} more" if len(surplus) > 1 else ""
+    if not (takes_pair and os.path.exists(first)):
         return f"unexpected argument {first!r}{more}; put names with blanks in quotes, and see --help"
-    many = "; 'relblur fuse' takes more than two" if fuse else ""
+    many = "; 'relblur fuse' takes more than two" if has_fuse else ""
     return (
         f"two pictures are compared, and {first}{more} would be left over; for many pairs name two folders, or put "
-        f"patterns in quotes, 'dir/*_near.png' 'dir/*_far.png', so that the shell leaves the star alone{many}"
+        f"patterns in quotes, 'dir/*_near.png' 'dir/*_far.png', so that the shell does not expand them{many}"
     )

@@ -1,7 +1,7 @@
-"""Output of commands: results to stdout, everything else to stderr, errors in one line; and memory of the process.
+"""Print results to stdout, everything else to stderr, errors as one line; set the memory allocator of programs.
 
-Text is never read as markup. A stream that is closed, full or cannot encode a character loses no work, because files
-are written before anything is printed. A result that cannot be printed ends in one line on stderr and exit code 3.
+Text is never interpreted as markup. Commands write their files before they print, so a closed or full stream loses no
+result. If a result cannot be printed, the program prints one line on stderr and exits with code 3.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ R = TypeVar("R")
 
 
 class UsageError(RelblurError):
-    """The options given do not fit together."""
+    """Raised if the given options do not fit together."""
 
 
 _debug = False
 
-#: Warnings that this command has printed.
+#: Warnings printed by the running command.
 _printed: list[str] = []
 
-# Parameters of glibc's malloc, from malloc.h.
+# Numbers of the parameters of glibc's mallopt, from malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
 #: Arrays larger than this (bytes) are freed at once, to keep the peak of large pictures low.
 _LARGE = 32 * 2**20
@@ -73,8 +73,8 @@ def set_debug(debug: bool) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line that is not a result to stderr, if that is open."""
-    if sys.stderr is None:  # print would use stdout
+    """Print a message to stderr; a closed or full stream is no error."""
+    if sys.stderr is None:  # print(file=None) uses stdout
         return
     with suppress(OSError, ValueError):  # full, or closed
         print(_lines(text), file=sys.stderr)
@@ -96,31 +96,31 @@ def print_summary(title: str, rows: Sequence[Sequence[str]], summary: Any, as_js
 
 
 def print_lines(*lines: object) -> None:
-    """Print results as they are, a line each."""
+    """Print results without formatting, one per line."""
     with _printing():
         print(*lines, sep="\n")
 
 
 def flags_in_words(shares: Mapping[str, float]) -> str:
-    """Return the shares of pixels with each flag as text; they add up."""
+    """Return the share of pixels with each flag as text, rounded so that the shares add up."""
     named = zip(shares, shares_in_words(list(shares.values())), strict=True)
     return ", ".join(f"{name} {share}" for name, share in named)
 
 
 def shares_in_words(shares: Sequence[float]) -> list[str]:
-    """Return shares of one whole as percentages that add up."""
+    """Return shares as percentages, rounded so that they add up to their total."""
     from ...base.shown import percentages
 
     return percentages(shares)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a result as a table: as wide as the terminal, or as its text if stdout is a file."""
+    """Print a result as a table: at most as wide as the terminal, or 200 characters if stdout is a file."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    def plain(text: str) -> Text:  # brackets in names are names, not markup
+    def plain(text: str) -> Text:  # brackets in names are not markup
         return Text(_lines(text))
 
     with _printing():
@@ -135,7 +135,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 @contextmanager
 def _printing() -> Iterator[None]:
-    """Flush stdout, so that a failure shows here and not at the end of the interpreter."""
+    """Flush stdout after the block, so that a failure is raised here and not when the interpreter exits."""
     try:
         yield
         sys.stdout.flush()
@@ -147,7 +147,7 @@ def _printing() -> Iterator[None]:
 
 
 def _give_up_stdout() -> None:
-    """Discard the rest of the stream: the interpreter would fail to write it at its end."""
+    """Redirect stdout to the null device; the interpreter's last flush would fail otherwise."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -165,38 +165,41 @@ def _lines(text: str) -> str:
 
 
 def program_name() -> str:
-    """Return the word that calls this program: its name if the shell finds it, else its path."""
+    """Return the name by which a shell can call this program: ``relblur`` if it is on the path, else its path."""
     import shutil
 
-    called = sys.argv[0] if sys.argv else "relblur"
-    if os.path.basename(called) != "relblur" or shutil.which("relblur"):
+    path = sys.argv[0] if sys.argv else "relblur"
+    if os.path.basename(path) != "relblur" or shutil.which("relblur"):
         return "relblur"
-    return os.path.abspath(called)
+    return os.path.abspath(path)
 
 
 def run_program(program: Callable[[], object]) -> None:
-    """Run the program with usable streams; output that cannot be written ends it in one line."""
-    _mend_streams()
+    """Run the program with usable streams; exit with one line if the output cannot be written."""
+    _repair_streams()
     try:
         try:
             program()
         finally:
             sys.stdout.flush()
-    except BrokenPipeError:  # the reader of the output has gone
+    except BrokenPipeError:  # the process at the other end of the pipe has ended
         _give_up_stdout()
         sys.exit(EXIT_DATA)
-    except OSError as error:  # Typer prints help and version
+    except OSError as error:  # raised while Typer prints the help or the version
         _give_up_stdout()
         say(f"relblur: the output cannot be printed: {_reason(error)}")
         sys.exit(EXIT_DATA)
 
 
-def _mend_streams() -> None:
-    """Open closed streams, whose numbers files would get, and escape characters that cannot be encoded."""
+def _repair_streams() -> None:
+    """Reopen closed standard streams, and escape characters that a stream cannot encode.
+
+    A file would otherwise get the number of a closed stream, and printed text would go into it.
+    """
     for number in (0, 1, 2):
         try:
             os.fstat(number)
-        except OSError:  # it gets the least free number, this one; writing to it fails
+        except OSError:  # the null device gets the lowest free number, this one; read-only, so that writes fail
             os.open(os.devnull, os.O_RDONLY)
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
@@ -209,7 +212,7 @@ def _mend_streams() -> None:
 
 @contextmanager
 def progress_bar(text: str, shown: bool = True) -> Iterator[Report]:
-    """Yield a function that takes the share done; a bar is drawn on terminals only, one at a time."""
+    """Yield a function that takes the completed share, 0 to 1, and draws a bar if stderr is a terminal."""
     if not (shown and sys.stderr is not None and sys.stderr.isatty()):
         yield lambda _share: None
         return
@@ -229,18 +232,18 @@ def progress_bar(text: str, shown: bool = True) -> Iterator[Report]:
 
 
 def load_in_background(*modules: str) -> None:
-    """Import modules that are needed later, beside the arithmetic on the other core."""
+    """Import modules in a thread, while the main thread computes."""
 
     def load() -> None:
         for name in modules:
-            with suppress(ImportError):  # reported where the module is used
+            with suppress(ImportError):  # raised again where the module is used
                 import_module(name)
 
     threading.Thread(target=load, daemon=True).start()
 
 
 def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
-    """Turn errors into one line on stderr and an exit code; warnings into a line each."""
+    """Decorate a command: print errors and warnings as one line each, and exit with the code of the error."""
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -257,9 +260,9 @@ def one_line_errors(command: Callable[P, R]) -> Callable[P, R]:
             raise typer.Exit(_exit_code(error)) from None
         except typer.Exit:
             raise
-        except BrokenPipeError:  # for run_program
+        except BrokenPipeError:  # handled by run_program
             raise
-        except OSError as error:  # no permission, no space
+        except OSError as error:  # such as no permission or a full disk
             if _debug:
                 raise
             where = f"{error.filename}: " if error.filename is not None else ""
@@ -287,7 +290,7 @@ def _exit_code(error: RelblurError) -> int:
 
 
 def printed_warnings() -> tuple[str, ...]:
-    """Return the warnings that this command has printed so far."""
+    """Return the warnings that the running command has printed."""
     return tuple(_printed)
 
 
@@ -298,9 +301,10 @@ def _show_warning(message: Warning | str, *_args: Any, **_kwargs: Any) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Keep freed arrays in the process: fresh pages of the system took a seventh of the time of an estimate.
+    """Keep the memory of freed arrays in the process; fresh pages cost a seventh of the time of an estimate.
 
-    This changes the whole process, so programs call it and the library does not. It has no effect without glibc.
+    The setting holds for the whole process. Programs therefore call this function, the library does not. It has no
+    effect without glibc.
     """
     if not sys.platform.startswith("linux"):
         return

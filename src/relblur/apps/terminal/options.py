@@ -1,4 +1,4 @@
-"""Options of commands: made from the records of :mod:`relblur.base.options`, and those that several commands share."""
+"""Define options of commands: those of the records in :mod:`relblur.base.options`, and those of several commands."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OUTPUT, PROCESSES = "Output", "Processes"
 
 
 def given(names: str, text: str, unit: str | None = None, panel: str | None = None, **more: Any) -> Any:
-    """Return an option by its names, help text, unit and panel."""
+    """Return an option with these names (separated by commas), help text, unit and panel."""
     return typer.Option(*names.split(","), help=text, metavar=unit, rich_help_panel=panel, **more)
 
 
@@ -54,60 +54,60 @@ PictureFile = Annotated[Path, given("--output,-o", "PNG, JPEG, TIFF or NPY.", "F
 _CAMERA = given("--camera,-c", "Camera file; 'relblur camera' makes one.", "FILE")
 CameraFile = Annotated[Path, _CAMERA]
 AnyCameraFile = Annotated[Path | None, _CAMERA]
-_STORED = "The paper's setting: values as stored; no alignment, exposure, decimation."
+_STORED = "The paper's setting: stored values; no alignment, exposure or decimation."
 AsStoredOption = Annotated[bool, given("--as-stored", _STORED, panel=Preparing.PANEL)]
 JobsOption = Annotated[int, given("--jobs,-j", "Pairs in parallel.", "N", PROCESSES)]
 ProcessesOption = Annotated[int | None, given("--processes", "Processes on this machine.", "N", PROCESSES, min=1)]
 SchedulerOption = Annotated[str | None, given("--scheduler", "Dask scheduler: tcp://HOST:8786.", "ADDRESS", PROCESSES)]
-ReportOption = Annotated[bool, given("--report", "Also write report.html, a page with everything.", panel=OUTPUT)]
+ReportOption = Annotated[bool, given("--report", "Also write report.html, all results on one page.", panel=OUTPUT)]
 Json = Annotated[bool, given("--json", "Print the result as JSON.", panel=OUTPUT)]
 Force = Annotated[bool, given("--force", "Replace existing files.", panel=OUTPUT)]
 
 
 class Only:
-    """In ``Annotated[Record, Only("name", ...)]``: the fields of a record that a command offers."""
+    """Select the fields of a record that a command offers: ``Annotated[Record, Only("name", ...)]``."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
 
 
 def option_of(record: type[Record], name: str, **changes: Any) -> Any:
-    """Return the Typer option of a field of a record, with some of its properties changed."""
-    about = option_fields(record)[name].metadata
-    shown: dict[str, Any] = {"help": about["help"], "rich_help_panel": record.PANEL, "min": about["least"]}
-    if about["unset"]:
-        shown["show_default"] = about["unset"]
-    if about["choices"]:
-        shown["metavar"] = "|".join(about["choices"])
-    elif about["kind"] is not bool:
-        shown["metavar"] = {float: "NUMBER", int: "N", Path: "FILE"}.get(about["kind"], "VALUE")
-    if about["kind"] is not int:
-        del shown["min"]
-    names = (about["flag"] or f"--{name.replace('_', '-')}").split(",")
-    return typer.Option(*names, **{**shown, **changes})
+    """Return the Typer option of a field of a record; ``changes`` override its properties."""
+    metadata = option_fields(record)[name].metadata
+    properties: dict[str, Any] = {"help": metadata["help"], "rich_help_panel": record.PANEL, "min": metadata["least"]}
+    if metadata["unset"]:
+        properties["show_default"] = metadata["unset"]
+    if metadata["choices"]:
+        properties["metavar"] = "|".join(metadata["choices"])
+    elif metadata["kind"] is not bool:
+        properties["metavar"] = {float: "NUMBER", int: "N", Path: "FILE"}.get(metadata["kind"], "VALUE")
+    if metadata["kind"] is not int:
+        del properties["min"]
+    names = (metadata["flag"] or f"--{name.replace('_', '-')}").split(",")
+    return typer.Option(*names, **{**properties, **changes})
 
 
 MethodOption = Annotated[Method, option_of(Estimating, "method")]
 
 
 def takes_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameters of a command that are records by an option for each of their fields."""
+    """Decorate a command: replace each parameter that is a record by one option per field."""
     records: dict[str, tuple[type[Record], tuple[str, ...]]] = {}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        record, *about = get_args(parameter.annotation) or (parameter.annotation,)
+        record, *only = get_args(parameter.annotation) or (parameter.annotation,)
         if not (isinstance(record, type) and issubclass(record, Record)):
             parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
             continue
-        names = about[0].names if about else tuple(option_fields(record))
+        names = only[0].names if only else tuple(option_fields(record))
         records[parameter.name] = record, names
         parameters += [_parameter(record, name) for name in names]
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**values: Any) -> None:
         for name, (record, names) in records.items():
-            given[name] = record(**{field: _value(record, field, given.pop(field)) for field in names})
-        command(**given)
+            values[name] = record(**{field: _value(record, field, values.pop(field)) for field in names})
+        command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
@@ -124,7 +124,7 @@ def _parameter(record: type[Record], name: str) -> inspect.Parameter:
 
 
 def _value(record: type[Record], name: str, value: Any) -> Any:
-    """Return the value of a field from that of its option; lists and factors come as text."""
+    """Convert the value of an option to that of its field: lists and the decimation factor are given as text."""
     if name == "decimate":
         return _as_factor(value)
     if name == "depth_range_m" and value is not None:
@@ -143,7 +143,7 @@ def _as_factor(text: str) -> int | str:
 
 
 def stored_values(preparing: Preparing, option: str = "--as-stored") -> Preparing:
-    """Return options that leave the values of files unchanged; refuse options that would change them."""
+    """Return options that keep the stored values of the files; refuse options that would change them."""
     changes = [f"--{name}" for name in ("align", "exposure") if getattr(preparing, name) not in ("auto", "off")]
     changes += ["--gamma"] if preparing.gamma is not None else []
     if changes:
@@ -153,7 +153,7 @@ def stored_values(preparing: Preparing, option: str = "--as-stored") -> Preparin
 
 
 def whole_numbers(text: str, name: str) -> list[int]:
-    """Read a list such as ``1,2,4``."""
+    """Parse a list of whole numbers such as ``1,2,4``."""
     try:
         values = [int(part) for part in text.split(",")]
     except ValueError:
@@ -164,12 +164,12 @@ def whole_numbers(text: str, name: str) -> list[int]:
 
 
 def numbers(text: str, name: str, count: int | None = None) -> list[float]:
-    """Read a list of numbers such as ``0.8,3``, of a certain length if that is given."""
+    """Parse a list of numbers such as ``0.8,3``; check its length if ``count`` is given."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = []
     if not values or (count is not None and len(values) != count):
-        wanted = "numbers" if count is None else f"{count} numbers"
-        raise UsageError(f"{name} must be {wanted} separated by commas, got {text!r}")
+        expected = "numbers" if count is None else f"{count} numbers"
+        raise UsageError(f"{name} must be {expected} separated by commas, got {text!r}")
     return values
