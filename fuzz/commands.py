@@ -234,8 +234,8 @@ def work(names: list[str], seed: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def watch(names: list[str], seed: int, tell: Any) -> None:
-    """Have cases run by processes that are replaced when they hang, die or have done enough."""
+def watch(names: list[str], seed: int, results: list[dict[str, Any]]) -> None:
+    """Have cases run by processes that are replaced when they hang, die or have done enough; add what happened."""
     while names:
         command = [sys.executable, "-X", "faulthandler", __file__, "--worker", "--seed", str(seed)]
         with tempfile.TemporaryFile("w+") as wanted:
@@ -254,41 +254,28 @@ def watch(names: list[str], seed: int, tell: Any) -> None:
             current = result.get("starting")
             if current is None:
                 finished += 1
-                tell(result)
+                results.append(result)
         worker.kill()
         said = worker.communicate()[1].decode("utf-8", "replace")
         if current is not None:
             what = "hung" if line is None else f"died with {worker.returncode}"
-            tell({"name": current, "faults": [what], "stderr": said[-2000:], "command": "?", "seconds": 0, "peak": 0})
+            failure = {"name": current, "faults": [what], "stderr": said[-2000:], "command": "?"}
+            results.append({**failure, "seconds": 0, "peak": 0})
             finished += 1
         names = names[finished:]
 
 
-class Tally:
-    """Counts of all cases, and every failure as it comes."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.exits: Counter[str] = Counter()
-        self.failed: list[str] = []
-        self.longest = self.largest = 0.0
-
-    def __call__(self, result: dict[str, Any]) -> None:
-        """Add one result."""
-        with self.lock:
-            self.exits[f"{result['command']} {result.get('exit')}"] += 1
-            self.longest = max(self.longest, result["seconds"])
-            self.largest = max(self.largest, result["peak"])
-            if result["faults"]:
-                self.failed.append(result["name"])
-                last = " ".join(result["stderr"].split())[-300:]
-                print(f"FAILED {result['name']} {result['command']}: {', '.join(result['faults'])}: {last}", flush=True)
-
-    def show(self) -> None:
-        """Print the counts by command and exit code."""
-        print(", ".join(f"{name}: {count}" for name, count in sorted(self.exits.items())))
-        print(f"{self.exits.total()} cases, {len(self.failed)} failed", end="; ")
-        print(f"longest {self.longest:.1f} s, most memory {self.largest / 1e6:.0f} MB")
+def summarise(results: list[dict[str, Any]]) -> int:
+    """Print the failures and the counts by command and exit code; return the number of failures."""
+    failed = [result for result in results if result["faults"]]
+    for result in failed:
+        last = " ".join(result["stderr"].split())[-300:]
+        print(f"FAILED {result['name']} {result['command']}: {', '.join(result['faults'])}: {last}")
+    exits = Counter(f"{result['command']} {result.get('exit')}" for result in results)
+    print(", ".join(f"{name}: {count}" for name, count in sorted(exits.items())))
+    longest, largest = (max((result[name] for result in results), default=0) for name in ("seconds", "peak"))
+    print(f"{len(results)} cases, {len(failed)} failed; longest {longest:.1f} s, most memory {largest / 1e6:.0f} MB")
+    return len(failed)
 
 
 def show_one(name: str, seed: int) -> int:
@@ -319,15 +306,14 @@ def main() -> int:
     if chosen.only:
         return show_one(chosen.only, chosen.seed)
     names = [f"f{n}" for n in range(chosen.files)] + [f"o{n}" for n in range(chosen.options)]
-    tally = Tally()
+    results: list[dict[str, Any]] = []
     parts = [names[part :: chosen.workers] for part in range(chosen.workers)]
-    threads = [threading.Thread(target=watch, args=(part, chosen.seed, tally)) for part in parts]
+    threads = [threading.Thread(target=watch, args=(part, chosen.seed, results)) for part in parts]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    tally.show()
-    return int(bool(tally.failed))
+    return int(bool(summarise(results)))
 
 
 if __name__ == "__main__":

@@ -152,17 +152,12 @@ class Tensor:
 
     __module__ = "torch"
 
-    class _Device(str):
-        @property
-        def type(self):
-            return self.partition(":")[0]
+    class Device(str):
+        type = property(lambda self: self.partition(":")[0])
 
     def __init__(self, values, device="cpu", needs_gradient=False):
-        self.values, self.device, self.needs_gradient = values, self._Device(device), needs_gradient
-
-    @property
-    def shape(self):
-        return self.values.shape
+        self.values, self.device, self.needs_gradient = values, self.Device(device), needs_gradient
+        self.shape = values.shape
 
     def detach(self):
         return Tensor(self.values, self.device)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import relblur
 from relblur import imread, read_photograph
 from relblur.base.errors import FileError, MissingDependencyError
 from relblur.base.tone import decode_srgb
@@ -142,18 +141,6 @@ def test_the_profile_and_the_camera_are_read(tmp_path, kind):
     found, width = read_exif(path)
     assert float(found[0x920A]) == pytest.approx(35.0)
     assert width == 64
-
-
-def test_heic_pairs_are_estimated(tmp_path):
-    rng = np.random.default_rng(0)
-    sharp = relblur.paper.gaussian_bank(rng.random((96, 128)), [1.0])[0]
-    sharp = 0.2 + 0.6 * (sharp - sharp.min()) / np.ptp(sharp)
-    for name, image in zip(("near", "far"), relblur.synth.pair(sharp, 1.5), strict=True):
-        stored = np.rint(255 * relblur.base.tone.encode_srgb(image)).astype(np.uint8)
-        write_boxed(tmp_path / f"{name}.heic", np.repeat(stored[:, :, None], 3, axis=2), quality=98)
-    pair = relblur.prepare_pair(tmp_path / "near.heic", tmp_path / "far.heic", align="off")
-    assert pair.noise.compressed
-    assert abs(np.median(relblur.estimate_blur(pair).sigma) - 1.5) < 0.15
 
 
 @pytest.mark.parametrize(
