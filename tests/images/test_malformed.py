@@ -25,7 +25,9 @@ def results(tmp_path_factory):
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=250)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 0, f"the process died at {lines[-1:]}: {done.stderr[-2000:]}"
-    return {line["name"]: line for line in lines if "name" in line}
+    found = {line["name"]: line for line in lines if "name" in line}
+    assert 2 * len(found) == len(lines)
+    return found
 
 
 def test_there_are_at_least_500_that_must_be_refused(results):
@@ -43,6 +45,8 @@ def test_each_refusal_is_one_line_of_ours(results):
         lines = [line for line in case["stderr"].splitlines() if not line.startswith("relblur: note: ")]
         codes = (2,) if name == "path ''" else (3, 4)  # an empty argument is refused before it is opened
         fine = case["exit"] in codes and len(lines) == 1 and lines[0].startswith("relblur: ") and not case["stdout"]
-        if not fine and case["exit"] != 0:
+        if case["exit"] == 0:  # decoders written in C print nothing of their own; decimate reports both sizes
+            fine = all(" -> " in line for line in lines)
+        if not fine:
             wrong[name] = (case["exit"], case["stderr"][-300:])
     assert not wrong, "\n".join(f"{name!r}: {what}" for name, what in wrong.items())

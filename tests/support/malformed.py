@@ -3,7 +3,7 @@
     python malformed.py CORPUS OUTPUT
 
 writes the files into a folder, reads each by a command or by the function behind it, and prints lines of JSON.
-All is derived from fixed seeds. Nothing large is written: what claims to be huge has a few hundred kilobytes at most.
+All files follow from fixed seeds. None takes more than a few megabytes on the disk.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "fuzz"))
 
-import cases
+from cases import LOAD
+from cases import Case as Command
 from commands import faults, prepare, run
 from specimens import SIZE, npy, result_files, specimens
 
 from hostile import hostile_files, odd_files, patched, png_chunk, tiff
 from hostile_pictures import bad_pictures
 
-#: Damage that the decoders in use repair without a word: what is missing is grey or black, or is not needed for the
-#: pixels. Refused or not, cleanly.
+#: Damage that a decoder may repair: missing pixels become grey or black, or the damaged part holds no pixels.
 REPAIRED = {
     *("no_ispe.heic", "many_scans.jpg", "tall.jpg", "tiny_tiles.jp2"),
     *("lacks_compression.exr", "unknown_compression.exr", *(f"flag_2048_{name}.exr" for name in ("no", "zip", "dwaa"))),
@@ -42,11 +42,10 @@ REPAIRED = {
     *("tiff_compression_5.tif", "tiff_compression_34712.tif", "tiff_samples_0.tif"),
 }
 
-#: Files that are read, and hold nothing that a command could use.
+#: Files that can be read but contain nothing that a command could use.
 REFUSED_BY_COMMANDS = {"npy_all_nan.npy"}
 
-
-#: Suffixes of which ``hostile.py`` spoils files of its own, or whose damage may go unnoticed.
+#: Formats that are left out here: ``hostile.py`` spoils them, or their damage may go unnoticed.
 UNSPOILT = (".dng", ".exr", ".pfm", ".tiff", ".pgm", ".j2k")
 
 #: Shapes and types that an array of a picture or a map cannot have.
@@ -62,7 +61,7 @@ class Case:
     name: str
     paths: tuple[str, ...]
     may_succeed: bool = False
-    by_command: bool = True  #: else by the function of Python's, which is quicker
+    by_command: bool = True  #: else by the Python function, which is quicker
 
 
 def make_corpus(folder: Path) -> list[Case]:
@@ -357,7 +356,7 @@ def arguments_of(case: Case) -> list[str]:
     if "/exif_" in case.paths[0]:
         return ["camera", "--exif", case.paths[0], "--focus", "1,2", "-p", "60"]
     by_function = not case.by_command or case.paths[0].endswith((".npz", ".pfm"))
-    return [cases.LOAD, case.paths[0]] if by_function else ["tools", "decimate", case.paths[0], "2", "-o", "out.png"]
+    return [LOAD, case.paths[0]] if by_function else ["tools", "decimate", case.paths[0], "2", "-o", "out.png"]
 
 
 def main() -> None:
@@ -368,11 +367,12 @@ def main() -> None:
         print(json.dumps({"starting": case.name}), flush=True)
         arguments = arguments_of(case)
         signal.alarm(20)  # ends the process: the last case started is at fault
-        result = run(cases.Case(case.name, arguments, {}), output)
+        command = Command(case.name, arguments, {})
+        result = run(command, output)
         signal.alarm(0)
         if result["exit"] == 0 and result["new"] == ["out.png"]:
             (output / "out.png").unlink()
-        wrong = faults(cases.Case(case.name, arguments, {}), result)
+        wrong = faults(command, result)
         print(json.dumps({**result, "name": case.name, "may_succeed": case.may_succeed, "faults": wrong}), flush=True)
 
 

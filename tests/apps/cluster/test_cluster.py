@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from paper_sets import make_data_set
 from relblur import synth
 from relblur.apps.cli.app import app
 from relblur.apps.cluster import batch as batches
@@ -26,7 +27,6 @@ from relblur.apps.cluster.pairs import find_pairs
 from relblur.apps.cluster.runners import OnCluster, started
 from relblur.apps.cluster.summary import loss, mean_rows
 from relblur.base.errors import RelblurError
-from relblur.images.disk import write_image
 
 pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of libraries that end processes
@@ -39,16 +39,7 @@ TLS_ALERT = b"\x15"
 def data(tmp_path_factory):
     """Five small colour pairs as Real-MFF lies on a disk; relblur itself is tested elsewhere."""
     folder = tmp_path_factory.mktemp("data")
-    for side in "AB":
-        (folder / f"image{side}").mkdir()
-    rng = np.random.default_rng(0)
-    for number in range(PAIRS):
-        image = synth.blur_with_map(rng.random((70, 90, 3)), 0.8, channel_axis=-1)
-        truth = synth.ramp((70, 90), -1.0, 1.5, axis=number % 2)
-        for side, field in (("A", np.maximum(-truth, 0)), ("B", np.maximum(truth, 0))):
-            made = synth.blur_with_map(image, field, channel_axis=-1)
-            stored = np.rint(made.clip(0, 1) * 255).astype(np.uint8)
-            write_image(folder / f"image{side}" / f"{number:03d}_{side}.png", stored)
+    make_data_set(folder, "realmff", pairs=PAIRS, shape=(70, 90))
     return folder
 
 
@@ -242,7 +233,7 @@ def test_a_worker_that_is_killed_costs_its_pair_once_and_a_pair_that_kills_is_re
 
 def test_a_file_that_cannot_be_read_is_reported(data, on_threads, tmp_path):
     (tmp_path / "bad.png").write_bytes(b"no picture")
-    good = [data / "imageA" / "000_A.png", data / "imageB" / "000_B.png"]
+    good = [data / "imageA" / "001_A.png", data / "imageB" / "001_B.png"]
     listed = tmp_path / "set.csv"
     listed.write_text(f"name,first,second\ngood,{good[0]},{good[1]}\n=bad,{good[0]},bad.png\n")
     output = tmp_path / "out"
@@ -298,8 +289,8 @@ def test_ctrl_c_ends_cleanly(data, tmp_path):
 
 def test_pairs_are_found_in_lists_and_layouts(data, tmp_path):
     pairs = find_pairs(data)
-    assert [pair.name for pair in pairs] == [f"{n:03d}" for n in range(PAIRS)]
-    assert pairs[0].first == data / "imageB" / "000_B.png"  # I_B
+    assert [pair.name for pair in pairs] == [f"{n:03d}" for n in range(1, PAIRS + 1)]
+    assert pairs[0].first == data / "imageB" / "001_B.png"  # I_B
     assert pairs[0].factors(625) == (1, 2, 4)
     listed = tmp_path / "pairs.csv"
     (tmp_path / "x.png").touch()
@@ -317,7 +308,7 @@ def test_pairs_are_found_in_lists_and_layouts(data, tmp_path):
 
 def test_a_list_of_pairs_is_not_replaced(data, tmp_path):
     listed = tmp_path / "scores.csv"
-    listed.write_text(f"first,second\n{data}/imageA/000_A.png,{data}/imageB/000_B.png")
+    listed.write_text(f"first,second\n{data}/imageA/001_A.png,{data}/imageB/001_B.png")
     (tmp_path / "batch.json").write_text(json.dumps({"made_by": "relblur", "files": [listed.name]}))
     done = _batch(listed, tmp_path, "--force")
     assert done.exit_code == 2

@@ -32,9 +32,7 @@ def _pair(shape=(150, 210), channels=1):
     rng = np.random.default_rng(0)
     image = synth.blur_with_map(rng.random((*shape, channels)), 0.7, channel_axis=-1)
     truth = synth.ramp(shape, -1.0, 1.8, axis=1)
-    fields = (np.maximum(-truth, 0), np.maximum(truth, 0))
-    made = [synth.blur_with_map(image, field, channel_axis=-1) for field in fields]
-    return [np.rint((0.1 + 0.7 * each.clip(0, 1)) * 65535).astype(np.uint16) for each in made]
+    return [synth.degrade(0.1 + 0.7 * each, bits=16) for each in synth.pair(image, truth, channel_axis=-1)]
 
 
 @pytest.fixture
@@ -137,7 +135,7 @@ def test_a_run_that_was_killed_goes_on_with_what_is_missing(tmp_path, small, mon
     done = _run(*command)
     assert done.exit_code == 0, done.output
     assert len(written) == 15 - before
-    assert f"{before} of 15 chunks were done" in done.output
+    assert f"{before} of 15 chunks were finished by an earlier run" in done.output
     _is_that_of(output, _whole(images))
     assert not unfinished.exists()
 
