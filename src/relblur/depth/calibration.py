@@ -1,11 +1,11 @@
 """Calibration: camera fields (``blur_constant``, focus distances) fitted to a pair with known depths.
 
 The fields predict ``s`` at every known distance (:mod:`relblur.depth.relation`). They are fitted to the measured ``s``
-with a robust loss. Standard errors are a sandwich estimate over blocks of the image, because errors of neighbouring
-pixels are correlated.
+with a robust loss. Standard errors come from a sandwich estimate over blocks of the image, because errors of
+neighbouring pixels are correlated.
 
-For a known shape of blur, :func:`calibrate_shape` measures ``s`` by matching at equal blur, which has no bias from a
-Gaussian that stands for a disc. The assumed circles are corrected and the matching is repeated until both agree.
+For a known shape of blur, :func:`calibrate_shape` measures ``s`` by matching at equal blur. This avoids the bias of a
+Gaussian that stands for a disc. It corrects the assumed circles and repeats the matching until both agree.
 """
 
 from __future__ import annotations
@@ -32,21 +32,22 @@ __all__ = ["FIELDS", "Calibration", "calibrate", "calibrate_shape", "check_fit"]
 
 FIELDS = ("blur_constant", "focus_first_m", "focus_second_m", "variance_offset_px2")
 
-#: Most pixels of a fit, taken at even distances: more do not change it.
-_ENOUGH = 60_000
-#: Side of the blocks whose scatter gives the standard error, px.
+#: Maximum number of pixels in a fit, evenly spaced: more do not change the result.
+_MOST_PIXELS = 60_000
+#: Side of the blocks (px) whose scatter gives the standard error.
 _BLOCK = 48
-#: Relative standard error from which on a value counts as undetermined.
-_HOPELESS = 0.3
-#: Distance from an end of its range, as a share of the range, at which a fitted value counts as at the end.
+#: Relative standard error at or above which a value counts as undetermined.
+_UNDETERMINED = 0.3
+#: A fitted value this close to a bound of its range (fraction of the range) counts as at the bound.
 _AT_BOUND = 1e-3
-#: Largest correlation of two values: beyond it each standard error is more than 20 times that of the value alone.
-_ALIKE = 0.999
-#: Ratio of median depth errors below which a simpler fit is clearly better.
+#: Largest accepted correlation of two fitted values. Above it each standard error exceeds 20 times that of a fit of
+#: one value alone.
+_MOST_CORRELATION = 0.999
+#: Ratio of median depth errors (simpler fit to full fit) below which the simpler fit is clearly better.
 _CLEARLY = 0.9
 _FOCUS = ("focus_first_m", "focus_second_m")
-#: Matchings of :func:`calibrate_shape` at most, and the relative change of the circles that ends them.
-_ROUNDS, _SETTLED = 3, 0.003
+#: Maximum number of matchings in :func:`calibrate_shape`, and the relative change of the circles that ends them.
+_ROUNDS, _CONVERGED = 3, 0.003
 _UNUSABLE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.AT_LIMIT | Flag.FILLED | Flag.EQUAL
 
 Known = Sequence[tuple[float, float, float]]
@@ -59,13 +60,13 @@ class Calibration:
     Attributes
     ----------
     camera : Camera
-        The camera with the fitted fields put in.
+        The camera with the fitted fields.
     values, stderr : dict
         The fitted fields and their standard errors, in the fields' units.
     points : int
-        How many pixels were used.
+        Number of pixels used.
     residual_px2 : (points,) float64
-        Measured minus predicted ``s`` at each.
+        Measured minus predicted ``s`` at each pixel used.
     depth_error : float
         Median of |z - known z| / known z with the fitted camera.
     """
@@ -78,8 +79,8 @@ class Calibration:
     depth_error: float
 
     def __repr__(self) -> str:
-        found = ", ".join(f"{name}={value:.5g} +- {self.stderr[name]:.2g}" for name, value in self.values.items())
-        return f"Calibration({found}; {self.points} points, median depth error {self.depth_error:.2%})"
+        fields = ", ".join(f"{name}={value:.5g} +- {self.stderr[name]:.2g}" for name, value in self.values.items())
+        return f"Calibration({fields}; {self.points} points, median depth error {self.depth_error:.2%})"
 
 
 @dataclass(frozen=True)
@@ -102,31 +103,31 @@ def calibrate(
     fit: Sequence[str] = ("blur_constant",),
     valid: ArrayLike | None = None,
 ) -> Calibration:
-    """Fit the blur constant, and focus distances if asked, to a pair with known depths.
+    """Fit the blur constant, and optionally focus distances, to a pair with known depths.
 
     Parameters
     ----------
     blur_map : BlurMap
-        Estimated with the options for depth: ``blur_constant`` depends slightly on the prefilter.
+        Estimate it with the options for depth, because ``blur_constant`` depends slightly on the prefilter.
     camera : Camera
         The known fields, and start values for the fields in ``fit``.
     depth_m : number or (H, W) array
-        Known depth at every pixel, NaN where unknown; a number for a target that faces the camera.
+        Known depth at every pixel, NaN where unknown. A number describes a target that faces the camera.
     plane : three or more (row, column, depth in m)
-        Places on a flat target that fills the image (or the ``valid`` part of it).
+        Points on a flat target that fills the image (or its ``valid`` part).
     points : two or more (row, column, depth in m)
-        Single places whose distance was measured; the 9 x 9 pixels around each are used.
+        Points with measured distances. The 9 x 9 pixels around each are used.
     fit : sequence of field names
         ``"blur_constant"``, ``"focus_first_m"``, ``"focus_second_m"``, ``"variance_offset_px2"``. A focus pair
-        determines two of them at most; an aperture pair three, its two focus distances being one.
+        determines at most two of them. An aperture pair determines three, because its focus distances are one value.
     valid : (H, W) bool, optional
         True = use.
 
     Raises
     ------
     InputError
-        If the known depths do not determine what is to be fitted or cannot tell two values apart, if a value ends at
-        the limit of what it may be, and if three values explain the depths worse than two of them.
+        If the known depths do not determine a value or cannot separate two values. Also if a fitted value ends at a
+        bound of its range, or if three values explain the depths worse than two of them.
     """
     names = check_fit(fit, camera)
     samples = _collect(blur_map.compute(), depth_m, plane, points, valid)
@@ -135,10 +136,10 @@ def calibrate(
             f"only {len(samples.s)} usable pixels have a known depth; {len(names)} values need more, "
             "in textured parts of the image"
         )
-    found = _found(camera, names, samples)
+    calibration = _checked_fit(camera, names, samples)
     if len(names) > 2:
-        _refuse_if_less_is_more(camera, names, samples, found)
-    return found
+        _refuse_if_simpler_is_better(camera, names, samples, calibration)
+    return calibration
 
 
 def calibrate_shape(
@@ -150,35 +151,35 @@ def calibrate_shape(
     psf: PsfLike = "disc",
     progress: Progress | None = None,
 ) -> Calibration:
-    """Fit the size of a known shape of blur, and focus distances if asked, to a pair with known depths.
+    """Fit the size of a known shape of blur, and optionally focus distances, to a pair with known depths.
 
     Parameters
     ----------
     camera : Camera
-        Of the full resolution. Its ``blur_constant`` is not used.
+        The camera at full resolution. Its ``blur_constant`` is not used.
     known : dict
-        ``depth_m``, ``plane`` or ``points`` of :func:`relblur.calibrate`, for the pair as it is.
+        ``depth_m``, ``plane`` or ``points`` of :func:`relblur.calibrate`, in pixels of the pair (after decimation).
     fit
-        ``"blur_constant"`` stands for the size of the circles.
+        Fields to fit. ``"blur_constant"`` means the size of the circles.
 
     Returns
     -------
     Calibration
-        Its camera is of the full resolution, with an f-number (or circle constant) that makes circles of the size
-        that was found; ``values["circle_scale"]`` is their size over that of the camera that was given.
+        Its camera is at full resolution, with an f-number (or circle constant) that gives the fitted circles.
+        ``values["circle_scale"]`` is their size divided by that of the given camera's circles.
     """
     names = check_fit(fit, camera, is_gaussian=False)
-    tell: Callable[[float], None] = progress or (lambda _share: None)
+    report: Callable[[float], None] = progress or (lambda _share: None)
     start = replace(camera, blur_constant=DISC_BLUR_CONSTANT, variance_offset_px2=0.0)
     model, scale = start, 1.0
     for turn in range(_ROUNDS):
-        found = estimate_depth(pair, model, psf=psf, progress=part_of(tell, turn, _ROUNDS))
-        fitted = calibrate(relative_blur(found), model.decimated(pair.factor), fit=names, **known)
+        depth_map = estimate_depth(pair, model, psf=psf, progress=part_of(report, turn, _ROUNDS))
+        fitted = calibrate(relative_blur(depth_map), model.decimated(pair.factor), fit=names, **known)
         changes = [fitted.values[name] / getattr(model, name) for name in names if name != "blur_constant"]
         model = fitted.camera.at_full_resolution(pair.factor)
         step = fitted.camera.blur_constant / DISC_BLUR_CONSTANT
         model, scale = replace(model, blur_constant=DISC_BLUR_CONSTANT).with_circles(step), scale * step
-        if max(abs(change - 1) for change in (*changes, step)) < _SETTLED:
+        if max(abs(change - 1) for change in (*changes, step)) < _CONVERGED:
             break
     values = {name: value for name, value in fitted.values.items() if name != "blur_constant"}
     stderr = {name: fitted.stderr[name] for name in values}
@@ -188,8 +189,8 @@ def calibrate_shape(
     return replace(fitted, camera=model, values=values, stderr=stderr)
 
 
-def _found(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibration:
-    """Fit, and refuse values that the data do not determine."""
+def _checked_fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibration:
+    """Fit the fields in ``names``; refuse values that the data do not determine."""
     start = _scaled_to(camera, samples, "blur_constant" in names)
     values, covariance = _fit(start, names, samples)
     fitted = _with(start, names, values)
@@ -197,8 +198,8 @@ def _found(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibra
     known = {name: float(value) for name, value in zip(names, _natural(names, values), strict=True)}
     stderr = {name: float(e * _slope(name, v)) for name, e, v in zip(names, errors, values, strict=True)}
     for name, value in known.items():
-        size = 1.0 if name == "variance_offset_px2" else value  # an offset may well be 0; to 0.3 px^2 it must be known
-        if not (math.isfinite(stderr[name]) and stderr[name] < _HOPELESS * size):
+        size = 1.0 if name == "variance_offset_px2" else value  # an offset may be 0: its error is absolute, px^2
+        if not (math.isfinite(stderr[name]) and stderr[name] < _UNDETERMINED * size):
             raise InputError(
                 f"the known depths do not determine {name} ({value:.3g} with standard error {stderr[name]:.2g}); "
                 "use depths that differ more, away from where both images are equally blurred, or fit less"
@@ -207,23 +208,23 @@ def _found(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibra
     return Calibration(fitted, known, stderr, len(samples.s), residual, _depth_error(fitted, samples))
 
 
-def _refuse_if_less_is_more(camera: Camera, names: tuple[str, ...], samples: _Samples, found: Calibration) -> None:
-    """Refuse a fit if one with fewer values gives clearly better depth: the values then compensate each other."""
+def _refuse_if_simpler_is_better(camera: Camera, names: tuple[str, ...], samples: _Samples, full: Calibration) -> None:
+    """Refuse a fit if a fit of fewer values gives clearly better depth: its values then compensate each other."""
     for left_out in names:
         fewer = tuple(name for name in names if name != left_out)
         try:
-            simpler = _found(camera, fewer, samples)
+            simpler = _checked_fit(camera, fewer, samples)
         except InputError:
             continue
-        if simpler.depth_error < _CLEARLY * found.depth_error:
+        if simpler.depth_error < _CLEARLY * full.depth_error:
             raise InputError(
-                f"fitting {_listed(names)} gives worse depth (median error {found.depth_error:.2%}) than "
+                f"fitting {_listed(names)} gives worse depth (median error {full.depth_error:.2%}) than "
                 f"{_listed(fewer)} alone ({simpler.depth_error:.2%}); fit those, and leave {left_out} as it is"
             )
 
 
 def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatArray) -> None:
-    """Refuse a fit that ended at a bound of a field: the best value lies beyond."""
+    """Refuse a fit that ended at a bound of a field: the best value lies outside the range."""
     for name, value, low, high in zip(names, values, *bounds, strict=True):
         margin = _AT_BOUND * (high - low) if name not in _FOCUS else _AT_BOUND * abs(value)
         if low + margin < value < high - margin:
@@ -236,7 +237,7 @@ def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatAr
         )
 
 
-def _refuse_alike(names: tuple[str, ...], jacobian: FloatArray) -> None:
+def _refuse_correlated(names: tuple[str, ...], jacobian: FloatArray) -> None:
     """Refuse values that change the prediction in the same way: only their combination is determined."""
     size = np.linalg.norm(jacobian, axis=0)
     if np.linalg.matrix_rank(jacobian / (size + 1e-300), tol=1e-6) < len(names):
@@ -247,7 +248,7 @@ def _refuse_alike(names: tuple[str, ...], jacobian: FloatArray) -> None:
     deviation = np.sqrt(np.diag(inverse))
     correlation = np.abs(inverse / np.outer(deviation, deviation)) - np.eye(len(names))
     one, two = np.unravel_index(int(correlation.argmax()), correlation.shape)
-    if correlation[one, two] > _ALIKE:
+    if correlation[one, two] > _MOST_CORRELATION:
         raise InputError(
             f"the known depths cannot tell {names[min(one, two)]} from {names[max(one, two)]} (correlation "
             f"{correlation[one, two]:.4f}): each makes up for the other; fit one of them"
@@ -259,7 +260,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def check_fit(fit: Sequence[str], camera: Camera, *, is_gaussian: bool = True) -> tuple[str, ...]:
-    """Return the names of the fields to fit; refuse those that such a pair, or another shape of blur, cannot tell."""
+    """Return the names of the fields to fit; refuse fields that the kind of pair or the PSF cannot determine."""
     names = tuple(dict.fromkeys([fit] if isinstance(fit, str) else fit))
     unknown = [name for name in names if name not in FIELDS]
     if unknown or not names:
@@ -299,10 +300,10 @@ def _collect(
             raise InputError(f"valid must be booleans of shape {blur_map.shape}, got {chosen.dtype} {chosen.shape}")
         usable &= chosen
     index = np.flatnonzero(usable)
-    index = index[:: max(1, len(index) // _ENOUGH)]
+    index = index[:: max(1, len(index) // _MOST_PIXELS)]
     rows, columns = np.divmod(index, blur_map.shape[1])
     stderr = blur_map.variance_stderr.ravel()[index]
-    # The model is not exact: no pixel has a smaller error than the median.
+    # The model is not exact: no pixel gets a smaller error than the median.
     floor = float(np.median(stderr)) if len(stderr) else 1.0
     weight = 1 / np.maximum(np.maximum(stderr, floor), 1e-9)
     block = rows // _BLOCK * (blur_map.shape[1] // _BLOCK + 1) + columns // _BLOCK
@@ -338,7 +339,7 @@ def _places(known: Known, name: str, least: int, shape: tuple[int, int]) -> Floa
 
 
 def _inverse_of_plane(places: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """1/z is affine over the image of a plane."""
+    """Return 1/z at every pixel of the plane through the given points: 1/z is affine over the image of a plane."""
     columns = np.column_stack([np.ones(len(places)), places[:, :2]])
     scale = np.array([1.0, max(shape), max(shape)])
     if np.linalg.matrix_rank(columns / scale, tol=1e-3) < 3:
@@ -358,7 +359,7 @@ def _inverse_around(places: FloatArray, shape: tuple[int, int], reach: int = 4) 
 
 
 def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
-    """Return the camera with the blur constant that fits best as it stands: ``s`` is linear in its square."""
+    """Return the camera with the best blur constant for its other fields: ``s`` is linear in its square."""
     plain = Relation.of(replace(camera, blur_constant=1.0, variance_offset_px2=0.0))
     unit = plain.s(samples.u) * samples.weight
     power = float((unit**2).sum())
@@ -371,7 +372,7 @@ def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
         )
     if not free:
         return camera
-    # Beyond the plausible range the fit is bad or a unit is wrong: the bounds of the search report it.
+    # A value outside the plausible range means a bad fit or a wrong unit. The check of the bounds reports it.
     return replace(camera, blur_constant=float(np.clip(math.sqrt(square), 0.051, 1.49)))
 
 
@@ -386,15 +387,15 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
     bounds = np.array([limits.get(name, (1e-9, 900.0)) for name in names]).T
     spread = 1.4826 * float(np.median(np.abs(misfit(start)))) + 1e-12
     try:
-        found: Any = least_squares(misfit, start, bounds=bounds, x_scale="jac", loss="soft_l1", f_scale=spread)
+        result: Any = least_squares(misfit, start, bounds=bounds, x_scale="jac", loss="soft_l1", f_scale=spread)
     except InputError as error:
         raise InputError(f"the fit left what a camera can be ({error}); check the known depths and units") from None
-    jacobian = np.asarray(found.jac)  # times (1 + y)^(-3/4), so that its square is the loss's second derivative
-    _refuse_at_bound(names, found.x, bounds)
-    _refuse_alike(names, jacobian)
+    jacobian = np.asarray(result.jac)  # scaled by (1 + y)^(-3/4): its square is the second derivative of the loss
+    _refuse_at_bound(names, result.x, bounds)
+    _refuse_correlated(names, jacobian)
     bread = np.linalg.pinv(jacobian.T @ jacobian, rcond=1e-12)
-    left = misfit(found.x)
-    scores = jacobian * (left * (1 + (left / spread) ** 2) ** 0.25)[:, None]  # which leaves the loss's (1 + y)^(-1/2)
+    residual = misfit(result.x)
+    scores = jacobian * (residual * (1 + (residual / spread) ** 2) ** 0.25)[:, None]  # leaves (1 + y)^(-1/2)
     _, block = np.unique(samples.block, return_inverse=True)
     sums = np.zeros((int(block.max()) + 1, len(names)))
     np.add.at(sums, block, scores)
@@ -402,12 +403,12 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
     widen = blocks / (blocks - len(names)) if blocks > len(names) else 1.0
     covariance = widen * bread @ (sums.T @ sums) @ bread
     if blocks <= len(names) + 1:  # too few blocks to see scatter between them
-        covariance = np.maximum(covariance, bread * float(np.mean(left**2)))
-    return np.asarray(found.x), covariance
+        covariance = np.maximum(covariance, bread * float(np.mean(residual**2)))
+    return np.asarray(result.x), covariance
 
 
 def _internal(name: str, value: float) -> float:
-    """Search in log(kappa), and in 1/focus, which is regular at infinity."""
+    """Return the variable of the search: log(kappa), or 1/focus, which is finite for a focus at infinity."""
     if name == "variance_offset_px2":
         return value
     return math.log(value) if name == "blur_constant" else max(1 / value, 1e-8)
@@ -434,7 +435,7 @@ def _with(camera: Camera, names: tuple[str, ...], values: FloatArray) -> Camera:
 
 
 def _depth_error(camera: Camera, samples: _Samples) -> float:
-    """Median relative depth error; with two solutions, of the better one."""
+    """Return the median relative depth error; with two solutions, that of the better one at each pixel."""
     relation = Relation.of(camera)
     errors = []
     for side in ("behind", "front"):

@@ -1,4 +1,4 @@
-"""``Camera``: the lens and the focus settings that relate blur in pixels to distance in metres.
+"""``Camera``: lens and focus settings, which relate blur in pixels to distance in metres.
 
 With ``u = 1 / z``, the circle of confusion of image ``i`` is ``C_i = c_i |u - u_i|`` pixels (equations 1 to 4), where
 ``1 / u_i`` is its focus distance and
@@ -6,8 +6,8 @@ With ``u = 1 / z``, the circle of confusion of image ``i`` is ``C_i = c_i |u - u
     c_i = (aperture diameter) (sensor distance) / (pixel pitch) / decimation        in px m
 
 is its *circle constant*. A Gaussian that stands for that circle has ``sigma_i = kappa C_i``; ``kappa`` is the
-``blur_constant``. The sensor distance is that of the *first* image for both: refocusing changes the magnification,
-and images that are compared pixel by pixel have been brought to one magnification, which scales their circles too.
+``blur_constant``. Both images use the sensor distance of the *first*. Refocusing changes the magnification, and the
+images are brought to one magnification for the comparison, which scales their circles too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Camera"]
 
 Kind = Literal["focus", "aperture", "mixed"]
 
-#: field: (unit, least and largest plausible value, probable mistake beyond them). A focus may also be infinite.
+#: field: (unit, least and largest plausible value, probable mistake outside them). A focus may also be infinite.
 _PLAUSIBLE = {
     "focal_length_mm": ("mm", 0.5, 5000.0, "in metres or micrometres"),
     "f_number": ("", 0.3, 128.0, "an aperture diameter"),
@@ -41,9 +41,9 @@ _PLAUSIBLE = {
     "coc_constant_px_m": ("px m", 1e-4, 1e6, "in px mm"),
     "blur_constant": ("", 0.05, 1.5, "a percentage"),
 }
-#: Largest values of the whole numbers: above anything real, below the limits of arithmetic.
+#: Largest accepted whole numbers: above those of any real camera, below the limits of arithmetic.
 _MOST_WHOLE = {"decimation": 100_000, "image_width_px": 10_000_000}
-#: Relative difference below which two focal planes (in 1/z), or two circle constants, are one.
+#: Relative difference below which two focal planes (in 1/z), or two circle constants, count as equal.
 _SAME = 1e-9
 
 
@@ -59,22 +59,22 @@ class Camera(Shown):
         Distances in focus in ``first`` and ``second``; ``inf`` is allowed.
     focal_length_mm : float
     f_number : float or (first, second)
-        One for both, or one for each image of an aperture pair.
+        One number for both images, or one for each image of an aperture pair.
     pixel_pitch_um : float
-        Of the full-resolution image: the sensor's width over the number of pixels across.
+        Pitch in the full-resolution image: the width of the sensor divided by the image width in pixels.
     coc_constant_px_m : float or (first, second)
         ``c`` of ``C_px = c |1/z - 1/focus|``.
     blur_constant : float
-        ``kappa``, the standard deviation of the Gaussian that stands for a circle of diameter 1. A disc has a standard
-        deviation of 0.25 along each axis, which is the default; real lenses and textures give 0.25 to 0.3, so
-        calibrate it (:func:`relblur.calibrate`).
+        ``kappa``, the standard deviation of the Gaussian that stands for a circle of diameter 1. The default, 0.25, is
+        the standard deviation of a disc along each axis. Real lenses and textures give 0.25 to 0.3, so calibrate it
+        (:func:`relblur.calibrate`).
     variance_offset_px2 : float
-        ``s`` in focus: a lens wide open is less sharp there than stopped down, so the two images of an aperture pair
-        differ at every distance. Of the images as they are; 0 unless calibrated. Used with the Gaussian only.
+        ``s`` of a point in focus, in pixels of the images as they are; 0 unless calibrated. A lens is less sharp wide
+        open than stopped down, so the images of an aperture pair differ even there. Used with the Gaussian only.
     decimation : int
         Factor by which the images were decimated after they were taken.
     image_width_px : int
-        Width of the image before decimation, if known: a check of ``decimation``.
+        Width of the image before decimation, if known. It serves to check ``decimation``.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class Camera(Shown):
         return replace(self, decimation=max(1, self.decimation // factor), variance_offset_px2=offset)
 
     def with_circles(self, factor: float) -> Camera:
-        """Return a camera whose circles of confusion are larger by a factor: another f-number or circle constant."""
+        """Return the camera with circles of confusion scaled by a factor, by its f-number or circle constant."""
 
         def scaled(value: float | tuple[float, float] | None, by: float) -> float | tuple[float, float] | None:
             if isinstance(value, tuple):
@@ -228,7 +228,7 @@ class Camera(Shown):
         return f"{lens}, focus {' and '.join(f'{z:.4g}' for z in planes)} m"
 
     def check_width(self, width_px: int, stacklevel: int = 3) -> None:
-        """Warn if images of this width cannot be what the camera describes."""
+        """Warn if the width of the images contradicts the camera."""
         if self.image_width_px is None:
             return
         expected = self.image_width_px / self.decimation
@@ -253,7 +253,7 @@ class Camera(Shown):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], source: str = "the camera") -> Camera:
-        """Make a camera from a table of fields; unknown and missing ones are named."""
+        """Make a camera from a table of fields; refuse unknown and missing fields by name."""
         if not isinstance(values, Mapping):
             raise InputError(f"{source} holds {type(values).__name__}; a camera is a table of fields")
         known = [f.name for f in fields(cls)]
@@ -274,7 +274,7 @@ class Camera(Shown):
 
     @classmethod
     def load(cls, path: PathLike) -> Camera:
-        """Read a camera that :meth:`save`, or a person, wrote."""
+        """Read a camera file, from :meth:`save` or written by hand."""
         from .camera_file import read_camera
 
         return cls.from_dict(read_camera(path), str(path))
@@ -293,22 +293,22 @@ class Camera(Shown):
         Parameters
         ----------
         first, second : paths
-            The two photographs, as they came from the camera.
+            The two photographs, unedited.
         sensor_width_mm : float, optional
-            With the image's width it gives the pixel pitch, if EXIF does not.
+            Width of the sensor. With the image width it gives the pixel pitch; by default that of EXIF.
         **known
-            Fields that replace those of EXIF. Focus distances usually need this.
+            Fields that replace those of EXIF. Give the focus distances here, if you can.
 
         Warns
         -----
         UserWarning
-            If a focus distance comes from EXIF: such values are coarse and often wrong.
+            If a focus distance comes from EXIF, because such values are coarse and often wrong.
         """
         from .camera_file import camera_fields_from_exif
 
-        found = camera_fields_from_exif(first, second, sensor_width_mm)
-        fields_, from_exif = {**found, **known}, [n for n in ("focus_first_m", "focus_second_m") if n not in known]
-        if from_exif and any(name in found for name in from_exif):
+        exif = camera_fields_from_exif(first, second, sensor_width_mm)
+        fields_, from_exif = {**exif, **known}, [n for n in ("focus_first_m", "focus_second_m") if n not in known]
+        if from_exif and any(name in exif for name in from_exif):
             warnings.warn(
                 f"{' and '.join(from_exif)} come from EXIF, where focus distances are unreliable; "
                 "measure them, or fit them with calibrate",
@@ -333,20 +333,20 @@ def _checked(name: str, value: Any) -> float | tuple[float, float]:
 
 
 def _plausible(name: str, value: Any) -> float:
-    unit, least, most, slip = _PLAUSIBLE[name]
+    unit, least, most, mistake = _PLAUSIBLE[name]
     in_unit = f" {unit}" if unit else ""
     number = _number(name, value, unit)
     if math.isnan(number) or number <= 0 or (math.isinf(number) and not name.startswith("focus_")):
         raise InputError(f"{name} must be > 0{in_unit}, got {number:g}")
     if not least <= number <= most and not math.isinf(number):
         raise InputError(
-            f"{name} = {number:g}{in_unit} is not plausible ({least:g} to {most:g}{in_unit}); was it {slip}?"
+            f"{name} = {number:g}{in_unit} is not plausible ({least:g} to {most:g}{in_unit}); was it {mistake}?"
         )
     return number
 
 
 def _number(name: str, value: Any, unit: str) -> float:
-    """Return a number, which may be a string: JSON writes infinity as a word."""
+    """Return a value as a float; strings are accepted because JSON files write infinity as ``"inf"``."""
     try:
         if isinstance(value, bool):
             raise TypeError

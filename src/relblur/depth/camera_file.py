@@ -30,7 +30,7 @@ _UNITS = {
     "image_width_px": "before decimation, px",
 }
 
-#: Largest camera file, bytes: a camera has less than 1000, and a hostile TOML file of 10,000 takes seconds.
+#: Largest camera file (bytes). A camera has less than 1000; a hostile TOML file of 10,000 takes seconds to read.
 _MOST_BYTES = 10_000
 
 # EXIF tags: (name of the field, number).
@@ -42,7 +42,7 @@ _UNIT_MM = {2: 25.4, 3: 10.0, 4: 1.0, 5: 0.001}
 def write_camera(path: PathLike, values: Mapping[str, Any]) -> None:
     """Write a camera's fields: JSON for ``.json``, else TOML with the unit beside each value."""
     if Path(path).suffix.lower() == ".json":
-        # JSON has no infinity; a focus at infinity is written as the word that float() reads.
+        # JSON has no infinity: a focus at infinity becomes "inf", which float() reads.
         plain = {k: "inf" if isinstance(v, float) and math.isinf(v) else v for k, v in values.items()}
         text = json.dumps(plain, indent=2) + "\n"
     else:
@@ -58,10 +58,10 @@ def read_camera(path: PathLike) -> dict[str, Any]:
     if len(content) > _MOST_BYTES:
         raise FileError(f"{path} is not a camera file: it has {len(content)} bytes, a camera at most {_MOST_BYTES}")
     try:
-        text = content.decode("utf-8-sig")  # Windows editors put a mark before the text
+        text = content.decode("utf-8-sig")  # Windows editors write a byte order mark
         is_json = Path(path).suffix.lower() == ".json"
         values = json.loads(text) if is_json else tomllib.loads(text)
-    except ValueError as error:  # of the text, of TOML or JSON, and of numbers with thousands of digits
+    except ValueError as error:  # from decoding, TOML, JSON, or numbers of thousands of digits
         what = " ".join(str(error).split(";")[0].split())
         raise FileError(f"{path} is not a camera file (TOML, or JSON if so named): {what[:200]}") from None
     except RecursionError:
@@ -73,30 +73,30 @@ def read_camera(path: PathLike) -> dict[str, Any]:
 
 
 def camera_fields_from_exif(first: PathLike, second: PathLike | None, sensor_width_mm: float | None) -> dict[str, Any]:
-    """Return the camera fields that the photographs' EXIF data hold."""
+    """Return the camera fields in the EXIF data of the photographs."""
     tags = [_exif(path) for path in (first, second) if path is not None]
-    found: dict[str, Any] = {}
+    known: dict[str, Any] = {}
     one = tags[0]
     if _positive(one.get(_FOCAL_LENGTH)):
-        found["focal_length_mm"] = float(one[_FOCAL_LENGTH])
+        known["focal_length_mm"] = float(one[_FOCAL_LENGTH])
     numbers = [float(tag[_F_NUMBER]) for tag in tags if _positive(tag.get(_F_NUMBER))]
     if len(numbers) == len(tags):
-        found["f_number"] = numbers[0] if len(set(numbers)) == 1 else (numbers[0], numbers[1])
+        known["f_number"] = numbers[0] if len(set(numbers)) == 1 else (numbers[0], numbers[1])
     for name, tag in zip(("focus_first_m", "focus_second_m"), tags, strict=False):
         distance = tag.get(_SUBJECT_DISTANCE)  # 0xFFFFFFFF / 1 means infinity, 0 unknown
         if distance is not None and _positive(distance):
-            found[name] = math.inf if float(distance) > 1e6 else float(distance)
+            known[name] = math.inf if float(distance) > 1e6 else float(distance)
     width = int(one["width"])
-    found["image_width_px"] = width
+    known["image_width_px"] = width
     if sensor_width_mm is not None:
-        found["pixel_pitch_um"] = 1000 * as_positive(sensor_width_mm, "sensor_width_mm", "mm") / width
+        known["pixel_pitch_um"] = 1000 * as_positive(sensor_width_mm, "sensor_width_mm", "mm") / width
     elif _positive(one.get(_PLANE_X_RESOLUTION)):
         unit = one.get(_PLANE_RESOLUTION_UNIT)
         unit_mm = _UNIT_MM.get(int(float(unit)), 25.4) if unit is not None and _positive(unit) else 25.4
         stored = float(one[_PIXEL_X]) if _positive(one.get(_PIXEL_X)) else width
-        # The resolution belongs to the image as the camera stored it, which may have been resized since.
-        found["pixel_pitch_um"] = 1000 * unit_mm / float(one[_PLANE_X_RESOLUTION]) * stored / width
-    return found
+        # The resolution refers to the image as the camera stored it. The file may have been resized.
+        known["pixel_pitch_um"] = 1000 * unit_mm / float(one[_PLANE_X_RESOLUTION]) * stored / width
+    return known
 
 
 def _exif(path: PathLike) -> dict[Any, Any]:

@@ -1,7 +1,7 @@
-"""Pairs as a camera would take them of a scene with known depth, for tests of depth estimators.
+"""Synthetic defocused pairs of a scene with known depth, for tests of depth estimators.
 
 Each pixel is blurred with the circle of confusion of its own depth (the gather model of equation 9, with any shape of
-blur). Occlusion is not modelled: light of the background does not pass a foreground edge.
+blur). Occlusion is not modelled: each pixel gathers light from its neighbours as if they had its own depth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .psf import Psf, PsfLike, as_psf
 
 __all__ = ["defocused_pair"]
 
-#: Distance of the circles at which blurred versions are made, px: exact to a few millionths of the contrast.
+#: Step of the circle diameter (px) between blurred versions: exact to a few millionths of the contrast.
 STEP_PX = 0.05
 
 
@@ -31,18 +31,18 @@ def defocused_pair(
     channel_axis: int | None = None,
     step_px: float = STEP_PX,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (first, second) as the camera sees a sharp image that lies at ``depth_m``.
+    """Return (first, second): a sharp image at ``depth_m`` as the camera would take it twice.
 
     Parameters
     ----------
     image : (H, W) array, or colour with ``channel_axis``
-        Sharp, in linear light.
+        A sharp image, in linear light.
     depth_m : number or (H, W) array
-        Finite and > 0.
+        Distance of each pixel, finite and > 0.
     psf
-        As for :func:`relblur.estimate_depth`.
+        Shape of the blur, as for :func:`relblur.estimate_depth`.
     step_px : float
-        Blurred versions are made at circles this far apart and mixed linearly in between.
+        Step of the circle diameter between blurred versions. Circles in between are interpolated linearly.
 
     Examples
     --------

@@ -32,9 +32,9 @@ class DepthMap(MapResult):
     Attributes
     ----------
     depth_m : (H, W) float64
-        Distance along the optical axis in metres; NaN where there is no answer.
+        Distance along the optical axis in metres; NaN where it is unknown.
     depth_stderr_m : (H, W) float64
-        Its standard error in metres. Large is bad.
+        Standard error of ``depth_m`` in metres.
     flags : (H, W) uint16
         Bits of :class:`relblur.Flag`.
     camera : Camera
@@ -70,7 +70,7 @@ class DepthMap(MapResult):
 
     @property
     def sigma_px(self) -> FloatArray:
-        """Absolute blur of ``first`` and ``second``, (2, H, W) in px: camera and images together."""
+        """Absolute blur of ``first`` and ``second``, (2, H, W) in px, from depth and camera."""
         return self.camera.sigma_px(self.depth_m)
 
     @property
@@ -80,18 +80,18 @@ class DepthMap(MapResult):
         return np.asarray(k * (self.depth_stderr_m / self.depth_m**2))
 
     def points_m(self, focal_length_px: float | None = None) -> FloatArray:
-        """Return (H, W, 3) positions x (right), y (down), z (away) in metres, seen from the lens.
+        """Return (H, W, 3) positions x (right), y (down), z (away) in metres, relative to the lens.
 
-        ``focal_length_px`` is the sensor distance in pixels; the camera knows it unless it was given by its circle
-        constant alone.
+        ``focal_length_px`` is the sensor distance in pixels. It is needed only for a camera that is described by its
+        circle constant alone.
         """
         return point_cloud(self.depth_m, self._focal_length_px(focal_length_px))
 
     def save(self, path: PathLike, *, image: ArrayLike | None = None, focal_length_px: float | None = None) -> None:
-        """Write the map to one file, chosen by the suffix.
+        """Write the map to one file; the suffix determines the format.
 
-        * ``.npz``: everything, exactly; :func:`relblur.load` gives it back.
-        * ``.png``: 16 bits, millimetres (0 = no answer); the file's text states the scale.
+        * ``.npz``: everything, exactly; :func:`relblur.load` reads it.
+        * ``.png``: 16 bits, millimetres (0 = unknown); a text field of the file gives the scale.
         * ``.tif``: depth and standard error in m, two float32 pages.
         * ``.npy``, ``.pfm``, ``.exr``: depth in m, float32.
         * ``.ply``: the known points, coloured by ``image``, with ``scalar_depth_stderr_m`` and ``scalar_flags``;
@@ -124,7 +124,7 @@ class DepthMap(MapResult):
 
     @classmethod
     def load(cls, path: PathLike) -> DepthMap:
-        """Read a map that :meth:`save` wrote as ``.npz``; the other formats lack the camera."""
+        """Read a map that :meth:`save` wrote as ``.npz``. The other formats lack the camera."""
         arrays, metadata = read_npz(path)
         check_format(path, metadata, FORMAT, FORMAT_VERSION)
         try:
@@ -147,15 +147,15 @@ class DepthMap(MapResult):
         return {**self.settings, "camera": _finite(self.camera.as_dict())}
 
     def _focal_length_px(self, given: float | None) -> float:
-        found = given if given is not None else self.camera.focal_length_px
-        if found is None:
+        distance_px = given if given is not None else self.camera.focal_length_px
+        if distance_px is None:
             raise InputError(
                 "focal_length_px is needed for points in space: the camera was given by its circle constant alone; "
                 "state the sensor distance in pixels"
             )
-        return found
+        return distance_px
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace infinities by the word: plain JSON readers do not know them."""
+    """Replace infinities by ``"inf"``: JSON has no infinity."""
     return {k: str(v) if v in (float("inf"),) else v for k, v in values.items()}

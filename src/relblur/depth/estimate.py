@@ -35,9 +35,9 @@ __all__ = ["check_depth_range", "estimate_depth"]
 
 SIDES = ("behind", "front")
 
-#: Peak memory of the matching per pixel, without and per level, bytes.
+#: Peak memory of the matching per pixel (bytes): a constant part, and a part per level.
 _BYTES_PER_PIXEL, _BYTES_PER_LEVEL = 250, 20
-#: Memory from which on a warning states the need, bytes.
+#: Memory (bytes) above which a warning states the need.
 _BYTES_TO_WARN = 4e9
 
 
@@ -69,41 +69,44 @@ def estimate_depth(
         Or one :class:`~relblur.blur.comparable_pair.ComparablePair` from
         :func:`relblur.prepare_pair`: ``estimate_depth(pair, camera)``.
     camera : Camera
-        How they were taken, ``first`` and ``second`` in this order. Of a pair that was
-        decimated, the camera before that.
+        The camera, with ``first`` and ``second`` in this order. For a decimated pair, give the camera at full
+        resolution.
     psf : {"auto", "disc", "gaussian"}, array or callable
-        The shape of the lens's blur. ``"auto"`` is ``"disc"``, or ``"gaussian"`` for a camera that was calibrated for
-        it. ``"disc"`` is that of a round, ideal lens; the camera's circle of confusion
-        is its diameter. ``"gaussian"`` needs no exact shape, but a calibrated ``blur_constant``. An array is a picture
-        of the aperture as blur behind the focal plane shows it, spanning the circle's diameter (in front it is seen
-        mirrored). A callable takes the circle's signed diameter in px (positive behind the focal plane) and returns
-        a kernel with odd sides.
+        The shape of the lens's blur.
+
+        * ``"auto"``: ``"disc"``, or ``"gaussian"`` for a camera that was calibrated with it.
+        * ``"disc"``: the blur of a round, ideal lens. Its diameter is the circle of confusion.
+        * ``"gaussian"``: an approximation for any lens. It needs a calibrated ``blur_constant``.
+        * An array: a picture of the aperture that spans the circle's diameter, in the orientation of blur behind the
+          focal plane. In front of it the blur is mirrored.
+        * A callable takes the circle's signed diameter in px (positive behind the focal plane) and returns a kernel
+          with odd sides.
     depth_range_m : (nearest, farthest), optional
-        Distances of the search. By default all at which the relative blur is within reach; a narrower range is faster
-        and safer.
+        Distances of the search. The default is all distances at which the relative blur can be measured. A narrower
+        range is faster and safer.
     side : {"behind", "front"}
-        For two apertures and one focus only: on which side of the focal plane the scene lies.
+        For two apertures and one focus only: the side of the focal plane on which the scene lies.
     prefilter : float
         ``psf="gaussian"`` only: blur both images by this many px first (:func:`relblur.estimate_blur`).
     noise, valid, clipped, channel_axis, workers, progress, linear
         As for :func:`relblur.estimate_blur`.
     window : int, optional
-        Side of the square within which a pixel's own surroundings must determine its depth, else it is flagged as
-        filled; 9 by default.
+        Side of a square around each pixel, in px; 9 by default. A pixel is flagged as filled unless the images in this
+        square determine its depth.
     engine : {"auto", "opencv", "compiled"}
-        As for :func:`relblur.estimate_blur` with ``method="refined"``; ``settings["engine"]`` says which it was.
+        As for :func:`relblur.estimate_blur` with ``method="refined"``. ``settings["engine"]`` names the engine used.
 
     Returns
     -------
     DepthMap
-        Pixels without an answer are NaN and flagged; ``AT_LIMIT`` marks the ends of the depth range.
+        Pixels without a value are NaN and flagged; ``AT_LIMIT`` marks the ends of the depth range.
 
     Notes
     -----
-    With a known shape the images are brought to *equal* blur at candidate depths, each by the other's blur, and
-    compared; the depth at which they agree is refined to a continuous one by the likelihood and prior of
-    ``estimate_blur``. A Gaussian pair is equally blurred when the sharper is given the relative blur, so there the
-    depth comes from :func:`relblur.estimate_blur` and :func:`relblur.blur_to_depth`.
+    With a known shape, each image is blurred with the PSF of the other at candidate depths. At the true depth both
+    then have *equal* blur. The likelihood and prior of ``estimate_blur`` give a continuous depth. With a Gaussian it
+    is enough to blur the sharper image by the relative blur, so there the depth comes from
+    :func:`relblur.estimate_blur` and :func:`relblur.blur_to_depth`.
 
     Examples
     --------
@@ -115,13 +118,13 @@ def estimate_depth(
     >>> bool(abs(np.median(estimate_depth(first, second, camera).depth_m) - 1.25) < 0.01)
     True
     """
-    remembered: dict[str, Any] = {}
+    pair_settings: dict[str, Any] = {}
     if isinstance(first, ComparablePair):
         pair = first
         camera = _only_camera(second, camera).decimated(pair.factor)
         (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
-        remembered = pair.settings
-        linear = False  # its values are compared as they are
+        pair_settings = pair.settings
+        linear = False  # the values of a comparable pair are used as they are
     if not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if second is None or isinstance(second, Camera):
@@ -142,8 +145,8 @@ def estimate_depth(
         raw = light_of_srgb(raw, None, False)[0] if linear else raw
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
         engine = resolve_engine(engine, "depth by equal blur", ("opencv", "compiled"))
-        found = _match(raw.part(), task, engine, workers, progress)
-        return replace(found, settings={**found.settings, **remembered})
+        matched = _match(raw.part(), task, engine, workers, progress)
+        return replace(matched, settings={**matched.settings, **pair_settings})
     blur_map = estimate_blur(
         first,
         second,
@@ -163,16 +166,16 @@ def estimate_depth(
     found = depth_on_side(blur_map, camera, side)  # type: ignore[arg-type]
     outside = ~((found.depth_m >= 1 / high) & (found.depth_m <= (1 / low if low > 0 else math.inf))) & found.known
     depth, stderr, flags = found.depth_m.copy(), found.depth_stderr_m.copy(), found.flags.copy()
-    if depth_range_m is not None:  # clipped to the range, as in the matching
+    if depth_range_m is not None:  # clip to the range, as the matching does
         depth = np.where(found.known, depth.clip(1 / high, 1 / low if low > 0 else None), depth)
         mark(flags, outside, Flag.AT_LIMIT)
-    looked_at = [1 / high, 1 / low if low > 0 else "inf"]
-    settings = {**blur_map.settings, "psf": "gaussian", "side": side, "depth_range_m": looked_at, **remembered}
+    searched_m = [1 / high, 1 / low if low > 0 else "inf"]
+    settings = {**blur_map.settings, "psf": "gaussian", "side": side, "depth_range_m": searched_m, **pair_settings}
     return DepthMap(depth, stderr, flags, camera, settings)
 
 
 def _only_camera(second: Any, camera: Camera | None) -> Camera:
-    """Return the camera of a call with a comparable pair, as second argument or by name."""
+    """Return the camera of a call with a comparable pair, given as the second argument or by name."""
     given = [one for one in (second, camera) if one is not None]
     if len(given) != 1 or not isinstance(given[0], Camera):
         raise InputError("a comparable pair is followed by its camera alone: estimate_depth(pair, camera)")
@@ -188,7 +191,7 @@ def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: Raw
 
 
 def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
-    from .equal_blur.candidates import depth_axis  # brings OpenCV and SciPy with it
+    from .equal_blur.candidates import depth_axis  # imports OpenCV and SciPy
     from .equal_blur.match import match
 
     levels = len(depth_axis(task.camera, task.u_range, task.side).levels)
@@ -227,7 +230,7 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
 
 
 def check_depth_range(depth_range_m: tuple[float, float], camera: Camera, side: str) -> None:
-    """Refuse a depth range without a measurable distance, before the work."""
+    """Refuse a depth range without a measurable distance, before anything is computed."""
     _inverse_range(depth_range_m, camera, side, shorter_px=1_000_000)
 
 
@@ -261,7 +264,7 @@ def _inverse_range(
 
 
 def _sharper(camera: Camera) -> str:
-    """Return the sharper image: with one focus that of the smaller aperture."""
+    """Return which image is the sharper: with one focus, the image with the smaller aperture."""
     if camera.kind != "aperture":
         return "auto"
     one, two = camera.circle_constants_px_m
@@ -269,7 +272,7 @@ def _sharper(camera: Camera) -> str:
 
 
 def _largest_sigma(camera: Camera, u_range: tuple[float, float], side: str, shorter_px: int) -> float:
-    """Return the largest relative blur in a range of ``u``, plus a tenth, within practical limits."""
+    """Return 1.1 times the largest relative blur (px) in a range of ``u``, within practical limits."""
     s = Relation.of(camera).s(np.array(u_range))
     return float(np.clip(1.1 * math.sqrt(float(np.abs(s).max())), 0.5, min(2 * MAX_SIGMA, shorter_px / 2)))
 

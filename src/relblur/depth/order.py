@@ -1,8 +1,8 @@
 """Warnings that the two images are not in the order of the camera.
 
-Images of two focus settings do not show their order: exchanged, they fit a scene mirrored at the plane of equal blur,
-``u -> u_1 + u_2 - u``. Names and EXIF data of the files may contradict it, and so do distances beyond infinity. Images
-of two apertures show it: that of the smaller aperture is the sharper.
+Two images with different focus do not determine their order: if they are exchanged, they fit a scene mirrored at the
+plane of equal blur, ``u -> u_1 + u_2 - u``. Evidence of a wrong order are names and EXIF data of the files, and
+distances beyond infinity. Two images with different apertures determine it: the smaller aperture is the sharper.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .depth_map import DepthMap
 
 __all__ = ["depth_order_warnings", "file_order_warnings", "image_order_warnings"]
 
-#: Words in the names of files, for the image focused on the nearer and on the farther distance.
+#: Words in file names that mark the image focused on the nearer and on the farther distance.
 _NEAR = re.compile(r"(?<![a-z])(near|close|front|foreground|fg)(?![a-z])")
 _FAR = re.compile(r"(?<![a-z])(far|back|distant|background|bg)(?![a-z])")
 
-#: Share of the pixels beyond infinity from which on a warning is given: noise puts half of a distant view there, which
-#: is seldom this much of a picture.
+#: Fraction of pixels beyond infinity that causes a warning. Noise puts half of a distant view there, and distant views
+#: seldom fill 60 % of a picture.
 _MOST_BEYOND = 0.3
-#: Distance at the end of the range that counts as infinite, m.
+#: Distance (m) above which the end of the depth range counts as infinite.
 _ENDLESS_M = 1000.0
-#: Least share of the pixels with a sharper image that contradict the apertures.
+#: Fraction of the pixels with a sharper image that must favour one image to decide which image is the sharper.
 _CONTRADICTING = 0.7
-#: Size of the copy that shows the sharper image, pixels.
+#: Size (pixels) of the decimated copy that shows which image is the sharper.
 _ENOUGH_PIXELS = 250_000
 
 
@@ -53,7 +53,7 @@ def file_order_warnings(files: Sequence[PathLike], camera: Camera) -> list[str]:
         return [f"{files[0]} comes first and is called {kinds[0]}, but {planes}: are the two files swapped?"]
     try:
         found = camera_fields_from_exif(files[0], files[1], None)
-    except RelblurError:  # no EXIF data, or none that can be read: nothing to compare
+    except RelblurError:  # no readable EXIF data: nothing to compare
         return []
     near, far = found.get("focus_first_m"), found.get("focus_second_m")
     if near is None or far is None or near == far or (near < far) == (one < two):
@@ -62,7 +62,7 @@ def file_order_warnings(files: Sequence[PathLike], camera: Camera) -> list[str]:
 
 
 def image_order_warnings(pair: ComparablePair, camera: Camera) -> list[str]:
-    """Warn if the image with the larger aperture is the sharper: for two apertures and one focus only."""
+    """Warn if the image with the larger aperture is the sharper (two apertures and one focus only)."""
     if camera.kind != "aperture":
         return []
     one, two = camera.circle_constants_px_m
@@ -77,13 +77,13 @@ def image_order_warnings(pair: ComparablePair, camera: Camera) -> list[str]:
 
 
 def depth_order_warnings(found: DepthMap) -> list[str]:
-    """Warn if much of a map lies at impossible distances."""
-    # Pixels at the end of the range count as filled too, because distances do not differ in blur there.
-    telling = ~has_flag(found.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
+    """Warn if many pixels of a map have impossible distances."""
+    # Filled pixels are included: blur hardly changes at the end of the range, so pixels there are flagged as filled.
+    informative = ~has_flag(found.flags, Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.EQUAL)
     with np.errstate(invalid="ignore"):
         endless = has_flag(found.flags, Flag.AT_LIMIT) & (found.depth_m > _ENDLESS_M)
     impossible = has_flag(found.flags, Flag.OUT_OF_RANGE) | endless
-    share = float(impossible[telling].mean()) if telling.any() else 0.0
+    share = float(impossible[informative].mean()) if informative.any() else 0.0
     if share < _MOST_BEYOND:
         return []
     planes = (
@@ -105,7 +105,7 @@ def _kind_of(name: str) -> str:
 
 
 def _sharper_image(pair: ComparablePair) -> str:
-    """Return which image is the sharper at most places of a small copy; nothing if neither is."""
+    """Return which image is the sharper at most pixels of a decimated copy; an empty string if neither is."""
     height, width = pair.shape
     step = max(1, round(np.sqrt(height * width / _ENOUGH_PIXELS)))
     one, two = (grey_block_means(image, step) for image in (pair.first, pair.second))

@@ -1,7 +1,7 @@
 """Point spread functions of a lens, as transfer functions for any circle of confusion.
 
-In the Fourier domain a circle of 0.37 px is as exact as one of 37 px, because no kernel is sampled, and blur passes
-smoothly through zero as a point moves through focus.
+In the Fourier domain no kernel is sampled, so a circle of 0.37 px is as exact as one of 37 px. Blur passes smoothly
+through zero as a point moves through focus.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ __all__ = ["NAMES", "Psf", "PsfLike", "Transfer", "as_psf", "usual_psf"]
 #: A kernel as an array (the shape of the aperture), or a function of the circle's signed diameter in px.
 PsfLike = str | AnyArray | Callable[[float], AnyArray]
 
-#: Transfer function of a circle of confusion of some signed diameter in px: positive behind the focal plane.
+#: Transfer function for the signed diameter of a circle of confusion in px (positive behind the focal plane).
 Transfer = Callable[[float], AnyArray]
 
-#: Entries of a table over the frequencies: fine enough for 1e-6.
+#: Number of entries of the table over the frequencies: its error is 1e-6.
 _KNOTS = 4096
 
 
 class Psf(Protocol):
-    """A blur whose size is given by the circle of confusion."""
+    """A shape of blur, scaled by the circle of confusion."""
 
     name: str
 
     def transfer_on(self, rows: AnyArray, columns: AnyArray) -> Transfer:
-        """Return the transfer function, (rows, columns), of any circle, at frequencies in cycles per px."""
+        """Return a function from circle to transfer function, (rows, columns), at frequencies in cycles per px."""
 
 
 class Gaussian:
@@ -65,16 +65,16 @@ class Disc:
     def transfer_on(self, rows: AnyArray, columns: AnyArray) -> Transfer:
         """Return ``2 J1(x) / x``, ``x = pi C f``, from a table up to the largest ``f``.
 
-        The table's knots grow with ``C``, so where each frequency lies between them is found once for all circles, and
-        once for a row and its mirror image.
+        The knots of the table scale with ``C``, so the position of each frequency between them is the same for all
+        circles. It is computed once, and once for a row and its mirror image.
         """
         from scipy.special import j1
 
         distances, folded = np.unique(np.abs(rows), return_inverse=True)
         largest = float(np.hypot(distances[-1], np.abs(columns).max()))
-        place = np.hypot(distances[:, None], columns) * ((_KNOTS - 1) / max(largest, 1e-30))
-        before = np.minimum(place.astype(np.int32), _KNOTS - 2)
-        share = place - before
+        position = np.hypot(distances[:, None], columns) * ((_KNOTS - 1) / max(largest, 1e-30))
+        before = np.minimum(position.astype(np.int32), _KNOTS - 2)
+        share = position - before
 
         def transfer(circle_px: float) -> AnyArray:
             knots = np.linspace(0, max(np.pi * abs(circle_px) * largest, 1e-9), _KNOTS)
@@ -107,7 +107,7 @@ class Aperture:
 
         def transfer(circle_px: float) -> AnyArray:
             cell = circle_px / max(height, width)
-            # The picture shows the blur behind the focal plane; in front the rays have not crossed: a negative cell.
+            # The picture is the blur behind the focal plane. In front the rays have not crossed: the cell is negative.
             y = (np.arange(height) - (height - 1) / 2) * cell
             x = (np.arange(width) - (width - 1) / 2) * cell
             across = np.exp(-2j * np.pi * np.outer(rows, y)) * np.sinc(rows * cell)[:, None]
@@ -124,7 +124,7 @@ class FromFunction:
 
     def __init__(self, make: Callable[[float], AnyArray]) -> None:
         self._make = make
-        self._kernel(1.0)  # report a wrong function before the work
+        self._kernel(1.0)  # reject a wrong function before the work
 
     def _kernel(self, circle_px: float) -> FloatArray:
         kernel = np.asarray(self._make(circle_px), dtype=np.float64)
@@ -147,14 +147,14 @@ class FromFunction:
         return transfer
 
 
-#: The shapes that have a name, made from a camera's ``blur_constant``.
+#: Constructors of the named shapes, from a camera's ``blur_constant``.
 _NAMED: dict[str, Callable[[float], Psf]] = dict(zip(PSF_NAMES, (Gaussian, lambda _: Disc()), strict=True))
 
 NAMES = PSF_NAMES
 
 
 def usual_psf(camera: Camera) -> str:
-    """Return the shape that suits a camera: the disc of its data sheet, unless it was calibrated for the Gaussian.
+    """Return the default shape for a camera: the disc, unless the camera was calibrated for the Gaussian.
 
     A fitted ``blur_constant`` or ``variance_offset_px2`` belongs to the Gaussian that it was fitted with.
     """

@@ -1,4 +1,4 @@
-"""Pictures from blur and depth: one that is sharp everywhere, and ones focused elsewhere."""
+"""Pictures from blur and depth: an all-in-focus picture, and pictures with another focus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .depth_map import DepthMap
 
 __all__ = ["all_in_focus", "log_odds_of_map", "refocus"]
 
-#: Power of the detail energy of an image, and factor of s / stderr of the map, in the log odds. Chosen on 25 Real-MFF
+#: Weights in the log odds, of the logarithm of the detail energy and of s / stderr of the map. Chosen on 25 Real-MFF
 #: pairs; half and twice the values change the picture by 0.1 dB.
 DETAIL_POWER, MAP_SHARE = 3.0, 0.1
 
@@ -25,11 +25,11 @@ DETAIL_POWER, MAP_SHARE = 3.0, 0.1
 def all_in_focus(
     first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
 ) -> FloatArray:
-    """Return at every pixel the sharper of the two images.
+    """Return an all-in-focus picture: at every pixel the sharper of the two images.
 
-    The images are mixed by the odds that each is the sharper: those of their local detail, and those of the map with
-    its standard error, which decides where there is little detail. Where the two are equally sharp this averages
-    their noise, and there is no seam. A map of every n-th pixel of the images will do.
+    The images are mixed by the odds that the first is the sharper. The odds come from the local detail of the images
+    and from the map with its standard error. The map decides where there is little detail. Where both are equally
+    sharp, the mean of both has less noise and shows no seam. A decimated map is accepted.
     """
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
@@ -53,20 +53,19 @@ def refocus(
     aperture: float = 1.0,
     channel_axis: int | None = None,
 ) -> FloatArray:
-    """Return the image the camera would have taken focused at ``focus_m``.
+    """Return the image that the camera would take with its focus at ``focus_m``.
 
-    Each pixel starts from the sharper of the two images, whose blur follows from the camera, and gets the missing
-    blur. Nothing is sharpened: between the focal planes a point can become no sharper than it was in the
-    better of the two.
+    Each pixel is taken from the sharper image and blurred further, up to the blur that the camera makes at the new
+    focus. Nothing is sharpened: no point becomes sharper than it is in the sharper image.
 
     Parameters
     ----------
     depth_map : DepthMap
-        Pixels without depth are given the nearest known one.
+        The depth map. Pixels without a value get that of the nearest known pixel.
     focus_m : float
         The distance to be in focus, ``inf`` included.
     aperture : float
-        Diameter of the aperture relative to that of the first image: 0.5 gives more depth of field, 2 less.
+        Diameter of the aperture relative to that of the first image. 0.5 gives more depth of field, 2 less.
     """
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
@@ -77,29 +76,29 @@ def refocus(
     camera = depth_map.camera
     own = camera.sigma_px(depth) ** 2
     share = _soft_step(own[1] - own[0])
-    there = share * own[0] + (1 - share) * own[1]
-    wanted = (aperture * camera.blur_constants_px_m[0] * (1 / depth - u_focus)) ** 2
-    # Blurred by its own size a picture is its mean, and cannot become flatter.
-    missing = np.minimum(np.sqrt(np.maximum(wanted - there, 0)), max(depth.shape))
+    present = share * own[0] + (1 - share) * own[1]
+    target = (aperture * camera.blur_constants_px_m[0] * (1 / depth - u_focus)) ** 2
+    # A blur as large as the picture yields its mean. More blur changes nothing.
+    missing = np.minimum(np.sqrt(np.maximum(target - present, 0)), max(depth.shape))
     base = share[:, :, None] * pair.first + (1 - share[:, :, None]) * pair.second
     planes = blur_planes(np.moveaxis(base, -1, 0), missing, "band_limited")
     return np.ascontiguousarray(np.moveaxis(planes, 0, -1)) if channel_axis is not None else planes[0]
 
 
 def log_odds_of_map(s: FloatArray, stderr: FloatArray) -> FloatArray:
-    """Return the logarithm of the odds that a map gives to its first image, 0 where it has no answer."""
+    """Return the log odds that the first image is the sharper, from a map; 0 where the map has no value."""
     known = np.isfinite(s) & np.isfinite(stderr)
     return MAP_SHARE * np.where(known, s, 0) / np.maximum(np.where(known, stderr, 1), 1e-6)
 
 
 def _detail(image: FloatArray, span: float) -> FloatArray:
-    """Return the logarithm of the detail energy of light, on the scale of a screen."""
+    """Return the logarithm of the detail energy of an image, after a square root as display gamma."""
     light = np.maximum(image.mean(axis=2), 0) / (span if span > 0 else 1.0)
     return np.asarray(detail_energy(np.sqrt(light)), np.float64)
 
 
 def _decimation(shape: tuple[int, int], pair: Pair) -> int:
-    """Return the factor by which a map is smaller than the images; refuse a map of another pair."""
+    """Return the decimation factor of a map relative to the images; refuse a map of another pair."""
     factor = -(-pair.shape[0] // shape[0])
     if factor < 2 or shape != (-(-pair.shape[0] // factor), -(-pair.shape[1] // factor)):
         _check_shape(shape, pair)
@@ -107,7 +106,7 @@ def _decimation(shape: tuple[int, int], pair: Pair) -> int:
 
 
 def _soft_step(s: FloatArray) -> FloatArray:
-    """1 where the first is the sharper, 0 where the second is, smooth over a twentieth of a px^2 of difference."""
+    """Return 1 where the first is the sharper and 0 where the second is, with a smooth step of width 0.05 px^2."""
     from scipy.special import ndtr
 
     return np.asarray(ndtr(20 * s))
@@ -118,7 +117,7 @@ def _known_everywhere(depth: FloatArray) -> FloatArray:
     if known.all():
         return depth
     if not known.any():
-        raise InputError("depth_map has no answer at any pixel; nothing can be refocused")
+        raise InputError("depth_map has no value at any pixel; nothing can be refocused")
     return without_gaps(depth, known)
 
 

@@ -4,11 +4,11 @@ With ``u = 1 / z`` and ``sigma_i = k_i |u - u_i|`` (:mod:`relblur.depth.camera`)
 
     s = sigma_2^2 - sigma_1^2 = k_2^2 (u - u_2)^2 - k_1^2 (u - u_1)^2 + offset
 
-(the offset, of the lens's own faults, is mostly 0).
+(the offset stands for faults of the lens and is usually 0).
 
-One aperture (``k_1 = k_2``): the squares cancel and ``s`` is affine in ``u``, in front of, between and behind the
-focal planes alike. Two apertures: a parabola, so that one blur belongs to two distances, one on each ``side`` of its
-vertex, which for one common focus is the focal plane.
+With one aperture (``k_1 = k_2``) the squares cancel and ``s`` is affine in ``u``: in front of, between and behind the
+focal planes. With two apertures ``s`` is a parabola, and one blur belongs to two distances, one on each ``side`` of the
+vertex. For one common focus the vertex is the focal plane.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Side = Literal["behind", "front"]
 SIDES = ("behind", "front", "both")
 
 #: A blur of the wrong sign within this many standard errors of zero counts as in focus.
-_EXCUSED = 2.0
+_ZERO_STDERRS = 2.0
 
-#: Tolerance of the ends of the range, as a share of it: rounding errors.
+#: Tolerance of the ends of the range (fraction of the range), for rounding errors.
 _ROUNDING = 1e-9
 
-#: Least distance of a flagged pixel from the ends of the range, in standard errors, which assume a surface without
-#: jumps. Chosen on `street`.
-_DECIDED = 3.0
+#: Minimum distance of a flagged pixel from the ends of the range (standard errors): depth jumps make larger errors than
+#: the standard error states. Chosen on `street`.
+_CLEAR_STDERRS = 3.0
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Relation:
 
     @property
     def vertex(self) -> float:
-        """``u`` at which the two solutions meet."""
+        """The ``u`` at which the two solutions meet."""
         return -self.b / (2 * self.a)
 
     def s(self, u: FloatArray) -> FloatArray:
@@ -74,7 +74,7 @@ class Relation:
             return (s - self.c) / self.b, stderr / abs(self.b)
         square = (s - (self.c - self.b**2 / (4 * self.a))) / self.a  # (u - vertex)^2
         error = stderr / abs(self.a)
-        square = np.where((square < 0) & (square > -_EXCUSED * error), 0.0, square)
+        square = np.where((square < 0) & (square > -_ZERO_STDERRS * error), 0.0, square)
         with np.errstate(invalid="ignore"):
             root = np.sqrt(square)
             spread = root + np.sqrt(square + error)
@@ -95,17 +95,17 @@ def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") ->
     Parameters
     ----------
     blur_map : BlurMap
-        For disc-like blur of real lenses, best estimated with ``prefilter=1.6``.
+        Relative blur. For the disc-like blur of real lenses, estimate it with ``prefilter=1.6``.
     camera : Camera
-        Of the images as they were given to :func:`relblur.estimate_blur`: if those were decimated, with its
-        ``decimation`` set. Its ``blur_constant`` decides the scale; calibrate it.
+        The camera of the images that :func:`relblur.estimate_blur` received. Set its ``decimation`` if those were
+        decimated. Its ``blur_constant`` determines the scale; calibrate it.
     side : {"behind", "front", "both"}
-        For two apertures only: which of the two solutions to give. ``"both"`` gives the pair (front, behind).
+        For two apertures only: the solution to return. ``"both"`` returns the pair (front, behind).
 
     Returns
     -------
     DepthMap
-        ``depth_m``, NaN and flagged ``OUT_OF_RANGE`` where the camera cannot have made the blur at any distance.
+        ``depth_m`` is NaN and flagged ``OUT_OF_RANGE`` where the camera makes this blur at no distance.
     """
     as_choice(side, "side", SIDES)
     if not isinstance(blur_map, BlurMap):
@@ -120,7 +120,7 @@ def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") ->
 
 
 def depth_on_side(blur_map: BlurMap, camera: Camera, side: Side) -> DepthMap:
-    """Return one of the two solutions, without checks."""
+    """Return the depth map on one side of the vertex, without checks of the arguments."""
     u, error = Relation.of(camera).u(blur_map.variance_difference, blur_map.variance_stderr, side)
     depth, stderr, flags = depth_from_inverse(
         u, error, blur_map.flags, np.isfinite(blur_map.variance_difference), camera
@@ -131,7 +131,7 @@ def depth_on_side(blur_map: BlurMap, camera: Camera, side: Side) -> DepthMap:
 def depth_from_inverse(
     u: FloatArray, u_stderr: FloatArray, flags: UInt8Array, known: BoolArray, camera: Camera
 ) -> tuple[FloatArray, FloatArray, UInt8Array]:
-    """Return depth, standard error and flags; what lies beyond infinity or inside the lens has no depth."""
+    """Return depth, standard error and flags; points beyond infinity or inside the lens have no depth."""
     nearest = np.inf if camera.focal_length_mm is None else 1000 / camera.focal_length_mm
     with np.errstate(invalid="ignore"):
         possible = (u > 0) & (u < nearest)
@@ -163,7 +163,7 @@ def depth_to_blur(depth_m: ArrayLike, camera: Camera) -> FloatArray:
 
 
 def relative_blur(found: DepthMap) -> BlurMap:
-    """Return the variance difference that belongs to a depth map, by the camera that it holds for."""
+    """Return the relative blur that the camera of a depth map makes at its depths."""
     relation = Relation.of(found.camera)
     u = 1 / found.depth_m
     s = relation.s(u)
@@ -174,15 +174,15 @@ def relative_blur(found: DepthMap) -> BlurMap:
 
 @dataclass(frozen=True, eq=False)
 class DepthRange:
-    """Which points lie between the two focal planes.
+    """The points between the two focal planes.
 
     Attributes
     ----------
     between : (H, W) bool
-        The measured blur is that of a point between the planes, planes included; False where that is unknown.
+        True where the measured blur is that of a point between or on the planes; False where it is unknown.
     probability : (H, W) float64
-        That the point lies between the planes, given the standard error of the blur: one half on a plane, 0 or 1
-        where the blur is known exactly; NaN where it is unknown.
+        Probability that the point lies between the planes, given the standard error of the blur. It is 0.5 on a
+        plane, 0 or 1 where the blur is known exactly, and NaN where it is unknown.
     nearest_m, farthest_m : float
         The two focal planes.
     """
@@ -196,8 +196,8 @@ class DepthRange:
 def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
     """Find the points between the two distances in focus.
 
-    Focus the pair on the two ends of the range: points in it have
-    ``|s| <= k^2 (u_1 - u_2)^2``, and no depth needs to be computed.
+    Focus the pair on the two ends of the range. Points in the range then have ``|s| <= k^2 (u_1 - u_2)^2``, so no
+    depth needs to be computed.
 
     A pixel with a flag (filled, clipped, invalid, at the limit) is unknown unless both ends of the range are more than
     three standard errors away. At the limit it can only be outside, since the true blur may be larger.
@@ -205,7 +205,7 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
     check_two_planes(camera)
     relation = Relation.of(camera)
     u_1, u_2 = camera.focus_per_m
-    # With two apertures as well: the vertex divides the two planes externally, so s is monotonic between them.
+    # s is monotonic between the planes, also with two apertures, because the vertex lies outside them.
     from scipy.special import ndtr
 
     low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))
@@ -216,7 +216,7 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
     with np.errstate(invalid="ignore", divide="ignore"):
         between = np.asarray((s >= low - slack) & (s <= high + slack))
         spread = ndtr((high - s) / stderr) - ndtr((low - s) / stderr)
-        clear = np.minimum(np.abs(s - low), np.abs(s - high)) > _DECIDED * stderr
+        clear = np.minimum(np.abs(s - low), np.abs(s - high)) > _CLEAR_STDERRS * stderr
     certain = np.where(np.isfinite(s), between, np.nan)
     probability = np.where(stderr > 0, spread, np.where(stderr == 0, certain, np.nan))
     decided = (flags == 0) | (clear & ~(between & has_flag(flags, Flag.AT_LIMIT)))
@@ -226,6 +226,6 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
 
 
 def check_two_planes(camera: Camera) -> None:
-    """Refuse a camera whose two images are in focus at one distance: there is nothing between."""
+    """Refuse a camera with one focus distance: its range has no extent."""
     if camera.focus_first_m == camera.focus_second_m:
         raise InputError("in_depth_range needs two focus distances, the ends of the range; this camera has one")

@@ -41,7 +41,7 @@ def inverse_range(camera: Camera, most_sigma_px: float = MAX_SIGMA) -> tuple[flo
 
 
 def working_range_m(camera: Camera) -> tuple[float, float]:
-    """Return the nearest and farthest distance in m that the default search can follow; ``inf`` is possible."""
+    """Return the nearest and farthest distance in m within the default search range of blur; ``inf`` is possible."""
     low, high = inverse_range(camera)
     if not low < high:
         raise InputError(
@@ -53,7 +53,7 @@ def working_range_m(camera: Camera) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Opening:
-    """A decimation by ``factor`` opens the working range to these distances, for the reason ``why``."""
+    """A decimation factor, the working range that it gives, and what it adds (``why``)."""
 
     factor: int
     nearest_m: float
@@ -62,18 +62,18 @@ class Opening:
 
 
 def decimation_to_reach(camera: Camera, depths_m: Sequence[float]) -> int:
-    """Return the least factor by which to decimate the images so that the search can follow these distances."""
+    """Return the least decimation factor at which the search covers these distances."""
     u = 1 / np.asarray(depths_m, dtype=np.float64)
     blur = math.sqrt(float(np.abs(Relation.of(camera).s(u)).max()))
     return max(1, math.ceil(blur / MAX_SIGMA * (1 - 1e-9)))
 
 
 def openings(camera: Camera) -> list[Opening]:
-    """Return which decimations open the working range to both focal planes, and to infinity; none if it is open."""
+    """Return the decimations that extend the working range to both focal planes and to infinity, if any."""
     planes = (camera.focus_first_m, camera.focus_second_m)
-    wanted = [(planes, "both distances in focus"), ((*planes, math.inf), "all that lies behind them as well")]
+    goals = [(planes, "both distances in focus"), ((*planes, math.inf), "all that lies behind them as well")]
     found: list[Opening] = []
-    for depths, why in wanted:
+    for depths, why in goals:
         factor = decimation_to_reach(camera, depths)
         if factor > max((1, *(each.factor for each in found))):
             near, far = working_range_m(camera.decimated(factor))
@@ -93,7 +93,7 @@ class Resolution:
 
 
 def resolution_at(depth_m: FloatArray, camera: Camera, stderr_px2: float = ASSUMED_STDERR_PX2) -> FloatArray:
-    """Return the standard error of depth in mm that goes with one of ``s`` (in px^2) at each distance."""
+    """Return the standard error of depth in mm at each distance, for a standard error of ``s`` in px^2."""
     relation = Relation.of(camera)
     u = 1 / depth_m
     error = as_positive(stderr_px2, "stderr_px2", "px^2")
@@ -108,7 +108,7 @@ def resolution_at(depth_m: FloatArray, camera: Camera, stderr_px2: float = ASSUM
 def resolution_table(
     camera: Camera, depths_m: FloatArray | None = None, stderr_px2: float = ASSUMED_STDERR_PX2
 ) -> list[Resolution]:
-    """Return a row for each distance; by default some over the working range, even in 1/z."""
+    """Return blur and resolution at each distance; by default about ten over the working range, evenly in 1/z."""
     if depths_m is None:
         near, far = working_range_m(camera)
         far = min(far, 20 * max(z for z in (camera.focus_first_m, camera.focus_second_m, near) if math.isfinite(z)))
