@@ -202,7 +202,7 @@ def test_blur_constants_beyond_their_limits_are_not(constant):
 def test_values_that_make_up_for_one_another_are_refused_by_name():
     """Over a few centimetres s is as good as proportional to k^2, and to the distance from the plane of equal blur."""
     shallow = 1 / (0.60 + 0.00005 * X)
-    with pytest.raises(InputError, match="cannot tell blur_constant from focus_second_m"):
+    with pytest.raises(InputError, match="cannot separate blur_constant and focus_second_m"):
         calibrate(measured(shallow, noise=1e-5), SHEET, depth_m=shallow, fit=("blur_constant", "focus_second_m"))
 
 

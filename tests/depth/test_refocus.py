@@ -75,7 +75,7 @@ def test_gaps_in_depth_are_bridged_and_nothing_known_is_refused(scene):
     assert_allclose(
         refocus(first, second, maps(holes)[1], 1.0), refocus(first, second, maps(depth)[1], 1.0), atol=1e-12
     )
-    with pytest.raises(InputError, match="no answer"):
+    with pytest.raises(InputError, match="no value"):
         refocus(first, second, maps(np.full(depth.shape, np.nan))[1], 1.0)
 
 

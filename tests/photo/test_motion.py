@@ -100,9 +100,9 @@ def test_a_motion_that_no_lens_makes_is_refused(warp, wild):
     matrix = np.array(warp, float)
     if wild:
         with pytest.raises(AlignmentError, match="could not be brought together"):
-            alignment._refuse_if_wild(matrix, SHAPE)
+            alignment._refuse_implausible(matrix, SHAPE)
     else:
-        alignment._refuse_if_wild(matrix, SHAPE)
+        alignment._refuse_implausible(matrix, SHAPE)
 
 
 def test_lights_are_what_lies_ten_ranges_away_with_their_glare():
@@ -117,7 +117,7 @@ def test_lights_are_what_lies_ten_ranges_away_with_their_glare():
         if far:
             assert_array_equal(np.argwhere(found), [[20, 30]])
     lit[20, 30] = 1e5
-    one, two, usable = alignment._tamed(image, lit, np.ones(SHAPE, bool))
+    one, two, usable = alignment._without_lights(image, lit, np.ones(SHAPE, bool))
     wanted = np.ones(SHAPE, bool)
     wanted[12:29, 22:39] = False  # eight pixels around
     assert_array_equal(usable, wanted)
@@ -128,7 +128,7 @@ def test_lights_are_what_lies_ten_ranges_away_with_their_glare():
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 3e4])
 def test_intensities_are_brought_near_one_by_a_power_of_two(scale):
     image = (scale * np.random.default_rng(3).random(SHAPE)).astype(np.float64)
-    one, two, usable = alignment._tamed(image, image[::-1].copy(), np.ones(SHAPE, bool))
+    one, two, usable = alignment._without_lights(image, image[::-1].copy(), np.ones(SHAPE, bool))
     assert usable.all()
     assert 0.6 < np.ptp(one) < 1.6
     ratio = one[5, 5] / np.float32(image[5, 5])

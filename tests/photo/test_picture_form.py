@@ -146,7 +146,7 @@ def test_light_has_the_look_of_screens_in_png_and_stays_light_in_tiff(tmp_path):
     photograph = read_photograph(tmp_path / "out.png", dtype=np.float64)
     again = photograph.light
     assert_allclose(again, light, atol=2e-5)
-    assert photograph.info["because"] == "the file says so"
+    assert photograph.info["because"] == "stated in the file"
     assert_allclose(imread(tmp_path / "out.jpg"), light, atol=0.03)
 
 

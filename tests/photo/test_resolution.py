@@ -113,7 +113,7 @@ def test_tiny_pictures_are_left_alone(shape):
         ((130, 700), 90.0, 5.0, 2, "to be brought below 5 px"),  # 64 pixels a side are left
         ((127, 700), 90.0, 5.0, 1, "and the picture is small"),
         ((1000, 1000), None, 5.0, 2, "reduced for its size"),
-        ((700, 700), None, 5.0, 1, "no texture to tell it by"),
+        ((700, 700), None, 5.0, 1, "no texture to measure it"),
     ],
 )
 def test_size_and_blur_together_decide(shape, blur, limit, factor, reason):

@@ -131,10 +131,10 @@ def test_a_chunk_of_the_file_beats_exif_and_exif_counts_in_tiff_too(tmp_path):
     info = PngImagePlugin.PngInfo()
     info.add(b"gAMA", struct.pack(">I", 100000))
     Image.fromarray(CODES).save(tmp_path / "image.png", pnginfo=info, exif=exif)
-    assert read_photograph(tmp_path / "image.png").info["because"] == "its gAMA chunk says so"
+    assert read_photograph(tmp_path / "image.png").info["because"] == "from its gAMA chunk"
     Image.fromarray(CODES.astype(np.uint16) * 257).save(tmp_path / "image.tif", exif=exif.tobytes())
     info = read_photograph(tmp_path / "image.tif").info
-    assert (info["curve"], info["because"]) == ("sRGB curve", "EXIF says sRGB")
+    assert (info["curve"], info["because"]) == ("sRGB curve", "sRGB in EXIF")
 
 
 def test_an_icc_profile_beats_everything_but_the_caller(tmp_path):
@@ -148,7 +148,7 @@ def test_an_icc_profile_beats_everything_but_the_caller(tmp_path):
     photograph = read_photograph(tmp_path / "image.tif", dtype=np.float64)
     light = photograph.light
     assert_allclose(light, (CODES / 255) ** (461 / 256), atol=1e-9)
-    assert photograph.info["because"] == "its ICC profile says so"
+    assert photograph.info["because"] == "from its ICC profile"
 
 
 # ICC profiles

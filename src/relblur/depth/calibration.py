@@ -250,8 +250,8 @@ def _refuse_correlated(names: tuple[str, ...], jacobian: FloatArray) -> None:
     one, two = np.unravel_index(int(correlation.argmax()), correlation.shape)
     if correlation[one, two] > _MOST_CORRELATION:
         raise InputError(
-            f"the known depths cannot tell {names[min(one, two)]} from {names[max(one, two)]} (correlation "
-            f"{correlation[one, two]:.4f}): each makes up for the other; fit one of them"
+            f"the known depths cannot separate {names[min(one, two)]} and {names[max(one, two)]} (correlation "
+            f"{correlation[one, two]:.4f}): each compensates the other; fit one of them"
         )
 
 

@@ -1,15 +1,13 @@
-"""``align``: bring one photograph onto the other, in spite of their different blur.
+"""``align``: registration of one photograph on the other, in spite of their different blur.
 
-OpenCV's ECC registration (Evangelidis and Psarakis), coarse to fine, finds an affine motion;
-it is invariant to gain and offset. Blur is symmetric and so does not move anything by
-itself, but blur that varies over the picture does pull by some hundredths of a pixel. So
-the last step compares the pair after :mod:`relblur.photo.rough_blur`. What is left
-may be smooth and not affine, as with a phone: then the motion is bent
-(:mod:`relblur.photo.bending`).
+OpenCV's ECC registration (Evangelidis and Psarakis), coarse to fine, finds an affine motion. It is invariant to gain
+and offset. Blur is symmetric and causes no shift if it is uniform, but blur that varies over the picture biases the
+motion by some hundredths of a pixel. The last step therefore works on the pair at equal blur
+(:mod:`relblur.photo.rough_blur`). The residual motion may be smooth but not affine, as with a phone. Then a bend is
+added (:mod:`relblur.photo.bending`).
 
-The second image is resampled by :mod:`relblur.filters.resampling`, nearly ideally: common
-interpolators blur (s grows by 0.05 to 0.13 px^2 at half a pixel), and here blur is what is
-measured.
+The second image is resampled by :mod:`relblur.filters.resampling`, which is nearly ideal. Common interpolators blur: s
+grows by 0.05 to 0.13 px^2 at half a pixel.
 """
 
 from __future__ import annotations
@@ -35,43 +33,46 @@ from .warps import largest, rows_first, scaled, simplest, size
 
 __all__ = ["Alignment", "Motion", "align", "find_motion"]
 
-#: Motion of less than this everywhere in the frame is left alone, px.
+#: Motion smaller than this everywhere in the frame (px) is not corrected.
 LEAVE_BELOW_PX = 0.05
 
-#: Two images of one scene correlate by at least this at low resolution once aligned.
+#: Minimum correlation of two aligned images of one scene, at low resolution.
 LEAST_CORRELATION = 0.5
 
+#: Minimum common fraction of the frame, and largest factor of scale, of an accepted motion.
 LEAST_OVERLAP = 0.5
 MOST_SCALE = 1.25
 
-#: Registration works on at most this many pixels, and begins at about the smaller number.
+#: Size (pixels) of the copies that are registered, and of the coarsest level of their pyramid.
 WORKING_PIXELS = 1_000_000
 COARSE_PIXELS = 20_000
 
+#: Maximum number of ECC iterations.
 _STEPS = 50
 
-#: Values this many times the range of 99 % of them away from the middle are lights (without the sun or a lamp in it no
-#: photograph of a scene holds such), and what lies so near them, px, is glare.
+#: Values farther from the middle than this many times the range of 99 % of the values are lights (the sun, lamps).
+#: Pixels within the second number (px) of a light are glare.
 MOST_RANGES, GLARE_PX = 10.0, 8
 
-#: The comparison at equal blur is made again from where it led to, if it led further than this, px on the average
-#: over the texture: blur that was measured on a badly aligned pair is wrong itself.
-SETTLED_PX = 0.1
+#: Repeat the fit at equal blur if it changed the motion by more than this (px, mean over the texture): blur measured on
+#: a badly aligned pair is wrong.
+CONVERGED_PX = 0.1
+#: Maximum number of fits at equal blur, and of exclusions of moving objects in each.
 _ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Shown):
-    """An aligned pair: what :func:`align` gives back.
+    """An aligned pair, the result of :func:`align`.
 
     Attributes
     ----------
     first, second : arrays of the inputs' shape, float
-        ``first`` as it was; ``second`` resampled onto it (untouched if already aligned).
+        ``first`` unchanged; ``second`` resampled onto it (unchanged if the pair is already aligned).
     valid : (H, W) bool
-        True where both have usable pixels: not out of the frame, not clipped, finite.
+        True where both images have usable pixels: inside the frame, not clipped, finite.
     motion : Motion
-        ``motion.transform`` takes a (row, column, 1) of ``first`` to ``second``.
+        ``motion.transform`` maps (row, column, 1) of ``first`` to ``second``.
     """
 
     first: FloatArray
@@ -80,7 +81,7 @@ class Alignment(Shown):
     motion: Motion
 
     def describe(self) -> str:
-        """Return in one line what was changed."""
+        """Return the change of ``second`` in one line."""
         return self.motion.describe((self.valid.shape[0], self.valid.shape[1]))
 
     def __repr__(self) -> str:
@@ -101,13 +102,13 @@ def align(
     Parameters
     ----------
     first, second : (H, W) arrays, or colour with ``channel_axis``
-        In any order; ``second`` is brought onto ``first``.
+        The two images, in any order. ``second`` is resampled onto ``first``.
     model : {"auto", "translation", "similarity", "affine", "bent"}
-        How the two may differ. ``"auto"`` takes the simpler of translation and similarity
-        (focus breathing) that is right to a few hundredths of a pixel, an affine motion only
-        if that differs clearly, a bent one (a lens that distorts otherwise at another focus) if
-        that brings the two clearly closer, and changes nothing if they are aligned already. A motion
-        that leaves no smaller a difference than none, in parts it was not fitted to, is not applied.
+        Model of the motion. ``"auto"`` chooses the simplest sufficient one: none if the images are aligned already,
+        translation or similarity (focus breathing) if it is right to a few hundredths of a pixel, affine only if it
+        differs clearly from the similarity. It adds a bend (a distortion that changes with focus) if this makes the
+        images clearly more similar. A motion is rejected if it does not reduce the difference in parts of the
+        picture that it was not fitted to.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
@@ -133,15 +134,15 @@ def align(
 def find_motion(
     first: AnyArray, second: AnyArray, usable: BoolArray, *, model: str = "auto", blur: RoughBlur | None = None
 ) -> Motion:
-    """Return where the pixels of an (H, W, C) image are in another; ``blur`` is measured unless it has been."""
+    """Return the motion between two (H, W, C) images; ``blur`` is measured if it contains no measurement."""
     blur = RoughBlur() if blur is None else blur
     shape = (first.shape[0], first.shape[1])
     factor = reduction_for(shape, WORKING_PIXELS)
-    *grey, usable = _tamed(_grey(first), _grey(second), usable)
+    *grey, usable = _without_lights(_grey(first), _grey(second), usable)
     one, two, good = (block_means(image, factor) for image in (*grey, usable.astype(np.float32)))
     mask = (good > 0.999).astype(np.uint8)
     warp = _coarse_to_fine(one, two, mask)
-    _refuse_if_wild(warp, one.shape)
+    _refuse_implausible(warp, one.shape)
     if model == "auto" and factor * largest(warp, one.shape) < LEAVE_BELOW_PX:
         correlation = _correlation(band(one), band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
@@ -150,28 +151,28 @@ def find_motion(
         start = warp
         fit = _without_blur((one, two, mask), start, model == "translation", blur, again=turn > 0)
         chosen, warp = simplest(fit.warp, model, fit.information, factor)
-        if factor * size(warp - start, fit.information) < SETTLED_PX:
+        if factor * size(warp - start, fit.information) < CONVERGED_PX:
             break
     if fit.correlation < LEAST_CORRELATION:
         raise AlignmentError(
             f"first and second do not show the same scene (correlation {fit.correlation:.2f} at best, "
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
-    left = None if chosen == "none" else _left_by((one, two, mask), warp, chosen, blur)
+    left = None if chosen == "none" else _remaining((one, two, mask), warp, chosen, blur)
     rejected = left is not None and left >= 1
-    still = np.eye(2, 3) if rejected else warp
-    motion = _motion(still, "none" if rejected else chosen, factor, shape, fit.correlation, warp)
+    accepted = np.eye(2, 3) if rejected else warp
+    motion = _motion(accepted, "none" if rejected else chosen, factor, shape, fit.correlation, warp)
     motion = replace(motion, left=left)
     if rejected and model != "bent":
         return motion
     if model == "bent" or (model == "auto" and fit.equal is not None and is_bent(fit.equal)):
-        bend = find_bend(one, two, mask, still, blur)
+        bend = find_bend(one, two, mask, accepted, blur)
         return motion if bend is None else motion.bent(bend.enlarged_from_means(factor), shape)
     return motion
 
 
 def _coarse_to_fine(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
-    """Return the affine warp (OpenCV's: x, y of first to x, y of second) found on a pyramid."""
+    """Return the affine warp from a pyramid; it maps x, y of first to x, y of second, as in OpenCV."""
     import cv2
 
     steps = max(0, round(np.log2(np.sqrt(first.size / COARSE_PIXELS))))
@@ -191,7 +192,7 @@ def _coarse_to_fine(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArr
 
 
 def _start(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
-    """Return the better of no motion and the shift that phase correlation finds."""
+    """Return the better start: no motion, or the shift from phase correlation."""
     import cv2
 
     window = cv2.createHanningWindow(first.shape[::-1], cv2.CV_32F)
@@ -203,7 +204,7 @@ def _start(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """A warp, the correlation that it reaches, what the picture says about its parameters, and the pair it leaves."""
+    """A warp, its correlation, the information matrix of its parameters, and the bands after the warp."""
 
     warp: AnyArray
     correlation: float
@@ -214,7 +215,7 @@ class _Fit:
 def _without_blur(
     images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, translation: bool, blur: RoughBlur, again: bool
 ) -> _Fit:
-    """Refine a warp on the pair after it has been aligned by it and brought to equal blur."""
+    """Refine a warp on the pair that is aligned by it and brought to equal blur."""
     import cv2
 
     failed = _Fit(warp, 0.0, np.eye(6))
@@ -231,7 +232,7 @@ def _without_blur(
         here = steady
         rest = _ecc(equal.first, equal.second, np.eye(2, 3, dtype=np.float32), here, kind)
     information = _information(equal.first, here, equal.factor)
-    if np.linalg.matrix_rank(information) < len(information):  # a few pixels, or a line of them
+    if np.linalg.matrix_rank(information) < len(information):  # too few pixels, or pixels on one line
         return failed
     correlation = _correlation(equal.first, equal.second, here, rest)
     both = np.vstack([scaled(warp, 1 / equal.factor), [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
@@ -240,11 +241,13 @@ def _without_blur(
     return _Fit(scaled(both[:2], equal.factor), correlation, information, left)
 
 
-def _left_by(images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, model: str, blur: RoughBlur) -> float | None:
-    """Return the share of the difference at equal blur (root mean square) that a motion leaves where it is not fitted.
+def _remaining(
+    images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, model: str, blur: RoughBlur
+) -> float | None:
+    """Return the fraction of the difference at equal blur (root mean square) that remains after a motion.
 
-    Both the warp itself and one that is fitted again, to the black squares alone, are judged on the white squares: the
-    larger share counts. None if the frame is too small for squares.
+    The fraction is measured on the white squares of a chessboard, for the warp itself and for one that is fitted again
+    to the black squares alone. The larger one counts. None if the frame is too small for squares.
     """
     import cv2
 
@@ -263,7 +266,7 @@ def _left_by(images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, model:
 
 
 def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return a band moved by a warp, and where it is seen within a mask."""
+    """Return a band resampled by a warp, and the mask of the pixels that come from inside the frame."""
     import cv2
 
     size = (band.shape[1], band.shape[0])
@@ -274,10 +277,11 @@ def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, An
 
 
 def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
-    """Return the metric of warps: the mean square of the motion along the gradient that a change of them makes.
+    """Return the information matrix of a warp: ``change^T information change`` is the mean square motion in px^2.
 
-    Over (a, b, x, c, d, y) of a warp of images ``factor`` times as large. Weighted by the texture: where there
-    is none a wrong motion is neither seen nor does it harm. A shift of 1 px counts 1 if edges run in all directions.
+    ``change`` has the parameters (a, b, x, c, d, y) of a warp of images ``factor`` times as large. The mean is taken
+    over the motion along the gradient and weighted by the texture: in flat areas a wrong motion is invisible and
+    harmless. A shift of 1 px has the value 1 if edges have all directions.
     """
     import cv2
 
@@ -287,7 +291,7 @@ def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
     change = np.concatenate([slopes[0] * where, slopes[1] * where])
     power = float((slopes[0] ** 2 + slopes[1] ** 2).sum()) / 2
     flat = where @ where.T / max(where.shape[1], 1)
-    # A trace of the same everywhere: edges of one direction alone would leave the motion along them free.
+    # A small uniform term: edges of one direction alone do not determine the motion along them.
     return change @ change.T / max(power, 1e-300) + 1e-3 * np.kron(np.eye(2), flat)
 
 
@@ -296,10 +300,10 @@ def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind
 
     try:
         criteria = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_COUNT, _STEPS, 1e-6)
-        _, found = cv2.findTransformECC(first, second, np.asarray(warp, np.float32), kind, criteria, mask, 1)
-    except cv2.error:  # it has not converged: the start may still be right, and is judged by its correlation
+        _, refined = cv2.findTransformECC(first, second, np.asarray(warp, np.float32), kind, criteria, mask, 1)
+    except cv2.error:  # no convergence: the correlation shows whether the start is right
         return warp
-    return found
+    return refined
 
 
 def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray) -> float:
@@ -318,12 +322,12 @@ def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArr
     return float((one * two).sum()) / power if power > 0 else 0.0
 
 
-def _refuse_if_wild(warp: AnyArray, shape: tuple[int, int]) -> None:
+def _refuse_implausible(warp: AnyArray, shape: tuple[int, int]) -> None:
     scale = float(np.sqrt(abs(np.linalg.det(warp[:, :2]))))
     overlap = float(Motion(rows_first(warp), "affine", 0.0, 0.0).inside(shape).mean())
     if overlap < LEAST_OVERLAP or not 1 / MOST_SCALE < scale < MOST_SCALE:
         raise AlignmentError(
-            f"first and second could not be brought together (best guess: overlap {overlap:.0%}, scale {scale:.2f}); "
+            f"first and second could not be brought together (best motion: overlap {overlap:.0%}, scale {scale:.2f}); "
             "they may not show the same scene; check the pair, or align it by other means and switch alignment off"
         )
 
@@ -339,10 +343,10 @@ def _grey(image: AnyArray) -> AnyArray:
     return np.ascontiguousarray(image.mean(axis=2) if image.shape[2] > 1 else image[:, :, 0])
 
 
-def _tamed(first: AnyArray, second: AnyArray, usable: BoolArray) -> tuple[AnyArray, AnyArray, BoolArray]:
-    """Return two images on a scale near 1 (by a power of two, which is exact), lights left out with their glare.
+def _without_lights(first: AnyArray, second: AnyArray, usable: BoolArray) -> tuple[AnyArray, AnyArray, BoolArray]:
+    """Return two images scaled to about 1 by a power of two (which is exact), without lights and their glare.
 
-    A correlation is a sum of squares: one pixel far beyond the others would decide it alone.
+    A correlation is a sum of squares. A single extreme pixel would dominate it.
     """
     images = [first, second]
     usual = [usual_values(image[:, :, None]) for image in images]
@@ -362,7 +366,7 @@ def _tamed(first: AnyArray, second: AnyArray, usable: BoolArray) -> tuple[AnyArr
 
 
 def _lights(image: AnyArray, usual: Usual) -> BoolArray | None:
-    """Return where an image is far beyond the range of nearly all of it; None if nowhere."""
+    """Return a mask of the values far outside the range of 99 % of them; None if there are none."""
     low, high = usual.middle - MOST_RANGES * usual.span, usual.middle + MOST_RANGES * usual.span
     if usual.span == 0 or (low <= image.min() and image.max() <= high):
         return None

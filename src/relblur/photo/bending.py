@@ -1,8 +1,9 @@
-"""Motion that is smooth but not affine: how much an aligned pair is still bent against each other.
+"""The bend of an aligned pair: residual motion that is smooth but not affine.
 
-Phones show it: their lenses distort otherwise at another focus, and hands move. A polynomial of third degree is fitted
-to what is left at equal blur (Gauss and Newton's steps on the difference of the bands, moving things weighed down). It
-is taken only if it brings together what it was not fitted to (the chessboard of :mod:`relblur.photo.equal_bands`).
+It occurs with phones: the distortion of their lenses changes with focus, and hands move. A polynomial of third degree
+is fitted to the residual motion at equal blur, by Gauss-Newton steps on the difference of the bands, with small weights
+for moving objects. It is accepted only if it reduces the difference in squares to which it is not fitted (the
+chessboard of :mod:`relblur.photo.equal_bands`).
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from .warps import rows_first
 
 __all__ = ["find_bend", "is_bent"]
 
-#: A bend is taken if no more than this share of the difference (root mean square) is left of it. Between frames of a
-#: phone 0.4 to 0.6 are left, in 40 pairs of other cameras 0.9 to 1.
+#: Accept a bend if at most this fraction of the difference (root mean square) remains. It is 0.4 to 0.6 for frames of a
+#: phone, 0.9 to 1 in 40 pairs of other cameras.
 TAKEN_BELOW = 0.8
-#: Less than this, px of what is compared (root mean square), is left alone: without noise any trace of a motion shows.
+#: Ignore smaller bends (root mean square, px of the reduced copies): without noise the smallest motion is significant.
 LEAST_PX = 0.1
-#: Displacements of more than this share of the frame's radius are no lens's: something large moved. A phone's: 0.04.
+#: Reject larger displacements (fraction of the frame's radius): a large object moved. Lenses of phones reach 0.04.
 MOST_OF_RADIUS = 0.1
-#: Differences of so many usual ones count half: things that move.
+#: Differences of this many standard deviations have half the weight: they belong to moving objects.
 USUAL = 3.0
-#: Rounds in which blur and exposure are found again, and steps of the fit in each.
+#: Number of rounds, each with a new blur and exposure, and number of Gauss-Newton steps in each.
 _ROUNDS, _STEPS = 2, 6
-#: Weight of the whole frame beside that of the texture: corners without any follow the rest.
+#: Weight of the whole frame relative to that of the texture: flat corners follow the rest of the frame.
 _EVERYWHERE = 1e-3
 
 
 def is_bent(equal: EqualBands) -> bool:
-    """Return whether a bend that is fitted to half of the squares brings the other half clearly closer."""
+    """Return whether a bend fitted to the black squares clearly reduces the difference in the white ones."""
     black, usable = black_squares(equal.mask.shape), equal.mask > 0
     if black is None or not (usable & black).any() or not (usable & ~black).any():
         return False
@@ -52,21 +53,21 @@ def is_bent(equal: EqualBands) -> bool:
 def find_bend(
     first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray, blur: RoughBlur | None = None
 ) -> Bend | None:
-    """Return how an (H, W) image is bent against another beyond a warp; None if they have too little in common."""
+    """Return the bend between two (H, W) images beyond a warp; None if they have too little in common."""
     bend, factor = None, 1
     for _ in range(_ROUNDS):
         equal = compare(first, second, mask, warp, bend, blur)
         if equal is None:
             return None
         more, factor = _fit(equal, equal.mask > 0), equal.factor
-        # The rest was seen where the warp had moved it to.
+        # The fit is in the frame of the aligned copy. The warp turns it into the frame of the second image.
         turned = np.tensordot(rows_first(warp)[:2, :2], more.coefficients, 1)
         bend = replace(more, coefficients=turned if bend is None else bend.coefficients + turned)
     return None if bend is None else bend.enlarged_from_means(factor)
 
 
 def _fit(equal: EqualBands, use: BoolArray) -> Bend:
-    """Return the bend that brings two bands together where they are used."""
+    """Return the bend that minimises the difference of two bands over the pixels in ``use``."""
     import cv2
 
     height, width = use.shape
@@ -79,13 +80,13 @@ def _fit(equal: EqualBands, use: BoolArray) -> Bend:
     bend = Bend(np.zeros((2, DEGREE + 1, DEGREE + 1)), middle, radius)
     for _ in range(_STEPS):
         moved = _read(equal.second, bend)
-        rest = (equal.first - moved)[use].astype(np.float64)
+        residual = (equal.first - moved)[use].astype(np.float64)
         slopes = [cv2.Sobel((equal.first + moved) / 2, cv2.CV_64F, *order)[use] / 8 for order in ((0, 1), (1, 0))]
         change = np.concatenate([slope * here for slope in slopes])
-        usual = USUAL * 1.4826 * float(np.median(np.abs(rest))) + 1e-30
-        weighted = change / (1 + np.square(rest / usual))
+        half_weight = USUAL * 1.4826 * float(np.median(np.abs(residual))) + 1e-30
+        weighted = change / (1 + np.square(residual / half_weight))
         normal = weighted @ change.T
-        step = np.linalg.solve(normal + (_EVERYWHERE * np.trace(normal) + 1e-30) * frame, weighted @ rest)
+        step = np.linalg.solve(normal + (_EVERYWHERE * np.trace(normal) + 1e-30) * frame, weighted @ residual)
         coefficients = bend.coefficients.copy()
         for along, parts in enumerate(step.reshape(2, -1)):
             for (i, j), part in zip(exponents, parts, strict=True):

@@ -1,7 +1,7 @@
-"""Two photographs laid on each other as well as is known, made alike but for motion, to see what motion is left.
+"""Comparison of two registered photographs at equal exposure and equal blur, to measure the residual motion.
 
-They are compared at low resolution, at equal exposure and equal blur, in the band between noise and shading. A motion
-is fitted to the black squares of a chessboard and judged on the white ones, by the difference that it leaves there.
+They are compared at low resolution, in the frequency band between noise and shading. A motion is fitted to the black
+squares of a chessboard and tested on the white ones, by the difference that remains there.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from .warps import rows_first, scaled
 
 __all__ = ["EqualBands", "band", "black_squares", "compare", "difference"]
 
-#: Less of the frame than this in both images is no comparison.
+#: Minimum fraction of the frame that both images must share for a comparison.
 LEAST_COMMON = 0.05
-#: Side of the squares of the chessboard, px: several widths of the band.
+#: Side of the squares of the chessboard (px): several widths of the band filter.
 SQUARE = 32
-#: Least number of squares along either side: fewer fit anything.
+#: Minimum number of squares along each side: fewer are no test, because any motion fits them.
 LEAST_SQUARES = 3
 
 
 @dataclass(frozen=True, eq=False)
 class EqualBands:
-    """Bands (h, w) of two images, where they can be compared, and by how much they are smaller than the images."""
+    """Bands (h, w) of two images, the mask of comparable pixels, and the factor by which the images were reduced."""
 
     first: AnyArray
     second: AnyArray
@@ -47,7 +47,10 @@ def compare(
     blur: RoughBlur | None = None,
     again: bool = False,
 ) -> EqualBands | None:
-    """Lay an (H, W) image on another by a warp and a bend of the small copies; None if too little is common to them."""
+    """Return the bands of two (H, W) images aligned by a warp and a bend; None if the common area is too small.
+
+    ``warp`` refers to the images, ``bend`` to their reduced copies. ``again`` repeats the measurement of the blur.
+    """
     import cv2
 
     factor = reduction_for(first.shape, MOST_PIXELS)
@@ -73,14 +76,14 @@ def black_squares(shape: tuple[int, ...]) -> BoolArray | None:
 
 
 def difference(first: AnyArray, second: AnyArray, where: BoolArray) -> float:
-    """Return the power of the difference of two bands as a share of their own power."""
+    """Return the power of the difference of two bands as a fraction of the sum of their powers."""
     one, two = (image[where].astype(np.float64) for image in (first, second))
     power = float((one * one).sum() + (two * two).sum())
     return float(np.square(one - two).sum()) / power if power > 0 else 0.0
 
 
 def band(image: AnyArray, usable: BoolArray | None = None) -> AnyArray:
-    """Return an image without its finest detail (noise) and its slow changes (vignetting), from usable pixels alone."""
+    """Return an image without its finest detail (noise) and its shading (vignetting), from usable pixels alone."""
     import cv2
 
     widths = (1.0, 16.0)

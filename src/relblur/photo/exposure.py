@@ -1,11 +1,11 @@
 """``match_exposure``: gain and offset between two images that differ in blur.
 
-Blur lowers the contrast of fine detail as a gain below 1 does. The fit is a straight line per channel,
-``first = gain * second + offset``, by robust least squares on broad averages of the pair at equal blur
-(:mod:`relblur.photo.rough_blur`). With a field the gain is a quadratic polynomial of the position, for vignetting that
-differs. By default a field is taken if, fitted to the black squares of a chessboard, it brings the white ones clearly
-closer. Standard errors are a jackknife over parts of the picture, because disturbances (parallax, highlights, misfit)
-are alike in neighbouring pixels.
+Blur lowers the contrast of fine detail, as a gain below 1 does. The fit is therefore made on broad averages of the pair
+at equal blur (:mod:`relblur.photo.rough_blur`). It is a straight line per channel, ``first = gain * second + offset``,
+by robust least squares. With a field the gain is a quadratic polynomial of the position, for a difference in
+vignetting. By default a field is accepted if a fit to the black squares of a chessboard clearly reduces the difference
+in the white ones. Standard errors come from a jackknife over parts of the picture, because disturbances (parallax,
+highlights, misfit) are correlated between neighbouring pixels.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ __all__ = ["FIELD_FOR", "Exposure", "ExposureMatch", "find_exposure", "match_exp
 #: Argument ``field`` of :func:`find_exposure` for each setting of the exposure.
 FIELD_FOR: dict[str, bool | None] = {"auto": None, "gain": False, "field": True}
 
-#: Least distance of a correction from none, in standard errors.
+#: Minimum size of a correction, in standard errors.
 LEAST_SIGNIFICANCE = 3.0
 
-#: Least change of an intensity by a correction, as a share of the contrast.
+#: Minimum change of an intensity by a correction (fraction of the contrast).
 LEAST_EFFECT = 2e-3
 
 #: Relative correction below which the rounds end.
-SETTLED = 5e-4
+CONVERGED = 5e-4
 
-#: Widths of the Gaussian averages of each round, px at reduced resolution; the first is made before the blur is known.
+#: Widths of the Gaussian averages in each round (px of the reduced copies). In the first the blur is not known yet.
 _BROAD = (12.0, 6.0, 6.0)
 
+#: Number of reweighted least-squares steps.
 _REWEIGHTINGS = 8
 
-#: Least number of pixels for each number that is fitted.
+#: Minimum number of pixels per fitted parameter.
 _LEAST_PER_TERM = 16
 
-#: Parts along either side of the picture for the jackknife.
+#: Number of parts along each side of the picture for the jackknife.
 _PARTS = 4
 
-#: Residual that counts half (Cauchy), in standard deviations.
+#: Residual (standard deviations) that has half the weight (Cauchy loss).
 _OUTLIER = 2.0
 
-#: A field must leave at most this share of the median difference on squares to which it is not fitted, and change the
-#: gain by at least the second number. Pairs with vignetting have 0.3 to 0.8 and 0.1 to 0.2, renders 0.9 to 1 and 0.007.
+#: Largest fraction of the median difference that may remain with a field, on squares to which it is not fitted, and
+#: its minimum change of the gain. Pairs with vignetting: 0.3 to 0.8 and 0.1 to 0.2; renders: 0.9 to 1 and 0.007.
 FIELD_BELOW, LEAST_FIELD = 0.8, 0.01
 
-#: Squares of the chessboard along either side of the picture.
+#: Number of squares of the chessboard along each side of the picture.
 _SQUARES = 8
 
-#: Numbers of gain, offset and field.
+#: Number of parameters of gain, offset and field.
 _FIELD_TERMS = 7
 
 
@@ -67,10 +68,11 @@ class Exposure:
     gain, offset : (C,) arrays
         ``first = gain * second + offset`` (before the field).
     gain_stderr, offset_stderr : (C,) arrays
+        Standard errors of gain and offset.
     field : (C, 5) array or None
-        Coefficients of x, y, x^2, xy, y^2 of the relative gain; x, y run from -1 to 1.
+        Coefficients of x, y, x^2, xy, y^2 of the relative gain. x and y run from -1 to 1 over the picture.
     changes : bool
-        False if the difference is within its error; then ``apply`` does nothing.
+        False if the correction is within its error. Then ``apply`` returns the image unchanged.
     """
 
     gain: FloatArray
@@ -81,7 +83,7 @@ class Exposure:
     changes: bool
 
     def apply(self, image: AnyArray) -> AnyArray:
-        """Return an (H, W, C) image with the exposure of the other."""
+        """Return an (H, W, C) image ``second`` with the exposure of ``first``."""
         if not self.changes:
             return image
         field = np.zeros((len(self.gain), 0)) if self.field is None else self.field
@@ -132,8 +134,8 @@ def match_exposure(
     first, second : (H, W) arrays, or colour with ``channel_axis``
         An aligned pair in linear light; clipped pixels of integer images are left out.
     field : bool, optional
-        Whether the gain varies smoothly over the picture too (vignetting that differs). By default a field is used if
-        it explains the pair clearly better.
+        Whether the gain may vary smoothly over the picture, for a difference in vignetting. By default a field is used
+        if it fits the pair clearly better.
     valid : (H, W) bool array, optional
         True = use.
     channel_axis : int, optional
@@ -142,8 +144,8 @@ def match_exposure(
     Returns
     -------
     ExposureMatch
-        ``first`` as it was, ``second`` matched (untouched if the difference is within its
-        error), and ``exposure`` with the numbers. Both are NaN where either holds no light.
+        ``first`` unchanged, ``second`` matched (unchanged if the correction is within its error), and ``exposure``
+        with the parameters. Both images are NaN where either is not finite.
     """
     pair = as_pair(first, second, valid=valid, channel_axis=channel_axis)
     exposure = find_exposure(pair.first, pair.second, pair.usable, field=field)
@@ -173,84 +175,84 @@ def find_exposure(
     Parameters
     ----------
     field : bool, optional
-        Whether the gain varies over the picture. None: it does if a field explains squares that it is not fitted to.
+        Whether the gain varies over the picture. None: use a field if it fits squares to which it is not fitted.
     blur : RoughBlur, optional
-        The blur of the pair, if earlier steps need it too.
+        Rough blur of the pair, shared with the other steps.
     broad : bool
-        Compare broad averages only, without a measurement of the blur and without a field.
+        Fit broad averages only, without a measurement of the blur and without a field.
     """
     factor = reduction_for(first.shape, MOST_PIXELS)
     one, two = (block_means(np.asarray(image, np.float64), factor) for image in (first, second))
     good = block_means(usable[:, :, None].astype(np.float64), factor)[:, :, 0] > 0.999
-    settled = _settle(one, two, good, _BROAD[:1] if broad else _BROAD, RoughBlur() if blur is None else blur)
-    if settled is None:
+    fit = _fit_in_rounds(one, two, good, _BROAD[:1] if broad else _BROAD, RoughBlur() if blur is None else blur)
+    if fit is None:
         return _none(one.shape[2])
-    if not broad and (field or (field is None and _has_field(settled))):
-        settled = _with_field(settled)
-    found, spread = settled.found, settled.spread
-    bent = np.abs(found[:, 2:]).max(axis=1, initial=0.0) > 1e-3
-    changes = any(_matters(one[:, :, c][good], found[c], spread[c], bool(bent[c])) for c in range(one.shape[2]))
-    gain, offset = found[:, 0], found[:, 1]
-    return Exposure(gain, offset, spread[:, 0], spread[:, 1], found[:, 2:] if found.shape[1] > 2 else None, changes)
+    if not broad and (field or (field is None and _has_field(fit))):
+        fit = _with_field(fit)
+    terms, errors = fit.terms, fit.errors
+    varies = np.abs(terms[:, 2:]).max(axis=1, initial=0.0) > 1e-3
+    changes = any(_matters(one[:, :, c][good], terms[c], errors[c], bool(varies[c])) for c in range(one.shape[2]))
+    gain, offset = terms[:, 0], terms[:, 1]
+    return Exposure(gain, offset, errors[:, 0], errors[:, 1], terms[:, 2:] if terms.shape[1] > 2 else None, changes)
 
 
 @dataclass(frozen=True, eq=False)
-class _Settled:
-    """Per channel gain, offset (and field) before and after the last fit, its errors, and the averages fitted."""
+class _RoundsFit:
+    """Gain, offset (and field) per channel before and after the last fit, their errors, and the fitted averages."""
 
     before: FloatArray
-    found: FloatArray
-    spread: FloatArray
+    terms: FloatArray
+    errors: FloatArray
     first: FloatArray
     second: FloatArray
     usable: BoolArray
 
 
-def _settle(
+def _fit_in_rounds(
     one: FloatArray, two: FloatArray, good: BoolArray, widths: tuple[float, ...], blur: RoughBlur
-) -> _Settled | None:
-    """Fit gain and offset, bring the pair to equal blur, and again; None if there is too little to compare."""
-    settled = None
-    found = np.tile([1.0, 0.0], (one.shape[2], 1))
+) -> _RoundsFit | None:
+    """Fit gain and offset and equalise the blur in turn; None if too few pixels are usable."""
+    fit = None
+    terms = np.tile([1.0, 0.0], (one.shape[2], 1))
     for round_, width in enumerate(widths):
-        corrected = _corrected(two, found)
+        corrected = _corrected(two, terms)
         equal = equalise(one, corrected, good, blur, again=round_ > 1) if round_ else EqualBlur(one, corrected, good)
         if equal.usable.sum() < _LEAST_PER_TERM * 2:
             return None
         images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
         usable = _every(equal.usable, round(width / 3))
-        more, spread = _fit(images[0], images[1], usable, 2)
-        before, found = found, _compose(found, more)
-        settled = _Settled(before, found, spread, images[0], images[1], usable)
-        if round_ and _moves_little(more, float(np.ptp(one))):  # the blur would be measured as before
+        more, errors = _fit(images[0], images[1], usable, 2)
+        before, terms = terms, _compose(terms, more)
+        fit = _RoundsFit(before, terms, errors, images[0], images[1], usable)
+        if round_ and _moves_little(more, float(np.ptp(one))):  # a new measurement of the blur would not differ
             break
-    return settled
+    return fit
 
 
-def _with_field(settled: _Settled) -> _Settled:
-    """Fit a field as well, to the averages that gain and offset leave; without it if there is too little."""
-    if settled.usable.sum() < _LEAST_PER_TERM * _FIELD_TERMS:
-        return settled
-    more, spread = _fit(settled.first, settled.second, settled.usable, _FIELD_TERMS)
-    return replace(settled, found=_compose(settled.before, more), spread=spread)
+def _with_field(fit: _RoundsFit) -> _RoundsFit:
+    """Add a field, fitted to the same averages; return the fit unchanged if too few pixels are usable."""
+    if fit.usable.sum() < _LEAST_PER_TERM * _FIELD_TERMS:
+        return fit
+    more, errors = _fit(fit.first, fit.second, fit.usable, _FIELD_TERMS)
+    return replace(fit, terms=_compose(fit.before, more), errors=errors)
 
 
-def _has_field(settled: _Settled) -> bool:
-    """Return whether a field that is fitted to half of the squares brings the other half clearly closer."""
-    rows, columns = (np.arange(n) * _SQUARES // n for n in settled.usable.shape)
+def _has_field(fit: _RoundsFit) -> bool:
+    """Return whether a field fitted to the black squares clearly reduces the difference in the white ones."""
+    rows, columns = (np.arange(n) * _SQUARES // n for n in fit.usable.shape)
     black = (rows[:, None] + columns) % 2 == 0
-    fitted, judged = settled.usable & black, settled.usable & ~black
-    if min(fitted.sum(), judged.sum()) < _LEAST_PER_TERM * _FIELD_TERMS:
+    fitted, tested = fit.usable & black, fit.usable & ~black
+    if min(fitted.sum(), tested.sum()) < _LEAST_PER_TERM * _FIELD_TERMS:
         return False
     where = _positions((black.shape[0], black.shape[1]))
     shares, largest = [], 0.0
-    for c in range(settled.first.shape[2]):
-        y, x = settled.first[:, :, c], settled.second[:, :, c]
-        left = []
+    for c in range(fit.first.shape[2]):
+        y, x = fit.first[:, :, c], fit.second[:, :, c]
+        residuals = []
         for shapes in (where[:0], where):
             best, _ = _robust(_design(x[fitted], shapes[:, fitted]), y[fitted])
-            left.append(float(np.median(np.abs(y[judged] - _design(x[judged], shapes[:, judged]) @ best))))
-        shares.append(left[1] / max(left[0], 1e-300))
+            residuals.append(float(np.median(np.abs(y[tested] - _design(x[tested], shapes[:, tested]) @ best))))
+        shares.append(residuals[1] / max(residuals[0], 1e-300))
         largest = max(largest, float(np.abs(np.tensordot(best[2:] / best[0], where, axes=1)).max()))
     return float(np.mean(shares)) < FIELD_BELOW and largest > LEAST_FIELD
 
@@ -268,7 +270,7 @@ def _averaged(image: FloatArray, usable: BoolArray, width: float) -> FloatArray:
 
 
 def _every(usable: BoolArray, step: int) -> BoolArray:
-    """Return the usable pixels on a coarser grid: neighbouring averages are alike."""
+    """Return the usable pixels on a coarser grid, because neighbouring averages are correlated."""
     few = np.zeros_like(usable)
     few[::step, ::step] = usable[::step, ::step]
     return few if few.sum() > 200 else usable
@@ -277,7 +279,7 @@ def _every(usable: BoolArray, step: int) -> BoolArray:
 def _moves_little(correction: FloatArray, contrast: float) -> bool:
     """Return whether a correction is negligible for images whose intensities span ``contrast``."""
     gain, offset, field = np.abs(correction[:, 0] - 1), np.abs(correction[:, 1]), np.abs(correction[:, 2:])
-    return bool(max(gain.max(), field.max(initial=0.0)) < SETTLED and offset.max() <= SETTLED * contrast)
+    return bool(max(gain.max(), field.max(initial=0.0)) < CONVERGED and offset.max() <= CONVERGED * contrast)
 
 
 def _none(channels: int) -> Exposure:
@@ -285,32 +287,32 @@ def _none(channels: int) -> Exposure:
     return Exposure(one, zero, zero, zero, None, False)
 
 
-def _matters(first: FloatArray, found: FloatArray, spread: FloatArray, bent: bool) -> bool:
+def _matters(first: FloatArray, terms: FloatArray, errors: FloatArray, has_field: bool) -> bool:
     """Return whether a correction is significant and not negligible."""
     low, high = np.percentile(first, (1, 99))
     contrast = max(float(high - low), 1e-12)
     for level in (low, high):
-        effect = abs((found[0] - 1) * level + found[1])
-        error = float(spread[2] + (level - low) / contrast * (spread[3] - spread[2]))
+        effect = abs((terms[0] - 1) * level + terms[1])
+        error = float(errors[2] + (level - low) / contrast * (errors[3] - errors[2]))
         if effect > LEAST_EFFECT * contrast and effect > LEAST_SIGNIFICANCE * error:
             return True
-    return bent
+    return has_field
 
 
 def _fit(first: FloatArray, second: FloatArray, usable: BoolArray, terms: int) -> tuple[FloatArray, FloatArray]:
-    """Return per channel (gain, offset, field) and the errors of gain, offset, and the value at either end."""
+    """Return (gain, offset, field) per channel, and the errors of gain, offset and the values at both ends."""
     where = _positions((first.shape[0], first.shape[1]))[: terms - 2, usable]
     rows, columns = np.nonzero(usable)
     part = (rows * _PARTS // first.shape[0]) * _PARTS + columns * _PARTS // first.shape[1]
-    found, spread = [], []
+    solutions, errors = [], []
     for c in range(first.shape[2]):
         y, x = first[:, :, c][usable], second[:, :, c][usable]
         design = _design(x, where)
         best, weight = _robust(design, y)
         ends = np.percentile(x, (1, 99))
-        found.append(best)
-        spread.append(_jackknife(design, y, weight, part, ends))
-    return np.array(found), np.array(spread)
+        solutions.append(best)
+        errors.append(_jackknife(design, y, weight, part, ends))
+    return np.array(solutions), np.array(errors)
 
 
 def _design(x: FloatArray, where: FloatArray) -> FloatArray:
@@ -319,7 +321,7 @@ def _design(x: FloatArray, where: FloatArray) -> FloatArray:
 
 
 def _robust(design: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return least squares reweighted against outliers, and the weights."""
+    """Return the solution of least squares reweighted against outliers, and the weights."""
     weight = np.ones_like(y)
     best = _solve(design, y, weight)
     for _ in range(_REWEIGHTINGS):
@@ -336,7 +338,7 @@ def _solve(design: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
 
 
 def _solve_normal(normal: FloatArray, score: FloatArray) -> FloatArray:
-    """Return the solution of normal equations, ``score`` being what is left by a gain of 1."""
+    """Return the solution of normal equations; ``score`` is that of the residual at a gain of 1."""
     size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
     # The ridge avoids a division by zero in images without contrast, whose gain becomes 1.
     scaled = normal / np.outer(size, size) + 1e-9 * np.eye(len(size))
@@ -346,11 +348,11 @@ def _solve_normal(normal: FloatArray, score: FloatArray) -> FloatArray:
 
 
 def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyArray, ends: FloatArray) -> FloatArray:
-    """Return standard errors of gain, offset and of the corrected value at two intensities."""
+    """Return the standard errors of gain, of offset and of the corrected values at two intensities."""
     count = _PARTS * _PARTS
     terms = design.shape[1]
     pixels = np.bincount(part, minlength=count)
-    # The sums of each part, subtracted from those of the whole below.
+    # Sums over each part. They are subtracted from the total below.
     normal, score = np.empty((count, terms, terms)), np.empty((count, terms))
     for i in range(terms):
         column = weight * design[:, i]
@@ -366,18 +368,18 @@ def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyA
     if len(without) < 3:
         return np.full(4, np.inf)
     values = np.array(without)
-    left = len(values)
-    return np.asarray(np.sqrt((left - 1) / left * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))
+    used = len(values)
+    return np.asarray(np.sqrt((used - 1) / used * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))
 
 
-def _corrected(image: AnyArray, found: FloatArray) -> AnyArray:
-    """Return an (H, W, C) image after gain, offset and field of each channel, in its own precision."""
-    found = found.astype(image.dtype)
-    result = image * found[:, 0]
-    if found.shape[1] > 2:
+def _corrected(image: AnyArray, terms: FloatArray) -> AnyArray:
+    """Return an (H, W, C) image with gain, offset and field applied to each channel, in its own dtype."""
+    terms = terms.astype(image.dtype)
+    result = image * terms[:, 0]
+    if terms.shape[1] > 2:
         shape = _positions((image.shape[0], image.shape[1]))
-        result *= (1 + np.tensordot(found[:, 2:], shape, axes=1)).transpose(1, 2, 0).astype(image.dtype)
-    result += found[:, 1]
+        result *= (1 + np.tensordot(terms[:, 2:], shape, axes=1)).transpose(1, 2, 0).astype(image.dtype)
+    result += terms[:, 1]
     return np.asarray(result)
 
 

@@ -1,4 +1,4 @@
-"""Where each pixel of one photograph is found in the other."""
+"""``Motion``: the map from pixels of one photograph to positions in the other."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ..filters.resampling import Bend, positions, resample, resample_nearest
 
 __all__ = ["Motion"]
 
-#: Rows that a bent motion moves together: their positions take memory.
+#: Number of rows that are resampled together with a bend: limits the memory for positions.
 _ROWS = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """Where each pixel of ``first`` is found in ``second``.
+    """The position in ``second`` of each pixel of ``first``.
 
     Attributes
     ----------
     transform : (3, 3) array
-        ``(row, column, 1)`` in ``first`` to ``(row, column, 1)`` in ``second``.
+        Maps ``(row, column, 1)`` in ``first`` to ``(row, column, 1)`` in ``second``.
     model : str
         ``"none"``, ``"translation"``, ``"similarity"``, ``"affine"`` or ``"bent"``.
     largest_px : float
-        The largest displacement in the frame.
+        Largest displacement in the frame, px.
     correlation : float
-        Of the two once aligned, without their blur difference: 1 is perfect.
+        Correlation of the aligned images at equal blur; 1 is perfect.
     bend : Bend or None
         A smooth displacement on top of ``transform``.
     left : float or None
-        Share of the difference at equal blur (root mean square) that ``transform`` leaves on squares of the frame that
-        it was not fitted to. A motion that leaves 1 or more is not applied: ``model`` is then ``"none"``, and
-        ``largest_px`` that of the rejected motion. None if it was not judged.
+        Fraction of the difference at equal blur (root mean square) that remains after ``transform``, on squares of the
+        frame to which it was not fitted. A motion with 1 or more is rejected: ``model`` is then ``"none"`` and
+        ``largest_px`` that of the rejected motion. None if the motion was not tested.
     """
 
     transform: FloatArray
@@ -50,7 +50,7 @@ class Motion:
         return self.model != "none"
 
     def describe(self, shape: tuple[int, int]) -> str:
-        """Return in one line what the motion is, at the middle of a frame of this shape."""
+        """Return the motion at the middle of a frame of this shape, in one line."""
         if not self.moves and self.left is not None:
             return (
                 f"left as it is: the motion found, up to {self.largest_px:.2f} px, would leave {self.left:.0%} of the "
@@ -67,24 +67,25 @@ class Motion:
             text += f", scaled by {1 / scale:.5f}, turned by {turn:+.3f} degrees"
         if self.bend is not None:
             text += f", bent by up to {_farthest(np.eye(3), self.bend, shape):.1f} px"
-        judged = "" if self.left is None else f", {self.left:.0%} of the difference left"
-        return f"{text} ({self.model}){judged}"
+        remaining = "" if self.left is None else f", {self.left:.0%} of the difference left"
+        return f"{text} ({self.model}){remaining}"
 
     def bent(self, bend: Bend, shape: tuple[int, int]) -> Motion:
-        """Return this motion of a frame with a bend on top of it."""
+        """Return this motion plus a bend, for a frame of this shape."""
         return replace(self, model="bent", bend=bend, largest_px=_farthest(self.transform, bend, shape))
 
     def enlarged(self, factor: float) -> Motion:
-        """Return the motion of images of which these hold every ``factor``-th pixel."""
+        """Return the motion for images ``factor`` times as large, of which these contain every ``factor``-th pixel."""
         scale: FloatArray = np.diag([factor, factor, 1.0])
         transform = scale @ self.transform @ np.linalg.inv(scale)
         bend = None if self.bend is None else self.bend.enlarged(factor)
         return replace(self, transform=transform, largest_px=factor * self.largest_px, bend=bend)
 
     def resample(self, image: AnyArray, *, fast: bool = False) -> AnyArray:
-        """Return an (H, W, C) image ``second`` as it would look from where ``first`` was taken.
+        """Return an (H, W, C) image ``second`` resampled to the frame of ``first``.
 
-        ``fast`` reads it by a Lanczos window of 8 x 8 pixels, which blurs a little: for pictures, not for measuring.
+        ``fast`` interpolates with a Lanczos window of 8 x 8 pixels. It blurs slightly: use it for pictures, not for
+        measurements.
         """
         if not self.moves:
             return image
@@ -96,7 +97,7 @@ class Motion:
         import cv2
 
         if self.bend is None:
-            warp = self.transform[[1, 0]][:, [1, 0, 2]]  # OpenCV has x before y
+            warp = self.transform[[1, 0]][:, [1, 0, 2]]  # OpenCV puts x before y
             flags = cv2.INTER_LANCZOS4 | cv2.WARP_INVERSE_MAP
             size = (image.shape[1], image.shape[0])
             moved = cv2.warpAffine(image, warp, size, flags=flags, borderMode=cv2.BORDER_REFLECT)
@@ -111,7 +112,7 @@ class Motion:
         return out
 
     def resample_map(self, bad: BoolArray) -> BoolArray:
-        """Return a map of bad pixels of ``second`` in the frame of ``first``: all that they touch."""
+        """Return the pixels in the frame of ``first`` that bad pixels of ``second`` influence."""
         if not self.moves or not bad.any():
             return bad
         import cv2
@@ -120,7 +121,7 @@ class Motion:
         return np.asarray(resample_nearest(wide, self.transform, self.bend) > 0)
 
     def inside(self, shape: tuple[int, int]) -> BoolArray:
-        """Return which pixels of ``first`` are in the frame of ``second``."""
+        """Return a mask of the pixels of ``first`` that lie in the frame of ``second``."""
         room = 1e-6
         if self.bend is None:
             down, right = (_between(self.transform[axis], shape, shape[axis], room) for axis in (0, 1))
@@ -143,7 +144,7 @@ def _between(line: FloatArray, shape: tuple[int, int], length: int, room: float)
 
 
 def _farthest(transform: FloatArray, bend: Bend, shape: tuple[int, int]) -> float:
-    """Return how far a motion moves any point of a frame, looked for on a grid."""
+    """Return the largest displacement of a motion in a frame, px, on a grid of 17 x 17 points."""
     rows, columns = (np.linspace(0, n - 1, 17) for n in shape)
     here = np.stack(np.broadcast_arrays(rows[:, None], columns, 1.0))
     there = np.tensordot(transform, here, 1)[:2] + bend.at(rows, columns)

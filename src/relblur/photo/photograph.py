@@ -1,8 +1,8 @@
-"""Photographs as linear light: one of them, and two that are checked against each other.
+"""Photographs as linear light: single photographs, and pairs with their checks.
 
-The tone curve follows the one rule of :func:`~relblur.photo.tone_curves.choose_curve`. A file that states none is
-taken for sRGB if it has 8 bits (cameras, phones and the web store that) and for light if it has 16 bits or floats
-(instruments and renderers store that; editors that write encoded 16-bit files embed a profile).
+:func:`~relblur.photo.tone_curves.choose_curve` chooses the tone curve. A file that states none counts as sRGB if it has
+8 bits, as cameras, phones and the web store it. It counts as light if it has 16 bits or floats, as instruments and
+renderers store it; editors that write encoded 16-bit files embed a profile.
 """
 
 from __future__ import annotations
@@ -48,46 +48,42 @@ __all__ = [
     "stored_array",
 ]
 
-#: Sensors of fewer bits store their own full scale in 16-bit files.
+#: Full scale of sensors of 10, 12 and 14 bits in 16-bit files.
 _SENSOR_TOPS = (1023, 4095, 16383)
 
-
-#: Least share of zeros in a window of this side, px, in an area that is cut off at black.
+#: Minimum fraction of zeros, in a window of this side (px), in an area that is clipped at black.
 _CRUSHED_SHARE = 0.15
 _CRUSHED_WINDOW = 7
-#: Largest mean of its brightest channel, as a share of the full scale.
+#: Largest mean of the brightest channel in such an area (fraction of the full scale).
 _CRUSHED_BELOW = 0.2
 
-
-#: Least difference in JPEG quality between an earlier compression and the one that the file states.
+#: Minimum drop in JPEG quality, from the value that the file states, for an earlier compression to count.
 CLEARLY_LOWER = 3
 
-#: Pixels of a band: reused memory is much faster than new memory.
+#: Pixels per band of rows: small bands reuse memory, which is much faster than new memory.
 _BAND_PIXELS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
 class Photograph:
-    """A photograph as light, with a record of its conversion.
+    """A photograph as linear light, with a record of its conversion.
 
     Attributes
     ----------
     light : (H, W) or (H, W, 3) array
         Linear light; 0..1 for integer files, the stored values for float files.
     clipped : (H, W) bool
-        Where a channel sits at the top of the file's range (the light was at least this much),
-        and dark areas that are cut off at black.
+        True where a channel is at the top of the range of the file, and in dark areas that are clipped at black.
     rounding : NoiseModel or None
-        The noise that rounding to integers, and JPEG, left in the light; None for floats.
+        Noise from rounding to integers and from JPEG; None for floats.
     jpeg : JpegTable or None
-        How it was compressed, if it is light of the sRGB curve whose blocks begin in its first corner.
+        The JPEG compression, for pictures with the sRGB curve whose blocks start at the top left corner.
     info : mapping
-        ``format``, ``bits``, ``curve`` (tone curve that was undone), ``because`` (its source),
-        ``changes`` (rotation, white balance and the like), ``jpeg_quality`` (or None), ``once_jpeg``
-        (quality of an earlier compression that shows in the pixels, or None),
-        ``shot`` (aperture and focus, if EXIF has both).
+        ``format``, ``bits``, ``curve`` (tone curve that was undone), ``because`` (source of the curve), ``changes``
+        (rotation, white balance and similar), ``jpeg_quality`` (or None), ``once_jpeg`` (quality of an earlier
+        compression that the pixels show, or None), ``shot`` (aperture and focus, if EXIF has both).
     form : PictureForm
-        Format of pictures made from it.
+        Format of pictures made from the photograph.
     """
 
     light: AnyArray
@@ -124,20 +120,19 @@ def read_photograph(
     Parameters
     ----------
     linear : bool
-        False leaves the tone curve as it is; integers still become 0..1.
+        False keeps the tone curve. Integers become 0..1 in any case.
     gamma : float, optional
-        Undo ``stored = light ** (1 / gamma)`` in place of the curve of the file; 1: the values are light.
+        Undo ``stored = light ** (1 / gamma)`` instead of the curve of the file. 1 means that the values are light.
     dtype : numpy.float32 or numpy.float64, optional
-        Type of the light; single precision for integer files by default, far finer than their
-        rounding and half the memory.
+        Type of the light. The default for integer files is single precision, which is far finer than their rounding.
     """
     gamma = check_gamma(gamma, linear)
     stored = read_stored(path)
     if np.iscomplexobj(stored.values) or not np.issubdtype(stored.values.dtype, np.number):
         raise InputError(f"{path} holds {stored.values.dtype}; an image is made of real numbers")
-    found = photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
+    photograph = photograph_of(stored, linear=linear, gamma=gamma, dtype=dtype)
     name = path.name if isinstance(path, Plane) else os.path.basename(os.fspath(path))
-    return replace(found, form=replace(found.form, name=name))
+    return replace(photograph, form=replace(photograph.form, name=name))
 
 
 def check_gamma(gamma: float | None, linear: bool) -> float | None:
@@ -160,10 +155,10 @@ def photograph_of(
     rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
     compression = _compression(stored)
     if rounding is not None and compression.table is not None:
-        # Rounding has a variance of 1/12 of a squared level.
+        # The variance of rounding is 1/12 of a squared level.
         more = 1 + 12 * compression.table.noise**2
         rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more, compressed=True)
-    elif rounding is not None and stored.lossy:  # of unknown strength
+    elif rounding is not None and stored.lossy:  # compression of unknown strength
         rounding = replace(rounding, compressed=True)
     info = {
         "format": stored.format,
@@ -181,7 +176,7 @@ def photograph_of(
 
 @dataclass(frozen=True)
 class _Compression:
-    """Compression of a picture, whether its blocks begin in the corner, and whether only the pixels show it."""
+    """JPEG table of a picture, whether its blocks start at the corner, and whether it was found in the pixels."""
 
     table: JpegTable | None
     in_place: bool
@@ -189,12 +184,12 @@ class _Compression:
 
 
 def _compression(stored: StoredImage) -> _Compression:
-    """Return the compression that the file states, or a stronger earlier one that the pixels show."""
+    """Return the compression that the file states, or a stronger earlier one detected in the pixels."""
     own, traces = stored.jpeg, find_traces(stored.values)
     if traces is not None and (own is None or traces.table.quality < own.quality - CLEARLY_LOWER):
         table = traces.table if own is None else traces.table.coarser(own)
         return _Compression(table, traces.corner == (0, 0), earlier=True)
-    # Turning a picture moves the corner at which its blocks begin, unless they fill it.
+    # Rotation moves the corner at which the blocks start, unless whole blocks fill the picture.
     in_place = not stored.changes or not any(n % BLOCK for n in stored.values.shape[:2])
     return _Compression(own, in_place, earlier=False)
 
@@ -219,11 +214,10 @@ def _clipped(values: AnyArray) -> BoolArray:
 
 
 def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
-    """Return dark areas that were cut off at black.
+    """Return a mask of dark areas that are clipped at black.
 
-    Noise around black loses its lower half there: the mean rises, by another amount than in
-    the other photograph. A lone zero in a dark texture is no such area, nor is a bright one
-    without any blue.
+    Clipping removes the lower half of the noise, which raises the mean by different amounts in the two photographs. A
+    single zero in a dark texture does not count, nor does a bright area without blue.
     """
     if all(plane.min() > 0 for plane in planes):
         return np.zeros(brightest.shape, dtype=bool)
@@ -246,15 +240,16 @@ def _root(variance: tuple[float, float]) -> tuple[float, float]:
     return float(np.sqrt(variance[0])), variance[1]
 
 
-#: An image file, or an image.
+#: An image file, or an image as an array.
 Source = PathLike | ArrayLike
 
-#: Side of the blocks whose means compare a grey image with the channels of another, px; least number along a side.
+#: Side of the blocks (px) whose means relate a grey image to the channels of a colour image, and their minimum number
+#: along a side.
 GREY_BLOCK_PX, LEAST_BLOCKS = 16, 4
 
 
 def read_pair(first: PathLike, second: PathLike) -> ComparablePair:
-    """Read two image files with their stored values."""
+    """Read two image files as a pair of stored values."""
     one, two = read_image(first), read_image(second)
     _check_alike(one, two, (str(first), str(second)))
     return ComparablePair(one, two).without_bad_pixels()
@@ -270,7 +265,7 @@ def read_light_pair(
 ) -> ComparablePair:
     """Read two images as linear light, with their clipped pixels and notes on the conversion.
 
-    Arrays are light, except bytes, which are sRGB as in files; ``gamma`` overrides both.
+    Arrays of bytes are sRGB, as in files. All other arrays are light. ``gamma`` overrides both.
     """
     gamma = check_gamma(gamma, linear)
     _refuse_one_file_twice(first, second)
@@ -314,7 +309,7 @@ def _reading_notes(first: Photograph, second: Photograph, sharper: str | None) -
     if sharper is None:
         return notes
     f_numbers = " and ".join(f"f/{photograph.info['shot'].f_number:g}" for photograph in (first, second))
-    return (*notes, f"apertures: {f_numbers}, one focus: {sharper} is taken for the sharper everywhere")
+    return (*notes, f"apertures: {f_numbers}, one focus: {sharper} counts as the sharper everywhere")
 
 
 def _refuse_one_file_twice(first: Source, second: Source) -> None:
@@ -324,14 +319,14 @@ def _refuse_one_file_twice(first: Source, second: Source) -> None:
         return
     try:
         same = os.path.samefile(first, second)
-    except (OSError, ValueError):  # missing, or not a name: reading it raises the error
+    except (OSError, ValueError):  # missing or not a valid name: read_photograph raises the error
         return
     if same:
         raise InputError(f"first and second are one file, {first}; name the two photographs of the pair")
 
 
 def stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[StoredImage, BoolArray | None]:
-    """Return an array as the contents of a file, and a mask of the pixels that it does not hide."""
+    """Return an array in the form of file contents, and its valid mask (None if no pixel is masked)."""
     array = plain_array(source, name)
     axis = colour_axis(array, channel_axis)
     stacked = check_form(array, name, channel_axis=axis)
@@ -345,7 +340,7 @@ def stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[Stor
 
 
 def _of_one_kind(one: AnyArray, two: AnyArray) -> tuple[AnyArray, AnyArray, FloatArray | None]:
-    """Return two images of one kind: colour is mixed to grey if the other is grey. The third is the mixture."""
+    """Return two images of one kind, and the mixing weights if a colour image was mixed to grey (else None)."""
     if {one.ndim, two.ndim} != {2, 3} or one.shape[:2] != two.shape[:2]:
         return one, two, None
     colour, grey = (one, two) if one.ndim == 3 else (two, one)
@@ -355,15 +350,15 @@ def _of_one_kind(one: AnyArray, two: AnyArray) -> tuple[AnyArray, AnyArray, Floa
 
 
 def _mixing_note(first_is_colour: bool, names: list[str], shares: FloatArray) -> str:
-    told = "/".join(f"{share:.0%}" for share in shares)
-    return f"colour: {names[int(first_is_colour)]} is grey; the channels of the other are mixed to it, {told}"
+    percentages = "/".join(f"{share:.0%}" for share in shares)
+    return f"colour: {names[int(first_is_colour)]} is grey; the channels of the other are mixed to it, {percentages}"
 
 
 def grey_shares(colour: AnyArray, grey: AnyArray) -> FloatArray:
-    """Return the weights with which the channels of a colour image make up a grey one of the same scene.
+    """Return the weights of the channels of a colour image in a grey image of the same scene.
 
-    A fit to block means, where blur hardly counts: sensors and programs weight colours differently. Equal weights if
-    the pair does not determine them.
+    The weights are fitted to block means, which blur hardly changes, because sensors and programs weight colours
+    differently. They are equal if the pair does not determine them.
     """
     from scipy.optimize import nnls
 
@@ -371,8 +366,8 @@ def grey_shares(colour: AnyArray, grey: AnyArray) -> FloatArray:
     factor = max(1, min(GREY_BLOCK_PX, height // LEAST_BLOCKS, width // LEAST_BLOCKS))
     good = np.isfinite(grey) & np.isfinite(colour).all(axis=2)
     planes = [np.where(good, plane, 0) for plane in (*np.moveaxis(colour, 2, 0), grey)]
-    *columns, wanted = (block_means(np.asarray(plane, np.float64), factor).ravel() for plane in planes)
-    shares, _ = nnls(np.stack(columns, axis=1), wanted)
+    *columns, target = (block_means(np.asarray(plane, np.float64), factor).ravel() for plane in planes)
+    shares, _ = nnls(np.stack(columns, axis=1), target)
     equal = np.full(colour.shape[2], 1 / colour.shape[2])
     return shares / shares.sum() if shares.sum() > 0 else equal
 

@@ -1,7 +1,7 @@
-"""The format of pictures made from photographs: bit depth, tone curve and metadata of one of them.
+"""The format of pictures made from photographs: bit depth, tone curve and metadata.
 
-Depth and tone curve are those of the photograph, so that the numbers mean the same in every program. Pictures from
-formats that hold light (camera raw, OpenEXR, floats) get the sRGB curve for screens.
+They are those of the photograph, so numbers have the same meaning in every program. Pictures from formats that store
+light (camera raw, OpenEXR, floats) get the sRGB curve for screens.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .tone_curves import choose_curve
 
 __all__ = ["FOR_SCREENS", "PictureForm"]
 
-#: Pixels that are encoded together: bounds the memory for intermediate values.
+#: Number of pixels that are encoded together: limits the memory for intermediate values.
 _BAND_PIXELS = 500_000
-#: Bytes 16 to 19 of an ICC profile, its colour space, by the number of channels.
+#: Colour space of an ICC profile (bytes 16 to 19) for each number of channels.
 _PROFILE_KINDS = {1: b"GRAY", 3: b"RGB "}
 
 
 @dataclass(frozen=True, eq=False)
 class PictureForm:
-    """Metadata of a photograph's file, and how its values were read.
+    """Metadata of a photograph's file, and the options with which it was read.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class PictureForm:
     linear, gamma
         As for :func:`relblur.imread`.
     name : str
-        Of its file.
+        Name of the file.
     """
 
     stored: StoredImage
@@ -52,9 +52,9 @@ class PictureForm:
         return cls(replace(stored, values=stored.values[:0, :0].copy(), jpeg=None), linear, gamma, name)
 
     def write(self, path: PathLike, light: AnyArray, processing: str, pixel_um: float | None = None) -> None:
-        """Write (H, W) or (H, W, C) light, with the processing in its EXIF data; NPY holds the light itself.
+        """Write (H, W) or (H, W, C) light, with the processing in its EXIF data; NPY contains the light itself.
 
-        PNG and TIFF state ``pixel_um``, the side of a pixel in micrometres, if it is given.
+        PNG and TIFF contain ``pixel_um``, the side of a pixel in micrometres, if it is given.
         """
         suffix = Path(path).suffix.lower()
         if suffix == ".npy":
@@ -75,7 +75,7 @@ class PictureForm:
         return encoded
 
     def for_screens(self) -> PictureForm:
-        """Return the form of a picture of 8 bits for screens: with the profile, or else the sRGB curve."""
+        """Return the form of an 8-bit picture for screens: with the profile, or with the sRGB curve if it has none."""
         stored = replace(self.stored, values=FOR_SCREENS.stored.values, linear=False)
         if self.linear and stored.icc_profile is None:
             return replace(self, stored=replace(stored, srgb=True, png_gamma=None), gamma=None)
@@ -91,8 +91,8 @@ class PictureForm:
         kept = [
             name for name, there in (("ICC profile", self._profile(suffix)), ("EXIF", self.stored.exif.tags)) if there
         ]
-        told = f", {' and '.join(kept)} kept" if kept else ""
-        return f"written as {depth} numbers, {curve.name}{f' as {self.name}' if is_own and self.name else ''}{told}"
+        metadata = f", {' and '.join(kept)} kept" if kept else ""
+        return f"written as {depth} numbers, {curve.name}{f' as {self.name}' if is_own and self.name else ''}{metadata}"
 
     def _dtype(self, suffix: str) -> np.dtype[Any]:
         if suffix in TIFF_SUFFIXES and self.stored.bits is None:

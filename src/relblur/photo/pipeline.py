@@ -1,6 +1,6 @@
 """``prepare_pair``: two photographs in, a comparable pair out.
 
-The steps before blur is measured, in this order: read as linear light, align, bring to one exposure, choose the
+The steps before the blur estimate, in this order: read as linear light, align, match the exposure, choose the
 resolution, estimate the noise. All commands and the Python API use this module.
 """
 
@@ -26,7 +26,7 @@ from .rough_blur import RoughBlur
 
 __all__ = ["match_pair", "noise_of", "prepare_pair"]
 
-#: Largest motion after which the 8 x 8 blocks of a JPEG count as unmoved, px.
+#: Largest motion (px) at which the 8 x 8 blocks of a JPEG count as unmoved.
 BLOCKS_STAY_PX = 0.25
 
 
@@ -43,7 +43,7 @@ def prepare_pair(
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
 ) -> ComparablePair:
-    """Make two photographs of one scene comparable, as ``relblur estimate`` does before it measures.
+    """Make two photographs of one scene comparable: read, align, match exposures, choose the resolution.
 
     Parameters
     ----------
@@ -53,18 +53,19 @@ def prepare_pair(
         them. Bytes (uint8) are sRGB as in files; pass ``gamma=1`` if they are light.
         If one image is grey, the channels of the other are mixed to match it.
     align : {"auto", "translation", "similarity", "affine", "bent", "off"}
-        How ``second`` is brought onto ``first`` (:func:`relblur.align`).
+        Model of the registration of ``second`` on ``first`` (:func:`relblur.align`).
     exposure : {"auto", "gain", "field", "off"}
-        Whether ``second`` gets the exposure of ``first``: by one gain, or by a smooth field of gains where vignetting
-        differs; ``"auto"`` takes the field if it explains the pair clearly better (:func:`relblur.match_exposure`).
+        Correction that gives ``second`` the exposure of ``first``: one gain, or a smooth field of gains if the
+        vignetting differs. ``"auto"`` uses the field if it fits the pair clearly better
+        (:func:`relblur.match_exposure`).
     linear : bool
-        Undo the tone curve that the files state. False keeps the values of files and bytes.
+        Undo the tone curve of the files. False keeps the values of files and bytes.
     gamma : float, optional
-        Tone curve to undo in place of the stated one: ``light = stored ** gamma``.
+        Tone curve to undo instead of that of the files: ``light = stored ** gamma``.
     decimate : int or "auto"
         Factor by which the resolution is reduced; ``"auto"`` chooses it by size and blur.
     max_sigma : float
-        Largest blur of the search, px; ``"auto"`` decimates until the blur of the pair is below it.
+        Largest blur of the search, px. ``decimate="auto"`` decimates until the blur of the pair is below it.
     valid : (H, W) bool array, optional
         True = use, in both images.
     channel_axis : int, optional
@@ -94,18 +95,18 @@ def prepare_pair(
         usable = as_valid(valid, pair.shape)
         pair = replace(pair, valid=usable if pair.valid is None else usable & pair.valid)
     full_size = pair.size
-    # Motion and exposure change the measured blur. They are removed before the largest blur is measured: from the pair
-    # itself if it is small, else from small copies of it.
-    at_once = factor == 1 or pair.shape[0] * pair.shape[1] <= ENOUGH_PIXELS
+    # Motion and exposure change the measured blur. Remove them before the largest blur is measured: from the pair
+    # itself if it is small, else from small copies.
+    at_full_size = factor == 1 or pair.shape[0] * pair.shape[1] <= ENOUGH_PIXELS
     blur = RoughBlur()
-    if at_once:
+    if at_full_size:
         pair = match_pair(pair, align=align, exposure=exposure, blur=blur)
     because = "asked for"
     if factor is None:
-        choice = choose_resolution(pair, limit, blur, None if at_once else align)
+        choice = choose_resolution(pair, limit, blur, None if at_full_size else align)
         factor, because = choice.factor, choice.describe()
     pair = pair.decimated(factor)
-    if not at_once:
+    if not at_full_size:
         pair = match_pair(pair, align=align, exposure=exposure, blur=blur)
         pair = replace(pair, motion=None if pair.motion is None else pair.motion.enlarged(factor))
     return replace(pair, noise=noise_of(pair), factor=factor, full_size=full_size, because=because)
@@ -114,9 +115,9 @@ def prepare_pair(
 def match_pair(
     pair: ComparablePair, *, align: str = "auto", exposure: str = "auto", blur: RoughBlur | None = None
 ) -> ComparablePair:
-    """Return a pair whose second image lies on the first and has its exposure; the notes list every step.
+    """Return the pair with its second image aligned and its exposure matched; the notes list every step.
 
-    ``blur`` is the rough blur of the pair, if other steps use it too.
+    ``blur`` is the rough blur of the pair, shared with the other steps.
     """
     blur = RoughBlur() if blur is None else blur
     if align != "off":
@@ -127,7 +128,7 @@ def match_pair(
 
 
 def noise_of(pair: ComparablePair) -> NoiseModel | None:
-    """Return the read and shot noise of a pair of light; None for stored values, whose noise follows another law."""
+    """Return the read and shot noise of a pair of linear light; None for stored values, where the model fails."""
     if not pair.is_light:
         return None
     floor = None
@@ -159,18 +160,18 @@ def _aligned(pair: ComparablePair, model: str, blur: RoughBlur) -> ComparablePai
     lost = 1 - float(inside.mean())
     notes = (*notes[:-1], f"{notes[-1]}, {lost:.1%} of the frame lost")
     clipped = None if pair.clipped is None else (pair.clipped[0], motion.resample_map(pair.clipped[1]))
-    # The compression of one image alone would favour one side.
+    # The JPEG table of one image alone would favour that image.
     jpeg = pair.jpeg if motion.largest_px < BLOCKS_STAY_PX else (None, None)
     return replace(pair, second=moved, valid=inside, clipped=clipped, notes=notes, motion=motion, jpeg=jpeg)
 
 
 def _exposed(pair: ComparablePair, field: bool | None, blur: RoughBlur) -> ComparablePair:
     one, two = _channels_last(pair.first), _channels_last(pair.second)
-    found = find_exposure(one, two, pair.usable, field=field, blur=blur)
-    notes = (*pair.notes, f"exposure: {found.describe()}")
-    if not found.changes:
+    correction = find_exposure(one, two, pair.usable, field=field, blur=blur)
+    notes = (*pair.notes, f"exposure: {correction.describe()}")
+    if not correction.changes:
         return replace(pair, notes=notes)
-    return replace(pair, second=found.apply(two).reshape(pair.second.shape), notes=notes, exposure=found)
+    return replace(pair, second=correction.apply(two).reshape(pair.second.shape), notes=notes, exposure=correction)
 
 
 def _channels_last(image: AnyArray) -> AnyArray:

@@ -1,13 +1,13 @@
-"""At which resolution to work: ``--decimate auto``.
+"""The choice of the resolution: ``--decimate auto``.
 
-A pair is decimated as far as helps, by the largest blur of a small copy whose images are registered first:
+The decimation follows from the largest blur (the 95th percentile), measured on small registered copies:
 
-* The largest blur (the 95th percentile) must come to lie below the largest that is looked for,
-  5 px in the paper: wider blur needs fewer pixels, whatever the size of the picture.
-* A picture of more than half a megapixel is reduced towards that size, but no further than to a
-  largest blur of 1 px. Then most of the map lies within the 0.5 to 5 px that the paper asks for;
-  below, the relative error grows quickly (docs/big_images.md has the figures).
-* A pair whose largest blur lies beyond the end of the search is not reduced.
+* The largest blur must be below the end of the search (5 px in the paper). Wide blur needs fewer pixels, whatever the
+  size of the picture.
+* A picture of more than half a megapixel is reduced towards that size, until its largest blur is 1 px. Most of the map
+  is then within the 0.5 to 5 px that the paper requires. Below 0.5 px the relative error grows quickly
+  (docs/big_images.md has the figures).
+* A pair whose largest blur exceeds the end of the search even on the smallest copy is not reduced.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from .rough_blur import LEAST_SIDE, MOST_LOOKS, MOST_PIXELS, RoughBlur, reductio
 
 __all__ = ["LEAST_SIDE", "Resolution", "choose_resolution", "largest_blur", "resolution_for"]
 
-#: Size towards which large pictures are reduced, pixels.
+#: Size (pixels) towards which large pictures are reduced.
 ENOUGH_PIXELS = 500_000
-#: Least value to which decimation may reduce the largest blur, px.
+#: Minimum of the largest blur (px) after a decimation for size.
 LEAST_BLUR_PX = 1.0
-#: Size of the copies that are registered before the blur of a large pair is measured, pixels.
+#: Size (pixels) of the copies that are registered before the blur of a large pair is measured.
 LOOK_PIXELS = 200_000
-#: Remove a difference in gain larger than this from such copies: it changes the measured blur. Smaller ones are
+#: Remove larger relative differences in gain from such copies, because they change the measured blur. Smaller ones are
 #: within the error of broad averages.
 GROSS_GAIN = 0.05
 
 
 @dataclass(frozen=True)
 class Resolution:
-    """A factor of decimation and the reason for it."""
+    """A decimation factor and its reason."""
 
     factor: int
     largest_blur_px: float | None  #: at full resolution; None if none could be measured
@@ -60,16 +60,17 @@ def choose_resolution(pair: ComparablePair, limit_px: float, blur: RoughBlur, al
     Parameters
     ----------
     limit_px : float
-        Largest blur that will be looked for, px.
+        End of the search: largest blur that the estimate can return, px.
     blur : RoughBlur
-        Holds the measurement if there was one.
+        Rough blur of the pair, with the measurements of earlier steps.
     align : str, optional
-        How small copies of the pair are registered before their blur is measured; None: the pair itself is registered.
+        Registration model for small copies of the pair, before their blur is measured. None if the pair itself is
+        registered.
     """
     first, second, usable, moved = pair.first, pair.second, pair.usable, pair.motion is not None
     if align is not None:
         first, second, usable, moved = _registered(first, second, usable, align, blur)
-    if moved and blur.looks < MOST_LOOKS:  # the first look was at the images before they were registered
+    if moved and blur.looks < MOST_LOOKS:  # the first measurement used unregistered images
         blur.look(first, second, usable)
     largest = largest_blur(first, second, usable, blur)
     enlarged = None if largest is None else largest * pair.shape[0] / first.shape[0]
@@ -77,14 +78,14 @@ def choose_resolution(pair: ComparablePair, limit_px: float, blur: RoughBlur, al
 
 
 def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) -> Resolution:
-    """Choose the factor for a pair of this shape by its largest blur, px; None: without texture, inf: not found."""
+    """Choose the decimation for a shape and a largest blur in px (None: no texture, inf: beyond the search)."""
     height, width = shape
     if blur is not None and math.isinf(blur):
         return Resolution(1, None, "the search for it ended; state a factor of decimation")
     most = max(1, min(height, width) // LEAST_SIDE)
     by_size = min(most, math.ceil(math.sqrt(height * width / ENOUGH_PIXELS)))
     if blur is None:
-        return Resolution(by_size, None, "no texture to tell it by" if by_size == 1 else "reduced for its size")
+        return Resolution(by_size, None, "no texture to measure it" if by_size == 1 else "reduced for its size")
     needed = min(most, math.ceil(blur / limit_px))
     allowed = max(1, math.floor(blur / LEAST_BLUR_PX))
     factor = max(needed, min(by_size, allowed))
@@ -98,16 +99,16 @@ def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) 
 
 
 def largest_blur(first: AnyArray, second: AnyArray, usable: BoolArray, blur: RoughBlur | None = None) -> float | None:
-    """Return the 95th percentile of a registered pair's blur, px; None: without texture, inf: not found.
+    """Return the 95th percentile of a registered pair's blur in px (None: no texture, inf: beyond the search).
 
-    Copies are reduced by twice as much each time, until one shows the largest blur.
+    Each copy is reduced by twice the factor of the last one, until a copy shows the largest blur.
     """
     height, width = first.shape[:2]
     blur = RoughBlur() if blur is None else blur
     while not blur.is_whole:
         blur.look(first, second, usable)
     if blur.largest is None and min(height, width) >= 4 * LEAST_SIDE and reduction_for(first.shape, MOST_PIXELS) > 1:
-        # Blur that a coarse copy does not show is searched in the middle of the frame, at twice its resolution.
+        # A coarse copy may lack texture. Measure the middle of the frame then, at twice the resolution.
         middle = slice(height // 4, height - height // 4), slice(width // 4, width - width // 4)
         return largest_blur(first[middle], second[middle], usable[middle])
     return None if blur.largest is None else blur.largest * height
@@ -116,11 +117,11 @@ def largest_blur(first: AnyArray, second: AnyArray, usable: BoolArray, blur: Rou
 def _registered(
     first: AnyArray, second: AnyArray, usable: BoolArray, align: str, blur: RoughBlur
 ) -> tuple[AnyArray, AnyArray, BoolArray, bool]:
-    """Return small grey copies without motion and gross differences in exposure, and whether one moved."""
+    """Return small registered grey copies at about equal exposure, their mask, and whether a motion was removed."""
     factor = reduction_for(first.shape, LOOK_PIXELS)
     one, two = (grey_block_means(image, factor)[:, :, None] for image in (first, second))
     usable, moved = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3))), False
-    # A motion of a few pixels leaves most windows without an answer and gives the rest a wrong one.
+    # A motion of a few pixels leaves most windows without a value and makes the other values wrong.
     if align != "off":
         with suppress(AlignmentError):
             motion = find_motion(one, two, usable, model=align, blur=blur)

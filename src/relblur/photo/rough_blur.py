@@ -1,4 +1,4 @@
-"""The relative blur of a pair, measured roughly on a small copy for all steps of the preparation.
+"""The rough relative blur of a pair, measured on a small copy for all steps of the preparation.
 
 Alignment and exposure compare images pixel by pixel, so a difference in blur must not count as motion or as gain. The
 sharper image is blurred first, at each pixel, by the relative blur of small windows. The same measurement gives the
@@ -23,31 +23,31 @@ from ..kernels import choose_engine
 
 __all__ = ["LEAST_SIDE", "MOST_LOOKS", "MOST_PIXELS", "EqualBlur", "RoughBlur", "equalise", "reduction_for"]
 
-#: Most pixels of the copy on which blur is measured.
+#: Maximum size (pixels) of the copy on which blur is measured.
 MOST_PIXELS = 60_000
-#: Gaussian blur of both images before the measurement, px: less sensitive to noise and interpolation.
+#: Gaussian blur of both images before the measurement (px): reduces the effect of noise and interpolation.
 PREFILTER = 0.5
-#: Width of the Gaussian mean over the map of s, px: the map has to be right on average, not at edges.
+#: Width of the Gaussian mean over the map of s (px): the map must be right on average, not at edges.
 SMOOTHING = 6.0
 #: Distance from unusable pixels within which images are not compared, in units of the blur.
 REACH = 3.0
-#: Measurements that the alignment and the exposure of a pair share.
+#: Maximum number of measurements, which alignment and exposure share.
 MOST_LOOKS = 2
 #: Percentile of |sigma| that counts as the largest blur: single pixels may be wrong.
 LARGEST_PERCENT = 95
-#: Largest blur, px, up to which a copy shows all of it. The search ends at 5 px; windows are 9 px wide.
+#: Largest blur (px) that a copy measures in full: the search ends at 5 px, and windows are 9 px wide.
 SEEN_WHOLE_PX = 2.5
-#: A largest blur beyond this share of the end of the search is not a measurement.
+#: A largest blur above this fraction of the end of the search is not a measurement.
 SEARCH_ENDS = 0.99
-#: Least share of the pixels of a copy that must have an answer.
+#: Minimum fraction of the pixels of a copy that must have a value.
 LEAST_ANSWERED = 0.01
-#: Least side of a copy, px.
+#: Minimum side of a copy (px).
 LEAST_SIDE = 64
 
 
 @dataclass(frozen=True)
 class EqualBlur:
-    """Two (H, W, C) images of about equal blur, and where they can be compared."""
+    """Two (H, W, C) images of about equal blur, and the mask of comparable pixels."""
 
     first: FloatArray
     second: FloatArray
@@ -64,7 +64,7 @@ class RoughBlur:
     looks : int
         Number of measurements.
     is_whole : bool
-        The last copy showed the largest blur, or no coarser one is possible.
+        True if the last copy was small enough to measure the largest blur, or no smaller copy is possible.
     """
 
     def __init__(self) -> None:
@@ -77,22 +77,22 @@ class RoughBlur:
 
     @property
     def largest(self) -> float | None:
-        """95th percentile of the blur, frame heights; None: no texture, inf: beyond the end of the search.
+        """The 95th percentile of the blur in frame heights (None: no texture, inf: beyond the end of the search).
 
-        The least value of all copies counts, because coarse copies show too much.
+        It is the least value of all copies, because coarse copies overestimate the blur.
         """
         return min(self._largest.values(), default=math.inf) if self._answered else None
 
     def look(self, first: AnyArray, second: AnyArray, usable: BoolArray) -> None:
         """Measure the blur of two aligned (H, W, C) images of about equal exposure, on a copy.
 
-        The next copy is reduced by twice as much if this one does not show the largest blur.
+        The next copy is reduced by twice the factor if this one does not measure the largest blur.
         """
         import cv2
 
         self.looks += 1
         factor = self._coarser * reduction_for(first.shape, MOST_PIXELS)
-        # Single precision: the map of s is smoothed, and has to be right to a few percent.
+        # Single precision suffices: the map of s is smoothed and must be right to a few percent.
         grey = [np.asarray(grey_block_means(image, factor), np.float32) for image in (first, second)]
         good = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3)))
         self.is_whole, self._answered = True, False
@@ -116,7 +116,7 @@ class RoughBlur:
             self.is_whole, self._coarser = False, 2 * self._coarser
 
     def sigma(self, shape: tuple[int, int]) -> FloatArray:
-        """Return the signed blur, px of a copy of this shape."""
+        """Return the signed blur in px of a copy of this shape."""
         import cv2
 
         s = self._s if self._s.shape == shape else cv2.resize(self._s, shape[::-1], interpolation=cv2.INTER_LINEAR)
@@ -124,33 +124,34 @@ class RoughBlur:
 
 
 def reduction_for(shape: tuple[int, ...], most_pixels: int) -> int:
-    """Return the whole number by which to reduce an image to about this many pixels."""
+    """Return the integer factor that reduces an image to about ``most_pixels``."""
     return max(1, round(math.sqrt(shape[0] * shape[1] / most_pixels)))
 
 
 def equalise(
     first: AnyArray, second: AnyArray, usable: BoolArray, blur: RoughBlur | None = None, *, again: bool = False
 ) -> EqualBlur:
-    """Blur each of two (H, W, C) images of about equal exposure where the other is the blurrier.
+    """Blur the sharper of two (H, W, C) images at each pixel, by their relative blur.
 
-    ``blur`` is measured first if it was not yet, and once more if ``again``.
+    The images have about equal exposure. ``blur`` is measured if it contains no measurement, and once more if
+    ``again``.
     """
     blur = RoughBlur() if blur is None else blur
     if not blur.looks or (again and blur.looks < MOST_LOOKS):
         blur.look(first, second, usable)
     sigma = blur.sigma((first.shape[0], first.shape[1]))
-    made = []
+    blurred = []
     for image, field in ((first, np.maximum(sigma, 0)), (second, np.maximum(-sigma, 0))):
         planes = np.moveaxis(np.asarray(image, np.float32), -1, 0)
-        made.append(np.moveaxis(blur_by_levels(planes, field, "band_limited"), 0, -1).astype(np.float64))
-    return EqualBlur(made[0], made[1], _without_reach(usable, np.abs(sigma)))
+        blurred.append(np.moveaxis(blur_by_levels(planes, field, "band_limited"), 0, -1).astype(np.float64))
+    return EqualBlur(blurred[0], blurred[1], _without_reach(usable, np.abs(sigma)))
 
 
 def _smoothed(s: FloatArray, stderr: FloatArray, usable: BoolArray) -> FloatArray:
-    """Return the local mean of s, weighted by its certainty."""
+    """Return the local mean of s, weighted by its inverse variance."""
     import cv2
 
-    # The same weight for every s: one that falls with s would favour the noise of flat areas, which is no blur.
+    # The weight does not depend on s: one that falls with s would favour the noise of flat areas.
     weight = usable / (stderr**2 + 0.01)
     weight[~np.isfinite(weight)] = 0
     mass = cv2.GaussianBlur(weight, (0, 0), SMOOTHING)
@@ -158,10 +159,10 @@ def _smoothed(s: FloatArray, stderr: FloatArray, usable: BoolArray) -> FloatArra
 
 
 def _without_reach(usable: BoolArray, sigma: FloatArray) -> BoolArray:
-    """Return the usable pixels whose blur reaches no unusable one."""
+    """Return the usable pixels whose blur kernel covers no unusable pixel."""
     import cv2
 
-    # Beyond the border images are mirrored, which is not what the lens blurred into the picture there.
+    # The border counts as unusable: the filter mirrors the image there, which differs from the real scene.
     framed = np.pad(usable.astype(np.uint8), 1)
     distance = cv2.distanceTransform(framed, cv2.DIST_L2, 5)[1:-1, 1:-1]
     return usable & (distance > np.minimum(2 + REACH * sigma, min(usable.shape) / 8))

@@ -1,8 +1,8 @@
-"""The static part of an aligned pair: objects that moved between the exposures are left out of the alignment.
+"""The static part of an aligned pair, without objects that moved between the exposures.
 
-A least-squares fit of the motion follows every object that moved. Each block of the picture therefore gets its own
-residual motion (Lucas and Kanade's normal equations) and the share of its power that the common motion leaves. Blocks
-far from the median motion, or with a large rest, are left out together with their neighbours.
+A moving object biases a least-squares fit of the motion. For each block of the picture two quantities are computed: its
+residual motion (normal equations of Lucas and Kanade), and the fraction of its power that remains after the common
+motion. Blocks far from the median motion, or with a large remainder, are excluded together with their neighbours.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from ..base._typing import AnyArray, BoolArray, FloatArray
 
 __all__ = ["static_mask"]
 
-#: Side of a block, px: about the smallest object that is detected.
+#: Side of a block (px): about the size of the smallest detected object.
 BLOCK = 16
-#: Least number of textured blocks: fewer have no majority.
+#: Minimum number of textured blocks: fewer have no reliable median.
 LEAST_BLOCKS = 12
-#: Distance of a moving block from the median motion, px, and in units of the median distance.
+#: Minimum distance of a moving block from the median motion: in px, and in units of the median distance.
 MOVES_PX, MOVES_SPREADS = 0.3, 6.0
-#: Share of the power of a block that is left if its content has changed, and the same in units of the median share.
+#: Minimum remaining fraction of the power of a block whose content changed: absolute, and in units of the median.
 LOST, LOST_TIMES = 0.25, 6.0
-#: Texture of a block, as a share of the mean, from which on it counts: others do not change the fit.
+#: Minimum texture of a block (fraction of the mean): blocks with less hardly influence the fit.
 TEXTURED = 0.1
-#: Largest share of the textured blocks that may move: with more of them the median is not the background.
+#: Largest fraction of textured blocks that may move: with more the median need not be that of the background.
 MOST_MOVING = 0.35
 
 
 def static_mask(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
-    """Return a mask without the parts in which two aligned (H, W) bands of equal blur do not agree.
+    """Return a mask without the parts in which two aligned (H, W) bands of equal blur differ.
 
-    ``mask`` (uint8) is returned as it is if there are none.
+    ``mask`` (uint8) is returned unchanged if there are none.
     """
     import cv2
 
@@ -38,7 +38,7 @@ def static_mask(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
     power = float((use * second * second).sum())
     gain = float((use * first * second).sum()) / power if power > 0 else 1.0
     other = gain * second.astype(np.float64)
-    left = use * (first - other)
+    residual = use * (first - other)
     mean = (first + other) / 2
     across, down = (use * cv2.Sobel(mean, cv2.CV_64F, *order) / 8 for order in ((1, 0), (0, 1)))
     xx, xy, yy = (_sums(one * two) for one, two in ((across, across), (across, down), (down, down)))
@@ -46,8 +46,8 @@ def static_mask(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
     textured = texture > TEXTURED * texture[texture > 0].mean() if (texture > 0).any() else texture > 0
     if textured.sum() < LEAST_BLOCKS:
         return mask
-    motion = _solve(xx, xy, yy, _sums(across * left), _sums(down * left))
-    share = _sums(left * left) / np.maximum(_sums(use * (first * first + other * other)) / 2, 1e-300)
+    motion = _solve(xx, xy, yy, _sums(across * residual), _sums(down * residual))
+    share = _sums(residual * residual) / np.maximum(_sums(use * (first * first + other * other)) / 2, 1e-300)
     moving = textured & (_far_from_median(motion, textured) | _changed(share, textured))
     if not moving.any() or moving.sum() > MOST_MOVING * textured.sum():
         return mask
@@ -57,7 +57,7 @@ def static_mask(first: AnyArray, second: AnyArray, mask: AnyArray) -> AnyArray:
 
 
 def _solve(xx: FloatArray, xy: FloatArray, yy: FloatArray, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the residual motion (2, blocks) of each block; none along an edge, where it is not determined."""
+    """Return the residual motion (2, blocks) of each block; it is 0 along an edge, where it is undetermined."""
     ridge = 0.05 * (xx + yy)
     a, b = xx + ridge, yy + ridge
     determinant = a * b - xy * xy
@@ -76,6 +76,6 @@ def _changed(share: FloatArray, textured: BoolArray) -> BoolArray:
 
 
 def _sums(image: FloatArray) -> FloatArray:
-    """Return the sums over blocks; the last ones may be smaller."""
+    """Return the sums over blocks; the blocks in the last row and column may be smaller."""
     rows, columns = (np.arange(0, n, BLOCK) for n in image.shape)
     return np.asarray(np.add.reduceat(np.add.reduceat(image, rows, axis=0), columns, axis=1))

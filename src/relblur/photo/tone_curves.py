@@ -1,6 +1,6 @@
 """The choice of the tone curve of a file, a clip or an array, and the curves of ICC profiles.
 
-:func:`choose_curve` serves every reader; docs/photographs.md has its table. The curves themselves are in
+Every reader uses :func:`choose_curve`; docs/photographs.md has its table. The curves are defined in
 :mod:`relblur.base.tone`.
 """
 
@@ -26,7 +26,7 @@ def _bt709(stored: FloatArray) -> FloatArray:
 
 BT709 = Curve("BT.709 curve", (_bt709,))
 
-#: Transfer characteristics by their number (ITU-T H.273).
+#: Tone curve for each number of the transfer characteristics (ITU-T H.273).
 _TRANSFERS = {
     **dict.fromkeys((1, 6, 7, 11, 12, 14, 15), BT709),
     4: power_curve(2.2),
@@ -37,10 +37,10 @@ _TRANSFERS = {
 
 
 def choose_curve(stored: StoredImage, *, linear: bool = True, gamma: float | None = None) -> tuple[Curve, str]:
-    """Return the tone curve of stored values and its source. Only the type of ``stored.values`` counts.
+    """Return the tone curve of stored values and its source.
 
-    In order of precedence: the caller, the format, the tags of the file (profile, PNG chunk, transfer characteristics),
-    EXIF, the convention of the container.
+    Sources in order of precedence: the caller, the format, the tags of the file (profile, PNG chunk, transfer
+    characteristics), EXIF, the convention of the container. Of ``stored.values`` only the type is used.
     """
     if not linear:
         return LINEAR, "asked for"
@@ -50,20 +50,20 @@ def choose_curve(stored: StoredImage, *, linear: bool = True, gamma: float | Non
         return LINEAR, f"{stored.format} holds light"
     profile = curve_of_icc_profile(stored.icc_profile) if stored.icc_profile is not None else None
     if profile is not None:
-        return profile, "its ICC profile says so"
+        return profile, "from its ICC profile"
     if stored.srgb:
-        return SRGB, "the file says so"
+        return SRGB, "stated in the file"
     if stored.transfer in _TRANSFERS:
-        return _TRANSFERS[stored.transfer], "the file says so"
+        return _TRANSFERS[stored.transfer], "stated in the file"
     if stored.png_gamma:
-        return power_curve(round(1 / stored.png_gamma, 3)), "its gAMA chunk says so"
+        return power_curve(round(1 / stored.png_gamma, 3)), "from its gAMA chunk"
     if space := stored.exif.space:
-        return SRGB if space == "sRGB" else power_curve(ADOBE_RGB_GAMMA), f"EXIF says {space}"
+        return SRGB if space == "sRGB" else power_curve(ADOBE_RGB_GAMMA), f"{space} in EXIF"
     return _usual_curve(stored)
 
 
 def _usual_curve(stored: StoredImage) -> tuple[Curve, str]:
-    """Return the tone curve by the convention of the container, for files that state none."""
+    """Return the conventional tone curve of the container, for files that state none."""
     if stored.luma:
         return (BT709, "usual for video") if stored.luma == "limited" else (SRGB, "usual for full range")
     if stored.bits == 8 and stored.format != "NPY":
@@ -74,7 +74,7 @@ def _usual_curve(stored: StoredImage) -> tuple[Curve, str]:
 def curve_of_icc_profile(profile: bytes) -> Curve | None:
     """Return the tone curve of a grey or matrix ICC profile.
 
-    None for damaged profiles and for those that are look-up tables in several dimensions (printers, some scanners).
+    None for damaged profiles and for multi-dimensional look-up tables (printers, some scanners).
     """
     try:
         tags = _icc_tags(profile)
@@ -140,7 +140,7 @@ def _icc_decoder(entry: bytes) -> Decoder:
 
 
 def _parametric(kind: int, p: list[float]) -> Decoder:
-    """Return a function of table 68: ``(a x + b)^g + e`` from d on, ``c x + f`` below."""
+    """Return a function of table 68: ``(a x + b)^g + e`` for x >= d, ``c x + f`` for x < d."""
     g = p[0]
     a, b = (p[1], p[2]) if kind >= 1 else (1.0, 0.0)
     if kind >= 1 and a == 0:
