@@ -142,7 +142,7 @@ def test_the_cost_has_its_least_where_the_window_says(texture, ax):
     first, second = synth.pair(texture, np.full(texture.shape, 1.3))
     curve = pixel_curve(first, second, 40, 50)
     assert plot.pixel_cost(curve, ax=ax) is ax
-    least = next(line for line in ax.lines if line.get_label().startswith("its least"))
+    least = next(line for line in ax.lines if line.get_label().startswith("minimum"))
     assert least.get_xdata()[0] == pytest.approx(1.69, abs=0.02)
     assert least.get_ydata()[0] == pytest.approx(np.sqrt(curve.cost.min()), abs=1e-4)
 
@@ -157,7 +157,7 @@ def test_honest_error_bars_lie_on_the_diagonal(ax):
     np.testing.assert_allclose(line.get_ydata(), line.get_xdata(), atol=0.02)
     small = plot.reliability(BlurMap(s, stderr / 2, 0 * s, np.sign(s)), truth, ax=ax)
     assert (small.get_ydata()[20:80] < small.get_xdata()[20:80] - 0.05).all()
-    assert "holds 38 %, should 68 %" in small.get_label()
+    assert "38 % (nominal 68 %)" in small.get_label()
     kept = plot.sparsification(honest, truth, ax=Figure().add_subplot())
     assert kept.get_ydata()[0] == pytest.approx(np.abs(honest.sigma - truth).mean())
     assert kept.get_ydata()[90] < 0.4 * kept.get_ydata()[0]

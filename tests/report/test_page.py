@@ -188,9 +188,9 @@ def test_a_score_that_loses_against_not_blurring_says_so():
     names = PairScore.__dataclass_fields__
     good = PairScore(**{name: 0.01 if "unblurred" in name else 0.005 for name in names})
     bad = PairScore(**{name: 0.001 if "unblurred" in name else 0.005 for name in names})
-    assert "worse than not blurring" not in make_page([score_page([("10x10", good)], About("x"))])
+    assert "than without blurring" not in make_page([score_page([("10x10", good)], About("x"))])
     page = make_page([score_page([("10x10", good), ("5x5", bad)], About("x"))])
-    assert "worse than not blurring at all: first at 5x5, second at 5x5" in page
+    assert "larger errors than without blurring: first at 5x5, second at 5x5" in page
     assert "0.0050 (0.0100)" in page
 
 
@@ -323,7 +323,7 @@ def test_report_reads_folders_and_files_back(estimated, tmp_path):
         (["{empty}"], 3, "has no result of relblur"),
         (["{empty}/missing"], 3, "there is no file"),
         (["{scene}/near.png"], 3, "is an image, not a result"),
-        (["{empty}", "{scene}"], 2, "name the page of several results"),
+        (["{empty}", "{scene}"], 2, "several results needs a name"),
         (["{out}/blur_map.npz", "-o", "{out}/blur_map.npz"], 2, "also read by this command"),
         (["{out}", "-o", "{empty}/no/such/folder.html"], 3, "there is no folder"),
     ],

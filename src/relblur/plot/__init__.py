@@ -11,7 +11,7 @@ save the figure with ``pyplot.show()`` or ``figure.savefig()``.
 ``colours``   colours of maps and flags, for figures, panels, pages and the viewer
 ``figures``   figures of reports and pages as files
 
-``napari_reader`` gives napari the same results as layers, without matplotlib; ``napari.yaml`` names it.
+``napari_reader`` returns the same results as layers for napari, without matplotlib. ``napari.yaml`` registers it.
 """
 
 from __future__ import annotations

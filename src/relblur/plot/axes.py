@@ -33,24 +33,24 @@ def axes_in_space(ax: Any = None) -> Any:
 
 
 def check_kind(result: Any, *kinds: type) -> Any:
-    """Return a result with arrays of NumPy; refuse results of other types."""
+    """Return a result as NumPy arrays (a lazy one is computed); refuse results of other types."""
     if not isinstance(result, kinds):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise InputError(f"a {wanted} is needed for this figure, got {type(result).__name__}")
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise InputError(f"a {expected} is needed for this figure, got {type(result).__name__}")
     return result.compute() if isinstance(result, BlurMap) else result
 
 
 def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "", opacity: AnyArray | None = None) -> Any:
     """Draw a map in the colours of a scale, with a colour bar if there is a label.
 
-    Pixels without an answer are grey; pixels with an ``opacity`` below 1 are faded towards that grey.
+    Pixels without a value are grey. Pixels with an ``opacity`` below 1 are faded towards that grey.
     """
     from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     colours = ListedColormap(scale.colours / 255.0, name=scale.name).with_extremes(bad=NO_ANSWER)
     by_ratio = scale.logarithmic
     shown = np.ma.masked_invalid(values)
-    if by_ratio:  # zero lies below the scale; it is not "no answer"
+    if by_ratio:  # draw zero at the low end, not as "no answer"
         shown = np.ma.array(np.maximum(shown.data, 1e-12 * scale.high), mask=np.ma.getmaskarray(shown))
     norm = (LogNorm if by_ratio else Normalize)(vmin=scale.low, vmax=scale.high)
     image = ax.imshow(shown, cmap=colours, norm=norm, interpolation="nearest", alpha=opacity)
@@ -70,7 +70,7 @@ def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "", opa
 
 
 def label_pixels(ax: Any) -> None:
-    """Name the axes of an image, rows and columns counted from 0."""
+    """Label the axes of an image as columns and rows in px."""
     ax.set_xlabel("column (px)")
     ax.set_ylabel("row (px)")
 

@@ -1,4 +1,4 @@
-"""Colours of maps: the scale of each kind of map, the ticks of its colour bar, fading; photographs for a screen."""
+"""Colours of maps (scales, ticks of colour bars, fading, flags), and photographs for display."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
     "white_of",
 ]
 
-#: "sigma" is signed and symmetric about zero, "blur" is not negative.
+#: Kinds of maps. "sigma" is signed and has a symmetric scale; "blur" is not negative.
 Kind = Literal["photo", "sigma", "blur", "stderr", "side", "flags", "error", "count", "grey", "level", "depth"]
 
 NO_ANSWER = "#9a9a9a"
@@ -49,30 +49,29 @@ FLAG_COLOURS = {
     "out of range": "#54278f",
 }
 
-#: ColorBrewer's diverging scales, from the low to the high end; the other names are OpenCV's.
+#: Diverging scales of ColorBrewer, from the low to the high end. The other scales are OpenCV's.
 _DIVERGING = {
     "blue_red": "053061 2166ac 4393c3 92c5de d1e5f0 f7f7f7 fddbc7 f4a582 d6604d b2182b 67001f",
     "pink_green": "8e0152 c51b7d de77ae f1b6da fde0ef f7f7f7 e6f5d0 b8e186 7fbc41 4d9221 276419",
 }
 
-
-#: Images with a maximum of at most this are stretched for display: 14 bits and fewer in files of 16 bits.
+#: Stretch images with a maximum of at most this (fraction of the full scale): up to 14 bits in 16-bit files.
 DIM = 0.25
-#: Percent of the values beyond either end of a scale, so that outliers do not flatten the rest.
+#: Percent of the values outside each end of a scale: outliers must not compress the rest.
 OUTLIERS = 1
 #: Minimum number of ticks beside a colour bar.
 LEAST_TICKS = 3
-#: Standard error at which a filled pixel is half faded, as a share of the colour scale.
+#: Standard error (fraction of the colour scale) at which the opacity of a filled pixel is 0.5.
 HALF_FADED = 0.1
-#: Maximum ratio of the ends of a logarithmic scale: standard errors of uninformative pixels have no limit.
+#: Maximum ratio of the ends of a logarithmic scale: standard errors of uninformative pixels are unbounded.
 WIDEST = 1e4
-#: Minimum share of the answered pixels without a flag for these alone to determine a scale of depths or frames.
+#: Scale depths and frames by the unflagged pixels alone if they are more than this fraction of the pixels with a value.
 ENOUGH_UNFLAGGED = 0.05
 
 
 @dataclass(frozen=True)
 class ColourScale:
-    """256 colours between two values, evenly, or evenly in the logarithm."""
+    """A scale of 256 colours between two values, linear or logarithmic."""
 
     low: float
     high: float
@@ -85,7 +84,7 @@ class ColourScale:
         return _colours(self.name)
 
     def apply(self, values: AnyArray, opacity: AnyArray | None = None) -> UInt8Array:
-        """Return a map as an (H, W, 3) picture: grey without an answer, faded towards grey by ``opacity``."""
+        """Return a map as an (H, W, 3) picture; pixels without a value are grey, ``opacity`` < 1 fades to grey."""
         known = np.isfinite(values)
         share = 256 * self.place(np.where(known, values, self.low))
         picture = self.colours[share.clip(0, 255).astype(np.uint8)]
@@ -112,21 +111,21 @@ class ColourScale:
         if not self.logarithmic or self.high < 3 * self.low:
             return linear
         decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        found: list[float] = []
+        chosen: list[float] = []
         for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
             values = [digit * 10.0**decade for decade in decades for digit in digits]
             values = [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
             if len(values) < LEAST_TICKS:
                 break
-            found = values
+            chosen = values
             if len(values) <= most:
                 break
-        return [(value, f"{value:g}") for value in found] or linear
+        return [(value, f"{value:g}") for value in chosen] or linear
 
 
 @dataclass(frozen=True, eq=False)
 class MapView:
-    """The quantity of a result that pictures show: depth, height, frame or relative blur."""
+    """The quantity of a result that pictures show (depth, height, frame or relative blur), with its colour scale."""
 
     name: str
     unit: str
@@ -138,14 +137,14 @@ class MapView:
 
     @classmethod
     def of(cls, result: MapResult, limit: float | None = None) -> MapView:
-        """Return the view of a result; its scale ends at ``limit`` or near the largest value."""
+        """Return the view of a result; its scale ends at ``limit``, by default near the largest value."""
         name, unit, values, stderr = result.best
         kinds: dict[str, Kind] = {"m": "depth", "px": "sigma"}
         kind, name = kinds.get(unit, "level"), "relative blur" if unit == "px" else name
         known = np.isfinite(values)
-        sure = known & (result.flags == 0)
-        by_sure = kind != "sigma" and sure.sum() > ENOUGH_UNFLAGGED * known.sum()
-        scale = scale_for(values[sure] if by_sure else values, kind, limit)
+        unflagged = known & (result.flags == 0)
+        by_unflagged = kind != "sigma" and unflagged.sum() > ENOUGH_UNFLAGGED * known.sum()
+        scale = scale_for(values[unflagged] if by_unflagged else values, kind, limit)
         return cls(name, unit, kind, values, stderr, result.flags, scale)
 
     @property
@@ -167,9 +166,10 @@ class MapView:
 
 
 def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: ColourScale) -> AnyArray | None:
-    """Return the opacity of each pixel: 1, less for filled pixels with a large standard error.
+    """Return the opacity of each pixel: 1, or less for filled pixels with a large standard error.
 
-    It is ``1 / (1 + (e / HALF_FADED)^2)`` with the standard error ``e`` as a share of the scale; None if all are 1.
+    It is ``1 / (1 + (e / HALF_FADED)^2)``, where ``e`` is the standard error as a fraction of the scale. None if no
+    pixel is filled.
     """
     filled = has_flag(flags, Flag.FILLED) & np.isfinite(values)
     if not filled.any():
@@ -181,9 +181,9 @@ def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: Colou
 
 
 def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> ColourScale:
-    """Return the colour scale of a map of this kind, up to ``limit`` or 99 % of its values.
+    """Return the colour scale for a map of this kind, up to ``limit`` or the 99th percentile of its values.
 
-    Colours and the type of the scale depend on the kind alone, so that the maps of many pairs are comparable.
+    Colours and type of the scale depend only on the kind, so maps of different pairs are comparable.
     """
     known = image[np.isfinite(image)]
     top = limit or (float(np.percentile(np.abs(known), 100 - OUTLIERS)) if known.size else 1.0) or 1e-6
@@ -195,8 +195,8 @@ def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> Colour
         low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
         high = float(limit or high)
         if kind == "level":
-            return ColourScale(float(low), max(high, float(low) + 1e-6), "viridis")  # contains no grey
-        # Distances and errors are compared by their ratios.
+            return ColourScale(float(low), max(high, float(low) + 1e-6), "viridis")  # has no grey
+        # Ratios of distances and of errors matter: logarithmic scale.
         high = max(high, 1e-12)
         low = min(max(float(low), high / WIDEST), high / 1.02)
         return ColourScale(low, high, "viridis_backwards" if kind == "depth" else "magma", True)
@@ -226,9 +226,9 @@ def _colours(name: str) -> UInt8Array:
 
 
 def tick_labels(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Return at most about ``most`` round values between two others, as (value, text).
+    """Return about ``most`` round values between ``low`` and ``high``, as (value, text).
 
-    The list is empty where the two are too close for distinct numbers.
+    The list is empty if the two ends are too close for distinct numbers.
     """
     rough = high / max(most, 1) - low / max(most, 1)
     if not max(1e-12 * max(abs(low), abs(high)), 1e-290) < rough < math.inf:
@@ -248,9 +248,9 @@ def photo(image: AnyArray) -> FloatArray:
 
 
 def white_of(*images: AnyArray) -> float:
-    """Return the value that is shown as white in all of these images; integers span 0..1.
+    """Return the value that is displayed as white in all of these images; integers span 0..1.
 
-    It is 1, more if many pixels are brighter, or the maximum of dim images, such as 12 bits stored in 16.
+    It is 1, or more if many pixels are brighter. For dim images, such as 12 bits stored in 16, it is their maximum.
     """
     return _white(images, 99.5)
 
@@ -265,20 +265,20 @@ def _white(images: Sequence[AnyArray], percent: float) -> float:
 
 
 def to_look_at(image: AnyArray, is_light: bool, white: float | None = None) -> AnyArray:
-    """Return an image of light, or of stored values, for a screen, 0..1, where ``white`` is 1."""
+    """Return an image of light or of stored values for display, 0..1, where ``white`` becomes 1."""
     values = unit_float(np.asarray(image), np.float64 if np.asarray(image).dtype == np.float64 else np.float32)
     shown = np.nan_to_num(values / (white_of(image) if white is None else white)).clip(0, 1)
     return encode_srgb(shown) if is_light else shown
 
 
 def look_of(pair: ComparablePair) -> Callable[[AnyArray], AnyArray]:
-    """Return a function that prepares images of a pair for a screen, all on one scale."""
+    """Return a function that prepares images of a pair for display, all on one scale."""
     white = white_of(pair.first, pair.second)
     return lambda image: to_look_at(image, pair.is_light, white)
 
 
 def flag_colours(flags: AnyArray) -> UInt8Array:
-    """Return flags as an (H, W, 3) picture, one colour for each flag, that of the last of several."""
+    """Return flags as an (H, W, 3) picture; a pixel with several flags has the colour of the last."""
     table = np.empty((256, 3), dtype=np.uint8)
     table[:] = rgb(FLAG_COLOURS["ok"])
     values = np.arange(256, dtype=np.uint8)
@@ -288,7 +288,7 @@ def flag_colours(flags: AnyArray) -> UInt8Array:
 
 
 def flag_shares(flags: AnyArray) -> list[tuple[str, str, float]]:
-    """Return (name, colour, share of pixels) of no flag and of each flag, as :func:`flag_colours` shows them."""
+    """Return (name, colour, share of pixels) of unflagged pixels and of each flag, as in :func:`flag_colours`."""
     colours = {**FLAG_COLOURS, "no flag": FLAG_COLOURS["ok"]}
     return [(name, colours[name], share) for name, share in shares_of_flags(flags).items()]
 

@@ -1,4 +1,4 @@
-"""Figures of reports and pages: a camera, a scene in space, distributions."""
+"""Figures of reports and pages: circles and resolution of a camera, a scene in space, distributions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from ..images.disk import PathLike, replacing
 __all__ = ["as_png", "camera_png", "distributions_svg", "new_figure", "scene_picture", "write_png"]
 
 DPI = 110
-#: A drawing of a camera ends at this many times the farthest distance in focus.
+#: End of the distance axis, as a multiple of the farthest distance in focus.
 FARTHEST = 5
 
-#: Width and height of a view in space, px; its direction to the right and down, radians.
+#: Width and height of a view in space (px), and its direction to the right and down (radians).
 VIEW_PX, YAW, PITCH = (900, 680), 0.38, 0.35
-#: Smallest and largest depth of the scene in a view, as a multiple of its width or height.
+#: Smallest and largest depth of the drawn scene, as a multiple of its width or height.
 DEEP = (0.4, 1.2)
-#: Percent of the points beyond either end of each axis.
+#: Percent of the points outside each end of each axis.
 OUTLIERS = 1
 
 
@@ -40,7 +40,7 @@ def camera_png(camera: Camera, stderr_px2: float = ASSUMED_STDERR_PX2) -> bytes:
     per_mille = resolution_at(depth, camera, stderr_px2) / depth
     figure = new_figure(6.4, 4.0)
     axis = figure.add_axes((0.11, 0.13, 0.86, 0.78))
-    resolution = f"standard error of depth, mm per m (s known to {stderr_px2:g} px²)"
+    resolution = f"standard error of depth, mm per m (standard error of s: {stderr_px2:g} px²)"
     axis.plot(depth, circles[0], "C0-", label="circle of confusion, first (px)", linewidth=1.4)
     axis.plot(depth, circles[1], "C1-", label="circle of confusion, second (px)", linewidth=1.4)
     axis.plot(depth, per_mille, "k--", label=resolution, linewidth=1.4)
@@ -55,9 +55,9 @@ def camera_png(camera: Camera, stderr_px2: float = ASSUMED_STDERR_PX2) -> bytes:
 
 
 def scene_picture(points: AnyArray) -> UInt8Array:
-    """Return a view of an (H, W, 6) array of positions (x, y, z in m) and colours from above the camera and beside it.
+    """Return a picture of an (H, W, 6) array of positions (x, y, z in m) and colours, seen obliquely from above.
 
-    Every pixel is a square; nearer squares cover those behind. A box shows the limits of the scene, with its nearest
+    Every pixel is a square. Nearer squares cover farther ones. A box shows the limits of the scene, with its nearest
     and farthest distance. A shallow scene is stretched along the distance, a deep one is compressed.
     """
     from PIL import Image, ImageDraw
@@ -81,7 +81,7 @@ def scene_picture(points: AnyArray) -> UInt8Array:
     middle = scale * (least + largest)[:2] / 2 - np.array([width, height]) / 2
     corners = scale * box[:, :2] - middle
     for one, two in combinations(range(8), 2):
-        if (one ^ two).bit_count() == 1:  # they differ in one coordinate
+        if (one ^ two).bit_count() == 1:  # corners that differ in one coordinate
             draw.line([*corners[one], *corners[two]], fill="#c0c0c0", width=2)
     sheet = np.array(picture)
     seen = _turned(rows[:, :3] * shape)
@@ -89,7 +89,7 @@ def scene_picture(points: AnyArray) -> UInt8Array:
     columns, lines = np.rint(scale * seen[:, :2] - middle).astype(int).T
     colours = np.rint(255 * rows[:, 3:].clip(0, 1)).astype(np.uint8)
     half = int(np.clip(round(0.7 * scale * spans[0] / points.shape[1]), 1, 8))
-    for down, right in product(range(-half, half + 1), repeat=2):  # of several values for a pixel the last one stays
+    for down, right in product(range(-half, half + 1), repeat=2):  # the last square at a pixel is the nearest
         sheet[(lines + down).clip(0, height - 1), (columns + right).clip(0, width - 1)] = colours
     picture = Image.fromarray(sheet)
     draw = ImageDraw.Draw(picture)
@@ -101,7 +101,7 @@ def scene_picture(points: AnyArray) -> UInt8Array:
 
 
 def _turned(positions: AnyArray) -> AnyArray:
-    """Return positions right, down and away from an observer above the camera and beside it."""
+    """Return positions as (right, down, away) from an observer above and beside the camera."""
     x, y, z = positions.T
     right, away = math.cos(YAW) * x - math.sin(YAW) * z, math.cos(YAW) * z + math.sin(YAW) * x
     down, away = math.cos(PITCH) * y - math.sin(PITCH) * away, math.cos(PITCH) * away + math.sin(PITCH) * y
@@ -109,21 +109,21 @@ def _turned(positions: AnyArray) -> AnyArray:
 
 
 def distributions_svg(rows: Sequence[Sequence[tuple[str, FloatArray, FloatArray]]]) -> bytes:
-    """Draw rows of histograms: (label, values, the same without blurring or nothing); NaN is left out."""
+    """Draw rows of histograms of (label, values, values without blurring or an empty array), without NaN."""
     from matplotlib.ticker import MaxNLocator
 
     figure = new_figure(11, 2.6 * len(rows), layout="constrained")
     axes = figure.subplots(len(rows), len(rows[0]), squeeze=False)
     for line, row in zip(axes, rows, strict=True):
         for axis, (label, *both) in zip(line, row, strict=True):
-            values, before = (each[np.isfinite(each)] for each in both)
-            every = np.concatenate([values, before])
+            values, baseline = (each[np.isfinite(each)] for each in both)
+            every = np.concatenate([values, baseline])
             if not every.size:
                 axis.set_axis_off()
                 continue
             edges = np.linspace(min(every.min(), 0), max(every.max(), 1e-6), 31)
-            if before.size:
-                axis.hist(before, edges, color="0.8", label="unblurred")
+            if baseline.size:
+                axis.hist(baseline, edges, color="0.8", label="unblurred")
             axis.hist(values, edges, color="tab:blue", alpha=0.85, label=label.split(",")[0])
             axis.set_ylim(0, 1.25 * axis.get_ylim()[1])  # room for the legend
             axis.set_xlabel(label)
@@ -138,7 +138,7 @@ def distributions_svg(rows: Sequence[Sequence[tuple[str, FloatArray, FloatArray]
 
 
 def new_figure(width: float, height: float, dpi: float = DPI, **how: Any) -> Any:
-    """Return an empty white figure of some inches."""
+    """Return an empty white figure; width and height are in inches."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

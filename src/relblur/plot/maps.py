@@ -22,7 +22,7 @@ from .colours import ColourScale, Kind, MapView, flag_colours, flag_shares, phot
 
 __all__ = ["blur", "depth", "flags", "profile", "stack", "stderr", "surface"]
 
-#: Maximum number of cells of a surface: more take long to draw and look no smoother.
+#: Maximum number of cells of a surface: more take longer to draw and look the same.
 MOST_CELLS = 20_000
 
 
@@ -37,18 +37,18 @@ def blur(
     """Draw relative blur; return the image.
 
     The colours diverge from white at zero: red where second is the blurrier, blue where first is. They are distinct
-    for every kind of colour vision. Filled pixels are faded by their standard error.
+    for all types of colour vision. Filled pixels are faded by their standard error.
 
     Parameters
     ----------
     ax : matplotlib axes, optional
-        The current ones by default.
+        The current axes by default.
     quantity : {"sigma", "variance_difference"}
-        px, or px^2, in which depth is affine.
+        Blur in px, or variance difference in px^2. Depth is affine in the latter.
     limit : float, optional
-        End of the colour scale; by default 99 % of the values lie within. Pass one to compare maps.
+        End of the colour scale, by default the 99th percentile. Pass the same limit to compare maps.
     colour_bar : bool
-        Draw one beside the map, with its unit.
+        Draw a colour bar with its unit beside the map.
 
     Examples
     --------
@@ -85,9 +85,9 @@ def depth(depth_map: DepthMap, *, ax: Any = None, limit: float | None = None, co
 
 
 def stack(stack_map: StackMap, *, ax: Any = None, limit: float | None = None, colour_bar: bool = True) -> Any:
-    """Draw depth, height or frame in best focus, the first of them that the stack has; return the image.
+    """Draw the first available quantity of a stack (depth, height, frame in focus); return the image.
 
-    Two images without a known camera are drawn as relative blur. ``limit`` is the end of the colour scale.
+    A stack of two images without a known camera is drawn as relative blur. ``limit`` is the end of the colour scale.
     """
     view = MapView.of(check_kind(stack_map, StackMap), _checked(limit))
     return _draw(view, ax, view.label if colour_bar else "")
@@ -101,9 +101,9 @@ def stderr(result: MapResult, *, ax: Any = None, limit: float | None = None, col
 
 
 def flags(result: MapResult, *, ax: Any = None, legend: bool = True) -> Any:
-    """Draw the flags of the pixels, one colour for each, with their shares in a legend; return the image.
+    """Draw the flags of the pixels in one colour each, with their shares in a legend; return the image.
 
-    Of a pixel with several flags the last of :class:`relblur.Flag` is drawn.
+    A pixel with several flags has the colour of the last one in :class:`relblur.Flag`.
     """
     result = check_kind(result, BlurMap, DepthMap, StackMap)
     here = axes_or_current(ax)
@@ -125,14 +125,14 @@ def flags(result: MapResult, *, ax: Any = None, legend: bool = True) -> Any:
 def surface(
     result: BlurMap | DepthMap, *, ax: Any = None, image: ArrayLike | None = None, limit: float | None = None
 ) -> Any:
-    """Draw a map as a surface seen from above; return it.
+    """Draw a map as a 3-D surface; return the surface.
 
     Parameters
     ----------
     ax : 3-D axes, optional
-        ``figure.add_subplot(projection="3d")``; those of a new figure by default.
+        Axes of ``figure.add_subplot(projection="3d")``, by default of a new figure.
     image : (H, W) or (H, W, 3) array, optional
-        Photograph to lay over the surface; without it height is colour too.
+        Photograph that colours the surface. Without it the colour is the height.
     limit : float, optional
         End of the colour scale.
     """
@@ -140,7 +140,7 @@ def surface(
     here, values = axes_in_space(ax), view.values
     every = max(1, math.ceil(math.sqrt(values.size / MOST_CELLS)))
     known = values[np.isfinite(values)]
-    span = np.percentile(known, (0.5, 99.5)) if known.size else (0.0, 1.0)  # outliers would flatten the surface
+    span = np.percentile(known, (0.5, 99.5)) if known.size else (0.0, 1.0)  # outliers would compress the surface
     height: AnyArray = values[::every, ::every].clip(*span)
     colours = view.scale.apply(height) if image is None else _laid_over(image, values.shape)[::every, ::every]
     rows, columns = np.mgrid[: values.shape[0] : every, : values.shape[1] : every]
@@ -180,11 +180,11 @@ def profile(
     Parameters
     ----------
     start, stop : (row, column)
-        The ends of the line; the nearest pixels are read, one px apart.
+        Ends of the line. It is sampled at the nearest pixels, one px apart.
     truth : (H, W) array, optional
-        True values in the map's unit, drawn dashed.
+        True values in the unit of the map, drawn dashed.
     label : str
-        For a legend.
+        Label for a legend.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def _axis_label(result: MapResult) -> str:
 
 
 def _end(name: str, place: Any, shape: tuple[int, int]) -> tuple[float, float]:
-    """Return an end of a line, checked."""
+    """Return an end of a line; refuse an end outside the map."""
     try:
         row, column = (float(value) for value in place)
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""Results of relblur as layers of napari: drop a ``.npz``, or a folder of results, into its window.
+"""Reader plugin for napari: results of relblur (a ``.npz`` or a folder of results) as layers.
 
-A blur map becomes an image whose limits are symmetric about zero, a depth map an image and a surface, a stack an
-image, flags become labels. Nothing of napari is imported: its plugins return layers as tuples (data, keywords, kind).
+A blur map becomes an image with limits symmetric about zero, a depth map an image and a surface, a stack an image.
+Flags become labels. This module does not import napari: plugins return layers as tuples (data, keywords, kind).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ __all__ = ["Layer", "blur_layers", "get_reader", "stack_layers"]
 
 Layer = tuple[Any, dict[str, Any], str]
 
-#: Files of results in a folder.
+#: Names of saved maps in a folder of results.
 RESULT_FILES = ("blur_map.npz", "depth.npz", "stack.npz")
 
-#: Most corners of a surface: enough for any screen, few enough to rotate it smoothly.
+#: Maximum number of corners of a surface: enough for any screen, few enough for smooth rotation.
 MOST_CORNERS = 300_000
 
 
@@ -59,9 +59,9 @@ def read_layers(path: str | Sequence[str]) -> list[Layer]:
 
 
 def _result_files(path: str) -> list[Path]:
-    """Return the files at a path that hold a map."""
-    found = Path(os.fspath(path))
-    files = [found / name for name in RESULT_FILES] if found.is_dir() else [found]
+    """Return the saved maps at a path: the file itself, or the files of a folder."""
+    place = Path(os.fspath(path))
+    files = [place / name for name in RESULT_FILES] if place.is_dir() else [place]
     return [file for file in files if _is_result(file)]
 
 
@@ -82,15 +82,15 @@ def _name(file: Path) -> str:
 
 
 def blur_layers(blur_map: BlurMap, name: str) -> list[Layer]:
-    """Return blur and its standard error in px, and the flags."""
+    """Return the layers of a blur map: blur and its standard error in px, and flags."""
     about = {"settings": dict(blur_map.settings), "unit": "px", "sign": "positive: second is blurrier"}
     sigma = blur_map.sigma
     scale = scale_for(sigma, "sigma")
     limit = max(abs(scale.low), abs(scale.high))
-    signed = ColourScale(-limit, limit, "blue_red")  # symmetric, also where all of it has one sign
+    signed = ColourScale(-limit, limit, "blue_red")  # symmetric even if all values have one sign
     return [
         _image(sigma, signed, f"{name}: relative blur (px)", about),
-        _quiet_image(blur_map.sigma_stderr, "stderr", f"{name}: standard error (px)"),
+        _hidden_image(blur_map.sigma_stderr, "stderr", f"{name}: standard error (px)"),
         _labels(blur_map.flags, f"{name}: flags"),
     ]
 
@@ -100,7 +100,7 @@ def _depth_layers(depth_map: DepthMap, name: str) -> list[Layer]:
     scale = scale_for(depth_map.depth_m, "depth")
     layers = [
         _image(depth_map.depth_m, scale, f"{name}: distance (m)", about),
-        _quiet_image(depth_map.depth_stderr_m, "stderr", f"{name}: standard error (m)"),
+        _hidden_image(depth_map.depth_stderr_m, "stderr", f"{name}: standard error (m)"),
         _labels(depth_map.flags, f"{name}: flags"),
     ]
     surface = _surface(depth_map)
@@ -116,13 +116,13 @@ def _depth_layers(depth_map: DepthMap, name: str) -> list[Layer]:
 
 
 def stack_layers(stack: StackMap, name: str) -> list[Layer]:
-    """Return depth, height or frame in focus with its standard error, and the flags."""
+    """Return the layers of a stack: depth, height or frame in focus, its standard error, and flags."""
     quantity, unit, values, stderr = stack.best
     about = {"settings": dict(stack.settings), "unit": unit}
     kind: Kind = "depth" if unit == "m" else "sigma" if unit == "px" else "level"
     return [
         _image(values, scale_for(values, kind), f"{name}: {quantity} ({unit})", about),
-        _quiet_image(stderr, "stderr", f"{name}: standard error ({unit})"),
+        _hidden_image(stderr, "stderr", f"{name}: standard error ({unit})"),
         _labels(stack.flags, f"{name}: flags"),
     ]
 
@@ -137,8 +137,8 @@ def _image(values: FloatArray, scale: ColourScale, name: str, about: dict[str, A
     return np.asarray(values, dtype=np.float32), keywords, "image"
 
 
-def _quiet_image(values: FloatArray, kind: Kind, name: str) -> Layer:
-    """Return an image layer that is not visible at first."""
+def _hidden_image(values: FloatArray, kind: Kind, name: str) -> Layer:
+    """Return an image layer that is hidden by default."""
     data, keywords, layer = _image(values, scale_for(values, kind), name, {})
     return data, {**keywords, "visible": False}, layer
 
@@ -156,10 +156,10 @@ def _colormap(scale: ColourScale) -> dict[str, Any]:
 
 
 def _surface(depth_map: DepthMap) -> tuple[FloatArray, AnyArray, FloatArray] | None:
-    """Return corners (depth, row, column), triangles and values; None if nothing is known.
+    """Return corners (depth, row, column), triangles and values; None if no pixel has a depth.
 
-    Depth is in pixels at the median distance, so that the shape is true there. A camera without a known angle of view
-    is taken for one of about 45 degrees.
+    Depth is in pixels at the median distance, so the proportions are true there. A camera without a focal length is
+    assumed to have an angle of view of 45 degrees.
     """
     known = depth_map.known
     if not known.any() or min(depth_map.shape) < 2:

@@ -1,7 +1,7 @@
-"""Widgets and sample data of napari: measure a pair or a stack of its image layers.
+"""Widgets and sample data for napari: measure a pair or a stack of image layers.
 
-napari makes a form of each typed function. Nothing of napari is imported: annotations name its types, layers are
-returned as tuples (data, keywords, kind).
+napari builds a form from each typed function. This module does not import napari: annotations are strings, and layers
+are returned as tuples (data, keywords, kind).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def measure_pair(
 ) -> list[napari.types.LayerDataTuple]:  # type: ignore[name-defined]  # noqa: F821
     """Measure how much blurrier the second image is than the first, with standard error and flags.
 
-    Values of the layers are taken for linear light, bytes for sRGB. Without ``full_resolution`` the images are
-    decimated until their blur can be measured.
+    Values of the layers count as linear light, bytes as sRGB. Without ``full_resolution`` the images are decimated
+    until their blur can be measured.
     """
     pair = prepare_pair(_picture(first), _picture(second), align=align, decimate=1 if full_resolution else "auto")
     layers = blur_layers(estimate_blur(pair, method=method), f"{first.name}, {second.name}")
@@ -58,15 +58,15 @@ def measure_stack(
     align: Align = "auto",
     in_order: bool = True,
 ) -> list[napari.types.LayerDataTuple]:  # type: ignore[name-defined]  # noqa: F821
-    """Find the frame in focus at every pixel of a focal stack, and make one picture that is sharp everywhere.
+    """Find the frame in focus at every pixel of a focal stack, and make the all-in-focus picture.
 
-    ``frames`` has the focus along its first axis. With ``step_um``, the distance between two frames, heights are in µm.
-    Without ``in_order`` the order of focus is found from the detail of the frames.
+    The first axis of ``frames`` is the focus. With ``step_um``, the distance between two frames, heights are in µm.
+    Without ``in_order`` the order of focus is estimated from the detail of the frames.
     """
     planes = np.asarray(frames.data)
     if planes.ndim != (4 if frames.rgb else 3) or len(planes) < 3:
         raise InputError(f"frames has shape {planes.shape}; a stack is (frames, rows, columns) of three frames or more")
-    step = step_um or (1.0 if in_order else None)  # a step keeps the order
+    step = step_um or (1.0 if in_order else None)  # with a step, estimate_stack keeps the order
     channel_axis = -1 if frames.rgb else None
     stack = estimate_stack(list(planes), channel_axis=channel_axis, align=align, prefer=prefer, step_um=step)
     assert stack.fused is not None
@@ -84,14 +84,14 @@ def _picture(layer: ImageLayer) -> AnyArray:
 
 
 def _placed(layers: list[Layer], source: ImageLayer, factor: int) -> list[Layer]:
-    """Return layers that lie on the image they were made of, of whose pixels each covers ``factor``."""
+    """Return layers aligned with their source image; each of their pixels covers ``factor`` pixels of the source."""
     side = np.asarray(source.scale, np.float64)[-2:]
     keywords = {"scale": tuple(factor * side), "translate": tuple((factor - 1) / 2 * side)}
     return [(data, {**about, **keywords}, kind) for data, about, kind in layers]
 
 
 def sample_pair() -> list[Layer]:
-    """Return two images whose relative blur runs from -2 px on the left to 2 px on the right."""
+    """Return two images with a relative blur from -2 px at the left to 2 px at the right."""
     sharp = _texture()
     sigma = np.tile(np.linspace(-2.0, 2.0, sharp.shape[1]), (sharp.shape[0], 1))
     images = [synth.blur_with_map(sharp, np.clip(sign * sigma, 0, None)) for sign in (-1, 1)]
@@ -99,7 +99,7 @@ def sample_pair() -> list[Layer]:
 
 
 def sample_stack() -> list[Layer]:
-    """Return nine frames of a tilted surface: in focus in the second frame on the left, in the eighth on the right."""
+    """Return nine frames of a tilted surface: the second is in focus at the left, the eighth at the right."""
     sharp = _texture()
     best = np.tile(np.linspace(1.0, 7.0, sharp.shape[1]), (sharp.shape[0], 1))
     frames = [synth.blur_with_map(sharp, 0.5 * np.abs(number - best)) for number in range(9)]
@@ -107,7 +107,7 @@ def sample_stack() -> list[Layer]:
 
 
 def _texture(shape: tuple[int, int] = (192, 256)) -> FloatArray:
-    """Return a random texture with detail of several sizes, 0.1..0.9."""
+    """Return a random texture with detail at several scales, values 0.1..0.9."""
     rng = np.random.default_rng(0)
     widths = np.array([1.0, 2.0, 4.0, 8.0])
     total = np.tensordot(widths, gaussian_bank(rng.standard_normal(shape), widths), 1)

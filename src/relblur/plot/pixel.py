@@ -1,4 +1,4 @@
-"""One pixel: the curve M(sigma) with its candidate roots, and the cost of its window."""
+"""Figures of one pixel: the curve M(sigma) with its candidate roots, and the cost over its window."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from .axes import axes_or_current
 
 __all__ = ["pixel_cost", "pixel_curve"]
 
-#: Room for the legend above the curves, as a share of their height: they may cross anywhere.
+#: Room for the legend above the curves (fraction of their height): curves may fill all of the axes.
 LEGEND_ROOM = 0.4
 
-#: Palette of Okabe and Ito, distinct for every kind of colour vision.
+#: Colours from the palette of Okabe and Ito, distinct for all types of colour vision.
 FIRST, SECOND, CHOSEN = "#0072b2", "#d55e00", "#000000"
 
 
 def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **options: Any) -> Any:
     """Draw M(sigma) of one pixel, the observed values, its roots and the chosen sigma; return the axes.
 
-    To the right of zero ``first`` is blurred and compared with ``second`` (second is the blurrier), to the left
-    ``second`` is blurred.
+    Right of zero ``first`` is blurred and compared with ``second``, as if second were the blurrier. Left of zero
+    ``second`` is blurred and compared with ``first``.
 
     Parameters
     ----------
     curve : PixelCurve, or first, second, row, column, or a ComparablePair, row, column
-        The result of :func:`relblur.blur.pixel_curve.pixel_curve`, or its arguments, such as ``blur_map=``.
+        Result of :func:`relblur.blur.pixel_curve.pixel_curve`, or the arguments of that function, such as
+        ``blur_map=``.
 
     Examples
     --------
@@ -48,13 +49,13 @@ def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, *
     here = axes_or_current(ax)
     left, right = curve.sigma <= 0, curve.sigma >= 0
     m_left = np.where(curve.sigma == 0, curve.second_value, curve.blurred)[left]
-    for side, values, seen, colour, names in (
-        (right, curve.blurred[right], curve.second_value, FIRST, ("first blurred: M(σ)", "second, as seen: R")),
-        (left, m_left, curve.first_value, SECOND, ("second blurred: M(σ)", "first, as seen: R")),
+    for side, values, observed, colour, names in (
+        (right, curve.blurred[right], curve.second_value, FIRST, ("first blurred: M(σ)", "second, observed: R")),
+        (left, m_left, curve.first_value, SECOND, ("second blurred: M(σ)", "first, observed: R")),
     ):
         here.plot(curve.sigma[side], values, color=colour, linewidth=1.6, label=names[0])
         ends = curve.sigma[side][[0, -1]]
-        here.plot(ends, [seen, seen], color=colour, linestyle="--", linewidth=1.1, label=names[1])
+        here.plot(ends, [observed, observed], color=colour, linestyle="--", linewidth=1.1, label=names[1])
     _mark_roots(here, curve)
     _mark_chosen(here, curve)
     here.axvline(0.0, color="0.75", linewidth=0.8, zorder=0)
@@ -68,15 +69,15 @@ def pixel_curve(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, *
 
 
 def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **options: Any) -> Any:
-    """Draw the cost of each s in the window around a pixel, its minimum, and the map's answer; return the axes.
+    """Draw the cost of each s in the window of a pixel, its minimum, and the value of the map; return the axes.
 
-    Arguments as for :func:`pixel_curve`. The axis of s is proportional to sign(s) sqrt(abs(s)), so that small and large
-    blur are both legible. For ``method="refined"`` (or with ``refined=True``) an axis at the right has the negative
-    log-likelihood of the pixel's own data, and the same with the prior, with the neighbours at their values.
+    Arguments as for :func:`pixel_curve`. The axis of s is proportional to sign(s) sqrt(abs(s)), so both small and large
+    blur are legible. For ``method="refined"`` (or with ``refined=True``) a second axis shows the negative
+    log-likelihood of the pixel's own data, without and with the prior at the final values of the neighbours.
     ``refined=False`` omits it.
     """
-    made = getattr(options.get("blur_map"), "settings", {})
-    if made.get("method") == "refined":
+    settings = getattr(options.get("blur_map"), "settings", {})
+    if settings.get("method") == "refined":
         options.setdefault("refined", True)
     curve = _curve(curve, pair_and_place, options)
     here = axes_or_current(ax)
@@ -87,9 +88,7 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     best = curve.window_sigma
     if np.isfinite(best):
         low = float(np.interp(best, curve.sigma, root))
-        here.plot(
-            [np.sign(best) * best**2], [low], "v", color=FIRST, label=f"its least: s = {best * abs(best):+.3g} px²"
-        )
+        here.plot([np.sign(best) * best**2], [low], "v", color=FIRST, label=f"minimum: s = {best * abs(best):+.3g} px²")
     if np.isfinite(curve.chosen):
         low, middle, high = (
             float(np.sign(x) * x**2) for x in (curve.chosen + k * curve.chosen_stderr for k in (-1, 0, 1))
@@ -106,15 +105,15 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     here.set_xlabel("s (px²), positive: second is blurrier")
     here.set_ylabel("residual (rms) per unit of noise")
     here.set_title(_title(curve), fontsize="medium")
-    answer = curve.chosen if np.isfinite(curve.chosen) else best
+    marked = curve.chosen if np.isfinite(curve.chosen) else best
     lines = [*here.get_lines(), *_draw_refined(here, curve)]
     named = [line for line in lines if not line.get_label().startswith("_")]
-    here.legend(handles=named, fontsize="small", loc="upper right" if answer < 0 else "upper left", frameon=False)
+    here.legend(handles=named, fontsize="small", loc="upper right" if marked < 0 else "upper left", frameon=False)
     return here
 
 
 def _draw_refined(ax: Any, curve: PixelCurve) -> list[Any]:
-    """Draw the negative log-likelihood of ``refined`` on a second axis; return the lines."""
+    """Draw the negative log-likelihood of the refined method on a second axis; return the lines."""
     if curve.refined_data is None or curve.refined_cost is None:
         return []
     beside = ax.twinx()
@@ -133,7 +132,7 @@ def _draw_refined(ax: Any, curve: PixelCurve) -> list[Any]:
 def _curve(curve: Any, rest: tuple[Any, ...], options: dict[str, Any]) -> PixelCurve:
     if isinstance(curve, PixelCurve):
         if rest or options:
-            raise InputError("a curve that is computed already needs no further arguments; leave them out")
+            raise InputError("a computed PixelCurve takes no further arguments; leave them out")
         return curve
     if not (len(rest) == 3 or (len(rest) == 2 and isinstance(curve, ComparablePair))):
         raise InputError("pass a PixelCurve, or first, second, row and column, or a comparable pair, row and column")
@@ -147,10 +146,10 @@ def _title(curve: PixelCurve) -> str:
 
 def _mark_roots(ax: Any, curve: PixelCurve) -> None:
     if curve.roots.size:
-        seen = np.where(curve.roots < 0, curve.first_value, curve.second_value)
+        observed = np.where(curve.roots < 0, curve.first_value, curve.second_value)
         ax.plot(
             curve.roots,
-            seen,
+            observed,
             "o",
             markerfacecolor="white",
             markeredgecolor=CHOSEN,
@@ -164,10 +163,10 @@ def _mark_roots(ax: Any, curve: PixelCurve) -> None:
 def _mark_chosen(ax: Any, curve: PixelCurve) -> None:
     if not np.isfinite(curve.chosen):
         return
-    seen = curve.first_value if curve.chosen < 0 else curve.second_value
+    observed = curve.first_value if curve.chosen < 0 else curve.second_value
     ax.errorbar(
         [curve.chosen],
-        [seen],
+        [observed],
         xerr=[curve.chosen_stderr],
         fmt="D",
         color=CHOSEN,

@@ -1,11 +1,11 @@
-"""Error bars against the truth.
+"""Figures that compare error bars with the truth.
 
-*Reliability* (a calibration curve): the share of the pixels with the true value within k standard errors, against
-the share of a Gaussian. On the diagonal the standard errors are right; below it they are too small.
+*Reliability* (a calibration curve): the share of pixels with the true value within k standard errors, against the
+share for a Gaussian. On the diagonal the standard errors are right, below it they are too small.
 
-*Sparsification*: the mean error of the remaining pixels when those with the largest standard errors are removed first,
-beside the best possible order (by the true error) and none. The nearer to the best order, the better standard errors
-separate good pixels from bad ones.
+*Sparsification*: the mean error of the remaining pixels after those with the largest standard errors are removed.
+References are the best order (by the true error) and a random order. A curve near the best order means that standard
+errors separate good pixels from bad ones.
 """
 
 from __future__ import annotations
@@ -28,28 +28,31 @@ STEPS = 100
 
 
 def reliability(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = None, label: str = "") -> Any:
-    """Draw the share of pixels with the truth within their error bar, against the nominal share; return the line.
+    """Draw the share of pixels whose error bar contains the truth, against the nominal share; return the line.
 
     Parameters
     ----------
     truth : (H, W) array
-        Signed sigma in px for a blur map, metres for a depth map; NaN where it is unknown.
+        True values: signed sigma in px for a blur map, metres for a depth map, NaN where unknown.
     label : str
-        For a legend; by default the coverage of one standard error.
+        Label for the legend, by default the coverage of one standard error.
     """
     error, stderr, _ = _errors(result, truth, linear=True)
     here = axes_or_current(ax)
     nominal, observed = coverage(error, stderr)
     at_one = float((error <= stderr).mean())
     (line,) = here.plot(
-        nominal, observed, linewidth=1.6, label=label or f"1 standard error holds {100 * at_one:.0f} %, should 68 %"
+        nominal,
+        observed,
+        linewidth=1.6,
+        label=label or f"within 1 standard error: {100 * at_one:.0f} % (nominal 68 %)",
     )
-    here.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1, label="as a Gaussian's", zorder=0)
+    here.plot([0, 1], [0, 1], color="0.5", linestyle="--", linewidth=1, label="Gaussian errors", zorder=0)
     here.set_xlim(0, 1)
     here.set_ylim(0, 1)
     here.set_aspect("equal")
-    here.set_xlabel("share of pixels that should lie within")
-    here.set_ylabel("share of pixels that do")
+    here.set_xlabel("nominal share of pixels within the error bar")
+    here.set_ylabel("observed share")
     here.legend(fontsize="small", loc="lower right")
     return line
 
@@ -65,7 +68,7 @@ def sparsification(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = No
     _, by_error = remaining_error(error, error)
     (line,) = here.plot(removed, by_stderr, linewidth=1.6, label=label or "largest standard errors first")
     here.plot(removed, by_error, color="0.35", linestyle="--", linewidth=1.1, label="best order (true error)", zorder=0)
-    here.axhline(float(error.mean()), color="0.6", linestyle=":", linewidth=1.1, label="any order", zorder=0)
+    here.axhline(float(error.mean()), color="0.6", linestyle=":", linewidth=1.1, label="random order", zorder=0)
     here.set_xlim(0, 1)
     here.set_ylim(bottom=0)
     here.set_xlabel("share of pixels removed")
@@ -75,7 +78,7 @@ def sparsification(result: BlurMap | DepthMap, truth: ArrayLike, *, ax: Any = No
 
 
 def coverage(error: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return nominal and observed shares of pixels within an error bar of growing length."""
+    """Return nominal and observed shares of pixels within error bars of increasing length."""
     nominal = np.linspace(0.0, 1.0, STEPS + 1)[:-1]
     factors = np.array([NormalDist().inv_cdf((1 + share) / 2) for share in nominal])
     # An error of zero lies within every bar, even one of length zero.
@@ -85,18 +88,18 @@ def coverage(error: FloatArray, stderr: FloatArray) -> tuple[FloatArray, FloatAr
 
 
 def remaining_error(error: FloatArray, by: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return shares of removed pixels, the largest of ``by`` first, and the mean error of the others."""
+    """Return the shares of removed pixels (largest ``by`` first) and the mean error of the remaining ones."""
     ordered = error[np.argsort(by, kind="stable")]
     mean = np.cumsum(ordered) / np.arange(1, ordered.size + 1)
     removed = np.linspace(0.0, 1.0, STEPS + 1)[:-1]
-    left = np.maximum(np.ceil((1 - removed) * ordered.size).astype(int), 1)
-    return removed, mean[left - 1]
+    remaining = np.maximum(np.ceil((1 - removed) * ordered.size).astype(int), 1)
+    return removed, mean[remaining - 1]
 
 
 def _errors(result: BlurMap | DepthMap, truth: ArrayLike, linear: bool) -> tuple[FloatArray, FloatArray, str]:
-    """Return absolute errors and standard errors of all pixels where both are known, and their unit.
+    """Return absolute errors and standard errors of the pixels where both are finite, and their unit.
 
-    Error bars of blur are judged in s, where they are symmetric (``linear``), else in px.
+    With ``linear`` those of blur are in s, where error bars are symmetric, else in px.
     """
     result = check_kind(result, BlurMap, DepthMap)
     known = np.asarray(truth, dtype=np.float64)

@@ -1,8 +1,8 @@
-"""Many pairs in one run: pairs of two folders or patterns, one folder of results each, and a table of all.
+"""Many pairs in one run: one folder of results for each pair, and one table for all.
 
-The folder of a pair appears under its name when it is complete (:mod:`relblur.images.results`). A run that is killed
-leaves complete folders and hidden remains, which the next run removes before it does the missing pairs. A failed pair
-is recorded, and the run continues. Only one run at a time works in an output folder.
+A folder gets its final name when it is complete (:mod:`relblur.images.results`). A killed run leaves complete folders
+and hidden temporary ones. The next run removes the temporary ones and computes the missing pairs. A failed pair is
+recorded, and the run continues. An output folder accepts only one run at a time.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ __all__ = [
     "run_batch",
 ]
 
-#: Reports in the output folder: outcome of every pair, table of their figures, contact sheet of their maps.
+#: Reports in the output folder: outcome of each pair, table of the figures, contact sheet of the maps.
 REPORTS = BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
-#: Figures of a pair, in its folder.
+#: Name of the file with the figures of a pair, in the folder of the pair.
 SUMMARY = "summary.json"
 
 _LONGEST_NAME = 255  # bytes, on the file systems in use
@@ -58,20 +58,20 @@ _LONGEST_NAME = 255  # bytes, on the file systems in use
 
 @dataclass(frozen=True)
 class Job:
-    """One pair of files and the name of its results; ``second`` is None if there is no partner.
+    """One pair of files and the name of its results; an image is None if it is missing.
 
-    A stack has ``more`` files.
+    ``more`` contains the further files of a stack.
     """
 
     name: str
     first: Path | None
     second: Path | None
     more: tuple[Path, ...] = ()
-    also_read: tuple[Path, ...] = ()  #: by all jobs, such as a camera file, whose content is among the options
+    also_read: tuple[Path, ...] = ()  #: read by all jobs, such as a camera file; the options contain its content
 
 
 def named_job(name: str, *files: Path) -> Job:
-    """Return a job; other characters of its name than letters, digits, dots and dashes become "_"."""
+    """Return a job; in its name only letters, digits, dots and dashes remain, all else becomes "_"."""
     return Job(re.sub(r"[^\w.-]+", "_", name), files[0], files[1], files[2:])
 
 
@@ -101,7 +101,7 @@ class Outcome:
 
 
 def is_batch(first: Path, second: Path) -> bool:
-    """Return whether two arguments mean many pairs: two folders, or two patterns with a star."""
+    """Return whether two arguments name many pairs: two folders, or two patterns with a star."""
     return _is_pattern(first) or _is_pattern(second) or (os.path.isdir(first) and os.path.isdir(second))
 
 
@@ -109,15 +109,15 @@ def files_of(argument: Path) -> list[Path]:
     """Return the files of an argument: the images of a folder, the matches of a pattern, or the file itself."""
     if not os.path.isdir(argument) and not _is_pattern(argument):
         return [argument]
-    found = list(_files_by_key(argument).values())
-    if not found:
+    files = list(_files_by_key(argument).values())
+    if not files:
         fault = "holds no image" if os.path.isdir(argument) else "matches no file"
         raise FileError(f"{argument} {fault}; check the path")
-    return found
+    return files
 
 
 def find_jobs(first: Path, second: Path) -> list[Job]:
-    """Pair up files: those of one stem in two folders, or those with the same text for the star of two patterns."""
+    """Pair the files of two folders by their stems, or those of two patterns by the text that matches the star."""
     are_folders = os.path.isdir(first) and os.path.isdir(second)
     if are_folders and os.path.samefile(first, second):
         raise InputError(
@@ -137,7 +137,7 @@ def _is_pattern(path: Path) -> bool:
 
 
 def _files_by_key(argument: Path) -> dict[str, Path]:
-    """Return the images of a folder by their stems, or the matches of a pattern by the text for its star."""
+    """Return the images of a folder by stem, or the matches of a pattern by the text that matches the star."""
     is_folder = os.path.isdir(argument)
     folder = argument if is_folder else argument.parent
     before, star, after = argument.name.partition("*")
@@ -149,17 +149,17 @@ def _files_by_key(argument: Path) -> dict[str, Path]:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise FileError(f"the folder {folder} cannot be read: {error.strerror}") from None
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in entries:
         name = path.name
         if not is_folder:
             if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after):
-                found[name[len(before) : len(name) - len(after)]] = path
+                files[name[len(before) : len(name) - len(after)]] = path
         elif path.suffix.lower() in (*READ_SUFFIXES, *RAW_SUFFIXES) and not name.startswith("."):
-            if path.stem in found:
-                raise InputError(f"{found[path.stem]} and {path} have one name; leave one of them out")
-            found[path.stem] = path
-    return found
+            if path.stem in files:
+                raise InputError(f"{files[path.stem]} and {path} have one name; leave one of them out")
+            files[path.stem] = path
+    return files
 
 
 def run_batch(
@@ -173,56 +173,56 @@ def run_batch(
     draw: Callable[[Path, Sequence[tuple[str, Path]]], None] | None = None,
     run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
 ) -> list[Outcome]:
-    """Do every pair that is not done yet, then write the table of all.
+    """Process every pair without results, then write the table of all.
 
     Parameters
     ----------
     options
-        Everything that the results depend on beside the files: a finished pair is kept only if its options are these.
+        All that determines the results besides the files. A finished pair is kept only if its options are equal.
     work
-        Called with both files and an empty folder to fill; ``summary.json`` in it is a row of the table. With
-        several workers it is called from several threads.
+        Function of both files and an empty folder. It fills the folder; ``summary.json`` in it becomes a row of the
+        table. With several workers it is called from several threads.
     force
-        Do finished pairs again, and replace the results of other options or files. Only results of relblur are
+        Process finished pairs again, and replace results of other options or files. Only results of relblur are
         replaced.
     tell
-        Called with the number of pairs behind, and the outcome of the last.
+        Called with the number of processed pairs and the outcome of the last.
     draw
-        Called with the path of the contact sheet, and name and folder of each pair with results.
+        Called with the path of the contact sheet, and with name and folder of each pair that has results.
     run
-        Calls a function with every pair and returns the outcomes in any order: one after the other, on several
-        threads (:func:`on_threads`), or on other machines.
+        Calls a function for every pair and returns the outcomes in any order: sequentially, on several threads
+        (:func:`on_threads`), or on other machines.
     """
     refuse_file_name(output)
-    kept = _read_by(jobs, output)
+    kept = _input_folders(jobs, output)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot make the folder {output}: {error.strerror}; choose another") from None
-    found: dict[str, Outcome] = {}
+    by_name: dict[str, Outcome] = {}
     with entered(output, wait_s=0.0):
-        ours = _check_report(output)
+        reports = _check_report(output)
         do = partial(_do, output=output, options=options, work=work, force=force, kept=kept)
-        for behind, outcome in enumerate(run(do, jobs), start=1):
-            found[outcome.name] = outcome
+        for count, outcome in enumerate(run(do, jobs), start=1):
+            by_name[outcome.name] = outcome
             if tell is not None:
-                tell(behind, outcome)
-        outcomes = [found[job.name] for job in jobs]
+                tell(count, outcome)
+        outcomes = [by_name[job.name] for job in jobs]
         succeeded = [(each.name, output / each.name) for each in outcomes if each.succeeded]
         with staging(output) as new:
             (new / TABLE_FILE).write_bytes(_table(outcomes, output))
             if draw is not None and succeeded:
                 draw(new / SHEET_FILE, succeeded)
             report = [{"name": each.name, "state": each.state, "error": each.error} for each in outcomes]
-            files = sorted({*ours, *(path.name for path in new.iterdir())})  # an older sheet remains
+            files = sorted({*reports, *(path.name for path in new.iterdir())})  # keep an older sheet
             content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": report}
             (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
             move_files_in(new, True, output)
     return outcomes
 
 
-def _read_by(jobs: Sequence[Job], output: Path) -> set[Path]:
-    """Return the folders of the input files and those above; refuse to replace an input by a report."""
+def _input_folders(jobs: Sequence[Job], output: Path) -> set[Path]:
+    """Return the folders of the input files and their parents; refuse to replace an input by a report."""
     inputs = [path for job in jobs for path in (job.first, job.second, *job.more, *job.also_read) if path is not None]
     refuse_inputs((output / name for name in REPORTS), inputs)
     homes = {Path(os.path.realpath(path)).parent for path in inputs}
@@ -230,32 +230,32 @@ def _read_by(jobs: Sequence[Job], output: Path) -> set[Path]:
 
 
 def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:
-    """Do the jobs on several threads; yield outcomes as they are ready."""
+    """Run the jobs on several threads; yield the outcomes in order of completion."""
     with ThreadPoolExecutor(threads) as pool:
         try:
             for done in as_completed([pool.submit(do, job) for job in jobs]):
                 yield done.result()
-        except BaseException:  # interrupted: no further pair is begun
+        except BaseException:  # interrupted: start no further pair
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
 def _table(outcomes: Sequence[Outcome], output: Path) -> bytes:
-    """Return the figures of all pairs as CSV: a row for each pair, a column for each figure of their summaries."""
+    """Return the figures of all pairs as CSV: a row for each pair, a column for each figure."""
     rows: list[dict[str, Any]] = []
     for each in outcomes:
         row = {"pair": each.name, "state": each.state, "error": each.error, "first": each.first, "second": each.second}
         if each.succeeded:
             try:
                 row |= _flat(json.loads((output / each.name / SUMMARY).read_bytes()))
-            except (OSError, ValueError, RecursionError):  # results of an earlier version have none
+            except (OSError, ValueError, RecursionError):  # no summary, or an unreadable one
                 row["error"] = f"no {SUMMARY}"
         rows.append(row)
     return csv_table(rows)
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Return the single values of nested tables, under names joined by dots; lists are left out."""
+    """Return the scalar values of nested tables, under names joined by dots; lists are omitted."""
     flat: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
@@ -273,7 +273,7 @@ def _do(
     force: bool,
     kept: Set[Path],
 ) -> Outcome:
-    """Do a pair, unless its folder is one of ``kept``, which contain input files."""
+    """Process a pair, unless it is finished; never replace a folder in ``kept``, which contain input files."""
     names = [str(path) if path is not None else "" for path in (job.first, job.second)]
 
     def outcome(state: str, error: str = "") -> Outcome:
@@ -282,8 +282,8 @@ def _do(
     try:
         _check_name(job.name)
         if job.first is None or job.second is None:
-            alone = job.first or job.second
-            raise InputError(f"{alone} has no partner of the same name")
+            single = job.first or job.second
+            raise InputError(f"{single} has no partner of the same name")
         inputs = (job.first, job.second, *job.more)
         made_from = {"options": dict(options), "files": [_identity(path) for path in inputs]}
         if _is_done(output / job.name, made_from, kept, force):
@@ -304,7 +304,7 @@ def _do(
 
 
 def _check_report(output: Path) -> list[str]:
-    """Return the reports of an earlier run; refuse to replace other files of these names."""
+    """Return the reports of an earlier run; refuse to replace other files with these names."""
     path = output / BATCH_FILE
     ours: list[str] = []
     if os.path.lexists(path):
@@ -332,7 +332,7 @@ def _check_name(name: str) -> None:
 
 
 def _is_done(target: Path, made_from: Mapping[str, Any], kept: Set[Path], force: bool) -> bool:
-    """Return whether a pair is done; raise if its folder may not be replaced."""
+    """Return whether a pair is finished; raise an error if its folder may not be replaced."""
     if not os.path.lexists(target):
         return False
     if force:
@@ -340,22 +340,22 @@ def _is_done(target: Path, made_from: Mapping[str, Any], kept: Set[Path], force:
             raise OutputExistsError(f"{target} holds a file that this command reads; choose another output folder")
         refuse_foreign(target)
         return False
-    before = read_signature(target)
-    if before is None:
+    signature = read_signature(target)
+    if signature is None:
         refuse_foreign(target)
-    elif {name: before.get(name) for name in made_from} != json.loads(json.dumps(made_from)):
+    elif {name: signature.get(name) for name in made_from} != json.loads(json.dumps(made_from)):
         refuse_foreign(target)
         raise OutputExistsError(
             f"{target} was made from other files or with other options; add --force or choose another folder"
         )
-    elif gone := missing(target, before):
+    elif gone := missing(target, signature):
         refuse_foreign(target)
         raise OutputExistsError(f"{target} is not whole: {gone[0]} is missing or changed; add --force to do it again")
     return True
 
 
 def _identity(path: Path) -> dict[str, Any]:
-    """Return the name, size and time of a file, which a later version of it changes."""
+    """Return name, size and modification time of a file, which identify its version."""
     try:
         state = path.stat()
     except OSError as error:

@@ -1,9 +1,9 @@
-"""Maps inside pages and notebooks: small pictures, colour bars, histograms, legends, and the numbers of the pixels.
+"""Maps inside pages and notebooks: small pictures, colour bars, histograms, legends, and the values of the pixels.
 
-The numbers travel as codes. A layer is quantised to 16 bits over its own range, evenly or, for distances, evenly in
-the logarithm: one pixel at infinity does not take the digits of all others. Standard errors have 8 bits, evenly in the
-logarithm, in steps of some per cent. Code 0 is no answer. The layers are deflated together, high bytes apart from low
-ones; ``page.js`` unpacks them.
+The values are embedded as integer codes. A layer is quantised to 16 bits over its range: linearly, or logarithmically
+for distances, so a single pixel at infinity does not reduce the precision of the others. Standard errors have 8 bits on
+a logarithmic scale, in steps of a few percent. Code 0 means no value. High and low bytes are stored separately, and all
+layers are deflated together. ``page.js`` decodes them.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ __all__ = [
     "view_html",
 ]
 
-#: Opacities of the pixels of a map, and their numbers of colours in the palette; the last colour is "no answer".
+#: Opacities in the palette of a map, and the number of colours for each. The last of 256 colours is "no answer".
 FADING, FADING_COLOURS = (1.0, 0.7, 0.4, 0.1), (159, 32, 32, 32)
 _NO_ANSWER_INDEX = 255
 HISTOGRAM_BINS = 48
-#: Step of a read-out: at most this many pixels in either direction.
+#: Largest step between the pixels of a read-out, px in each direction.
 MOST_EVERY = 10
 
 
 def map_png(
     values: AnyArray, scale: ColourScale, most_px: int, most_bytes: int = 10**9, opacity: AnyArray | None = None
 ) -> bytes:
-    """Return a map as a PNG of 256 colours, no side longer than ``most_px``, faded by ``opacity``.
+    """Return a map as a PNG of 256 colours, no side longer than ``most_px``; ``opacity`` fades pixels.
 
-    The picture is made smaller until the file fits into ``most_bytes``.
+    The picture is reduced until the file has at most ``most_bytes``.
     """
     shares, counts = (np.array(FADING), np.array(FADING_COLOURS))
     if opacity is None:
@@ -61,11 +61,11 @@ def map_png(
         colours = scale.colours[np.linspace(0, 255, count).round().astype(int)]
         palette[start : start + count] = grey + share * (colours - grey)
     while True:
-        small = _of_size(values, most_px)
+        small = _subsampled(values, most_px)
         known = np.isfinite(small)
         faded: Any = 0
         if opacity is not None:
-            faded = np.abs(_of_size(opacity, most_px)[:, :, None] - shares).argmin(axis=2)
+            faded = np.abs(_subsampled(opacity, most_px)[:, :, None] - shares).argmin(axis=2)
         place = counts[faded] * scale.place(np.where(known, small, scale.low))
         index = starts[faded] + place.clip(0, counts[faded] - 1).astype(np.intp)
         picture = _palette_png(np.where(known, index, _NO_ANSWER_INDEX).astype(np.uint8), np.rint(palette))
@@ -75,13 +75,13 @@ def map_png(
 
 
 def flag_png(flags: AnyArray, most_px: int) -> bytes:
-    """Return flags as a PNG, one colour for each."""
+    """Return flags as a PNG with one colour for each flag."""
     palette = flag_colours(np.arange(256, dtype=np.uint8)[None])[0]
-    return _palette_png(_of_size(flags, most_px), palette)
+    return _palette_png(_subsampled(flags, most_px), palette)
 
 
 def photo_jpeg(image: AnyArray, most_px: int, quality: int = 82) -> bytes:
-    """Return a photograph, with values for a screen, as a JPEG with no side longer than ``most_px``."""
+    """Return a photograph in display values as a JPEG with no side longer than ``most_px``."""
     from PIL import Image
 
     picture = Image.fromarray(np.rint(255 * photo(image)).astype(np.uint8)).convert("RGB")
@@ -94,13 +94,13 @@ def photo_jpeg(image: AnyArray, most_px: int, quality: int = 82) -> bytes:
 def view_html(view: MapView) -> Html:
     """Return the histogram and the colour bar of a map."""
     unit = view.unit + (", positive: second is blurrier" if view.kind == "sigma" else "")
-    faded = element("div", "faded: filled, the more the larger the standard error", class_="unit")
+    faded = element("div", "faded: filled pixels, by their standard error", class_="unit")
     faded = faded if view.opacity is not None else Html()
     return join(histogram(view.values, view.scale, view.name), colour_bar(view.scale, unit), faded)
 
 
 def colour_bar(scale: ColourScale, unit: str) -> Html:
-    """Return a colour bar with ticks, as wide as its place."""
+    """Return a colour bar with ticks, as wide as its container."""
     stops = scale.colours[np.linspace(0, 255, 17).astype(int)]
     colours = ",".join(f"#{r:02x}{g:02x}{b:02x}" for r, g, b in stops)
     ticks = [_tick(100 * float(scale.place(np.asarray(value))), text) for value, text in scale.ticks(5)]
@@ -114,13 +114,13 @@ def colour_bar(scale: ColourScale, unit: str) -> Html:
 
 
 def _tick(percent: float, text: str) -> Html:
-    """Return a number below its place; near an end it stays within the bar."""
+    """Return the label of a tick; near an end it is shifted to stay within the bar."""
     shift = ";transform:none" if percent < 5 else ";transform:translateX(-100%)" if percent > 95 else ""
     return element("span", text, style=f"left:{percent:.2f}%{shift}")
 
 
 def histogram(values: AnyArray, scale: ColourScale, name: str) -> Html:
-    """Return the frequency of values over the colour scale; the outermost bars contain all values beyond it."""
+    """Return a histogram over the colour scale; the outermost bars include all values outside the scale."""
     known = values[np.isfinite(values)]
     counts, _ = np.histogram(scale.place(known).clip(0, 1), HISTOGRAM_BINS, (0, 1))
     heights = 40 * counts / max(int(counts.max()), 1)
@@ -134,7 +134,7 @@ def histogram(values: AnyArray, scale: ColourScale, name: str) -> Html:
 
 
 def flag_legend(flags: AnyArray) -> Html:
-    """Return the colours of the flags that occur, and their shares."""
+    """Return the legend of the flags that occur: colour, name, share of pixels."""
     shown = flag_shares(flags)
     shares = percentages([share for _, _, share in shown])
     items = [
@@ -144,8 +144,8 @@ def flag_legend(flags: AnyArray) -> Html:
     return element("ul", *items, class_="flags")
 
 
-def _of_size(values: AnyArray, most_px: int) -> AnyArray:
-    """Return every n-th pixel of a map, so that no side is longer; a small one stays as it is."""
+def _subsampled(values: AnyArray, most_px: int) -> AnyArray:
+    """Return a map subsampled so that no side is longer than ``most_px``; a smaller map is returned unchanged."""
     share = min(1.0, most_px / max(values.shape))
     places = (
         ((np.arange(count) + 0.5) * length / count).astype(int)
@@ -178,16 +178,16 @@ class Layer:
 
 @dataclass(frozen=True)
 class ReadOut:
-    """The numbers that a page has of every pixel."""
+    """The values of the pixels that a page contains."""
 
     layers: Sequence[Layer]
     flag_names: Sequence[str] = ()
 
 
 def pack(read_out: ReadOut, most_bytes: int) -> dict[str, Any] | None:
-    """Return a read-out as plain values for JSON: of every pixel or, to fit, of every second, third ... tenth.
+    """Return a read-out as plain values for JSON, with the smallest step between pixels that fits ``most_bytes``.
 
-    None if not even every tenth in both directions fits.
+    The step is 1 to 10 px in both directions. None if even 10 px do not fit.
     """
     height, width = read_out.layers[0].values.shape
     for every in range(1, MOST_EVERY + 1):
@@ -216,7 +216,7 @@ def _coded(layer: Layer, values: AnyArray) -> tuple[dict[str, Any], AnyArray]:
         numbers = np.log(np.maximum(numbers, float(positive.min()) if positive.size else 1.0))
     low, high = (float(numbers[known].min()), float(numbers[known].max())) if known.any() else (0.0, 1.0)
     scale = (high - low) / (top - 1)
-    if layer.coding == "linear" and scale > 0:  # four to five digits: coarser steps compress better
+    if layer.coding == "linear" and scale > 0:  # keep four to five digits: coarser steps compress better
         scale = max(scale, 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) - 4))
     scale = scale or 1.0
     codes = np.where(known, np.rint((numbers - low) / scale).clip(0, top - 1) + 1, 0).astype(np.uint16)

@@ -1,12 +1,13 @@
-"""Files at the full size of photographs whose map has fewer pixels.
+"""Result files at the full size of the photographs, enlarged from decimated maps.
 
-``relative_depth.png``   near and far, without any camera
-``fused.png``            sharp everywhere
+``relative_depth.png``   relative depth in grey, without a camera
+``fused.png``            the all-in-focus picture
 ``second_aligned.png``   the second photograph, aligned to the first
-``sigma_full.tif``       relative blur and its standard error at every pixel, px of the photographs
-``height*.tif``          heights of a stack in micrometres, ``profile.csv`` along a line
+``sigma_full.tif``       relative blur and its standard error in px of the photographs
+``height*.tif``          heights of a stack in micrometres
+``profile.csv``          heights along a line
 
-Pictures have the depth, the tone curve, the profile and the EXIF data of the first photograph.
+Pictures have the bit depth, tone curve, ICC profile and EXIF data of the first photograph.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
 HEIGHT_FILES = ("height.ome.tif", "height_16bit.tif")
 PROFILE_FILE = "profile.csv"
 
-#: Percent of the pixels beyond black and beyond white of the relative depth.
+#: Percent of the pixels of the relative depth that are clipped at black, and at white.
 _BEYOND = 1.0
 
 
@@ -60,15 +61,15 @@ def write_picture(
     processing: str = "",
     pixel_um: float | None = None,
 ) -> None:
-    """Write a picture in the form of its photograph, or with 8 bits for a screen."""
+    """Write a picture in the form of its photograph, or as 8-bit sRGB without a form."""
     (form or FOR_SCREENS).write(path, light, processing, pixel_um)
 
 
 def relative_depth(s: FloatArray) -> AnyArray:
-    """Return 8-bit grey with an alpha channel of a map of s, which is affine in 1/distance.
+    """Return a map of s, which is affine in 1/distance, as 8-bit grey with an alpha channel.
 
-    White is the side in focus in the first image: 255 and 1 are the ends of 98 % of the pixels. Pixels without an
-    answer are transparent.
+    White is the side that is in focus in the first image. The range from 1 to 255 contains 98 % of the pixels. Pixels
+    without a value are transparent.
     """
     known = np.isfinite(s)
     low, high = np.percentile(s[known], (_BEYOND, 100 - _BEYOND)) if known.any() else (0.0, 1.0)
@@ -80,7 +81,7 @@ def relative_depth(s: FloatArray) -> AnyArray:
 def write_relative_depth(
     folder: Path, blur_map: BlurMap, first: PathLike | None = None, reading: Reading | None = None, factor: int = 1
 ) -> None:
-    """Write near and far along the outlines of the first photograph, or at the map's size without it."""
+    """Write the relative depth of a pair, enlarged along the outlines of the first photograph if it is given."""
     s = blur_map.variance_difference
     if factor > 1 and first is not None and reading is not None:
         s, _ = _enlarged(blur_map, reading.read(first, "first").light, factor)
@@ -88,7 +89,7 @@ def write_relative_depth(
 
 
 def write_relative_depth_of_stack(folder: Path, stack: StackMap) -> None:
-    """Write near and far along the outlines of the fused picture, or at the map's size without it."""
+    """Write the relative depth of a stack, enlarged along the outlines of the fused picture if there is one."""
     if stack.known.any():
         index = stack.full_size()[0] if stack.fused is not None else stack.index
         _write_relative_depth(folder, -np.asarray(index, np.float64), "in focus in the first frame of the order")
@@ -102,18 +103,18 @@ def _write_relative_depth(folder: Path, s: FloatArray, white: str) -> None:
 
 
 def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
-    """Write the fused picture, the aligned second image, near and far, and the map at full size."""
-    with ThreadPoolExecutor(1) as writer:  # encoding a PNG takes as long as the next picture
+    """Write the fused picture, the aligned second image, the relative depth and the blur map at full size."""
+    with ThreadPoolExecutor(1) as writer:  # encode a PNG while the next picture is computed
         writes = []
 
         def write(name: str, light: AnyArray, processing: str) -> None:
             writes.append(writer.submit(write_picture, folder / name, light, frames.form, processing))
 
-        def seen(frame: Frame, light: AnyArray) -> None:
+        def write_second(frame: Frame, light: AnyArray) -> None:
             if frame.number == 1:
                 write("second_aligned.png", light, "second photograph, aligned to the first")
 
-        fused = fuse_by_detail(frames, lambda share: None, seen=seen)
+        fused = fuse_by_detail(frames, lambda share: None, seen=write_second)
         write("fused.png", fused, "sharp everywhere, from two photographs")
         s, stderr = _enlarged(blur_map, fused, frames.factor)
         del fused
@@ -135,9 +136,10 @@ def _enlarged(blur_map: BlurMap, picture: AnyArray, factor: int) -> tuple[FloatA
 
 
 def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[float, ...] | None) -> dict[str, Any]:
-    """Write heights as float and 16-bit TIFF, a profile along ``line`` (column, row, column, row); return figures.
+    """Write heights as float and 16-bit TIFF, and a profile along ``line``; return figures.
 
-    ``surface`` has the pixels of the map; files at full size follow the outlines of the fused picture.
+    ``line`` is (column, row, column, row). ``surface`` has the size of the map. The files are enlarged along the
+    outlines of the fused picture if there is one.
     """
     full = surface_of(stack, full_size=True) if stack.fused is not None else surface_of(stack)
     factor = 1 if stack.fused is not None else stack.factor
@@ -157,7 +159,7 @@ def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[f
 
 
 def _plane_of(surface: Surface, stack: StackMap, shape: tuple[int, ...], factor: int) -> AnyArray:
-    """Return the plane that was taken from a surface, on the pixels of a picture of ``factor`` px each."""
+    """Return the plane that was subtracted from a surface, on a grid of pixels of ``factor`` px each."""
     assert surface.tilt is not None
     assert stack.height_um is not None
     down, right = surface.tilt
@@ -171,7 +173,7 @@ def _slope(tilt: tuple[float, float], shape: tuple[int, ...], scale: float) -> A
 
 
 def _write_16_bit(path: Path, height: AnyArray, pixel_um: float | None) -> None:
-    """Write heights as 1..65535 between the least and the largest; 0 is no answer, the description has the scale."""
+    """Write heights as 1..65535 from least to largest (0 = no value); the description contains the scale."""
     known = np.isfinite(height)
     low, high = (float(height[known].min()), float(height[known].max())) if known.any() else (0.0, 1.0)
     scale = (high - low) / 65534 or 1.0

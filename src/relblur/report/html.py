@@ -1,7 +1,7 @@
 """HTML of pages and notebooks: elements, tables, figures, and the frame of a page.
 
-:func:`element` escapes every text that is not :class:`Html`; no other module writes a tag. A page is one file with
-``style.css`` inside, and its Content-Security-Policy forbids every address.
+:func:`element` escapes every text that is not :class:`Html`. No other module writes tags. A page is one file that
+includes ``style.css``. Its Content-Security-Policy forbids loading from any address.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GENERATOR = f"relblur {__version__}"
 #: Elements without an end tag.
 _VOID = ("br", "img", "meta")
 
-#: Characters from which a cell of a table may be broken into lines.
+#: Length (characters) above which the text of a table cell may wrap.
 _LONG_CELL = 40
 
 _SCRIPTS = "; script-src 'unsafe-inline'"
@@ -47,37 +47,37 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 class Html(str):
-    """Text that is not escaped again."""
+    """HTML text, which :func:`element` and :func:`join` do not escape."""
 
     __slots__ = ()
 
 
-#: No HTML.
+#: Empty HTML.
 NOTHING = Html()
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a heading; ``stated`` are the numbers of the rows with figures from elsewhere."""
+    """A table with a heading; ``stated`` contains the indices of rows with figures from other sources."""
 
     heading: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
     stated: Container[int] = ()
-    is_long: bool = False  #: folded until it is opened
+    is_long: bool = False  #: collapsed until the reader opens it
 
 
 def join(*parts: object) -> Html:
-    """Return parts one after the other; text that is not HTML is escaped."""
+    """Return the concatenated parts; text that is not :class:`Html` is escaped."""
     return Html("".join(part if isinstance(part, Html) else escape(str(part)) for part in parts))
 
 
 def element(tag: str, /, *inside: object, **attributes: object) -> Html:
     """Return an element with its content.
 
-    In names of attributes "_" becomes "-", and one at the end is dropped. None and False omit an attribute, True
-    writes it without a value.
+    In names of attributes "_" becomes "-", and a trailing "_" is removed. None and False omit an attribute. True writes
+    it without a value.
     """
     written = []
     for key, value in attributes.items():
@@ -89,19 +89,19 @@ def element(tag: str, /, *inside: object, **attributes: object) -> Html:
 
 
 def _quoted(text: str) -> str:
-    """Return text for an attribute, which stands between double quotation marks."""
+    """Return text escaped for an attribute value in double quotation marks."""
     return escape(text, quote=False).replace('"', "&quot;")
 
 
 def image(picture: bytes, alt: str, **attributes: object) -> Html:
-    """Return an image with its PNG, JPEG or SVG inside."""
+    """Return an image element that contains the PNG, JPEG or SVG data."""
     kind = "png" if picture.startswith(b"\x89PNG") else "jpeg" if picture.startswith(b"\xff\xd8") else "svg+xml"
     data = base64.b64encode(picture).decode("ascii")
     return element("img", alt=alt, **attributes, src=f"data:image/{kind};base64,{data}")
 
 
 def table(rows: Sequence[Sequence[str]], columns: Sequence[str] = (), stated: Container[int] = ()) -> Html:
-    """Return a table; the first cell of a row is its name."""
+    """Return a table; the first cell of each row is its heading."""
     head = element("thead", element("tr", *(element("th", each, scope="col") for each in columns))) if columns else ""
     body = [
         element(
@@ -117,7 +117,7 @@ def _cell(text: str) -> Html:
 
 
 def titled_table(each: Table) -> Html:
-    """Return a table below its heading, above its note."""
+    """Return a table with its heading above and its note below."""
     inside = join(
         element("div", table(each.rows, each.columns, each.stated), class_="wide"),
         element("p", each.note, class_="note") if each.note else "",
@@ -128,24 +128,24 @@ def titled_table(each: Table) -> Html:
 
 
 def tiles(figures: Sequence[tuple[str, str]]) -> Html:
-    """Return names with their values, each on a card."""
+    """Return (name, value) pairs as cards."""
     cards = [element("div", element("dt", name), element("dd", value)) for name, value in figures]
     return element("dl", *cards, class_="tiles") if cards else NOTHING
 
 
 def bullets(texts: Sequence[str], heading: str = "") -> Html:
-    """Return a list; nothing if it is empty."""
+    """Return a bullet list with a heading; empty HTML for an empty list."""
     items = element("ul", *(element("li", text) for text in texts))
     return join(element("h3", heading) if heading else "", items) if texts else NOTHING
 
 
 def details(summary: str, inside: Html, is_open: bool = False) -> Html:
-    """Return content that is folded below its heading."""
+    """Return content that collapses below a heading."""
     return element("details", element("summary", summary), inside, open=is_open)
 
 
 def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -> str:
-    """Return a page; ``after`` and the script come at its end."""
+    """Return a page as text; ``after`` and the script are placed at the end of its body."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -163,20 +163,20 @@ def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -
 
 
 def fragment(plain: str, title: str, left: Html, right: Html) -> str:
-    """Return the view for a notebook; ``plain`` is shown where the style sheet is not applied."""
+    """Return the view for a notebook; ``plain`` is the text for viewers without style sheets."""
     columns = element("div", element("div", left) if left else "", element("div", right), class_="columns")
     view = element("div", element("h3", title), columns, class_="rb cell", style="display:none")
     return element("div", element("style", Html(resource("style.css"))), element("pre", plain, class_="rb-plain"), view)
 
 
 def write_document(path: PathLike, text: str) -> None:
-    """Write a page as UTF-8, with escapes for parts of file names that are no text."""
+    """Write a page as UTF-8; bytes of file names that are not text are escaped."""
     with replacing(path) as stream:
         stream.write(text.encode("utf-8", "backslashreplace"))
 
 
 def is_our_page(path: PathLike) -> bool:
-    """Return whether a file is a page of relblur, which a newer one may replace."""
+    """Return whether a file is a page made by relblur, and may be replaced."""
     try:
         with open(path, "rb") as stream:
             return b'<meta name="generator" content="relblur ' in stream.read(500)
@@ -185,5 +185,5 @@ def is_our_page(path: PathLike) -> bool:
 
 
 def resource(name: str) -> str:
-    """Return a file of this package."""
+    """Return the content of a file of this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

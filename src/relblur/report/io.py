@@ -31,18 +31,19 @@ def imread(
 ) -> FloatArray:
     """Read an image as linear light, float64: (H, W) grey or (H, W, 3) colour.
 
-    PNG, JPEG, WebP, TIFF, AVIF, JPEG 2000, BMP, GIF (its first frame), PGM, PPM, Radiance HDR and NPY; HEIC, OpenEXR
-    and camera raw with the extras ``heif``, ``exr`` and ``raw``. Integers span 0..1, floats are as stored. The tone
-    curve that the file names (ICC profile, PNG chunk, EXIF) is undone. A file that names none is taken for sRGB if it
-    has 8 bits, for light if it has 16 bits or floats, or is an NPY. The picture is turned upright; an alpha channel is
-    dropped with a warning.
+    Formats: PNG, JPEG, WebP, TIFF, AVIF, JPEG 2000, BMP, GIF (first frame), PGM, PPM, Radiance HDR and NPY. HEIC,
+    OpenEXR and camera raw need the extras ``heif``, ``exr`` and ``raw``.
+
+    Integers are scaled to 0..1, floats are as stored. The tone curve that the file states (ICC profile, PNG chunk,
+    EXIF) is undone. A file without one counts as sRGB if it has 8 bits. It counts as light if it has 16 bits or
+    floats, or is an NPY. The picture is rotated upright. An alpha channel is dropped with a warning.
 
     Parameters
     ----------
     linear : bool
-        False keeps the file's values (integers divided by their full scale).
+        False keeps the stored values (integers divided by their full scale).
     gamma : float, optional
-        The curve to undo instead of the file's: ``light = stored ** gamma``.
+        Tone curve to undo instead of that of the file: ``light = stored ** gamma``.
     return_info : bool
         Deprecated: :func:`relblur.read_photograph` returns the light with its curve, clipped pixels and noise.
     """
@@ -54,13 +55,12 @@ def imread(
 
 
 def save(path: PathLike, data: MapResult | ArrayLike, *, colour: bool = False) -> None:
-    """Write an image, a :class:`BlurMap`, :class:`DepthMap` or :class:`StackMap`; the suffix chooses the format.
+    """Write an image, a :class:`BlurMap`, :class:`DepthMap` or :class:`StackMap`; the suffix determines the format.
 
-    Integer images (uint8, uint16) are written as they are. Float images go to TIFF and NPY
-    as they are; to PNG (16 bits, linear) and JPEG (8 bits, sRGB curve) they must lie within
-    0..1: :func:`imread` gives them back. For a map see :meth:`BlurMap.save`,
-    :meth:`DepthMap.save` and :meth:`StackMap.save`; with ``colour`` a map becomes a colour-mapped PNG
-    with a colour bar, for people rather than programs.
+    Integer images (uint8, uint16) are written unchanged, as are float images in TIFF and NPY files. Float images within
+    0..1 can also be written as PNG (16 bits, linear) and JPEG (8 bits, sRGB curve). :func:`imread` returns the same
+    light. For maps see :meth:`BlurMap.save`, :meth:`DepthMap.save` and :meth:`StackMap.save`. With ``colour`` a map
+    becomes a colour-mapped PNG with a colour bar, for viewing.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise InputError("path comes first: relblur.save('map.npz', blur_map)")
@@ -78,9 +78,9 @@ def save(path: PathLike, data: MapResult | ArrayLike, *, colour: bool = False) -
 
 
 def load(path: PathLike) -> BlurMap | DepthMap | StackMap | FloatArray:
-    """Read a file of :func:`save`: a map, otherwise an image.
+    """Read a map or an image that :func:`save` wrote.
 
-    A map that ``relblur estimate`` wrote as a Zarr is lazy.
+    A Zarr map of ``relblur estimate`` is lazy.
     """
     if is_zarr_map(path):
         return read_zarr_map(path)

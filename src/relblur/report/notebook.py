@@ -1,4 +1,4 @@
-"""Results in a notebook: a picture, a histogram, a table."""
+"""HTML views of results in a notebook: a picture, a histogram, a table."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .summary import key_figures, percent, score_cells, score_columns, settings_
 
 __all__ = ["to_html"]
 
-#: Longest side of a picture, px, and its maximum size, bytes: the view of a result stays below 60 kB.
+#: Longest side of a picture (px) and its maximum size (bytes): the view of a result stays below 60 kB.
 THUMBNAIL_PX, THUMBNAIL_BYTES = 320, 30_000
-#: Maximum length of the plain text, characters.
+#: Maximum length of the plain text (characters).
 LONGEST_TEXT = 2000
 
 
 def to_html(result: Any) -> str:
     """Return a result as HTML for a notebook."""
-    if getattr(result, "is_lazy", False):  # showing a result computes nothing
+    if getattr(result, "is_lazy", False):  # a view must not start a computation
         return element("pre", repr(result))
     if isinstance(result, MapResult):
         title, left, right = _map(result)

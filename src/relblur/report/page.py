@@ -1,7 +1,7 @@
-"""One result, or several, as one page.
+"""Pages of one or several results.
 
-With a pointer or the arrow keys over a map, ``page.js`` shows the numbers of a pixel. They are embedded as long as the
-page stays below :data:`MOST_BYTES`.
+``page.js`` shows the values of the pixel under the pointer, which the arrow keys also move. The values are embedded if
+the page stays below :data:`MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = ["MOST_BYTES", "PAGE_FILE", "About", "Figure", "ResultPage", "Space", 
 #: Name of the page in a folder of results.
 PAGE_FILE = "report.html"
 
-#: Maximum size of a page, bytes, that omitting numbers of pixels maintains; reserve for its frame.
+#: Size of a page (bytes) above which values of pixels are omitted, and the part reserved for its frame.
 MOST_BYTES, _FRAME_BYTES = 5_000_000, 5_000
 
-#: Longest side of a picture, px: of a single result, and of one of many.
+#: Longest side of a picture (px) on the page of a single result, and on that of several.
 PICTURE_PX, SMALL_PICTURE_PX = 1000, 480
 
 _HINT = "Point at a map, or move over it with the arrow keys."
@@ -58,7 +58,7 @@ class About:
 
     @property
     def picture_px(self) -> int:
-        """Longest side of a picture."""
+        """Longest side of a picture, px."""
         return SMALL_PICTURE_PX if self.is_one_of_many else PICTURE_PX
 
 
@@ -75,9 +75,9 @@ class Figure:
 
 @dataclass(frozen=True)
 class Space:
-    """A result that can be turned in space: the first layer of its numbers is the distance of every pixel."""
+    """A 3-D view of a depth map; the first layer of the read-out is the distance of every pixel."""
 
-    focal_px: float | None  #: None if the camera has none
+    focal_px: float | None  #: None if the camera has no focal length
 
 
 @dataclass(frozen=True)
@@ -92,19 +92,19 @@ class ResultPage:
     warnings: Sequence[str] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     read_out: ReadOut | None = None
-    space: Space | None = None  #: needs the numbers of the read-out
+    space: Space | None = None  #: requires a read-out
     thumbnail: bytes = b""
 
 
 def write_page(
     path: PathLike, results: Sequence[ResultPage], title: str = "", failures: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Write results to one page."""
+    """Write a page of one or several results."""
     write_document(path, make_page(results, title, failures))
 
 
 def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page of one result, or of several below a table of all; ``failures`` are names without a result."""
+    """Return the page of one result, or of several below an overview; ``failures`` are (name, reason)."""
     is_one = len(results) == 1 and not failures
     title = title or (results[0].about.title if is_one else f"{len(results)} results")
     bodies = [_result(each, f"r{number}", not is_one) for number, each in enumerate(results)]
@@ -117,17 +117,17 @@ def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence
         script = resource("points.js").replace("export ", "") + script  # modules cannot be loaded from a file
     used = sum(len(text.encode("utf-8", "replace")) for text in (*bodies, overview, script, resource("style.css")))
     room = MOST_BYTES - used - _FRAME_BYTES
-    waiting = sum(each.read_out is not None for each in results)
+    remaining = sum(each.read_out is not None for each in results)
     data = []
     for number, each in enumerate(results):
         if each.read_out is None:
             continue
-        packed = pack(each.read_out, room // waiting - _FRAME_BYTES)
-        waiting -= 1
+        packed = pack(each.read_out, room // remaining - _FRAME_BYTES)
+        remaining -= 1
         if packed is None:
             bodies[number] = _result(replace(each, read_out=None), f"r{number}", not is_one)
         else:
-            text = Html(json.dumps(packed).replace("<", "\\u003c"))  # it cannot end the element
+            text = Html(json.dumps(packed).replace("<", "\\u003c"))  # "<" must not end the element
             room -= len(text)
             data.append(element("script", text, type="application/json", data_for=f"r{number}"))
     return document(title, overview, *bodies, after=join(*data), script=script)
@@ -169,11 +169,11 @@ def _figure(figure: Figure, is_one_of_many: bool) -> Html:
     rows, columns = figure.shape
     size = {"class_": "small" if max(rows, columns) < 300 else None, "loading": "lazy" if is_one_of_many else None}
     picture = image(figure.picture, figure.title, width=columns, height=rows, **size)
-    # No picture is higher than a screen, however narrow it is.
+    # No picture is higher than a screen, even if it is narrow.
     style = f"max-width:max(1.5rem,{40 * columns / rows:.3f}rem)"
     label = f"{figure.title}: arrow keys move over the pixels"
-    listening = {"tabindex": 0, "role": "application", "aria_label": label} if figure.has_pixels else {}
-    pane = element("div", picture, class_="pane" if figure.has_pixels else "picture", style=style, **listening)
+    focusable = {"tabindex": 0, "role": "application", "aria_label": label} if figure.has_pixels else {}
+    pane = element("div", picture, class_="pane" if figure.has_pixels else "picture", style=style, **focusable)
     return element("figure", element("figcaption", figure.title), pane, figure.below)
 
 

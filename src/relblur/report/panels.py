@@ -1,6 +1,6 @@
-"""Pictures of several panels, photographs and maps, drawn with Pillow.
+"""Pictures of several panels (photographs and maps), drawn with Pillow.
 
-Every map has its key beside it: a colour bar with the colour of "no answer", or a list of flags. Filled pixels are
+Every map has a legend beside it: a colour bar with the colour of "no answer", or a list of flags. Filled pixels are
 faded by their standard error.
 """
 
@@ -45,24 +45,25 @@ __all__ = [
     "result_panels",
 ]
 
-#: Pixels an inch of pictures whose panels have a stated width; in others the data determine it.
+#: Pixels per inch of pictures with a given panel width. In other pictures the data determine the resolution.
 DPI = 110
-#: Maximum width of a panel whose data determine its width, px.
+#: Maximum width (px) of a panel whose data determine its width.
 MOST_PX = 840
 
-#: Width of a picture, room beside it for a colour bar or a list of flags, room above it, margin of the sheet; inches.
+#: Lengths in inches: width of a panel, room beside it (colour bar, list of flags, neither), room above it, and margin
+#: of the sheet.
 PANEL_WIDTH = 3.9
 BAR_ROOM, LIST_ROOM, NO_ROOM = 0.96, 1.06, 0.16
 TITLE_ROOM = 0.34
 MARGIN = 0.12
 
-#: Sizes of letters, points.
+#: Font sizes (points).
 HEADING_SIZE, TITLE_SIZE, LEAST_TITLE_SIZE, TICK_SIZE, LEGEND_SIZE = 12.0, 10.0, 6.0, 8.5, 8.0
 
-#: A photograph enlarged by more than this factor shows its pixels.
+#: Largest enlargement of a photograph with interpolation. Larger ones show its pixels.
 MOST_SMOOTHED = 3
 
-#: Contact sheet: longest side of a map, px; maps on it and in a row; width of a map, inches.
+#: Contact sheet: longest side of a map (px), number of maps on the sheet and in a row, width of a map (inches).
 SHEET_PX, SHEET_MAPS, SHEET_COLUMNS, SHEET_WIDTH = 320, 120, 5, 2.4
 
 
@@ -70,8 +71,8 @@ SHEET_PX, SHEET_MAPS, SHEET_COLUMNS, SHEET_WIDTH = 320, 120, 5, 2.4
 class Panel:
     """One picture of a figure.
 
-    ``limit`` is the end of the colour scale, ``scale`` all of it, so that panels are comparable. ``opacity`` fades
-    pixels towards the grey of "no answer".
+    ``limit`` sets the end of the colour scale, ``scale`` the whole scale, which makes panels comparable. ``opacity``
+    fades pixels towards the grey of "no answer".
     """
 
     title: str
@@ -83,7 +84,7 @@ class Panel:
 
     @property
     def room(self) -> float:
-        """Inches beside the picture."""
+        """Room beside the picture, inches."""
         return NO_ROOM if self.kind == "photo" else LIST_ROOM if self.kind == "flags" else BAR_ROOM
 
 
@@ -106,18 +107,18 @@ class _Place:
 
     @property
     def frame(self) -> tuple[int, int, int, int]:
-        """The line around it, which makes a picture one pixel high visible."""
+        """The line around the rectangle, which keeps a picture of one pixel height visible."""
         return self.left - 1, self.top - 1, self.left + self.width, self.top + self.height
 
-    def holding(self, shape: tuple[int, ...]) -> _Place:
-        """Return the largest rectangle in the middle of this one with the proportions of an image."""
+    def fitted(self, shape: tuple[int, ...]) -> _Place:
+        """Return the largest centred rectangle within this one that has the proportions of an image."""
         scale = min(self.width / shape[1], self.height / shape[0])
         width, height = max(1, round(scale * shape[1])), max(1, round(scale * shape[0]))
         return _Place(self.left + (self.width - width) // 2, self.top + (self.height - height) // 2, width, height)
 
 
 def pair_panels(pair: ComparablePair) -> list[Panel]:
-    """Return both photographs."""
+    """Return both photographs of a pair as panels."""
     look, images = look_of(pair), (pair.first, pair.second)
     return [Panel(title, look(image)) for title, image in zip(photo_titles(pair), images, strict=True)]
 
@@ -132,8 +133,8 @@ def panels_picture(
 ) -> None:
     """Write a figure of several panels to a PNG file.
 
-    ``panel_width`` is the width of a picture in inches of 110 px; by default it is that of the first panel's data, at
-    least 429 and at most 840 px. The heading may have several lines.
+    ``panel_width`` is the width of a panel in inches of 110 px. The default is the width of the data in the first
+    panel, within 429 to 840 px. The heading may have several lines.
     """
     sheet = _Sheet(panels, min(columns, len(panels)), heading, panel_width)
     sheet.draw_all()
@@ -155,12 +156,12 @@ def _panel_of(view: MapView, title: str) -> Panel:
 
 
 def map_picture(path: PathLike, panel: Panel, heading: str = "") -> None:
-    """Write one map with its key, at about the map's resolution."""
+    """Write one map with its legend, at about the resolution of the map."""
     panels_picture(path, [panel], heading=heading, panel_width=min(max(panel.image.shape[1] / DPI, 5.0), 12.0))
 
 
 def contact_sheet(path: Path, maps: Iterable[tuple[str, MapResult]], heading: str) -> None:
-    """Write a sheet of the first 120 (name, map), with one colour scale for all."""
+    """Write a contact sheet of the first 120 (name, map), with a common colour scale."""
     views = [(name, MapView.of(result).thinned(SHEET_PX)) for name, result in islice(maps, SHEET_MAPS)]
     kind = views[0][1].kind
     scale = scale_for(np.concatenate([view.values.ravel() for _, view in views])[None], kind)
@@ -199,7 +200,7 @@ class _Sheet:
             row, column = divmod(index, self.columns)
             corner = self.px(float(self.lefts[column])), self.px(float(self.tops[row]) + TITLE_ROOM)
             place = _Place(*corner, self.px(self.width), self.px(self.heights[row]))
-            # A title may extend over its neighbour's room, but not over its title.
+            # A title may extend above its colour bar, but not into the title of the next panel.
             widest = self.px(float(self.lefts[column + 1] - self.lefts[column])) - 6
             if column == 0:
                 widest = min(widest, 2 * place.left + place.width - 4)
@@ -215,7 +216,7 @@ class _Sheet:
     def draw_panel(self, place: _Place, panel: Panel) -> None:
         from PIL import Image
 
-        here = place.holding(panel.image.shape)
+        here = place.fitted(panel.image.shape)
         if panel.kind == "photo":
             self.picture.paste(_photo_of_size(panel.image, here), here.corner)
         elif panel.kind == "flags":
@@ -229,7 +230,7 @@ class _Sheet:
         self.draw.rectangle(here.frame, outline="black")
 
     def draw_bar(self, beside: _Place, panel: Panel, scale: ColourScale) -> None:
-        """Draw the colour bar with its ticks, a point at an end that values exceed, and the legend of greys below."""
+        """Draw the colour bar with ticks, a pointed end where values exceed the scale, and the legend of greys."""
         from PIL import Image
 
         known = panel.image[np.isfinite(panel.image)]
@@ -264,7 +265,7 @@ class _Sheet:
             self.write_left(bar.right + self.px(0.065), y, text, LEGEND_SIZE)
 
     def draw_flag_list(self, beside: _Place, flags: AnyArray) -> None:
-        """Draw the names of the flags, their colours and their shares beside the map."""
+        """Draw names, colours and shares of the flags beside the map."""
         entries = flag_shares(flags)
         shares = percentages([share for _, _, share in entries])
         line, left = self.px(0.36), beside.right + self.px(0.08)
@@ -282,7 +283,7 @@ class _Sheet:
         self.draw.text((left, middle), text, fill="black", font=self.font(points), anchor="lm")
 
     def write_centred(self, middle: int, baseline: int, text: str, points: float, widest: int) -> None:
-        """Write a line, in smaller letters or shortened to fit into ``widest`` px."""
+        """Write a centred line; reduce its font size, then shorten it, to fit ``widest`` px."""
         text = visible(text)
         while points > LEAST_TITLE_SIZE and self.font(points).getlength(text) > widest:
             points -= 0.5
@@ -296,29 +297,29 @@ class _Sheet:
 
 
 def _half_faded(scale: ColourScale) -> str:
-    """Return a colour of the scale, faded to one half."""
+    """Return a colour of the scale at an opacity of 0.5."""
     mixed = (scale.colours[192].astype(int) + rgb(NO_ANSWER)) // 2
     return "#" + bytes(mixed.tolist()).hex()
 
 
 def _shortened(text: str, kept: int) -> str:
-    """Return a text without its middle: names of files differ at their ends."""
+    """Return a text without its middle, because file names differ at their ends."""
     return f"{text[: kept - kept // 2]}…{text[len(text) - kept // 2 :]}"
 
 
 def _dpi_for(panels: Sequence[Panel]) -> float:
-    """Return the px an inch with which the first panel shows each pixel of its data, up to a limit."""
+    """Return the resolution (px per inch) at which the first panel shows each pixel of its data, up to a limit."""
     return max(DPI, min(panels[0].image.shape[1], MOST_PX) / PANEL_WIDTH)
 
 
 def _row_height(panel: Panel, width: float) -> float:
-    """Return the height of a row of panels, inches, from its first image."""
+    """Return the height of a row of panels in inches, from the first panel of the row."""
     rows, columns = panel.image.shape[:2]
     return min(max(width * rows / columns, 0.3 * width), 2.0 * width)
 
 
 def _photo_of_size(image: AnyArray, place: _Place) -> Any:
-    """Return a photograph, resampled to its place."""
+    """Return a photograph resampled to the size of its place."""
     from PIL import Image
 
     picture = Image.fromarray(np.rint(255 * photo(image)).astype(np.uint8)).convert("RGB")
@@ -329,7 +330,7 @@ def _photo_of_size(image: AnyArray, place: _Place) -> Any:
 
 
 def _nearest(values: AnyArray, place: _Place) -> AnyArray:
-    """Return a map, resampled to its place by the nearest value."""
+    """Return a map resampled to the size of its place by nearest neighbours."""
     rows = (np.arange(place.height) + 0.5) * values.shape[0] / place.height
     columns = (np.arange(place.width) + 0.5) * values.shape[1] / place.width
     return np.asarray(values[np.ix_(rows.astype(int), columns.astype(int))])
@@ -339,7 +340,7 @@ def _nearest(values: AnyArray, place: _Place) -> AnyArray:
 def _font(size_px: float) -> Any:
     from PIL import ImageFont
 
-    # The font of matplotlib has the letters of most languages, for names of files.
+    # The font of matplotlib covers the letters of most languages, which file names may contain.
     package = find_spec("matplotlib")
     if package is not None and package.origin is not None:
         with suppress(OSError):

@@ -69,19 +69,19 @@ DEPTH_FILES = (
 )
 RANGE_FILES = ("overview.png", "probability.tif", "between.png", "summary.json")
 
-#: A view in space omits points with a larger standard error (share of the distance) or farther than this multiple of
-#: the nearest distance: a few far points would make the rest a speck.
+#: Largest standard error (fraction of the distance) and distance (multiple of the nearest) of points in a 3-D view: a
+#: few far points would shrink the rest of the scene.
 _UNCERTAIN, _DEEPEST = 0.15, 4.0
-#: Focal length of a camera without one, as a multiple of the image's width.
+#: Assumed focal length of a camera without one, as a multiple of the image width.
 _ASSUMED_FOCAL = 1.2
-#: Share of the light that a picture keeps outside the depth range.
+#: Brightness of points outside the depth range, as a fraction of the original.
 DIMMED = 0.2
 
 
 def write_blur_files(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[str, Any]:
-    """Write all files of a blur map into a fresh folder and return its summary."""
+    """Write all files of a blur map into an empty folder; return the summary."""
     axis = pair.channel_axis
-    with ThreadPoolExecutor(1) as beside:  # arithmetic on one core, files and drawing on the other
+    with ThreadPoolExecutor(1) as beside:  # compute on one core, write and draw on the other
         remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
         heading = caption(pair, blur_map.settings)
         panels = result_panels(blur_map)
@@ -90,12 +90,12 @@ def write_blur_files(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> d
         map_picture(folder / "sigma_colour.png", panels[0], heading)
         meaning = "standard error of sigma in px = offset_px + scale_px * value; 0 = none"
         write_16_bit(folder / "stderr.png", blur_map.sigma_stderr, meaning)
-        # Plain picture for other programs: 255 = first is sharper, 0 = second, 128 = neither.
+        # Codes for other programs: 255 = first is sharper, 0 = second is sharper, 128 = neither.
         write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8), {})
         map_picture(folder / "flags.png", panels[2], heading)
-        made = remaking.result()
-        writing = beside.submit(_write_remade, folder / "remade.png", made, pair)
-        error = np.abs(made - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
+        result = remaking.result()
+        writing = beside.submit(_write_remade, folder / "remade.png", result, pair)
+        error = np.abs(result - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
         error = error.mean(axis=2) if error.ndim == 3 else error
         error[~np.isfinite(blur_map.sigma)] = np.nan
         remade = Panel("the blurrier image re-made: |error|, of the full scale", error, "error")
@@ -109,7 +109,7 @@ def write_blur_files(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> d
 
 
 def _write_remade(path: Path, made: FloatArray, pair: ComparablePair) -> None:
-    """Write the blurrier image, re-made, for screens, with the profile and the EXIF data of the first photograph."""
+    """Write the re-made blurrier image for display, with the ICC profile and EXIF data of the first photograph."""
     light = np.nan_to_num(made) / white_of(pair.first, pair.second)
     form = FOR_SCREENS if pair.form is None else pair.form.for_screens()
     form.write(path, light, "the blurrier image at each pixel, re-made from the sharper")
@@ -118,7 +118,7 @@ def _write_remade(path: Path, made: FloatArray, pair: ComparablePair) -> None:
 def write_depth_files(
     folder: Path, pair: ComparablePair, depth_map: DepthMap, *, focal_length_px: float | None = None
 ) -> dict[str, Any]:
-    """Write a depth map in every format, pictures and a summary into a fresh folder; return the summary."""
+    """Write a depth map in every format, pictures and a summary into an empty folder; return the summary."""
     left_out = []
     for name in ("depth.npz", "depth_mm.png", "depth.tif", "depth.pfm", "depth.npy"):
         depth_map.save(folder / name)
@@ -144,7 +144,7 @@ def write_depth_files(
 def depth_picture(
     path: Path, pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | None = None, heading: str = ""
 ) -> AnyArray:
-    """Draw pair, depth, standard error, flags and a view of the scene in space; return the view."""
+    """Write a picture of pair, depth, standard error, flags and a 3-D view of the scene; return the view."""
     focal = focal_length_px or depth_map.camera.focal_length_px
     view = scene_picture(_points(pair, depth_map, focal or _ASSUMED_FOCAL * depth_map.shape[1]))
     title = "the scene in space" if focal else "the scene in space (angle of view assumed)"
@@ -165,12 +165,12 @@ def _points(pair: ComparablePair, depth_map: DepthMap, focal_px: float) -> AnyAr
 
 
 def write_range_files(folder: Path, pair: ComparablePair, found: DepthRange) -> dict[str, Any]:
-    """Write the probabilities, the decision, a picture and a summary into a fresh folder; return the summary."""
+    """Write probabilities, decisions, a picture and a summary into an empty folder; return the summary."""
     span = f"{found.nearest_m:g} to {found.farthest_m:g} m"
     known = np.isfinite(found.probability)
     meaning = {"quantity": f"probability that the point lies at {span}; NaN where it is unknown"}
     write_tiff(folder / "probability.tif", found.probability.astype(np.float32), meaning)
-    # For other programs: 255 = in the range, 0 = outside, 128 = unknown.
+    # Codes for other programs: 255 = in the range, 0 = outside, 128 = unknown.
     write_image(folder / "between.png", np.where(known, np.where(found.between, 255, 0), 128).astype(np.uint8), {})
     photographs = pair_panels(pair)
     mean = (photo(photographs[0].image) + photo(photographs[1].image)) / 2
@@ -198,9 +198,10 @@ def stack_files(*, fuse: bool, depth: bool, heights: bool = False, profile: bool
 def write_stack_files(
     folder: Path, stack: StackMap, is_light: bool, *, depth: bool, images: Sequence[Path] = ()
 ) -> dict[str, Any]:
-    """Write a stack's maps, at full size along the outlines of the fused picture, pictures and a summary.
+    """Write the maps of a stack, pictures and a summary into an empty folder; return the summary.
 
-    ``images`` are the files behind it; the summary has their SHA-256.
+    Maps are enlarged to full size along the outlines of the fused picture. ``images`` are the files of the stack; the
+    summary contains their SHA-256.
     """
     stack.save(folder / "stack.npz")
     if stack.fused is not None:
@@ -227,6 +228,6 @@ def _write_pages(path: Path, pages: tuple[AnyArray, AnyArray], names: list[str],
 
 
 def files_of_stack(images: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return name, size and SHA-256 of files; None for those of a folder (Zarr)."""
+    """Return name, size and SHA-256 of files; size and SHA-256 of a folder (Zarr) are None."""
     digests = [(path.name, *digest(path)) for path in images]
     return [{"name": name, "bytes": size, "sha256": sha256} for name, size, sha256 in digests]

@@ -1,7 +1,7 @@
 """Pages of maps (blur, depth, stacks), depth ranges and scores.
 
-With the pair at hand a page shows the photographs, the image re-made and its error beside that of not blurring at
-all; of a saved result it shows the result alone.
+If the pair is given, a page also shows the photographs, the re-made image, its error and the error without blurring
+(the baseline). The page of a saved result shows the result alone.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from .summary import key_figures, percent, score_cells, score_columns, settings_
 
 __all__ = ["map_page", "range_page", "score_page"]
 
-#: Longest side of a map in the table of all results, px; maximum size of such a map and of any other, bytes.
+#: Longest side of a thumbnail (px) and its maximum size (bytes) in the overview; maximum size of other maps (bytes).
 THUMBNAIL_PX, THUMBNAIL_BYTES, MAP_BYTES = 120, 8_000, 700_000
 
-#: Shares of the pixels above which a page warns of them.
+#: Fractions of pixels at the limit, without a value, and clipped, above which a page contains a warning.
 MANY_AT_LIMIT, MANY_UNANSWERED, MANY_CLIPPED = 0.02, 0.3, 0.1
 
-#: Frames above which their table is folded.
+#: Number of frames above which their table is collapsed.
 MANY_FRAMES = 12
 
-#: Settings with a place of their own on the page.
+#: Settings that appear elsewhere on the page.
 _WARNINGS = ("model_warnings", "doubts")
 _SHOWN_ELSEWHERE = ("notes", "images", *_WARNINGS)
 
@@ -62,8 +62,8 @@ def map_page(
 ) -> ResultPage:
     """Return the page of a map.
 
-    ``pair`` are the photographs behind it, ``picture`` is the fused picture of a stack for a screen, and ``summary``
-    is the content of a saved ``summary.json``.
+    ``pair`` contains the photographs of the map, ``picture`` is the fused picture of a stack in display values, and
+    ``summary`` is the content of a saved ``summary.json``.
     """
     view, summary = MapView.of(result), summary or {}
     figures = pair_figures(pair, about)
@@ -99,7 +99,7 @@ def map_page(
 def _specific(
     result: MapResult, about: About, pair: ComparablePair | None, summary: Mapping[str, Any]
 ) -> tuple[str, list[Table], list[Figure]]:
-    """Return the part of the subtitle, the tables and the figures that only this type of map has."""
+    """Return the additions for one type of map: part of the subtitle, tables, figures."""
     method = f"method {result.settings.get('method', 'unknown')}"
     if isinstance(result, DepthMap):
         camera = Table("Camera", ("field", "value"), settings_rows(result.camera.as_dict()))
@@ -108,16 +108,16 @@ def _specific(
         return f", {len(result.places)} frames, {method}", [_frame_table(result, summary)], []
     facts = f", {method}. Positive: the second image is the blurrier"
     if pair is not None and isinstance(result, BlurMap):
-        return facts, *_judged(pair, result, about)
+        return facts, *_agreement(pair, result, about)
     if isinstance(error := summary.get("remade_mean_absolute_error"), float):
-        note = "The photographs are not part of a saved result, so the error without blurring is not known here."
+        note = "A saved result does not contain the photographs, so the error without blurring is unknown."
         rows = [("blurrier image re-made", f"{error:.5f}")]
         return facts, [Table("Agreement with the pair", ("", "mean error"), rows, note)], []
     return facts, [], []
 
 
 def _roughness(figures: Any) -> list[tuple[str, str]]:
-    """Return Sa and Sq of a summary."""
+    """Return the roughness Sa and Sq of a summary as key figures."""
     if not isinstance(figures, dict):
         return []
     level = ", tilt removed" if figures.get("tilt_removed_um_per_px") else ""
@@ -126,12 +126,12 @@ def _roughness(figures: Any) -> list[tuple[str, str]]:
             (f"{name}{level}", f"{figures[f'{key}_um']:.4g} ± {figures[f'{key}_stderr_um']:.2g} µm")
             for name, key in (("Sa", "sa"), ("Sq", "sq"))
         ]
-    except (KeyError, TypeError, ValueError):  # an edited summary
+    except (KeyError, TypeError, ValueError):  # the summary was edited
         return []
 
 
 def _frame_table(stack: StackMap, summary: Mapping[str, Any]) -> Table:
-    """Return the frames in their order of focus."""
+    """Return a table of the frames in order of focus."""
     listed = summary.get("files")
     listed = listed if isinstance(listed, list) else []
     files = {str(each.get("name")): each for each in listed if isinstance(each, dict)}
@@ -145,8 +145,8 @@ def _frame_table(stack: StackMap, summary: Mapping[str, Any]) -> Table:
     return Table("Frames", ("order", "image", "in focus at", "SHA-256"), rows, is_long=len(rows) > MANY_FRAMES)
 
 
-def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list[Table], list[Figure]]:
-    """Return errors beside those of not blurring, and the image re-made."""
+def _agreement(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list[Table], list[Figure]]:
+    """Return a table of errors with their baselines, and figures of the re-made image and its error."""
     axis = pair.channel_axis
     score = evaluate_pair(pair.first, pair.second, blur_map, channel_axis=axis, held_out=False)
     rows = [
@@ -177,7 +177,7 @@ def _judged(pair: ComparablePair, blur_map: BlurMap, about: About) -> tuple[list
 
 
 def range_page(found: DepthRange, about: About, pair: ComparablePair | None = None) -> ResultPage:
-    """Return the page of the points between two distances."""
+    """Return the page of a depth range."""
     summary, probability = summarise_range(found), found.probability
     span = f"{found.nearest_m:g} to {found.farthest_m:g} m"
     title = f"probability of {span}"
@@ -191,7 +191,7 @@ def range_page(found: DepthRange, about: About, pair: ComparablePair | None = No
         key_figures=[
             ("range", span),
             ("pixels in it", percent(summary["between_fraction"])),
-            ("certain to 95 %, in or out", percent(summary["sure_fraction"])),
+            ("certain at 95 %, inside or outside", percent(summary["sure_fraction"])),
             ("unknown", percent(summary["unknown_fraction"])),
         ],
         figures=[*pair_figures(pair, about), _figure(title, probability, scale, about, below)],
@@ -206,7 +206,7 @@ def score_page(
     pair: ComparablePair | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> ResultPage:
-    """Return the page of the errors of re-making each image; ``scores`` have their resolution."""
+    """Return the page of the errors of the re-made images; ``scores`` are (resolution, score)."""
     columns = ("resolution", *score_columns("first", "second"), "explained")
     rows = [(size, *score_cells(score), _number(score.explained, ".3f")) for size, score in scores]
     best = scores[0][1]
@@ -224,8 +224,8 @@ def score_page(
         if getattr(score, f"e_{name}") > getattr(score, f"unblurred_e_{name}")
     ]
     note = (
-        "Mean absolute errors of grey values on a scale of 0 to 1, where an image is the less sharp one; in brackets "
-        "the error if nothing is blurred. Held-out: red and blue, of a blur estimated from green."
+        "Mean absolute errors of grey values on a scale of 0 to 1, over the pixels where the image is the blurrier. "
+        "The error without blurring is in brackets. Held-out: red and blue, with a blur estimated from green."
     )
     return ResultPage(
         about,
@@ -233,13 +233,13 @@ def score_page(
         key_figures=[*key, ("explained, held-out channels", _number(best.explained, ".3f"))],
         figures=pair_figures(pair, about, has_pixels=False),
         tables=[Table("Errors beside their baselines", columns, rows, note)],
-        warnings=[f"Re-making is worse than not blurring at all: {', '.join(worse)}."] if worse else [],
+        warnings=[f"Re-made images have larger errors than without blurring: {', '.join(worse)}."] if worse else [],
         settings=settings or {},
     )
 
 
 def pair_figures(pair: ComparablePair | None, about: About, has_pixels: bool = True) -> list[Figure]:
-    """Return both photographs, if they are known."""
+    """Return figures of both photographs; none if the pair is not given."""
     if pair is None:
         return []
     look = look_of(pair)
@@ -257,28 +257,28 @@ def _figure(
 
 
 def _model_warnings(result: MapResult, summary: Mapping[str, Any]) -> list[str]:
-    """Return warnings that belong to the whole map, and the files that could not be written."""
+    """Return the warnings about the whole map, and the files that were not written."""
     listed = [texts for name in _WARNINGS if isinstance(texts := result.settings.get(name), (list, tuple))]
-    found = [f"{str(text).rstrip('.')}." for texts in listed for text in texts]
+    warnings = [f"{str(text).rstrip('.')}." for texts in listed for text in texts]
     if isinstance(result, StackMap):
-        found += [f"left out: {each['name']}, {each['why']}" for each in result.summary()["dropped"]]
-    return [*found, *(f"left out: {text}" for text in summary.get("left_out", ()))]
+        warnings += [f"left out: {each['name']}, {each['why']}" for each in result.summary()["dropped"]]
+    return [*warnings, *(f"left out: {text}" for text in summary.get("left_out", ()))]
 
 
 def _pixel_warnings(values: AnyArray, flags: UInt8Array) -> list[str]:
-    """Return limits of a map, with the remedy."""
+    """Return warnings about many pixels without a value, at the limit or clipped, with the remedy."""
     at_limit, clipped = (float(has_flag(flags, flag).mean()) for flag in (Flag.AT_LIMIT, Flag.CLIPPED))
-    unanswered, found = float(np.isnan(values).mean()), []
-    if unanswered > MANY_UNANSWERED:
-        found.append(f"{percent(unanswered)} of the pixels have no answer: see the flags.")
+    unknown, warnings = float(np.isnan(values).mean()), []
+    if unknown > MANY_UNANSWERED:
+        warnings.append(f"{percent(unknown)} of the pixels have no answer: see the flags.")
     if at_limit > MANY_AT_LIMIT:
-        found.append(
+        warnings.append(
             f"{percent(at_limit)} of the pixels are at the end of the search range, the largest blur or the "
             "range of distances: enlarge it (--max-sigma, --range), or decimate."
         )
     if clipped > MANY_CLIPPED:
-        found.append(f"{percent(clipped)} of the pixels are clipped or near a clipped one: expose less.")
-    return found
+        warnings.append(f"{percent(clipped)} of the pixels are clipped or near a clipped one: expose less.")
+    return warnings
 
 
 def _thumbnail(about: About, view: MapView) -> bytes:

@@ -1,4 +1,4 @@
-"""Saved results as pages, and their origin: folders that commands wrote, files by SHA-256, versions, the command."""
+"""Pages of saved results, and their provenance: input files with SHA-256, command, versions."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from .summary import SUMMARY_FILE
 
 __all__ = ["digest", "provenance", "read_results"]
 
-#: Files that identify a folder of results, in the order of looking.
+#: Files that identify a folder of results, in order of precedence.
 MAP_FILES, RANGE_FILE = ("blur_map.npz", "depth.npz", "stack.npz"), "probability.tif"
 RESULT_FILES = (*MAP_FILES, RANGE_FILE)
 
-#: Packages whose version may change a number.
+#: Packages whose version may influence the results.
 PACKAGES = ("numpy", "opencv-python-headless", "scipy", "pillow", "tifffile")
 
 _LONGEST_SUMMARY = 10_000_000  # bytes
 
 
 def provenance(inputs: Sequence[Path] = (), command: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return rows of a table: input files, command, versions, date."""
+    """Return the provenance of a page as rows of a table: input files, command, versions, date."""
     rows = [(path.name, _content(path)) for path in inputs]
     if command:
         rows.append(("command", shlex.join(command)))
@@ -76,9 +76,9 @@ def _version(package: str) -> str:
 
 
 def read_results(path: Path, about: About) -> tuple[list[ResultPage], list[tuple[str, str]]]:
-    """Return the results at a path as pages, and the pairs without a result, with the reason.
+    """Return the results at a path as pages, and the pairs without a result as (name, reason).
 
-    The path is a saved map, a folder of results, or a folder with such folders in it, as many pairs have.
+    The path is a saved map, a folder of results, or a folder that contains such folders (a run over many pairs).
     """
     if not path.is_dir():
         result = load(path)
@@ -144,9 +144,9 @@ def _read_range(folder: Path, summary: dict[str, Any]) -> DepthRange:
 
 
 def _failed_pairs(folder: Path) -> list[tuple[str, str]]:
-    """Return the failed pairs of a run over many, from its report."""
-    found = _read_json(folder / BATCH_FILE)
-    pairs = found.get("pairs") if isinstance(found, dict) else None
+    """Return (name, error) of the failed pairs in the report of a run over many pairs."""
+    report = _read_json(folder / BATCH_FILE)
+    pairs = report.get("pairs") if isinstance(report, dict) else None
     return [
         (str(each.get("name")), str(each.get("error")))
         for each in (pairs if isinstance(pairs, list) else ())

@@ -1,4 +1,4 @@
-"""A picture of every stage between a pair and its blur map (``--save-steps``)."""
+"""Pictures of all stages from a pair to its blur map (``--save-steps``)."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ STEP_FILES = (
 def write_steps(
     folder: Path, pair: ComparablePair, blur_map: BlurMap, steps: Mapping[str, FloatArray] | None = None
 ) -> None:
-    """Write a picture of every stage between the pair and the map into a fresh folder.
+    """Write a picture of each stage from the pair to the map into an empty folder.
 
-    ``steps`` are those of :func:`relblur.estimate_blur`. Without them, as with other methods than ``"refined"``, the
-    picture of the stages shows the estimate of a plain window.
+    ``steps`` contains the intermediate arrays of :func:`relblur.estimate_blur`. Without them, as for other methods than
+    ``"refined"``, ``5_inside.png`` shows an estimate in plain windows.
     """
     axis, heading, look = pair.channel_axis, caption(pair, blur_map.settings), look_of(pair)
 
@@ -53,19 +53,19 @@ def write_steps(
     draw("1_pair.png", pair_panels(pair), 2)
     _draw_local_steps(draw, as_pair(pair.first, pair.second, valid=pair.valid, channel_axis=axis), steps)
     draw("6_result.png", result_panels(blur_map))
-    wanted = observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis)
-    made = resynthesize(pair.first, pair.second, blur_map, channel_axis=axis)
-    difference = np.abs(made - wanted)
-    remade = [
-        Panel("the blurrier image at each pixel", look(wanted)),
-        Panel("re-made from the sharper", look(made)),
+    observed = observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis)
+    remade = resynthesize(pair.first, pair.second, blur_map, channel_axis=axis)
+    difference = np.abs(remade - observed)
+    panels = [
+        Panel("the blurrier image at each pixel", look(observed)),
+        Panel("re-made from the sharper", look(remade)),
         Panel("|difference|", difference.mean(axis=2) if difference.ndim == 3 else difference, "error"),
     ]
-    draw("7_remade.png", remade)
+    draw("7_remade.png", panels)
 
 
 def _draw_local_steps(draw: Callable[..., None], pair: Pair, steps: Mapping[str, FloatArray] | None) -> None:
-    """Draw sharpness, the filter bank, the paper's roots, and the stages of the estimator."""
+    """Draw local sharpness, the filter bank, the candidate roots, and the stages of the estimator."""
     first, second = grey(pair.first), grey(pair.second)
     noise = max(rounding_noise(pair.first), rounding_noise(pair.second))
     sharp_first, sharp_second = (local_sharpness(image) for image in (first, second))
@@ -101,7 +101,7 @@ def _draw_local_steps(draw: Callable[..., None], pair: Pair, steps: Mapping[str,
 def _candidates(
     images: tuple[FloatArray, FloatArray], sharper: FloatArray, grid: FloatArray, window: int, noise: float
 ) -> list[Panel]:
-    """Return the number of roots of each pixel, from the side of its sharper image, and the kept one, signed."""
+    """Return panels of the number of roots and of the chosen, signed root; each pixel blurs its sharper image."""
     engine = choose_engine()
     count, sigma = np.full(sharper.shape, np.nan), np.full(sharper.shape, np.nan)
     for side, both in ((1, images), (-1, images[::-1])):
@@ -110,7 +110,7 @@ def _candidates(
         count[here], sigma[here] = roots.roots[here], side * roots.sigma[here]
     return [
         Panel("candidate roots, from the sharper image of each pixel", count, "count"),
-        Panel("the root that the neighbours support (px)", sigma, "sigma"),
+        Panel("root chosen with the neighbours (px)", sigma, "sigma"),
     ]
 
 

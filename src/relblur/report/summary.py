@@ -1,4 +1,4 @@
-"""Results in words and numbers: ``summary.json``, key figures, captions of pictures, tables of scores."""
+"""Summaries of results as text and numbers: ``summary.json``, key figures, captions, tables of scores."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ __all__ = [
 SUMMARY_FILE = "summary.json"
 SCORE_FILES = ("scores.csv", SUMMARY_FILE)
 
-#: Characters of a setting, values of a list, names of files in a caption that are written in full.
+#: Maximum number of characters of a setting, values of a list, and file names in a caption that are written in full.
 LONGEST, MOST_VALUES, MOST_NAMES = 120, 6, 4
 
-#: Settings that a caption names unless they are zero or missing.
+#: Formats of the settings in a caption. Zero and missing settings are omitted.
 _CAPTIONS = {"window": "window {} px", "prefilter": "prefilter {:g} px", "engine": "engine {}"}
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
-    """Write ``summary.json``."""
+    """Write ``summary.json`` into a folder."""
     with replacing(folder / SUMMARY_FILE) as stream:
         stream.write(json.dumps(summary, indent=2).encode())
 
@@ -72,14 +72,14 @@ def summarise(result: MapResult) -> dict[str, Any]:
         f"{name}_percentiles": percentiles(values),
         f"median_stderr_{result.UNIT}": float(np.median(stderr[known])) if known.any() else None,
         "flagged_fraction": {str(flag.name).lower(): float(has_flag(result.flags, flag).mean()) for flag in Flag},
-        # Each pixel counts once: these shares add up to 1.
+        # Each pixel counts once, so these shares sum to 1.
         "flag_shares": {name: share for name, _, share in flag_shares(result.flags)},
         "settings": dict(result.settings),
     }
 
 
 def summarise_range(found: DepthRange) -> dict[str, Any]:
-    """Return the main figures of a depth range; shares are of all pixels."""
+    """Return the main figures of a depth range, with shares relative to all pixels."""
     with np.errstate(invalid="ignore"):
         sure = (found.probability > 0.95) | (found.probability < 0.05)
     return {
@@ -121,7 +121,7 @@ def percent(share: float) -> str:
 
 
 def settings_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return settings as rows of a table, long lists shortened."""
+    """Return settings as rows of a table, with long lists shortened."""
     return [(str(name).replace("_", " "), _shown(value)) for name, value in settings.items()]
 
 
@@ -137,7 +137,7 @@ def _shown(value: Any) -> str:
 
 
 def caption(pair: ComparablePair, settings: Mapping[str, Any], what: str = "") -> str:
-    """Return two lines about a map: its files, and its method; ``what`` replaces the method's name."""
+    """Return the caption of a map, two lines: its files, and its method (or ``what`` in its place)."""
     one, two = pair.names
     names = "first and second" if pair.names == ("first", "second") else f"first: {one}    second: {two}"
     parts = [what or f"method {settings.get('method', '?')}"]
@@ -149,7 +149,7 @@ def caption(pair: ComparablePair, settings: Mapping[str, Any], what: str = "") -
 
 
 def stack_caption(stack: StackMap) -> str:
-    """Return two lines about a stack: its files, and its method and size."""
+    """Return the caption of a stack, two lines: its files, and its method and size."""
     names = [str(name) for name in stack.settings.get("images", ())]
     if len(names) > MOST_NAMES:
         names = [*names[: MOST_NAMES - 1], "...", names[-1]]
@@ -170,9 +170,10 @@ def photo_titles(pair: ComparablePair) -> tuple[str, str]:
 
 
 def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]], factors: Sequence[int | str]) -> None:
-    """Write the scores of a pair at several (factor, size) into a fresh folder: a table, and the same by factor.
+    """Write the scores of a pair at several (factor, size) into an empty folder, as a table and as a summary.
 
-    ``factors`` are the requested ones, ``"auto"`` included: the same names for every pair of a folder.
+    ``factors`` are the requested factors, including ``"auto"``. They name the entries of the summary, so all pairs of a
+    folder have the same entries.
     """
     rows = [{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in results]
     with replacing(folder / "scores.csv") as stream:
@@ -182,14 +183,14 @@ def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]], fa
 
 
 def score_columns(first: str, second: str) -> tuple[str, ...]:
-    """Return the headings of :func:`score_cells` for images of these names."""
+    """Return the headings of :func:`score_cells` for images with these names."""
     shares = (f"{first} sharper", f"{second} sharper", "equal", "scored")
     errors = (f"{kind}e_{name} (unblurred)" for kind in ("", "held-out ") for name in (first, second))
     return (*shares, *errors)
 
 
 def score_cells(score: PairScore) -> tuple[str, ...]:
-    """Return a score as text: shares of all pixels, errors in grey and on held-out channels, each with its baseline."""
+    """Return a score as text: shares of all pixels, and errors (grey, held-out channels) with their baselines."""
     shares = (
         score.first_sharper_fraction,
         score.second_sharper_fraction,
