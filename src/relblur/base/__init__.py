@@ -1,12 +1,12 @@
-"""What every layer shares; no algorithms.
+"""Foundations of all layers: errors, settings, checks of arguments; no algorithms.
 
-``errors``     what can go wrong, in one line each
+``errors``     the classes of errors
 ``settings``   the defaults, for Python and the command line alike
 ``_typing``    names of types
-``arguments``  values that users pass: numbers, words, arrays of other packages
-``pixels``     values of pixels: full scale, clipped, no light
+``arguments``  checks of values: numbers, words, arrays of other packages
+``pixels``     values of pixels: full scale, clipping, values that are not light
 ``tone``       tone curves: from stored numbers to light and back
-``inputs``     images that users pass become plain arrays, checked once
+``inputs``     checks of images, and their conversion to plain arrays
 ``shown``      results as figures, text, JSON and CSV
 ``children``   functions in child processes with limits
 """

@@ -26,7 +26,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Int8Array: TypeAlias = NDArray[np.int8]
 UInt8Array: TypeAlias = NDArray[np.uint8]
-#: Flags of pixels: 16 bits in results, 8 on their way there.
+#: Flags of pixels: 16 bits in results, 8 in intermediate maps.
 FlagArray: TypeAlias = NDArray[Any]
 
 #: The name of a file or a folder.

@@ -1,6 +1,7 @@
-"""Values that users pass: numbers, words, lists of numbers, and arrays of other packages.
+"""Checks of values that users pass: numbers, words, lists of numbers, and arrays of other packages.
 
-Kinds of arrays are distinguished here only. Other packages are recognised by the home of their types, without import.
+Only this module distinguishes kinds of arrays. It recognises other packages by the name of a type's module and does not
+import them.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ __all__ = [
     "times",
 ]
 
-#: Longest axis of colours: grey, grey and alpha, RGB, RGBA.
+#: Largest number of channels of a colour image (RGBA).
 MOST_COLOURS = 4
 
-#: Modes of Pillow whose numbers are not intensities, or not in the order that arrays have them.
+#: Modes of Pillow with a palette, and the modes to which other unusual ones are converted.
 _PALETTES = ("P", "PA")
 _CONVERTED = {"1": "L", "CMYK": "RGB", "YCbCr": "RGB", "HSV": "RGB", "RGBX": "RGB", "RGBa": "RGBA", "La": "LA"}
 
@@ -59,12 +60,12 @@ def as_positive(value: float, name: str, unit: str = "") -> float:
 
 
 def is_whole(value: Any) -> bool:
-    """Tell whether a value is an integer of Python or NumPy; True and False are none."""
+    """Return whether a value is an integer of Python or NumPy; booleans are not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def as_whole(value: Any, name: str, otherwise: str = "") -> int:
-    """Check a whole number >= 1; the message names the alternative."""
+    """Check a whole number >= 1; ``otherwise`` is an alternative that the error message names."""
     if not is_whole(value) or value < 1:
         also = f" or {otherwise}" if otherwise else ""
         raise InputError(f"{name} must be a whole number >= 1{also}, got {value!r}")
@@ -115,12 +116,12 @@ def as_noise(noise: float | Sequence[float] | None) -> tuple[float, float] | Non
 
 
 def times(shape: Sequence[int]) -> str:
-    """Return a shape in words: 20x30x3."""
+    """Return a shape as text: 20x30x3."""
     return "x".join(str(n) for n in shape)
 
 
 def plain_array(image: Any, name: str) -> AnyArray:
-    """Return an image as an array of NumPy, masked if it is masked; raise a one-line error if it is none."""
+    """Return an image as a NumPy array; masked arrays stay masked, other objects raise a one-line error."""
     if isinstance(image, np.ndarray):
         return image
     if isinstance(image, (str, bytes, os.PathLike)):
@@ -136,7 +137,7 @@ def plain_array(image: Any, name: str) -> AnyArray:
         return np.asarray(image)
     except ValueError:
         raise InputError(f"{name} is ragged; all its rows must have one length") from None
-    except Exception as error:  # of any type: other packages raise it
+    except Exception as error:  # other packages raise any type
         detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
         copy = f"{name}.get()" if _home(image) == "cupy" else f"numpy.asarray({name})"
         raise InputError(
@@ -175,14 +176,14 @@ def _is_pillow(image: Any) -> bool:
 
 
 def _on_host(tensor: Any, name: str) -> Any:
-    """Return a tensor as NumPy can read it: without its gradient, in the memory of the processor."""
+    """Detach a tensor from its gradient so that NumPy can read it; refuse a tensor on another device."""
     if tensor.device.type != "cpu":
         raise InputError(f"{name} is a tensor on {tensor.device}; pass {name}.cpu()")
     return tensor.detach()
 
 
 def _pillow_array(picture: Any, name: str) -> AnyArray:
-    """Return the intensities in a picture of Pillow; palettes are applied, an alpha channel is dropped."""
+    """Return the intensities of a picture of Pillow; apply palettes and drop an alpha channel."""
     if picture.mode == "LAB":
         raise InputError(f"{name} is a picture in Lab colours; convert it with PIL.ImageCms")
     if picture.mode in _PALETTES:
@@ -194,5 +195,5 @@ def _pillow_array(picture: Any, name: str) -> AnyArray:
         warnings.warn(f"{name}: alpha channel dropped", stacklevel=2)
         array = array[:, :, 0] if picture.mode == "LA" else array[:, :, :3]
     if array.dtype == np.int32 and array.size and array.min() >= 0 and array.max() <= 65535:
-        array = array.astype(np.uint16)  # Pillow decodes 16-bit grey so
+        array = array.astype(np.uint16)  # Pillow decodes 16-bit grey as int32
     return array

@@ -1,7 +1,7 @@
-"""Functions of relblur in child processes, which have limits and can be ended at any moment.
+"""Calls of relblur functions in child processes with limits on memory and time.
 
-Whatever library a child is in, ending it frees its cores, and the system refuses it memory and time beyond its limits.
-A child imports nothing from the current folder, ignores Ctrl-C, and ends with its parent.
+A child can be ended at any moment, even inside a library call. The operating system enforces its limits. A child
+imports nothing from the current folder, ignores Ctrl-C, and ends with its parent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Child", "ChildError", "Limits", "Reporter", "children_without_ctrl_c
 
 _PROGRAM = "import sys; sys.path[:] = {path!r}; from relblur.base.children import _serve; _serve()"
 
-#: Children of :func:`run_limited` at the same time. They are kept for the next call: their start takes 0.2 s.
+#: Largest number of children of :func:`run_limited`. Idle ones are kept, because a start takes 0.2 s.
 _MOST = min(4, os.cpu_count() or 1)
 
 
@@ -41,7 +41,7 @@ class ChildError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one call in a child may use: bytes of memory, and seconds of processor time (None: no limit)."""
+    """Limits of one call in a child: memory in bytes, and processor time in seconds (None: no limit)."""
 
     memory_bytes: int
     seconds: float | None = None
@@ -51,7 +51,7 @@ class Child:
     """A process that calls functions, one after the other."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        """Start the process; a ``quiet`` one has no standard error."""
+        """Start the process; ``quiet`` discards its standard error."""
         path = [*(each for each in sys.path if not _is_here(each)), str(Path(__file__).parents[2])]
         command = [sys.executable, "-c", _PROGRAM.format(path=path)]
         environment = {**os.environ, "PYTHONSAFEPATH": "1"}
@@ -67,19 +67,19 @@ class Child:
         return self._process.pid
 
     def is_alive(self) -> bool:
-        """Tell whether the process runs."""
+        """Return whether the process runs."""
         return self._process.poll() is None
 
     def send(self, number: int, function: str, arguments: tuple[Any, ...], limits: Limits) -> None:
-        """Request a call of a function, given as "module:name"; it takes ``progress`` as a keyword."""
+        """Request a call of the function "module:name", which takes ``progress`` as a keyword."""
         assert self._process.stdin is not None
         pickle.dump((number, function, arguments, limits), self._process.stdin, protocol=5)
         self._process.stdin.flush()
 
     def receive(self) -> tuple[int, str, Any]:
-        """Return the number of a call, "progress", "partial", "answer" or "error", and the value.
+        """Return the next message: the number of its call, its kind and its value.
 
-        Raises EOFError if the child has ended.
+        The kind is "progress", "partial", "answer" or "error". Raises EOFError if the child has ended.
         """
         assert self._process.stdout is not None
         try:
@@ -89,7 +89,7 @@ class Child:
         return number, kind, value
 
     def end(self) -> int:
-        """Return the exit code of a process that has closed its answers."""
+        """End a process that has closed its output; return its exit code."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(1)
         return self.kill()
@@ -106,10 +106,10 @@ class Child:
 
 
 def _is_here(folder: str) -> bool:
-    """Tell whether a search path is the current folder."""
+    """Return whether a search path is the current folder."""
     try:
         return os.path.samefile(folder or os.curdir, os.curdir)
-    except OSError:  # it is not there
+    except OSError:  # it does not exist
         return not folder
 
 
@@ -118,9 +118,9 @@ _places = threading.Semaphore(_MOST)
 
 
 def run_limited(function: str, *arguments: Any, limits: Limits) -> Any:
-    """Return the value of a function ("module:name") in a child within limits.
+    """Call the function "module:name" in a child within limits; return its value.
 
-    Errors of relblur are raised as they are, all others as :class:`ChildError`.
+    Errors of relblur are raised unchanged, all others as :class:`ChildError`.
     """
     with _places:
         try:
@@ -152,7 +152,7 @@ def _end_idle() -> None:
 
 
 def _after_fork() -> None:
-    """Leave the children to the process that started them."""
+    """Forget the children in a forked process: they belong to its parent."""
     global _places
     _idle.clear()
     _places = threading.Semaphore(_MOST)
@@ -164,9 +164,9 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def children_without_ctrl_c() -> Iterator[None]:
-    """Block Ctrl-C for the processes and threads that are started inside; this process receives it afterwards.
+    """Block Ctrl-C for processes and threads started inside; this process receives it afterwards.
 
-    A terminal sends it to every process. Only this one acts on it, and ends the others.
+    A terminal sends the signal to every process. Only this process acts on it and ends its children.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -179,10 +179,10 @@ def children_without_ctrl_c() -> Iterator[None]:
 
 
 def _serve() -> None:
-    """Be the child process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it is not blocked
+    """Run requests one after the other: the main loop of a child."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # for systems that cannot block it
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # libraries print, too
+    os.dup2(2, 1)  # text that libraries print goes to standard error
     requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, requests), daemon=True).start()
     while True:
@@ -198,27 +198,27 @@ def _serve() -> None:
             kind, value = "error", ChildError("out of memory", memory=True)
         except Exception as error:
             text = " ".join(str(error).split())
-            memory = "nsufficient memory" in text or "bad_alloc" in text  # the words of OpenCV and of C++
+            memory = "nsufficient memory" in text or "bad_alloc" in text  # messages of OpenCV and of C++
             kind, value = "error", ChildError(f"{type(error).__name__}: {text[:300]}", memory=memory)
         _answer(answers, number, kind, value)
-        value = None  # not kept until the next request
+        value = None  # free the memory before the next request
 
 
 class Reporter:
-    """Reports of a call while it runs: the share of the work that is done, and partial results."""
+    """Sends the progress and the partial results of a running call."""
 
     def __init__(self, answers: IO[bytes], number: int) -> None:
         self._answers, self._number = answers, number
         self._last = -1.0
 
     def __call__(self, share: float) -> None:
-        """Report progress, in steps of a hundredth."""
+        """Report progress (0 to 1) in steps of a hundredth."""
         if share - self._last >= 0.01:
             self._last = share
             _answer(self._answers, self._number, "progress", float(share))
 
     def partial(self, value: Any) -> None:
-        """Send a part of the answer before the rest of it."""
+        """Send a partial result."""
         _answer(self._answers, self._number, "partial", value)
 
 
@@ -228,7 +228,7 @@ def _answer(answers: IO[bytes], number: int, kind: str, value: Any) -> None:
 
 
 def _receive(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
-    """Pass requests on; end this process at once when its parent has ended."""
+    """Put requests into a queue; end this process as soon as its parent has ended."""
     try:
         while True:
             requests.put(pickle.load(stream))
@@ -237,15 +237,15 @@ def _receive(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
 
 
 def _limit(limits: Limits) -> None:
-    """Have the system enforce limits, where it can: memory that the process may write to, and processor time."""
+    """Set the system's limits on writable memory and processor time, where they exist."""
     try:
         import resource
     except ImportError:  # Windows
         return
-    # Not RLIMIT_AS: address space that is only reserved, as threads do by the gigabyte, would count.
-    wanted = {resource.RLIMIT_DATA: limits.memory_bytes}
+    # Not RLIMIT_AS: it counts reserved address space, of which threads take gigabytes.
+    largest = {resource.RLIMIT_DATA: limits.memory_bytes}
     if limits.seconds is not None:
-        wanted[resource.RLIMIT_CPU] = int(sum(os.times()[:2]) + limits.seconds) + 1
-    for kind, most in wanted.items():
+        largest[resource.RLIMIT_CPU] = int(sum(os.times()[:2]) + limits.seconds) + 1
+    for kind, most in largest.items():
         _, highest = resource.getrlimit(kind)
         resource.setrlimit(kind, (most if highest == resource.RLIM_INFINITY else min(most, highest), highest))

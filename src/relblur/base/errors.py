@@ -1,7 +1,7 @@
-"""Every error relblur raises on purpose.
+"""Errors that relblur raises on purpose.
 
-All of them are :class:`RelblurError`, and each is also the builtin that people already
-catch. A message names the argument, what was received, what is allowed, and what to do.
+All derive from :class:`RelblurError` and from the built-in error that callers already catch. A message names the
+argument, the value received, the values allowed, and the remedy.
 """
 
 from __future__ import annotations

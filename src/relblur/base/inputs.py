@@ -1,8 +1,8 @@
-"""Images at the public boundary: arrays of users become plain arrays, checked once.
+"""Checks of users' images, and their conversion to plain arrays.
 
-Integers become fractions of their full scale, so that every intensity is on a 0..1 scale; floats are taken as they are,
-never rescaled or clipped. Pixels without light (:mod:`relblur.base.pixels`) and those that a masked array hides get the
-value of the nearest good one, so that filters stay finite, and are marked. Inputs are never written to.
+Integers are divided by their full scale, so intensities are on a 0..1 scale. Floats are never rescaled or clipped. Bad
+pixels (:mod:`relblur.base.pixels`) and masked pixels are marked. They get the value of the nearest good pixel, so that
+filters stay finite. Inputs are never modified.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
 
 MIN_SIDE = 2
 
-#: A multispectral camera has no more.
+#: Largest number of channels: that of multispectral cameras.
 MOST_CHANNELS = 64
 
-#: Of an alpha channel at least this share is opaque or clear; the rest is the soft rim of cut-out things.
+#: Smallest share of opaque or clear pixels in an alpha channel; the other pixels are soft outlines.
 MOSTLY = 0.9
 
 
@@ -47,9 +47,8 @@ MOSTLY = 0.9
 class Pair:
     """Two checked images, channels last, with their usable pixels.
 
-    ``first`` and ``second`` are (H, W, C) float64 without NaN; ``finite`` is False where
-    either was NaN, infinite or declared unusable, ``unclipped`` where either sits at the
-    top of its integer range.
+    ``first`` and ``second`` are (H, W, C) float64 without NaN. ``finite`` is False where either input was NaN, infinite
+    or declared unusable. ``unclipped`` is False where either input is at the top of its integer range.
     """
 
     first: FloatArray
@@ -70,15 +69,15 @@ class Pair:
 
 @dataclass(frozen=True)
 class RawPair:
-    """Two checked images as they came, channels last: parts of them become a :class:`Pair` when needed.
+    """Two checked images in their own type, channels last; :meth:`part` converts rectangles to a :class:`Pair`.
 
-    A large pair as floats would fill the memory; as stored it takes an eighth.
+    Images of 8 bits take an eighth of the memory of float64.
     """
 
     first: AnyArray
     second: AnyArray
     finite: BoolArray | None  #: None if every pixel is finite and declared usable
-    clipped: BoolArray | None = None  #: beside those that sit at the top of their integer range
+    clipped: BoolArray | None = None  #: clipped pixels beside those at the top of the integer range
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -92,12 +91,12 @@ class RawPair:
         return unclipped if self.finite is None else unclipped & self.finite
 
     def cut(self, rows: slice, columns: slice) -> RawPair:
-        """Return a rectangle, as it is stored."""
+        """Return a rectangle without converting it."""
         maps = (None if each is None else each[rows, columns] for each in (self.finite, self.clipped))
         return RawPair(self.first[rows, columns], self.second[rows, columns], *maps)
 
     def part(self, rows: slice = slice(None), columns: slice = slice(None)) -> Pair:
-        """Convert a rectangle, the whole by default."""
+        """Convert a rectangle to floats; by default all pixels."""
         first, second = self.first[rows, columns], self.second[rows, columns]
         finite = np.ones(first.shape[:2], dtype=bool) if self.finite is None else self.finite[rows, columns]
         return Pair(unit_float(first), unit_float(second), finite, self._unclipped(rows, columns))
@@ -131,7 +130,7 @@ def check_pair(
     clipped: ArrayLike | None = None,
     channel_axis: int | None = None,
 ) -> RawPair:
-    """Check two images against each other; convert nothing yet."""
+    """Check two images against each other and return them unconverted."""
     one = _array(first, "first")
     two = _array(second, "second")
     if one.shape != two.shape:
@@ -155,12 +154,12 @@ def check_pair(
 
 
 def as_form(shape: tuple[int, ...], dtype: np.dtype[Any], name: str, channel_axis: int | None) -> AnyArray:
-    """Check the shape and the type of an image; return an (H, W, C) array of them without values."""
+    """Check the shape and the type of an image; return an (H, W, C) array of zeros that takes no memory."""
     return check_form(np.broadcast_to(np.zeros((), dtype), shape), name, channel_axis=channel_axis)
 
 
 def is_chunked(*images: object) -> bool:
-    """Tell whether one of these is a Dask array, or an xarray of one, which may be larger than memory."""
+    """Return whether one of the images is a Dask array, or an xarray around one."""
     return any(hasattr(each, "__dask_graph__") and getattr(each, "chunks", None) is not None for each in images)
 
 
@@ -182,7 +181,7 @@ def check_image(image: ArrayLike, name: str = "image", *, channel_axis: int | No
 def check_image_with_gaps(
     image: ArrayLike, name: str = "image", *, channel_axis: int | None = None
 ) -> tuple[AnyArray, BoolArray | None]:
-    """Check one image and return it as finite (H, W, C) of its own type, and which pixels are good (None: all)."""
+    """Check one image; return it as (H, W, C) with its gaps filled, and a map of its good pixels (None: all)."""
     stacked = check_form(image, name, channel_axis=channel_axis)
     good = _good(stacked, name)
     return np.ma.getdata(stacked) if good is None else without_gaps(stacked, good), good
@@ -194,7 +193,7 @@ def check_form(image: ArrayLike, name: str = "image", *, channel_axis: int | Non
 
 
 def _array(image: ArrayLike, name: str) -> AnyArray:
-    """Return an array of a type that images have; a masked one stays so."""
+    """Return an array whose type and size suit an image; masked arrays stay masked."""
     array = plain_array(image, name)
     if np.iscomplexobj(array):
         raise InputError(f"{name} is complex; pass its magnitude, numpy.abs({name})")
@@ -237,7 +236,7 @@ def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyA
 
 
 def _advice(shape: tuple[int, ...]) -> str:
-    """Return the remedy for an image of three dimensions, by its axes that are as short as those of colours."""
+    """Return the remedy for an image of three dimensions, from the axes short enough for colours."""
     short = [axis for axis, length in enumerate(shape) if length <= MOST_COLOURS]
     if short == [0]:
         return "its channels come first, pass channel_axis=0"
@@ -247,7 +246,7 @@ def _advice(shape: tuple[int, ...]) -> str:
 
 
 def _refuse_wrong_axis(shape: tuple[int, ...], name: str, channel_axis: int) -> None:
-    """Refuse a side of the picture as its channels while another axis is as short as those."""
+    """Refuse a channel axis longer than that of any camera, or longer than colours if another axis is not."""
     channels = shape[channel_axis]
     others = [axis for axis in range(3) if axis != channel_axis % 3 and shape[axis] <= MOST_COLOURS]
     if channels > MOST_CHANNELS or (channels > MOST_COLOURS and others):
@@ -259,8 +258,8 @@ def _refuse_wrong_axis(shape: tuple[int, ...], name: str, channel_axis: int) -> 
 def _without_alpha(images: list[AnyArray]) -> list[AnyArray]:
     """Return two (H, W, C) images without their alpha channel.
 
-    The last of two or four channels is alpha if it is the same in both images while the rest is not: noise alone makes
-    colours differ. Alphas that differ say something else about each image.
+    The last of two or four channels is alpha if it is equal in both images and another channel is not: noise alone
+    makes colours differ. Alpha channels that differ raise an error.
     """
     channels = images[0].shape[2]
     if channels not in (2, 4):
@@ -282,13 +281,13 @@ def _planes(image: AnyArray) -> list[AnyArray]:
 
 
 def looks_like_alpha(channel: AnyArray) -> bool:
-    """Tell whether nearly all of a channel is either opaque or clear."""
+    """Return whether nearly all pixels of a channel are opaque or clear."""
     top = full_scale(channel.dtype) or 1
     return float(((channel == 0) | (channel == top)).mean()) > MOSTLY
 
 
 def refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
-    """Refuse integers, which are taken over their full scale, beside floats that still count in their steps."""
+    """Refuse an integer image beside a float image whose values are still in integer steps."""
     integers = [np.issubdtype(image.dtype, np.integer) for image in (one, two)]
     if integers[0] == integers[1]:
         return
@@ -303,7 +302,7 @@ def refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
 
 
 def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray | None]:
-    """Return two (H, W, C) images with values at all pixels, and which were good in both (None: all)."""
+    """Fill the bad pixels of two (H, W, C) images; return the images, and the pixels good in both (None: all)."""
     goods: list[BoolArray | None] = []
     filled: list[AnyArray] = []
     for image, name in zip(images, ("first", "second"), strict=True):
@@ -322,7 +321,7 @@ def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArr
 
 
 def _good(image: AnyArray, name: str) -> BoolArray | None:
-    """Return which pixels of an (H, W, C) image hold light and are not masked; None if all do."""
+    """Return a map of the pixels of an (H, W, C) image that hold light and are not masked; None if all are."""
     bad = no_data(np.ma.getdata(image), usual_values(np.ma.getdata(image)))
     if np.ma.is_masked(image):
         masked: BoolArray = np.asarray(np.ma.getmaskarray(image).any(axis=2))

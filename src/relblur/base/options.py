@@ -1,8 +1,8 @@
-"""The options of the library and of its programs, in five records: each default and help text stands here only.
+"""Options of the library and of its programs in five records, the only place of defaults and help texts.
 
-Signatures take their defaults from the fields (``sharper: str = Estimating.sharper``), commands make an option of every
-field that has a help text (:mod:`relblur.apps.terminal.options`), and the viewer's form reads the same fields. Values
-are checked where they are used; a word that is not among the choices is refused at once.
+Signatures take their defaults from the fields (``sharper: str = Estimating.sharper``). Commands make an option of every
+field that has a help text (:mod:`relblur.apps.terminal.options`), and the viewer's form reads the same fields. The
+records check that words are among the choices. Other values are checked by the functions that use them.
 """
 
 # ruff: noqa: RUF009 - _option returns a field of a dataclass
@@ -46,8 +46,8 @@ def _option(
 ) -> Any:
     """Return a field that commands offer as an option.
 
-    ``kind`` is its type on the command line if the default does not show it, ``flag`` its name if that differs from the
-    field's, ``unset`` stands for None in help texts, ``least`` is the smallest value.
+    ``kind`` is the type on the command line, by default that of the default value. ``flag`` is the name of the option,
+    by default that of the field. ``unset`` is the text for None in help texts. ``least`` is the smallest value.
     """
     about = {"help": text, "kind": kind or type(default), "choices": tuple(choices)}
     return field(default=default, metadata={**about, "flag": flag, "unset": unset, "least": least})
@@ -201,5 +201,5 @@ def option_fields(record: type[Record]) -> Mapping[str, Field[Any]]:
 
 
 def choices_of(record: type[Record], name: str) -> tuple[str, ...]:
-    """Return the words that a field of a record may have."""
+    """Return the words that a field of a record accepts."""
     return next(each for each in _fields(record) if each.name == name).metadata["choices"]

@@ -1,17 +1,17 @@
-"""Values of pixels: full scale, clipped, and values that are no light.
+"""Values of pixels: full scale, clipping, and values that are not light.
 
-Integers are fractions of the full scale of their type (255 for 8 bits); one at the top of it is clipped. Floats are
-taken as they are. No light are
+Integers are fractions of the full scale of their type (255 for 8 bits); a value at full scale is clipped. Floats are
+used unchanged. Three kinds of values are not light:
 
-* *not finite*: NaN, infinity, and anything from 1e36 on (the largest float32 is 3.4e38, netCDF's gap is 9.97e36);
-* *no data*: more than 1e8 times the usual size of a value in the picture, and more than 1e6. The sun is a million
-  times brighter than what it shines on. Numbers up to 1e6 stay: counts of a sensor and radiances are of that size, and
-  a picture may be nearly black;
-* *hot*: one pixel alone, far beyond the range of its picture. A lens puts several percent of a point of light into the
-  neighbouring pixels, a faulty sensor puts nothing there. The other picture has to confirm it: it shows nothing unusual
-  at that place, or the very same fault.
+* *not finite*: NaN, infinity, and magnitudes from 1e36 on (netCDF's fill value is 9.97e36, the largest float32 3.4e38);
+* *no data*: magnitudes above 1e6 that are also above 1e8 times the usual magnitude in the picture. The sun is a million
+  times brighter than the surfaces that it lights. Sensor counts and radiances reach 1e6, and a picture may be nearly
+  black;
+* *hot*: a single pixel far beyond the range of its picture. A lens spreads several percent of a point of light to the
+  neighbouring pixels, a fault of the sensor spreads nothing. The other picture must confirm the fault: at that pixel it
+  shows nothing unusual, or the same fault.
 
-For an ordinary picture the search costs its least and largest value and a sample.
+For an ordinary picture the search needs only its minimum, its maximum and a sample of its values.
 """
 
 from __future__ import annotations
@@ -41,29 +41,29 @@ __all__ = [
     "without_gaps",
 ]
 
-#: Least magnitude of a value that is not finite.
+#: Magnitude from which a value counts as not finite.
 NOT_FINITE_FROM = 1e36
-#: Least value of no data: in usual sizes, and in itself.
+#: Least magnitude of no data: relative to the usual magnitude in the picture, and absolute.
 BEYOND_LIGHT, LEAST_NO_DATA = 1e8, 1e6
 
-#: Least distance of a hot pixel from the median, in ranges of its picture,
+#: Least distance of a hot pixel from the median, in ranges of its picture.
 HOT = 20.0
-#: and in distances of its eight neighbours (a lens of 0.4 px puts 4 % of a point there).
+#: Least ratio of this distance to that of its neighbours: a lens of 0.4 px spreads 4 % of a point to a neighbour.
 LENS = 30.0
-#: Largest value of the other picture there, in ranges of it or as a part of the hot pixel: blurred by 5 px a point
-#: keeps 1/157.
+#: Largest distance from the median in the other picture, as a share of the hot pixel's: a point blurred by 5 px keeps
+#: 1/157.
 ABSENT = 1 / 250
-#: Most faults: a fraction of the pixels, or a number in a small picture.
+#: Largest number of faults: as a share of the pixels, and as a number in small pictures.
 FEW, HANDFUL = 1e-3, 4
 
-#: Pixels of the grid on which values are sampled.
+#: Number of pixels in the sample of a picture.
 _SAMPLE = 4096
-#: Percentages of the values below and above the range, and below and above the core.
+#: Percentage of the values on each side of the range, and on each side of the core.
 _TAIL, _OUTSIDE_CORE = 0.5, 10.0
 
 
 def full_scale(dtype: np.dtype[Any]) -> int | None:
-    """Return the largest number of an integer type; None for floats, which have no top."""
+    """Return the largest number of an integer type; None for floats."""
     return int(np.iinfo(dtype).max) if np.issubdtype(dtype, np.integer) else None
 
 
@@ -77,12 +77,12 @@ def unit_float(array: AnyArray, dtype: type[np.floating[Any]] = np.float64) -> A
 
 
 def as_integers(values: AnyArray, dtype: np.dtype[Any] | type[np.integer[Any]]) -> AnyArray:
-    """Return values on a scale of 0..1 as integers of full scale, rounded and clipped."""
+    """Convert values on a 0..1 scale to integers of full scale, rounded and clipped."""
     return np.rint(values.clip(0, 1) * np.iinfo(dtype).max).astype(dtype)
 
 
 def clipped_pixels(image: AnyArray) -> BoolArray | None:
-    """Return where a channel of an (H, W) or (H, W, C) image is at the top of its integers; None for floats."""
+    """Return the pixels of an (H, W) or (H, W, C) image with a channel at full scale; None for floats."""
     top = full_scale(image.dtype)
     if top is None:
         return None
@@ -91,7 +91,7 @@ def clipped_pixels(image: AnyArray) -> BoolArray | None:
 
 
 def grey(image: FloatArray) -> FloatArray:
-    """Return the mean over the channels of an (H, W, C) image: light adds."""
+    """Return the mean over the channels of an (H, W, C) image."""
     return image[:, :, 0] if image.shape[2] == 1 else image.mean(axis=2)
 
 
@@ -108,31 +108,31 @@ class Usual:
     """Median, ranges and size of the values of a picture."""
 
     middle: float  #: the median
-    span: float  #: the range of 99 % of the values
-    core: float  #: ... and of 80 %
-    size: float  #: the median magnitude of those that are not 0
+    span: float  #: the range of the middle 99 % of the values
+    core: float  #: the range of the middle 80 %
+    size: float  #: the median magnitude of the values other than 0
 
     def deviation(self, values: AnyArray) -> FloatArray:
-        """Return how far pixels (the last axis is that of the channels) are from the middle."""
+        """Return the distance of pixels from the median, the largest over their channels (last axis)."""
         return np.abs(np.asarray(values, np.float64) - self.middle).max(axis=-1)
 
     @property
     def no_data_from(self) -> float:
-        """Values that large, of either sign, are no light."""
+        """Magnitude from which values are no data."""
         return min(max(BEYOND_LIGHT * self.size, LEAST_NO_DATA), NOT_FINITE_FROM)
 
     def is_ordinary(self, low: float, high: float) -> bool:
-        """Tell whether finite values between these contain neither no data nor hot pixels."""
+        """Return whether finite values within these limits contain neither no data nor hot pixels."""
         return max(high - self.middle, self.middle - low) <= self.hot_from and max(high, -low) < self.no_data_from
 
     @property
     def hot_from(self) -> float:
-        """A lone pixel that far from the middle may be hot; infinite for a picture that shows nothing."""
+        """Distance from the median beyond which a pixel may be hot; infinite for a picture without contrast."""
         return HOT * self.span if self.span > 0 else np.inf
 
 
 def usual_values(image: AnyArray, sample: int = _SAMPLE, good: BoolArray | None = None) -> Usual:
-    """Return the figures of an (H, W, C) picture, from a sample of its good pixels."""
+    """Return the :class:`Usual` values of an (H, W, C) picture, from a sample of its good pixels."""
     step = sample_step(image.shape[:2], sample)
     values = _finite(image[::step, ::step] if good is None else image[::step, ::step][good[::step, ::step]])
     if not values.size:
@@ -141,12 +141,12 @@ def usual_values(image: AnyArray, sample: int = _SAMPLE, good: BoolArray | None 
 
 
 def sample_step(shape: tuple[int, ...], sample: int = _SAMPLE) -> int:
-    """Return how many rows and columns apart the pixels lie that stand for a picture."""
+    """Return the step, in rows and columns, between the pixels of a sample."""
     return max(1, int(np.sqrt(shape[0] * shape[1] / sample)))
 
 
 def usual_of(sample: AnyArray) -> Usual:
-    """Return the figures of a picture from a sample of its values."""
+    """Return the :class:`Usual` values of a picture, from a sample."""
     values = _finite(sample)
     if not values.size:
         return Usual(0.0, 0.0, 0.0, 0.0)
@@ -164,7 +164,7 @@ def _finite(part: AnyArray) -> FloatArray:
 
 
 def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
-    """Return which pixels of an (H, W, C) picture hold no finite light in some channel; None if all do."""
+    """Return the pixels of an (H, W, C) picture with a channel that is no data or not finite; None without any."""
     if not np.issubdtype(image.dtype, np.floating):
         return None
     limit = np.float64(usual.no_data_from)
@@ -176,37 +176,36 @@ def no_data(image: AnyArray, usual: Usual) -> BoolArray | None:
 def hot_pixels(
     first: AnyArray, second: AnyArray, usual: tuple[Usual, Usual], most: tuple[float, float] | None = None
 ) -> tuple[tuple[AnyArray, AnyArray], tuple[AnyArray, AnyArray]]:
-    """Return (rows, columns) of the hot pixels of either of two finite (H, W, C) pictures.
+    """Return (rows, columns) of the hot pixels of each of two finite (H, W, C) pictures.
 
-    Where more than ``most`` pixels of one are far beyond the rest they are no faults; by default as many as is few for
-    a picture of this size.
+    A picture with more than ``most`` pixels far beyond its range has no hot ones; the default is :func:`most_faults`.
     """
     most = (most_faults(first.shape[:2]),) * 2 if most is None else most
     lone = [_lone(image, of, limit) for image, of, limit in zip((first, second), usual, most, strict=True)]
-    one = _borne_out(first, second, lone[0], lone[1], usual)
-    two = _borne_out(second, first, lone[1], lone[0], usual[::-1])
+    one = _confirmed(first, second, lone[0], lone[1], usual)
+    two = _confirmed(second, first, lone[1], lone[0], usual[::-1])
     return one, two
 
 
 def most_faults(shape: tuple[int, ...]) -> float:
-    """Return how many faults a picture of so many rows and columns may have."""
+    """Return the largest number of faults of a picture of this shape."""
     return max(FEW * shape[0] * shape[1], HANDFUL)
 
 
 def far_pixels(image: AnyArray, usual: Usual) -> tuple[AnyArray, AnyArray]:
     """Return (rows, columns) of pixels far beyond the range of their picture."""
     none = np.zeros(0, np.intp), np.zeros(0, np.intp)
-    from_ = usual.hot_from
+    limit = usual.hot_from
     if image.dtype.itemsize == 1:  # 8 bits hold no such contrast
         return none
-    if float(image.max()) - usual.middle <= from_ and usual.middle - float(image.min()) <= from_:
+    if float(image.max()) - usual.middle <= limit and usual.middle - float(image.min()) <= limit:
         return none
-    rows, columns = np.nonzero(usual.deviation(image) > from_)
+    rows, columns = np.nonzero(usual.deviation(image) > limit)
     return rows, columns
 
 
 def _lone(image: AnyArray, usual: Usual, most: float) -> tuple[AnyArray, AnyArray]:
-    """Return (rows, columns) of pixels that stand alone far beyond the range of their picture."""
+    """Return (rows, columns) of single pixels far beyond the range of their picture."""
     rows, columns = far_pixels(image, usual)
     height, width = image.shape[:2]
     if len(rows) > most:
@@ -223,14 +222,14 @@ def _lone(image: AnyArray, usual: Usual, most: float) -> tuple[AnyArray, AnyArra
     return rows[alone], columns[alone]
 
 
-def _borne_out(
+def _confirmed(
     image: AnyArray,
     other: AnyArray,
     lone: tuple[AnyArray, AnyArray],
     lone_in_other: tuple[AnyArray, AnyArray],
     usual: tuple[Usual, Usual],
 ) -> tuple[AnyArray, AnyArray]:
-    """Return those lone pixels of a picture that the other one does not have, or has too."""
+    """Return the lone pixels that are hot: the other picture has nothing unusual there, or the same fault."""
     rows, columns = lone
     if not len(rows):
         return lone

@@ -1,4 +1,4 @@
-"""Words that options may have, and numbers that several parts share."""
+"""Choices of options, and numbers that several packages share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Direction = Literal["deviation", "fit"]
 Align = Literal["auto", "translation", "similarity", "affine", "bent", "off"]
 #: Models of the exposure gain: one number, or a smooth field for vignetting.
 Exposure = Literal["auto", "gain", "field", "off"]
-#: Two apertures, one focus: on which side of it the scene lies.
+#: Two apertures, one focus: the side of the focal plane on which the scene lies.
 SideOfFocus = Literal["behind", "front"]
 
 DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
@@ -48,28 +48,28 @@ WINDOW_WINDOW: Final = 9
 #: Side of the window of the paper's sharpness measure, px.
 SHARPNESS_SIZE: Final = 3
 
-#: Relative standard error of the blur from which on a window counts as flat.
+#: Relative standard error of the blur above which a window counts as flat.
 FLAT_ABOVE: Final = 0.5
 
-#: L and beta of equation 25.
+#: Half-width L (taps) and Kaiser parameter beta of the decimation filter, equation 25.
 DECIMATE_HALF_WIDTH: Final = 8
 DECIMATE_BETA: Final = 10.0
 
-#: Standard deviation of a uniform disc along one axis, per diameter: kappa of a camera that is not calibrated.
+#: Standard deviation of a uniform disc along one axis over its diameter: kappa of an uncalibrated camera.
 DISC_BLUR_CONSTANT: Final = 0.25
 
-#: Blur of both images before depth from a Gaussian's variance, px: it makes disc-like blur more Gaussian.
+#: Blur of both images before the depth from Gaussian blur, px: it makes disc-like blur more Gaussian.
 DEPTH_PREFILTER: Final = 1.6
 
-#: Standard error of s for which the resolution of a camera is computed, px^2: an 8-bit photograph with texture.
+#: Standard error of s assumed for the depth resolution of a camera, px^2: that of a textured 8-bit photograph.
 ASSUMED_STDERR_PX2: Final = 0.05
 
 #: Range of the largest circle of confusion for real-time work, diameter in px (end of the paper's section 3).
 RECOMMENDED_BLUR_PX: Final = (0.5, 5.0)
 
-#: Viewer: memory of each of its two worker processes, GB (12 megapixels in colour need 3), and minutes from the last
-#: page's end to its own.
+#: Viewer: memory of each of its two worker processes, GB; 12 megapixels in colour need 3.
 VIEW_MEMORY_GB: Final = 6.0
+#: Viewer: time between the closing of its last page and its own end, minutes.
 VIEW_EXPIRE_MINUTES: Final = 30.0
 
 

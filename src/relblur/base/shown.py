@@ -1,6 +1,6 @@
-"""Results as a figure, as HTML in a notebook, as JSON, CSV and text.
+"""Results as figures, as HTML in a notebook, as JSON, CSV and text.
 
-Figures and HTML come from layers above that of the result, which are imported when a result is shown.
+The modules for figures and HTML are in higher layers, so they are imported when a result is shown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def visible(text: str) -> str:
 
 
 def csv_table(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return a CSV with a column for every name in any of the rows. NaN is an empty cell; no cell is a formula."""
+    """Return rows as CSV, with a column for every name. NaN gives an empty cell; formulas are escaped."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
     writer.writeheader()
@@ -68,12 +68,12 @@ def _finite(value: Any) -> Any:
 
 
 def span(near_m: float, far_m: float) -> str:
-    """Return a range of distances in words."""
+    """Return a range of distances as text."""
     return f"{near_m:.3g} m to infinity" if math.isinf(far_m) else f"{near_m:.3g} m to {far_m:.3g} m"
 
 
 def percentages(shares: Sequence[float]) -> list[str]:
-    """Write shares of one whole in tenths of a percent that add up to it; "< 0.1 %" for small ones."""
+    """Return shares as percentages with one decimal, rounded so that they keep their sum; "< 0.1 %" for small ones."""
     exact = 1000 * np.asarray(shares, dtype=np.float64)
     tenths = np.floor(exact + 1e-9)
     missing = round(float(exact.sum()) - float(tenths.sum()))

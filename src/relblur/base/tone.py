@@ -1,7 +1,7 @@
-"""Tone curves: how stored numbers become light, and back.
+"""Tone curves: conversion of stored numbers to light and back.
 
-Defocus adds light, so relative blur is a Gaussian in *linear* light only; a photograph's numbers are light after a
-tone curve, mostly that of sRGB.
+Defocus adds light, so relative blur is a Gaussian in *linear* light only. Photographs store light under a tone curve,
+mostly that of sRGB.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ __all__ = [
     "power_curve",
 ]
 
-#: Light at the top of the range, in 16 bits.
+#: Full scale of light in 16 bits.
 TOP = 65535
-#: Every so many pixels in both directions count for the mean slope of the curve.
+#: Step in rows and columns of the sample for the mean slope of the curve, px.
 _SPARSE = 8
 
 Decoder = Callable[[FloatArray], FloatArray]
@@ -37,10 +37,10 @@ Decoder = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Curve:
-    """How stored values on a 0..1 scale become light on a 0..1 scale.
+    """A tone curve between stored values and light, both on a 0..1 scale.
 
-    ``decoders`` holds one function for all channels, or one for each; ``encoder`` is the inverse of a lone one, if
-    there is a formula.
+    ``decoders`` contains one function for all channels, or one for each. ``encoder`` is the inverse of a single
+    decoder, if it has a formula.
     """
 
     name: str
@@ -53,9 +53,9 @@ class Curve:
         return self is LINEAR
 
     def undo(self, stored: AnyArray, dtype: type = np.float32) -> AnyArray:
-        """Return the light in stored values: integers of full scale, or floats.
+        """Convert stored values (integers of full scale, or floats) to light.
 
-        Negative floats (noise around black) go through the curve mirrored.
+        Negative floats (noise around black) use the mirrored curve.
         """
         if self.is_linear:
             return unit_float(stored, dtype)
@@ -76,7 +76,7 @@ class Curve:
         return np.where(values < 0, -decode(-values.clip(max=0)), decode(values.clip(min=0))).astype(dtype)
 
     def encode(self, light: AnyArray) -> AnyArray:
-        """Return the stored values, 0..1, of light: the inverse of :meth:`undo`. Linear light is not clipped."""
+        """Convert light to stored values, 0..1: the inverse of :meth:`undo`. A linear curve does not clip."""
         if self.is_linear:
             return light
         if self.encoder is not None:
@@ -90,9 +90,8 @@ class Curve:
     def rounding_variance(self, steps: int) -> tuple[float, float]:
         """Return (a, b): rounding to ``steps`` steps adds noise of variance ``a + b * light``.
 
-        Rounding in stored values is uniform; in light it grows with the curve's slope. For a
-        power near 2 the squared slope is nearly proportional to the light itself, so the
-        straight line is a good description: it looks like photon noise.
+        The rounding error is uniform in stored values. In light it grows with the slope of the curve. For a power near
+        2 the squared slope is nearly proportional to the light, so a straight line fits, as for photon noise.
         """
         stored = np.linspace(0, 1, 1025)
         light = np.mean([decode(stored) for decode in self.decoders], axis=0)
@@ -105,12 +104,12 @@ class Curve:
 
 
 def decode_srgb(stored: FloatArray) -> FloatArray:
-    """Return the light in values, 0..1, stored under the sRGB curve."""
+    """Convert values, 0..1, stored under the sRGB curve to light."""
     return np.where(stored <= 0.04045, stored / 12.92, ((stored + 0.055) / 1.055) ** 2.4)
 
 
 def encode_srgb(light: FloatArray) -> FloatArray:
-    """Return the stored values, 0..1, of light within 0..1 under the sRGB curve."""
+    """Convert light, clipped to 0..1, to values stored under the sRGB curve."""
     light = np.clip(light, 0, 1)
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
 
@@ -129,9 +128,10 @@ def power_curve(gamma: float) -> Curve:
 def light_in_16_bits(
     stored: AnyArray, curve: Curve, bits: int | None = None, *, full_range: bool = True
 ) -> tuple[AnyArray, float]:
-    """Return the light of uint8 or uint16 values as uint16, and the light (0..1) of one of 255 stored levels.
+    """Convert uint8 or uint16 values to light as uint16; also return the light (0..1) of one stored level of 255.
 
-    ``bits`` are those that the values use, all of their type by default. The second is an average over the values.
+    ``bits`` is the number of bits that the values use, by default all of their type. The light of one level depends on
+    the value; its root mean square over the image is returned.
     """
     import cv2
 
@@ -145,13 +145,13 @@ def light_in_16_bits(
 
 @lru_cache(maxsize=8)
 def _light_table(curve: Curve, bits: int, full_range: bool) -> tuple[AnyArray, FloatArray]:
-    """Return the light of every stored value, and the light that one of 255 levels is there."""
+    """Return the light of every stored value, and the light of one stored level of 255 at that value."""
     stored = np.arange(2**bits, dtype=np.float64)
-    # BT.709: 16 to 235 of 256, and the same shares of finer scales.
+    # Limited range (BT.709): 16 to 235 of 256 levels, in proportion for more bits.
     unit = 2.0 ** (bits - 8)
     share = stored / (2**bits - 1) if full_range else (stored - 16 * unit) / (219 * unit)
     light = np.asarray(curve.undo(share.clip(0, 1), np.float64))
-    # Steps of 1/255 of the scale to either side, where there is a scale.
+    # Central differences over one level of 255; the ends repeat their neighbours.
     step = max(1, round(unit))
     slope = (np.roll(light, -step) - np.roll(light, step)) / 2
     slope[:step], slope[-step:] = slope[step], slope[-step - 1]
