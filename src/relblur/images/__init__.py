@@ -1,4 +1,4 @@
-"""Bytes on disk to arrays and back; no science.
+"""Image files to arrays and back; no estimation.
 
 Reading:
 
@@ -8,15 +8,15 @@ Reading:
 ``tiff``           TIFF, whole or in parts
 ``planes``         several pictures in one file
 ``zarr_arrays``    Zarr arrays in parts
-``stored``         an image file as numbers, and what it states about them
+``stored``         the numbers of an image file and their metadata
 ``exif``           tags that a picture made from a photograph keeps; aperture and focus
-``compression``    what JPEG has done to the pixels, by its table or by its traces
+``compression``    effects of JPEG on the pixels, from its table or from traces
 ``archives``       NPZ files of relblur
 
 Writing:
 
 ``disk``           arrays into files, each complete or absent: NPZ, TIFF, PNG, JPEG, NPY
-``results``        folders of results, their manifests, and what may be replaced
+``results``        folders of results, their manifests, and the rules of replacement
 ``scaled``         OME-TIFF and OME-Zarr
 ``map_formats``    blur maps: NPZ, OpenEXR, TIFF, NPY, PNG
 ``depth_formats``  depth for other programs: PNG in mm, PFM, EXR, PLY

@@ -1,4 +1,4 @@
-"""Arrays and a description out of the NPZ files that relblur writes, checked entry by entry."""
+"""Reading of the NPZ files that relblur writes, with a check of every entry."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ __all__ = ["ZIP_MAGIC", "check_format", "is_npz", "read_npy_header", "read_npz"]
 
 ZIP_MAGIC = b"PK\x03\x04"
 
-#: Most entries: a map has five.
+#: Largest number of entries: a map has five.
 _MOST_ENTRIES = 32
 
-#: Largest description of settings and camera, bytes.
+#: Largest size of the description of settings and camera, bytes.
 _MOST_DESCRIPTION_BYTES = 10_000_000
 
-#: Largest list of entries, bytes.
+#: Largest size of the list of entries, bytes.
 _MOST_LIST_BYTES = 1_000_000
 
 
@@ -36,7 +36,7 @@ def read_npy_header(stream: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
 
 
 def is_npz(path: PathLike) -> bool:
-    """Tell whether a file is an NPZ by its first bytes."""
+    """Return whether a file is an NPZ, by its first bytes."""
     try:
         with opened(path) as source:
             return source.read(0, 4) == ZIP_MAGIC
@@ -45,7 +45,7 @@ def is_npz(path: PathLike) -> bool:
 
 
 def read_npz(path: PathLike, names: Collection[str] | None = None) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Return the arrays of some names, and the description, of :func:`~relblur.images.disk.write_npz`."""
+    """Return the arrays (all, or those named) and the description in a file of :func:`~.disk.write_npz`."""
     with opened(path) as source:
         source.budget.check_file()
         try:
@@ -70,42 +70,42 @@ def read_npz(path: PathLike, names: Collection[str] | None = None) -> tuple[dict
     return arrays, metadata
 
 
-def check_format(path: PathLike, metadata: Mapping[str, Any], wanted: str, version: int) -> None:
+def check_format(path: PathLike, metadata: Mapping[str, Any], expected: str, version: int) -> None:
     """Refuse a file of another kind, or of a later relblur."""
-    if metadata.get("format") != wanted:
+    if metadata.get("format") != expected:
         raise FileError(
-            f"{path} holds {str(metadata.get('format'))[:60]!r}, not a {wanted}; choose a file made by its save"
+            f"{path} holds {str(metadata.get('format'))[:60]!r}, not a {expected}; choose a file made by its save"
         )
-    found = metadata.get("format_version", 0)
-    if not isinstance(found, int) or found > version:
-        raise FileError(f"{path} was written by a newer relblur (format {str(found)[:20]}); upgrade relblur")
+    written = metadata.get("format_version", 0)
+    if not isinstance(written, int) or written > version:
+        raise FileError(f"{path} was written by a newer relblur (format {str(written)[:20]}); upgrade relblur")
     if not isinstance(metadata.get("settings"), dict):
-        raise FileError(f"{path} lacks its settings; it is not a complete {wanted}, save it again")
+        raise FileError(f"{path} lacks its settings; it is not a complete {expected}, save it again")
 
 
 def _check_list(end: bytes, path: PathLike) -> None:
-    """Refuse an archive whose list of entries is long, before the list is made.
+    """Refuse an archive with a long list of entries before the list is read.
 
-    What relblur writes ends with the 22 bytes that give the list's length (APPNOTE.TXT 4.3.16).
+    Files of relblur end with the 22 bytes that state the length of the list (APPNOTE.TXT 4.3.16).
     """
     if end[:4] != b"PK\5\6" or int.from_bytes(end[12:16], "little") > _MOST_LIST_BYTES:
         raise FileError(f"{path} is damaged, or too many entries are listed in it; save it again")
 
 
 def _check_expansion(entries: Collection[zipfile.ZipInfo], budget: Budget) -> None:
-    """Refuse an archive that unpacks to far more than a map does, before memory is taken for it."""
+    """Refuse an archive that unpacks to far more than a map, before memory is allocated."""
     if len(entries) > _MOST_ENTRIES:
         raise FileError(f"{budget.path} claims to hold {len(entries)} arrays; a map has five")
     unpacked = sum(entry.file_size for entry in entries)
-    # Several entries may declare the same bytes; together they have no more than the file.
+    # Several entries may declare the same bytes, so their sum is limited to the size of the file.
     packed = min(sum(entry.compress_size for entry in entries), budget.file_bytes)
     budget.check_expansion(unpacked, packed, free=FREE_RESULT_BYTES)
 
 
 def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kinds: str, budget: Budget) -> AnyArray:
-    """Return one array whose header agrees with its entry's size: nothing is allocated on a header's word alone."""
+    """Return one array; check that its header agrees with the size of the entry before memory is allocated."""
     name = entry.filename[:60]
-    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the others read far ahead
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # the other decoders read far ahead
         raise ValueError(f"{name} is packed in another way than relblur packs")
     with archive.open(entry) as stream:
         shape, _, dtype = read_npy_header(stream)

@@ -1,22 +1,22 @@
 """Effects of JPEG on the pixels, from the quantisation table of a file or from traces in the pixels.
 
-JPEG rounds the cosine coefficients of blocks of 8 x 8 pixels to multiples of the table's entries.  The transform keeps
-energy, so the mean of ``q^2 / 12`` over the table is the variance of what rounding adds, as long as coefficients are
-large against ``q``.  Those that are not become 0, and the error is the coefficient itself: it is bounded by what
-photographs have at such frequencies.
+JPEG rounds the cosine coefficients of blocks of 8 x 8 pixels to multiples of the divisors ``q`` in a table. The
+transform preserves energy. The variance of the rounding error is therefore the mean of ``q^2 / 12`` over the table, if
+the coefficients are large compared with ``q``. Smaller coefficients become 0, and the error is the coefficient itself.
+It is limited by the energy of photographs at these frequencies.
 
 :meth:`JpegTable.compressed` repeats the compression.
 
-A picture that was compressed and then stored as PNG, or as a JPEG of higher quality, has no table of it, or a wrong
-one. But the cosine coefficients ``c`` of its blocks still lie close to multiples of the divisors ``q``: for
+The file of a picture that was compressed earlier, and then stored as PNG or as a JPEG of higher quality, has no table
+of that compression. But the cosine coefficients ``c`` of its blocks still lie close to multiples of ``q``. For
 coefficients beyond ``q / 2`` (the others became 0)
 
     mean of cos(2 pi c / q)
 
-is nearly 1 at the right ``q``, and nearly 0 at every ``q`` in a picture without compression. Of the values of ``q``
-with a large mean the right one has the most coefficients behind it: its multiples have fewer, its parts a lower mean.
-The blocks of a cropped picture begin elsewhere; all 64 places are tried. Regular patterns repeat one coefficient in
-every block, so a frequency counts only if several multiples occur.
+is nearly 1 at the right ``q``, and nearly 0 at every ``q`` in a picture without compression. Several values of ``q``
+may have a large mean. The right one has the most coefficients beyond ``q / 2``: its multiples have fewer, and its
+fractions have a lower mean. In a cropped picture blocks may begin at any of 64 positions, and all are tried. Regular
+patterns repeat one coefficient in every block, so a frequency counts only if several multiples occur.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["BLOCK", "JpegTable", "Traces", "cosines", "find_traces", "usual_divi
 
 #: Side of a block, px.
 BLOCK = 8
-#: The table of brightness at quality 50 (ITU-T T.81, annex K).
+#: Divisors for the brightness at quality 50 (ITU-T T.81, annex K).
 _AT_50 = (
     (16, 11, 10, 16, 24, 40, 51, 61),
     (12, 12, 14, 19, 26, 58, 60, 55),
@@ -45,19 +45,19 @@ _AT_50 = (
     (49, 64, 78, 87, 103, 121, 120, 101),
     (72, 92, 95, 98, 112, 100, 103, 99),
 )
-#: Largest step that counts, levels: coefficients that coarser steps remove are about as small. Factor on the resulting
-#: error. Both were fitted to the errors of five photographs at qualities 50 to 95.
+#: Upper limit of a divisor in the error (levels), and factor of the error: coefficients that larger divisors remove are
+#: small. Both were fitted to the errors of five photographs at qualities 50 to 95.
 _MOST, _SHARE = 16, 0.8
 
-#: Divisors that are tried. That of 1 leaves no trace once pixels are rounded to whole levels.
+#: Divisors that are tried. A divisor of 1 leaves no trace, because pixels are rounded to whole levels.
 _DIVISORS = np.arange(2, 41)
-#: Least mean of the cosines, and least number of coefficients behind it. Of 113 uncompressed pictures 111 had at most
-#: 0.33 in any frequency.
+#: Least mean of the cosines, and least number of coefficients in it: of 113 uncompressed pictures 111 had means of at
+#: most 0.33 at all frequencies.
 _LEAST_MEAN, _LEAST_COUNT = 0.5, 40
-#: Multiples that a frequency must have, each in so many blocks; and frequencies that must have them. One of the same
+#: Least numbers of multiples of a frequency, of blocks with each of them, and of such frequencies: one of the 113
 #: pictures had one such frequency, the others none.
 _MULTIPLES, _EACH, _FREQUENCIES = 3, 4, 6
-#: Blocks that are sampled over the picture; and for each place while the place of the blocks is unknown.
+#: Number of sampled blocks, and their number for each position while the position of the blocks is unknown.
 _BLOCKS, _FEW_BLOCKS = 3000, 200
 #: Brightness of red, green and blue in JPEG (JFIF).
 _LUMA = np.array([0.299, 0.587, 0.114])
@@ -65,13 +65,13 @@ _LUMA = np.array([0.299, 0.587, 0.114])
 
 @dataclass(frozen=True)
 class JpegTable:
-    """The 64 divisors of the brightness."""
+    """The 64 divisors for the brightness."""
 
     divisors: tuple[int, ...]
 
     @classmethod
     def of(cls, tables: object) -> JpegTable | None:
-        """Return the first of a file's tables, None if it has none that is one."""
+        """Return the first of a file's tables; None if it is missing or not valid."""
         first = tables.get(0) if isinstance(tables, dict) else None
         if not isinstance(first, Sequence) or len(first) != 64 or min(first) < 1:
             return None
@@ -79,7 +79,7 @@ class JpegTable:
 
     @property
     def quality(self) -> int:
-        """The setting, 1 to 100, at which usual programs write such a table."""
+        """The quality, 1 to 100, at which common programs write such a table."""
         ratio = sum(self.divisors) / sum(map(sum, _AT_50))
         return max(1, min(100, round(100 - 50 * ratio if ratio <= 1 else 50 / ratio)))
 
@@ -93,7 +93,7 @@ class JpegTable:
         return JpegTable(tuple(map(max, self.divisors, other.divisors)))
 
     def compressed(self, brightness: FloatArray) -> FloatArray:
-        """Compress an (H, W) brightness in levels of 255, whose blocks begin in its first corner."""
+        """Compress an (H, W) brightness in levels of 255, with blocks from its upper left corner."""
         height, width = brightness.shape
         rows, columns = (-(-n // BLOCK) for n in brightness.shape)
         whole = np.pad(brightness - 128, ((0, rows * BLOCK - height), (0, columns * BLOCK - width)), mode="edge")
@@ -120,7 +120,7 @@ def usual_divisors() -> FloatArray:
 
 @dataclass(frozen=True)
 class Traces:
-    """The table of an earlier compression, as far as it shows, and the row and column at which its blocks begin."""
+    """The estimated table of an earlier compression, and the row and column at which its blocks begin."""
 
     table: JpegTable
     corner: tuple[int, int]
@@ -131,21 +131,21 @@ def find_traces(values: AnyArray) -> Traces | None:
     if values.dtype != np.uint8:
         return None
     corner: tuple[int, int] | None = (0, 0)
-    found = _divisors(_coefficients(values, (0, 0), _BLOCKS))
-    if found is None:
+    traced = _divisors(_coefficients(values, (0, 0), _BLOCKS))
+    if traced is None:
         corner = _corner(values)
-        found = None if corner is None else _divisors(_coefficients(values, corner, _BLOCKS))
-    if corner is None or found is None:
+        traced = None if corner is None else _divisors(_coefficients(values, corner, _BLOCKS))
+    if corner is None or traced is None:
         return None
-    # Divisors without a trace are those of the usual table, as coarse as the rest.
-    usual, known = usual_divisors(), found > 0
-    scale = float(np.median(found[known] / usual[known]))
-    divisors = np.where(known, found, np.maximum(np.rint(scale * usual), 1))
+    # Divisors without a trace come from the usual table, scaled to the others.
+    usual, known = usual_divisors(), traced > 0
+    scale = float(np.median(traced[known] / usual[known]))
+    divisors = np.where(known, traced, np.maximum(np.rint(scale * usual), 1))
     return Traces(JpegTable(tuple(int(q) for q in divisors.ravel())), corner)
 
 
 def _corner(values: AnyArray) -> tuple[int, int] | None:
-    """Return where the blocks of a cropped picture begin: where the lowest frequencies are most like multiples."""
+    """Return the row and column at which blocks begin: where low frequencies are closest to multiples."""
     places = [(row, column) for row in range(BLOCK) for column in range(BLOCK)]
     size = np.zeros((len(places), _FEW_BLOCKS, 3))
     for n, place in enumerate(places):
@@ -163,7 +163,7 @@ def _corner(values: AnyArray) -> tuple[int, int] | None:
 
 
 def _coefficients(values: AnyArray, corner: tuple[int, int], most: int) -> FloatArray:
-    """Return the cosine coefficients of some blocks, (blocks, 8, 8), without those that reach an end of the range."""
+    """Return the cosine coefficients of sampled blocks, (blocks, 8, 8), without blocks that contain 0 or 255."""
     inner = values[corner[0] :, corner[1] :]
     rows, columns = inner.shape[0] // BLOCK, inner.shape[1] // BLOCK
     chosen = np.unique(np.linspace(0, rows * columns - 1, min(most, rows * columns)).astype(int))
@@ -182,14 +182,14 @@ def _divisors(coefficients: FloatArray) -> FloatArray | None:
     found = np.zeros((BLOCK, BLOCK))
     count = 0
     for place in np.ndindex(BLOCK, BLOCK):
-        if place != (0, 0):  # the mean is hardly rounded
+        if place != (0, 0):  # the mean is rounded too finely
             found[place], is_rounded = _divisor(coefficients[:, *place])
             count += is_rounded
     return found if count >= _FREQUENCIES else None
 
 
 def _divisor(values: FloatArray) -> tuple[float, bool]:
-    """Return the divisor to whose multiples values were rounded, 0 if none, and whether several multiples occur."""
+    """Return the divisor that rounded the values (0: none), and whether several multiples of it occur."""
     best, most = 0.0, 0.0
     size = np.abs(values)
     for q in _DIVISORS:

@@ -1,6 +1,7 @@
-"""Decoders of the formats that relblur reads: an open file to a :class:`~relblur.images.stored.StoredImage`.
+"""Decoders from an open file to a :class:`~relblur.images.stored.StoredImage`, for all formats but TIFF.
 
-Each checks the declared size first. The table of :mod:`relblur.images.images` states which run in a child process.
+Each decoder checks the declared size first. The table of :mod:`relblur.images.images` states which decoders run in a
+child process.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ EXR_ABOUT = "relblur"
 #: Lossless compressions of OpenEXR: none, RLE, ZIPS, ZIP, PIZ.
 _LOSSLESS_EXR = range(5)
 
-#: Classes of Pillow. ``Image.open`` has a limit of 89 megapixels for the whole process.
+#: Classes of Pillow, used directly because ``Image.open`` is limited to 89 megapixels.
 _CLASSES = {
     "PNG": "PngImagePlugin.PngImageFile", "JPEG": "JpegImagePlugin.JpegImageFile", "GIF": "GifImagePlugin.GifImageFile",
     "BMP": "BmpImagePlugin.BmpImageFile", "WEBP": "WebPImagePlugin.WebPImageFile",
@@ -64,7 +65,7 @@ _PACKAGES = {
     "AVIF": ("PIL._avif", "which needs Pillow 11.3 or newer with AVIF: pip install -U pillow"),
 }
 
-#: Two letters, width, height and the largest value, with comments between them, then one blank.
+#: Header of PGM and PPM: two letters, width, height and the largest value, with comments between them, then one blank.
 _BETWEEN = rb"(?:\s|#[^\n]*\n)+"
 _PNM_HEAD = re.compile(_BETWEEN.join((rb"(P[56])", rb"(\d{1,9})", rb"(\d{1,9})", rb"(\d{1,5})")) + rb"\s")
 _MOST_HEAD_BYTES = 10_000
@@ -77,12 +78,12 @@ def needed(source: Source, kind: str) -> None:
         raise MissingDependencyError(f"{source.path} is {kind}, {remedy}")
 
 
-#: Times that a decoder reads before it has the size of a picture; a JPEG has some hundred segments.
+#: Largest number of reads before a decoder has the size of a picture; a JPEG has some hundred segments.
 _MOST_READS = 50_000
 
 
 class _Clocked(io.BytesIO):
-    """Bytes with a time limit: decoders that read on and on are stopped."""
+    """The bytes of a file, with limits on the time and the number of reads of a decoder."""
 
     def __init__(self, source: Source) -> None:
         super().__init__(source.whole())
@@ -107,7 +108,7 @@ def open_picture(source: Source, kind: str) -> Any:
         depth = 2 if picture.mode.endswith(";16") else 1
         channels = len(picture.mode.partition(";")[0])
     else:
-        logging.getLogger("PIL").addHandler(logging.NullHandler())  # else Python prints the text of the error
+        logging.getLogger("PIL").addHandler(logging.NullHandler())  # keeps Python from printing the error
         module, _, name = _CLASSES[kind].partition(".")
         picture = getattr(importlib.import_module(f"PIL.{module}"), name)(content)
         depth = 2 if _is_deep(picture) else 1
@@ -121,7 +122,7 @@ def open_picture(source: Source, kind: str) -> Any:
 
 
 def _is_deep(picture: Any) -> bool:
-    """Tell whether a PNG has 16 bits, from the raw mode of its pixels: Pillow reduces colour to 8."""
+    """Return whether a PNG has 16 bits, by its raw mode: the mode of a colour image in Pillow has 8."""
     return picture.format == "PNG" and "16" in str(picture.tile[0][3] if picture.tile else "")
 
 
@@ -134,7 +135,7 @@ def count_frames(source: Source, kind: str) -> int:
 
 
 def _with_frames(picture: Any) -> Any:
-    """Return a JPEG that holds further pictures (MPO) as such."""
+    """Return a JPEG that contains further pictures as an MPO file; other pictures unchanged."""
     if picture.format != "JPEG" or "mp" not in picture.info:
         return picture
     from PIL.MpoImagePlugin import MpoImageFile
@@ -148,7 +149,7 @@ def decode_picture(source: Source, kind: str, frame: int | None = None) -> Store
         picture = open_picture(source, kind)
         if frame is not None:
             picture = _with_frames(picture)
-            if frame:  # frames that build on earlier ones are unpacked one after the other
+            if frame:  # unpacks all earlier frames that this one depends on
                 picture.seek(frame)
         elif kind in ("GIF", "AVIF", "WEBP") and picture.is_animated:
             warnings.warn(f"{source.path} has {picture.n_frames} frames; frame 1 is used", stacklevel=7)
@@ -181,15 +182,15 @@ def _pillow_values(picture: Any, source: Source, kind: str, deep: bool) -> AnyAr
 
 
 def _heif_values(picture: Any) -> AnyArray:
-    values = np.array(picture)  # a copy: the memory is pillow-heif's
-    if values.dtype == np.uint16:  # shifted up: the top of 10 bits shall be the top of 16
+    values = np.array(picture)  # a copy: pillow-heif owns the memory
+    if values.dtype == np.uint16:  # the values are shifted up; scale them so that full scale is that of 16 bits
         depth = int(picture.info.get("bit_depth", 8))
         values = np.rint((values >> 16 - depth) * (65535 / ((1 << depth) - 1))).astype(np.uint16)
     return values
 
 
 def _with_curve(stored: StoredImage, source: Source) -> StoredImage:
-    """Return a HEIC or AVIF with the tone curve that its box names (ITU-T H.273), sRGB by default."""
+    """Set the tone curve that the box of a HEIC or AVIF names (ITU-T H.273), sRGB by default."""
     content = source.whole()
     at = content.find(b"colrnclx")
     transfer = int.from_bytes(content[at + 10 : at + 12], "big") if at >= 0 else None
@@ -205,13 +206,13 @@ def _codestream(content: bytes) -> bytes:
 
 
 def _is_irreversible(content: bytes) -> bool:
-    """Tell whether the wavelets of a JPEG 2000 lose something: the last field of its coding style."""
+    """Return whether the wavelets of a JPEG 2000 are lossy, by the last field of its coding style."""
     header = _codestream(content)
     return header[header.index(b"\xff\x52") + 13] == 0
 
 
 def opencv_values(source: Source, kind: str) -> AnyArray:
-    """Decode by OpenCV, which keeps 16 bits of colour."""
+    """Decode with OpenCV, which keeps 16 bits of colour."""
     import cv2
 
     array = cv2.imdecode(np.frombuffer(source.whole(), np.uint8), cv2.IMREAD_UNCHANGED)
@@ -230,7 +231,7 @@ def decode_hdr(source: Source) -> StoredImage:
 
 
 def decode_npy(source: Source) -> StoredImage:
-    """Decode an array of NumPy; never one of objects."""
+    """Decode an array of NumPy; refuse arrays of objects."""
     source.budget.check_file()
     try:
         source.stream.seek(0)
@@ -244,7 +245,7 @@ def decode_npy(source: Source) -> StoredImage:
         return StoredImage(np.asarray(np.load(source.stream, allow_pickle=False)), "NPY")
     except RelblurError:
         raise
-    except Exception as error:  # its header is parsed as Python: anything may come of it
+    except Exception as error:  # the header is parsed as Python, which may raise any type
         raise FileError(f"{source.path} is not a usable NPY file: {first_line(error)}") from None
 
 
@@ -265,7 +266,7 @@ def decode_pnm(source: Source) -> StoredImage:
         raise FileError(f"{source.path} is damaged or incomplete: it ends {size - len(content)} bytes too early")
     values = np.frombuffer(content, dtype).reshape((height, width) if channels == 1 else (height, width, 3))
     top = 255 if largest <= 255 else 65535
-    if largest != top:  # light in parts of the largest value
+    if largest != top:  # scale to full scale
         values = np.rint(values.clip(max=largest) * (top / largest))
     return StoredImage(values.astype(np.uint8 if top == 255 else np.uint16), "PNM")
 
@@ -280,14 +281,14 @@ def decode_exr(source: Source) -> StoredImage:
 
 
 def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str, AnyArray], str]:
-    """Return the channels of an OpenEXR file, float32, and relblur's description in its header; "" if it has none.
+    """Return the channels of an OpenEXR file, float32, and relblur's description in its header ("" if none).
 
-    Any file may unpack to ``free_bytes``.
+    Unpacked sizes up to ``free_bytes`` are always allowed.
     """
     import OpenEXR
 
     source.budget.check_file()
-    # The library opens names: that of the open file where there is one, so that nothing can be swapped.
+    # The library opens paths only. That of the open descriptor, where it exists, excludes a swapped file.
     name = f"/proc/self/fd/{source.stream.fileno()}"
     try:
         open_file = partial(OpenEXR.File, name if os.path.exists(name) else os.fspath(source.path))
@@ -301,7 +302,7 @@ def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str,
         raise
     except Exception as error:
         detail = first_line(error)
-        if "file has 0 parts" in detail or "Unable to run decoder" in detail:  # its words, new and old, for any damage
+        if "file has 0 parts" in detail or "Unable to run decoder" in detail:  # messages of its versions for damage
             detail = "its pixels are damaged or incomplete"
         raise FileError(f"{source.path} is not a readable OpenEXR image: {detail.replace(name, 'it')}") from None
     return planes, about if isinstance(about, str) else ""
@@ -318,10 +319,9 @@ def _check_exr(source: Source, header: Any, free_bytes: int | None) -> None:
 def decode_raw(source: Source) -> StoredImage:
     """Decode camera raw to 16-bit linear light in the camera's own colours.
 
-    The black level is subtracted, the white balance of the shot applied (all channels then
-    clip at the same top), the mosaic interpolated, the picture turned upright. No
-    brightening, no tone curve, no colour matrix: these would move noise and clipping between
-    channels, and blur is the same in any linear mixture of them.
+    The black level is subtracted, and the white balance of the shot is applied; all channels then clip at the same
+    value. The mosaic is interpolated and the picture turned upright. No brightening, tone curve or colour matrix is
+    applied: a matrix would mix noise and clipping of the channels, and blur is equal in every linear mixture.
     """
     import rawpy
 
@@ -336,14 +336,14 @@ def decode_raw(source: Source) -> StoredImage:
             values = raw.postprocess(
                 gamma=(1, 1),
                 no_auto_bright=True,
-                adjust_maximum_thr=0.0,  # else it brightens up to its estimate of the maximum
+                adjust_maximum_thr=0.0,  # no brightening to an estimated maximum
                 output_bps=16,
                 use_camera_wb=balance[0] > 0,
                 output_color=rawpy.ColorSpace.raw,
             )
     except RelblurError:
         raise
-    except Exception as error:  # LibRaw's own family, OSError: an unusable file
+    except Exception as error:  # errors of LibRaw, OSError: an unusable file
         detail = first_line(error).strip("'")
         raise FileError(f"{source.path} is not a raw file that LibRaw can read: {detail}") from None
     green = balance[1] or 1.0

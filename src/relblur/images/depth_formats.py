@@ -1,4 +1,4 @@
-"""Depth in other programs' formats: 16-bit PNG in mm, PFM, PLY point clouds, OpenEXR."""
+"""Depth in formats of other programs: 16-bit PNG in mm, PFM, PLY point clouds, OpenEXR."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ __all__ = ["point_cloud", "read_pfm", "write_exr", "write_pfm", "write_ply", "wr
 def write_png_mm(path: PathLike, depth_m: FloatArray) -> None:
     """Write depth as 16-bit grey PNG in millimetres, 0 = no answer.
 
-    One unit is 1 mm unless the farthest point would not fit in 65535: then 10 mm, 100 mm and so on. The file's text
-    states it (``scale_mm``).
+    One unit is 1 mm, or 10 mm, 100 mm and so on if the farthest point exceeds 65535 units. The text of the file states
+    the unit (``scale_mm``).
     """
     mm = 1000 * depth_m
     known = np.isfinite(mm)
@@ -74,10 +74,10 @@ def write_ply(
     image: ArrayLike | None = None,
     scalars: Mapping[str, AnyArray] | None = None,
 ) -> None:
-    """Write the finite points as binary PLY, with the image's colours if there is one, and a number or more at each.
+    """Write the finite points as binary PLY, with the colours of an image and scalars if they are given.
 
-    The axes of viewers are y up and z towards the viewer: y and z of the points (down and away) change their signs.
-    ``scalars`` are named ``scalar_...``, as CloudCompare expects.
+    Viewers use y up and z towards the viewer, so y and z of the points (down and away) change their signs. ``scalars``
+    are named ``scalar_...``, as CloudCompare expects.
     """
     known = np.isfinite(points_m).all(axis=2)
     columns: dict[str, tuple[str, AnyArray]] = {
@@ -115,12 +115,12 @@ def write_exr(path: PathLike, channels: Mapping[str, AnyArray], about: str = "")
     planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
     try:
         with replacing(path) as stream, tempfile.TemporaryDirectory() as folder:
-            # The library writes to names only.
+            # The library writes to paths only.
             whole = Path(folder) / "map.exr"
             with OpenEXR.File(header, planes) as file:
                 file.write(str(whole))
             stream.write(whole.read_bytes())
-    except RuntimeError as error:  # the library's word for a disk that is full
+    except RuntimeError as error:  # raised by the library when a disk is full
         raise FileError(f"cannot write {path} by way of {tempfile.gettempdir()}: {error}; set TMPDIR") from None
 
 

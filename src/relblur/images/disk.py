@@ -1,9 +1,9 @@
-"""Arrays into files, each of which appears complete or not at all.
+"""Writing of arrays to files that appear complete or not at all.
 
-Bytes go to a new hidden name beside the target, are flushed to the disk, and take the target's name by one rename.
-A reader finds the old file or the new one at any moment, also after a crash. The hidden name is random and its creation
-exclusive: threads, processes and machines that write to one name do not meet, and no link is followed. A target that is
-a link is replaced, and the file that it points to stays.
+Bytes go to a new hidden file beside the target and are flushed to the disk. One rename then gives the file its name. A
+reader gets the old file or the new one at any moment, also after a crash. The hidden name is random and created
+exclusively, so writers of one target do not collide, and no link is followed. A target that is a link is replaced; the
+file that it points to stays.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PILLOW_SUFFIXES = (".png", ".jpg", ".jpeg")
 TIFF_SUFFIXES = (".tif", ".tiff")
 IMAGE_SUFFIXES = (*PILLOW_SUFFIXES, *TIFF_SUFFIXES, ".npy")
 
-#: Start of every name that relblur makes for its own use; results may not have it.
+#: Prefix of all names for internal use; results may not have it.
 HIDDEN = ".relblur"
 
 #: Flags to create a file that does not exist; links are not followed. Windows has neither flag.
@@ -53,13 +53,13 @@ EXCLUSIVE = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
 #: Windows flushes only files that are open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
 
-#: Rows of a strip of a TIFF hold about so many bytes.
+#: Approximate size of a strip of a TIFF, bytes.
 _STRIP_BYTES = 1 << 18
 
 
 @contextmanager
 def plain_errors(target: PathLike) -> Iterator[None]:
-    """Turn errors of the system in writing a target into one line."""
+    """Convert errors of the system on writing a target to a one-line error."""
     try:
         yield
     except RelblurError:
@@ -70,7 +70,7 @@ def plain_errors(target: PathLike) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: PathLike) -> Iterator[BinaryIO]:
-    """Open a file that appears under its name only when it has been written to the end."""
+    """Open a file that gets its name when it has been written completely."""
     target = Path(path)
     check_target(target)
     temporary = target.parent / f"{HIDDEN}-{secrets.token_hex(8)}.part"
@@ -78,7 +78,7 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     staged = any(part.startswith(f"{HIDDEN}-") for part in target.parent.parts)
     with plain_errors(target):
         try:
-            # Not tempfile.mkstemp: its files are for their owner alone; open() respects the user's umask.
+            # Not tempfile.mkstemp: only the owner can read its files, while open() respects the user's umask.
             with open(temporary, "x+b", opener=_open_exclusively) as stream:
                 yield stream
                 stream.flush()
@@ -98,7 +98,7 @@ def _open_exclusively(name: str, _flags: int) -> int:
 
 
 def sync_folder(folder: PathLike) -> None:
-    """Flush the names in a folder to the disk, where the system can."""
+    """Flush the names in a folder to the disk, where the system supports it."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -138,7 +138,7 @@ def check_target(target: Path) -> None:
 
 @dataclass(frozen=True, eq=False)
 class PictureTags:
-    """Statements about the numbers of a file: ICC profile, EXIF, PNG's sRGB and gAMA chunks; side of a pixel, µm."""
+    """Metadata of a picture's numbers: ICC profile, EXIF, PNG's sRGB and gAMA chunks; side of a pixel, µm."""
 
     profile: bytes | None = None
     exif: Exif | None = None
@@ -150,9 +150,9 @@ class PictureTags:
 def write_image(
     path: PathLike, array: AnyArray, text: Mapping[str, str] | None = None, *, tags: PictureTags | None = None
 ) -> None:
-    """Write uint8, uint16 or float values exactly as they are; the suffix chooses the format.
+    """Write uint8, uint16 or float values unchanged, in the format of the suffix.
 
-    ``text`` goes into PNG and TIFF, and marks a result of relblur, which is no input of a stack.
+    ``text`` is written to PNG and TIFF. It marks a result of relblur, which is not used as an image of a stack.
     """
     if text is not None:
         text = {"Software": SOFTWARE, **text}
@@ -175,9 +175,9 @@ def write_image(
 def write_tiff(
     path: PathLike, array: AnyArray, description: Mapping[str, Any], *, pixel_um: float | None = None
 ) -> None:
-    """Write one array, or a stack of pages (P, H, W); with a JSON description, if there is one, packed by deflate.
+    """Write one array, or pages (P, H, W), as TIFF; with a JSON description the file is packed by deflate.
 
-    ``pixel_um`` is the side of a pixel, micrometres, which the resolution of the file states in pixels a centimetre.
+    ``pixel_um`` is the side of a pixel, micrometres. The file states it as a resolution in pixels per centimetre.
     """
     import tifffile
 
@@ -200,7 +200,7 @@ def write_tiff(
 def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
     """Write arrays and a JSON description into one compressed NPZ, readable by NumPy alone."""
     contents: dict[str, AnyArray] = {**arrays, "metadata": np.array(json.dumps(metadata))}
-    # Level 1: numpy.savez_compressed takes four times as long for a tenth less.
+    # Level 1: that of numpy.savez_compressed takes four times as long and saves a tenth of the size.
     with replacing(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in contents.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
@@ -214,7 +214,7 @@ def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], tags:
         raise InputError(f"JPEG holds 8 bits, got {array.dtype}; write .png, .tif or .npy")
     if array.dtype not in (np.uint8, np.uint16):
         raise InputError(f"PNG and JPEG hold uint8 or uint16, got {array.dtype}; write .tif or .npy")
-    if array.dtype == np.uint16 and array.ndim == 3:  # beyond Pillow
+    if array.dtype == np.uint16 and array.ndim == 3:  # Pillow cannot write it
         import cv2
 
         done, data = cv2.imencode(".png", array[:, :, ::-1])
@@ -232,7 +232,7 @@ def _encode_picture(suffix: str, array: AnyArray, text: Mapping[str, str], tags:
 
 
 def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> bytes:
-    """Return a PNG with further chunks after its first one."""
+    """Insert chunks of metadata after the first chunk of a PNG."""
     from PIL.PngImagePlugin import PngInfo
 
     info = PngInfo()
@@ -257,7 +257,7 @@ def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> byte
 
 
 def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
-    """Return a TIFF of one page, packed by deflate: tifffile writes no EXIF, Pillow no 16-bit colour."""
+    """Return a TIFF of one page with EXIF and 16-bit colour, which neither tifffile nor Pillow writes together."""
     exif = tags.exif or Exif()
     values = np.atleast_3d(array)
     height, width, channels = values.shape
@@ -282,7 +282,7 @@ def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
         339: [1 if is_whole else 3] * channels,
     }
     others = dict(exif.tags)
-    if tags.pixel_um is not None:  # pixels a centimetre, as fractions
+    if tags.pixel_um is not None:  # pixels per centimetre, as fractions
         numbers[296] = [3]
         per_cm = struct.pack(f"{exif.order}2I", round(1e7 / tags.pixel_um), 1000)
         others |= dict.fromkeys((282, 283), (5, 1, per_cm))

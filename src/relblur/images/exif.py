@@ -1,6 +1,6 @@
-"""EXIF data: tags that a picture made from a photograph keeps, the program that wrote a file, aperture and focus.
+"""EXIF data: tags to copy from a photograph to results, the program that wrote a file, aperture and focus.
 
-Tags are copied as bytes, never decoded. Nothing that a camera wrote is lost, and damaged tags are left out.
+Tags are copied as bytes without decoding, so all information of a camera is kept. Damaged tags are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
     "tiff_of_strips",
 ]
 
-#: The program that results name as their maker.
+#: Name of the program in results.
 SOFTWARE = f"relblur {__version__}"
 
 #: A tag by its number: kind, count and content, or a list of tags.
@@ -41,35 +41,35 @@ _COLOUR_SPACE, _WIDTH, _HEIGHT, _MAKER_NOTE = 0xA001, 0xA002, 0xA003, 0x927C
 #: Description, maker, model, resolution and its unit, date, artist, host, rating, copyright, Windows' titles: tags of
 #: the first list that describe the photograph. The others describe how a file stores its pixels.
 _KEPT = {_DESCRIPTION, 271, 272, 282, 283, 296, _SOFTWARE, 306, 315, 316, 18246, 33432, *range(40091, 40096)}
-#: Descriptions that programs write for themselves begin so (tifffile, OME, ImageJ); they are untrue of another picture.
+#: Beginnings of descriptions that only a program reads (tifffile, OME, ImageJ); they are wrong for another picture.
 _OF_PROGRAMS = (b"{", b"<", b"ImageJ=")
-#: Bytes of a value, by its kind.
+#: Size of a value by its kind, bytes.
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 _ASCII, _SHORT, _LONG = 2, 3, 4
 _STRIP_OFFSETS, _STRIP_BYTES = 273, 279
-#: Width, height, places, rows and bytes of strips, options of fax; the other tags of a picture are short.
+#: Tags of 32 bits: width, height, offsets, rows and sizes of strips, options of fax. The other tags have 16 bits.
 _LONG_TAGS = (256, 257, _STRIP_OFFSETS, 278, _STRIP_BYTES, 292, 293)
-#: A JPEG has room for 65533 bytes of EXIF data: those of the photograph, and letters about the processing.
+#: Largest size of the EXIF data (bytes) and of the text on the processing (letters): a JPEG has room for 65533 bytes.
 _MOST_BYTES, _MOST_LETTERS = 60_000, 1000
-#: Bytes that one list of tags is read for.
+#: Largest number of bytes that is read for one list of tags.
 _MOST_LIST_BYTES = 1_000_000
 _F_NUMBER, _FOCAL_LENGTH, _SUBJECT_DISTANCE = 0x829D, 0x920A, 0x9206
-#: f-numbers are alike within this factor: half a third of a stop.
+#: Largest ratio of equal f-numbers: half a third of a stop.
 _ALIKE_APERTURES = 2 ** (1 / 12)
-#: Lengths and distances are the same within this factor: EXIF rounds them.
+#: Largest ratio of equal lengths and distances: EXIF rounds them.
 _ALIKE = 1.005
 
 
 @dataclass(frozen=True, eq=False)
 class Exif:
-    """The tags of a photograph that a picture made from it keeps, in the byte order of its file."""
+    """The tags of a photograph that results keep, in the byte order of its file."""
 
     order: str = "<"
     tags: Mapping[int, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, content: bytes) -> Exif:
-        """Read EXIF data as JPEG, PNG and others hold them."""
+        """Read the EXIF data of JPEG, PNG and similar files."""
         content = content.removeprefix(b"Exif\0\0")
         return cls._read(lambda offset, count: content[offset : offset + count])
 
@@ -88,7 +88,7 @@ class Exif:
 
     @property
     def space(self) -> str:
-        """The colour space that they state: "sRGB", "Adobe RGB", or "" if unknown."""
+        """The colour space in the tags: "sRGB", "Adobe RGB", or "" if unknown."""
         details = self._details
         stated = details.get(_COLOUR_SPACE, (0, 0, b""))[2]
         value = struct.unpack(f"{self.order}H", stated)[0] if len(stated) == 2 else 0
@@ -104,7 +104,7 @@ class Exif:
 
     @property
     def names_relblur(self) -> bool:
-        """Whether that is relblur."""
+        """Whether relblur wrote the file."""
         return self.software.startswith(SOFTWARE.split()[0] + " ")
 
     @property
@@ -112,9 +112,9 @@ class Exif:
         return dict(self.tags.get(EXIF_IFD, {}))
 
     def of_result(self, size: tuple[int, int], processing: str, *, srgb: bool = False) -> Exif:
-        """Return the tags of an upright picture of (width, height) made from the photograph by relblur.
+        """Return the tags of a result: an upright picture of (width, height) made from the photograph.
 
-        With ``srgb`` they state that colour space.
+        ``srgb`` sets the colour space to sRGB.
         """
         tags, details = dict(self.tags), self._details
         if _text(tags.get(_DESCRIPTION)).encode().lstrip().startswith(_OF_PROGRAMS):
@@ -143,7 +143,7 @@ class Exif:
 
 
 def _tags_at(read: Callable[[int, int], bytes], order: str, at: int, wanted: set[int] | None) -> Tags:
-    """Return the tags of the list at an offset, or the wanted ones, as far as they lie within the file."""
+    """Return the tags of the list at an offset, or the wanted ones, without those that extend beyond the file."""
     tags: Tags = {}
     room = _MOST_LIST_BYTES
     count = int.from_bytes(read(at, 2), "little" if order == "<" else "big")
@@ -154,7 +154,7 @@ def _tags_at(read: Callable[[int, int], bytes], order: str, at: int, wanted: set
         if not 0 < size <= _MOST_BYTES or (wanted is not None and tag not in wanted):
             continue
         (place,) = struct.unpack_from(f"{order}I", table, start + 8)
-        if tag in _LISTS:  # lists lie in the first one, that of interoperability in one of these
+        if tag in _LISTS:  # a list inside the first one, or the interoperability list inside such a list
             inner = {1} if tag == _INTEROPERABILITY_IFD else None if wanted else set()
             if below := _tags_at(read, order, place, inner):
                 tags[tag] = below
@@ -169,7 +169,7 @@ def _tags_at(read: Callable[[int, int], bytes], order: str, at: int, wanted: set
 
 
 def packed_tags(order: str, tags: Mapping[int, Any], at: int) -> bytes:
-    """Return a list of tags as TIFF has it at an offset: the list, then the values that it points to."""
+    """Return the bytes of a list of tags for an offset in a TIFF: the list, then the values that it points to."""
     head = 2 + 12 * len(tags) + 4
     table, body = struct.pack(f"{order}H", len(tags)), b""
     for tag, value in sorted(tags.items()):
@@ -193,7 +193,7 @@ def tiff_of_strips(
     sizes = [len(strip) for strip in strips]
     offsets = [0, *itertools.accumulate(sizes[:-1])]
     start = 0
-    for _ in range(2):  # the strips begin where the tags end
+    for _ in range(2):  # the second pass knows the length of the tags, after which the strips begin
         lists = {**numbers, _STRIP_OFFSETS: [start + offset for offset in offsets], _STRIP_BYTES: sizes}
         tags = dict(others)
         for tag, values in lists.items():
@@ -210,7 +210,7 @@ def tiff_head(order: str) -> bytes:
 
 
 def exif_of(content: bytes) -> Any:
-    """Return EXIF data as Pillow decodes them; none if these are damaged."""
+    """Decode EXIF data with Pillow; the result is empty if they are damaged."""
     from PIL.Image import Exif as Decoded
 
     exif = Decoded()
@@ -238,13 +238,13 @@ class Shot:
 
     @classmethod
     def of(cls, exif: Mapping[int, Any]) -> Shot | None:
-        """Return the values of EXIF data, None unless all are there."""
+        """Return the values in EXIF data; None if one is missing."""
         values = [_positive(exif.get(tag)) for tag in (_F_NUMBER, _FOCAL_LENGTH, _SUBJECT_DISTANCE)]
         return None if None in values else cls(*values)  # type: ignore[arg-type]
 
 
 def smaller_aperture(first: Shot | None, second: Shot | None) -> Literal["first", "second"] | None:
-    """Return which of two photographs has the smaller aperture if nothing else differs, else None."""
+    """Return the photograph with the smaller aperture; None if other settings differ too, or are unknown."""
     if first is None or second is None:
         return None
     if not _alike(first.focal_length_mm, second.focal_length_mm, _ALIKE):

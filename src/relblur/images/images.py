@@ -1,6 +1,6 @@
-"""Image files to arrays, with everything that the file states about its numbers.
+"""Image files to arrays with their metadata: the table of formats.
 
-The content decides the format, not the name, except for camera raw, which is a kind of TIFF. Every failure is a
+The format is recognised by the content. Camera raw, a kind of TIFF, is recognised by the name. Every failure is a
 one-line :class:`~relblur.base.errors.FileError`.
 """
 
@@ -50,25 +50,25 @@ RAW_SUFFIXES = (".dng", ".nef", ".cr2", ".cr3", ".arw", ".raf", ".orf", ".rw2", 
 
 @dataclass(frozen=True)
 class _Format:
-    """How the files of a format are recognised and decoded."""
+    """A format: its recognition and its decoder."""
 
     name: str
     suffixes: tuple[str, ...]
     starts: tuple[bytes, ...]
     decode: Callable[[Source], StoredImage] | None = None  #: None: by :func:`decode_picture`
-    in_child: bool = True  #: its decoder cannot be stopped
-    at: int = 0  #: where the file has these bytes
+    in_child: bool = True  #: run in a child process, because the decoder cannot be stopped
+    at: int = 0  #: offset of ``starts`` in the file
 
     def fits(self, start: bytes) -> bool:
-        """Tell whether a file that starts so has this format."""
-        if start[4:8] == b"ftyp":  # made of boxes: any of its brands
+        """Return whether a file with these first bytes has this format."""
+        if start[4:8] == b"ftyp":  # a container of boxes: compare all its brands
             length = min(int.from_bytes(start[:4], "big"), len(start))
             brands = {start[8:12], *(start[at : at + 4] for at in range(16, length - 3, 4))}
             return self.at == 8 and not brands.isdisjoint(self.starts)
         return start[self.at :].startswith(self.starts) and (self.name != "WEBP" or start[:4] == b"RIFF")
 
     def read(self, source: Source, plane: Plane | None = None) -> StoredImage:
-        """Decode a file, or one of its planes, here."""
+        """Decode a file, or one of its planes, in this process."""
         if plane is None:
             return (self.decode or partial(decode_picture, kind=self.name))(source)
         if self.name == "TIFF":
@@ -83,8 +83,8 @@ _FORMATS = (
     _Format("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",), in_child=False),
     _Format("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), in_child=False),
     _Format("WEBP", (".webp",), (b"WEBP",), at=8),
-    _Format("TIFF", (".tif", ".tiff"), TIFF_MAGIC, decode_tiff, in_child=False),  # its codecs decide
-    _Format("AVIF", (".avif",), (b"avif", b"avis"), at=8),  # may name brands of HEIC, too
+    _Format("TIFF", (".tif", ".tiff"), TIFF_MAGIC, decode_tiff, in_child=False),  # it starts a child for some codecs
+    _Format("AVIF", (".avif",), (b"avif", b"avis"), at=8),  # before HEIC: may name its brands, too
     _Format("HEIC", (".heic", ".heif"), (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), at=8),
     _Format("JPEG 2000", (".jp2", ".j2k"), (b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51")),
     _Format("BMP", (".bmp",), (b"BM",), in_child=False),
@@ -102,26 +102,26 @@ READ_SUFFIXES = tuple(suffix for each in _FORMATS for suffix in each.suffixes)
 def read_image(path: PathLike) -> AnyArray:
     """Return an image with the values stored in the file: (H, W), or (H, W, 3) for colour.
 
-    Upright; an alpha channel is dropped with a warning.
+    It is turned upright; an alpha channel is dropped with a warning.
     """
     return read_stored(path).values
 
 
 def read_stored(path: PathLike) -> StoredImage:
-    """Return the numbers of an image file with everything that the file states about them."""
+    """Return the numbers of an image file with their metadata."""
     plane = path if isinstance(path, Plane) else None
     if plane is not None and plane.place:
         return StoredImage(_plain_channels(open_zarr_array(plane.path)[plane.place], path), "Zarr")
     with opened(path) as source:
-        found = _RAW if Path(path).suffix.lower() in RAW_SUFFIXES else _format_of(source)
-        needed(source, found.name)
-        in_this = not found.in_child
-        stored = found.read(source, plane) if in_this else in_child(f"{__name__}:_decode", source, found.name, plane)
+        form = _RAW if Path(path).suffix.lower() in RAW_SUFFIXES else _format_of(source)
+        needed(source, form.name)
+        in_this = not form.in_child
+        stored = form.read(source, plane) if in_this else in_child(f"{__name__}:_decode", source, form.name, plane)
         return replace(stored, values=_plain_channels(stored.values, path))
 
 
 def format_name(source: Source) -> str:
-    """Return the name of a file's format, by its content; refuse files that are no images."""
+    """Return the name of a file's format, by its content; refuse files that are not images."""
     return _format_of(source).name
 
 
@@ -152,7 +152,7 @@ def _format_of(source: Source) -> _Format:
 
 
 def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
-    """Return the tags of a photograph's EXIF data that describe the shot, by number, and its width in px."""
+    """Return the tags of the shot in a photograph's EXIF data, by number, and the width of the photograph in px."""
     with opened(path) as source:
         try:
             found = _known(source)
@@ -175,7 +175,7 @@ def _exif(source: Source, kind: str) -> tuple[dict[int, Any], int]:
 
 
 def is_result(path: PathLike) -> bool:
-    """Tell whether a PNG, JPEG or TIFF names relblur as its maker; False for other files."""
+    """Return whether relblur wrote a PNG, JPEG or TIFF, by its metadata; False for other files."""
     try:
         with opened(path) as source:
             kind = found.name if (found := _known(source)) else ""
@@ -186,7 +186,7 @@ def is_result(path: PathLike) -> bool:
             info = open_picture(source, kind).info
             own = str(info.get("Software")).startswith(SOFTWARE.split()[0] + " ")
             return own or Exif.of(info.get("exif") or b"").names_relblur
-    except Exception:  # of any type: a file that cannot be used is refused where it is read
+    except Exception:  # any type: an unusable file is refused when it is read
         return False
 
 
@@ -194,7 +194,7 @@ def _plain_channels(array: AnyArray, path: PathLike) -> AnyArray:
     if array.ndim not in (2, 3) or array.size == 0:
         raise FileError(f"{path} holds an array of shape {array.shape}; an image has (H, W) or (H, W, channels)")
     if array.dtype == np.int32 and array.min() >= 0 and array.max() <= 65535:
-        array = array.astype(np.uint16)  # Pillow decodes 16-bit grey so
+        array = array.astype(np.uint16)  # Pillow decodes 16-bit grey as int32
     if array.dtype == np.int8:
         raise FileError(f"{path} holds signed numbers of 8 bits; save it with unsigned ones or 16 bits")
     if array.dtype == bool:

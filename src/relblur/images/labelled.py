@@ -1,4 +1,4 @@
-"""Maps as datasets of xarray (the extra ``xarray``): named axes, units, and how they were made."""
+"""Maps as datasets of xarray (the extra ``xarray``): named axes, units, and settings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ Labelled: TypeAlias = tuple[Any, dict[str, Any]]
 
 
 def labelled(variables: Mapping[str, Labelled], about: Mapping[str, Any]) -> Any:
-    """Return (H, W) arrays with their attributes as an ``xarray.Dataset``; attributes that are tables become JSON.
+    """Return (H, W) arrays with their attributes as an ``xarray.Dataset``.
 
-    Arrays of xarray keep their dimensions and coordinates. ``row`` and ``column`` count the pixels from 0.
+    Attributes that are neither text nor numbers become JSON. Arrays of xarray keep their dimensions and coordinates.
+    ``row`` and ``column`` count the pixels from 0.
     """
     try:
         import xarray

@@ -1,4 +1,4 @@
-"""Blur maps in files: NPZ with everything, OpenEXR with everything in single precision, TIFF, NPY and PNG as exports.
+"""Files of blur maps: complete in NPZ, complete in single precision in OpenEXR, exports in TIFF, NPY and PNG.
 
 Arrays are written and read by name; :class:`~relblur.blur.blur_map.BlurMap` defines their meaning.
 """
@@ -27,10 +27,10 @@ FORMAT = "relblur.BlurMap"
 FORMAT_VERSION = 1
 
 MAP_SUFFIXES = (".npz", ".exr", ".tif", ".tiff", ".npy", ".png")
-#: Formats from which a map is read; the others contain a part of it.
+#: Formats from which a map can be read; the others contain sigma alone.
 READ_SUFFIXES = (".npz", ".exr", ".tif", ".tiff")
 
-#: The fields of a map, and their types; real numbers are kept in the precision that they have.
+#: The fields of a map; real numbers keep their precision.
 FIELDS = ("variance_difference", "variance_stderr", "flags", "sharper")
 
 _SIGN = "positive: second is blurrier"
@@ -41,7 +41,7 @@ _SCALE = "sigma_px = offset_px + scale_px * value, signed, positive where second
 def write_map(
     path: PathLike, fields: Mapping[str, AnyArray], sigma: AnyArray, sigma_stderr: AnyArray, settings: Mapping[str, Any]
 ) -> None:
-    """Write a map by its four fields, and sigma with its standard error, which follow from them."""
+    """Write the four fields of a map, and sigma with its standard error, in the format of the suffix."""
     suffix = Path(path).suffix.lower()
     about = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": dict(settings)}
     if suffix == ".npz":
@@ -60,8 +60,8 @@ def write_map(
 
 
 def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Return the fields of a map, as far as the format has them, and its settings."""
-    with opened(path) as source:  # the content decides the format
+    """Return the fields of a map and its settings; a TIFF has approximate flags."""
+    with opened(path) as source:  # the format is recognised by the content
         start = source.read(0, 4)
     if start == b"\x76\x2f\x31\x01":
         fields, about = _read_exr(path)
@@ -92,7 +92,10 @@ def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
 
 
 def _variance_stderr(s: AnyArray, square: AnyArray) -> AnyArray:
-    """Return the standard error of ``s >= 0`` of which the sigmas of ``s`` plus and minus it are twice a root apart."""
+    """Return the standard error of ``s >= 0`` from the ``square`` of that of sigma.
+
+    It is the inverse of :func:`relblur.blur.blur_map.signed_sigma_stderr`.
+    """
     within = 2 * np.sqrt(square * np.maximum(s - square, 0))
     across = square + np.divide(s**2, 4 * square, out=np.zeros_like(s), where=square > 0)
     return np.where(2 * square <= s, within, across)
@@ -124,7 +127,7 @@ def _description(path: PathLike, text: str) -> dict[str, Any]:
 
 
 def _whole(plane: AnyArray, dtype: type[np.integer[Any]], path: PathLike) -> AnyArray:
-    """Return whole numbers that were stored as floats."""
+    """Convert whole numbers that were stored as floats; refuse other numbers."""
     limits = np.iinfo(dtype)
     if not ((plane == np.rint(plane)) & (plane >= limits.min) & (plane <= limits.max)).all():
         raise FileError(f"{path} is not a usable BlurMap: its flags are no whole numbers; save it again")
@@ -132,9 +135,9 @@ def _whole(plane: AnyArray, dtype: type[np.integer[Any]], path: PathLike) -> Any
 
 
 def write_16_bit(path: PathLike, quantity_px: FloatArray, meaning: str) -> None:
-    """Write a map as 16-bit grey PNG, values 1..65535 between its least and largest; 0 stands for "no answer".
+    """Write a map as 16-bit grey PNG: values 1..65535 span its range, 0 means "no answer".
 
-    The file's text holds ``meaning``, ``offset_px`` and ``scale_px``: quantity = offset + scale * value.
+    The text of the file contains ``meaning``, ``offset_px`` and ``scale_px``: quantity = offset + scale * value.
     """
     known = np.isfinite(quantity_px)
     low, high = (float(quantity_px[known].min()), float(quantity_px[known].max())) if known.any() else (0.0, 1.0)

@@ -1,7 +1,7 @@
-"""Several planes in one file: multi-page TIFF, ImageJ hyperstacks, OME-TIFF, OME-Zarr, animated pictures.
+"""Files of several planes: multi-page TIFF, ImageJ hyperstacks, OME-TIFF, OME-Zarr, animated pictures.
 
-A plane stack is the sequence of planes along the focus axis: Z where a file names it, otherwise the only axis that is
-left beside channel and time. What a file states is read within the limits of :mod:`relblur.images.reading`.
+A plane stack is the sequence of planes along the focus axis. This is Z where a file names it, otherwise the only
+remaining axis of several planes. Files are read within the limits of :mod:`relblur.images.reading`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .zarr_arrays import read_zarr_node
 
 __all__ = ["PlaneStack", "is_stack_file", "open_stack", "page_of"]
 
-#: Planes of a file: microscopes write some hundreds.
+#: Largest number of planes in a file: microscopes write some hundreds.
 MOST_PLANES = 20_000
 
-#: Axes that are chosen by option.
+#: Axes on which an option selects a position.
 _NAMES = {"C": "channel", "T": "time"}
 
-#: Micrometres of the units that microscopes write.
+#: Units of length in files of microscopes, micrometres.
 _UNITS_UM = {
     **dict.fromkeys(("µm", "μm", "um", "micron", "microns", "micrometer", "micrometre", "\\u00b5m"), 1.0),
     **dict.fromkeys(("nm", "nanometer", "nanometre"), 1e-3),
@@ -47,11 +47,11 @@ class PlaneStack(Sequence[Plane]):
     Attributes
     ----------
     planes : tuple of Plane
-        Each of them can stand where a path of an image can.
+        Each plane is accepted in place of the path of an image.
     step_um, pixel_um : float or None
-        Distance between two planes and the side of a pixel, micrometres, as the file states them.
+        Distance between two planes and the side of a pixel, micrometres; None if the file does not state them.
     notes : tuple of str
-        What was chosen.
+        The default choices among channels, times and series.
     """
 
     planes: tuple[Plane, ...]
@@ -72,12 +72,12 @@ class PlaneStack(Sequence[Plane]):
 
 @dataclass(frozen=True)
 class _Series:
-    """The pictures of a file as an array: its axes but rows and columns, and where each picture is."""
+    """The pictures of a file as an array: its axes other than rows and columns, and the position of each picture."""
 
     path: str
     axes: str
     shape: tuple[int, ...]
-    numbers: tuple[int, ...]  #: pages, in the order of the array; one of them: the others lie behind it
+    numbers: tuple[int, ...]  #: pages in the order of the array; a single page precedes the pixels of all pictures
     picture_bytes: int = 0
     step_um: float | None = None
     pixel_um: float | None = None
@@ -93,24 +93,24 @@ def open_stack(
     Parameters
     ----------
     channel, time, series : int, optional
-        Which of several, counted from 0; the first by default, which the notes then state.
+        Number of the channel, time point or series, counted from 0; the first by default, with a note.
 
     Returns
     -------
     PlaneStack
-        A sequence of planes with ``step_um`` and ``pixel_um`` as the file states them. ``open_stack(path)[3]`` can
-        stand for an image in :func:`relblur.estimate_blur`'s :func:`relblur.prepare_pair`.
+        A sequence of planes, with ``step_um`` and ``pixel_um`` from the file. A plane, ``open_stack(path)[3]``, is
+        accepted in place of a path by :func:`relblur.prepare_pair`.
     """
-    wanted = {"channel": channel, "time": time, "series": series}
-    for name, number in wanted.items():
+    options = {"channel": channel, "time": time, "series": series}
+    for name, number in options.items():
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
             raise InputError(f"{name} must be a whole number from 0, got {number!r}")
-    found = _zarr_series(path) if Path(path).is_dir() else _file_series(path)
+    every = _zarr_series(path) if Path(path).is_dir() else _file_series(path)
     chosen = series or 0
-    if chosen >= len(found):
-        raise InputError(f"series is {chosen}; {os.fspath(path)} has {len(found)}, counted from 0")
-    note = () if len(found) == 1 or series is not None else (f"series 0 of {len(found)} (--series)",)
-    return _stack_of(found[chosen], {"C": channel, "T": time}, note)
+    if chosen >= len(every):
+        raise InputError(f"series is {chosen}; {os.fspath(path)} has {len(every)}, counted from 0")
+    note = () if len(every) == 1 or series is not None else (f"series 0 of {len(every)} (--series)",)
+    return _stack_of(every[chosen], {"C": channel, "T": time}, note)
 
 
 def page_of(path: PathLike, number: int) -> Plane:
@@ -164,7 +164,7 @@ def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[st
 
 
 def _focus_axis(path: str, sizes: Mapping[str, int]) -> str:
-    """Return the axis along which the planes of a stack are."""
+    """Return the axis along which the planes of a stack lie."""
     if sizes.get("Z", 1) > 1:
         return "Z"
     others = [axis for axis, size in sizes.items() if size > 1 and axis not in "ZC"]
@@ -181,18 +181,18 @@ def _file_series(path: PathLike) -> list[_Series]:
         kind = format_name(source)
         if kind == "TIFF":
             source.budget.check_file()
-            found: list[_Series] = in_child(f"{__name__}:tiff_series", source)
+            every: list[_Series] = in_child(f"{__name__}:tiff_series", source)
         else:
             count = int(in_child("relblur.images.decoders:count_frames", source, kind))
-            found = [_Series(os.fspath(path), "I", (count,), tuple(range(count)))]
-    for each in found:
+            every = [_Series(os.fspath(path), "I", (count,), tuple(range(count)))]
+    for each in every:
         if math.prod(each.shape) > MOST_PLANES:
             raise FileError(f"{path} claims {math.prod(each.shape)} planes; relblur reads up to {MOST_PLANES}")
-    return found
+    return every
 
 
 def tiff_series(source: Source) -> list[_Series]:
-    """Return the series of a TIFF, in the child."""
+    """Return the series of a TIFF; runs in the child process."""
     import tifffile
 
     try:
@@ -224,7 +224,7 @@ def _series_of(source: Source, file: Any, series: Any, scale: tuple[float | None
 
 
 def _scale_of(file: Any) -> tuple[float | None, float | None]:
-    """Return the step of Z and the side of a pixel, micrometres, where a microscope's program wrote them."""
+    """Return the step of Z and the side of a pixel, micrometres; None where the file does not state them."""
     if file.is_ome:
         import tifffile
 
@@ -244,7 +244,7 @@ def _scale_of(file: Any) -> tuple[float | None, float | None]:
 
 
 def _in_um(value: Any, unit: str) -> float | None:
-    """Return a length in micrometres; None if the unit is none of length, or the value none."""
+    """Convert a length to micrometres; None without a value, or if the unit is not one of length."""
     factor = _UNITS_UM.get(str(unit).strip().lower())
     if value is None or factor is None:
         return None
@@ -296,7 +296,7 @@ def _axes_by_name(names: Sequence[str] | None, ndim: int) -> str:
 
 
 def is_stack_file(path: PathLike) -> bool:
-    """Tell whether a path is a Zarr, or a file of more than one picture."""
+    """Return whether a path is a Zarr, or a file of more than one picture."""
     if Path(path).is_dir():
         return any(os.path.lexists(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup"))
     try:

@@ -1,9 +1,9 @@
-"""Files as bytes, within a budget: opened once, checked, and read as far as needed.
+"""Reading of files as bytes within a budget of memory and time.
 
-The declared size of a file is checked before memory is allocated for it, by the same limits for
-every format. Decoders that cannot be stopped run in a child process (:mod:`relblur.base.children`), where the system
-enforces the limits. Pipes, devices and files of /proc are refused without waiting. No file is read beyond the size that
-it had when it was opened. Every failure is a one-line :class:`~relblur.base.errors.FileError`.
+The declared size of an image is checked before memory is allocated, with the same limits for all formats. Decoders that
+cannot be stopped run in a child process (:mod:`relblur.base.children`), where the system enforces the limits. Pipes,
+devices and files of /proc are refused at once. No file is read beyond its size at the time of opening. Every failure is
+a one-line :class:`~relblur.base.errors.FileError`.
 """
 
 from __future__ import annotations
@@ -26,38 +26,38 @@ from ..base.errors import FileError
 
 __all__ = ["Budget", "Plane", "Source", "first_line", "in_child", "opened", "read_bytes"]
 
-#: Most pixels of a picture: the largest cameras have 150 megapixels.
+#: Largest number of pixels of a picture: the largest cameras have 150 megapixels.
 MOST_PIXELS = 250_000_000
 
-#: Largest file, bytes: so many pixels of three colours in double precision, and some room for descriptions.
+#: Largest file, bytes: the largest picture with three colours in double precision, and metadata.
 MOST_FILE_BYTES = 24 * MOST_PIXELS + 100_000_000
 
-#: Largest file that its decoder takes as a whole, bytes: a raw file of 150 megapixels has 300 MB.
+#: Largest file that a decoder reads as a whole, bytes: a raw file of 150 megapixels has 300 MB.
 MOST_WHOLE_BYTES = 1_600_000_000
 
-#: Unpacked bytes that any file may have: the light in them takes five times as much.
+#: Unpacked size that is always allowed, bytes; converted to light it takes five times as much.
 FREE_BYTES = 50_000_000
 
-#: Unpacked bytes for each packed one beyond that. Noise keeps photographs below 10 without loss; JPEG reaches 170 for a
-#: blank wall. Deflate reaches 1000 and LZMA 7000 for empty pictures.
+#: Largest ratio of unpacked to packed size beyond that, without and with loss: photographs stay below 10, JPEG of a
+#: blank wall reaches 170, deflate 1000 and LZMA 7000 for empty pictures.
 MOST_EXPANSION, MOST_LOSSY_EXPANSION = 50, 200
 
-#: Unpacked bytes that any map may have: an empty one shrinks by 230.
+#: Unpacked size that is always allowed for a map, bytes: an empty map is packed to 1/230.
 FREE_RESULT_BYTES = 300_000_000
 
-#: Processor time for any file, s, and bytes per second beyond: the slowest decoders (LZW, PNG) make 20 MB/s.
+#: Processor time for any file (s), and least speed beyond it (bytes/s): the slowest decoders (LZW, PNG) reach 20 MB/s.
 FREE_SECONDS, SLOWEST_BYTES = 5.0, 2_000_000
 
-#: Memory of a child for the program and its libraries, and for each byte of the file, bytes.
+#: Memory limit of a child: for the program and its libraries, and for each byte of the file (bytes).
 CHILD_BYTES, CHILD_BYTES_PER_BYTE = 1_000_000_000, 3
 
-#: Most values and pieces of a picture that is read in parts: lists of so many take some hundred megabytes.
+#: Largest numbers of values and pieces of a picture that is read in parts: its lists take some hundred megabytes.
 MOST_PARTED_VALUES, MOST_PARTED_PIECES = 1000 * MOST_PIXELS, 1_000_000
 
-#: Bytes that are searched for zeros at a time.
+#: Bytes that are searched for zeros together.
 _BLOCK = 1 << 24
 
-#: Flags that not every system has.
+#: Flags to open a file without waiting; not every system has them.
 _WITHOUT_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 
 #: An address of the web or a store; ``Path`` removes one of its slashes.
@@ -66,7 +66,7 @@ _ADDRESS = re.compile(r"(https?|ftp|s3|gs|file):/{1,3}(.+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Plane(os.PathLike[str]):
-    """One of several pictures in a file or a Zarr, which can stand where the path of an image can.
+    """One of several pictures in a file or a Zarr; functions accept it in place of the path of an image.
 
     Attributes
     ----------
@@ -75,9 +75,9 @@ class Plane(os.PathLike[str]):
     number : int
         Page or frame, counted from 0.
     shift : int
-        Bytes by which the pixels lie behind those of the page, in a TIFF that describes the first of its planes alone.
+        Bytes between the pixels of the page and those of the plane, in a TIFF that describes its first plane only.
     place : tuple of int
-        Indices of all dimensions of a Zarr array but the last two.
+        Indices of a Zarr array in all dimensions but the last two.
     label : str
         Name of the plane in messages.
     """
@@ -102,7 +102,7 @@ class Plane(os.PathLike[str]):
 
 @dataclass(frozen=True)
 class Budget:
-    """The allowance of one file. Every ``check`` raises a one-line :class:`~relblur.base.errors.FileError`."""
+    """Limits for one file. Every ``check`` may raise a one-line :class:`~relblur.base.errors.FileError`."""
 
     path: PathLike
     file_bytes: int
@@ -126,7 +126,7 @@ class Budget:
     def check_expansion(
         self, unpacked_bytes: int, packed_bytes: int, *, lossy: bool = False, free: int | None = None
     ) -> None:
-        """Refuse data that unpack to far more than a photograph's do."""
+        """Refuse data with a larger packing ratio than photographs have."""
         most = MOST_LOSSY_EXPANSION if lossy else MOST_EXPANSION
         free = FREE_BYTES if free is None else free
         if unpacked_bytes > free and unpacked_bytes > most * packed_bytes:
@@ -136,7 +136,7 @@ class Budget:
             )
 
     def check_parts(self, values: int, pieces: int) -> None:
-        """Refuse a picture that is read in parts if its lists would be too long."""
+        """Refuse a picture to be read in parts if it has too many values or pieces."""
         if values > MOST_PARTED_VALUES or pieces > MOST_PARTED_PIECES:
             claimed = f"{min(values, 10**99):.2g} values in {min(pieces, 10**99):.2g} pieces"
             most = f"{MOST_PARTED_VALUES:.2g} in {MOST_PARTED_PIECES:.2g}"
@@ -144,7 +144,7 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """Processor time that a sound file takes at the most, of this thread, s."""
+        """Largest processor time of this thread for an undamaged file, s."""
         return FREE_SECONDS + self.file_bytes / SLOWEST_BYTES
 
     @property
@@ -154,7 +154,7 @@ class Budget:
         return Limits(CHILD_BYTES + pixels + CHILD_BYTES_PER_BYTE * self.file_bytes, self.seconds)
 
     def check_time(self) -> None:
-        """Stop after more time than a sound file takes."""
+        """Stop after more time than an undamaged file takes."""
         if time.thread_time() - self.started > self.seconds:
             raise self.too_slow()
 
@@ -165,7 +165,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Source:
-    """An open file of a known size, read from any place, and its budget."""
+    """An open file of known size, with random access, and its budget."""
 
     path: PathLike
     stream: BinaryIO
@@ -173,7 +173,7 @@ class Source:
     budget: Budget
 
     def read(self, offset: int, count: int) -> bytes:
-        """Return ``count`` bytes, fewer only at the end of the file; none from a place outside it."""
+        """Return ``count`` bytes from an offset: fewer at the end of the file, none outside it."""
         if not 0 <= offset < self.size:
             return b""
         count = max(0, min(count, self.size - offset))
@@ -189,7 +189,7 @@ class Source:
         return self.read(0, self.size)
 
     def check_expansion(self, unpacked: int, *, lossy: bool = False, free: int | None = None) -> None:
-        """Refuse data that unpack to far more than a photograph's do; zeros, which padding has, do not count."""
+        """Refuse data with a larger packing ratio than photographs have; zeros (padding) do not count."""
         self.budget.check_expansion(unpacked, self.size, lossy=lossy, free=free)
         if unpacked > 2 * self.size:
             zeros = sum(self.read(at, _BLOCK).count(0) for at in range(0, self.size, _BLOCK))
@@ -197,7 +197,7 @@ class Source:
 
 
 def in_child(function: str, source: Source, *arguments: Any) -> Any:
-    """Return the value of a function ("module:name") of a file in a child process, within the file's budget."""
+    """Call the function "module:name" with a file in a child process, within the budget; return its value."""
     budget, place = source.budget, os.path.abspath(source.path)
     limits = budget.child_limits
     try:
@@ -232,10 +232,10 @@ def _call_on(
 
 @contextmanager
 def opened(path: PathLike) -> Iterator[Source]:
-    """Open a file on disk that has content; anything else is refused at once."""
+    """Open a file on disk that is not empty; refuse anything else at once."""
     source = Path(path)
     try:
-        # Without waiting for the other end of a pipe. The open descriptor is checked, so nothing can be swapped.
+        # Opening a pipe must not wait. The open descriptor is checked, so the file cannot be swapped.
         descriptor = os.open(source, os.O_RDONLY | _WITHOUT_WAITING)
     except FileNotFoundError:
         if address := _ADDRESS.match(str(path)):
@@ -260,11 +260,11 @@ def opened(path: PathLike) -> Iterator[Source]:
 
 
 def read_bytes(path: PathLike, most: int = MOST_WHOLE_BYTES) -> bytes:
-    """Return a file's content."""
+    """Return the content of a file."""
     with opened(path) as source:
         return source.whole(most)
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, or else its type."""
+    """Return the first line of an error's text, or its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

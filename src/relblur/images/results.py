@@ -1,19 +1,20 @@
-"""Folders of results: complete or absent, also after ``kill -9``; only what relblur wrote is replaced.
+"""Folders of results: complete or absent, also after ``kill -9``; only files of relblur are replaced.
 
-Results are made in a stage, a hidden folder beside their place. A new folder takes its name in one step, with its
-manifest (``made_from.json``) in it. Files for a folder with other contents take their names one after the other.
+Results are made in a stage, a hidden folder beside the target. A new folder with its manifest (``made_from.json``) gets
+its name in one step. Files for an existing folder get their names one after the other.
 
-A stage is called ``.relblur-``, 8 digits of this machine, 8 of its start, and 16 random ones. It is locked (``flock``)
-for as long as its owner lives. Process numbers would not do: two containers may have the same. In a stage are
+The name of a stage is ``.relblur-``, 8 digits of this machine, 8 of its boot, and 16 random ones. The stage is locked
+(``flock``) while its process lives. Process numbers are not used, because two containers may have the same. A stage
+contains
 
 ``new``
     the results while they are made.
 ``old``
     a folder that is being replaced.
 
-The next run deletes the stages of dead runs. A folder in ``old`` whose name is free gets it back. Nothing in a stage
-is followed as an instruction. A stage that another user made, or that contains a link, is left alone.
-An interrupted result that the next run continues has the stage ``.relblur-unfinished-`` and the result's name.
+The next run deletes the stages of dead runs. A folder in ``old`` gets its name back if the name is free. The contents
+of a stage are never executed. A stage of another user, or with a link in it, is not touched. An interrupted result that
+the next run continues is in the stage ``.relblur-unfinished-`` with the name of the result.
 """
 
 from __future__ import annotations
@@ -67,20 +68,20 @@ __all__ = [
     "strangers",
 ]
 
-#: The manifest of a folder: from what it was made, and the sizes of the files that relblur wrote.
+#: Name of the manifest of a folder: its inputs and settings, and the sizes of the files that relblur wrote.
 MADE_FROM = "made_from.json"
 _MADE_BY = "relblur"
-#: Largest manifest that is read, bytes: it has about 2000, and 100 more for each chunk of a Zarr.
+#: Largest manifest that is read, bytes: a usual one has 2000, and 100 for each chunk of a Zarr.
 _LONGEST = 100_000_000
 
 NEW, OLD = "new", "old"
 _UNFINISHED = f"{HIDDEN}-unfinished-"
 _STAGE = re.compile(re.escape(HIDDEN) + "-([0-9a-f]{8})([0-9a-f]{8})-[0-9a-f]{16}")
 
-#: Time to wait for another run that moves its files in, s; before the work, and pause between two attempts.
+#: Longest wait for another run in the folder, at the end and before the work, and pause between two attempts (s).
 _WAIT_S, _SOON_S, _PAUSE_S = 30.0, 2.0, 0.02
 
-#: A folder whose name ends so is taken for a mistake.
+#: Suffixes of files; a new folder with one of them is refused as a mistake.
 _FILE_SUFFIXES = (
     *(".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".exr", ".heic", ".avif", ".bmp", ".gif", ".pdf", ".svg"),
     *(".npz", ".npy", ".ply", ".pfm", ".csv", ".json", ".html", ".zip", ".txt", ".toml"),
@@ -88,15 +89,15 @@ _FILE_SUFFIXES = (
 
 
 def listing(folder: Path) -> list[str]:
-    """Return the names of all that is not a folder in a folder and below, links not followed."""
-    found: list[str] = []
+    """Return the names of all files and links in a folder and below; links are not followed."""
+    names: list[str] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                found += [f"{entry.name}/{below}" for below in listing(folder / entry.name)]
+                names += [f"{entry.name}/{below}" for below in listing(folder / entry.name)]
             else:
-                found.append(entry.name)
-    return sorted(found)
+                names.append(entry.name)
+    return sorted(names)
 
 
 def sign(folder: Path, made_from: Mapping[str, Any]) -> None:
@@ -107,7 +108,7 @@ def sign(folder: Path, made_from: Mapping[str, Any]) -> None:
 
 
 def read_signature(folder: Path) -> dict[str, Any] | None:
-    """Return the manifest of a folder; None if it has none, or is a link."""
+    """Return the manifest of a folder; None without a manifest, and for a link."""
     try:
         if folder.is_symlink():
             return None
@@ -127,7 +128,7 @@ def strangers(folder: Path, signature: Mapping[str, Any]) -> list[str]:
 
 
 def missing(folder: Path, signature: Mapping[str, Any]) -> list[str]:
-    """Return the files of a manifest that are gone, or have another size."""
+    """Return the files of a manifest that are missing or have another size."""
     wrong = []
     for name, size in signature["wrote"].items():
         try:
@@ -149,7 +150,7 @@ def refuse_foreign(folder: Path) -> None:
 
 @contextmanager
 def entered(folder: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
-    """Be the only run in a folder; delete the stages of dead runs in it."""
+    """Lock a folder against other runs, and delete the stages of dead runs in it."""
     with _holding(folder, wait_s):
         clear(folder)
         yield
@@ -157,7 +158,7 @@ def entered(folder: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
 
 @contextmanager
 def _holding(folder: Path, wait_s: float) -> Iterator[None]:
-    """Be the only run in a folder, where there are locks; wait so long for another to end."""
+    """Lock a folder against other runs, where locks exist; wait up to ``wait_s`` for another run."""
     deadline = time.monotonic() + wait_s
     while True:
         with ExitStack() as stack:
@@ -173,7 +174,7 @@ def _holding(folder: Path, wait_s: float) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[bool | None]:
-    """Lock a folder: True if this run has it, False if another run has it, None if there are no locks here."""
+    """Lock a folder; yield True if this run has the lock, False if another has it, None without locks."""
     if fcntl is None:
         yield None
         return
@@ -193,7 +194,7 @@ def clear(folder: Path) -> None:
     """Delete the stages that dead runs of this user on this machine left in a folder, but not unfinished results."""
     for name in _names(folder):
         home, parts, result = folder / name, _STAGE.fullmatch(name), name.removeprefix(_UNFINISHED)
-        # Locks may not reach other machines: their stages are left alone.
+        # Locks may not work across machines, so stages of other machines stay.
         dead = parts and any(here == there for here, there in zip(_machine(), parts.groups(), strict=True))
         if dead or (result != name and os.path.lexists(home / OLD / result)):
             with suppress(OSError):
@@ -207,7 +208,7 @@ def clear(folder: Path) -> None:
 
 @contextmanager
 def staging(folder: Path) -> Iterator[Path]:
-    """Give an empty folder to fill, beside the results' place; what has not been moved at the end is deleted."""
+    """Yield an empty folder to fill; files that have not been moved out at the end are deleted."""
     with ExitStack() as stack:
         with plain_errors(folder):
             home = _new_stage(folder, stack)
@@ -220,9 +221,9 @@ def staging(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def resuming(folder: Path, name: str) -> Iterator[Path]:
-    """Give a folder to fill that an interrupted run of the same result has filled in part.
+    """Yield a folder to fill, with the files of an interrupted run of the same result.
 
-    It stays until ``name`` has been moved out of it.
+    The folder stays until ``name`` has been moved out of it.
     """
     home = folder / f"{_UNFINISHED}{name}"
     with plain_errors(home):
@@ -244,9 +245,9 @@ def resuming(folder: Path, name: str) -> Iterator[Path]:
 
 @contextmanager
 def filling(folder: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give an empty folder to fill, which then becomes ``folder``, or whose files move into it if it exists.
+    """Yield an empty folder to fill, which becomes ``folder``; if that exists, the files move into it.
 
-    Files of the same names are replaced only with ``force``. An error before the files move leaves everything as it is.
+    Existing files are replaced only with ``force``. An error before the files move leaves ``folder`` unchanged.
     """
     place = folder if os.path.lexists(folder) else folder.parent
     made = _make_folders(place)
@@ -268,7 +269,7 @@ def filling(folder: Path, *, force: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def placing(path: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give a path to write one file to, which then appears as ``path``."""
+    """Yield a path to write one file to; the file then moves to ``path``."""
     check_target(path)
     clear(path.parent)
     with staging(path.parent) as new:
@@ -277,7 +278,7 @@ def placing(path: Path, *, force: bool = False) -> Iterator[Path]:
 
 
 def move_files_in(new: Path, force: bool, folder: Path) -> None:
-    """Move the files in a stage to their places, one after the other in the order of their names."""
+    """Move the files of a stage into a folder, one after the other in the order of their names."""
     with plain_errors(folder):
         names = listing(new)
         for name in _replaced(folder, names, force):
@@ -294,7 +295,7 @@ def move_files_in(new: Path, force: bool, folder: Path) -> None:
 
 
 def move_folder_in(new: Path, name: str, force: bool) -> None:
-    """Move a signed folder in a stage to its place; with ``force`` it replaces one that relblur made."""
+    """Move a folder with a manifest out of its stage; with ``force`` it replaces a folder that relblur made."""
     home = new.parent
     source, target, aside = new / name, home.parent / name, home / OLD / name
     with plain_errors(target):
@@ -306,7 +307,7 @@ def move_folder_in(new: Path, name: str, force: bool) -> None:
             os.makedirs(aside.parent, exist_ok=True)
             os.rename(target, aside)
             try:
-                refuse_foreign(aside)  # a file may have been added until the rename
+                refuse_foreign(aside)  # another program may have added a file before the rename
                 os.rename(source, target)
             except BaseException:
                 os.rename(aside, target)
@@ -319,7 +320,7 @@ def move_folder_in(new: Path, name: str, force: bool) -> None:
 
 
 def refuse_file_name(folder: Path) -> None:
-    """Stop before the work if the name of a folder to be made is that of a file."""
+    """Refuse a new folder whose name has the suffix of a file."""
     if folder.suffix.lower() in _FILE_SUFFIXES and not os.path.lexists(folder):
         raise OutputExistsError(
             f"the results are several files and go into a folder, and {folder} is the name of one file; "
@@ -328,7 +329,7 @@ def refuse_file_name(folder: Path) -> None:
 
 
 def refuse_to_replace(folder: Path, names: Iterable[str], force: bool) -> None:
-    """Stop before the work if files of these names are in the folder and may not be replaced."""
+    """Refuse, before the work, a folder with files of these names that may not be replaced."""
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise OutputExistsError(f"{folder} is a file; name a folder for the results")
     refuse_file_name(folder)
@@ -339,7 +340,7 @@ def refuse_to_replace(folder: Path, names: Iterable[str], force: bool) -> None:
 
 
 def refuse_to_replace_file(path: Path | None, force: bool) -> None:
-    """Stop before the work if this file exists and may not be replaced, or cannot be written."""
+    """Refuse, before the work, a file that may not be replaced or cannot be written."""
     if path is None:
         return
     with plain_errors(path):
@@ -349,7 +350,7 @@ def refuse_to_replace_file(path: Path | None, force: bool) -> None:
 
 
 def refuse_inputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None]) -> None:
-    """Stop before the work if an output is one of the inputs, under any name, or another output."""
+    """Refuse, before the work, an output that is also an input, under any name, or another output."""
     taken = {place_of(path): "is also read by this command" for path in inputs if path is not None}
     for path in outputs:
         if path is None:
@@ -361,7 +362,7 @@ def refuse_inputs(outputs: Iterable[Path | None], inputs: Iterable[Path | None])
 
 
 def place_of(path: Path) -> tuple[int, int] | str:
-    """Return what two names of one file have in common: its number on its device, or where it would be."""
+    """Return a key that is equal for all names of one file: device and inode, or the path of a missing file."""
     real = os.path.realpath(path)
     try:
         state = os.stat(real)
@@ -371,7 +372,7 @@ def place_of(path: Path) -> tuple[int, int] | str:
 
 
 def is_plain(name: str) -> bool:
-    """Tell whether a name is one plain part of a path, which leads nowhere else."""
+    """Return whether a name is a single part of a path and cannot lead to another folder."""
     separators = {os.sep, os.altsep or os.sep, "\0"}
     return name not in ("", os.curdir, os.pardir) and not any(each in name for each in separators)
 
@@ -390,7 +391,7 @@ def _first_of(names: list[str]) -> str:
 
 @cache
 def _machine() -> tuple[str, str]:
-    """Return digits of this machine's name, and of its start: all its containers have the same."""
+    """Return digits of this machine's name and of its boot; all its containers have the same boot."""
     try:
         start = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
@@ -400,7 +401,7 @@ def _machine() -> tuple[str, str]:
 
 
 def _new_stage(folder: Path, stack: ExitStack) -> Path:
-    """Make a stage that is locked until the stack is closed."""
+    """Make a stage that stays locked until the stack is closed."""
     while True:
         home = folder / f"{HIDDEN}-{''.join(_machine())}-{secrets.token_hex(8)}"
         os.mkdir(home, 0o700)
@@ -411,14 +412,14 @@ def _new_stage(folder: Path, stack: ExitStack) -> Path:
 
 
 def _made_by_this_user(home: Path) -> bool:
-    """Tell whether this is a folder of this user that contains no link."""
+    """Return whether this is a folder of this user without links in it."""
     state = os.lstat(home)
     ours = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
     return stat.S_ISDIR(state.st_mode) and ours and not any(os.path.islink(home / name) for name in listing(home))
 
 
 def _drop(home: Path) -> None:
-    """Delete a stage; one with a folder of results that contains other files stays."""
+    """Delete a stage, unless a folder of results in it contains files that relblur did not write."""
     _put_back(home)
     for folder in (home / OLD, home / NEW):
         for name in _names(folder):
@@ -429,7 +430,7 @@ def _drop(home: Path) -> None:
 
 
 def _put_back(home: Path) -> None:
-    """Give a folder that was to be replaced its name back, if that is free."""
+    """Move folders in ``old`` back to their names, where these are free."""
     for name in _names(home / OLD):
         if not os.path.lexists(home.parent / name):
             os.rename(home / OLD / name, home.parent / name)
@@ -443,7 +444,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _becomes(source: Path, target: Path) -> bool:
-    """Give a folder its name, unless the name belongs to something else than an empty folder."""
+    """Rename a folder to ``target``; return False if that exists and is not an empty folder."""
     try:
         sync_tree(source)
         os.rename(source, target)
@@ -456,7 +457,7 @@ def _becomes(source: Path, target: Path) -> bool:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; return those made, the last first."""
+    """Make a folder and its parents; return the new folders, innermost first."""
     missing_ = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
     try:
         os.makedirs(folder, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Pictures whose file states lengths: OME-TIFF and OME-Zarr, with the step of Z and the side of a pixel."""
+"""Pictures with lengths in their metadata: OME-TIFF and OME-Zarr, with the step of Z and the side of a pixel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_ome_tiff(
     pixel_um: float | None = None,
     step_um: float | None = None,
 ) -> None:
-    """Write an array as OME-TIFF packed by deflate, one picture of scale known."""
+    """Write an array as OME-TIFF packed by deflate, with its scale."""
     import tifffile
 
     about: dict[str, Any] = {"axes": axes, "Creator": SOFTWARE}

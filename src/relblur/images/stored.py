@@ -1,4 +1,4 @@
-"""An image file as numbers, with everything that the file states about them."""
+"""The numbers of an image file with their metadata."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "turned_upright",
 ]
 
-#: How EXIF orientations 2 to 8 are undone: (transpose, flip rows, flip columns).
+#: Operations that undo EXIF orientations 2 to 8: (transpose, flip rows, flip columns).
 _TURNS = {
     2: (False, False, True),
     3: (False, True, True),
@@ -37,7 +37,7 @@ _TURNS = {
 
 @dataclass(frozen=True)
 class StoredImage:
-    """The numbers of a file, (H, W) or (H, W, 3), upright, and everything that the file states about them."""
+    """The numbers of a file, (H, W) or (H, W, 3), turned upright, and their metadata."""
 
     values: AnyArray
     format: str
@@ -46,12 +46,12 @@ class StoredImage:
     srgb: bool = False  #: PNG's sRGB chunk, or the box of a HEIC or AVIF
     transfer: int | None = None  #: transfer characteristics of a clip by their number (ITU-T H.273)
     luma: str = ""  #: "limited" or "full": range of a brightness computed from encoded colours (Y'CbCr)
-    linear: bool = False  #: the format holds light by definition
-    changes: tuple[str, ...] = field(default=())  #: of the pixels, in words
-    jpeg: JpegTable | None = None  #: how coarsely it was compressed
-    lossy: bool = False  #: compressed with loss, by another method than JPEG's
-    shot: Shot | None = None  #: how it was taken
-    exif: Exif = field(default_factory=Exif)  #: the EXIF data that a picture made from it keeps
+    linear: bool = False  #: the format stores linear light by definition
+    changes: tuple[str, ...] = field(default=())  #: changes of the pixels, in words
+    jpeg: JpegTable | None = None  #: divisors of a JPEG
+    lossy: bool = False  #: lossy compression other than JPEG
+    shot: Shot | None = None  #: aperture and focus
+    exif: Exif = field(default_factory=Exif)  #: EXIF data that results keep
 
     @property
     def bits(self) -> int | None:
@@ -61,7 +61,7 @@ class StoredImage:
 
 @contextmanager
 def damage_told(source: Source) -> Iterator[None]:
-    """Turn any error of a decoder into one line."""
+    """Convert any error of a decoder to a one-line error."""
     try:
         yield
     except RelblurError:
@@ -71,7 +71,7 @@ def damage_told(source: Source) -> Iterator[None]:
 
 
 def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *, upright: bool = False) -> StoredImage:
-    """Return pixels, which may be upright already, with the statements of EXIF and of the rest of the file."""
+    """Return pixels with the metadata of EXIF and of the file; turn them upright unless ``upright``."""
     orientation = 1 if upright else exif.get(ORIENTATION, 1)
     profile = info.get("icc_profile")
     return StoredImage(
@@ -87,7 +87,7 @@ def described(array: AnyArray, kind: str, exif: Any, info: Mapping[Any, Any], *,
 
 
 def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
-    """Return an image upright, by its EXIF orientation."""
+    """Turn an image upright, by its EXIF orientation."""
     transpose, flip_rows, flip_columns = _TURNS.get(orientation, (False, False, False))
     if transpose:
         array = array.swapaxes(0, 1)
@@ -95,5 +95,5 @@ def turned_upright(array: AnyArray, orientation: int) -> AnyArray:
 
 
 def changes_of(orientation: int) -> tuple[str, ...]:
-    """Return an orientation that was undone, in words."""
+    """Return a note on an orientation that was undone."""
     return ("turned upright as the file says",) if orientation in _TURNS else ()

@@ -1,9 +1,9 @@
-"""TIFF files to pixels, whole or in parts: no strip or tile unpacks to more than it may contain.
+"""TIFF files to pixels, whole or in parts, with a limit on the unpacked size of each strip and tile.
 
-tifffile reads the tags. Uncompressed and deflated pieces are unpacked here; the other codecs run in a child process:
+tifffile reads the tags. Uncompressed and deflated pieces are unpacked in this process, the other codecs in a child:
 LZMA by Python's module, LZW, PackBits and Zstandard by libtiff (in Pillow) as plain bytes, JPEG by libtiff as pixels.
-Pillow decodes palettes, inks and pages of 1 to 4 bits as a whole. A page becomes grey or red, green and blue. What has
-no such meaning is refused, because a wrong guess would look like a picture.
+Pillow decodes palettes, inks and pages of 1 to 4 bits as a whole. A page becomes grey or RGB. Other contents are
+refused, because a wrong guess would still look like a picture.
 """
 
 from __future__ import annotations
@@ -52,52 +52,52 @@ _TYPES = {
     (3, 16): np.float16, (3, 32): np.float32, (3, 64): np.float64,
 }  # fmt: skip
 
-#: Bytes that a piece may have beside twice its pixels: packing may lengthen it by half (LZW), and JPEG has a head.
+#: Allowed size of a packed piece beyond twice its pixels, bytes: LZW may lengthen data by half, JPEG has a header.
 _SPARE_BYTES = 100_000
 
-#: Rows of an uncompressed page that are read at a time.
+#: Rows of an uncompressed page that are read together.
 _ROWS = 64
 
-#: Tags without which a picture would be taken for another.
+#: Tags that decide the meaning of the pixels.
 _WANTED = {*range(256, 260), 262, 273, 274, *range(277, 280), 284, 317, 320, *range(322, 326), 332, 339, 32997, 34675}
 #: Tags for the JPEG decoder: tables, YCbCr subsampling.
 _JPEG_TAGS = (347, 530)
 
 
 class Page:
-    """The tags of a page that describe how it is packed."""
+    """The tags of a page that describe its packing."""
 
     def __init__(self, source: Source, file: Any, number: int) -> None:
         """Read a page, counted from 0, of a ``tifffile.TiffFile``."""
         page = file.pages[number]
         tags = {tag.code: tag for tag in page.tags}
         lost = _codes(source, file.tiff, page.offset) & _WANTED - set(tags)
-        if lost or len(page.dataoffsets) != len(page.databytecounts):  # tifffile leaves out what it cannot read
+        if lost or len(page.dataoffsets) != len(page.databytecounts):  # tifffile omits unreadable tags
             raise _unreadable(source, f"tag {min(lost)} is damaged" if lost else "its lists of pieces differ in length")
 
         def value(code: int, default: Any = None) -> Any:
             return tags[code].value if code in tags else default
 
         def only(code: int) -> int:
-            """Return a tag that is the same for all samples; 0 if it differs."""
-            found = value(code, 1)
-            found = set(found) if isinstance(found, tuple) else {found}
-            return int(found.pop()) if len(found) == 1 else 0
+            """Return the common value of a tag for all samples; 0 if the values differ."""
+            values = value(code, 1)
+            values = set(values) if isinstance(values, tuple) else {values}
+            return int(values.pop()) if len(values) == 1 else 0
 
         self.source, self.number, self.pages = source, number, 1
         self.order = file.byteorder
         self.width, self.height, self.samples = int(value(256)), int(value(257)), int(value(277, 1))
         self.bits = only(258)
-        self.kind = 1 if only(339) == 4 else only(339)  #: unsigned, 2 signed, 3 float; 4: the writer did not know
+        self.kind = 1 if only(339) == 4 else only(339)  #: 1 unsigned, 2 signed, 3 float; 4 (undefined) counts as 1
         self.compression, self.predictor = int(value(259, 1)), int(value(317, 1))
         self.photometric = int(value(262, 2 if self.samples >= 3 else 1))
         self.separate_planes = int(value(284, 1)) == 2 and self.samples > 1
         self.tiled = 322 in tags
         strip = (min(int(value(278, self.height)), self.height), self.width)
-        #: Height and width of a strip or a tile; and where each begins in the file, and how many bytes it has.
+        #: Height and width of a strip or a tile, px; offset and number of bytes of each.
         self.piece = (int(value(323)), int(value(322))) if self.tiled else strip
         self.places = list(zip(page.dataoffsets, page.databytecounts, strict=True))
-        self.is_plain = int(value(32997, 1)) == int(value(332, 1)) == 1  #: no stack in depth, no inks of its own
+        self.is_plain = int(value(32997, 1)) == int(value(332, 1)) == 1  #: neither a volume nor special inks
         self.has_palette = 320 in tags
         self.reversed_bits = self.compression != _JPEG and int(value(266, 1)) != 1
         self.jpeg_tags = {code: value(code) for code in _JPEG_TAGS if code in tags}
@@ -111,7 +111,7 @@ class Page:
 
     @property
     def by_pillow(self) -> bool:
-        """Whether Pillow decodes its colours."""
+        """Whether Pillow decodes the page."""
         plain = self.is_plain and (self.predictor == 1 or self.bits == 8)
         form, meaning = (self.kind, self.samples, plain), self.photometric
         return (
@@ -122,7 +122,7 @@ class Page:
 
     @property
     def together(self) -> int:
-        """Samples of a pixel that lie in one piece."""
+        """Number of samples of a pixel in one piece."""
         return 1 if self.separate_planes else self.samples
 
     @property
@@ -132,10 +132,10 @@ class Page:
 
 
 def read_page(source: Source, number: int = 0, *, count: bool = False) -> Page:
-    """Return a page of a TIFF file, counted from 0; ``count`` the pages."""
+    """Return a page of a TIFF file, counted from 0; ``count`` also sets the number of pages."""
     import tifffile
 
-    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # else Python prints the text of the error
+    logging.getLogger("tifffile").addHandler(logging.NullHandler())  # keeps Python from printing the error
     try:
         source.stream.seek(0)
         with tifffile.TiffFile(source.stream, name="picture.tif") as file:
@@ -190,7 +190,7 @@ class TiffPicture:
 
     @classmethod
     def of(cls, path: PathLike) -> TiffPicture:
-        """Check the description of a file."""
+        """Open a file and check its description."""
         with opened(path) as source:
             page = read_page(source)
             _cut_into_rows(page)
@@ -206,7 +206,7 @@ class TiffPicture:
 
 
 def tiff_pixels(page: Page, region: tuple[slice, slice] | None = None) -> AnyArray:
-    """Return a page, or some of its rows and columns, as (H, W, samples): grey or RGB, then further samples."""
+    """Return a page, or a rectangle of it, as (H, W, samples): grey or RGB, then further samples."""
     try:
         _check(page, None if region is None else _touched(page, *region))
         if page.compression in (_NONE, *_DEFLATE):
@@ -227,7 +227,7 @@ def _unreadable(source: Source, why: str) -> FileError:
 
 
 def _cut_into_rows(page: Page) -> None:
-    """Treat an uncompressed page whose strips follow each other as one of low strips: a rectangle needs few of them."""
+    """Divide an uncompressed page of contiguous strips into low strips, of which a rectangle needs few."""
     row = math.ceil(page.width * page.together * page.bits / 8)
     ends = [offset + count for offset, count in page.places]
     in_one = all(end == offset for end, (offset, _) in zip(ends, page.places[1:], strict=False))
@@ -244,7 +244,7 @@ def _cut_into_rows(page: Page) -> None:
 
 
 def _touched(page: Page, rows: slice, columns: slice) -> list[int]:
-    """Return the numbers of the pieces that a rectangle lies on."""
+    """Return the numbers of the pieces that a rectangle overlaps."""
     tall, wide = page.piece
     across = math.ceil(page.width / wide)
     return [
@@ -256,9 +256,9 @@ def _touched(page: Page, rows: slice, columns: slice) -> list[int]:
 
 
 def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
-    """Refuse what has no known meaning, and what declares too much, before memory is allocated for it.
+    """Refuse unknown kinds of pixels and declared sizes beyond the limits, before memory is allocated.
 
-    Of a page that is read in parts only the wanted pieces count.
+    In a page that is read in parts only the ``wanted`` pieces count.
     """
     budget, (tall, wide) = page.source.budget, page.piece
     if min(page.height, page.width, page.samples, tall, wide) < 1:
@@ -279,7 +279,7 @@ def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
 
 
 def _check_meaning(page: Page) -> None:
-    """Refuse numbers and colours whose meaning is not known."""
+    """Refuse unknown kinds of numbers and colours."""
     name = {1: "unsigned", 2: "signed", 3: "floating-point"}.get(page.kind, "other")
     is_jpeg, meaning, bits = page.compression == _JPEG, page.photometric, page.bits
     least = 3 if meaning in (_RGB, _YCBCR) else 1
@@ -307,7 +307,7 @@ def _check_meaning(page: Page) -> None:
 
 
 def _unpack(page: Page, region: tuple[slice, slice] | None) -> AnyArray:
-    """Return the pieces in their places: (H, W, samples)."""
+    """Unpack the pieces of a rectangle, or of the page, into an array (H, W, samples)."""
     rows, columns = region or (slice(0, page.height), slice(0, page.width))
     wanted = range(len(page.places)) if region is None else _touched(page, rows, columns)
     tall, wide = page.piece
@@ -334,7 +334,7 @@ def _pieces(page: Page, numbers: Sequence[int]) -> Iterator[tuple[int, AnyArray]
     rows = {n: tall if page.tiled else min(tall, page.height - n % page.per_plane * tall) for n in numbers}
     packed = ((n, _packed(page, n, 2 * tall * row_bytes + _SPARE_BYTES)) for n in numbers)
     if page.compression in (_JPEG, *_BYTES_BY_LIBTIFF):
-        # A plane at a time: in a TIFF of strips only the last one is lower than the others.
+        # A plane at a time, because only the last strip of a TIFF can be lower than the others.
         for plane in range(page.samples // page.together):
             here = [n for n in numbers if n // page.per_plane == plane]
             blocks = _by_libtiff(page, [next(packed)[1] for _ in here], row_bytes, [rows[n] for n in here])
@@ -358,7 +358,7 @@ def _packed(page: Page, number: int, most: int) -> bytes:
 
 
 def _unpacked(page: Page, content: bytes, least: int, most: int) -> bytes:
-    """Return the bytes of a piece: at least what is needed, and never more than a piece may contain."""
+    """Unpack the bytes of a piece; refuse fewer than ``least`` and more than ``most`` bytes."""
     if page.compression in _DEFLATE:
         content = zlib.decompressobj().decompress(content, most + 1)
     elif page.compression == _LZMA:
@@ -370,9 +370,9 @@ def _unpacked(page: Page, content: bytes, least: int, most: int) -> bytes:
 
 
 def _numbers(page: Page, rows: AnyArray) -> AnyArray:
-    """Return rows of bytes as numbers (rows, columns, samples), with the predictor undone."""
+    """Convert rows of bytes to numbers (rows, columns, samples), and undo the predictor."""
     kind, shape = page.dtype, (len(rows), page.piece[1], page.together)
-    if page.bits % 8:  # 10 to 14 bits stay as a sensor gives them
+    if page.bits % 8:  # values of 10 to 14 bits are not scaled
         bits = np.unpackbits(rows, axis=1, count=shape[1] * shape[2] * page.bits).reshape(*shape, page.bits)
         return (bits @ (1 << np.arange(page.bits)[::-1])).astype(kind)
     if page.predictor == 3:  # differences of bytes, the highest bytes of a row first (Adobe, technical note 3)
@@ -387,9 +387,9 @@ def _numbers(page: Page, rows: AnyArray) -> AnyArray:
 
 
 def _by_libtiff(page: Page, packed: Sequence[bytes], row_bytes: int, rows: Sequence[int]) -> Iterator[AnyArray]:
-    """Yield the pixels of pieces, which libtiff unpacks as strips of a TIFF made for them.
+    """Yield the pixels of pieces; libtiff unpacks them as strips of a temporary TIFF.
 
-    The strips contain JPEG pixels, or else plain bytes as 8-bit grey.
+    The strips contain JPEG pixels, or plain bytes declared as 8-bit grey.
     """
     from PIL.TiffImagePlugin import TiffImageFile
 
@@ -413,6 +413,6 @@ def _by_libtiff(page: Page, packed: Sequence[bytes], row_bytes: int, rows: Seque
     if packed:
         with TiffImageFile(io.BytesIO(tiff_of_strips("<", numbers, others, packed))) as picture:
             picture.load()
-            found = np.asarray(picture)
-        for block in np.split(found, np.cumsum(rows)[:-1]):
+            pixels = np.asarray(picture)
+        for block in np.split(pixels, np.cumsum(rows)[:-1]):
             yield block.reshape(len(block), wide, samples) if is_jpeg else _numbers(page, block)

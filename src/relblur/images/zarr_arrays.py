@@ -1,6 +1,6 @@
-"""Zarr arrays (versions 2 and 3) read in parts by the zarr package, in a child process with limits.
+"""Zarr arrays (versions 2 and 3), read in parts by the zarr package in a child process with limits.
 
-The description of an array is checked before anything is unpacked: real numbers, a regular grid, codecs that only pack.
+The description of an array is checked first: it must have real numbers and only codecs that pack.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget
 
 __all__ = ["ZarrArray", "ZarrNode", "open_zarr_array", "read_zarr_node"]
 
-#: Codecs that only pack numbers. Others may run code, such as the one that unpickles.
+#: Codecs that only pack numbers. Others, such as pickle, may run code.
 _CODECS = ("bytes", "transpose", "sharding_indexed", "crc32c", "zstd", "blosc", "gzip", "zlib", "lz4")
 
-#: Copies of a part and of its chunks that exist while it is read.
+#: Number of copies of a part and of its chunks that are in memory while it is read.
 _COPIES = 8
 
 
 @dataclass(frozen=True)
 class ZarrArray:
-    """An array on a disk, of which rectangles are read by index."""
+    """An array on disk; indices read parts of it."""
 
     path: str
     shape: tuple[int, ...]
@@ -44,7 +44,7 @@ class ZarrArray:
         return len(self.shape)
 
     def __getitem__(self, place: Any) -> AnyArray:
-        """Return a part, given by slices of step 1 and whole numbers."""
+        """Read the part given by slices of step 1 and whole numbers."""
         place = place if isinstance(place, tuple) else (place,)
         place += (slice(None),) * (self.ndim - len(place))
         spans = [
@@ -57,14 +57,14 @@ class ZarrArray:
 
 @dataclass(frozen=True)
 class ZarrNode:
-    """A group, or an array, as its folder describes it."""
+    """The description of a group or an array."""
 
     attributes: Mapping[str, Any]
     array: ZarrArray | None
 
 
 def read_zarr_node(path: PathLike) -> ZarrNode | None:
-    """Return how a folder describes itself; None if there is no Zarr in it."""
+    """Return the description of a Zarr folder; None for other folders."""
     if not any(os.path.lexists(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup")):
         return None
     node: ZarrNode = _in_child("_describe", os.path.abspath(path))
@@ -74,7 +74,7 @@ def read_zarr_node(path: PathLike) -> ZarrNode | None:
 
 
 def open_zarr_array(path: PathLike) -> ZarrArray:
-    """Return an array whose description has been checked."""
+    """Check the description of an array; return the array."""
     node = read_zarr_node(path)
     if node is None or node.array is None:
         raise FileError(f"{path} is no Zarr array; it may be damaged")
@@ -100,7 +100,7 @@ def _in_child(function: str, path: str, *arguments: Any, unpacked: int = 0) -> A
 
 
 def _opened(path: str) -> Any:
-    """Open a Zarr in the child; refuse pipes, devices and everything but packed numbers."""
+    """Open a Zarr in the child; refuse pipes, devices, and codecs or types other than packed numbers."""
     import zarr
     from zarr.storage import LocalStore
 
@@ -135,9 +135,9 @@ def _describe(path: str, progress: Callable[[float], None]) -> ZarrNode:
 def _codecs(about: Any) -> Iterator[str]:
     """Yield the names of all codecs in a description."""
     for key in ("codecs", "index_codecs", "filters", "compressor"):
-        found = about.get(key) or ()
-        for codec in found if isinstance(found, (list, tuple)) else (found,):
-            # Of version 2, numcodecs describes them; of version 3, they are tables already.
+        codecs = about.get(key) or ()
+        for codec in codecs if isinstance(codecs, (list, tuple)) else (codecs,):
+            # In version 2 these are objects of numcodecs, in version 3 tables.
             table = codec if isinstance(codec, dict) else codec.get_config()
             yield str(table.get("id", table.get("name")))
             yield from _codecs(table.get("configuration") or {})
