@@ -1,12 +1,11 @@
 """Equations 1 to 8 of the paper: thin lens, circle of confusion, choice of focal length.
 
-Every function is one equation, with plain numbers or arrays in and out. Lengths are in
-millimetres unless a name has another unit; ``_px`` values are in pixel pitches.
+Every function is one equation of numbers or arrays. Lengths are in millimetres unless a name has another unit; ``_px``
+values are in pixel pitches.
 
-Sign of the circle of confusion ``C``: equations 2 and 3 taken together give a *negative*
-C for a point behind the focal plane (its image moves towards the lens), equation 4 a
-*positive* one. This module follows equation 4: C > 0 behind the focal plane, C < 0 in
-front of it; :func:`circle_from_image_shift_mm` has the opposite sign.
+For a point behind the focal plane, whose image moves towards the lens, equations 2 and 3 together give a *negative*
+circle of confusion ``C``, equation 4 a *positive* one. This module follows equation 4: C > 0 behind the focal plane,
+C < 0 in front of it. Only :func:`circle_from_image_shift_mm` has the opposite sign.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ __all__ = [
 
 
 def focus_distance_mm(focal_length_mm: ArrayLike, image_distance_mm: ArrayLike) -> FloatArray:
-    """Distance of the plane in focus, equation 1: ``d_f = f d_i / (d_i - f)``.
+    """Return the distance of the plane in focus, equation 1: ``d_f = f d_i / (d_i - f)``.
 
     Examples
     --------
@@ -52,7 +51,7 @@ def focus_distance_mm(focal_length_mm: ArrayLike, image_distance_mm: ArrayLike) 
 
 
 def image_distance_mm(focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike) -> FloatArray:
-    """Distance of the sensor behind the lens, the inverse of equation 1: ``d_i = f d_f / (d_f - f)``."""
+    """Return the distance of the sensor behind the lens, the inverse of equation 1: ``d_i = f d_f / (d_f - f)``."""
     f = _positive(focal_length_mm, "focal_length_mm")
     d_f = _positive(focus_distance_mm, "focus_distance_mm")
     _require(d_f > f, "focus_distance_mm must exceed focal_length_mm; a lens cannot focus closer")
@@ -62,7 +61,7 @@ def image_distance_mm(focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike) 
 def scene_distance_mm(
     focal_length_mm: ArrayLike, image_distance_mm: ArrayLike, image_shift_mm: ArrayLike
 ) -> FloatArray:
-    """Distance of the scene point imaged ``image_shift_mm`` behind the sensor, equation 2.
+    """Return the distance of the scene point imaged ``image_shift_mm`` behind the sensor, equation 2.
 
     ``d_f + delta_d_f = f (d_i + delta_d_i) / (d_i + delta_d_i - f)``
     """
@@ -73,10 +72,10 @@ def scene_distance_mm(
 def circle_from_image_shift_mm(
     aperture_mm: ArrayLike, image_distance_mm: ArrayLike, image_shift_mm: ArrayLike
 ) -> FloatArray:
-    """Diameter of the blur circle by similar triangles, equation 3: ``C = A delta_d_i / (d_i + delta_d_i)``.
+    """Return the diameter of the blur circle by similar triangles, equation 3: ``C = A delta_d_i / (d_i + delta_d_i)``.
 
-    Positive where the focused image lies behind the sensor, that is for points *in front
-    of* the focal plane: the opposite of equation 4's sign.
+    It is positive where the focused image lies behind the sensor, that is for points *in front of* the focal plane.
+    This sign is opposite to that of equation 4.
     """
     a = _positive(aperture_mm, "aperture_mm")
     d_i = _positive(image_distance_mm, "image_distance_mm")
@@ -88,7 +87,7 @@ def circle_from_image_shift_mm(
 def circle_at_infinity_mm(
     aperture_mm: ArrayLike, focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike
 ) -> FloatArray:
-    """Blur circle of an infinitely far point, ``C_o = A f / (d_f - f)`` of equation 4."""
+    """Return the blur circle of a point at infinity, ``C_o = A f / (d_f - f)`` of equation 4."""
     a = _positive(aperture_mm, "aperture_mm")
     f = _positive(focal_length_mm, "focal_length_mm")
     d_f = _positive(focus_distance_mm, "focus_distance_mm")
@@ -99,10 +98,9 @@ def circle_at_infinity_mm(
 def depth_from_circle_mm(
     circle_mm: ArrayLike, aperture_mm: ArrayLike, focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike
 ) -> FloatArray:
-    """Depth behind the focal plane that gives a blur circle, equation 4: ``C d_f / (C_o - C)``.
+    """Return the depth behind the focal plane for a blur circle, equation 4: ``C d_f / (C_o - C)``.
 
-    ``circle_mm`` is signed, positive behind the focal plane; it must stay below C_o, the
-    circle of a point at infinity.
+    ``circle_mm`` is signed, positive behind the focal plane. It must be below C_o, the circle of a point at infinity.
     """
     c = np.asarray(circle_mm, dtype=np.float64)
     c_o = circle_at_infinity_mm(aperture_mm, focal_length_mm, focus_distance_mm)
@@ -113,7 +111,7 @@ def depth_from_circle_mm(
 def circle_from_depth_mm(
     depth_mm: ArrayLike, aperture_mm: ArrayLike, focal_length_mm: ArrayLike, focus_distance_mm: ArrayLike
 ) -> FloatArray:
-    """Blur circle of a point ``depth_mm`` behind the focal plane, the inverse of equation 4.
+    """Return the blur circle of a point ``depth_mm`` behind the focal plane, the inverse of equation 4.
 
     ``C = C_o delta_d_f / (d_f + delta_d_f)``, negative in front of the focal plane.
     """
@@ -129,7 +127,7 @@ def max_circle_mm(
     focal_length_mm: ArrayLike,
     focus_distance_mm: ArrayLike,
 ) -> FloatArray:
-    """Largest blur circle for depths within ``+-relative_depth * d_f``, equation 5.
+    """Return the largest blur circle for depths within ``+-relative_depth * d_f``, equation 5.
 
     ``C_max = eta / (1 - eta) * A f / (d_f - f)``; it occurs at the near end of the range.
     """
@@ -140,7 +138,7 @@ def max_circle_mm(
 def focal_length_quadratic(
     max_circle_mm: ArrayLike, relative_depth: ArrayLike, f_number: ArrayLike, focus_distance_mm: ArrayLike
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Coefficients (1, b, c) of equation 6, ``f^2 + C_m f_n f - C_m f_n d_f = 0``."""
+    """Return the coefficients (1, b, c) of equation 6, ``f^2 + C_m f_n f - C_m f_n d_f = 0``."""
     product = _c_m(max_circle_mm, relative_depth) * _positive(f_number, "f_number")
     return np.ones_like(product), product, -product * _positive(focus_distance_mm, "focus_distance_mm")
 
@@ -148,7 +146,7 @@ def focal_length_quadratic(
 def focal_length_for_max_circle_mm(
     max_circle_mm: ArrayLike, relative_depth: ArrayLike, f_number: ArrayLike, focus_distance_mm: ArrayLike
 ) -> FloatArray:
-    """Focal length that gives a wanted C_max, equation 7 (the positive root of equation 6).
+    """Return the focal length for a given C_max, equation 7 (the positive root of equation 6).
 
     ``f = C_m f_n / 2 (sqrt(1 + 4 d_f / (C_m f_n)) - 1)`` with ``C_m = (1 - eta) / eta C_max``.
     """
@@ -164,15 +162,15 @@ def max_circle_foreground_background_mm(
     *,
     form: Literal["exact", "small_focal_length", "far_background"] = "exact",
 ) -> FloatArray:
-    """Largest blur circle when focused on the foreground (or the background), equation 8.
+    """Return the largest blur circle with the focus on the foreground (or the background), equation 8.
 
     Parameters
     ----------
     form
-        ``"exact"``: ``(d_B - d_F) / d_B * A f / (d_F - f)``; ``"small_focal_length"``, for
-        f << d_F: ``f^2 (d_B - d_F) / (f_n d_B d_F)``; ``"far_background"``, for d_F << d_B too:
-        ``f^2 / (f_n d_F)``, the form behind the paper's 32 px and 48 px. Focusing on the
-        background gives the two approximations again, but not the exact form.
+        ``"exact"``: ``(d_B - d_F) / d_B * A f / (d_F - f)``. ``"small_focal_length"``, for f << d_F:
+        ``f^2 (d_B - d_F) / (f_n d_B d_F)``. ``"far_background"``, if also d_F << d_B: ``f^2 / (f_n d_F)``, from which
+        the paper gets 32 px and 48 px. With the focus on the background the two approximations are the same, the exact
+        form is not.
 
     Examples
     --------
@@ -198,17 +196,17 @@ def max_circle_foreground_background_mm(
 
 
 def aperture_mm(focal_length_mm: ArrayLike, f_number: ArrayLike) -> FloatArray:
-    """Diameter of the aperture, ``A = f / f_n``."""
+    """Return the diameter of the aperture, ``A = f / f_n``."""
     return _positive(focal_length_mm, "focal_length_mm") / _positive(f_number, "f_number")
 
 
 def mm_to_px(length_mm: ArrayLike, pixel_pitch_um: ArrayLike) -> FloatArray:
-    """Length on the sensor in pixel pitches."""
+    """Convert a length on the sensor from mm to pixel pitches."""
     return np.asarray(length_mm, dtype=np.float64) * 1000 / _positive(pixel_pitch_um, "pixel_pitch_um")
 
 
 def px_to_mm(length_px: ArrayLike, pixel_pitch_um: ArrayLike) -> FloatArray:
-    """Length on the sensor in mm from pixel pitches."""
+    """Convert a length on the sensor from pixel pitches to mm."""
     return np.asarray(length_px, dtype=np.float64) * _positive(pixel_pitch_um, "pixel_pitch_um") / 1000
 
 

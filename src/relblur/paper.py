@@ -1,11 +1,11 @@
-"""The paper's vocabulary: its two-layer framework, the bank of Gaussians that equals it, and its sharpness measure.
+"""The building blocks of the paper: its two-layer framework, the equivalent bank of Gaussians, its sharpness measure.
 
 ``Framework``          W, F and the local image, equations 10 to 24 (:mod:`relblur.blur.paper.framework`)
 ``gaussian_bank``      M(sigma) of whole images (:mod:`relblur.filters.bank`)
 ``local_sharpness``    3 x 3 standard deviation (:mod:`relblur.filters.sharpness`)
-``compare_sharpness``  which of two images is the sharper by it
+``compare_sharpness``  the sharper of two images by this measure
 
-``relblur.estimate_blur(..., method="paper")`` is the estimator that they make up.
+``relblur.estimate_blur(..., method="paper")`` is the estimator made of them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Images whose relative blur is known: sigma fields, and the exact gather model of equation 9.
+"""Images with known relative blur: sigma fields, and the exact gather model of equation 9.
 
-``blur_with_map`` blurs every pixel with its own Gaussian. It is not a blend of a few
-blurred images: each output is the full weighted sum over the neighbourhood,
+``blur_with_map`` blurs every pixel with its own Gaussian. Each pixel is the full weighted sum over its neighbourhood,
+not a blend of a few blurred images,
 
     R(x) = sum_y g_sigma(x)(x - y) L(y),
 
-with the sampled kernel of :mod:`relblur.filters.kernels`, cut at 5 sigma and of unit sum, or with
-the band-limited one, which still blurs below 0.35 px.
+with a kernel of :mod:`relblur.filters.kernels`: the sampled one, cut at 5 sigma and normalised, or the band-limited
+one, which also blurs below 0.35 px.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .filters.variable_blur import blur_planes
 __all__ = ["blur_with_map", "degrade", "disc", "pair", "ramp", "sinusoid", "steps"]
 
 KERNELS = ("sampled", "band_limited")
-#: A pixel is unknown if one without a finite value is this many standard deviations away, or nearer.
+#: Largest distance, in standard deviations, at which a value that is not finite makes a pixel NaN.
 GAP_REACH = 3.0
 
 
@@ -49,7 +49,7 @@ def ramp(shape: tuple[int, int], start: float, stop: float, axis: int = 0) -> Fl
 def steps(
     shape: tuple[int, int], values: tuple[float, ...] = (1.0, 2.0), period: int = 64, axis: int = 1
 ) -> FloatArray:
-    """Return stripes of ``period`` pixels that take the given values in turn."""
+    """Return stripes of ``period`` pixels with the given values in turn."""
     height, width = _shape(shape)
     as_whole(period, "period")
     if len(values) == 0:
@@ -89,22 +89,22 @@ def blur_with_map(
     image : (H, W) array, or (H, W, C) with ``channel_axis=-1``
         The sharp image. Integers are divided by their full scale.
     sigma_map : float or (H, W) array
-        Standard deviation at each pixel in px, >= 0; 0 leaves the pixel as it is.
+        Standard deviation at each pixel in px, >= 0; 0 leaves the pixel unchanged.
     kernel : {"sampled", "band_limited"}
         The paper's sampled Gaussian, which is the identity below 0.35 px, or the
         band-limited one, for blur that passes through zero. They agree above about 1 px.
     truncate : float
-        Where kernels are cut, in standard deviations.
+        Radius of the kernels, in standard deviations.
 
     Returns
     -------
     float64 array of the image's shape (channels last). Beyond the border the image is
-    mirrored (SciPy's ``"reflect"``). NaN where a pixel without a finite value lies within
+    mirrored (SciPy's ``"reflect"``). NaN where a value that is not finite lies within
     three standard deviations.
 
     Notes
     -----
-    Cost: about ``(10 sigma)^2`` additions a pixel; a second for 1 MP at 2 px.
+    Cost: about ``(10 sigma)^2`` additions per pixel; a second for 1 MP at 2 px.
 
     Examples
     --------
@@ -149,10 +149,9 @@ def pair(
 ) -> tuple[FloatArray, FloatArray]:
     """Return (first, second) with a known signed relative blur.
 
-    Where ``signed_sigma > 0`` the second image is the blurrier by that much, where it is
-    negative the first is: the two are partial blurred versions of each other (Fig. 5). The
-    kernels are band-limited, so that small blur on either side of zero is there too;
-    ``kernel="sampled"`` takes the paper's.
+    Where ``signed_sigma > 0`` the second image is blurred by that much, where it is negative the first image. The two
+    are partial blurred versions of each other (Fig. 5). The kernels are band-limited by default, which also makes blur
+    below 0.35 px; ``kernel="sampled"`` uses the paper's.
     """
     field = np.asarray(signed_sigma, dtype=np.float64)
     first, second = (
@@ -168,7 +167,7 @@ def degrade(
     bits: int | None = None,
     rng: np.random.Generator | int | None = None,
 ) -> AnyArray:
-    """Add Gaussian noise and round to a bit depth, as a sensor and a file would.
+    """Add Gaussian noise and round to a bit depth, to simulate a sensor and a file.
 
     Parameters
     ----------
@@ -178,7 +177,7 @@ def degrade(
     bits : {8, 16, None}
         Clip to 0..1 and return uint8 or uint16; None keeps floats, unclipped.
     rng : Generator or seed
-        Where the noise comes from; needed if ``noise > 0``.
+        Source of the noise; required if ``noise > 0``.
     """
     given = np.asarray(image)
     if np.iscomplexobj(given) or not np.issubdtype(given.dtype, np.number):

@@ -1,9 +1,9 @@
 """Whole images blurred with many Gaussians: M(x, sigma) of equation 16 by separable filters.
 
-The paper's framework repeats each of its M filters N times and sums the copies with weights F
-(:mod:`relblur.blur.paper.framework`), so the bank below gives the same numbers, but for what kernels
-have beyond 5 sigma (4e-6) and for the sum of F (0.99979 as printed, where it should be 1), at a cost of about 20 sigma
-additions a pixel and level instead of 5000 x 2601 multiplications.
+The paper's framework (:mod:`relblur.blur.paper.framework`) repeats each of its M filters N times and sums the copies
+with weights F. The bank gives the same numbers, except for the tails of kernels beyond 5 sigma (4e-6) and the sum of F
+(0.99979 as printed, instead of 1). It needs about 20 sigma additions per pixel and level instead of 5000 x 2601
+multiplications.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def gaussian_bank(
         Standard deviations in px, positive and increasing. Below 0.35 px a sampled
         Gaussian is the identity.
     mode : str
-        What lies beyond the border, named as in :mod:`scipy.ndimage`: ``"reflect"``
+        Extension of the image beyond its border, named as in :mod:`scipy.ndimage`: ``"reflect"``
         (d c b a | a b c d), ``"mirror"``, ``"nearest"``, ``"wrap"`` or ``"constant"`` (zero).
     engine : {"auto", "reference", "opencv", "compiled"}
-        Who does the arithmetic; they agree to rounding.
+        Implementation of the loops; all agree to rounding.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
 
@@ -85,6 +85,6 @@ def gaussian_bank(
 
     threads = count_workers(workers)
     with ThreadPoolExecutor(threads) as pool:
-        # Longest kernels first, so that no thread is left alone with the largest at the end.
+        # The longest kernels are filtered first, to balance the threads.
         list(pool.map(blur, range(levels.size - 1, -1, -1)))
     return out

@@ -1,11 +1,10 @@
-"""Fewer pixels: without aliasing by the Kaiser-windowed sinc of equation 25, or as means over blocks.
+"""Reduction of the resolution: without aliasing by the Kaiser-windowed sinc of equation 25, or by means over blocks.
 
     g(k) = sinc(k / D) Kaiser(2 L + 1, beta),  -L <= k <= L
 
-The paper's g is not normalised; here it has unit gain at zero frequency, so that the mean
-intensity stays. L = 8 belongs to D = 2, where it spans four zero crossings of the sinc; for
-another prime factor L grows in proportion, because eight taps cannot suppress what aliases
-at D = 5. A composite factor is done prime by prime, as the paper decimates twice by two.
+The paper's g is not normalised. Here its gain is 1 at zero frequency, so the mean intensity does not change. L = 8
+belongs to D = 2, where it spans four zero crossings of the sinc. L is proportional to the prime factor, because eight
+taps cannot suppress aliases at D = 5. A composite factor is applied prime by prime; the paper decimates twice by two.
 """
 
 from __future__ import annotations
@@ -33,10 +32,10 @@ __all__ = [
     "whole_blocks",
 ]
 
-#: Pixels read at a time.
+#: Size of a band of rows that is filtered at a time, px.
 BAND_PIXELS = 1_000_000
 
-#: Numbers of a row filtered at a time: a band of them stays in the processor's cache.
+#: Columns of a band that are filtered at a time: they stay in the processor's cache.
 BLOCK_COLUMNS = 512
 
 
@@ -73,8 +72,8 @@ def decimate(
 
     Returns
     -------
-    float64 array, ceil(H / factor) x ceil(W / factor), channels last. NaN where a pixel without a finite value lies
-    in the block that a pixel stands for.
+    float64 array, ceil(H / factor) x ceil(W / factor), channels last. NaN where the block of a pixel contains a value
+    that is not finite.
 
     Examples
     --------
@@ -98,7 +97,7 @@ def decimate(
 
 
 def keeps_light(good: BoolArray, factor: int) -> BoolArray:
-    """Return which pixels of the reduced image stand for good ones alone."""
+    """Return the pixels of the reduced image whose surroundings contain good pixels only."""
     import cv2
 
     around = np.ones((2 * factor - 1, 2 * factor - 1), np.uint8)
@@ -106,12 +105,12 @@ def keeps_light(good: BoolArray, factor: int) -> BoolArray:
 
 
 def decimation_margin(factor: int) -> int:
-    """Return how many pixels of the result around a part of it must be made for the part to equal that of the whole."""
+    """Return the halo, px of the result, with which a part is decimated to the same values as the whole image."""
     return -(-_reach(_steps(factor, DECIMATE_HALF_WIDTH)) // factor)
 
 
 def _steps(factor: int, half_width: int) -> list[tuple[int, int]]:
-    """Return the prime factors, and how far the kernel of each looks."""
+    """Return the prime factors, and the half-width of the kernel of each."""
     return [(prime, round(half_width * prime / 2)) for prime in _prime_factors(factor)]
 
 
@@ -123,7 +122,7 @@ def _reach(steps: list[tuple[int, int]]) -> int:
 
 
 def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]], beta: float) -> FloatArray:
-    """Decimate bands of rows in threads; with the rows around that they need they equal the whole to the bit."""
+    """Decimate bands of rows in threads, each with a halo, so that the result is that of the whole to the bit."""
     height, width = (-(-length // factor) for length in array.shape[:2])
     out = np.empty((height, width, array.shape[2]))
     margin = -(-_reach(steps) // factor)  # rows of the result
@@ -131,7 +130,7 @@ def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]
 
     def reduce(top: int) -> None:
         start, stop = max(top - margin, 0), min(top + rows + margin, height)
-        # Only the last band may end in the middle of a block: what lies beyond is mirrored.
+        # Only the last band may end within a block; there the image is mirrored.
         band = array[start * factor : stop * factor] if steps else unit_float(array[start:stop])
         for prime, half_width in steps:
             band = _decimate_once(band, prime, half_width, beta)
@@ -183,7 +182,7 @@ def _prime_factors(n: int) -> list[int]:
 
 
 def mirrored(index: AnyArray, length: int) -> AnyArray:
-    """Return the pixels of a line seen at any index, the mirror at its edge: d c b a | a b c d."""
+    """Return the pixels of a line for any index, mirrored at its edges: d c b a | a b c d."""
     place = index % (2 * length)
     return np.minimum(place, 2 * length - 1 - place)
 
@@ -203,11 +202,11 @@ def block_means(image: AnyArray, side: int) -> AnyArray:
 def grey_block_means(image: AnyArray, side: int) -> FloatArray:
     """Return the means over blocks and channels of an image of any type, on a scale of 0..1 for integers.
 
-    A row of blocks at a time: the image is never there as floats.
+    The image is converted to floats in parts, to save memory.
     """
     height, width = image.shape[0] // side, image.shape[1] // side
     inside = image[: height * side, : width * side]
-    if inside.dtype == np.float32 and side > 1:  # light as it is read: four times as fast
+    if inside.dtype == np.float32 and side > 1:  # light from files: four times as fast
         import cv2
 
         means = cv2.resize(inside, (width, height), interpolation=cv2.INTER_AREA)

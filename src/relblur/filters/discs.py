@@ -4,15 +4,16 @@ A disc whose standard deviation per axis is ``sigma`` (a quarter of its diameter
 
     D(w; sigma^2) = 2 J1(x) / x        x = 2 sigma |w|
 
-and two discs whose variances differ by ``s`` are related by ``D(w; c + s) / D(w; c)``, with ``c`` the variance of the
-smaller one.  A Gaussian needs no ``c``; a disc does.  Blur at either focus grows linearly in inverse depth, so one
-number gives it for the whole pair, the blur ``a`` that one image has where the other is in focus:
+and the filter between two discs whose variances differ by ``s`` is ``D(w; c + s) / D(w; c)``, where ``c`` is the
+variance of the smaller one. For a Gaussian the filter does not depend on ``c``. Blur grows linearly in inverse depth on
+either side of the focus. So ``c`` follows from one number for the whole pair, the blur ``a`` of one image where the
+other is in focus:
 
     c = ((s - a^2) / (2 a))^2
 
-between the focal planes (``s < a^2``) and beyond them.  ``a = 0`` stands for pairs of which one image is in focus
-everywhere: ``c = 0``.  Where ``D(w; c)`` vanishes the smaller disc has lost the frequency, and the Gaussian of the
-variance ``s`` takes the place of the quotient.
+both between the focal planes (``s < a^2``) and beyond them. ``a = 0`` stands for pairs with one image in focus
+everywhere: ``c = 0``. Where ``D(w; c)`` vanishes, the smaller disc has lost the frequency, and the Gaussian of variance
+``s`` replaces the quotient.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ __all__ = ["DiscBlur", "apart_of", "discs_family", "frequencies", "gram_of_discs
 
 #: First word of the name of the family; the second is ``a`` in px.
 _NAME = "discs"
-#: Square of the transfer function of the smaller disc below which the Gaussian counts more than the quotient.
+#: Square of the smaller disc's transfer function below which the Gaussian outweighs the quotient.
 _DAMPING = 0.02
-#: Entries of a transfer function over the frequencies 0 to sqrt(2) pi: its steepest one changes by 5e-4 between two.
+#: Number of entries of a transfer function over the frequencies 0 to sqrt(2) pi: adjacent ones differ by 5e-4 at most.
 _ENTRIES = 1 << 13
 #: Largest argument of the tabulated Bessel function: a disc of sigma 13 px at the corner of the spectrum.
 _LARGEST = 120.0
-#: Angles of Bessel's integral: more than the largest argument, and it is exact.
+#: Number of angles in Bessel's integral: the sum is exact if it exceeds the largest argument.
 _ANGLES = 160
-#: Pixels mirrored around an image beyond the diameter of the largest disc.
+#: Mirrored margin around an image beyond the diameter of the largest disc, px.
 _MARGIN = 8
 #: Side of the square of frequencies on which noise gains are summed.
 _SIDE = 64
 
 
 def discs_family(apart: float) -> str:
-    """Return the name of the family whose images have a blur of ``apart`` px where the other is in focus."""
+    """Return the name of the family of discs with ``a = apart`` px."""
     return f"{_NAME} {apart:.3g}"
 
 
@@ -60,7 +61,7 @@ def frequencies() -> FloatArray:
 
 @lru_cache(maxsize=512)
 def transfer(variance: float, apart: float) -> FloatArray:
-    """Return the transfer function from the smaller to the larger disc at :func:`frequencies`, to be read only."""
+    """Return the transfer function from the smaller to the larger disc at :func:`frequencies`; do not modify it."""
     w = frequencies()
     smaller = ((variance - apart**2) / (2 * apart)) ** 2 if apart else 0.0
     one, two = _disc(smaller, w), _disc(smaller + variance, w)
@@ -70,7 +71,7 @@ def transfer(variance: float, apart: float) -> FloatArray:
 
 @cache
 def _bessel() -> tuple[FloatArray, FloatArray]:
-    """Return x and ``2 J1(x) / x``, from Bessel's integral: to load SciPy takes longer than a small pair."""
+    """Return x and ``2 J1(x) / x`` from Bessel's integral: loading SciPy takes longer than a small pair."""
     x = np.linspace(1e-6, _LARGEST, 12_001)
     angle = np.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
     return x, 2 * np.cos(angle - x[:, None] * np.sin(angle)).mean(axis=1) / x
@@ -82,7 +83,7 @@ def _disc(variance: float, w: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=2)
 def _places(rows: int, columns: int) -> NDArray[np.int32]:
-    """Return for each entry of the Fourier transform of a real plane its place in a transfer function."""
+    """Return the index into a transfer function for each entry of the Fourier transform of a real plane."""
     w = np.hypot(np.fft.fftfreq(rows)[:, None], np.fft.rfftfreq(columns)) * (2 * np.pi)
     return np.asarray(np.rint(w * ((_ENTRIES - 1) / (np.sqrt(2) * np.pi))), np.int32)
 
@@ -90,15 +91,15 @@ def _places(rows: int, columns: int) -> NDArray[np.int32]:
 def gram_of_discs(transfers: FloatArray) -> FloatArray:
     """Return the inner products of the kernels of transfer functions (N, ``_ENTRIES``)."""
     place = _places(_SIDE, _SIDE)
-    twice = np.full(place.shape, 2.0)  # the transform of a real plane has half of the frequencies
+    twice = np.full(place.shape, 2.0)  # the transform of a real plane stores half of the frequencies
     twice[:, [0, -1]] = 1
     seen = transfers[:, place.ravel()]
-    # Not a product of matrices: these are small, and the threads of a library for them wait busily.
+    # einsum, not a matrix product: for small matrices the library's threads spend their time in busy waiting.
     return np.einsum("if,jf->ij", seen * (twice.ravel() / _SIDE**2), seen)
 
 
 class DiscBlur:
-    """An (H, W) plane, ready to be blurred by any step between two discs; mirrored beyond its border."""
+    """An (H, W) plane prepared for blurs by steps between two discs; mirrored beyond its border."""
 
     def __init__(self, plane: AnyArray, largest_sigma: float) -> None:
         import cv2
@@ -111,6 +112,6 @@ class DiscBlur:
         self._transform = np.fft.rfft2(np.pad(np.asarray(plane, np.float32), sides, mode="symmetric"))
 
     def by(self, variance: float, apart: float) -> NDArray[np.float32]:
-        """Return the plane blurred by the step of a variance in px^2."""
+        """Blur the plane by a step of variance in px^2."""
         gains = transfer(variance, apart).astype(np.float32)[_places(*self._full)]
         return np.asarray(np.fft.irfft2(self._transform * gains, self._full)[self._inside], np.float32)

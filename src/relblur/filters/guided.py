@@ -1,10 +1,9 @@
-"""A small map brought to the resolution of a picture, its edges laid where the picture has them.
+"""Enlargement of a small map to the size of a picture, with its edges at the edges of the picture.
 
-The guided filter (He, Sun and Tang): around each pixel the map is a straight line of the picture's grey value,
-fitted in a window at the map's own resolution, ``map = a grey + b``; the coefficients, averaged over the windows that
-hold a pixel, are enlarged and applied to the large picture. Where the picture is plain, ``a`` vanishes and the map is
-smooth; where it has an outline and the map a jump, the jump follows the outline. Pixels count by the inverse of their
-variance. All of it is box filters: the cost does not depend on the window.
+The guided filter (He, Sun and Tang) fits ``map = a grey + b`` in a window around each pixel, at the resolution of the
+map. Pixels are weighted by the inverse of their variance. The coefficients are averaged over the windows that contain a
+pixel, enlarged, and applied to the large picture. In plain areas ``a`` vanishes and the map is smooth. Jumps of the map
+follow nearby outlines of the picture. All steps are box filters, so the cost does not depend on the window.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from ..base._typing import AnyArray, BoolArray, FloatArray
 
 __all__ = ["enlarge", "guided_enlarge"]
 
-#: Radius of the windows, px of the map: two pixels beyond the blur of an outline at usual decimations.
+#: Radius of the windows, px of the map: two more than the blur of an outline at usual decimations.
 RADIUS = 4
-#: Variance of grey (share of the picture's contrast, squared) from which on it may shape the map.
+#: Damping of the slope (share of the picture's contrast, squared): variances of grey below it hardly shape the map.
 LEAST_CONTRAST = 0.03**2
 #: Rows of the large picture that are worked on together.
 _ROWS = 512
 
 
 def enlarge(values: AnyArray, shape: tuple[int, int], factor: int, *, nearest: bool = False) -> AnyArray:
-    """Return a map of every ``factor``-th pixel at full size, linear between its pixels or as the nearest has it."""
+    """Enlarge a map of every ``factor``-th pixel to full size, by linear or nearest interpolation."""
     import cv2
 
     rows, columns = (
@@ -44,27 +43,27 @@ def enlarge(values: AnyArray, shape: tuple[int, int], factor: int, *, nearest: b
 def guided_enlarge(
     values: FloatArray, stderr: FloatArray, picture: AnyArray, factor: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return a map and its standard error at the size of a grey picture.
+    """Enlarge a map and its standard error to the size of a grey picture, along its edges.
 
     Parameters
     ----------
     values, stderr : (h, w)
-        The map at every ``factor``-th pixel of the picture; NaN is no answer and stays it.
+        The map at every ``factor``-th pixel of the picture; pixels without an answer (NaN) stay NaN.
     picture : (H, W)
         Grey, of any scale.
 
     Returns
     -------
     values, stderr : (H, W) float32
-        The standard error is that of the map, and what the picture moved beside it: an outline that is laid
-        elsewhere may lie there, or not.
+        The standard error combines that of the map with the change by the picture, because the true jump may not
+        follow the outline.
     """
     shape = (picture.shape[0], picture.shape[1])
     known = np.isfinite(values)
     if not known.any():
         nothing: AnyArray = np.full(shape, np.nan, np.float32)
         return nothing, nothing.copy()
-    # How the picture and the map hang together: every factor-th pixel would alias, the mean around it does not.
+    # The fit uses means around every factor-th pixel of the picture; the pixels themselves would alias.
     small = _reduced(picture, values.shape, factor)
     a, b = _lines(np.where(known, values, 0).astype(np.float32), _weights(stderr, known), small)
     contrast = _contrast(small)
@@ -94,7 +93,7 @@ def _contrast(picture: AnyArray) -> float:
 
 
 def _weights(stderr: FloatArray, known: BoolArray) -> AnyArray:
-    """Return one over the variance, between a hundredth and a hundred times its median."""
+    """Return the inverse variance, relative to its median and limited to 0.01 to 100."""
     good = known & np.isfinite(stderr) & (stderr > 0)
     if not good.any():
         return np.asarray(known, np.float32)
@@ -105,7 +104,7 @@ def _weights(stderr: FloatArray, known: BoolArray) -> AnyArray:
 
 
 def _lines(values: AnyArray, weight: AnyArray, picture: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return slope (per contrast of the picture) and intercept of the map over the picture around each pixel."""
+    """Fit the map as a line of the picture's grey around each pixel; return slope (per contrast) and intercept."""
     import cv2
 
     size = (2 * RADIUS + 1, 2 * RADIUS + 1)
@@ -120,7 +119,7 @@ def _lines(values: AnyArray, weight: AnyArray, picture: AnyArray) -> tuple[AnyAr
     together = mean(weight * grey * values) / mass - middle * level
     slope = together / (spread + np.float32(LEAST_CONTRAST))
     intercept = level - slope * middle
-    # Windows are weighted by their information: one over a plain wall has none about the outline beside it.
+    # Windows are weighted by their information, because a window in a plain area contains none about an outline.
     share = mean(mass)
     return mean(mass * slope) / share, mean(mass * intercept) / share
 

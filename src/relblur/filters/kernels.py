@@ -1,16 +1,16 @@
 """Gaussian kernels on the pixel grid.
 
-Two families, equal to within 1e-3 from 1 px on:
+Two families, which agree to 1e-3 from 1 px on:
 
 * *sampled*: ``exp(-n^2 / 2 sigma^2)``, cut at 5 sigma and normalised, the paper's kernel
   (equation 9 on the grid). Below about 0.35 px it is the identity: its side tap is 4e-6 at
   0.2 px, so the smallest grid points of the paper carry no information.
-* *band-limited*: the inverse transform of ``exp(-v w^2 / 2)`` over ``|w| < pi``, whose
-  derivative with respect to the variance ``v`` does not vanish at ``v = 0``. An estimator
-  that lets blur pass through zero needs it.
+* *band-limited*: the inverse transform of ``exp(-v w^2 / 2)`` over ``|w| < pi``. Its
+  derivative with respect to the variance ``v`` does not vanish at ``v = 0``, as estimators
+  of blur that passes through zero require.
 
-Levels of relative blur ``s`` (px^2) are uniform in ``t = asinh(s / C)``: evenly spaced around zero, where blur is
-hardly measurable, and geometric far out, about 10 % of sigma a step.
+Levels of relative blur ``s`` (px^2) are uniform in ``t = asinh(s / C)``. They are evenly spaced around zero, where blur
+is hardly measurable, and geometric at large ``s``, with steps of about 10 % of sigma.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ __all__ = [
     "sampled_weights",
 ]
 
-#: "sampled" or "band_limited" Gaussians, or discs (:func:`.discs.discs_family`).
+#: Name of a family of kernels: "sampled" or "band_limited" Gaussians, or discs (:func:`.discs.discs_family`).
 Family = str
 
 #: Least radius of a band-limited kernel, px.
 BAND_LIMITED_RADIUS = 6
 
-#: ``C``, px^2: below it blur is hardly measurable, above it relative precision counts.
+#: Constant ``C`` of the levels, px^2: below it blur is hardly measurable, above it relative precision matters.
 SOFTENING = 0.3
-#: Step of ``t`` from level to level. Reading between such levels is exact to 0.01 % of sigma.
+#: Step of ``t`` between levels: interpolation between them is exact to 0.01 % of sigma.
 STEP = 0.2
 
 #: Variance from which the two families are interchangeable, px^2: exp(-TABLE_TOP pi^2 / 2) = 3e-9.
@@ -56,14 +56,14 @@ TABLE_SIZE = 801
 
 
 def kernel_radius(sigma: float, truncate: float = TRUNCATE) -> int:
-    """Taps on each side of the centre: all within ``truncate`` standard deviations.
+    """Return the number of taps on each side of the centre, within ``truncate`` standard deviations.
 
     Examples
     --------
     >>> kernel_radius(5.0)  # the paper's 51 x 51 window
     25
     """
-    # The small allowance keeps 5 * 1.1 = 5.500000000000001 from costing a tap.
+    # The margin keeps rounding, as in 5 * 1.1 = 5.500000000000001, from adding a tap.
     return math.ceil(truncate * sigma - 1e-9)
 
 
@@ -78,9 +78,9 @@ def sampled_kernel(sigma: float, truncate: float = TRUNCATE) -> FloatArray:
 
 
 def sampled_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) -> FloatArray:
-    """Taps 0 ... ``radius`` of every pixel's own sampled kernel, not normalised: (radius + 1, H, W).
+    """Return taps 0 ... ``radius`` of the sampled kernel of every pixel, not normalised: (radius + 1, H, W).
 
-    A pixel's kernel ends at its own ``truncate`` sigma, whatever ``radius`` is.
+    The kernel of a pixel ends at ``truncate`` times its own sigma; further taps are 0.
     """
     d = np.arange(radius + 1.0)[:, None, None]
     taps = np.ceil(truncate * sigma - 1e-9)
@@ -91,10 +91,10 @@ def sampled_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) 
 
 
 def band_limited_weights(sigma: FloatArray, radius: int, truncate: float = TRUNCATE) -> FloatArray:
-    """Taps 0 ... ``radius`` of every pixel's own band-limited kernel: (radius + 1, H, W)."""
+    """Return taps 0 ... ``radius`` of the band-limited kernel of every pixel: (radius + 1, H, W)."""
     variance = sigma**2
     weight = _read_table(_band_limited_table(radius), np.minimum(variance, TABLE_TOP))
-    # Further out both families are the same to 1e-8.
+    # At larger variances both families agree to 1e-8.
     sampled = sampled_weights(sigma, radius, truncate) / np.sqrt(2 * np.pi * np.maximum(variance, TABLE_TOP))
     taps = np.maximum(np.ceil(truncate * sigma - 1e-9), BAND_LIMITED_RADIUS)
     inside = np.arange(radius + 1.0)[:, None, None] <= np.where(sigma > 0, taps, 0)
@@ -102,7 +102,7 @@ def band_limited_weights(sigma: FloatArray, radius: int, truncate: float = TRUNC
 
 
 def _band_limited_table(radius: int) -> FloatArray:
-    """Taps at evenly spaced variances from 0 to TABLE_TOP, (radius + 1, TABLE_SIZE)."""
+    """Return the taps at evenly spaced variances from 0 to TABLE_TOP, (radius + 1, TABLE_SIZE)."""
     return _longest_table(max(16, 1 << (radius - 1).bit_length()))[: radius + 1]
 
 
@@ -125,7 +125,7 @@ def _read_table(table: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def _taps(variance: FloatArray, radius: int) -> FloatArray:
-    """Inverse transform of exp(-v w^2 / 2) over (0, pi) at 0 ... radius: (len(variance), radius + 1)."""
+    """Return the inverse transform of exp(-v w^2 / 2) over (0, pi) at 0 ... radius: (len(variance), radius + 1)."""
     # Midpoint rule; 2048 points integrate the smooth transform to rounding.
     points = 2048
     w = (np.arange(points) + 0.5) * (np.pi / points)
@@ -144,8 +144,7 @@ def _band_limited(variance: float, radius: int) -> FloatArray:
 def band_limited_kernel(variance: float, truncate: float = TRUNCATE) -> FloatArray:
     """Return the band-limited Gaussian of a variance in px^2 with unit sum (read-only).
 
-    The radius is at least 6: near zero variance the kernel's own ringing, not the Gaussian,
-    decides how far it reaches.
+    The radius is at least 6, because at small variances the kernel rings beyond the Gaussian.
     """
     if variance == 0:
         return np.ones(1)
@@ -153,7 +152,7 @@ def band_limited_kernel(variance: float, truncate: float = TRUNCATE) -> FloatArr
 
 
 def noise_gain(kernel: FloatArray) -> float:
-    """Variance of white noise after the separable two-dimensional filter, per unit input."""
+    """Return the variance of unit white noise after the separable two-dimensional filter."""
     return float(np.sum(kernel**2) ** 2)
 
 
@@ -163,5 +162,5 @@ def kernel(variance: float, family: Family) -> FloatArray:
 
 
 def relative_scale(s: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return ``sqrt(s^2 + C^2) = ds/dt``, the change of ``s`` that counts as a relative change of blur by 1."""
+    """Return ``sqrt(s^2 + C^2) = ds/dt``, the change of ``s`` for a unit change of ``t``."""
     return np.asarray(np.sqrt(s * s + np.float32(SOFTENING**2)))

@@ -1,8 +1,8 @@
-"""Images seen through a motion, affine or bent, without the blur that interpolation brings.
+"""Resampling of images by an affine or bent motion, almost without the blur of interpolation.
 
-A displacement alone is a product in the Fourier domain, the ideal band-limited interpolation. For other motions the
-resolution is doubled there and the result read by cubic splines: together nearly as good. The filter that turns values
-into spline coefficients is a product in the same domain.
+A pure displacement is a product in the Fourier domain, the ideal band-limited interpolation. For other motions the
+resolution is doubled in the Fourier domain and the result interpolated by cubic splines, which is nearly as good. The
+filter from values to spline coefficients is a product in the same domain.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ..kernels.threads import count_workers
 
 __all__ = ["DEGREE", "Bend", "positions", "powers", "resample", "resample_nearest"]
 
-#: Larger images (pixels) are resampled by quintic splines: doubling would take too much memory.
+#: Images with more pixels are resampled by quintic splines, because doubling would take too much memory.
 DOUBLE_BELOW = 16_000_000
 
-#: Pixels mirrored around the image: the Fourier transform is periodic.
+#: Mirrored margin around the image, px: the Fourier transform is periodic.
 _PAD = 16
 
-#: Rows read at a time; their coefficients stay in the cache.
+#: Rows interpolated at a time; their coefficients stay in the cache.
 _BAND = 32
 
 
-#: A lens bends straight lines by the cube of the distance from its axis; perspective is a square.
+#: Degree of the polynomial of a bend: distortion by a lens is cubic in the distance from its axis, perspective square.
 DEGREE = 3
 
 
@@ -39,7 +39,8 @@ class Bend:
     Attributes
     ----------
     coefficients : (2, 4, 4) array
-        In px, down and right, of ``v^i u^j``: ``v`` and ``u`` are row and column from the middle, over the radius.
+        Coefficients of ``v^i u^j`` for the displacement down and right, px; ``v`` and ``u`` are the row and column
+        relative to the middle, divided by the radius.
     middle : (float, float)
         Row and column.
     radius : float
@@ -51,18 +52,18 @@ class Bend:
     radius: float
 
     def at(self, rows: FloatArray, columns: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return how far down and how far right the crossings of these rows and columns are displaced."""
+        """Return the displacements down and right on the grid of these rows and columns, px."""
         v, u = (powers((np.ravel(n) - m) / self.radius) for n, m in zip((rows, columns), self.middle, strict=True))
         down, right = (v @ of @ u.T for of in self.coefficients)
         return down, right
 
     def enlarged(self, factor: float) -> Bend:
-        """Return the field of images of which these hold every ``factor``-th pixel."""
+        """Return the field for full-size images, if the present images are every ``factor``-th pixel of them."""
         middle = (factor * self.middle[0], factor * self.middle[1])
         return replace(self, coefficients=factor * self.coefficients, middle=middle, radius=factor * self.radius)
 
     def enlarged_from_means(self, factor: int) -> Bend:
-        """Return the field of images of which these hold the means of blocks."""
+        """Return the field for full-size images, if the present images are means over blocks of them."""
         half = (factor - 1) / 2
         large = self.enlarged(factor)
         return replace(large, middle=(large.middle[0] + half, large.middle[1] + half))
@@ -74,7 +75,7 @@ def powers(of: FloatArray) -> FloatArray:
 
 
 def resample(planes: AnyArray, transform: FloatArray, bend: Bend | None = None) -> AnyArray:
-    """Return (C, H, W) planes read at :func:`positions`, in their own precision."""
+    """Interpolate (C, H, W) planes at :func:`positions`, in their own precision."""
     shape = (planes.shape[1], planes.shape[2])
     out = np.empty(planes.shape, planes.dtype)
     bands = [slice(top, min(top + _BAND, shape[0])) for top in range(0, shape[0], _BAND)]
@@ -95,7 +96,7 @@ def resample(planes: AnyArray, transform: FloatArray, bend: Bend | None = None) 
 
 
 def resample_nearest(image: AnyArray, transform: FloatArray, bend: Bend | None = None) -> AnyArray:
-    """Return an (H, W) array read at the nearest pixel; beyond the border the last one counts."""
+    """Return the values of an (H, W) array at the nearest pixels, or at the border for positions beyond it."""
     places = positions(transform, (image.shape[0], image.shape[1]), bend=bend)
     row, column = (
         np.floor(place + 0.5).clip(0, n - 1).astype(np.intp) for place, n in zip(places, image.shape, strict=True)
@@ -106,9 +107,9 @@ def resample_nearest(image: AnyArray, transform: FloatArray, bend: Bend | None =
 def positions(
     transform: FloatArray, shape: tuple[int, int], rows: slice = slice(None), bend: Bend | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the rows and columns to which a motion takes the pixels of a frame, or of some of its rows.
+    """Return the rows and columns to which a motion maps the pixels of a frame, or of some of its rows.
 
-    A position is the 3 x 3 ``transform`` of (row, column, 1) plus the displacement by ``bend`` of the same pixel.
+    A position is the 3 x 3 ``transform`` of (row, column, 1) plus the displacement of the pixel by ``bend``.
     """
     row = np.arange(shape[0], dtype=np.float64)[rows, None]
     column = np.arange(shape[1], dtype=np.float64)[None, :]
@@ -121,7 +122,7 @@ def positions(
 
 
 def _displace(plane: AnyArray, by: FloatArray, out: AnyArray) -> None:
-    """Read a plane at ``by`` pixels down and right of each of its own: whole pixels by index, the rest by phase."""
+    """Shift a plane by ``by`` pixels (down, right): whole pixels by index, the fraction by phase."""
     whole = np.floor(by + 0.5)
     padded = _padded(plane)
     spectrum = np.fft.rfft2(padded)
@@ -136,12 +137,12 @@ def _displace(plane: AnyArray, by: FloatArray, out: AnyArray) -> None:
 
 
 def _phase(cycles: AnyArray, by: float) -> AnyArray:
-    """Return what a displacement does to frequencies; the highest, its own negative, stays real."""
+    """Return the phase factors of a displacement; that of the highest frequency is real."""
     return np.where(np.abs(cycles) == 0.5, np.cos(np.pi * by), np.exp(2j * np.pi * cycles * by))
 
 
 def _padded(plane: AnyArray) -> AnyArray:
-    """Return a plane with its mirror image around it, of a size that suits the Fourier transform."""
+    """Pad a plane by its mirror image to a size that suits the Fourier transform."""
     import cv2
 
     sides = [cv2.getOptimalDFTSize(n + 2 * _PAD) for n in plane.shape]
@@ -150,18 +151,18 @@ def _padded(plane: AnyArray) -> AnyArray:
 
 
 def _spline_of_double(plane: AnyArray) -> AnyArray:
-    """Return the coefficients of the cubic spline through a plane at twice its resolution, band-limited, padded."""
+    """Double the resolution of a plane in the Fourier domain; return the padded coefficients of its cubic spline."""
     padded = _padded(plane)
     rows, columns = padded.shape
     spectrum = np.fft.rfft2(padded)
-    # The transform of a cubic B-spline at the places of the finer grid.
+    # Inverse of the transform of a cubic B-spline sampled on the finer grid.
     along_rows = 3 / (2 + np.cos(np.pi * np.fft.fftfreq(rows)))
     along_columns = 3 / (2 + np.cos(np.pi * np.fft.rfftfreq(columns)))
     spectrum *= (4 * along_rows[:, None] * along_columns).astype(plane.dtype)
     half = (rows + 1) // 2
     tall = np.zeros((2 * rows, spectrum.shape[1]), spectrum.dtype)
     tall[:half], tall[half - rows :] = spectrum[:half], spectrum[half:]
-    # The highest frequency of an even side stands for itself and its negative: half of it belongs to each.
+    # The highest frequency of an even side represents two frequencies of opposite sign; each gets one half.
     if rows % 2 == 0:
         tall[-half] = tall[half] = spectrum[half] / 2
     if columns % 2 == 0:
@@ -172,7 +173,7 @@ def _spline_of_double(plane: AnyArray) -> AnyArray:
 def _read_quintic(
     planes: AnyArray, places: Callable[[slice], tuple[FloatArray, FloatArray]], bands: list[slice], out: AnyArray
 ) -> None:
-    """Read planes by splines of degree five at their own resolution, a plane at a time."""
+    """Interpolate planes by splines of degree five at their own resolution, one plane at a time."""
     from scipy import ndimage
 
     for plane, into in zip(planes, out, strict=True):
@@ -182,7 +183,7 @@ def _read_quintic(
 
 
 def _read(coefficients: list[AnyArray], places: tuple[FloatArray, FloatArray], out: AnyArray) -> None:
-    """Read some rows of all planes from their splines."""
+    """Interpolate some rows of all planes from their spline coefficients."""
     height, width = coefficients[0].shape
     dtype = out.dtype
     first, weights = [], []
@@ -207,7 +208,7 @@ def _read(coefficients: list[AnyArray], places: tuple[FloatArray, FloatArray], o
         flat = coefficient.reshape(-1)
         total = np.zeros(top.shape, dtype)
         for j in range(4):
-            line = weights[1][0] * flat.take(taps[j][0], mode="clip")  # inside by construction: no check
+            line = weights[1][0] * flat.take(taps[j][0], mode="clip")  # always inside: no check needed
             for i in (1, 2, 3):
                 line += weights[1][i] * flat.take(taps[j][i], mode="clip")
             line *= weights[0][j]
@@ -216,7 +217,7 @@ def _read(coefficients: list[AnyArray], places: tuple[FloatArray, FloatArray], o
 
 
 def _mirrored_at_last(index: AnyArray, length: int) -> AnyArray:
-    """Return the pixels of a line seen at any index, the mirror in its last pixels: d c b | a b c d."""
+    """Return the pixels of a line for any index, mirrored at the centres of its end pixels: d c b | a b c d."""
     period = 2 * (length - 1)
     inside = np.abs(index) % period
     return np.asarray(np.minimum(inside, period - inside))

@@ -1,11 +1,10 @@
-"""How sharp images are around each pixel: the paper's 3 x 3 standard deviation (section 6), and the energy of detail.
+"""Local sharpness of images: the paper's 3 x 3 standard deviation (section 6), and the energy of detail.
 
-It splits a pair into BH/FL (one image sharper), FH/BL (the other) and the points left out
-because both are equal. ``method="paper"`` and the paper's tables use it; the other methods
-decide by which direction fits better.
+The standard deviation divides a pair into BH/FL (one image sharper), FH/BL (the other) and points of equal sharpness.
+``method="paper"`` and the paper's tables use it. The other methods select the direction that fits better.
 
-Detail energy decides which of several images is in focus. It is the geometric mean over three bands (the Laplacian, and
-differences of Gaussians one and two octaves below) of the energy in windows as wide as each band needs.
+The detail energy decides which of several images is in focus. It is the geometric mean of the energies in three bands:
+the Laplacian, and differences of Gaussians one and two octaves below. Each band has its own window.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from ..kernels import choose_engine
 
 __all__ = ["compare_sharpness", "detail_energy", "local_sharpness"]
 
-#: Variances closer than this (relative to the squared intensity range) are equal: it is far
-#: above float64 rounding and far below one 16-bit step.
+#: Largest difference of equal variances, relative to the squared intensity range: far above the rounding of float64
+#: and far below one 16-bit step.
 EQUAL = 1e-12
 
-#: Grey levels of full scale, the unit of ``tolerance``.
+#: Number of grey levels of full scale; ``tolerance`` is in such levels.
 LEVELS = 255
 
-#: Width of the window of the finest band, and (inner Gaussian, window) of the others, px. Chosen on half of the
-#: Real-MFF pairs; wider windows lose 0.05 dB of the fused picture, the finest band alone 0.1 dB.
+#: Window of the finest band, and (inner Gaussian, window) of the others, sigma in px: chosen on half of the Real-MFF
+#: pairs. For the fused picture wider windows lose 0.05 dB, the finest band alone 0.1 dB.
 _FINEST = 1.5
 _BANDS = ((0.7, 1.4), (1.4, 2.8))
-#: Energy of a plain area, of images between 0 and 1: a tenth of an 8-bit step.
+#: Energy added to that of each band, for images on a 0..1 scale: it limits the logarithm in plain areas.
 _LEAST = 1e-6
-#: Rows worked on together, and how far the filters look beyond them.
+#: Rows processed together, and the reach of the filters beyond them, px.
 _ROWS, _REACH = 1024, 24
 
 
@@ -44,15 +43,14 @@ def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axi
     Parameters
     ----------
     image : (H, W) array, or colour with ``channel_axis``
-        Of colours the grey values are taken, the mean of the channels.
+        Colours are converted to grey values, the mean of the channels.
     size : int
-        Side of the square, odd; 3 in the paper. A larger one is steadier in noise and
-        less local.
+        Side of the square, odd; 3 in the paper. A larger one is less noisy and less local.
 
     Returns
     -------
-    (H, W) float64 array in the image's unit (integers: of full scale); NaN where the square
-    holds a pixel without a finite value.
+    (H, W) float64 array in the unit of the image (integers: of full scale); NaN where the square
+    contains a value that is not finite.
 
     Examples
     --------
@@ -63,10 +61,10 @@ def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axi
     channel_axis = colour_axis(image, channel_axis)
     stacked, good = check_image_with_gaps(image, channel_axis=channel_axis)
     as_odd_size(size, "size", (stacked.shape[0], stacked.shape[1]))
-    found = np.sqrt(local_variance(grey(unit_float(stacked))[:, :, None], size))
+    deviation = np.sqrt(local_variance(grey(unit_float(stacked))[:, :, None], size))
     if good is not None:
-        found[choose_engine("opencv").box_mean((~good).astype(np.float64), size) > 0] = np.nan
-    return found
+        deviation[choose_engine("opencv").box_mean((~good).astype(np.float64), size) > 0] = np.nan
+    return deviation
 
 
 def compare_sharpness(
@@ -79,13 +77,13 @@ def compare_sharpness(
 ) -> Int8Array:
     """Return +1 where ``first`` is sharper, -1 where ``second`` is, 0 where they are equal.
 
-    With ``first`` the background-focused image of the paper, +1 is its BH (and FL), -1 its
-    FH (and BL), and 0 the excluded points, those without a finite value in both among them.
+    If ``first`` is the paper's background-focused image, +1 is its BH (and FL), -1 its FH (and BL), and 0 its excluded
+    points. Points without a finite value in both images are 0 too.
 
     Parameters
     ----------
     first, second : (H, W) arrays, or colour with ``channel_axis``
-        Of colours the grey values are compared, as in ``method="paper"`` and Table I.
+        Grey values of colours are compared, as in ``method="paper"`` and Table I.
     size : int
         Side of the square, as for :func:`local_sharpness`.
     tolerance : float
@@ -124,12 +122,12 @@ def compare_variances(first: FloatArray, second: FloatArray, contrast: float, to
 
 
 def local_variance(image: FloatArray, size: int, centre: FloatArray | None = None) -> FloatArray:
-    """Variance over a square around each pixel of a checked (H, W, C) image, mean of the channels.
+    """Return the variance over a square around each pixel of a checked (H, W, C) image, mean of the channels.
 
-    ``centre`` is the mean intensity of each channel; a tile is given that of its whole image.
+    ``centre`` is the mean intensity of each channel; for a tile it is that of the whole image.
     """
     mean = choose_engine("opencv").box_mean
-    # Centred first: the difference of two large numbers would lose what flat areas hold.
+    # Centred to avoid cancellation, which would lose the texture of flat areas.
     centred = image - (image.mean(axis=(0, 1)) if centre is None else centre)
     planes = np.moveaxis(centred, -1, 0)
     variances = [np.maximum(mean(plane * plane, size) - mean(plane, size) ** 2, 0) for plane in planes]
@@ -139,10 +137,10 @@ def local_variance(image: FloatArray, size: int, centre: FloatArray | None = Non
 def detail_energy(grey: AnyArray) -> AnyArray:
     """Return the logarithm of the detail energy of an (H, W) image on a scale of 0..1, float32.
 
-    Encoded as a screen expects it: noise and detail are then alike in the dark and in the light.
+    The image must have a display's tone curve, which makes noise and detail similar in dark and bright areas.
     """
     out = np.empty(grey.shape, np.float32)
-    for start in range(0, grey.shape[0], _ROWS):  # a band at a time: six arrays of it are alive
+    for start in range(0, grey.shape[0], _ROWS):  # in bands, because six arrays exist at a time
         above = min(start, _REACH)
         band = np.ascontiguousarray(grey[start - above : start + _ROWS + _REACH], np.float32)
         out[start : start + _ROWS] = _energy(band)[above : above + _ROWS]

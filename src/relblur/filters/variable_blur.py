@@ -1,14 +1,14 @@
-"""Blur by a map of standard deviations, every pixel with its own Gaussian: exactly, and quickly.
+"""Blur by a map of standard deviations, where every pixel has its own Gaussian.
 
-*Exactly* (:func:`blur_planes`), a pixel is the full sum over its own kernel,
+:func:`blur_planes` is exact. A pixel is the full sum over its own kernel, ``(10 sigma)^2`` products:
 
-    R(x) = sum_y g_sigma(x)(x - y) L(y),
+    R(x) = sum_y g_sigma(x)(x - y) L(y)
 
-``(10 sigma)^2`` products. *Quickly* (:func:`blur_by_levels`), it is interpolated between images blurred as a whole.
-Filters with one kernel are separable and cost ``20 sigma``, and between levels a tenth of sigma apart the blurred image
-is a smooth function of the level: at the worst pixel the cubic through four of them is off by 1e-4 of the contrast on a
-photograph, 4e-4 on white noise (5e-3 where a sampled kernel is narrower than 0.6 px and about to vanish). Where
-pictures are looked at or compared with photographs that will do; what defines an answer is made the long way.
+:func:`blur_by_levels` is fast. It interpolates between images that are blurred as a whole, with separable filters of
+``20 sigma`` products. Levels are a tenth of sigma apart, and the cubic through four of them is the result. Its largest
+error is 1e-4 of the contrast on a photograph and 4e-4 on white noise; it is 5e-3 for sampled kernels narrower than
+0.6 px, which are close to the identity. This suffices for pictures and for comparisons with photographs. Results that
+define an estimate use the exact blur.
 
 Beyond the border images are mirrored, d c b a | a b c d.
 """
@@ -37,19 +37,19 @@ from .kernels import (
 
 __all__ = ["blur_by_levels", "blur_planes"]
 
-#: Side of a tile of the exact blur, px: its kernels are as long as its widest blur needs.
+#: Side of a tile of the exact blur, px: the widest blur in a tile sets the length of its kernels.
 EXACT_TILE = 64
 
-#: Side of a tile of the quick one: the blur of a small place takes few values, and few levels have to be made.
+#: Side of a tile of the fast blur, px: a small area has a small range of blur and needs few levels.
 TILE = 128
 
 
 def blur_planes(
     planes: AnyArray, sigma: FloatArray, family: str, truncate: float = TRUNCATE, workers: int | None = None
 ) -> AnyArray:
-    """Blur checked (C, H, W) planes with a map of standard deviations, in the planes' own precision.
+    """Blur checked (C, H, W) planes exactly by a map of standard deviations, in their own precision.
 
-    Discs are blurred by levels.
+    Families of discs use levels.
     """
     if apart_of(family) is not None:
         return blur_by_levels(planes.astype(np.float32), sigma, family).astype(planes.dtype)
@@ -80,11 +80,10 @@ def blur_planes(
 
 
 def _gather(source: AnyArray, weight: AnyArray) -> AnyArray:
-    """Weighted sums over a tile of planes; ``source`` is the tile with ``radius`` pixels around it.
+    """Return the weighted sums over a tile of planes; ``source`` is the tile with ``radius`` pixels around it.
 
-    ``weight[d]`` is the one-dimensional kernel at distance d, for every pixel. The kernel is
-    symmetric, so the pixels of a row at distance +-dx are added before they are weighted,
-    and likewise the rows at +-dy: four pixels share a multiplication.
+    ``weight[d]`` is the one-dimensional kernel at distance d for every pixel. The kernel is symmetric, so pixels at
+    +-dx, and rows at +-dy, are added before they are weighted. Four pixels share one multiplication.
     """
     radius = len(weight) - 1
     height, width = weight.shape[1:]
@@ -108,7 +107,7 @@ def _gather(source: AnyArray, weight: AnyArray) -> AnyArray:
 
 
 def blur_by_levels(planes: NDArray[np.float32], sigma: FloatArray, family: Family) -> NDArray[np.float32]:
-    """Blur (C, H, W) planes with a map of standard deviations, px; mirrored at the border."""
+    """Blur (C, H, W) planes by a map of standard deviations, px, interpolating between levels."""
     if (apart := apart_of(family)) is not None:
         return _blur_by_discs(planes, sigma, apart)
     height, width = sigma.shape
@@ -147,21 +146,21 @@ def _blur_by_discs(planes: NDArray[np.float32], sigma: FloatArray, apart: float)
 
 
 def _weights(level: NDArray[np.float32]) -> list[tuple[int, NDArray[np.float32]]]:
-    """Return the levels that count anywhere, and the weight of each at every pixel."""
+    """Return the levels with a weight at any pixel, and the weight of each at every pixel."""
     base = np.maximum(level.astype(np.int32), 1)
     shares = _cubic_weights(level - base)
-    found = []
+    weights = []
     for k in range(int(base.min()) - 1, int(base.max()) + 3):
         weight = np.zeros_like(level)
         for j, share in enumerate(shares):
             np.copyto(weight, share, where=base + (j - 1) == k)
         if weight.any():
-            found.append((k, weight))
-    return found
+            weights.append((k, weight))
+    return weights
 
 
 def _cubic_weights(u: AnyArray) -> tuple[AnyArray, ...]:
-    """Return the weights of four levels in the cubic through them, ``u`` levels after the second of them."""
+    """Return the weights of four levels in the cubic through them, ``u`` levels after the second."""
     a, b, c = u + 1, u - 1, u - 2
     half, sixth = np.float32(1 / 2), np.float32(1 / 6)
     return u * b * c * -sixth, a * b * c * half, a * u * c * -half, a * u * b * sixth

@@ -1,10 +1,10 @@
 """The engines: implementations of the hot loops.
 
-``reference`` is readable and defines the answer of ``method="paper"`` and ``"window"``. ``opencv`` is faster and agrees
-with it to rounding; both work in float64. ``compiled`` is C++ (:mod:`relblur.kernels.compiled`), in float32 where that
-is enough. A result carries the name of the engine that ran.
+``reference`` is readable and defines the results of ``method="paper"`` and ``"window"``. ``opencv`` is faster and
+agrees with it to rounding; both use float64. ``compiled`` is C++ (:mod:`relblur.kernels.compiled`) and uses float32
+where its precision suffices. The settings of a result name the engine.
 
-``"auto"`` is ``compiled`` wherever it is built and has loops for the method, else ``opencv``.
+``"auto"`` is ``compiled`` if it is built and has loops for the method, else ``opencv``.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class FilterSeparable(Protocol):
 
 
 class BoxMean(Protocol):
-    """Mean over an odd square around every pixel, mirrored at the border."""
+    """Average an odd square around every pixel, mirrored at the border."""
 
     def __call__(self, image: FloatArray, size: int) -> FloatArray: ...
 
@@ -47,7 +47,7 @@ class Engine:
 
 
 def as_engine(name: str, allowed: Sequence[str] = ENGINES) -> str:
-    """Check the name of an engine; ``"numba"``, a former name of ``"compiled"``, is accepted with a warning."""
+    """Check the name of an engine; ``"numba"``, a deprecated name of ``"compiled"``, gives a warning."""
     if name == "numba":
         warnings.warn('engine="numba" is deprecated; use engine="compiled"', DeprecationWarning, stacklevel=3)
         name = "compiled"
@@ -57,20 +57,20 @@ def as_engine(name: str, allowed: Sequence[str] = ENGINES) -> str:
 def choose_engine(name: str = "auto") -> Engine:
     """Return the engine of a checked name."""
     if name == "compiled":
-        kernels()  # or an error
+        kernels()  # raises an error if they are not built
     loops = import_module(".reference" if name == "reference" else ".opencv", __name__)
     return Engine("opencv" if name == "auto" else name, loops.filter_separable, loops.box_mean)
 
 
 def resolve_engine(name: str, what: str, offered: Sequence[str]) -> str:
-    """Return the engine that will run: ``name``, or for ``"auto"`` the fastest that is built.
+    """Return the name of the engine to run: ``name``, or for ``"auto"`` the fastest that is built.
 
     Parameters
     ----------
     name : str
         A checked name.
     what, offered
-        The computation, in words for an error message, and the engines that have loops for it.
+        Name of the computation for error messages, and the engines that have loops for it.
     """
     if name == "auto":
         return "compiled" if "compiled" in offered and why_not_compiled() is None else "opencv"

@@ -1,7 +1,7 @@
-"""The compiled kernels, ``relblur._kernels``: loaded when they are first needed.
+"""The compiled kernels, ``relblur._kernels``, loaded on first use.
 
-They are C++ (``src/kernels``), compiled once for every level of x86-64: ``v4`` uses AVX-512, ``v3`` AVX2, ``v1`` the
-basic instructions. Other processors have ``v1`` only. The levels differ in speed and rounding.
+They are C++ (``src/kernels``), compiled once for every level of x86-64: ``v4`` with AVX-512, ``v3`` with AVX2, ``v1``
+with the basic instructions. Builds for other processors have ``v1`` only. The levels differ in speed and rounding.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from ..base.errors import MissingDependencyError
 
 __all__ = ["kernels", "levels", "why_not_compiled"]
 
-#: The level to use; by default the best that the processor has.
+#: The level to use; by default the fastest that the processor supports.
 level: str | None = None
 
 
 def why_not_compiled() -> str | None:
-    """Return why compiled code cannot run here, None if it can."""
+    """Return the reason why compiled code cannot run here; None if it can."""
     try:
         import_module("relblur._kernels")
     except ImportError as error:
@@ -28,7 +28,7 @@ def why_not_compiled() -> str | None:
 
 
 def levels() -> list[str]:
-    """Return the levels that this processor has, the best first."""
+    """Return the levels that this processor supports, the fastest first."""
     return list(_module().levels())
 
 

@@ -1,4 +1,4 @@
-"""The hot loops in OpenCV: no compile time, five to eight times the reference's speed."""
+"""The hot loops in OpenCV, five to eight times as fast as the reference."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def filter_separable(image: AnyArray, kernel: FloatArray, mode: str = "reflect")
         "nearest": cv2.BORDER_REPLICATE,
         "constant": cv2.BORDER_CONSTANT,
     }
-    # OpenCV does not wrap, and its borders are defined up to one image size only.
+    # OpenCV has no "wrap", and its borders reach no farther than one image size.
     if mode not in borders or kernel.size // 2 >= min(image.shape):
         return reference.filter_separable(image, kernel, mode)
     return np.asarray(cv2.sepFilter2D(image, -1, kernel, kernel, borderType=borders[mode]))
 
 
 def box_mean(image: FloatArray, size: int) -> FloatArray:
-    """Mean over a ``size`` x ``size`` square, mirrored at the border."""
-    # Not cv2.boxFilter: its running sums carry rounding errors from wherever the image begins,
-    # and tiles would differ from the whole in the last digits. Up to 9 x 9 this is as fast.
+    """Average a ``size`` x ``size`` square, mirrored at the border."""
+    # Not cv2.boxFilter: rounding errors of its running sums depend on the start of the image, so
+    # tiles would differ from the whole in the last digits. Up to 9 x 9 this filter is as fast.
     return filter_separable(image, np.full(size, 1 / size))

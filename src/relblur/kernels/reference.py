@@ -1,4 +1,4 @@
-"""The hot loops in SciPy and float64. They define the answer."""
+"""The hot loops in SciPy and float64, the definition of the results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["box_mean", "filter_separable"]
 
 
 def filter_separable(image: AnyArray, kernel: FloatArray, mode: str = "reflect") -> AnyArray:
-    """Filter rows and columns with one odd, symmetric kernel; sums are made in float64."""
+    """Filter rows and columns with one odd, symmetric kernel, with sums in float64."""
     from scipy import ndimage
 
     if kernel.size == 1:
@@ -20,5 +20,5 @@ def filter_separable(image: AnyArray, kernel: FloatArray, mode: str = "reflect")
 
 
 def box_mean(image: FloatArray, size: int) -> FloatArray:
-    """Mean over a ``size`` x ``size`` square, mirrored at the border; each sum is made anew."""
+    """Average a ``size`` x ``size`` square, mirrored at the border; no running sums."""
     return filter_separable(image, np.full(size, 1 / size))

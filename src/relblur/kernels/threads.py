@@ -1,10 +1,10 @@
-"""The number of threads, and a team of them for short work.
+"""The number of threads, and a team of threads for short tasks.
 
 An estimate runs hundreds of loops of a millisecond or less. The queues, futures and conditions of an executor cost
-0.1 ms each time; a lock for each thread costs a third to two thirds of that.
+0.1 ms per task; a lock for each thread costs a third to two thirds of that.
 
-A forked process has only the thread that forked, and locks keep their state. Objects with threads or locks therefore
-register a function that renews them in the child (:func:`renew_after_fork`).
+After a fork the child has only the forking thread, and its locks keep their state. Objects with threads or locks
+therefore register a function that renews them in the child (:func:`renew_after_fork`).
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from ..base.arguments import as_whole
 
 __all__ = ["Team", "count_workers", "renew_after_fork"]
 
-#: Threads that are allowed on any machine.
+#: Number of threads that is allowed on any machine.
 MOST_THREADS = 16
 
 
 def count_workers(workers: int | None) -> int:
     """Return the number of threads: ``workers``, or one for each core that this process may use.
 
-    Inside a Dask task it is one, because Dask keeps every core busy. It is at most twice the number of cores, or 16.
+    Inside a Dask task it is one, because Dask uses all cores. The limit is twice the number of cores, or 16 if larger.
     """
     if workers is None:
         if "dask" in sys.modules and threading.current_thread() is not threading.main_thread():
             return 1
         affinity = getattr(os, "sched_getaffinity", None)
         return len(affinity(0)) if affinity else (os.cpu_count() or 1)
-    wanted = as_whole(workers, "workers", "None (all cores)")
-    return min(wanted, max(MOST_THREADS, 2 * (os.cpu_count() or 1)))
+    count = as_whole(workers, "workers", "None (all cores)")
+    return min(count, max(MOST_THREADS, 2 * (os.cpu_count() or 1)))
 
 
 _renewals: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
@@ -74,9 +74,9 @@ class Team:
         self._busy = threading.Lock()
 
     def run(self, works: Sequence[Callable[[], None]]) -> None:
-        """Run every work once, as many at a time as there are workers.
+        """Run every task once, as many at a time as there are workers.
 
-        The first error is raised when all have ended. Work that calls its own team runs in one thread.
+        An error is raised when all tasks have ended. Tasks that call their own team run in one thread.
         """
         if len(works) > self.workers:
             self.each(lambda work: work(), works)
@@ -106,15 +106,15 @@ class Team:
             raise error
 
     def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
-        """Run ``work`` on every item; a free thread takes the next."""
-        waiting = list(items)
-        ahead = iter(waiting)  # next() is atomic
+        """Run ``work`` on every item; a free thread takes the next item."""
+        listed = list(items)
+        queue = iter(listed)  # next() is atomic
 
         def take() -> None:
-            for item in ahead:
+            for item in queue:
                 work(item)
 
-        self.run([take] * min(self.workers, len(waiting)))
+        self.run([take] * min(self.workers, len(listed)))
 
     def close(self) -> None:
         """End the helpers."""
@@ -128,9 +128,10 @@ class Team:
 
 
 class _Helper:
-    """A thread with at most one work. The caller sets the work and the thread removes it.
+    """A thread with at most one task. The caller sets the task and the thread removes it.
 
-    The locks only wake threads. Spurious wake-ups are possible, as an interruption can come between any two steps.
+    The locks only wake threads. Spurious wake-ups are possible, because an interruption can occur between any two
+    steps.
     """
 
     def __init__(self) -> None:
@@ -143,12 +144,12 @@ class _Helper:
         threading.Thread(target=self._live, name="relblur", daemon=True).start()
 
     def start(self, work: Callable[[], None]) -> None:
-        """Let the thread do a work."""
+        """Start a task in the thread."""
         self._work = work
         _wake(self._called)
 
     def wait(self) -> BaseException | None:
-        """Wait for the end of the work and return its error. An interruption is returned then."""
+        """Wait for the end of the task; return its error, or an interruption of the wait."""
         interruption: BaseException | None = None
         while self._work is not None:
             try:
@@ -160,7 +161,7 @@ class _Helper:
         return interruption or error
 
     def dismiss(self) -> None:
-        """Let the thread end."""
+        """End the thread."""
         self._dismissed = True
         _wake(self._called)
 
