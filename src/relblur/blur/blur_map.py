@@ -27,15 +27,16 @@ def signed_sigma(s: AnyArray) -> AnyArray:
 
 
 def signed_sigma_stderr(s: AnyArray, stderr: AnyArray) -> AnyArray:
-    """Return the error of :func:`signed_sigma`: half the distance between those of ``s`` plus and minus its own.
+    """Return the standard error of sigma: half the distance between the sigmas of ``s + stderr`` and ``s - stderr``.
 
-    ``stderr / (2 |sigma|)`` to first order; around zero, where the square root is steep, up to ``sqrt(stderr)``.
+    It is ``stderr / (2 |sigma|)`` to first order. Around zero, where the square root is steep, it is at most
+    ``sqrt(stderr)``.
     """
     return each_chunk(lambda s, se: np.asarray((signed_sigma(s + se) - signed_sigma(s - se)) / 2), s, stderr)
 
 
 def each_chunk(function: Callable[..., AnyArray], *arrays: Any) -> AnyArray:
-    """Call a function of equally large arrays; if they are labelled or come in chunks, so does its result."""
+    """Apply a function to arrays of one size; keep the labels of xarray and the chunks of Dask."""
     if hasattr(arrays[0], "dims"):
         return arrays[0].copy(data=each_chunk(function, *(each.data for each in arrays)))
     if is_chunked(*arrays):
@@ -55,7 +56,7 @@ class BlurMap(MapResult):
         ``s = sigma_second^2 - sigma_first^2`` in px^2, positive where ``second`` is the
         blurrier; NaN where there is no answer.
     variance_stderr : (H, W), of the same type
-        Standard error of ``s`` in px^2. Large is bad.
+        Standard error of ``s`` in px^2.
     flags : (H, W) uint16
         Bits of :class:`Flag`.
     sharper : (H, W) int8
@@ -67,8 +68,8 @@ class BlurMap(MapResult):
 
     Notes
     -----
-    The arrays of a map made from Dask arrays are Dask's and nothing is computed yet; :meth:`compute` does it. Those of
-    a map made from xarray have its labels.
+    A map made from Dask arrays contains Dask arrays, which :meth:`compute` computes. A map made from xarray has its
+    labels.
     """
 
     QUANTITY: ClassVar[str] = "sigma"
@@ -85,7 +86,7 @@ class BlurMap(MapResult):
     steps: Mapping[str, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # float32, as a Stream gives it, stays: half the memory, and saving is exact.
+        # float32 of a Stream is kept: it takes half the memory, and OpenEXR stores it exactly.
         real = np.float32 if np.asarray(self.variance_difference).dtype == np.float32 else np.float64
         self._freeze({"variance_difference": real, "variance_stderr": real, "flags": FLAG_TYPE, "sharper": np.int8})
 
@@ -98,7 +99,7 @@ class BlurMap(MapResult):
         sharper: AnyArray,
         settings: Mapping[str, Any],
     ) -> BlurMap:
-        """Make a map of read-only arrays without checking them; flags become 16 bits."""
+        """Make a map of read-only arrays without checks; flags are converted to 16 bits."""
         blur_map = object.__new__(cls)
         flags = flags if flags.dtype == FLAG_TYPE else flags.astype(FLAG_TYPE)
         values: tuple[Any, ...] = (variance_difference, variance_stderr, flags, sharper, settings, {})
@@ -128,11 +129,11 @@ class BlurMap(MapResult):
 
     @property
     def is_lazy(self) -> bool:
-        """Whether the arrays are Dask's, of which nothing is computed yet."""
+        """Whether the arrays are Dask arrays that have not been computed."""
         return is_chunked(self.variance_difference)
 
     def compute(self) -> BlurMap:
-        """Return the map with NumPy arrays: all chunks are computed, the labels of xarray are dropped."""
+        """Return the map with NumPy arrays: compute all chunks, and drop the labels of xarray."""
         arrays = [getattr(self, name) for name in _ARRAYS]
         plain = [each.data if hasattr(each, "dims") else each for each in arrays]
         if is_chunked(*plain):
@@ -144,16 +145,16 @@ class BlurMap(MapResult):
         return BlurMap(plain[0], plain[1], plain[2], plain[3], self.settings)
 
     def save(self, path: PathLike) -> None:
-        """Write the map to one file, chosen by the suffix.
+        """Write the map to one file, in the format of the suffix.
 
-        * ``.npz``: everything, exactly.
-        * ``.exr``: everything, the real numbers in single precision (the extra ``exr``).
+        * ``.npz``: all arrays, exact.
+        * ``.exr``: all arrays, in single precision (the extra ``exr``).
         * ``.tif``: sigma (px) and its standard error as two float32 pages.
-        * ``.npy``: sigma alone, as it is.
-        * ``.png``: sigma as 16 bits; the file's text says the scale,
+        * ``.npy``: sigma alone, in its own precision.
+        * ``.png``: sigma as 16 bits. The text of the file states the scale,
           ``sigma_px = offset + scale * value``, with value 0 for "no answer".
 
-        :meth:`load` reads the first three again.
+        :meth:`load` reads the first three formats.
         """
         whole = self.compute()
         arrays = {name: getattr(whole, name) for name in _ARRAYS}
@@ -163,8 +164,8 @@ class BlurMap(MapResult):
     def load(cls, path: PathLike) -> BlurMap:
         """Read a map that :meth:`save` wrote as ``.npz``, ``.exr`` or ``.tif``.
 
-        NPZ gives back what was saved, to the bit; OpenEXR too if it was single precision, as from a Stream.
-        A TIFF has no flags: pixels without an answer are ``INVALID``, and that is all.
+        NPZ restores the map to the bit; OpenEXR too if the map is in single precision, as from a Stream. A TIFF has no
+        flags: pixels without an answer get ``INVALID``, the others none.
         """
         arrays, settings = read_map(path)
         whole: dict[str, Any] = {**arrays, "settings": settings}
@@ -186,7 +187,7 @@ class BlurMap(MapResult):
     def __getitem__(self, part: Any) -> BlurMap:
         """Return the map of a part of the image: ``blur[100:200, 50:]``.
 
-        Slices only, so that the part is an image too; numbers of single pixels are in ``blur.sigma[row, column]``.
+        Only slices are accepted. For numbers at a pixel use ``blur.sigma[row, column]``.
         """
         parts = part if isinstance(part, tuple) else (part,)
         if not all(isinstance(each, slice) or each is Ellipsis for each in parts) or len(parts) > 2:
@@ -213,7 +214,7 @@ class BlurMap(MapResult):
         return made
 
     def __str__(self) -> str:
-        """Return a summary, a line each: share answered, range, error, flags; the repr of a lazy map."""
+        """Return a summary: share answered, range, error and flags, one line each; the repr of a lazy map."""
         return repr(self) if self.is_lazy else MapResult.__str__(self.compute())
 
     def __repr__(self) -> str:
@@ -233,7 +234,7 @@ _MEANING = {
 
 
 def labelled(blur_map: BlurMap, image: Any, channel_axis: int | None) -> BlurMap:
-    """Return the map with an image's labels; as it is if the image has none."""
+    """Return the map with the labels of an image of xarray; unchanged for other images."""
     if not (hasattr(image, "dims") and hasattr(image, "isel")):
         return blur_map
     if channel_axis is not None:

@@ -1,6 +1,6 @@
-"""Maps of Dask arrays: ``estimate_blur`` of Dask arrays, and maps read from a Zarr. Nothing is computed yet.
+"""Lazy maps: ``estimate_blur`` of Dask arrays, and maps read from a Zarr.
 
-A task makes one chunk of the map from a rectangle of both images, so the chunks of the images may be of any size and
+A task makes one chunk of the map from a rectangle of both images. The chunks of the images may have any sizes, which
 need not agree.
 """
 
@@ -31,10 +31,10 @@ from .tiles import Region, Tile
 
 __all__ = ["STORED", "ChunkedEstimate", "Planes", "description_of", "estimate_chunked", "is_zarr_map", "read_zarr_map"]
 
-#: s, its standard error, flags and the sharper side of a rectangle.
+#: Estimate of a rectangle: s, its standard error, flags, and the sharper side.
 Planes = tuple[FloatArray, FloatArray, UInt8Array, Int8Array]
 
-#: The arrays of a map on the disk. Single precision is a ten-millionth, far below any error bar.
+#: The arrays of a map on disk, with their types. The rounding of single precision (1e-7) is far below the errors.
 STORED = {"variance_difference": "f4", "variance_stderr": "f4", "flags": "u2", "sharper": "i1"}
 
 
@@ -46,14 +46,14 @@ def estimate_chunked(
     clipped: ArrayLike | None,
     channel_axis: int | None,
 ) -> BlurMap:
-    """Return the lazy map of a pair of which at least one image is a Dask array."""
+    """Return the lazy map of a pair with at least one Dask array."""
     source = _DaskPair.of(first, second, valid, clipped, channel_axis)
-    # Dask runs a task on every thread that it has: more threads for each of them would compete.
+    # One thread per task, because Dask runs a task on each of its threads.
     options = replace(options, workers=options.workers or 1)
     side, form = max(map(max, source.first.chunks[:2])), source.form
     request = request_of(options, form, None)
     tiles = METHOD_TABLE[options.method].tiling.tiles(form.shape, request, side)
-    if len(tiles) == 1 and not METHOD_TABLE[options.method].surveys:  # nothing to agree on
+    if len(tiles) == 1 and not METHOD_TABLE[options.method].surveys:  # no shared statistics
         planes, notes = [source.call(_estimate_whole, tiles[0].outer, _later(options))], {}
     else:
         estimate = ChunkedEstimate.of(source, options, side)
@@ -73,7 +73,7 @@ class ChunkedEstimate:
 
     @classmethod
     def of(cls, source: Source, options: Estimating, side: int) -> ChunkedEstimate:
-        """Measure a source, and cut it into tiles of about this side (px)."""
+        """Measure a source and cut it into tiles of about ``side`` px."""
         statistics = measure_source(source, options)
         tiles = METHOD_TABLE[options.method].tiling.tiles(statistics.shape, statistics.request, side, statistics.halo)
         return cls(source, statistics, tiles)
@@ -86,9 +86,11 @@ class ChunkedEstimate:
         tiling = METHOD_TABLE[self.statistics.request.method].tiling
         around = [(tiles[number], tiling.needed(number, tiles)) for number in numbers]
         needed = sorted({other for _, others in around for other in others})
-        found = {number: self.source.call(_estimate_tile, tiles[number].outer, together) for number in needed}
+        estimates = {number: self.source.call(_estimate_tile, tiles[number].outer, together) for number in needed}
         join = dask.delayed(_join_tiles, pure=False)
-        return [join(tile, [tiles[n] for n in others], [found[n] for n in others], together) for tile, others in around]
+        return [
+            join(tile, [tiles[n] for n in others], [estimates[n] for n in others], together) for tile, others in around
+        ]
 
 
 def _estimate_tile(part: RawPair, statistics: GlobalStatistics) -> Any:
@@ -96,9 +98,9 @@ def _estimate_tile(part: RawPair, statistics: GlobalStatistics) -> Any:
     return METHOD_TABLE[request.method].tiling.estimate(clean(part, statistics.bad), request, _no_progress)
 
 
-def _join_tiles(tile: Tile, others: Sequence[Tile], found: Sequence[Any], statistics: GlobalStatistics) -> Planes:
+def _join_tiles(tile: Tile, others: Sequence[Tile], estimates: Sequence[Any], statistics: GlobalStatistics) -> Planes:
     entry = METHOD_TABLE[statistics.request.method]
-    pairs = list(zip(others, found, strict=True))
+    pairs = list(zip(others, estimates, strict=True))
     return _planes(entry.complete(entry.tiling.join(tile, pairs, statistics.request)))
 
 
@@ -116,14 +118,14 @@ def _no_progress(_share: float) -> None:
 
 
 def _later(value: Any) -> Any:
-    """Return a value that all tasks have in common and that is sent once."""
+    """Return a delayed value that is sent once and shared by all tasks."""
     import dask
 
     return dask.delayed(value, traverse=False, pure=False)
 
 
 def _assembled(planes: Sequence[Any], tiles: Sequence[Tile]) -> list[Any]:
-    """Return the four arrays of a map whose chunks are to be computed."""
+    """Return the four lazy arrays of a map."""
     import dask.array as da
 
     arrays = []
@@ -139,7 +141,7 @@ def _assembled(planes: Sequence[Any], tiles: Sequence[Tile]) -> list[Any]:
 
 @dataclass(frozen=True)
 class _DaskPair:
-    """Two (H, W, C) Dask arrays, and maps of their size."""
+    """Two (H, W, C) Dask arrays with the maps of valid and clipped pixels."""
 
     first: Any
     second: Any
@@ -175,7 +177,7 @@ class _DaskPair:
 
     @property
     def form(self) -> RawPair:
-        """Arrays of the pair's shape and types without its values."""
+        """Arrays of zeros with the pair's shape and types, which take no memory."""
         return RawPair(_form(self.first), _form(self.second), None)
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
@@ -203,12 +205,12 @@ def _with_part(function: Callable[..., Any], first: AnyArray, second: AnyArray, 
 
 
 def is_zarr_map(path: PathLike) -> bool:
-    """Tell whether a path is that of a Zarr."""
+    """Return whether a path is that of a Zarr."""
     return os.path.isfile(os.path.join(path, "zarr.json"))
 
 
 def description_of(path: Path) -> dict[str, Any] | None:
-    """Return the description of a map that relblur wrote as a Zarr; None for anything else."""
+    """Return the description of a map that relblur wrote as a Zarr; None for other folders."""
     try:
         node = read_zarr_node(path)
     except FileError:
@@ -218,7 +220,7 @@ def description_of(path: Path) -> dict[str, Any] | None:
 
 
 def read_zarr_map(path: PathLike) -> BlurMap:
-    """Return the lazy map that a Zarr holds."""
+    """Return the map in a Zarr as a lazy map."""
     if find_spec("zarr") is None or find_spec("dask") is None:
         raise MissingDependencyError("a map in a Zarr needs zarr and dask; run: pip install 'relblur[cluster]'")
     import dask.array as da

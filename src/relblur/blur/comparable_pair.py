@@ -39,9 +39,9 @@ class ComparablePair:
     ----------
     first, second : (H, W) or (H, W, 3) arrays
     valid : (H, W) bool, optional
-        False where an image has no value, or the second does not reach.
+        False where an image has no value, including pixels outside the second image.
     clipped : (first, second), optional
-        Where each is at the top of its range; found in the values of integers if left out.
+        Pixels of each at the top of its range; by default those of integers at full scale.
     noise : NoiseModel, optional
         Read and shot noise, if the values are light.
     factor : int
@@ -51,21 +51,21 @@ class ComparablePair:
     because : str
         Reason for that factor.
     is_light : bool
-        Linear light rather than stored values.
+        True for linear light, False for stored values.
     rounding : (first, second), optional
         Noise from the rounding to integers in the files.
     notes : tuple of str
         Steps of the preparation, a line each.
     sharper : {"auto", "first", "second"}
-        The image that is the sharper everywhere, if by the files only the apertures differ.
+        The image that is sharper everywhere, if only the apertures differ in the EXIF data.
     names : (first, second)
         Names of the images in reports: those of their files.
     motion, exposure : optional
         Registration of ``second`` on ``first``, in px before decimation, and correction of its exposure.
     shares : (C,) array, optional
-        Weights with which the channels of a colour image were mixed, if the other is grey.
+        Weights that mixed the channels of a colour image, if the other image is grey.
     jpeg : (first, second)
-        Compression of each, if its pixels lie where its file has them.
+        Compression of each image, if its pixels are still at their positions in the file.
     form : PictureForm, optional
         Format of pictures made from the pair: that of the first photograph.
     """
@@ -110,12 +110,12 @@ class ComparablePair:
 
     @property
     def clipped_in_either(self) -> BoolArray | None:
-        """Where one of the two is at the top of its range."""
+        """Pixels at which one of the images is at the top of its range."""
         return None if self.clipped is None else self.clipped[0] | self.clipped[1]
 
     @property
     def measured(self) -> tuple[AnyArray, AnyArray]:
-        """The two images for the estimate: of compressed light the brightness alone.
+        """The two images for the estimate: the brightness alone if they are compressed light.
 
         JPEG stores colour at half the resolution and rounds it more coarsely than brightness.
         """
@@ -126,7 +126,7 @@ class ComparablePair:
 
     @property
     def usable(self) -> BoolArray:
-        """Where the values of both are valid and not clipped."""
+        """Pixels at which both images are valid and not clipped."""
         usable = np.ones(self.shape, dtype=bool) if self.valid is None else self.valid.copy()
         if self.clipped_in_either is not None:
             usable &= ~self.clipped_in_either
@@ -134,7 +134,7 @@ class ComparablePair:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of a map of this pair: its decimation."""
+        """The decimation, for the settings of a map."""
         if not self.full_size:
             return {}
         return {"decimate": self.factor, "full_size": self.full_size, "decimate_because": self.because}
@@ -142,7 +142,7 @@ class ComparablePair:
     def inputs(
         self, valid: Any, clipped: Any, channel_axis: int | None, noise: Any
     ) -> tuple[tuple[AnyArray, AnyArray], BoolArray | None, BoolArray | None, int | None, Any]:
-        """Return images, valid, clipped, channel axis and noise for an estimator; refuse what the pair has."""
+        """Return images, valid, clipped, channel axis and noise for an estimator; refuse those that the pair has."""
         given = {"valid": valid, "clipped": clipped, "channel_axis": channel_axis}
         twice = [name for name, value in given.items() if value is not None]
         if twice:
@@ -152,7 +152,7 @@ class ComparablePair:
         return images, self.valid, self.clipped_in_either, axis, self.noise if noise is None else noise
 
     def without_bad_pixels(self) -> ComparablePair:
-        """Return the pair with finite values everywhere; pixels without one and hot pixels become invalid."""
+        """Return the pair with finite values everywhere; filled pixels and hot pixels become invalid."""
         checked = check_pair(self.first, self.second, valid=self.valid, channel_axis=self.channel_axis)
         if checked.finite is None:
             return self
@@ -162,7 +162,7 @@ class ComparablePair:
         )
 
     def decimated(self, factor: int) -> ComparablePair:
-        """Return the pair at a lower resolution; a pixel is valid, or unclipped, if all pixels that it covers are."""
+        """Return the pair at a lower resolution; pixels are valid and unclipped if all pixels of their block are."""
         if factor == 1:
             return self
         first, second = (decimate(one, factor, channel_axis=self.channel_axis) for one in (self.first, self.second))

@@ -1,4 +1,4 @@
-"""``estimate_blur``: two images in, a :class:`~relblur.blur.blur_map.BlurMap` out.
+"""``estimate_blur``: a :class:`~relblur.blur.blur_map.BlurMap` from two images.
 
 Defaults are those of :class:`relblur.base.options.Estimating`. Methods are listed in :mod:`relblur.blur.methods`, pixel
 flags in :mod:`relblur.blur.result`.
@@ -58,7 +58,7 @@ def estimate_blur(
         Two images of one scene from one viewpoint, in any order: arrays of NumPy, masked or not, of another package
         that NumPy can read (torch tensors, xarray), or pictures of Pillow. Integers are divided by their full scale,
         and their clipped pixels are left out; floats are used as they are. An alpha channel is left out with a
-        warning. Defocus adds light, so linear intensities give the truest answer. In place of both images, a
+        warning. Defocus adds light, so linear intensities give the most accurate map. In place of both images, a
         :class:`~relblur.blur.comparable_pair.ComparablePair` from :func:`relblur.prepare_pair`, which contains
         ``valid``, ``clipped``, ``channel_axis`` and ``noise``.
     method : {"refined", "window", "paper"}
@@ -66,49 +66,49 @@ def estimate_blur(
         ``"paper"``: the paper's estimator on its 0.1 px grid, grey values, with the direction by the 3 x 3 standard
         deviation.
     sharper : {"auto", "first", "second"}
-        Which image is the sharper one. ``"auto"`` decides at every pixel, unless only the apertures of the files of a
-        ComparablePair differ. Give it if you know it: the answer gets more certain, and faster.
+        The sharper image. ``"auto"`` decides at every pixel, unless only the apertures of the files of a
+        ComparablePair differ. A known side makes the estimate more accurate and faster.
     max_sigma : float, optional
         Largest relative blur of the search, px; 5 by default. Choose it just above the largest that you expect: a
         wider search takes longer and admits wrong answers. The grid of ``"paper"`` ends here.
     window : int, optional
-        Side of the square of neighbours, odd, 9 by default. A larger one is steadier in noise and less local. With
+        Side of the square of neighbours, odd, 9 by default. A larger one is less noisy and less local. With
         ``"refined"`` it only decides which pixels are flagged as filled: those whose own window does not determine
         their blur.
     noise : float, NoiseModel or (first, second), optional
         Standard deviation of the noise on the images' scale, or a :class:`relblur.NoiseModel` for noise that grows
-        with the light (:func:`relblur.estimate_noise` finds one). Otherwise ``"refined"`` estimates it from the pair.
-        With one value or model ``"refined"`` measures whether one image has much more noise; two values are final.
-        The other methods assume at least the rounding step of the data, and of a model its mean.
+        with the light (from :func:`relblur.estimate_noise`). By default ``"refined"`` estimates the noise from the
+        pair. With one value or model it also measures whether one image has much more noise; two values are used
+        unchanged. The other methods use the mean of a model, and at least the rounding step of the data.
     prefilter : float
-        Blur both images by this many px first (not for ``"paper"``). In theory ``s`` is unchanged, and it depends less
-        on the shape of the lens's blur: 1.5 to 2 px gives better depth from real, disc-like blur. ``"refined"`` then
-        takes twice as long, to keep jumps sharp. 0, the default, gives the Gaussian that re-makes the blurrier image
-        best.
+        Blur both images by this many px first (not for ``"paper"``). In theory ``s`` does not change, but it depends
+        less on the shape of the blur: 1.5 to 2 px gives better depth from real, disc-like blur. ``"refined"`` then
+        takes twice as long, to keep jumps sharp. The default 0 gives the Gaussian that best reproduces the blurrier
+        image.
     valid : (H, W) bool array, optional
         True = use. NaN and infinite pixels are left out in any case.
     clipped : (H, W) bool array, optional
-        True where either image is at the top of what its sensor or file can hold; found automatically in integer
-        images.
+        True where either image is at the top of the range of its sensor or file; by default the pixels of integer
+        images at full scale.
     channel_axis : int, optional
-        Axis of the colour channels; by default the last one of (H, W, 3). All channels give one map together.
+        Axis of the colour channels; by default the last one of (H, W, 3). All channels are used for one map.
     linear : bool, optional
-        True: the values are those of sRGB, as in most 8-bit pictures; undo its tone curve first. False: compare the
-        values as they are. This is the default, with a warning for uint8.
+        True: the values are sRGB, as in most 8-bit pictures; undo the tone curve first. False: compare the values
+        unchanged. This is the default, with a warning for uint8.
     sigmas : sequence of floats, optional
         ``"paper"`` only: the grid, px; 0.1 to 5 by default.
     direction : {"deviation", "fit"}
-        ``"paper"`` only: how the sharper image is found at each pixel: by the larger 3 x 3 standard deviation, as in
-        the paper, or by the better fit of its window, which is right more often and takes twice as long. The other
+        ``"paper"`` only: selection of the sharper image at each pixel, by the larger 3 x 3 standard deviation, as in
+        the paper, or by the better fit of the window. The fit is right more often and takes twice as long. The other
         methods always use the fit.
     tolerance : float
         ``"paper"`` only: 3 x 3 deviations that differ by this many grey levels (of 255) or less are equal, and such
-        points get no answer. The paper leaves out 10 to 23 % of the points of its Real-MFF pair, which takes about
-        0.1 to 0.4 levels.
+        points get no answer. The paper leaves out 10 to 23 % of the points of its Real-MFF pair, which corresponds to
+        about 0.1 to 0.4 levels.
     engine : {"auto", "reference", "opencv", "compiled"}
         Implementation of the loops. ``"reference"`` (not for ``"refined"``) and ``"opencv"`` agree to rounding,
-        ``"compiled"`` (not for ``"paper"``, which OpenCV then runs) to a thousandth. ``"auto"`` is ``"compiled"``
-        where there is compiled code for the method, else ``"opencv"``; ``settings["engine"]`` names the one that ran.
+        ``"compiled"`` to a thousandth; for ``"paper"`` it falls back to OpenCV. ``"auto"`` is ``"compiled"`` where
+        there is compiled code for the method, else ``"opencv"``. ``settings["engine"]`` names the engine that ran.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : callable, optional
@@ -127,14 +127,14 @@ def estimate_blur(
 
     Notes
     -----
-    Large images are worked on in tiles, in bounded memory. ``"paper"`` and ``"window"`` give the same numbers to the
-    bit however they are cut (with ``engine="compiled"`` to single precision). ``"refined"`` stays whole up to 1.4
-    megapixels; beyond, tiles overlap and are blended, and ``settings["tiles"]`` is their number.
+    Large images are processed in tiles, in bounded memory. For ``"paper"`` and ``"window"`` the result does not depend
+    on the tiles, to the bit (with ``engine="compiled"`` to single precision). ``"refined"`` uses one tile up to 1.4
+    megapixels. Tiles of larger images overlap and are blended; ``settings["tiles"]`` is their number.
 
-    Dask arrays give a lazy map of Dask arrays. Figures that all chunks share are measured when the function is called:
-    ``"paper"`` and ``"window"`` read both images once, ``"refined"`` 49 patches. Flat and clipped places of
-    ``"paper"`` are filled from within their own chunk. An xarray gives a map of xarrays with its labels. ``progress``
-    and ``steps`` are for arrays in memory.
+    Dask arrays give a lazy map of Dask arrays. Statistics that all chunks share are measured during the call:
+    ``"paper"`` and ``"window"`` read both images once, ``"refined"`` 49 patches. Flat and clipped places of ``"paper"``
+    are filled from their own chunk. An xarray gives a map of xarrays with its labels. ``progress`` and ``steps`` are
+    for arrays in memory.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def estimate_blur(
     >>> float(np.median(estimate_blur(sharp, blurry, method="window").sigma).round(2))
     1.5
     """
-    remembered: dict[str, Any] = {}
+    pair_settings: dict[str, Any] = {}
     pair: ComparablePair | None = None
     if isinstance(first, ComparablePair):
         if second is not None:
@@ -154,7 +154,7 @@ def estimate_blur(
             raise InputError("linear belongs to prepare_pair, which made this pair; leave it out here")
         pair = first
         (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
-        remembered, linear = pair.settings, False
+        pair_settings, linear = pair.settings, False
         sharper = pair.sharper if sharper == "auto" else sharper
     options = Estimating(
         method=method,
@@ -189,22 +189,23 @@ def estimate_blur(
         options = replace(options, noise=noise)
     elif linear is None:
         tell_of_tone(raw)
-    tell = progress or _no_progress
+    report = progress or _no_progress
     if pair is not None and method == "refined" and not prefilter and recompressed.is_worthwhile(pair):
-        _, answer = answer_of(options, raw, part_of(tell, 0, 2))
+        _, answer = answer_of(options, raw, part_of(report, 0, 2))
         raw = recompressed.without_compression(raw, pair, answer.s, answer.notes["kernel"])
-        tell = part_of(tell, 1, 2)
-    request, answer = answer_of(options, raw, tell, None if steps is False else kept)
-    doubts = find_model_warnings(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
-    settings = settings_of(request, answer.notes, {**remembered, "doubts": doubts} if doubts else remembered)
+        report = part_of(report, 1, 2)
+    request, answer = answer_of(options, raw, report, None if steps is False else kept)
+    model_warnings = find_model_warnings(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
+    further = {**pair_settings, "doubts": model_warnings} if model_warnings else pair_settings
+    settings = settings_of(request, answer.notes, further)
     arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
-    for array in arrays:  # they become the map's own without a copy
+    for array in arrays:  # read-only, so that the map need not copy them
         array.setflags(write=False)
     return labelled(BlurMap(*arrays, settings, kept if steps is True else {}), first, channel_axis)
 
 
 def _warn_of_old_arguments(method: str, sigmas: Any, steps: Any, everywhere: bool) -> None:
-    """Warn of arguments of former versions."""
+    """Warn of deprecated arguments."""
     if everywhere:
         warn_of_old_call("everywhere=True", f'estimate_blur(first, second, method="{method}")', 4)
     if sigmas is not None and method != "paper":

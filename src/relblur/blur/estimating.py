@@ -1,4 +1,4 @@
-"""Options of ``estimate_blur``: their checks, and the request that they become for a pair."""
+"""Options of ``estimate_blur``: their checks, and the request that is made of them for a pair."""
 
 from __future__ import annotations
 
@@ -79,19 +79,19 @@ def noise_models(options: Estimating) -> tuple[NoiseModel, NoiseModel] | None:
 
 
 def plain_noise(options: Estimating) -> tuple[float, float] | None:
-    """Return the noise of each image as given in numbers."""
+    """Return the noise of each image that was given as numbers; None if it was not given."""
     return None if options.noise is None else as_noise(options.noise)  # type: ignore[arg-type]
 
 
 def request_of(options: Estimating, raw: RawPair, given_noise: tuple[float, float] | None) -> Request:
-    """Return the request for a pair; only the form of the pair is read."""
-    known = METHOD_TABLE[options.method]
-    window = known.window if options.window is None else options.window
+    """Return the request for a pair; only its shape and types are used."""
+    entry = METHOD_TABLE[options.method]
+    window = entry.window if options.window is None else options.window
     noise = options.noise if isinstance(options.noise, (tuple, list)) else (options.noise,)
     return Request(
         method=options.method,  # type: ignore[arg-type]
         sharper=options.sharper,  # type: ignore[arg-type]
-        sigmas=_check_sigmas(options, raw.shape, known.sigmas),
+        sigmas=_check_sigmas(options, raw.shape, entry.sigmas),
         window=as_odd_size(window, "window", raw.shape),
         given_noise=given_noise,
         noise_repeats=any(isinstance(one, NoiseModel) and one.compressed for one in noise),
@@ -109,7 +109,7 @@ def request_of(options: Estimating, raw: RawPair, given_noise: tuple[float, floa
 def answer_of(
     options: Estimating, raw: RawPair, progress: Progress, steps: dict[str, FloatArray] | None = None
 ) -> tuple[Request, Answer]:
-    """Run the method on a pair in memory; its intermediate maps go into ``steps``."""
+    """Run the method on a pair in memory; write its intermediate maps to ``steps``."""
     models = noise_models(options)
     given = plain_noise(options) if models is None else None
     if models is not None:
@@ -120,7 +120,7 @@ def answer_of(
 
 
 def _blurs(options: Estimating) -> ArrayLike | Sequence[float] | None:
-    """Return the blurs of the search, px; None for those of the method."""
+    """Return the requested blurs of the search, px; None for the default of the method."""
     if options.max_sigma is None:
         return options.sigmas
     largest = as_positive(options.max_sigma, "max_sigma", "px")
@@ -134,7 +134,7 @@ def _blurs(options: Estimating) -> ArrayLike | Sequence[float] | None:
     return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
 
 
-def settings_of(request: Request, notes: Mapping[str, Any], remembered: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(request: Request, notes: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a map: method, options, engine, version."""
     return {
         "relblur": __version__,
@@ -145,12 +145,12 @@ def settings_of(request: Request, notes: Mapping[str, Any], remembered: Mapping[
         "prefilter": request.prefilter,
         "engine": request.engine.name,
         **notes,
-        **remembered,
+        **further,
     }
 
 
 def _check_sigmas(options: Estimating, shape: tuple[int, int], usual: tuple[float, ...]) -> FloatArray:
-    """Return the grid of blurs, or the largest, px, within what the image can show."""
+    """Return the grid of blurs, or the largest blur, px, limited to half the shorter side of the image."""
     sigmas = _blurs(options)
     if sigmas is None:
         grid = np.array(usual)

@@ -1,4 +1,4 @@
-"""The score of a blur map: the blurrier image re-made from the sharper one (Figs. 4 and 5, Table I)."""
+"""The score of a blur map: the blurrier image is made from the sharper one and compared (Figs. 4 and 5, Table I)."""
 
 from __future__ import annotations
 
@@ -24,32 +24,30 @@ GREEN = 1
 
 @dataclass(frozen=True)
 class PairScore(Shown):
-    """How well each image of a pair is re-made from the other (Fig. 5, Table I).
+    """Errors of each image of a pair when it is made from the other (Fig. 5, Table I).
 
-    Errors are mean absolute differences of grey values, the mean of the channels, on the
-    images' own scale (0..1 for integers), over all points but those of equal sharpness. Where
-    a set of pixels is empty its error is NaN.
+    Errors are mean absolute differences of grey values (means of the channels), on the images' own scale (0..1 for
+    integers). Points of equal sharpness do not count. The error over an empty set of pixels is NaN.
 
     Attributes
     ----------
     e_first, e_second : float
-        Error of re-making that image where it is the less sharp one.
+        Error of this image where it is the blurrier one.
     first_sharper_fraction, second_sharper_fraction, equal_fraction : float
         Shares of all pixels.
     unblurred_e_first, unblurred_e_second : float
-        The same errors if the sharper image is taken as it is: the zero-effort baseline.
+        Baseline: the same errors if the sharper image is not blurred.
     explained : float
-        Share of the difference between the two images that the map explains on channels
-        it was not estimated from (red and blue, estimate from green): 1 is all, 0 none,
-        negative is worse than not blurring. NaN for grey images.
+        Share of the difference between the two images that a map estimated from green explains in red and blue: 1 is
+        all, 0 none, negative values are worse than no blur. NaN for grey images.
     scored_fraction : float
-        Share of all pixels that entered e_first or e_second.
+        Share of all pixels in e_first or e_second.
     answered_fraction : float
-        Share of all pixels that did so and are neither flat nor clipped.
+        Share of all pixels that are scored and neither flat nor clipped.
     answered_e_first, answered_e_second : float
-        The same errors over those points alone: mostly smaller.
+        The errors over these pixels alone: mostly smaller.
     held_out_e_first, held_out_e_second : float
-        The same errors in red and blue, of a map estimated from green; NaN for grey images.
+        The errors in red and blue of a map estimated from green; NaN for grey images.
     held_out_unblurred_e_first, held_out_unblurred_e_second : float
         Their baseline.
     """
@@ -84,16 +82,16 @@ def resynthesize(
     channel_axis: int | None = None,
     dtype: type[np.floating[Any]] = np.float64,
 ) -> AnyArray:
-    """Re-make, at each pixel, the blurrier of the two images from the sharper one (Fig. 4).
+    """Make, at each pixel, the blurrier image from the sharper one (Fig. 4).
 
-    Where the map has no answer the sharper image stands as it is, and where neither is the
-    sharper the mean of the two, as in Figs. 6 and 7.
+    The result is the unblurred sharper image where the map has no answer, and the mean of both images where neither is
+    sharper, as in Figs. 6 and 7.
 
     Parameters
     ----------
     dtype : numpy.float64 or numpy.float32
-        Double precision is exact. Single is interpolated, in a fifth of the time: off by 1e-4 of the contrast at
-        the worst pixels of a photograph, 5e-3 where a sampled kernel is below 0.6 px
+        Double precision is exact. Single precision interpolates, in a fifth of the time. Its largest error on a
+        photograph is 1e-4 of the contrast, and 5e-3 for sampled kernels below 0.6 px
         (:mod:`relblur.filters.variable_blur`).
 
     Returns
@@ -110,7 +108,7 @@ def resynthesize(
 def observed_blurrier(
     first: ArrayLike, second: ArrayLike, blur_map: BlurMap, *, channel_axis: int | None = None
 ) -> FloatArray:
-    """Return at each pixel the blurrier image, the target of :func:`resynthesize`."""
+    """Return the blurrier image at each pixel, the target of :func:`resynthesize`."""
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     _check_shape(pair, blur_map)
@@ -127,7 +125,7 @@ def evaluate_pair(
     held_out: bool = True,
     **options: Any,
 ) -> PairScore:
-    """Score how well each image is re-made where it is the less sharp one (Fig. 5).
+    """Score the images made from each other by a map (Fig. 5).
 
     Parameters
     ----------
@@ -136,20 +134,18 @@ def evaluate_pair(
     blur_map : BlurMap, optional
         The map to score; estimated with ``options`` if left out.
     held_out : bool
-        For colour pairs, also estimate from the green channel alone and score on red and
-        blue, which that estimate does not use. A root taken at a pixel fits that pixel by
-        construction; these figures are free of that advantage.
+        For colour pairs, also estimate from the green channel alone and score on red and blue. A root fits its own
+        pixel by construction; red and blue are independent of the estimate.
     **options
-        Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ... Beside a map only ``valid=`` and
-        ``clipped=``.
+        Passed on to :func:`relblur.estimate_blur`: ``method=``, ``sharper=``, ... With a map only ``valid=`` and
+        ``clipped=`` are accepted.
 
     Notes
     -----
-    The paper's definition: errors are those of grey values (the mean of the channels), over
-    all points but those of equal sharpness. The set "first is sharper" is
-    ``blur_map.sharper == 1``: by the 3 x 3 standard deviation for ``method="paper"``, by the
-    better fit otherwise. Flat and clipped areas count; where the map has no answer the sharper image is taken as it
-    is. Without such points the errors are smaller, see ``answered_e_first``.
+    Errors are defined as in the paper: those of grey values (means of the channels), over all points but those of equal
+    sharpness. The set "first is sharper" is ``blur_map.sharper == 1``: by the 3 x 3 standard deviation for
+    ``method="paper"``, by the better fit otherwise. Flat and clipped areas count. Where the map has no answer, the
+    sharper image is not blurred. Without such points the errors are smaller, see ``answered_e_first``.
     """
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, valid=options.get("valid"), clipped=options.get("clipped"), channel_axis=channel_axis)
@@ -190,11 +186,11 @@ def evaluate_pair(
 
 @dataclass(frozen=True)
 class _Errors:
-    """Absolute errors, (H, W, C), and the two sets of pixels (H, W) over which they count."""
+    """Absolute errors, (H, W, C), and the two sets of pixels (H, W) of the score."""
 
-    first: FloatArray  #: of re-making the first image
+    first: FloatArray  #: of the first image made from the second
     second: FloatArray
-    unblurred: FloatArray  #: of taking one for the other
+    unblurred: FloatArray  #: difference of the images
     first_sharper: BoolArray
     second_sharper: BoolArray
 
@@ -205,7 +201,7 @@ _NOTHING = _Errors(_NO_ERROR, _NO_ERROR, _NO_ERROR, _NO_PIXEL, _NO_PIXEL)
 
 def _errors(pair: Pair, blur_map: BlurMap) -> _Errors:
     made = _remake(pair, blur_map)
-    there = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)  # not bad pixels, nor their surroundings
+    there = pair.finite & ~has_flag(blur_map.flags, Flag.INVALID)  # without bad pixels and their surroundings
     return _Errors(
         first=np.abs(made - pair.first),
         second=np.abs(made - pair.second),
@@ -216,7 +212,7 @@ def _errors(pair: Pair, blur_map: BlurMap) -> _Errors:
 
 
 def _held_out(pair: Pair, blur_map: BlurMap, options: dict[str, Any]) -> tuple[_Errors, float]:
-    """Return the errors in red and blue of a map estimated from green, and the share of the differences explained."""
+    """Return the errors in red and blue of a map estimated from green, and the explained share of the difference."""
     settings = {name: blur_map.settings[name] for name in ("method", "sharper") if name in blur_map.settings}
     green = estimate_blur(
         pair.first[:, :, GREEN],
@@ -244,7 +240,7 @@ def _remake(pair: Pair, blur_map: BlurMap, dtype: type[np.floating[Any]] = np.fl
 
 
 def _choose(blur_map: BlurMap, where_positive: AnyArray, where_negative: AnyArray) -> AnyArray:
-    """Select by the sharper image, by the sign of s where neither clearly is; the mean of both at s = 0."""
+    """Select by the sharper image, or by the sign of s where neither is clearly sharper; at s = 0 average both."""
     sign = np.sign(np.nan_to_num(blur_map.variance_difference))
     side = np.where(blur_map.sharper != 0, blur_map.sharper, sign)[:, :, None]
     between = (where_positive + where_negative) / 2

@@ -1,8 +1,8 @@
-"""Figures that all tiles share, for pairs that are never in memory as a whole.
+"""Statistics that all tiles share, for pairs that are read in parts.
 
-``paper`` and ``window`` need the exact figures of the whole images to return the same bits: every pixel is read once,
-and again (twice at most) if values lie far beyond the rest. ``refined`` measures patches on a regular grid: its scale,
-colours, noise and kernel are quantiles and sums over many pixels.
+``paper`` and ``window`` need exact statistics of the whole images, so that the result does not depend on the tiles.
+They read every pixel once, and up to twice more if values lie far beyond the rest. ``refined`` measures patches on a
+regular grid: its scale, colours, noise and kernel are quantiles and sums over many pixels.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ __all__ = ["GlobalStatistics", "Source", "clean", "compute", "measure_source"]
 #: Side of the parts that are surveyed together, px: a multiple of the cells of a survey.
 SURVEY_SIDE = 8 * CELL
 
-#: Margin around a part that distinguishes its hot pixels from lights, px.
+#: Margin around a part to distinguish hot pixels from lights, px.
 AROUND = 4
 
-#: Sampling step within a patch, px: patches are a sample already.
+#: Sampling step within a patch, px.
 PATCH_STEP = 4
 
 
 class Source(Protocol):
-    """A pair of which rectangles are read by Dask tasks."""
+    """A pair whose rectangles are read by Dask tasks."""
 
     @property
     def form(self) -> RawPair:
-        """Arrays of the pair's shape and types without its values."""
+        """Arrays of zeros with the pair's shape and types, which take no memory."""
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
-        """Return the delayed call of a function with a rectangle, of which ``finite`` is what is valid, and more."""
+        """Return the delayed call of a function with a rectangle (``finite`` is its valid mask) and more arguments."""
 
 
 def compute(calls: Sequence[Any]) -> list[Any]:
-    """Return the results of delayed calls, by the scheduler that Dask is set to."""
+    """Return the results of delayed calls, computed by Dask's current scheduler."""
     import dask
 
     return list(dask.compute(*calls, traverse=False))
@@ -68,42 +68,42 @@ def compute(calls: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True)
 class BadPixels:
-    """The rule for pixels without light, by the usual values of the whole images."""
+    """The thresholds for bad pixels, from the usual values of the whole images."""
 
     no_data_from: tuple[float, float] = (NOT_FINITE_FROM, NOT_FINITE_FROM)
-    usual: tuple[Usual, Usual] | None = None  #: None: without a search for hot pixels
+    usual: tuple[Usual, Usual] | None = None  #: None: no search for hot pixels
     most: tuple[float, float] = (math.inf, math.inf)  #: -1 where far pixels are too many to be faults
 
 
 @dataclass(frozen=True)
 class GlobalStatistics:
-    """What is the same for every tile of a pair."""
+    """Statistics that all tiles of a pair share."""
 
     shape: tuple[int, int]
     request: Request
     bad: BadPixels
-    gaps: bool  #: some pixel holds no light
+    gaps: bool  #: whether some pixels are bad
 
     @property
     def halo(self) -> int:
         """Smallest halo of a tile, px."""
         if not self.gaps or self.request.overall is None:
             return 0
-        # A gap within reach of a good pixel is filled from a good one no farther from the gap than that pixel is.
+        # A gap within reach of a good pixel is filled from that pixel or from a nearer one.
         return math.ceil((1 + math.sqrt(2)) * self.request.reach) + 1
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What was found, for the settings of a map."""
+        """Measured values for the settings of a map."""
         return notes_of(self.request)
 
 
 def measure_source(source: Source, options: Estimating) -> GlobalStatistics:
-    """Read a pair as closely as the method needs, and return what its tiles share."""
+    """Read all pixels or patches of a pair, as its method needs; return the statistics that its tiles share."""
     form, exact = source.form, METHOD_TABLE[options.method].surveys
     models = noise_models(options)
     given = plain_noise(options) if models is None else (0.0, 0.0)
-    request_of(options, form, given)  # refuses what does not fit before anything is read
+    request_of(options, form, given)  # refuses wrong options before anything is read
     places = patches_of(form.shape)
     tiles = cut_into_tiles(form.shape, SURVEY_SIDE, 0, SURVEY_SIDE) if exact else [Tile(each, each) for each in places]
     bad, (one, two) = _look_through(source, tiles, exact)
@@ -123,7 +123,7 @@ def measure_source(source: Source, options: Estimating) -> GlobalStatistics:
 
 
 def clean(part: RawPair, bad: BadPixels) -> RawPair:
-    """Return a part with values at all pixels, and which of them hold light and are valid."""
+    """Fill the bad pixels of a part, and mark the pixels that are good and valid."""
     filled, goods = _without_bad_pixels(part, bad)
     known = [each for each in (*goods, part.finite) if each is not None]
     finite = np.asarray(np.logical_and.reduce(known)) if known else None
@@ -131,7 +131,7 @@ def clean(part: RawPair, bad: BadPixels) -> RawPair:
 
 
 def _without_bad_pixels(part: RawPair, bad: BadPixels) -> tuple[list[AnyArray], list[BoolArray | None]]:
-    """Return both images with values at all pixels, and which pixels of each held light (None: all)."""
+    """Fill the bad pixels of both images; return the images, and the good pixels of each (None: all)."""
     images = part.first, part.second
     goods: list[BoolArray | None] = []
     for image, limit in zip(images, bad.no_data_from, strict=True):
@@ -156,11 +156,11 @@ def _filled(image: AnyArray, good: BoolArray | None, usual: Usual | None) -> Any
 
 
 class _Figures:
-    """Figures of one image over a part, or over several."""
+    """Statistics of one image over one part or several."""
 
     def __init__(self) -> None:
         self.stored: list[AnyArray] = []  #: sample of all pixels
-        self.kept: list[AnyArray] = []  #: sample of those that hold light in both images and are valid
+        self.kept: list[AnyArray] = []  #: sample of the valid pixels that are good in both images
         self.survey = Survey()
         self.least, self.largest, self.far = math.inf, -math.inf, 0
         self.gaps = False
@@ -174,12 +174,12 @@ class _Figures:
         self.gaps |= other.gaps
 
     def usual(self) -> Usual | None:
-        """Return what is usual in an image of floats; None for integers."""
+        """Return the usual values of an image of floats; None for integers."""
         kept = np.concatenate(self.kept)
         return usual_of(kept) if np.issubdtype(kept.dtype, np.floating) else None
 
     def rule(self) -> tuple[float, Usual, bool]:
-        """Return the least value of no data, the usual values below it, and whether all values are ordinary."""
+        """Return the least magnitude of no data, the usual values below it, and whether all values are ordinary."""
         stored = np.concatenate(self.stored)
         of_all = usual_of(stored)
         usual = usual_of(stored[(np.abs(stored) < of_all.no_data_from).all(axis=1)])
@@ -188,7 +188,7 @@ class _Figures:
 
 
 def _look(part: RawPair, tile: Tile, bad: BadPixels, step: int, surveys: bool) -> tuple[_Figures, _Figures]:
-    """Return the figures of both images over a tile's core; the part is its outer rectangle."""
+    """Return the statistics of both images over a tile's core; ``part`` is its outer rectangle."""
     here, every = tile.inside, tuple(slice(-each.start % step, None, step) for each in tile.core)
     filled, goods = _without_bad_pixels(part, bad)
     known = [each[here] for each in (*goods, part.finite) if each is not None]
@@ -210,7 +210,7 @@ def _look(part: RawPair, tile: Tile, bad: BadPixels, step: int, surveys: bool) -
 
 
 def _look_through(source: Source, tiles: Sequence[Tile], surveys: bool) -> tuple[BadPixels, tuple[_Figures, _Figures]]:
-    """Return the rule for bad pixels, and the figures of the pixels that are left."""
+    """Return the thresholds for bad pixels, and the statistics of the good pixels."""
     shape = source.form.shape
     step = sample_step(shape) if surveys else PATCH_STEP  # surveys: the grid that ``usual_values`` takes
 

@@ -1,4 +1,4 @@
-"""The table of the methods: the code that runs each, its defaults, its engines.
+"""The table of methods: the code of each, its defaults, its engines.
 
 A new method needs a :class:`~relblur.blur.tiles.Tiling`, an entry here, and its name in :mod:`relblur.base.settings`.
 """
@@ -23,7 +23,7 @@ __all__ = ["METHOD_TABLE", "MethodEntry", "engine_for"]
 
 
 def _survey_pair(raw: RawPair, request: Request) -> Request:
-    """Return a request with exact figures of both whole images."""
+    """Return a request with exact statistics of both whole images."""
     return replace(request, overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)))
 
 
@@ -38,8 +38,8 @@ class MethodEntry:
     least_compiled_window: int = 1  #: smallest side for compiled loops, px
     takes_prefilter: bool = True
     complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
-    measure: Callable[[RawPair, Request], Request] = _survey_pair  #: adds the figures that all tiles share
-    surveys: bool = True  #: needs exact figures of the whole images; False: those of patches are enough
+    measure: Callable[[RawPair, Request], Request] = _survey_pair  #: adds the statistics that all tiles share
+    surveys: bool = True  #: whether the method needs statistics of all pixels, not of patches
 
 
 METHOD_TABLE: Mapping[str, MethodEntry] = {

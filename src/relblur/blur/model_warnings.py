@@ -1,17 +1,17 @@
 """Warnings of differences between two images other than defocus.
 
 The error bars cover noise and the usual misfit of a lens, but not motion blur, a shift, another exposure or a tone
-curve. Each of these leaves its own mark in the residual
-``e = observed - M`` of the blurrier image against the one re-made from the sharper, ``M``.  To first order
+curve. Each of these adds its own term to the residual ``e = observed - M``, where ``M`` is the blurrier image as
+predicted from the sharper one. To first order
 
     e  =  a . grad M                           a shift by a px
        +  p (M_xx - M_yy) / 2 + q M_xy         blur that is wider along one direction than across it, px^2
        +  g M + o                              gain and offset
 
-with the opposite sign where the first image is the blurrier. The six numbers are a least-squares fit on a few patches,
-over pixels without a flag (with filled ones if there are few others). A large number that explains a good part of the
-residual makes a warning. The thresholds lie between the values of violated and of valid assumptions (28 kinds,
-four photographs).
+with the opposite sign where the first image is the blurrier. The six coefficients are a least-squares fit on a few
+patches. It uses pixels without a flag, and filled pixels if there are few others. A large coefficient that explains a
+good part of the residual gives a warning. The thresholds lie between the values for violated and for valid assumptions
+(28 kinds, four photographs).
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from .blur_map import Flag, has_flag
 
 __all__ = ["find_model_warnings"]
 
-#: Side of a patch in px, and patches along each side of a picture that is larger.
+#: Side of a patch (px), and number of patches along each side of a larger picture.
 _PATCH, _ALONG = 192, 2
 #: Least number of pixels for a warning.
 _LEAST_PIXELS = 500
-#: Least shift, px, and least share of the power of the residual that it explains.
+#: Least shift (px), and least share of the residual's power that it explains.
 _SHIFT, _BY_SHIFT = 0.1, 0.3
-#: Least excess of the variance along the wider direction, as a share of the blur, and least share explained.
+#: Least excess of the variance along the wider direction, as a share of the blur, and least explained share.
 _WIDER, _BY_WIDTH = 0.07, 0.05
-#: Least difference of brightness, as a share of the contrast, and least share explained.
+#: Least difference of brightness, as a share of the contrast, and least explained share.
 _BRIGHTER, _BY_BRIGHTNESS = 0.02, 0.3
-#: Residuals below this share of the values are rounding in single precision.
+#: Largest residuals, as a share of the values, that are rounding in single precision.
 _ROUNDING = 1e-6
 #: Least share of the difference between the images, in amplitude, that blur does not explain.
 _NOT_BLUR = 0.5
 
 
 def find_model_warnings(raw: RawPair, s: FloatArray, flags: UInt8Array, family: Family) -> list[str]:
-    """Return a sentence for each difference other than defocus.
+    """Return a warning for each difference between the images other than defocus.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def _patches(shape: tuple[int, int]) -> Iterator[tuple[slice, slice]]:
 def _marks(
     raw: RawPair, s: FloatArray, good: BoolArray, family: Family, place: tuple[slice, slice]
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return at the good pixels of a patch the residual, the difference of the images, s, and the six marks."""
+    """Return the residual, the difference of the images, s, and the six terms at the good pixels of a patch."""
     import cv2
 
     here, use = s[place], good[place]
@@ -123,7 +123,7 @@ def _in_words(residual: FloatArray, difference: FloatArray, blur: float, marks: 
         return []
 
     def explained(by: list[int]) -> float:
-        """Return the share of the power of the residual that some marks explain beyond the others."""
+        """Return the share of the residual's power that some terms explain in addition to the others."""
         others = [n for n in range(len(marks)) if n not in by]
         return float(met @ _solve(gram, met) - met[others] @ _solve(gram[np.ix_(others, others)], met[others])) / total
 
@@ -141,7 +141,7 @@ def _in_words(residual: FloatArray, difference: FloatArray, blur: float, marks: 
             "moire? defocus is round, and these error bars are for defocus"
         )
     brightness = gain * marks[4] + offset * marks[5]
-    contrast = float(np.std(marks[4] * marks[5]))  # of M: the sign is there twice
+    contrast = float(np.std(marks[4] * marks[5]))  # of M: the product of two equal signs is 1
     if float(np.sqrt(np.mean(np.square(brightness)))) > _BRIGHTER * contrast and explained([4, 5]) > _BY_BRIGHTNESS:
         found.append(
             "the images differ in brightness as no blur makes them: bring them to one exposure in linear light first "
@@ -154,5 +154,5 @@ def _in_words(residual: FloatArray, difference: FloatArray, blur: float, marks: 
 
 
 def _solve(gram: FloatArray, met: FloatArray) -> FloatArray:
-    """Solve the normal equations, with slight damping for marks that are alike."""
+    """Solve the normal equations, with slight damping for similar terms."""
     return np.asarray(np.linalg.solve(gram + np.diag(1e-9 * np.diag(gram) + 1e-30), met), np.float64)

@@ -26,11 +26,11 @@ __all__ = [
 #: Least noise of floats, as a share of the intensity range: kernels cut at 5 sigma lose 4e-6 of it.
 FLOAT_NOISE = 2e-6
 
-#: Rounding errors of filters relative to the values: above the error of float64, below any texture.
+#: Least noise of floats relative to the largest value: above the rounding of float64 filters, below any texture.
 ARITHMETIC_NOISE = 1e-9
 
-#: Grids of rounded values: the step, and the least contrast in steps. Grids of whole numbers and of other steps count
-#: from 16 steps on, because a drawing of 0 and 1 is not rounded.
+#: Grids of rounded values: step, and least contrast in steps. Whole numbers need 16 steps, because a drawing of 0 and 1
+#: is not rounded.
 LEAST_STEPS = 16.0
 GRIDS: tuple[tuple[float, float], ...] = ((1.0, LEAST_STEPS), (1 / 255, 0.5), (1 / 65535, 0.5))
 
@@ -38,12 +38,12 @@ GRIDS: tuple[tuple[float, float], ...] = ((1.0, LEAST_STEPS), (1 / 255, 0.5), (1
 _BINS = 16
 _LEAST_IN_BIN = 200
 
-#: Mean over 20th percentile of the smaller of two local powers, for 1 and 3 channels (white noise, measured).
+#: Ratio of the mean to the 20th percentile of local noise power, by channels: measured for the smaller of two images.
 _QUANTILE_CORRECTION = {1: 1.51, 3: 1.26}
 
-#: Smoothing of the light on which noise depends, px: otherwise noise would estimate itself.
+#: Smoothing of the light that determines the noise, px: without it the noise would bias its own variance.
 _LIGHT_SMOOTHING = 2.0
-#: Rows on either side that this smoothing sees.
+#: Reach of this smoothing, rows on either side.
 LIGHT_REACH = math.ceil(5 * _LIGHT_SMOOTHING) + 1
 
 
@@ -58,7 +58,7 @@ class NoiseModel:
     shot : float
         Variance per unit of light (photons arrive at random; 1 / full-well electrons).
     compressed : bool
-        Includes JPEG errors, which are correlated between pixels, so averaging does not remove them.
+        Whether it includes JPEG errors, which are correlated between pixels and do not average out.
     """
 
     read: float
@@ -76,21 +76,21 @@ class NoiseModel:
 
 
 def rounding_noise(image: FloatArray) -> float:
-    """Standard deviation of the rounding error in an image.
+    """Return the standard deviation of the rounding error in an image.
 
-    ``step / sqrt(12)`` if every value sits on a grid, of 8 or 16 bits or of any other step, else a small share of the
-    intensity range. It is the lower bound of the noise in every estimate.
+    It is ``step / sqrt(12)`` if all values lie on a grid, of 8 or 16 bits or of any other step. Otherwise it is a small
+    share of the intensity range. It is the lower bound of the noise in every estimate.
     """
-    found = Rounding()
-    found.look_at(image, any_scale=True)
-    return found.noise()
+    rounding = Rounding()
+    rounding.look_at(image, any_scale=True)
+    return rounding.noise()
 
 
 def quantisation_step(image: AnyArray) -> float:
     """Return the spacing of an image's values if they lie on a grid of at most 65536 values, else 0."""
     some = np.unique(image.ravel()[:4096]).astype(np.float64)
     if len(some) > 1 and not np.diff(some).min() > (some[-1] - some[0]) * 1e-5:
-        return 0.0  # a few rows are enough to see that there is no grid; sorting all values is slow
+        return 0.0  # a few values show that there is no grid; sorting all values is slow
     values = np.unique(image).astype(np.float64)
     if len(values) < 3:
         return 0.0
@@ -106,7 +106,7 @@ def quantisation_step(image: AnyArray) -> float:
 
 
 class Rounding:
-    """The grid that an image's values sit on, found part by part."""
+    """The grid of an image's values, determined part by part."""
 
     def __init__(self) -> None:
         self.low, self.high = math.inf, -math.inf
@@ -114,15 +114,15 @@ class Rounding:
         self._own_steps: set[float] = set()
 
     def look_at(self, part: FloatArray, any_scale: bool = False) -> None:
-        """Add a part of the image; on ``any_scale`` its grid may have any step."""
+        """Add a part of the image; with ``any_scale`` its grid may have any step."""
         low, high = float(part.min()), float(part.max())
         self.low, self.high = min(self.low, low), max(self.high, high)
         self._possible = [step for step in self._possible if _on_grid(part, step)]
-        if any_scale and low < high and 0.0 not in self._own_steps:  # 0: there was a part without any
+        if any_scale and low < high and 0.0 not in self._own_steps:  # 0: a part has no grid
             self._own_steps.add(quantisation_step(part))
 
     def add(self, other: Rounding) -> None:
-        """Add the findings of other parts of the image."""
+        """Add the result of other parts of the image."""
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self._possible = [step for step in self._possible if step in other._possible]
         self._own_steps |= other._own_steps
@@ -132,11 +132,11 @@ class Rounding:
         least = min(self._own_steps, default=0.0)
         if not least or not all(_whole(step / least) for step in self._own_steps):
             return 0.0
-        known = [step for step, _ in GRIDS if abs(least / step - 1) < 1e-3]  # measured, it has a last digit of its own
+        known = [step for step, _ in GRIDS if abs(least / step - 1) < 1e-3]  # a measured step is not exact
         return known[0] if known else least
 
     def noise(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> float:
-        """Return the standard deviation of the rounding error, from values within the limits."""
+        """Return the standard deviation of the rounding error for values within the limits."""
         low, high = max(self.low, limits[0]), min(self.high, limits[1])
         contrast, largest = high - low, max(abs(low), abs(high))
         own = self._own_step()
@@ -147,7 +147,7 @@ class Rounding:
 
 
 def _whole(ratio: float) -> bool:
-    """Return whether a ratio of two steps, known to a thousandth, is whole."""
+    """Return whether a ratio of two steps is a whole number to a thousandth."""
     return abs(ratio - round(ratio)) < 2e-3 * ratio
 
 
@@ -166,10 +166,9 @@ def estimate_noise(
 ) -> NoiseModel:
     """Estimate read and shot noise from a pair of photographs taken with one camera.
 
-    At each intensity the noise is the variance of second differences, which slopes do not
-    disturb, in the flattest fifth of the picture and the flatter (blurrier) image. The model is
-    the straight line through these variances over the intensities. Remaining texture makes it
-    too large rather than too small.
+    At each intensity the noise is the variance of second differences, which are zero on slopes. It is measured in the
+    flattest fifth of the picture, in the flatter (blurrier) image. The model is a straight line fitted to these
+    variances over the intensities. Remaining texture can only make it too large.
 
     Parameters
     ----------
@@ -186,7 +185,7 @@ def estimate_noise(
     light, power = light[use], power[use]
     edges = np.unique(np.quantile(light, np.linspace(0, 1, _BINS + 1)))
     which = np.clip(np.searchsorted(edges, light, side="right") - 1, 0, max(len(edges) - 2, 0))
-    # Averages of 81 squares scatter; the factor turns their 20th percentile into their mean.
+    # Averages of 81 squares scatter; the factor converts their 20th percentile to their mean.
     correction = _QUANTILE_CORRECTION[1 if pair.first.shape[2] == 1 else 3]
     levels, variances = [], []
     for index in range(max(len(edges) - 1, 1)):
@@ -202,7 +201,7 @@ def estimate_noise(
 
 
 def smooth_light(one: FloatArray, two: FloatArray) -> FloatArray:
-    """Return the light of two (H, W, C) images as noise depends on it: their mean, smoothed."""
+    """Return the light that determines the noise of two (H, W, C) images: their mean, smoothed."""
     import cv2
 
     light = np.maximum((one.mean(axis=2) + two.mean(axis=2)) / 2, 0)
@@ -212,7 +211,7 @@ def smooth_light(one: FloatArray, two: FloatArray) -> FloatArray:
 def noise_at_light(
     first: NoiseModel, second: NoiseModel, light: FloatArray, usable: BoolArray
 ) -> tuple[tuple[float, float], FloatArray]:
-    """Return the mean noise of two images and, at each pixel, its variance relative to that, from smoothed light."""
+    """Return the mean noise of two images, and the noise variance of each pixel over its mean, from smoothed light."""
     maps = [model.variance(light) for model in (first, second)]
     means = [float(variance[usable].mean()) if usable.any() else float(variance.mean()) for variance in maps]
     relative = (maps[0] + maps[1]) / (means[0] + means[1])
@@ -220,9 +219,10 @@ def noise_at_light(
 
 
 def fine_power(planes: AnyArray) -> AnyArray:
-    """Return the mean square over 9 x 9 pixels of second differences in both directions, of unit noise gain.
+    """Return the mean square over 9 x 9 pixels of second differences in both directions, with unit noise gain.
 
-    Mean of the (C, H, W) planes, in their own precision: the variance of white noise, plus what texture there is.
+    It is the mean over (C, H, W) planes, in their own precision. It equals the variance of white noise plus the power
+    of texture.
     """
     import cv2
 
@@ -235,7 +235,7 @@ def fine_power(planes: AnyArray) -> AnyArray:
 
 
 def _line(levels: FloatArray, variances: FloatArray) -> tuple[float, float]:
-    """Return (a, b) >= 0 of ``a + b * level``, fitted to relative errors and robust to bins that are all texture."""
+    """Fit ``a + b * level`` with (a, b) >= 0 by relative errors, robust to bins of texture alone."""
     if not float(variances.max()) > 1e-30:
         return 0.0, 0.0
     light = np.maximum(levels, 0)

@@ -1,15 +1,15 @@
 """The curve M(sigma) of one pixel, its roots, and the cost of the window around it.
 
-Blur one image by sigma and take the value M(sigma) of a single pixel. Each sigma at which it equals the value R of the
-other image is a candidate solution of the paper. Here sigma is signed, so that both directions lie on one axis:
+M(sigma) is the value of one pixel in an image blurred by sigma. Each sigma at which it equals the value R of the other
+image is a candidate solution of the paper. Here sigma is signed, so that both directions lie on one axis:
 
     sigma >= 0:  M = (G_sigma * first)(x),   R = second(x)      second is the blurrier
     sigma <  0:  M = (G_|sigma| * second)(x), R = first(x)      first is the blurrier
 
-Their difference, R - M on the right and M - R on the left, is the signed residual of ``method="window"``: continuous
-through zero. Its mean square over the window, per unit of noise, is what that method minimises.
+The signed residual of ``method="window"`` is R - M for sigma >= 0 and M - R for sigma < 0. It is continuous at zero.
+The method minimises its mean square over the window, per unit of noise variance.
 
-Only the pixels within reach of the largest kernel are used: some milliseconds for images of any size.
+Only pixels within reach of the largest kernel are used, so a curve takes milliseconds for images of any size.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .comparable_pair import ComparablePair
 
 __all__ = ["PixelCurve", "pixel_curve"]
 
-#: Levels of blur on either side of zero: 0.02 px apart up to 5 px, which gives roots to about 0.001 px.
+#: Number of levels of blur on either side of zero: a step of 0.02 px up to 5 px gives roots to about 0.001 px.
 LEVELS = 250
 
 
@@ -57,17 +57,17 @@ class PixelCurve:
         M(sigma): for sigma >= 0 the value of ``first`` blurred by sigma, for sigma < 0 that of ``second`` blurred by
         ``|sigma|``; grey, on the images' scale.
     observed : (N,) float64
-        R, what M is compared with: ``second`` for sigma >= 0, ``first`` for sigma < 0.
+        R, the value of the other image: ``second`` for sigma >= 0, ``first`` for sigma < 0.
     cost : (N,) float64
         Mean square of the residual over the window, per unit of noise variance; NaN if no pixel of it is usable.
     refined_data, refined_cost : (N,) float64, optional
         Objective of ``method="refined"`` as a function of the blur of this pixel alone: the negative log-likelihood of
-        its data, and the same with the prior at fixed neighbours. Each minus its minimum, so that 1/2 is a standard
-        error. NaN outside the search; None without ``refined``.
+        its data, and its sum with the prior at fixed neighbours. The minimum of each is subtracted, so 1/2 corresponds
+        to a standard error. NaN outside the search; None without ``refined``.
     roots : (K,) float64
         Signed sigmas at which M crosses R, ascending: the candidate solutions.
     window : int
-        Side of the window behind ``cost``, px.
+        Side of the window of ``cost``, px.
     chosen, chosen_stderr : float
         Sigma of the map at this pixel and its standard error, px; NaN without a map, or where it has no answer.
     flags : int
@@ -95,12 +95,12 @@ class PixelCurve:
 
     @property
     def first_value(self) -> float:
-        """The pixel of ``first``, grey."""
+        """The grey value of the pixel in ``first``."""
         return float(self.observed[0])
 
     @property
     def second_value(self) -> float:
-        """The pixel of ``second``, grey."""
+        """The grey value of the pixel in ``second``."""
         return float(self.observed[-1])
 
     @property
@@ -111,12 +111,12 @@ class PixelCurve:
 
     @property
     def window_sigma(self) -> float:
-        """Signed blur that the window around the pixel fits best, px: where ``cost`` is least."""
+        """Signed blur with the least ``cost`` of the window, px."""
         if not np.isfinite(self.cost).all():
             return float("nan")
         k = int(self.cost.argmin().clip(1, self.cost.size - 2))
         s, c = self.variance_difference[k - 1 : k + 2], self.cost[k - 1 : k + 2]
-        # The parabola in s through the least three, since cost is smooth in s and not in sigma.
+        # The minimum of a parabola in s, because cost is smooth in s and not in sigma.
         left, right = (c[1] - c[0]) / (s[1] - s[0]), (c[2] - c[1]) / (s[2] - s[1])
         bend = (right - left) / (s[2] - s[0])
         best = s[1] if bend <= 0 else (s[0] + s[1] - left / bend) / 2
@@ -147,18 +147,19 @@ def pixel_curve(
     Parameters
     ----------
     first, second : arrays, or one ComparablePair
-        The pair as it was given to :func:`relblur.estimate_blur`: ``pixel_curve(pair, row, column)``.
+        The pair given to :func:`relblur.estimate_blur`. A ComparablePair is passed alone:
+        ``pixel_curve(pair, row, column)``.
     row, column : int
         The pixel, counted from 0.
     blur_map : BlurMap, optional
-        The estimate: gives ``chosen``, and its kernel, prefilter, window and largest blur.
+        The estimate: source of ``chosen``, and of the kernel, prefilter, window and largest blur.
     max_sigma : float, optional
         Largest blur, px; that of the map, or 5.
     window : int, optional
-        Side of the square behind ``cost``, odd; that of the map, or 9.
+        Side of the square of ``cost``, odd; that of the map, or 9.
     refined : bool, optional
-        Compute ``refined_data`` and ``refined_cost`` too. The method runs on some hundred pixels around, for tenths of
-        a second.
+        Compute ``refined_data`` and ``refined_cost`` too. This runs the method on an area of some hundred pixels in
+        tenths of a second.
 
     Examples
     --------
@@ -194,10 +195,10 @@ def pixel_curve(
     if clipped is not None:
         usable = ~clipped if usable is None else usable & ~clipped
     patch = _cut(images[0], images[1], usable, *place, options)
-    found = _curve(patch, options, *place, blur_map)
+    curve = _curve(patch, options, *place, blur_map)
     if not refined:
-        return found
-    return _with_refined(found, images, usable, blur_map)
+        return curve
+    return _with_refined(curve, images, usable, blur_map)
 
 
 def _with_refined(
@@ -217,7 +218,7 @@ def _with_refined(
     if not good.any():
         return curve
     settings, known = {"window": curve.window}, None
-    if blur_map is not None and blur_map.settings.get("method") == "refined":  # the noise of others is not its own
+    if blur_map is not None and blur_map.settings.get("method") == "refined":  # only its noise applies here
         settings, known = {**blur_map.settings, **settings}, blur_map.variance_difference[here]
     place = (curve.row - here[0].start, curve.column - here[1].start)
     one, two = (unit_float(cut) for cut in cuts)
@@ -251,7 +252,7 @@ class _Options:
 
     @property
     def radius(self) -> int:
-        """Of the widest kernel, px."""
+        """Radius of the widest kernel, px."""
         return max(kernel_radius(self.max_sigma), BAND_LIMITED_RADIUS)
 
     @property
@@ -266,7 +267,7 @@ class _Options:
 
 @dataclass(frozen=True)
 class _Patch:
-    """The window with a margin for the widest kernel, (P, P, C); the usable pixels of the window, (W, W)."""
+    """The surroundings of a pixel, (P, P, C): its window and a margin; the usable pixels of the window, (W, W)."""
 
     first: FloatArray
     second: FloatArray
@@ -307,7 +308,7 @@ def _cut(
 
 
 def _convolved(patch: FloatArray, taps: FloatArray) -> FloatArray:
-    """Filter a patch separably, where the kernel lies wholly inside."""
+    """Filter a patch separably; return the part where the kernel lies inside it."""
     if taps.size == 1:
         return patch
     for axis in (0, 1):
@@ -321,7 +322,7 @@ def _curve(patch: _Patch, options: _Options, row: int, column: int, blur_map: Bl
     inner = slice(options.radius, options.radius + options.window)
     first, second = patch.first[inner, inner], patch.second[inner, inner]
     from_first, from_second = (_blurred(image, taps, options.window) for image in (patch.first, patch.second))
-    # Negative sigma first, the larger before the smaller; zero belongs to the right half.
+    # In ascending order of sigma; zero belongs to the right half.
     residual = np.concatenate([(from_second - first)[:0:-1], second - from_first])
     half = options.window // 2
     middle = (slice(None), half, half)
@@ -341,7 +342,7 @@ def _curve(patch: _Patch, options: _Options, row: int, column: int, blur_map: Bl
 
 
 def _map_at(blur_map: BlurMap | None, row: int, column: int) -> tuple[float, float, int]:
-    """Return sigma, its standard error and the flags of one pixel, without those of all others."""
+    """Return sigma, its standard error and the flags of one pixel."""
     if blur_map is None:
         return float("nan"), float("nan"), 0
     one = blur_map[row : row + 1, column : column + 1]
@@ -376,11 +377,11 @@ def _cost(residual: FloatArray, usable: BoolArray, gain: FloatArray) -> FloatArr
 
 
 def _zeros(sigma: FloatArray, misfit: FloatArray, rounding: float) -> FloatArray:
-    """Return where a curve crosses zero, by straight lines; a stretch of zeros counts once, in its middle."""
+    """Return the zeros of a curve by linear interpolation; a run of zeros gives its mean."""
     side = np.where(np.abs(misfit) <= rounding, 0.0, np.sign(misfit))
     here = np.flatnonzero(side[:-1] * side[1:] < 0)
     share = misfit[here] / (misfit[here] - misfit[here + 1])
-    found = list(sigma[here] + share * (sigma[here + 1] - sigma[here]))
+    zeros = list(sigma[here] + share * (sigma[here + 1] - sigma[here]))
     on = np.flatnonzero(side == 0)
-    found += [float(sigma[run].mean()) for run in np.split(on, np.flatnonzero(np.diff(on) > 1) + 1) if run.size]
-    return np.sort(np.array(found, dtype=np.float64))
+    zeros += [float(sigma[run].mean()) for run in np.split(on, np.flatnonzero(np.diff(on) > 1) + 1) if run.size]
+    return np.sort(np.array(zeros, dtype=np.float64))

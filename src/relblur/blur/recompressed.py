@@ -1,8 +1,8 @@
 """Removal of the effect of JPEG compression on the blurrier image.
 
-JPEG removes faint fine detail, more of it where the image is blurred already, so sigma is overestimated. With a first
-map the blurrier image is re-made from the sharper one, ``M``, and compressed by the tables of its file. The change,
-``J(M) - M``, is subtracted from the stored image and blur is measured again.
+JPEG removes faint fine detail, and more of it in blurred areas, so sigma is overestimated. A first map predicts the
+blurrier image ``M`` from the sharper one. ``M`` is compressed with the table of the file, ``J(M)``. The change
+``J(M) - M`` is subtracted from the stored image, and blur is measured again.
 
 The second measurement doubles the time. At quality 75 it halves the error of unflagged pixels, at 85 it removes a
 seventh, at 95 nothing (``benchmarks/honest.py --only jpeg``).
@@ -32,30 +32,30 @@ _PAYS_BELOW = 90
 
 
 def is_worthwhile(pair: ComparablePair) -> bool:
-    """Return whether the compression of a file is known and strong."""
+    """Return whether the compression of one of the files is known and strong."""
     return any(table is not None and table.quality < _PAYS_BELOW for table in pair.jpeg)
 
 
 def without_compression(raw: RawPair, pair: ComparablePair, s: FloatArray, family: Family) -> RawPair:
-    """Return the measured images of a pair without the effect of compression on the blurrier, by a map ``s``."""
+    """Return a pair without the effect of compression on the blurrier image, by a first map ``s``."""
     sigma = np.sqrt(np.abs(np.nan_to_num(s)))
     first, second = (np.asarray(image[:, :, 0], np.float32) for image in (raw.first, raw.second))
-    found = []
+    images = []
     for stored, sharper, blurrier, table, (gain, offset) in (
         (first, second, s < 0, pair.jpeg[0], (1.0, 0.0)),
         (second, first, s > 0, pair.jpeg[1], _exposure(pair)),
     ):
         if table is None:
-            found.append(stored)
+            images.append(stored)
             continue
         made = np.where(blurrier, blur_by_levels(sharper[None], np.where(blurrier, sigma, 0), family)[0], stored)
         change = gain * _change((made - offset) / gain, table)
-        found.append(np.where(blurrier, stored - change, stored).astype(raw.first.dtype))
-    return replace(raw, first=found[0][:, :, None], second=found[1][:, :, None])
+        images.append(np.where(blurrier, stored - change, stored).astype(raw.first.dtype))
+    return replace(raw, first=images[0][:, :, None], second=images[1][:, :, None])
 
 
 def _change(light: AnyArray, table: JpegTable) -> FloatArray:
-    """Return the change that compression makes in linear light."""
+    """Return the change of linear light by compression."""
     levels = table.compressed(255 * encode_srgb(np.clip(light, 0, 1).astype(np.float64)))
     return np.asarray(SRGB.undo(levels.astype(np.uint8), np.float64) - light)
 

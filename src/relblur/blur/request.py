@@ -22,7 +22,7 @@ __all__ = ["Answer", "Request", "part_of", "side_of"]
 
 @dataclass(frozen=True)
 class Request:
-    """Checked options and global figures: all that a method needs beside the images."""
+    """Checked options and global statistics: all inputs of a method beside the images."""
 
     method: Method
     sharper: Sharper
@@ -34,14 +34,14 @@ class Request:
     noise_may_differ: bool = False  #: the noise is that of the less noisy image; ``"refined"`` measures the other
     relative_variance: FloatArray | None = None  #: noise variance of each pixel over its mean, if it depends on light
     prefilter: float = 0.0
-    overall: tuple[Intensities, Intensities] | None = None  #: figures of the whole images; None for ``"refined"``
-    lights: Lights | None = None  #: the same for ``"refined"``
-    whole: Whole | None = None  #: figures that all tiles share; None for an image that is one tile
+    overall: tuple[Intensities, Intensities] | None = None  #: statistics of the whole images; None for ``"refined"``
+    lights: Lights | None = None  #: ranges of the values without bright lights, for ``"refined"``
+    whole: Whole | None = None  #: statistics that all tiles share; None for an image of one tile
     noise_models: tuple[NoiseModel, NoiseModel] | None = None  #: of both images, if noise depends on the light
     direction: Direction = "deviation"  #: rule of ``"paper"`` for the sharper image
-    tolerance: float = 0.0  #: difference of deviations that ``"paper"`` counts as none, grey levels of 255
+    tolerance: float = 0.0  #: largest difference of equal deviations in ``"paper"``, grey levels of 255
     everywhere: bool = False  #: deprecated: ``"window"`` keeps the values of flat and clipped places
-    noise_repeats: bool = False  #: neighbouring pixels share noise, as compression makes it
+    noise_repeats: bool = False  #: noise is correlated between neighbouring pixels, as after compression
     steps: dict[str, FloatArray] | None = None  #: receives the intermediate maps of ``"refined"``
 
     @property
@@ -58,7 +58,7 @@ class Request:
 
     @property
     def reach(self) -> int:
-        """Radius around a pixel that influences its answer, px (``"paper"`` and ``"window"``)."""
+        """Radius of the pixels that influence an estimate, px (``"paper"`` and ``"window"``)."""
         blur = max(kernel_radius(self.max_sigma), BAND_LIMITED_RADIUS) + BAND_LIMITED_RADIUS
         before = max(kernel_radius(self.prefilter), BAND_LIMITED_RADIUS) if self.prefilter else 0
         return blur + before + self.window
@@ -76,7 +76,7 @@ class Answer:
 
 
 def side_of(s: FloatArray, stderr: FloatArray) -> Int8Array:
-    """+1 where first is sharper, -1 where second is, 0 where the sign is within the error."""
+    """Return +1 where first is sharper, -1 where second is, 0 where the sign is within the error."""
     return np.where(np.abs(s) > stderr, np.sign(s), 0).astype(np.int8)
 
 

@@ -44,9 +44,9 @@ FLAG_TYPE = np.uint16
 class Flag(IntFlag):
     """The reason why a pixel has no value, or a lower reliability.
 
-    With the first four the value is NaN, except where ``FILLED`` is set as well: ``method="refined"``
-    fills what bad pixels reach from around, ``method="paper"`` flat and clipped places. With the
-    others it has a value of lower reliability.
+    With one of the first four flags the value is NaN, unless ``FILLED`` is set too. ``method="refined"`` fills pixels
+    that bad pixels influence, ``method="paper"`` flat and clipped places. With the other flags the pixel has a value of
+    lower reliability.
     """
 
     INVALID = 1  #: NaN, infinite or declared unusable in an image, here or within reach
@@ -54,8 +54,8 @@ class Flag(IntFlag):
     FLAT = 4  #: too little texture to measure blur here
     EQUAL = 8  #: neither image is sharper by the paper's measure (``method="paper"`` only)
     NO_ROOT = 16  #: no blur on the grid gives the observed value; the nearest is reported
-    AT_LIMIT = 32  #: at the largest blur of the search; the true one may be larger
-    FILLED = 64  #: the value comes from the neighbours; the error bar includes that
+    AT_LIMIT = 32  #: at the largest blur of the search; the true blur may be larger
+    FILLED = 64  #: the value comes from the neighbours; the standard error includes this
     OUT_OF_RANGE = 128  #: no distance gives this blur with this camera (depth only); no depth
 
 
@@ -65,7 +65,7 @@ def mark(flags: FlagArray, where: BoolArray, flag: Flag) -> None:
 
 
 def has_flag(flags: FlagArray, flag: Flag) -> BoolArray:
-    """Return where a flag is set, or one of several."""
+    """Return the pixels at which a flag, or one of several, is set."""
     return np.asarray((flags & flags.dtype.type(flag)) != 0)
 
 
@@ -75,7 +75,7 @@ def flag_name(flag: Flag) -> str:
 
 
 def flag_shares(flags: FlagArray) -> dict[str, float]:
-    """Return the share of the pixels without a flag and with each flag, in words.
+    """Return the shares of the pixels without a flag and with each flag, by the flag's name.
 
     Every pixel counts once, for the last of its flags, so that the shares add up to 1.
     """
@@ -119,7 +119,7 @@ _REASONS = {
 
 
 def refuse_empty_map(values: FloatArray, flags: FlagArray) -> None:
-    """Raise an error with the reason if a map has no value at any pixel."""
+    """Raise an error with the most frequent reason if a map has no value at any pixel."""
     if np.isfinite(values).any():
         return
     counts = {flag: int(has_flag(flags, flag).sum()) for flag in _REASONS}
@@ -129,7 +129,7 @@ def refuse_empty_map(values: FloatArray, flags: FlagArray) -> None:
 
 
 def flag_pixels(pair: Pair, request: Request, s: FloatArray, flags: FlagArray) -> FlagArray:
-    """Add the flags that bad pixels and rounding impose on a map ``s``."""
+    """Add the flags of bad pixels and of rounding to those of a map ``s``."""
     flags = flags.copy()
     sigma = np.sqrt(np.abs(np.nan_to_num(s)))
     mark(flags, _reached(~pair.finite, sigma, request.window), Flag.INVALID)
@@ -140,7 +140,7 @@ def flag_pixels(pair: Pair, request: Request, s: FloatArray, flags: FlagArray) -
 
 
 def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
-    """Pixels whose window holds a bad pixel, or touches one when blurred by their own sigma."""
+    """Return the pixels with a bad pixel in their window, or within two sigma of it."""
     if not bad.any():
         return np.zeros(bad.shape, dtype=bool)
     import cv2
@@ -151,10 +151,10 @@ def _reached(bad: BoolArray, sigma: FloatArray, window: int) -> BoolArray:
 
 
 def _rounded_away(pair: Pair, request: Request) -> BoolArray:
-    """Pixels around which rounding has swallowed the texture of both images.
+    """Return the pixels at which the local variance of both images is that of rounding.
 
-    Rounding errors are not independent there (a whole area may round down in one image and
-    up in the other), so no number of pixels averages them away.
+    Rounding errors are not independent there: a whole area may round down in one image and up in the other. So they do
+    not average out.
     """
     assert request.overall is not None
     left = [
@@ -167,8 +167,8 @@ def _rounded_away(pair: Pair, request: Request) -> BoolArray:
 class MapResult(Shown):
     """A quantity at every pixel with its standard error and flags.
 
-    A subclass is a frozen dataclass with the fields ``flags`` and ``settings``; it defines :attr:`value` and
-    :attr:`stderr`, :meth:`save` and :meth:`load`, and :meth:`_variables`.
+    A subclass is a frozen dataclass with the fields ``flags`` and ``settings``. It defines :attr:`value`,
+    :attr:`stderr`, :meth:`save`, :meth:`load` and :meth:`_variables`.
     """
 
     QUANTITY: ClassVar[str]  #: name of the value in text
@@ -238,7 +238,7 @@ class MapResult(Shown):
         return dict(self.settings)
 
     def _freeze(self, types: Mapping[str, Any]) -> None:
-        """Make the (H, W) fields read-only arrays of these types, copied if they are not own; None stays None."""
+        """Convert the (H, W) fields to read-only arrays of these types; copy them if other references exist."""
         first = next(iter(types))
         shape = np.shape(getattr(self, first))
         if len(shape) != 2:
@@ -248,7 +248,7 @@ class MapResult(Shown):
             if given is None:
                 continue
             array = np.asarray(given, dtype=dtype)
-            if array.flags.writeable or array.base is not None:  # another reference could change it
+            if array.flags.writeable or array.base is not None:  # another reference may change it
                 array = array.copy()
             if array.shape != shape:
                 raise InputError(f"{name} has shape {array.shape}; it must be that of {first}, {shape}")
@@ -277,7 +277,7 @@ class MapResult(Shown):
         return f"{type(self).__name__}({self.shape[0]}x{self.shape[1]}, {self._facts()}{span}, {share})"
 
     def __str__(self) -> str:
-        """Return a summary: share answered, range, error, flags, a line each."""
+        """Return a summary: share answered, range, error and flags, one line each."""
         value, stderr = self.value, self.stderr
         known = np.isfinite(value)
         size = f"{self.shape[0]} x {self.shape[1]}"

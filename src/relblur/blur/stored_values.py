@@ -19,7 +19,7 @@ __all__ = ["light_of_srgb", "tell_of_tone"]
 
 
 def tell_of_tone(raw: RawPair) -> None:
-    """Warn that bytes are probably no light. Python shows the warning once for every calling line."""
+    """Warn that uint8 values are probably not light. Python shows the warning once per calling line."""
     if np.uint8 in (raw.first.dtype, raw.second.dtype):
         warnings.warn(
             "uint8 arrays mostly hold sRGB values, and it is light that blur adds: pass linear=True to undo the curve, "
@@ -29,10 +29,10 @@ def tell_of_tone(raw: RawPair) -> None:
 
 
 def light_of_srgb(raw: RawPair, noise: Any, rounding_matters: bool) -> tuple[RawPair, Any]:
-    """Return a pair of stored sRGB values as light, and the noise to assume.
+    """Convert a pair of stored sRGB values to light; return it with the noise to assume.
 
-    The light no longer lies on the grid of the rounding. ``rounding_matters`` adds the rounding error as noise, for a
-    method whose least noise is that of rounding.
+    The rounding of the values cannot be recognised in the light. With ``rounding_matters`` the rounding error is
+    returned as noise, for methods that use it as the lower bound.
     """
     clipped = raw.clipped
     lights, roundings = [], []

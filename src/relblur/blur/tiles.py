@@ -1,9 +1,9 @@
-"""A method on images of any size: an estimate for each tile, then one map that is cut or blended from them.
+"""Estimates of images of any size, tile by tile, and the map joined from them.
 
-Tiles are rectangles that cover an image once, each with a halo. Filters whose sums are computed anew at each pixel
-(:mod:`relblur.kernels`) return the same bits in a tile as in the whole image, if the halo is as wide as their support.
-:func:`run_in_tiles` works on arrays in memory. :mod:`relblur.blur.chunked` makes Dask tasks of the same steps, for Dask
-arrays and for files.
+Tiles are rectangles that cover an image once, each with a halo. The filters (:mod:`relblur.kernels`) use no running
+sums, so they return the same bits in a tile as in the whole image if the halo is as wide as their support.
+:func:`run_in_tiles` processes arrays in memory. :mod:`relblur.blur.chunked` makes Dask tasks of the same steps, for
+Dask arrays and for files.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ Region = tuple[slice, slice]
 #: Largest working set of one padded tile, bytes.
 WORKING_BYTES = 256 * 2**20
 
-#: Smallest tile of a local method, in halos, and side of the largest, px.
+#: Side of the smallest tile of a local method (in halos) and of the largest (px).
 LEAST_HALOS, LOCAL_SIDE = 3, 2016
 
-#: Local tiles begin at multiples of this many columns, which filters process together, px.
+#: Local tiles begin at multiples of this many rows and columns, px: filters process as many columns together.
 GROUP = 32
 
-#: Pixels with these flags have no value. Pixels with the second kind may keep theirs.
+#: Flags of pixels without a value, and flags of pixels that may keep theirs.
 NO_VALUE = Flag.INVALID | Flag.EQUAL
 DOUBTFUL = Flag.CLIPPED | Flag.FLAT
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A rectangle of an image (``core``) and the larger one it is computed from (``outer``).
+    """A rectangle of an image (``core``), and the larger one with its halo (``outer``).
 
-    The cores of an image's tiles cover it once. At the image's border the two coincide.
+    The cores of an image's tiles cover it once. At the border of the image there is no halo.
     """
 
     core: Region
@@ -68,14 +68,14 @@ class Tile:
 
     @property
     def inside(self) -> Region:
-        """The core, counted from the corner of the outer rectangle."""
+        """The core, relative to the corner of the outer rectangle."""
         return overlap(self.outer, self.core)[0]
 
 
 def cut_into_tiles(shape: tuple[int, int], side: int, halo: int, grid: int) -> list[Tile]:
     """Cut an image into tiles of about ``side`` px with at least ``halo`` px around them, row by row.
 
-    Both are rounded to the grid, the halo upwards. An image that is no larger than a tile with its halo stays whole.
+    Both lengths are rounded to the grid, the halo upwards. An image no larger than a tile with its halo is one tile.
     All cores of an image have one size, except for smaller ones at its lower and right border.
     """
     side, halo = max(grid, side - side % grid), -(-halo // grid) * grid
@@ -86,7 +86,7 @@ def cut_into_tiles(shape: tuple[int, int], side: int, halo: int, grid: int) -> l
 def _spans(length: int, side: int, halo: int, grid: int) -> list[tuple[slice, slice]]:
     if length <= side + 2 * halo:
         return [(slice(0, length), slice(0, length))]
-    # As many cores as needed, of equal size but for the grid: no sliver is left at the end.
+    # Cores of equal size, rounded to the grid, so that the last one is not narrow.
     count = math.ceil(length / side)
     size = math.ceil(length / count / grid) * grid
     return [
@@ -105,7 +105,7 @@ def neighbours(number: int, tiles: Sequence[Tile]) -> list[int]:
 
 
 def overlap(one: Region, two: Region) -> tuple[Region, Region]:
-    """Return the common rectangle of two, counted from the corner of the one and of the other."""
+    """Return the intersection of two rectangles, relative to the corner of each of them."""
     spans = [(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(one, two, strict=True)]
     in_one, in_two = (
         tuple(slice(start - b.start, stop - b.start) for (start, stop), b in zip(spans, base, strict=True))
@@ -115,7 +115,7 @@ def overlap(one: Region, two: Region) -> tuple[Region, Region]:
 
 
 def grown(region: Region, by: int, shape: tuple[int, int]) -> Region:
-    """Return a rectangle with so many pixels more on each side, within an image."""
+    """Return a rectangle enlarged by ``by`` px on each side, within an image."""
     rows, columns = (
         slice(max(each.start - by, 0), min(each.stop + by, length)) for each, length in zip(region, shape, strict=True)
     )
@@ -150,9 +150,9 @@ def padded_tiles(images: tuple[AnyArray, ...], reach: int, planes: int) -> Itera
     images
         Arrays with common rows and columns.
     reach
-        Pixels needed around a pixel.
+        Width of the margin, px.
     planes
-        float64 planes of the padded size that will be alive at once.
+        Number of float64 planes of the padded size in memory at once.
     """
     height, width = images[0].shape[:2]
     side = math.isqrt(WORKING_BYTES // (8 * planes))
@@ -169,11 +169,11 @@ def padded_tiles(images: tuple[AnyArray, ...], reach: int, planes: int) -> Itera
 
 @dataclass(frozen=True)
 class Tiling(Generic[T]):
-    """How a method works on images that are larger than a tile."""
+    """The rules of a method for images larger than a tile."""
 
-    #: Estimates a pair that is a tile's outer rectangle, or a whole image.
+    #: Estimates the outer rectangle of a tile, or a whole image.
     estimate: Callable[[RawPair, Request, Progress], T]
-    #: Returns the map of a tile's core from the estimates of this tile and of its neighbours, if it ``blends``.
+    #: Returns the map of a tile's core from the estimate of the tile, and of its neighbours if it ``blends``.
     join: Callable[[Tile, Sequence[tuple[Tile, T]], Request], Answer]
     halo: Callable[[Request], int]  #: px
     sides: Callable[[int], tuple[int, int]]  #: smallest and largest side of a core for this halo, px
@@ -181,7 +181,7 @@ class Tiling(Generic[T]):
     blends: bool
 
     def tiles(self, shape: tuple[int, int], request: Request, side: int | None = None, halo: int = 0) -> list[Tile]:
-        """Return the tiles of an image: of about this side (px, the largest by default), with at least this halo."""
+        """Return the tiles of an image, of about ``side`` px (by default the largest) with at least this halo (px)."""
         halo = max(halo, self.halo(request))
         least, most = self.sides(halo)
         return cut_into_tiles(shape, most if side is None else min(max(side, least), most), halo, self.grid)
@@ -192,33 +192,33 @@ class Tiling(Generic[T]):
 
 
 def run_in_tiles(tiling: Tiling[T], raw: RawPair, request: Request, progress: Progress) -> Answer:
-    """Run a method on a pair in memory. Estimates are kept until their last neighbour is joined."""
+    """Run a method on a pair in memory; keep each estimate until its last neighbour is joined."""
     tiles = tiling.tiles(raw.shape, request)
     around = [tiling.needed(number, tiles) for number in range(len(tiles))]
     s, stderr = np.empty(raw.shape), np.empty(raw.shape)
     flags, sharper = np.empty(raw.shape, np.uint8), np.empty(raw.shape, np.int8)
     notes: dict[str, Any] = {}
-    found: dict[int, T] = {}
+    estimates: dict[int, T] = {}
     joined = 0
     for number, tile in enumerate(tiles):
-        found[number] = tiling.estimate(raw.cut(*tile.outer), request, part_of(progress, number, len(tiles)))
+        estimates[number] = tiling.estimate(raw.cut(*tile.outer), request, part_of(progress, number, len(tiles)))
         while joined < len(tiles) and around[joined][-1] <= number:
             own = tiles[joined]
-            answer = tiling.join(own, [(tiles[n], found[n]) for n in around[joined]], request)
+            answer = tiling.join(own, [(tiles[n], estimates[n]) for n in around[joined]], request)
             s[own.core], stderr[own.core] = answer.s, answer.stderr
             flags[own.core], sharper[own.core] = answer.flags, answer.sharper
             notes |= answer.notes
             joined += 1
-            del answer  # a view of an estimate
-        for each in [each for each in found if around[each][-1] < joined]:
-            del found[each]
+            del answer  # a view that would keep an estimate in memory
+        for each in [each for each in estimates if around[each][-1] < joined]:
+            del estimates[each]
     return Answer(s, stderr, flags, sharper, {**notes, "tiles": len(tiles)} if len(tiles) > 1 else notes)
 
 
 def local_tiling(answer: Callable[[Pair, Request, Progress], Answer], keep_doubtful: bool = False) -> Tiling[Answer]:
-    """Return the tiling of a local method, whose map is that of the whole image to the bit.
+    """Return the tiling of a local method; the map does not depend on the tiles, to the bit.
 
-    Flat and clipped pixels keep their values if ``keep_doubtful``.
+    With ``keep_doubtful`` flat and clipped pixels keep their values.
     """
     return Tiling(
         partial(_estimate_locally, answer, keep_doubtful),
@@ -241,14 +241,14 @@ def _estimate_locally(
     if not pair.finite.any():
         unknown = np.full(pair.shape, np.nan)
         return Answer(unknown, unknown, np.full(pair.shape, Flag.INVALID, np.uint8), np.zeros(pair.shape, np.int8))
-    found = answer(pair, request, progress)
-    flags = flag_pixels(pair, request, found.s, found.flags)
-    flags[~pair.finite] = Flag.INVALID  # other flags there are those of the value put in its place
+    estimate = answer(pair, request, progress)
+    flags = flag_pixels(pair, request, estimate.s, estimate.flags)
+    flags[~pair.finite] = Flag.INVALID  # other flags there describe the fill value
     without = has_flag(flags, NO_VALUE if keep_doubtful or request.everywhere else NO_VALUE | DOUBTFUL)
-    found.s[without] = found.stderr[without] = np.nan
-    return replace(found, flags=flags, sharper=np.where(pair.finite, found.sharper, 0))
+    estimate.s[without] = estimate.stderr[without] = np.nan
+    return replace(estimate, flags=flags, sharper=np.where(pair.finite, estimate.sharper, 0))
 
 
 def _cut(tile: Tile, estimates: Sequence[tuple[Tile, Answer]], _request: Request) -> Answer:
-    (_, found), here = estimates[0], tile.inside
-    return Answer(found.s[here], found.stderr[here], found.flags[here], found.sharper[here], found.notes)
+    (_, whole), here = estimates[0], tile.inside
+    return Answer(whole.s[here], whole.stderr[here], whole.flags[here], whole.sharper[here], whole.notes)

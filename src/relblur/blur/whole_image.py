@@ -1,4 +1,4 @@
-"""Figures of a whole image that each of its tiles needs: rounding, mean and range of the intensities."""
+"""Statistics of a whole image that its tiles share: rounding, mean and range of the intensities."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from .noise import LIGHT_REACH, Rounding, smooth_light
 
 __all__ = ["CELL", "Intensities", "Lights", "Survey", "find_lights", "lights_of", "smoothed_light", "survey"]
 
-#: Side of the squares that are summed by themselves, px.
+#: Side of the squares that are summed separately, px.
 CELL = 256
 
-#: Rows smoothed together.
+#: Number of rows that are smoothed together.
 ROWS = 256
 
-#: Values farther away than this many ranges of 80 % of them do not count in the contrast (a few lights, and the tails
-#: of kernels around them).
+#: Largest distance from the median of values in the contrast, in ranges of the middle 80 % of the values: beyond it lie
+#: bright lights and the tails of kernels around them.
 MOST_RANGES = 1000.0
 
-#: Values farther away than this many ranges of 99 % of them are left out of sums in single precision.
+#: Largest distance from the median of values in sums of single precision, in ranges of the middle 99 % of the values.
 LEFT_OUT_RANGES = 1e4
 
 
 @dataclass(frozen=True)
 class Intensities:
-    """Figures of one whole image, on the 0..1 scale of its type."""
+    """Statistics of one whole image, on the 0..1 scale of its type."""
 
     rounding: float  #: standard deviation of the rounding error
     centre: FloatArray  #: mean of each channel
@@ -38,10 +38,10 @@ class Intensities:
 
 
 class Survey:
-    """Figures of an image that is surveyed part by part, in any order.
+    """Statistics of an image from its parts, in any order.
 
-    Parts begin at multiples of ``CELL`` and end there or at the border. Each cell is summed by itself, in one order,
-    and the sums are added without rounding: the figures are the same to the bit however the image was cut.
+    Parts begin at multiples of ``CELL`` and end there or at the border. Each cell is summed separately in one order,
+    and the sums are added without rounding. So the statistics do not depend on the parts, to the bit.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Survey:
         self.pixels = 0
 
     def look_at(self, part: AnyArray, good: BoolArray | None = None) -> None:
-        """Add an (H, W, C) part, of which only the good pixels count."""
+        """Add the good pixels of an (H, W, C) part."""
         for top in range(0, part.shape[0], CELL):
             for left in range(0, part.shape[1], CELL):
                 cell = slice(top, top + CELL), slice(left, left + CELL)
@@ -75,7 +75,7 @@ class Survey:
         self.pixels += other.pixels
 
     def intensities(self, usual: Usual | None) -> Intensities:
-        """Return the figures; ``usual`` describes an image of floats, None for integers."""
+        """Return the statistics; ``usual`` are the usual values of an image of floats, None for integers."""
         limits = (-math.inf, math.inf)
         if usual is not None and usual.core > 0:
             limits = (usual.middle - MOST_RANGES * usual.core, usual.middle + MOST_RANGES * usual.core)
@@ -85,7 +85,7 @@ class Survey:
 
 
 def survey(image: AnyArray, good: BoolArray | None = None) -> Intensities:
-    """Survey a checked (H, W, C) image of any type; only good pixels count, all by default."""
+    """Return the statistics of the good pixels of a checked (H, W, C) image; by default all are good."""
     seen = Survey()
     for top in range(0, image.shape[0], CELL):
         rows = slice(top, top + CELL)
@@ -109,7 +109,7 @@ class Lights:
 
 
 def find_lights(raw: RawPair) -> Lights:
-    """Return the ranges without lights far beyond the rest of either image; integers have none."""
+    """Return the ranges of the values of both images without bright lights; None for integers."""
     one, two = (
         lights_of(usual_values(image), float(image.min()), float(image.max()))
         if np.issubdtype(image.dtype, np.floating)
@@ -120,14 +120,14 @@ def find_lights(raw: RawPair) -> Lights:
 
 
 def lights_of(usual: Usual, least: float, largest: float) -> tuple[float, float] | None:
-    """Return the range of the values without lights; None if there are no lights, or no range."""
+    """Return the range of the values without bright lights; None if there are none, or if the range is empty."""
     reach = LEFT_OUT_RANGES * usual.span
     low, high = usual.middle - reach, usual.middle + reach
     return None if low == high or (low <= least and largest <= high) else (low, high)
 
 
 def smoothed_light(raw: RawPair) -> FloatArray:
-    """Return the light that noise depends on, some rows at a time with those around that smoothing needs."""
+    """Return the smoothed light that determines the noise, computed in bands of rows with a halo."""
     light = np.empty(raw.shape)
     height = raw.shape[0]
     for top in range(0, height, ROWS):
