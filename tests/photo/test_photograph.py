@@ -154,7 +154,7 @@ def test_the_smaller_aperture_is_the_sharper_image(tmp_path, f_numbers, sharper)
 @pytest.mark.parametrize("channels", [2, 4])
 def test_the_last_of_two_or_four_channels_of_an_array_is_alpha(channels):
     values = np.random.default_rng(0).random((6, 8, channels))
-    with pytest.warns(UserWarning, match="taken for alpha"):
+    with pytest.warns(UserWarning, match="counts as alpha"):
         stored, _ = stored_array(values, "first", -1)
     assert_array_equal(stored.values, values[:, :, 0] if channels == 2 else values[:, :, :3])
     three, _ = stored_array(np.dstack([values[:, :, 0]] * 3), "first", -1)

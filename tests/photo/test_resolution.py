@@ -108,9 +108,9 @@ def test_tiny_pictures_are_left_alone(shape):
         ((1000, 1000), 2.0, 5.0, 2, "still 1.0 px on fewer pixels"),
         ((3000, 3000), 3.5, 5.0, 3, "still 1.2 px on fewer pixels"),
         ((3000, 3000), 9.0, 5.0, 5, "still 1.8 px on fewer pixels"),
-        ((700, 700), 10.0, 5.0, 2, "to be brought below 5 px"),
-        ((700, 700), 10.1, 5.0, 3, "to be brought below 5 px"),
-        ((130, 700), 90.0, 5.0, 2, "to be brought below 5 px"),  # 64 pixels a side are left
+        ((700, 700), 10.0, 5.0, 2, "to be reduced below 5 px"),
+        ((700, 700), 10.1, 5.0, 3, "to be reduced below 5 px"),
+        ((130, 700), 90.0, 5.0, 2, "to be reduced below 5 px"),  # 64 pixels a side are left
         ((127, 700), 90.0, 5.0, 1, "and the picture is small"),
         ((1000, 1000), None, 5.0, 2, "reduced for its size"),
         ((700, 700), None, 5.0, 1, "no texture to measure it"),

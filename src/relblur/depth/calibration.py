@@ -198,7 +198,7 @@ def _checked_fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> C
     known = {name: float(value) for name, value in zip(names, _natural(names, values), strict=True)}
     stderr = {name: float(e * _slope(name, v)) for name, e, v in zip(names, errors, values, strict=True)}
     for name, value in known.items():
-        size = 1.0 if name == "variance_offset_px2" else value  # an offset may be 0: its error is absolute, px^2
+        size = 1.0 if name == "variance_offset_px2" else value  # the limit for an offset is absolute (px^2)
         if not (math.isfinite(stderr[name]) and stderr[name] < _UNDETERMINED * size):
             raise InputError(
                 f"the known depths do not determine {name} ({value:.3g} with standard error {stderr[name]:.2g}); "
@@ -303,7 +303,7 @@ def _collect(
     index = index[:: max(1, len(index) // _MOST_PIXELS)]
     rows, columns = np.divmod(index, blur_map.shape[1])
     stderr = blur_map.variance_stderr.ravel()[index]
-    # The model is not exact: no pixel gets a smaller error than the median.
+    # Raise standard errors below the median to the median: the model of the blur is not exact.
     floor = float(np.median(stderr)) if len(stderr) else 1.0
     weight = 1 / np.maximum(np.maximum(stderr, floor), 1e-9)
     block = rows // _BLOCK * (blur_map.shape[1] // _BLOCK + 1) + columns // _BLOCK

@@ -1,11 +1,11 @@
 """``Camera``: lens and focus settings, which relate blur in pixels to distance in metres.
 
-With ``u = 1 / z``, the circle of confusion of image ``i`` is ``C_i = c_i |u - u_i|`` pixels (equations 1 to 4), where
-``1 / u_i`` is its focus distance and
+With ``u = 1 / z``, the circle of confusion of image ``i`` is ``C_i = c_i |u - u_i|`` pixels (equations 1 to 4). Here
+``1 / u_i`` is its focus distance, and
 
     c_i = (aperture diameter) (sensor distance) / (pixel pitch) / decimation        in px m
 
-is its *circle constant*. A Gaussian that stands for that circle has ``sigma_i = kappa C_i``; ``kappa`` is the
+is its *circle constant*. The Gaussian that stands for that circle has ``sigma_i = kappa C_i``; ``kappa`` is the
 ``blur_constant``. Both images use the sensor distance of the *first*. Refocusing changes the magnification, and the
 images are brought to one magnification for the comparison, which scales their circles too.
 """

@@ -61,13 +61,13 @@ def read_camera(path: PathLike) -> dict[str, Any]:
         text = content.decode("utf-8-sig")  # Windows editors write a byte order mark
         is_json = Path(path).suffix.lower() == ".json"
         values = json.loads(text) if is_json else tomllib.loads(text)
-    except ValueError as error:  # from decoding, TOML, JSON, or numbers of thousands of digits
+    except ValueError as error:  # wrong encoding, wrong TOML or JSON, a number of thousands of digits
         what = " ".join(str(error).split(";")[0].split())
         raise FileError(f"{path} is not a camera file (TOML, or JSON if so named): {what[:200]}") from None
     except RecursionError:
-        raise FileError(f"{path} is not a camera file: it holds lists within lists without end") from None
+        raise FileError(f"{path} is not a camera file: its lists are nested too deeply") from None
     if not isinstance(values, dict):
-        raise FileError(f"{path} is not a camera file: it holds no table of fields")
+        raise FileError(f"{path} is not a camera file: it contains no table of fields")
     values = values.get("camera", values) if isinstance(values.get("camera"), dict) else values
     return dict(values)
 

@@ -31,7 +31,7 @@ def defocused_pair(
     channel_axis: int | None = None,
     step_px: float = STEP_PX,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return (first, second): a sharp image at ``depth_m`` as the camera would take it twice.
+    """Return (first, second): the two images that a camera makes of a sharp picture at ``depth_m``.
 
     Parameters
     ----------

@@ -105,8 +105,8 @@ def estimate_depth(
     -----
     With a known shape, each image is blurred with the PSF of the other at candidate depths. At the true depth both
     then have *equal* blur. The likelihood and prior of ``estimate_blur`` give a continuous depth. With a Gaussian it
-    is enough to blur the sharper image by the relative blur, so there the depth comes from
-    :func:`relblur.estimate_blur` and :func:`relblur.blur_to_depth`.
+    suffices to blur the sharper image by the relative blur. There the depth comes from :func:`relblur.estimate_blur`
+    and :func:`relblur.blur_to_depth`.
 
     Examples
     --------

@@ -1,8 +1,8 @@
 """Warnings that the two images are not in the order of the camera.
 
-Two images with different focus do not determine their order: if they are exchanged, they fit a scene mirrored at the
-plane of equal blur, ``u -> u_1 + u_2 - u``. Evidence of a wrong order are names and EXIF data of the files, and
-distances beyond infinity. Two images with different apertures determine it: the smaller aperture is the sharper.
+Two images with different focus do not determine their order. Exchanged images fit a scene mirrored at the plane of
+equal blur, ``u -> u_1 + u_2 - u``. Evidence of a wrong order comes from file names, EXIF data and distances beyond
+infinity. Two images with different apertures determine their order: the smaller aperture gives the sharper image.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Aperture:
 
 
 class FromFunction:
-    """Kernels made by a function of the circle's signed diameter."""
+    """A PSF from a function that returns the kernel for a signed diameter of the circle."""
 
     name = "callable"
 

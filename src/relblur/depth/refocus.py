@@ -17,8 +17,8 @@ from .depth_map import DepthMap
 
 __all__ = ["all_in_focus", "log_odds_of_map", "refocus"]
 
-#: Weights in the log odds, of the logarithm of the detail energy and of s / stderr of the map. Chosen on 25 Real-MFF
-#: pairs; half and twice the values change the picture by 0.1 dB.
+#: Weights of two terms in the log odds: the logarithm of the detail energy, and s / stderr of the map. Chosen on 25
+#: Real-MFF pairs; half and twice the values change the picture by 0.1 dB.
 DETAIL_POWER, MAP_SHARE = 3.0, 0.1
 
 

@@ -37,8 +37,8 @@ _ZERO_STDERRS = 2.0
 #: Tolerance of the ends of the range (fraction of the range), for rounding errors.
 _ROUNDING = 1e-9
 
-#: Minimum distance of a flagged pixel from the ends of the range (standard errors): depth jumps make larger errors than
-#: the standard error states. Chosen on `street`.
+#: Minimum distance of a flagged pixel from the ends of the range (standard errors). Errors at depth jumps exceed their
+#: standard error. Chosen on `street`.
 _CLEAR_STDERRS = 3.0
 
 
@@ -199,8 +199,8 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
     Focus the pair on the two ends of the range. Points in the range then have ``|s| <= k^2 (u_1 - u_2)^2``, so no
     depth needs to be computed.
 
-    A pixel with a flag (filled, clipped, invalid, at the limit) is unknown unless both ends of the range are more than
-    three standard errors away. At the limit it can only be outside, since the true blur may be larger.
+    A flagged pixel (filled, clipped, invalid, at the limit) is unknown unless both ends of the range are more than
+    three standard errors away. A pixel at the limit is outside or unknown, because its true blur may be larger.
     """
     check_two_planes(camera)
     relation = Relation.of(camera)

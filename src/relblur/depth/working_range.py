@@ -71,7 +71,7 @@ def decimation_to_reach(camera: Camera, depths_m: Sequence[float]) -> int:
 def openings(camera: Camera) -> list[Opening]:
     """Return the decimations that extend the working range to both focal planes and to infinity, if any."""
     planes = (camera.focus_first_m, camera.focus_second_m)
-    goals = [(planes, "both distances in focus"), ((*planes, math.inf), "all that lies behind them as well")]
+    goals = [(planes, "both distances in focus"), ((*planes, math.inf), "all distances behind them as well")]
     found: list[Opening] = []
     for depths, why in goals:
         factor = decimation_to_reach(camera, depths)

@@ -1,8 +1,8 @@
 """``align``: registration of one photograph on the other, in spite of their different blur.
 
 OpenCV's ECC registration (Evangelidis and Psarakis), coarse to fine, finds an affine motion. It is invariant to gain
-and offset. Blur is symmetric and causes no shift if it is uniform, but blur that varies over the picture biases the
-motion by some hundredths of a pixel. The last step therefore works on the pair at equal blur
+and offset. Uniform blur is symmetric and causes no shift. Blur that varies over the picture biases the motion by some
+hundredths of a pixel. The last step therefore works on the pair at equal blur
 (:mod:`relblur.photo.rough_blur`). The residual motion may be smooth but not affine, as with a phone. Then a bend is
 added (:mod:`relblur.photo.bending`).
 
@@ -104,9 +104,9 @@ def align(
     first, second : (H, W) arrays, or colour with ``channel_axis``
         The two images, in any order. ``second`` is resampled onto ``first``.
     model : {"auto", "translation", "similarity", "affine", "bent"}
-        Model of the motion. ``"auto"`` chooses the simplest sufficient one: none if the images are aligned already,
-        translation or similarity (focus breathing) if it is right to a few hundredths of a pixel, affine only if it
-        differs clearly from the similarity. It adds a bend (a distortion that changes with focus) if this makes the
+        Model of the motion. ``"auto"`` chooses the simplest sufficient one: none, translation, or similarity (focus
+        breathing), if it is right to a few hundredths of a pixel. An affine motion must differ clearly from the
+        similarity. ``"auto"`` adds a bend (a distortion that changes with focus) if this makes the
         images clearly more similar. A motion is rejected if it does not reduce the difference in parts of the
         picture that it was not fitted to.
     valid : (H, W) bool array, optional
@@ -246,8 +246,8 @@ def _remaining(
 ) -> float | None:
     """Return the fraction of the difference at equal blur (root mean square) that remains after a motion.
 
-    The fraction is measured on the white squares of a chessboard, for the warp itself and for one that is fitted again
-    to the black squares alone. The larger one counts. None if the frame is too small for squares.
+    The fraction is measured on the white squares of a chessboard, for two warps: this one, and one that is fitted
+    again to the black squares alone. The larger fraction is returned. None if the frame is too small for squares.
     """
     import cv2
 
@@ -279,8 +279,8 @@ def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, An
 def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
     """Return the information matrix of a warp: ``change^T information change`` is the mean square motion in px^2.
 
-    ``change`` has the parameters (a, b, x, c, d, y) of a warp of images ``factor`` times as large. The mean is taken
-    over the motion along the gradient and weighted by the texture: in flat areas a wrong motion is invisible and
+    ``change`` has the parameters (a, b, x, c, d, y) of a warp of images ``factor`` times as large. Only
+    the motion along the gradient counts. The mean is weighted by the texture, because a wrong motion in flat areas is
     harmless. A shift of 1 px has the value 1 if edges have all directions.
     """
     import cv2
@@ -327,7 +327,7 @@ def _refuse_implausible(warp: AnyArray, shape: tuple[int, int]) -> None:
     overlap = float(Motion(rows_first(warp), "affine", 0.0, 0.0).inside(shape).mean())
     if overlap < LEAST_OVERLAP or not 1 / MOST_SCALE < scale < MOST_SCALE:
         raise AlignmentError(
-            f"first and second could not be brought together (best motion: overlap {overlap:.0%}, scale {scale:.2f}); "
+            f"first and second could not be registered (best motion: overlap {overlap:.0%}, scale {scale:.2f}); "
             "they may not show the same scene; check the pair, or align it by other means and switch alignment off"
         )
 

@@ -1,8 +1,8 @@
 """The bend of an aligned pair: residual motion that is smooth but not affine.
 
 It occurs with phones: the distortion of their lenses changes with focus, and hands move. A polynomial of third degree
-is fitted to the residual motion at equal blur, by Gauss-Newton steps on the difference of the bands, with small weights
-for moving objects. It is accepted only if it reduces the difference in squares to which it is not fitted (the
+is fitted to the residual motion at equal blur, by Gauss-Newton steps on the difference of the bands. Moving objects
+have small weights. The bend is accepted only if it reduces the difference in squares to which it is not fitted (the
 chessboard of :mod:`relblur.photo.equal_bands`).
 """
 

@@ -2,7 +2,7 @@
 
 :func:`~relblur.photo.tone_curves.choose_curve` chooses the tone curve. A file that states none counts as sRGB if it has
 8 bits, as cameras, phones and the web store it. It counts as light if it has 16 bits or floats, as instruments and
-renderers store it; editors that write encoded 16-bit files embed a profile.
+renderers store it. Editors that write encoded 16-bit files embed a profile.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def photograph_of(
     rounding = None if top is None else NoiseModel(*_root(curve.rounding_variance(top)))
     compression = _compression(stored)
     if rounding is not None and compression.table is not None:
-        # The variance of rounding is 1/12 of a squared level.
+        # The variance of rounding is 1/12, in squared levels.
         more = 1 + 12 * compression.table.noise**2
         rounding = NoiseModel(rounding.read * math.sqrt(more), rounding.shot * more, compressed=True)
     elif rounding is not None and stored.lossy:  # compression of unknown strength
@@ -333,7 +333,7 @@ def stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[Stor
     valid = np.asarray(~np.ma.getmaskarray(stacked).any(axis=2)) if np.ma.is_masked(stacked) else None
     values = np.ma.getdata(stacked)
     if values.shape[2] in (2, 4):
-        warnings.warn(f"{name}: the last of {values.shape[2]} channels is taken for alpha and left out", stacklevel=2)
+        warnings.warn(f"{name}: the last of {values.shape[2]} channels counts as alpha and is omitted", stacklevel=2)
         values = values[:, :, :-1]
     values = values[:, :, 0] if values.shape[2] == 1 else values
     return StoredImage(np.ascontiguousarray(values), "array", linear=values.dtype != np.uint8), valid

@@ -92,7 +92,7 @@ def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) 
     if factor == 1:
         reason = "which fewer pixels would make too small" if by_size > 1 else "and the picture is small"
     elif factor == needed > min(by_size, allowed):
-        reason = f"to be brought below {limit_px:g} px"
+        reason = f"to be reduced below {limit_px:g} px"
     else:
         reason = f"still {blur / factor:.1f} px on fewer pixels"
     return Resolution(factor, blur, reason)

@@ -1,6 +1,6 @@
 """The static part of an aligned pair, without objects that moved between the exposures.
 
-A moving object biases a least-squares fit of the motion. For each block of the picture two quantities are computed: its
+A moving object biases a least-squares fit of the motion. Each block of the picture therefore has two measures: its
 residual motion (normal equations of Lucas and Kanade), and the fraction of its power that remains after the common
 motion. Blocks far from the median motion, or with a large remainder, are excluded together with their neighbours.
 """

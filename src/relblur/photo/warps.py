@@ -1,7 +1,7 @@
-"""Affine warps as in OpenCV, ``(x, y) -> (a x + b y + tx, c x + d y + ty)``: their size and their simplest model.
+"""Affine warps as in OpenCV: ``(x, y) -> (a x + b y + tx, c x + d y + ty)``.
 
-The size of a change is its root mean square motion of the texture in px: ``sqrt(change^T information change)``.
-``information`` is a 6 x 6 matrix over the parameters, computed from the texture.
+A change of the six parameters moves the texture by ``sqrt(change^T information change)`` px (root mean square). This is
+the *size* of the change. ``information`` is a 6 x 6 matrix that is computed from the texture.
 """
 
 from __future__ import annotations

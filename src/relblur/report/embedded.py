@@ -1,9 +1,9 @@
 """Maps inside pages and notebooks: small pictures, colour bars, histograms, legends, and the values of the pixels.
 
-The values are embedded as integer codes. A layer is quantised to 16 bits over its range: linearly, or logarithmically
-for distances, so a single pixel at infinity does not reduce the precision of the others. Standard errors have 8 bits on
-a logarithmic scale, in steps of a few percent. Code 0 means no value. High and low bytes are stored separately, and all
-layers are deflated together. ``page.js`` decodes them.
+The values are embedded as integer codes. A layer is quantised to 16 bits over its range, linearly. Distances are
+quantised logarithmically, so a single far pixel does not reduce the precision of the others. Standard errors have 8
+bits on a logarithmic scale, in steps of a few percent. Code 0 means no value. High and low bytes are stored
+separately, and all layers are deflated together. ``page.js`` decodes them.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[f
 
 
 def _plane_of(surface: Surface, stack: StackMap, shape: tuple[int, ...], factor: int) -> AnyArray:
-    """Return the plane that was subtracted from a surface, on a grid of pixels of ``factor`` px each."""
+    """Return the plane that was subtracted from a surface, on a grid whose pixels are ``factor`` px wide."""
     assert surface.tilt is not None
     assert stack.height_um is not None
     down, right = surface.tilt

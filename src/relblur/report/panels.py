@@ -69,7 +69,7 @@ SHEET_PX, SHEET_MAPS, SHEET_COLUMNS, SHEET_WIDTH = 320, 120, 5, 2.4
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture of a figure.
+    """One photograph or map of a figure, with its title and colour scale.
 
     ``limit`` sets the end of the colour scale, ``scale`` the whole scale, which makes panels comparable. ``opacity``
     fades pixels towards the grey of "no answer".

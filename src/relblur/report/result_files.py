@@ -69,7 +69,7 @@ DEPTH_FILES = (
 )
 RANGE_FILES = ("overview.png", "probability.tif", "between.png", "summary.json")
 
-#: Largest standard error (fraction of the distance) and distance (multiple of the nearest) of points in a 3-D view: a
+#: Limits for points in a 3-D view: standard error (fraction of the distance), and distance (multiple of the nearest). A
 #: few far points would shrink the rest of the scene.
 _UNCERTAIN, _DEEPEST = 0.15, 4.0
 #: Assumed focal length of a camera without one, as a multiple of the image width.

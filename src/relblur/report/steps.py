@@ -101,7 +101,7 @@ def _draw_local_steps(draw: Callable[..., None], pair: Pair, steps: Mapping[str,
 def _candidates(
     images: tuple[FloatArray, FloatArray], sharper: FloatArray, grid: FloatArray, window: int, noise: float
 ) -> list[Panel]:
-    """Return panels of the number of roots and of the chosen, signed root; each pixel blurs its sharper image."""
+    """Return two panels: the number of candidate roots, and the chosen root with its sign."""
     engine = choose_engine()
     count, sigma = np.full(sharper.shape, np.nan), np.full(sharper.shape, np.nan)
     for side, both in ((1, images), (-1, images[::-1])):

@@ -137,7 +137,7 @@ def _shown(value: Any) -> str:
 
 
 def caption(pair: ComparablePair, settings: Mapping[str, Any], what: str = "") -> str:
-    """Return the caption of a map, two lines: its files, and its method (or ``what`` in its place)."""
+    """Return two lines for a map: its files, then its method; ``what`` replaces the name of the method."""
     one, two = pair.names
     names = "first and second" if pair.names == ("first", "second") else f"first: {one}    second: {two}"
     parts = [what or f"method {settings.get('method', '?')}"]
@@ -149,7 +149,7 @@ def caption(pair: ComparablePair, settings: Mapping[str, Any], what: str = "") -
 
 
 def stack_caption(stack: StackMap) -> str:
-    """Return the caption of a stack, two lines: its files, and its method and size."""
+    """Return two lines for a stack: its files, then its method and size."""
     names = [str(name) for name in stack.settings.get("images", ())]
     if len(names) > MOST_NAMES:
         names = [*names[: MOST_NAMES - 1], "...", names[-1]]
