@@ -40,8 +40,8 @@ _BLOCK = 48
 _UNDETERMINED = 0.3
 #: A fitted value this close to a bound of its range (fraction of the range) counts as at the bound.
 _AT_BOUND = 1e-3
-#: Largest accepted correlation of two fitted values. Above it each standard error exceeds 20 times that of a fit of
-#: one value alone.
+#: Largest accepted correlation of two fitted values. Above it each standard error is more than
+#: 20 times that of a fit of one value.
 _MOST_CORRELATION = 0.999
 #: Ratio of median depth errors (simpler fit to full fit) below which the simpler fit is clearly better.
 _CLEARLY = 0.9

@@ -48,8 +48,8 @@ _PARTS = 4
 #: Residual (standard deviations) that has half the weight (Cauchy loss).
 _OUTLIER = 2.0
 
-#: Largest fraction of the median difference that may remain with a field, on squares to which it is not fitted, and
-#: its minimum change of the gain. Pairs with vignetting: 0.3 to 0.8 and 0.1 to 0.2; renders: 0.9 to 1 and 0.007.
+#: Largest remaining fraction of the median difference for a field (on squares not used in its fit), and its minimum
+#: change of the gain. Pairs with vignetting: 0.3 to 0.8 and 0.1 to 0.2; renders: 0.9 to 1 and 0.007.
 FIELD_BELOW, LEAST_FIELD = 0.8, 0.01
 
 #: Number of squares of the chessboard along each side of the picture.

@@ -44,7 +44,7 @@ class Resolution:
     """A decimation factor and its reason."""
 
     factor: int
-    largest_blur_px: float | None  #: at full resolution; None if none could be measured
+    largest_blur_px: float | None  #: at full resolution; None if it is unknown
     reason: str
 
     def describe(self) -> str:

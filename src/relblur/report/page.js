@@ -1,4 +1,4 @@
-// Shows the numbers of the pixel under the pointer. All data are in the page; nothing is loaded from a network.
+// Shows the values of the pixel under the pointer. The page contains all data and loads nothing from a network.
 "use strict";
 
 async function unpack(about) {
@@ -91,13 +91,13 @@ async function listen(section, about) {
     });
   }
   showSpace(section, about, columns);
-  if (about.every > 1) output.textContent += ` Numbers are those of every ${about.every}th pixel.`;
+  if (about.every > 1) output.textContent += ` Values are those of every ${about.every}th pixel.`;
   section.dataset.ready = "yes";
 }
 
-// Every pixel with a distance as a point, but for uncertain ones, with the numbers of the read-out and the colours of
-// the pictures.
-const UNCERTAIN = 0.15;  // standard error, as a share of the distance
+// Draws every pixel with a distance as a point, without uncertain ones, from the values of the read-out and the colours
+// of the pictures.
+const UNCERTAIN = 0.15;  // largest standard error of a drawn point, as a fraction of the distance
 async function showSpace(section, about, columns) {
   const place = section.querySelector(".space");
   if (!place) return;
@@ -121,7 +121,7 @@ async function showSpace(section, about, columns) {
     rock.onclick = () => rock.setAttribute("aria-pressed", String(points.rock()));
     place.dataset.ready = "yes";
   } catch {
-    place.hidden = true;  // no WebGL here
+    place.hidden = true;  // WebGL is not available
   }
 }
 

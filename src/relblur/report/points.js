@@ -1,26 +1,26 @@
-// Points in space with WebGL 2, for the viewer and for pages that are one file. Drag turns, wheel zooms.
+// 3-D view of points with WebGL 2, for the viewer and for single-file pages. Drag turns the scene, the wheel zooms.
 //
-// Points are kept in shuffled order, so that the first so many are a fair sample of all. While the scene moves only as
-// many are drawn as the machine manages at about 30 frames a second; at rest all of them, finely. Where the browser's
-// WebGL runs on the processor, which takes long over each point, moving points are put into a picture of half the
-// size by a plain loop, and WebGL shows that picture.
+// Points are in shuffled order, so the first n points are a random sample. While the scene moves, as many points are
+// drawn as allow about 30 frames a second. At rest all points are drawn at full resolution. If WebGL runs on the
+// processor, where each point is slow, a plain loop draws the moving points into a picture of half the size, and WebGL
+// displays that picture.
 
-export const MOST_POINTS = 310_000;  // all of 640 x 480
-const ASSUMED_FOCAL = 1.2;  // of the image's width, where the camera does not tell
+export const MOST_POINTS = 310_000;  // the number of pixels of 640 x 480
+const ASSUMED_FOCAL = 1.2;  // focal length of a camera without one, as a multiple of the image width
 const MOST_GAP = 12;
 const SLOWEST_MS = 32, FASTEST_MS = 25, AIM_MS = 29, LEARN = 6;
 const FEWEST = 8_000, REST_MS = 160, FOCAL = 1.6;
 
 const VERTEX = `#version 300 es
-in vec3 place;          // 0..1 in the box around the scene
-in float gap;           // to its neighbours, as a multiple of the usual one, over ${MOST_GAP}
+in vec3 place;          // position in the box around the scene, 0..1
+in float gap;           // distance to the neighbours, as a multiple of the usual distance, divided by ${MOST_GAP}
 in vec3 colour;
-uniform vec3 corner;    // of the box, seen from the middle of the points, in the scene's size; y and z turned
+uniform vec3 corner;    // corner of the box relative to the mean of the points, in units of the scene; y and z inverted
 uniform vec3 sides;
-uniform vec4 turn;      // cosine and sine about the upright axis, about the level one
-uniform float away;     // from the middle of the scene, in its own size
+uniform vec4 turn;      // cosine and sine of the rotations about the vertical and the horizontal axis
+uniform float away;     // distance of the observer from the middle of the scene, in units of the scene
 uniform vec2 stretch;   // focal length over half of each side of the canvas
-uniform float dot_px;   // of a point at the middle
+uniform float dot_px;   // size of a point at the middle of the scene
 out vec3 shade;
 void main() {
   vec3 p = corner + place * sides;
@@ -69,7 +69,7 @@ export function program(gl, vertex, fragment) {
   return { made, uniforms };
 }
 
-// The known pixels of a depth map in space, in shuffled order: null if there is none. `focal` in pixels of the map.
+// Returns the known pixels of a depth map as points in shuffled order, or null. `focal` is in px of the map.
 export function pointsOf(depth, width, height, focal) {
   const f = focal ?? ASSUMED_FOCAL * width;
   const sorted = sample(depth);
@@ -91,7 +91,7 @@ export function pointsOf(depth, width, height, focal) {
     const column = index % width, row = Math.floor(index / width), z = depth[index];
     const p = [((column + 0.5 - width / 2) / f) * z, ((row + 0.5 - height / 2) / f) * z, z];
     for (let k = 0; k < 3; k++) { position[3 * i + k] = p[k]; mean[k] += p[k] / count; least[k] = Math.min(least[k], p[k]); largest[k] = Math.max(largest[k], p[k]); }
-    // Where the surface recedes its points lie apart: larger dots close the gaps, but not those of edges.
+    // The points of a steep surface are far apart. Larger dots close these gaps, but not those at depth edges.
     const usual = (whole * z) / f;
     const steep = Math.max(...[whole, whole * width].map((off) => Math.abs((depth[index + off] ?? z) - z)));
     const times = Number.isFinite(steep) && steep < MOST_GAP * usual ? (0.75 * steep) / usual : 1;
@@ -104,7 +104,7 @@ export function pointsOf(depth, width, height, focal) {
   }
   const extent = Math.max(...largest.map((value, k) => value - least[k]), 1e-9) * 0.6;
   const sides = largest.map((value, k) => (value - least[k]) / extent);
-  const corner = least.map((value, k) => (value - mean[k]) / extent);  // it turns about its middle
+  const corner = least.map((value, k) => (value - mean[k]) / extent);  // rotation about the mean
   const turned = [1, -1, -1];
   for (let i = 0; i < 3 * count; i++) position[i] = (turned[i % 3] * (position[i] - mean[i % 3])) / extent;
   return { count, from, place, position, gap, corner, sides, spacing: ((step / f) * (least[2] + largest[2])) / 2 / extent };
@@ -116,7 +116,7 @@ function sample(depth) {
   return found.sort((a, b) => a - b);
 }
 
-// Fisher and Yates, with numbers that are the same every time.
+// Fisher-Yates shuffle with a fixed seed.
 function shuffled(values) {
   const made = Uint32Array.from(values);
   let seed = 12345;
@@ -147,7 +147,7 @@ export class Points {
 
   get count() { return this.scene?.count ?? 0; }
 
-  // What pointsOf gave, or null.
+  // `scene` is a result of pointsOf, or null.
   show(scene) {
     const { gl } = this;
     this.scene = scene;
@@ -178,10 +178,10 @@ export class Points {
 
   resize() { this.rest(); }
 
-  // Draws all points, finely, at the next frame.
+  // Requests a frame with all points at full resolution.
   rest() { this.moving = false; this.request(); }
 
-  // Draws what the machine manages at the next frame, and all once nothing moves any more.
+  // Requests a frame with a sample of the points, then one with all points when the motion has stopped.
   move() {
     if (!this.moving) { this.moving = true; this.before = undefined; this.times = []; }
     clearTimeout(this.timer);
@@ -206,7 +206,7 @@ export class Points {
     const count = this.moving ? Math.min(this.count, Math.max(FEWEST, Math.round(this.share * this.count))) : this.count;
     if (count) {
       const yaw = this.yaw + (this.rocking ? 0.35 * Math.sin(now / 700) : 0), aspect = canvas.width / canvas.height;
-      // Fewer points are larger ones, though not so large that they cost as much as all of them.
+      // Fewer points are drawn larger, but not so large that they cost as much as all points.
       const larger = (this.count / count) ** 0.4;
       const seen = {
         turn: [Math.cos(yaw), Math.sin(yaw), Math.cos(this.pitch), Math.sin(this.pitch)],
@@ -232,7 +232,7 @@ export class Points {
     gl.drawArrays(gl.POINTS, 0, count);
   }
 
-  // The same arithmetic as in the shader; dots of at most 3 x 3 pixels.
+  // Draws points without WebGL, by the arithmetic of the shader, with dots of at most 3 x 3 pixels.
   drawByLoop(count, { turn: [cy, sy, cp, sp], stretch, dot }) {
     const { gl, canvas, away, colours, scene: { position, gap } } = this, { width, height } = canvas;
     const sheet = this.sheet?.width === width && this.sheet.height === height ? this.sheet : this.makeSheet(width, height);
@@ -282,14 +282,14 @@ export class Points {
     return this.sheet;
   }
 
-  // The canvas has half as many pixels a side while a slow machine moves the scene.
+  // Sets the size of the canvas: half as many pixels a side while the scene moves on a slow machine.
   fit() {
     const scale = (window.devicePixelRatio || 1) * (this.moving && this.slow ? 0.5 : 1);
     const width = Math.max(1, Math.round(this.canvas.clientWidth * scale)), height = Math.max(1, Math.round(this.canvas.clientHeight * scale));
     if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
   }
 
-  // How many points there may be follows from how long frames take, some of them together: single ones say little.
+  // Adapts the number of points to the mean time of several frames, because single times vary too much.
   learn(now) {
     const passed = now - (this.before ?? now);
     this.before = now;
@@ -328,7 +328,7 @@ export class Points {
     });
     for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, (event) => held.delete(event.pointerId));
     canvas.addEventListener("wheel", (event) => { event.preventDefault(); this.zoom(Math.exp(Math.max(-200, Math.min(200, event.deltaY)) / 500)); }, { passive: false });
-    canvas.addEventListener("draw-all", () => { this.yaw += 0.01; this.rest(); });  // what it costs to draw everything
+    canvas.addEventListener("draw-all", () => { this.yaw += 0.01; this.rest(); });  // for measurements: draw all points
     canvas.addEventListener("keydown", (event) => {
       const [dx, dy] = { ArrowLeft: [-0.1, 0], ArrowRight: [0.1, 0], ArrowUp: [0, -0.1], ArrowDown: [0, 0.1] }[event.key] ?? [];
       if (dx === undefined) return;
