@@ -1,10 +1,10 @@
-"""More than fits one memory, or one machine: pictures read in rectangles, and data sets, on Dask.
+"""Programs on Dask: pictures larger than memory, which are read in rectangles, and data sets of many pairs or stacks.
 
 ``large``    ``relblur estimate A.zarr B.zarr -o OUT.zarr``: the tasks of ``blur.chunked``, written chunk by chunk
-``slides``   two Zarr or TIFF, made comparable without holding either
-``batch``    ``relblur batch``: all pairs or stacks of a data set
-``pairs``    which pairs a data set holds
-``stacks``   which focal stacks a data set holds
-``summary``  their scores as tables and on a page
-``runners``  who runs the tasks: this process, processes beside it, a cluster
+``slides``   preparation of two Zarr or TIFF pictures, rectangle by rectangle
+``batch``    ``relblur tools batch``: all pairs or stacks of a data set
+``pairs``    pairs of a data set
+``stacks``   focal stacks of a data set
+``summary``  scores as tables and on a page
+``runners``  places where tasks run: this process, other processes on this machine, a cluster
 """

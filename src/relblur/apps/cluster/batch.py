@@ -1,9 +1,9 @@
-"""``relblur batch``: every pair or stack of a data set measured, on several processes or machines.
+"""Measure every pair or stack of a data set on several processes or machines (``relblur tools batch``).
 
-A worker does a pair as :mod:`relblur.report.batch` does: its folder appears complete, finished pairs are kept, and a
-worker that dies costs one pair. The tables and the page are made from the folders, so that an interrupted and continued
-run ends with those of an undisturbed one. Workers on other machines need the files and the output folder under the same
-names.
+A worker writes the results of a pair as :mod:`relblur.report.batch` does. A result folder appears complete, finished
+pairs are kept, and a worker that dies loses one pair only. The tables and the page are made from the folders, so an
+interrupted and continued run ends with the same tables as an undisturbed one. Workers on other machines need the files
+and the output folder under the same names.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from .summary import Row, read_scores, write_scores, write_stack_summary, write_
 
 __all__ = ["BATCH_FILES", "run_data_set"]
 
-#: In the output folder beside those of the pairs.
+#: Files in the output folder, beside the folders of the pairs.
 BATCH_FILES = ("scores.csv", "scores.parquet", "summary.html")
 
-LOST = "it has ended its worker twice: too large for its memory (--memory), or a library failed on it"
+LOST = "its worker ended twice: it is too large for the memory of a worker (--memory), or a library failed on it"
 
 #: Width of a picture on the page, px.
 THUMBNAIL_PX = 160
@@ -38,9 +38,9 @@ THUMBNAIL_PX = 160
 
 @dataclass(frozen=True)
 class Score:
-    """The work on one pair, which is sent to a worker."""
+    """Work on one pair, called by a worker."""
 
-    pairs: dict[Path, DataPair]  #: by their first file
+    pairs: dict[Path, DataPair]  #: by first file
     method: str
 
     def __call__(self, first: Path, second: Path, folder: Path) -> None:
@@ -50,9 +50,9 @@ class Score:
         rows = score_rows(pair, (files.data_set, files.name), files.factors(pair.shape[1]), self.method)
         write_scores(folder, [row.as_dict() for row in rows])
         small = pair.decimated(max(1, min(pair.shape[1] // THUMBNAIL_PX, min(pair.shape) // LEAST_SIDE)))
-        found = estimate_blur(small, method="window", workers=1)
+        blur_map = estimate_blur(small, method="window", workers=1)
         pictures = [Panel(name, getattr(small, name)) for name in ("first", "second")]
-        panels = [*pictures, Panel("relative blur (px of this size)", found.sigma, "sigma")]
+        panels = [*pictures, Panel("relative blur (px of this size)", blur_map.sigma, "sigma")]
         panels_picture(folder / "picture.png", panels, panel_width=THUMBNAIL_PX / 100)
 
 
@@ -67,16 +67,16 @@ def run_data_set(
     force: bool = False,
     tell: Callable[[int, int, Outcome], None] | None = None,
 ) -> tuple[list[Outcome], list[Row]]:
-    """Measure every pair or stack of a data set; return their outcomes and rows of figures."""
+    """Measure every pair or stack of a data set; return the outcomes and the rows of the table."""
     require("distributed", "pyarrow")
     jobs, options, work = _jobs(data, method)
     reads = (data, data / "pairs.csv")
     refuse_inputs((output / name for name in BATCH_FILES), reads)
     jobs = [replace(job, also_read=reads) for job in jobs]
 
-    def report(behind: int, outcome: Outcome) -> None:
+    def report(count: int, outcome: Outcome) -> None:
         if tell is not None:
-            tell(behind, len(jobs), outcome)
+            tell(count, len(jobs), outcome)
 
     with started(workers, scheduler, memory) as runner:
         outcomes = run_batch(
@@ -102,7 +102,7 @@ def run_data_set(
 
 
 def _jobs(data: Path, method: str) -> tuple[list[Job], dict[str, str], Score | MeasureStack]:
-    """Return the jobs, the options that the results depend on, and the work: pairs, or stacks if there are none."""
+    """Return the jobs, the options that determine the results, and the work, for pairs or else for stacks."""
     try:
         pairs = find_pairs(data)
     except RelblurError:
@@ -124,8 +124,8 @@ def _absolute(path: Path | None) -> Path:
 def _on_workers(
     runner: OnCluster, output: Path, function: Callable[[Job], Outcome], jobs: Sequence[Job]
 ) -> Iterator[Outcome]:
-    there = {job.name for job in jobs if (output / job.name).exists()}
+    finished_before = {job.name for job in jobs if (output / job.name).exists()}
     for outcome in runner.stream(function, jobs, lambda job: Outcome(job.name, "failed", LOST)):
-        # A worker may die between the end of a pair and its answer. The next worker then finds the pair done.
-        ours = outcome.state == "was done" and outcome.name not in there
-        yield replace(outcome, state="done") if ours else outcome
+        # A worker may die after it has written a pair and before it has returned. The repeated job is then skipped.
+        is_new = outcome.state == "was done" and outcome.name not in finished_before
+        yield replace(outcome, state="done") if is_new else outcome

@@ -1,4 +1,4 @@
-"""``relblur batch``: every pair of a data set, on several processes or machines."""
+"""``relblur tools batch``: measure every pair or stack of a data set, on several processes or machines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["batch"]
 
-#: What shells report for Ctrl-C.
+#: Exit code after Ctrl-C, as shells report it.
 EXIT_INTERRUPTED = 130
 
 
@@ -26,7 +26,7 @@ def batch(
         Path,
         typer.Argument(
             metavar="DATASET",
-            help="Folder with Real-MFF or DPDD, a CSV of first,second, or a folder with a folder for each focal stack.",
+            help="Folder with Real-MFF or DPDD, a CSV of first,second, or a folder with one folder per focal stack.",
             show_default=False,
         ),
     ],
@@ -36,7 +36,7 @@ def batch(
     scheduler: SchedulerOption = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", help="Memory of a process, such as 2GB.", show_default="an equal share"),
+        typer.Option("--memory", help="Memory limit of a process, such as 2GB.", show_default="an equal share"),
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -45,27 +45,27 @@ def batch(
 
         relblur tools batch pairs.csv -o scores --processes 4
 
-    Each pair gets a folder in the output with its scores at the resolutions of the paper's Table I; scores.csv and
-    scores.parquet have them all, summary.html their means with intervals, distributions and the worst ten.
-    A folder of folders with three images or more each is a set of stacks: each is done as by 'relblur stack'.
-    Run the same command again and it does what is missing.
+    Each pair gets a folder in DIR with its scores at the resolutions of the paper's Table I. scores.csv and
+    scores.parquet contain all scores; summary.html shows their means with intervals, their distributions and the worst
+    ten pairs. If DATASET is a folder of folders with three or more images each, they are focal stacks, and each is
+    measured as by 'relblur stack'. The same command continues an interrupted run.
     """
     from .batch import run_data_set
 
-    behind_now = 0
+    finished = 0
 
-    def tell(behind: int, total: int, outcome: Outcome) -> None:
-        nonlocal behind_now
-        behind_now = behind
+    def report(count: int, total: int, outcome: Outcome) -> None:
+        nonlocal finished
+        finished = count
         why = f": {outcome.error}" if outcome.error else ""
-        say(f"{behind}/{total} {outcome.name}: {outcome.state}{why}")
+        say(f"{count}/{total} {outcome.name}: {outcome.state}{why}")
 
     try:
         outcomes, rows = run_data_set(
-            data, output, method, workers=processes, scheduler=scheduler, memory=memory, force=force, tell=tell
+            data, output, method, workers=processes, scheduler=scheduler, memory=memory, force=force, tell=report
         )
     except KeyboardInterrupt:
-        say(f"relblur: interrupted; {behind_now} pairs are done, the same command goes on with the others")
+        say(f"relblur: interrupted; {finished} pairs are done, the same command continues with the others")
         raise typer.Exit(EXIT_INTERRUPTED) from None
     counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
     failures = {each.name: each.error for each in outcomes if each.state == "failed"}
@@ -91,7 +91,7 @@ def _plain(value: Any) -> Any:
 
 
 def _stack_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return headings and a line for each stack."""
+    """Return the headings, and a row for each stack."""
     from .summary import stack_cells
 
     headings = ("stack", "frames", "left out", "answered", "median frame", "median depth, m", "standard error, frames")
@@ -108,7 +108,7 @@ def _pair_means(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _pair_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return headings and a line for each data set and resolution: means over pairs."""
+    """Return the headings, and a row of means over pairs for each data set and resolution."""
     from .summary import COLUMNS, mean_rows, number
 
     return ("data set", "size", "pairs", *COLUMNS.values()), [
@@ -117,6 +117,6 @@ def _pair_table(rows: list[Row]) -> tuple[tuple[str, ...], list[tuple[str, ...]]
     ]
 
 
-#: Programs whose modules these commands use.
+#: Packages of apps that these commands import.
 NEEDS = ("paper",)
 COMMANDS = {"tools batch": batch}

@@ -1,16 +1,16 @@
-"""``relblur estimate A.zarr B.zarr -o OUT.zarr``: the map of two pictures that are larger than memory.
+"""Estimate the map of two pictures larger than memory (``relblur estimate A.zarr B.zarr -o OUT.zarr``).
 
 The tasks of :mod:`relblur.blur.chunked` compute the map chunk by chunk, and each chunk is written at once. OUT.zarr is
 a group (Zarr 3) of arrays with one shape and one grid of chunks:
 
 ``variance_difference``, ``variance_stderr`` (float32, px^2), ``flags``, ``sharper``
-    the map, as :class:`relblur.BlurMap` has it;
+    the map, as in :class:`relblur.BlurMap`;
 ``0``, ``1``, ...
     sigma in px at full size, at half of it, and so on (OME-Zarr 0.5).
 
-One task writes a chunk, whole: tasks that share a chunk lose data, as those of Dask's ``to_zarr`` may. A chunk counts
-as done once a file of its number is in ``done`` beside the group. Until all are done both lie in a stage
-(:mod:`relblur.images.results`), and the same command continues with the chunks that are missing.
+Each chunk is written by one task. Two tasks that write into one chunk would lose data, which Dask's ``to_zarr`` does
+not exclude. A file in the folder ``done`` beside the group marks a finished chunk. Until all chunks are finished, group
+and folder lie in a stage (:mod:`relblur.images.results`), and the same command continues with the missing chunks.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from .slides import open_store, prepare_slides
 
 __all__ = ["Finished", "MapStore", "estimate_large"]
 
-#: Sides of the map's chunks, px. A local method repeats what lies 60 px around; ``refined`` 96 px, and takes 1.1 kB a
-#: pixel: 0.9 GB.
+#: Sides of the map's chunks, px. The halo is 60 px for local methods and 96 px for ``refined``, which takes 1.1 kB per
+#: pixel, 0.9 GB in all.
 LOCAL_SIDE, REFINED_SIDE = 1024, 672
 
-#: The smallest picture of a pyramid has fewer pixels a side than this.
+#: Largest side of the smallest level of the pyramid, px.
 SMALL = 512
 
 FILL: dict[str, Any] = {"variance_difference": np.nan, "variance_stderr": np.nan, "flags": 1, "sharper": 0}
@@ -58,7 +58,7 @@ class Finished:
     notes: tuple[str, ...]
     shape: tuple[int, int]
     chunks: int
-    were_done: int  #: by an earlier run
+    were_done: int  #: chunks finished by an earlier run
     settings: Mapping[str, Any]
 
 
@@ -72,7 +72,7 @@ def estimate_large(
     force: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> Finished:
-    """Write the map of two stores. ``preparing`` are the arguments of ``prepare_pair``."""
+    """Estimate and write the map of two pictures; ``preparing`` are the arguments of ``prepare_pair``."""
     require("zarr", "dask")
     import dask
 
@@ -112,7 +112,7 @@ def estimate_large(
 
 
 def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
-    """Stop before the work if the output cannot be written or may not be replaced."""
+    """Refuse an output that cannot be written or may not be replaced, before the work."""
     if output.suffix.lower() != ".zarr":
         raise OutputExistsError(f"-o {output} must end in .zarr for pictures that are read in parts")
     if not output.parent.is_dir():
@@ -130,20 +130,20 @@ def _check_output(output: Path, files: tuple[Path, Path], force: bool) -> None:
 
 @dataclass(frozen=True)
 class MapStore:
-    """A map that is being written."""
+    """A map on disk that is being written."""
 
-    path: Path  #: in a stage
+    path: Path  #: its place in the stage
     shape: tuple[int, int]
     chunks: tuple[int, int]
-    made_from: str  #: all that it depends on, as JSON
+    made_from: str  #: inputs, options and version that determine the map, as JSON
 
     @property
     def _done(self) -> Path:
-        """A folder with an empty file for each chunk that is done."""
+        """Folder with an empty file for each finished chunk."""
         return self.path.parent.parent / "done"
 
     def begin(self) -> None:
-        """Make the arrays, unless an interrupted run with the same input and options has made them."""
+        """Create the arrays, or open those of an interrupted run with the same inputs and options."""
         import zarr
 
         shapes = [self.shape]
@@ -151,10 +151,10 @@ class MapStore:
             shapes.append((-(-shapes[-1][0] // 2), -(-shapes[-1][1] // 2)))
         arrays = {name: (self.shape, dtype, FILL[name]) for name, dtype in STORED.items()}
         arrays |= {str(level): (shape, "f4", np.nan) for level, shape in enumerate(shapes)}
-        before = description_of(self.path) or {}
-        if before.get("made_from") == self.made_from and self._done.is_dir():
+        description = description_of(self.path) or {}
+        if description.get("made_from") == self.made_from and self._done.is_dir():
             for name in arrays:
-                open_zarr_array(self.path / name)  # refuses what relblur did not write
+                open_zarr_array(self.path / name)  # refuses arrays that relblur did not write
             return
         for remains in (self._done, self.path):
             if os.path.lexists(remains):
@@ -165,11 +165,11 @@ class MapStore:
             options = {"chunks": chunks, "dtype": dtype, "fill_value": fill, "dimension_names": ("y", "x")}
             group.create_array(name, shape=shape, **options)
         self._done.mkdir()
-        # Last: a run continues only what has this description.
+        # Written last: a run continues only a group with this description.
         group.attrs["relblur"] = {"format": FORMAT, "format_version": FORMAT_VERSION, "made_from": self.made_from}
 
     def missing(self, tiles: Sequence[Tile]) -> list[int]:
-        """Return the numbers of the tiles whose chunk is not done."""
+        """Return the numbers of the tiles whose chunk is not finished."""
         done = set(os.listdir(self._done))
         return [number for number, tile in enumerate(tiles) if self._mark(tile).name not in done]
 
@@ -178,7 +178,7 @@ class MapStore:
         return self._done / f"{row}.{column}"
 
     def write(self, tile: Tile, planes: Planes) -> None:
-        """Write the chunk that is a tile's core."""
+        """Write the core of a tile, which is one chunk, and mark it finished."""
         import zarr
 
         group = zarr.open_group(os.fspath(self.path), mode="r+")
@@ -188,7 +188,7 @@ class MapStore:
         self._mark(tile).touch()
 
     def finish(self, settings: Mapping[str, Any]) -> None:
-        """Add the smaller pictures and the descriptions, and sign the map."""
+        """Add the levels of the pyramid and the metadata, and sign the map."""
         import zarr
 
         group = zarr.open_group(os.fspath(self.path), mode="r+")
@@ -202,7 +202,7 @@ class MapStore:
 
 
 def _reduce(above: Any, below: Any) -> None:
-    """Make a level of the pyramid from the one above it, a chunk at a time."""
+    """Compute a level of the pyramid from the next larger one, chunk by chunk."""
     for top in range(0, below.shape[0], below.chunks[0]):
         for left in range(0, below.shape[1], below.chunks[1]):
             bottom, right = min(top + below.chunks[0], below.shape[0]), min(left + below.chunks[1], below.shape[1])
@@ -210,7 +210,7 @@ def _reduce(above: Any, below: Any) -> None:
 
 
 def _halved(values: AnyArray) -> AnyArray:
-    """Return the means over 2 x 2 pixels of those that are known; NaN where none is."""
+    """Return the means of the finite values in blocks of 2 x 2 pixels; NaN for a block without any."""
     padded = np.pad(values, [(0, length % 2) for length in values.shape], constant_values=np.nan)
     blocks = whole_blocks(padded, 2)
     known = np.isfinite(blocks)
@@ -220,14 +220,14 @@ def _halved(values: AnyArray) -> AnyArray:
 
 
 def ome_metadata(name: str, levels: int) -> dict[str, Any]:
-    """Return the description of a pyramid in OME-Zarr 0.5: every level has half the size of the one before."""
+    """Return the OME-Zarr 0.5 metadata of a pyramid in which every level has half the size of the previous one."""
     axes = [{"name": axis, "type": "space"} for axis in "yx"]
     datasets = []
     for level in range(levels):
-        # The middle of a pixel of 2 x 2 lies half a pixel beyond that of its first.
-        moves = {"type": "translation", "translation": [(2**level - 1) / 2] * 2}
+        # The centre of a block of 2 x 2 pixels lies half a pixel beyond the centre of its first pixel.
+        shift = {"type": "translation", "translation": [(2**level - 1) / 2] * 2}
         scale = {"type": "scale", "scale": [float(2**level)] * 2}
-        datasets.append({"path": str(level), "coordinateTransformations": [scale, moves] if level else [scale]})
-    meaning = "relative blur in px, positive where the second image is the blurrier"
-    image = {"name": name, "axes": axes, "datasets": datasets, "type": "mean", "metadata": {"description": meaning}}
+        datasets.append({"path": str(level), "coordinateTransformations": [scale, shift] if level else [scale]})
+    quantity = "relative blur in px, positive where the second image is the blurrier"
+    image = {"name": name, "axes": axes, "datasets": datasets, "type": "mean", "metadata": {"description": quantity}}
     return {"version": "0.5", "multiscales": [image]}

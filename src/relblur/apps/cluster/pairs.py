@@ -1,7 +1,7 @@
-"""Pairs of a data set: in the layouts of the paper's two sets, or in a list.
+"""Find the pairs of a data set: in the layouts of the paper's two sets, or in a list.
 
-A list is a CSV with the columns ``first`` and ``second`` (files, counted from where the list lies) and, if you like,
-``name`` and ``data_set``.
+A list is a CSV with the columns ``first`` and ``second`` (paths relative to the list) and optionally ``name`` and
+``data_set``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..paper.data_sets import LAYOUTS, factors, find_data_sets, listed_files, re
 
 __all__ = ["DataPair", "find_pairs"]
 
-#: Data set of a list without that column.
+#: Name of the data set of a list without the column ``data_set``.
 UNNAMED = "pairs"
 
 
@@ -30,17 +30,17 @@ class DataPair:
     layout: str  #: a key of the paper's data sets, or "list"
 
     def factors(self, width: int) -> tuple[int, ...]:
-        """Return the factors by which it is decimated: those of Table I, or none."""
+        """Return the decimation factors of the pair: those of Table I, or 1 for a list."""
         return factors(self.layout, width) if self.layout != "list" else (1,)
 
     @property
     def job(self) -> Job:
-        """The pair as one of many, with the name of its results."""
+        """Job of the pair, with the name of its result folder."""
         return named_job(f"{self.data_set}_{self.name}", self.first, self.second)
 
 
 def find_pairs(data: Path) -> list[DataPair]:
-    """Find the pairs of a folder or of a list."""
+    """Return the pairs of a folder or a list."""
     if data.is_file():
         pairs = _from_list(data)
     elif data.is_dir() and (data / "pairs.csv").is_file() and (listed := _from_list(data / "pairs.csv")):
@@ -57,14 +57,14 @@ def find_pairs(data: Path) -> list[DataPair]:
 
 
 def _from_list(path: Path) -> list[DataPair]:
-    """Read a list; nothing if its columns are those of the paper's sets, which ``find_data_sets`` reads."""
+    """Return the pairs of a list; none if it has the columns of the paper's sets, which ``find_data_sets`` reads."""
     rows = read_list(path)
     columns = set(rows[0]) if rows else set()
     if {"foreground", "background"} <= columns:
         return []
     if not {"first", "second"} <= columns:
         layouts = " ".join(LAYOUTS.split())
-        raise InputError(f"{path} must have the columns first,second (and name, data_set if you like); or {layouts}")
+        raise InputError(f"{path} must have the columns first,second (name, data_set are optional); or {layouts}")
     pairs = []
     for number, row in enumerate(rows, start=2):
         one, two = listed_files(path, number, row, ("first", "second"))

@@ -1,7 +1,7 @@
-"""Runners of tasks: this process, processes beside it on this machine, or a cluster.
+"""Run tasks in this process, in other processes on this machine, or on a cluster.
 
 Every worker runs one task at a time on one thread. A plugin limits OpenCV, which ignores OMP_NUM_THREADS. Processes are
-spawned, never forked: a fork of a process whose threads hold locks may hang.
+spawned, not forked, because a fork may hang if a thread of its parent holds a lock.
 """
 
 from __future__ import annotations
@@ -22,50 +22,50 @@ __all__ = ["Here", "OnCluster", "Runner", "require", "started"]
 S = TypeVar("S")
 T = TypeVar("T")
 
-#: Workers that a task may lose before it is given up: one, for failures of machines. A task that kills its worker twice
-#: would kill them all.
+#: Workers that a task may lose before it is given up. One covers failures of machines; a task that kills two workers
+#: would kill the others too.
 ALLOWED_FAILURES = 1
 
-#: Time to reach a scheduler, s.
+#: Timeout for the connection to a scheduler, s.
 PATIENCE_S = 20
-#: Interval at which workers are counted while nothing is done, and longest time without any, s: a start takes some 3.
+#: Interval at which workers are counted while no task ends, and longest time without any worker (a start takes 3), s.
 LOOK_S, GONE_S = 5, 60
 
 
 def require(*modules: str) -> None:
     """Raise a one-line error if a package of the extra ``cluster`` is missing."""
-    gone = [name for name in modules if importlib.util.find_spec(name) is None]
-    if gone:
-        raise MissingDependencyError(f"this needs {' and '.join(gone)}; run: pip install 'relblur[cluster]'")
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingDependencyError(f"this needs {' and '.join(missing)}; run: pip install 'relblur[cluster]'")
 
 
 class Runner(Protocol):
     """A place where tasks run."""
 
-    threads: int | None  #: of a task; None for all that there are
-    scheduler: Any  #: what Dask computes with
+    threads: int | None  #: of a task; None: all threads of the machine
+    scheduler: Any  #: Dask's scheduler
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
-        """Compute delayed tasks without a value; report the number done."""
+        """Compute delayed tasks, discard their values, and report the number of finished ones."""
 
 
 class Here:
-    """One task after the other in this process, on all its cores."""
+    """Run one task after the other in this process, on all cores."""
 
     threads: int | None = None
     scheduler = "synchronous"
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
-        """Compute tasks in the order in which Dask needs the least memory for what they share."""
+        """Compute tasks in Dask's order, which keeps few of their shared intermediate results in memory."""
         import dask
         from dask.callbacks import Callback
 
-        wanted = {task.key for task in tasks}
+        keys = {task.key for task in tasks}
         count = 0
 
         def after(key: Any, *_rest: Any) -> None:
             nonlocal count
-            if key in wanted:
+            if key in keys:
                 count += 1
                 done(count)
 
@@ -74,7 +74,7 @@ class Here:
 
 
 class OnCluster:
-    """On the workers of a scheduler."""
+    """Run tasks on the workers of a scheduler."""
 
     threads: int | None = 1
 
@@ -82,21 +82,21 @@ class OnCluster:
         self.client = self.scheduler = client
 
     def stream(self, function: Callable[[S], T], items: Sequence[S], lost: Callable[[S], T]) -> Iterator[T]:
-        """Call a function with each item on the workers, and yield its values as they come.
+        """Call a function with each item on the workers, and yield the values in the order of completion.
 
-        There are no more calls under way than threads, so a worker that dies takes one call with it, which another
-        worker repeats. A call that has lost two workers is tried once more alone, because another call may have ended
-        them; if it ends its worker again, its value is that of ``lost``.
+        At most one call per thread runs at a time. A worker that dies therefore interrupts one call, which another
+        worker repeats. A call that has lost two workers is repeated alone, because another call may have killed them.
+        If it loses its worker again, ``lost`` returns its value.
         """
         from distributed import KilledWorker
 
-        blamed = []
+        suspects = []
         for item, future in self._flow(function, items, self.count()):
             try:
                 yield future.result()
             except KilledWorker:
-                blamed.append(item)
-        for item in blamed:
+                suspects.append(item)
+        for item in suspects:
             alone = self.client.submit(function, item, pure=False)
             try:
                 self._first_done([alone])
@@ -107,23 +107,23 @@ class OnCluster:
                 alone.cancel()
 
     def count(self) -> int:
-        """Return how many tasks can be run at once."""
+        """Return the number of tasks that can run at the same time."""
         return max(1, sum(self.client.nthreads().values()))
 
     def _flow(self, function: Callable[[S], T], items: Sequence[S], at_once: int) -> Iterator[tuple[S, Any]]:
-        waiting = iter(items)
-        under_way = {self.client.submit(function, item, pure=False): item for item in islice(waiting, at_once)}
+        remaining = iter(items)
+        running = {self.client.submit(function, item, pure=False): item for item in islice(remaining, at_once)}
         try:
-            while under_way:
-                for future in self._first_done(list(under_way)):
-                    for item in islice(waiting, 1):
-                        under_way[self.client.submit(function, item, pure=False)] = item
-                    yield under_way.pop(future), future
+            while running:
+                for future in self._first_done(list(running)):
+                    for item in islice(remaining, 1):
+                        running[self.client.submit(function, item, pure=False)] = item
+                    yield running.pop(future), future
         finally:
-            self.client.cancel(list(under_way))
+            self.client.cancel(list(running))
 
     def _first_done(self, futures: list[Any]) -> list[Any]:
-        """Wait for one of some calls, and return those that are done; raise if there are no workers for long.
+        """Wait until a call ends, and return the finished calls; raise an error if no worker is left for ``GONE_S``.
 
         Dask restarts a worker that has died, but not one that dies while it starts.
         """
@@ -132,14 +132,14 @@ class OnCluster:
         seconds_without = 0
         while True:
             try:
-                with self.client.as_current():  # another may be the process's latest
+                with self.client.as_current():  # wait() uses the latest client of the process otherwise
                     return list(wait(futures, timeout=LOOK_S, return_when="FIRST_COMPLETED").done)
             except TimeoutError:
                 seconds_without = 0 if self.client.nthreads() else seconds_without + LOOK_S
             if seconds_without >= GONE_S:
                 raise FileError(
-                    "all workers have ended and none has come back; take fewer of them or give them more memory, and "
-                    "run the command again: it goes on with what is missing"
+                    "all workers have ended and none has restarted; use fewer workers or give them more memory, and "
+                    "run the command again: it continues with the missing results"
                 )
 
     def run(self, tasks: Sequence[Any], done: Callable[[int], None]) -> None:
@@ -154,21 +154,21 @@ class OnCluster:
                 done(count)
         except KilledWorker:
             raise FileError(
-                "a chunk has ended its worker twice, most likely for want of memory; take fewer workers, "
-                "and run the command again: it goes on"
+                "the worker of a chunk ended twice, most likely for want of memory; use fewer workers, "
+                "and run the command again: it continues"
             ) from None
 
 
 @contextmanager
 def started(workers: int | None = None, scheduler: str | None = None, memory: str | None = None) -> Iterator[OnCluster]:
-    """Give the workers of a scheduler, or so many processes on this machine, which end with the block.
+    """Connect to a scheduler, or start processes on this machine that end with the block.
 
-    Each process may use ``memory`` ("2GB"), by default an equal share of that of the machine or the container. Dask
-    restarts a process that exceeds it.
+    ``memory`` ("2GB") limits each process; the default is an equal share of the memory of the machine or the container.
+    Dask restarts a process that exceeds it.
     """
     require("distributed", "cryptography")
     if workers is not None and scheduler is not None:
-        raise InputError("--workers are processes on this machine, --scheduler has its own; leave one of them out")
+        raise InputError("--processes start on this machine, --scheduler has its own; leave one of them out")
     import dask
     from distributed import Client, LocalCluster, Security
 
@@ -187,8 +187,8 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 yield OnCluster(client)
             return
         count, limit = _count(workers), _bytes(memory)
-        resource_tracker.ensure_running()  # else the start of a process does it, which unblocks Ctrl-C
-        with children_without_ctrl_c():  # inherited by Dask's thread, which starts the workers
+        resource_tracker.ensure_running()  # the first process would start it otherwise, which unblocks Ctrl-C
+        with children_without_ctrl_c():  # inherited by the thread of Dask that starts the workers
             cluster = LocalCluster(
                 n_workers=count,
                 threads_per_worker=1,
@@ -196,7 +196,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
                 host="127.0.0.1",
                 dashboard_address="127.0.0.1:0",
                 scheduler_kwargs={"dashboard": False},
-                security=Security.temporary(),  # else every user of the machine can have the workers run code
+                security=Security.temporary(),  # without it, every user of the machine could run code on the workers
                 memory_limit=limit,
                 silence_logs=_CRITICAL,
             )
@@ -205,7 +205,7 @@ def started(workers: int | None = None, scheduler: str | None = None, memory: st
             yield OnCluster(client)
 
 
-#: Level of the logging package: relblur itself reports workers that end.
+#: Level of the logging package; relblur itself reports workers that end.
 _CRITICAL = 50
 
 
@@ -239,12 +239,12 @@ def _count(workers: int | None) -> int:
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if workers < 1:
-        raise InputError(f"--workers must be at least 1, got {workers}")
+        raise InputError(f"--processes must be at least 1, got {workers}")
     return workers
 
 
 def _one_thread() -> Any:
-    """Return the plugin that keeps a worker to one thread."""
+    """Return a plugin that limits a worker to one thread."""
     from distributed import WorkerPlugin
 
     class OneThread(WorkerPlugin):  # type: ignore[misc]
@@ -257,7 +257,7 @@ def _one_thread() -> Any:
 
 
 def use_one_thread() -> None:
-    """Let OpenCV of this process use one thread."""
+    """Limit OpenCV in this process to one thread."""
     import cv2
 
     cv2.setNumThreads(1)

@@ -1,9 +1,9 @@
-"""Two pictures on a disk that are read in rectangles, made comparable without holding either.
+"""Prepare two pictures that are larger than memory, rectangle by rectangle.
 
-A :class:`Store` is a Zarr, an OME-Zarr, a TIFF or a BigTIFF. It contains no pixel, so it can be sent to the process
-that reads. ``prepare_pair`` measures on whole images; here exposure, noise and the largest blur are measured on patches
-on a regular grid. Every rectangle is then treated alike: the tone curve is undone, the second image gets the exposure
-of the first, both are decimated. The pair must be registered: motion is reported, not undone.
+A :class:`Store` describes a Zarr, an OME-Zarr, a TIFF or a BigTIFF. It contains no pixels, so it can be sent to the
+process that reads them. ``prepare_pair`` measures on whole images; this module measures exposure, noise and the largest
+blur on patches on a regular grid. Every rectangle is prepared alike: the tone curve is undone, the second image gets
+the exposure of the first, both are decimated. The pair must be registered: motion is reported, not undone.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ __all__ = ["SlidePair", "Store", "open_store", "prepare_slides"]
 
 TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".ome.tif")
 
-#: A dimension of this length may be one of colours.
+#: Lengths of a dimension that may contain colour channels.
 COLOURS = (1, 3)
 
-#: Patches on which exposure and the largest blur are measured: as many a side, of this many pixels a side.
+#: Patches per side for exposure and the largest blur, and the side of a patch, px.
 PATCHES, PATCH_SIDE = 5, 384
 
 
@@ -55,10 +55,10 @@ class Store:
     """A grey or colour picture that is read in rectangles."""
 
     array: ZarrArray | TiffPicture
-    at: tuple[int | None, ...]  #: per dimension: the index taken, or None for rows, columns and colours
-    order: tuple[int, ...]  #: which of those that stay are rows, columns and colours
+    at: tuple[int | None, ...]  #: per dimension: a fixed index, or None for rows, columns and colours
+    order: tuple[int, ...]  #: positions of rows, columns and colours among the dimensions without a fixed index
     shape: tuple[int, int, int]
-    path: str  #: as the user names it
+    path: str  #: as given by the user
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -67,37 +67,37 @@ class Store:
 
     @property
     def size(self) -> str:
-        """Width x height, as photographers write it."""
+        """Width x height, px."""
         return f"{self.shape[1]}x{self.shape[0]}"
 
     def read(self, region: Region) -> AnyArray:
-        """Return a rectangle as (H, W, C) of the picture's own type."""
-        wanted: list[Any] = list(self.at)
-        stay = [axis for axis, index in enumerate(self.at) if index is None]
-        for place, axis in zip((*region, slice(None)), (stay[o] for o in self.order), strict=False):
-            wanted[axis] = place
+        """Return a rectangle as (H, W, C) in the picture's type."""
+        index: list[Any] = list(self.at)
+        free = [axis for axis, fixed in enumerate(self.at) if fixed is None]
+        for part, axis in zip((*region, slice(None)), (free[o] for o in self.order), strict=False):
+            index[axis] = part
         try:
-            values = np.asarray(self.array[tuple(wanted)]).transpose(self.order)
+            values = np.asarray(self.array[tuple(index)]).transpose(self.order)
         except (OSError, ValueError, RuntimeError, KeyError) as error:
             raise FileError(f"{self.path} cannot be read: {first_line(error)}; it may be damaged") from None
         return values if values.ndim == 3 else values[:, :, None]
 
     def curve(self, *, linear: bool, gamma: float | None) -> tuple[Curve, str]:
-        """Return the tone curve of the values, and the reason for it."""
+        """Return the tone curve of the values and the reason for this choice."""
         tiff = isinstance(self.array, TiffPicture)
         profile = self.array.profile if isinstance(self.array, TiffPicture) else None
         stored = StoredImage(np.zeros((1, 1), self.dtype), "TIFF" if tiff else "Zarr", profile, linear=not tiff)
         return choose_curve(stored, linear=linear, gamma=gamma)
 
     def identity(self) -> dict[str, Any]:
-        """Return what distinguishes the picture from a later one of the same name."""
+        """Return name, shape and time of modification, to detect that the picture was replaced."""
         description = os.path.join(self.array.path, "zarr.json")
         state = os.stat(description if os.path.isfile(description) else self.array.path)
         return {"name": Path(self.path).name, "shape": list(self.shape), "modified_ns": state.st_mtime_ns}
 
 
 def open_store(path: Path) -> Store:
-    """Return a picture, of which only the description is read."""
+    """Open a picture; only its description is read."""
     require("zarr", "dask")
     if not os.path.exists(path):
         raise FileError(f"there is no file {path}; check the path")
@@ -112,7 +112,7 @@ def open_store(path: Path) -> Store:
 def _zarr_store(path: Path) -> Store:
     node = read_zarr_node(path)
     if node is None:
-        raise FileError(f"{path} is a folder without a Zarr in it; check the path")
+        raise FileError(f"{path} is a folder without a Zarr; check the path")
     name, kinds = ("", None) if node.array else _image_in(node.attributes, path)
     array = open_zarr_array(path / name)
     return _store(path, array, kinds or array.names)
@@ -129,8 +129,8 @@ def _image_in(attributes: Mapping[str, Any], path: Path) -> tuple[str, tuple[str
     nodes = ((entry.name, read_zarr_node(entry)) for entry in path.iterdir() if entry.is_dir())
     arrays = [name for name, node in nodes if node is not None and node.array]
     if len(arrays) != 1:
-        found = f"the arrays {', '.join(sorted(arrays)[:5])}" if arrays else "no array"
-        raise InputError(f"{path} has {found} and no OME metadata; name the array itself, such as {path}/NAME")
+        content = f"the arrays {', '.join(sorted(arrays)[:5])}" if arrays else "no array"
+        raise InputError(f"{path} has {content} and no OME metadata; name the array itself, such as {path}/NAME")
     return arrays[0], None
 
 
@@ -146,7 +146,7 @@ def _tiff_store(path: Path) -> Store:
 
 
 def _store(path: Path, array: ZarrArray | TiffPicture, kinds: Sequence[str] | None) -> Store:
-    """Find rows, columns and colours."""
+    """Return the store of an array, with the dimensions of rows, columns and colours identified."""
     shape = tuple(array.shape)
     kinds = _guessed(shape) if kinds is None else tuple(str(kind).lower() for kind in kinds)
     if kinds is None or kinds.count("y") != 1 or kinds.count("x") != 1:
@@ -158,12 +158,12 @@ def _store(path: Path, array: ZarrArray | TiffPicture, kinds: Sequence[str] | No
         elif length == 1:
             at.append(0)
         else:
-            raise InputError(f"{path} has {length} images along {kind!r}; name an array that holds one")
-    stay = [kind for kind, index in zip(kinds, at, strict=True) if index is None]
-    order = tuple(stay.index(kind) for kind in "yxc" if kind in stay)
-    colours = shape[kinds.index("c")] if "c" in stay else 1
+            raise InputError(f"{path} has {length} images along {kind!r}; name an array with one image")
+    free = [kind for kind, index in zip(kinds, at, strict=True) if index is None]
+    order = tuple(free.index(kind) for kind in "yxc" if kind in free)
+    colours = shape[kinds.index("c")] if "c" in free else 1
     if colours not in COLOURS:
-        raise InputError(f"{path} has {colours} channels; 1 or 3 are read, choose some of them first")
+        raise InputError(f"{path} has {colours} channels, but 1 or 3 are read; save a copy with 1 or 3 first")
     size = (shape[kinds.index("y")], shape[kinds.index("x")], colours)
     as_form(size, np.dtype(array.dtype), str(path), -1)
     return Store(array, tuple(at), order, size, os.fspath(path))
@@ -179,7 +179,7 @@ def _guessed(shape: tuple[int, ...]) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True)
 class SlidePair:
-    """Two stores, and the preparation of every rectangle of them."""
+    """Two stores and the preparation of their rectangles."""
 
     first: Store
     second: Store
@@ -195,19 +195,19 @@ class SlidePair:
 
     @property
     def form(self) -> RawPair:
-        """Arrays of the pair's shape and types without its values."""
+        """Pair of zero arrays with the shape and types of the prepared pair."""
         kinds = [store.dtype if self._as_stored(store) else np.dtype(np.float64) for store in (self.first, self.second)]
         one, two = (np.broadcast_to(np.zeros((), kind), (*self.shape, self.first.shape[2])) for kind in kinds)
         return RawPair(one, two, None)
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
-        """Return the delayed call of a function with a part and further arguments; the task reads the part."""
+        """Return a delayed call of a function with a prepared rectangle; the task reads the rectangle."""
         import dask
 
         return dask.delayed(_with_part, pure=False)(function, self, region, *further)
 
     def part(self, region: Region) -> RawPair:
-        """Read a rectangle."""
+        """Read and prepare a rectangle."""
         if self.factor == 1:
             return self._read(region)
         outer = grown(region, decimation_margin(self.factor), self.shape)
@@ -238,7 +238,7 @@ class SlidePair:
         return RawPair(images[0], images[1], None, clipped)
 
     def _as_stored(self, store: Store) -> bool:
-        """Whether the stored values of an image are used without any change."""
+        """Return whether the stored values of an image are used unchanged."""
         exposed = store is self.second and self.exposure is not None
         return self.factor == 1 and self._curve(store).is_linear and not exposed
 
@@ -253,7 +253,7 @@ def _with_part(function: Callable[..., Any], pair: SlidePair, region: Region, *f
 def prepare_slides(
     first: Store, second: Store, preparing: Mapping[str, Any]
 ) -> tuple[SlidePair, NoiseModel | None, list[str], dict[str, Any]]:
-    """Return the prepared pair, its noise, notes on the preparation, and settings.
+    """Prepare a pair of stores; return it with its noise, the notes of the preparation, and the settings.
 
     ``preparing`` are the arguments of ``prepare_pair``.
     """
@@ -265,7 +265,7 @@ def prepare_slides(
     for option, whole_only in (("align", ("auto", "off")), ("exposure", ("auto", "gain", "off"))):
         if preparing[option] not in whole_only:
             raise InputError(
-                f"--{option} {preparing[option]} is for pictures that are read whole; leave it out for pictures that "
+                f"--{option} {preparing[option]} needs pictures that are read whole; leave it out for pictures that "
                 "are read in parts"
             )
     pair = SlidePair(first, second, preparing["gamma"], preparing["linear"])
@@ -296,7 +296,7 @@ Light = tuple[AnyArray, AnyArray, BoolArray]
 
 
 def _light(part: RawPair) -> Light:
-    """Return both images of a part as floats, finite everywhere, and which pixels can be used."""
+    """Return both images of a part as finite floats, and the mask of usable pixels."""
     images = [unit_float(image) for image in (part.first, part.second)]
     usable = np.isfinite(images[0]).all(axis=2) & np.isfinite(images[1]).all(axis=2)
     for at_top in (part.clipped, *map(clipped_pixels, (part.first, part.second))):
@@ -307,7 +307,7 @@ def _light(part: RawPair) -> Light:
 
 
 def _mosaic(patches: Sequence[Light], places: Sequence[Region]) -> Light:
-    """Return patches on a grid beside each other in one picture."""
+    """Join patches on a grid to one picture."""
     across = sum(place[0] == places[0][0] for place in places)
     one, two, usable = (
         np.concatenate([np.concatenate(column[i : i + across], axis=1) for i in range(0, len(places), across)])
@@ -317,10 +317,10 @@ def _mosaic(patches: Sequence[Light], places: Sequence[Region]) -> Light:
 
 
 def _motion_notes(first: AnyArray, second: AnyArray, usable: BoolArray) -> list[str]:
-    """Return the motion in a patch, in words."""
+    """Return a note on the motion between the images, measured in one patch."""
     try:
         motion = find_motion(first, second, usable, model="translation")
     except AlignmentError:
         return []
-    found = motion.describe(usable.shape)
-    return [f"alignment: {found}; not undone: a pair that is read in parts is taken to be registered"]
+    text = motion.describe(usable.shape)
+    return [f"alignment: {text}; not undone: pairs that are read in parts must be registered"]

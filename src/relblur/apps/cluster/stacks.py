@@ -1,7 +1,6 @@
-"""Focal stacks of a data set: a folder of folders with the frames of one stack each.
+"""Find and measure the focal stacks of a data set: a folder of folders, each with the frames of one stack.
 
-The order of the frames is that of their names, or of the distances in focus at the end of all names
-(``focus_0.35m.jpg``) or in EXIF.
+Frames are ordered by name, or by the distance in focus if all names end with it (``focus_0.35m.jpg``) or EXIF has it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from .summary import write_scores
 
 __all__ = ["DataStack", "MeasureStack", "find_stacks"]
 
-#: Fewer images are no stack, but a pair.
+#: Minimum number of frames; two images are a pair.
 LEAST_FRAMES = 3
-#: Arrays may lie beside the frames: they are not frames.
+#: Suffixes of frames; NumPy arrays in the folder are not frames.
 _FRAMES = tuple(suffix for suffix in (*READ_SUFFIXES, *RAW_SUFFIXES) if suffix != ".npy")
 _DISTANCE = re.compile(r"(?:^|[^0-9.])(\d+(?:\.\d+)?)m$")
 
@@ -38,51 +37,51 @@ class DataStack:
 
     @property
     def job(self) -> Job:
-        """The stack as one of many, with the name of its results."""
+        """Job of the stack, with the name of its result folder."""
         return named_job(self.name, *(path.absolute() for path in self.images))
 
     @property
     def focus_m(self) -> list[float] | None:
-        """Distances in focus, if all names have different ones."""
-        found = [_DISTANCE.search(path.stem) for path in self.images]
-        values = [float(each[1]) for each in found if each is not None]
+        """Distances in focus, m, if all names end with different ones."""
+        matches = [_DISTANCE.search(path.stem) for path in self.images]
+        values = [float(each[1]) for each in matches if each is not None]
         return values if len(set(values)) == len(self.images) and min(values) > 0 else None
 
 
 def find_stacks(data: Path) -> list[DataStack]:
-    """Return the folders of a folder that hold three images or more; none if there are none."""
+    """Return a stack for each subfolder with three images or more."""
     if not data.is_dir():
         return []
-    found = []
+    stacks = []
     try:
         for folder in sorted(path for path in data.iterdir() if path.is_dir() and not path.name.startswith(".")):
             images = sorted(p for p in folder.iterdir() if p.suffix.lower() in _FRAMES and not p.name.startswith("."))
             if len(images) >= LEAST_FRAMES:
-                found.append(DataStack(folder.name, tuple(images)))
+                stacks.append(DataStack(folder.name, tuple(images)))
     except OSError as error:
         raise FileError(f"the folder {data} cannot be read: {error.strerror}") from None
-    refuse_equal_names((stack.job for stack in found), "stacks")
-    return found
+    refuse_equal_names((stack.job for stack in stacks), "stacks")
+    return stacks
 
 
 @dataclass(frozen=True)
 class MeasureStack:
-    """The work on one stack, which is sent to a worker."""
+    """Work on one stack, called by a worker."""
 
-    stacks: dict[Path, DataStack]  #: by their first file
+    stacks: dict[Path, DataStack]  #: by first file
 
     def __call__(self, first: Path, _second: Path, folder: Path) -> None:
-        """Write the results of ``relblur stack`` and a row of figures."""
+        """Write the results of ``relblur stack`` and a row for the table."""
         stack = self.stacks[first]
         start = time.perf_counter()
-        found = estimate_stack(stack.images, focus_m=stack.focus_m, workers=1)
-        summary = write_stack_files(folder, found, True, depth=found.depth_m is not None, images=stack.images)
+        result = estimate_stack(stack.images, focus_m=stack.focus_m, workers=1)
+        summary = write_stack_files(folder, result, True, depth=result.depth_m is not None, images=stack.images)
         row = {"stack": stack.name, **_figures(summary), "seconds": time.perf_counter() - start}
         write_scores(folder, [row])
 
 
 def _figures(summary: dict[str, Any]) -> dict[str, float | str]:
-    """Return the figures of a stack; NaN where there is none."""
+    """Return the row of a stack; NaN for missing values."""
     row: dict[str, float | str] = {
         "method": str(summary["settings"]["method"]),
         "frames": summary["frames"],

@@ -1,4 +1,4 @@
-"""Scores of many pairs or stacks: CSV, Parquet, means with their intervals, and ``summary.html``."""
+"""Summarise the scores of many pairs or stacks: CSV, Parquet, means with intervals, and ``summary.html``."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 SCORES_FILE = "scores.json"
 
-#: Samples from which an interval is found, and the share of them within it.
+#: Bootstrap samples, and the probability of the interval.
 RESAMPLED, WITHIN = 2000, 0.95
 
 #: Pairs shown on the page: those with the largest loss.
@@ -56,16 +56,16 @@ SHARES = ("b_sharper_fraction", "f_sharper_fraction", "explained")
 
 NOTE = (
     "Means over pairs, with their 95 % intervals (bootstrap). e: mean absolute error of re-making an image where it is "
-    "the less sharp; unblurred: the same if nothing is done; explained: share of the difference explained on colours "
-    "that the estimate has not seen."
+    "the less sharp one; unblurred: the same error without any blur; explained: share of the difference that is "
+    "explained, in colour channels that the estimate does not use."
 )
-#: Figures of a stack, and how they are written.
+#: Columns of the table of stacks, and their formats.
 STACK_FIGURES = {"frames": "d", "left_out": "d", "answered_fraction": ".1%", "index_50": ".2f", "depth_m_50": ".3f"}
 STACK_FIGURES |= {"median_index_stderr": ".3f", "filled_fraction": ".1%", "at_limit_fraction": ".1%", "seconds": ".1f"}
 
 
 def write_tables(folder: Path, rows: Sequence[Row]) -> None:
-    """Write ``scores.csv`` and ``scores.parquet`` into a stage: a row for each pair and resolution."""
+    """Write ``scores.csv`` and ``scores.parquet``, with a row for each pair and resolution."""
     import pyarrow
     from pyarrow import parquet
 
@@ -79,27 +79,27 @@ def write_scores(folder: Path, rows: Sequence[Row]) -> None:
 
 
 def read_scores(folder: Path) -> list[Row]:
-    """Return the scores of a pair or a stack from its folder, with the folder's name."""
+    """Read the scores of a pair or a stack from its folder, and add the folder's name."""
     path = folder / SCORES_FILE
     try:
         rows = [dict(row) for row in json.loads(path.read_bytes())]
         if not all("stack" in row or {"data_set", "pair", "factor"} <= row.keys() for row in rows):
             raise ValueError
     except (OSError, ValueError, TypeError, RecursionError):
-        raise FileError(f"{path} holds no scores of relblur; delete its folder and run the command again") from None
+        raise FileError(f"{path} has no scores of relblur; delete its folder and run the command again") from None
     named = {"folder": folder.name}
     return [named | {key: math.nan if value is None else value for key, value in row.items()} for row in rows]
 
 
 @dataclass(frozen=True)
 class MeanRow:
-    """The mean over the pairs of a data set at one resolution, with the interval that it lies in."""
+    """Means over the pairs of a data set at one resolution, with their intervals."""
 
     data_set: str
     factor: int
     resolution: str
     pairs: int
-    means: dict[str, tuple[float, float, float]]  #: mean, lower and upper end
+    means: dict[str, tuple[float, float, float]]  #: mean, lower and upper end of its interval
 
 
 def mean_rows(rows: Sequence[Row], columns: Sequence[str]) -> list[MeanRow]:
@@ -120,7 +120,7 @@ def mean_rows(rows: Sequence[Row], columns: Sequence[str]) -> list[MeanRow]:
 
 
 def _mean(values: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean of the finite numbers and its 95 % interval by the bootstrap."""
+    """Return the mean of the finite values and its 95 % interval from a bootstrap."""
     known = values[np.isfinite(values)]
     if not known.size:
         return math.nan, math.nan, math.nan
@@ -130,9 +130,9 @@ def _mean(values: np.ndarray) -> tuple[float, float, float]:
 
 
 def loss(row: Row) -> float:
-    """Return the share of the difference of two images that is unexplained, by which the worst pairs are found.
+    """Return the unexplained share of the difference of two images, which ranks the worst pairs.
 
-    It is that of channels outside the estimate if there are colours, else of the re-made image itself.
+    Colour pairs use the channels that the estimate does not use, grey pairs the re-made image itself.
     """
     if math.isfinite(row["explained"]):
         return float(1 - row["explained"])
@@ -140,16 +140,16 @@ def loss(row: Row) -> float:
         (row[f"{side}_sharper_fraction"], row[f"e_{other}"], row[f"unblurred_e_{other}"])
         for side, other in (("b", "f"), ("f", "b"))
     ]
-    left = sum(share * error for share, error, _ in parts if math.isfinite(error))
-    before = sum(share * error for share, _, error in parts if math.isfinite(error))
-    return left / before if before > 0 else math.nan
+    remade = sum(share * error for share, error, _ in parts if math.isfinite(error))
+    unblurred = sum(share * error for share, _, error in parts if math.isfinite(error))
+    return remade / unblurred if unblurred > 0 else math.nan
 
 
 def write_summary(folder: Path, results: Path, rows: Sequence[Row], outcomes: Sequence[Outcome], title: str) -> None:
-    """Write the page into a folder, with the pictures of the pairs in ``results``."""
+    """Write the page of a set of pairs into a folder, with the pictures in ``results``."""
     failed = sum(not each.succeeded for each in outcomes)
     pairs = len({(row["data_set"], row["pair"]) for row in rows})
-    about = f"{pairs} pairs measured, {failed} failed. Values as the files hold them."
+    about = f"{pairs} pairs measured, {failed} failed. Stored values, not linear light."
     body = [
         element("p", about, class_="sub"),
         titled_table(_means(mean_rows(rows, list(COLUMNS)))),
@@ -165,7 +165,7 @@ def write_summary(folder: Path, results: Path, rows: Sequence[Row], outcomes: Se
 def write_stack_summary(
     folder: Path, results: Path, rows: Sequence[Row], outcomes: Sequence[Outcome], title: str
 ) -> None:
-    """Write the page of a set of stacks: their figures in a table, and each stack's overview."""
+    """Write the page of a set of stacks: a table, and the overview of each stack."""
     cells = [stack_cells(row) for row in rows]
     columns = ("stack", *(name.replace("_", " ") for name in STACK_FIGURES))
     pictures = [_picture(results / row["folder"] / "overview.png", row["stack"]) for row in rows]
@@ -178,7 +178,7 @@ def write_stack_summary(
 
 
 def stack_cells(row: Row) -> tuple[str, ...]:
-    """Return the name and the figures of a stack as text."""
+    """Return the cells of a stack's row as text."""
     return row["stack"], *(_written(row[name], form) for name, form in STACK_FIGURES.items())
 
 
@@ -195,7 +195,7 @@ def _picture(path: Path, caption: str) -> Html:
 
 
 def _means(rows: Sequence[MeanRow]) -> Table:
-    """Return our means, each above the paper's row of the same data set and resolution."""
+    """Return the table of means, each above the paper's row for the same data set and resolution."""
     cells: list[tuple[str, ...]] = []
     stated = []
     for row in rows:
@@ -227,7 +227,7 @@ def _interval(name: str, mean: tuple[float, float, float]) -> str:
 
 
 def _distributions(rows: Sequence[Row]) -> bytes:
-    """Draw the distributions of errors, errors without blurring and explained shares at full size."""
+    """Draw the distributions at full size: errors, errors without blur, and explained shares."""
     figures = []
     for data_set in sorted({row["data_set"] for row in rows}):
         here = [row for row in rows if row["data_set"] == data_set]
@@ -246,7 +246,7 @@ def _distributions(rows: Sequence[Row]) -> bytes:
 def _worst(folder: Path, rows: Sequence[Row]) -> list[Html]:
     full: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: -row["factor"]):
-        full[row["folder"]] = row  # the least factor stays
+        full[row["folder"]] = row  # the smallest factor overwrites the others
     known = [row for row in full.values() if math.isfinite(loss(row))]
     return [_worst_figure(folder, row) for row in sorted(known, key=loss, reverse=True)[:WORST]]
 

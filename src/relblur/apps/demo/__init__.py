@@ -1,1 +1,1 @@
-"""Programs about the method: ``demo``, ``paper`` (its figures and tables), ``bench`` (speed on this machine)."""
+"""Programs that need no input: ``demo`` (a pair with known blur) and ``bench`` (speed on this machine)."""

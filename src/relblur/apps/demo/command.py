@@ -1,4 +1,4 @@
-"""``relblur demo``: the whole chain on a photograph with known blur. ``relblur tools bench``: speed of this machine."""
+"""``relblur demo``: run all methods on a pair with known blur. ``relblur tools bench``: measure the speed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def demo(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Run the whole chain on a photograph with known blur and write pictures.
+    """Run all methods on a photograph with known blur and write pictures.
 
         relblur demo -o relblur_demo
 
-    The blur runs from -2 px (the first image is blurrier) to +2 px (the second is), with a disc in the middle; both
-    images have 8 bits. The folder also gets a focus pair of a known camera and a flat target, for the commands of the
-    README.
+    The relative blur of the pair grows from -2 px (the first image is blurrier) on the left to +2 px on the right, with
+    a disc of constant blur in the middle. Both images have 8 bits. The folder also gets a focus pair of a known camera
+    and a pair of a flat target, to try the commands of the README on.
     """
     from .program import run_demo
 
@@ -55,10 +55,8 @@ def demo(
     say("pictures:")
     for path in ("comparison.png", "refined/overview.png"):
         say(f"  {output / path}")
-    say(
-        f"pairs to try the commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),"
-    )
-    say(f"first.png second.png; such as: cd {output} && {program_name()} estimate near.png far.png -o result")
+    say(f"pairs to try commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),")
+    say(f"first.png second.png; for example: cd {output} && {program_name()} estimate near.png far.png -o result")
 
 
 @one_line_errors
@@ -67,28 +65,28 @@ def bench(
         list[str] | None, typer.Argument(help="Rows x columns.", metavar="[SIZE...]", show_default="480x640 1080x1920")
     ] = None,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Timed runs of each; least and median are shown.", metavar="N")
+        int, typer.Option(min=1, help="Timed runs of each method; prints the least and the median.", metavar="N")
     ] = 10,
     as_json: Json = False,
 ) -> None:
-    """Measure the real-time engine on this machine, beside two rivals.
+    """Measure the speed of the real-time engine on this machine, beside two other methods.
 
         relblur tools bench 480x640
 
-    A frame pair is blurred by 1 to 2 px; every method gets the same pair in turn.
+    All methods measure the same pair, blurred by 1 to 2 px. Their runs alternate.
     """
     shapes = [_shape(text) for text in sizes or ["480x640", "1080x1920"]]
     from .speed import bench as run
 
-    found = {}
+    timings = {}
     for shape in shapes:
         name = f"{shape[0]}x{shape[1]}"
         with progress_bar(name) as report:
-            found[name] = run(shape, repeats, report)
+            timings[name] = run(shape, repeats, report)
     if as_json:
-        print_json({name: [asdict(row) for row in rows.values()] for name, rows in found.items()})
+        print_json({name: [asdict(row) for row in rows.values()] for name, rows in timings.items()})
         return
-    for name, rows in found.items():
+    for name, rows in timings.items():
         slowest = next(iter(rows.values()))
         print_table(
             f"{name}, {repeats} runs in turn",
@@ -106,7 +104,7 @@ def bench(
                 for row in rows.values()
             ],
         )
-    say("frames/s and 'times Y1' are by medians; close other programs for a fair figure")
+    say("frames/s and 'times Y1' (speed over that of Y1) are from medians; close other programs to measure")
 
 
 def _shape(text: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""``relblur demo``: the whole chain on a pair with known blur, made from a bundled photograph."""
+"""Work of ``relblur demo``: make a pair with known blur, run all methods on it, write pictures and scores."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .made_photograph import made_photograph
 
 __all__ = ["DemoRow", "demo_pair", "photograph", "run_demo"]
 
-#: A focus pair as a camera stores it, and a flat target taken with the same camera: for trying the commands on.
+#: A focus pair and a pair of a flat target, as one camera stores them; input for other commands.
 CAMERA_FILES = ("near.png", "far.png", "target_near.png", "target_far.png")
 DEMO_FILES = ("first.png", "second.png", *CAMERA_FILES, "comparison.png")
 SIZE = (384, 512)
 
-#: The camera of those: 50 mm at f/2.8, a sensor 23.6 mm wide, focused at 1 m and 2 m.
+#: Camera of CAMERA_FILES: 50 mm at f/2.8, a sensor 23.6 mm wide, focused at 1 m and 2 m.
 DEMO_CAMERA = Camera(
     focal_length_mm=50,
     f_number=2.8,
@@ -41,13 +41,13 @@ DEMO_CAMERA = Camera(
     focus_second_m=2.0,
     image_width_px=SIZE[1],
 )
-#: Distance of the flat target, and of the lower and the upper edge of the scene, m: half of it lies between the foci.
+#: Distance of the flat target, and of the lower and upper edge of the scene, m. Half of the scene lies between the foci.
 TARGET_M, SCENE_M = 1.2, (0.8, 3.0)
 
 
 @dataclass(frozen=True)
 class DemoRow:
-    """How one method did on the demonstration pair."""
+    """Score of one method on the demonstration pair."""
 
     method: str
     mean_error_px: float
@@ -58,7 +58,7 @@ class DemoRow:
 
 
 def photograph(name: str = "coffee") -> AnyArray:
-    """Return one of the photographs that come with scikit-image, as stored; a made picture without that package."""
+    """Return a photograph of scikit-image as stored; without that package, a synthetic one."""
     try:
         from skimage import data
     except ImportError:
@@ -68,13 +68,13 @@ def photograph(name: str = "coffee") -> AnyArray:
 
 
 def demo_field(shape: tuple[int, int]) -> FloatArray:
-    """Signed blur in px: from -2 (first is blurrier) on the left to +2 on the right, with a disc of +1.5."""
+    """Return signed blur, px: from -2 (first is blurrier) on the left to +2 on the right, with a disc of +1.5."""
     field = synth.ramp(shape, -2.0, 2.0, axis=1)
     return np.where(synth.disc(shape, 1, 0) > 0, 1.5, field)
 
 
 def demo_pair(bits: int | None = 8) -> tuple[AnyArray, AnyArray, FloatArray]:
-    """Return (first, second, true sigma): a colour pair, each image sharper in part."""
+    """Return (first, second, true sigma): a colour pair in which each image is sharper in some places."""
     image = photograph()[: SIZE[0], : SIZE[1]] / 255.0
     truth = demo_field(image.shape[:2])
     first, second = synth.pair(image, truth, channel_axis=-1)
@@ -82,7 +82,7 @@ def demo_pair(bits: int | None = 8) -> tuple[AnyArray, AnyArray, FloatArray]:
 
 
 def demo_depth(shape: tuple[int, int]) -> FloatArray:
-    """Distance in m of the scene: a table top that rises away from the camera, so that 1/z is even over the rows."""
+    """Return distances, m, of a table top that recedes from the camera; 1/z is linear in the row."""
     return 1 / synth.ramp(shape, 1 / SCENE_M[1], 1 / SCENE_M[0], axis=0)
 
 
@@ -90,15 +90,15 @@ def camera_pairs() -> dict[str, AnyArray]:
     """Return 8-bit sRGB photographs by name: a scene and a flat target, each focused near and far, with disc blur."""
     scene = SRGB.undo(photograph()[: SIZE[0], : SIZE[1]], np.float64)
     target = SRGB.undo(photograph("grass")[: SIZE[0], : SIZE[1]], np.float64)
-    taken = (
+    light = (
         *defocused_pair(scene, demo_depth(SIZE), DEMO_CAMERA, channel_axis=-1, step_px=0.2),
         *defocused_pair(target, TARGET_M, DEMO_CAMERA),
     )
-    return {name: as_integers(encode_srgb(light), np.uint8) for name, light in zip(CAMERA_FILES, taken, strict=True)}
+    return {name: as_integers(encode_srgb(each), np.uint8) for name, each in zip(CAMERA_FILES, light, strict=True)}
 
 
 def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = None) -> list[DemoRow]:
-    """Run every method on the pair, write pictures into a folder, return the score of each."""
+    """Run every method on the pair, write pictures into a folder, and return the scores."""
     refuse_to_replace(folder, [*DEMO_FILES, *(f"refined/{name}" for name in BLUR_FILES)], force)
     first, second, truth = demo_pair()
     pair = ComparablePair(first, second, names=("first.png", "second.png"))
@@ -112,7 +112,7 @@ def run_demo(folder: Path, *, force: bool = False, progress: Progress | None = N
         if progress is not None:
             progress((done + 1) / (len(METHODS) + 1))
     with filling(folder, force=force) as new:
-        write_image(new / "first.png", first, tags=PictureTags(png_gamma=1.0))  # blurred as if it were
+        write_image(new / "first.png", first, tags=PictureTags(png_gamma=1.0))  # its values were blurred as light
         write_image(new / "second.png", second, tags=PictureTags(png_gamma=1.0))
         for name, picture in camera_pairs().items():
             write_image(new / name, picture)
@@ -130,13 +130,13 @@ def _score(
     error = np.abs(blur_map.sigma - truth)
     made = resynthesize(first, second, blur_map, channel_axis=-1)
     known = np.isfinite(error)
-    wanted = np.where((blur_map.sigma > 0)[:, :, None], second, first) / 255.0
+    blurrier = np.where((blur_map.sigma > 0)[:, :, None], second, first) / 255.0
     return DemoRow(
         method=method,
         mean_error_px=float(error[known].mean()),
         median_error_px=float(np.median(error[known])),
         answered_fraction=float(known.mean()),
-        remade_error=float(np.abs(made - wanted)[known].mean()),
+        remade_error=float(np.abs(made - blurrier)[known].mean()),
         seconds=seconds,
     )
 

@@ -1,12 +1,12 @@
-"""How fast is this machine: relblur beside its rivals on one scene, in one interleaved run.
+"""Measure the speed of relblur and of two other methods on one scene, in alternating runs.
 
-Y1 the paper's grid search as one would write it with OpenCV: 50 times ``GaussianBlur``, sigma
-   0.1 to 5 px, and at each pixel the level of least absolute difference. OpenCV chooses the
-   kernels' size and shares the rows among its threads.
+Y1 The paper's grid search, written plainly with OpenCV: 50 calls of ``GaussianBlur``, sigma 0.1 to
+   5 px, and at each pixel the level with the least absolute difference. OpenCV chooses the size of
+   the kernels and distributes the rows over its threads.
 S  Subbarao's S-transform: both images blurred by 1.5 px, then the least-squares ratio of
    their difference to half the Laplacian, over the same window.
 
-The scene is three textures side by side, blurred exactly by a ramp from 1 to 2 px.
+The scene has three textures side by side, blurred exactly by a ramp from 1 to 2 px.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TEXTURES = ("grass", "gravel", "brick")
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds that something took over repeated runs, and what its answer was worth."""
+    """Wall and processor time of repeated runs, ms, and the error of the result."""
 
     name: str
     wall_least: float
@@ -53,7 +53,7 @@ def scene(shape: tuple[int, int], names: tuple[str, ...] = TEXTURES) -> tuple[An
 
 
 def _texture(name: str, shape: tuple[int, int]) -> FloatArray:
-    """A photographed texture, mirrored on to fill a shape."""
+    """Return a photographed texture, continued by reflection to fill a shape."""
     image: FloatArray = photograph(name).astype(np.float64) / 255
     index = [np.arange(n) % (2 * m) for n, m in zip(shape, image.shape, strict=True)]
     rows, columns = (np.minimum(i, 2 * m - 1 - i) for i, m in zip(index, image.shape, strict=True))
@@ -61,7 +61,7 @@ def _texture(name: str, shape: tuple[int, int]) -> FloatArray:
 
 
 def opencv_bank(first: AnyArray, second: AnyArray) -> AnyArray:
-    """Y1: sigma, px, by the plain grid search."""
+    """Return sigma, px, by a plain grid search (method Y1)."""
     import cv2
 
     best = np.full(first.shape, np.inf, dtype=np.float32)
@@ -75,7 +75,7 @@ def opencv_bank(first: AnyArray, second: AnyArray) -> AnyArray:
 
 
 def s_transform(first: AnyArray, second: AnyArray, window: int = WINDOW_WINDOW) -> AnyArray:
-    """S: signed sigma, px."""
+    """Return signed sigma, px, by the S-transform (method S)."""
     import cv2
 
     one, two = (cv2.GaussianBlur(image, (0, 0), 1.5) for image in (first, second))
@@ -89,16 +89,16 @@ def s_transform(first: AnyArray, second: AnyArray, window: int = WINDOW_WINDOW) 
 def interleave(
     runs: Mapping[str, Callable[[], Any]], repeats: int, truth: FloatArray, progress: Progress | None = None
 ) -> dict[str, Timing]:
-    """Call all in turn, ``repeats`` times, so that other load affects all of them.
+    """Call all functions in turn, ``repeats`` times, so that other load of the machine affects all alike.
 
-    A run that returns sigma or a map is scored against ``truth``, without the pixels that have no answer.
+    A function that returns sigma or a map is scored against ``truth``, over the pixels with a value.
     """
     wall: dict[str, list[float]] = {name: [] for name in runs}
     cpu: dict[str, list[float]] = {name: [] for name in runs}
     error = {}
     for name, run in runs.items():
-        found = run()  # also warms up
-        sigma = getattr(found, "sigma", found)
+        result = run()  # also warms up
+        sigma = getattr(result, "sigma", result)
         with np.errstate(all="ignore"):
             error[name] = math.nan if sigma is None else float(100 * np.nanmean(np.abs(sigma / truth - 1)))
     for done in range(repeats):

@@ -1,4 +1,4 @@
-"""The numbers of the paper, and the page that sets the numbers of relblur beside them."""
+"""List the numbers of the paper, and build the page that compares them with those of relblur."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PaperRow:
 
     @property
     def equal(self) -> float:
-        """Share of the points that are of equal sharpness and left out."""
+        """Share of points of equal sharpness, which are not scored."""
         return max(0.0, round(1 - self.b_sharper - self.f_sharper, 9))
 
 
@@ -47,7 +47,7 @@ PAPER_TABLE = (
     PaperRow("DPDD", "105x70", 0.58, 0.42, 0.017, 0.016),
 )
 
-#: "MAE" of sigma in Fig. 1, by the direction of the ramp.
+#: "MAE" of sigma in Fig. 1, for each direction of the ramp.
 PAPER_FIG1 = {"top to bottom": "1.4 %", "left to right": "1.47 % (caption), 1.7 % (text)"}
 
 #: Mean error of the re-made blurred image of Fig. 1, on a scale of 0 to 1 (conclusions).
@@ -56,7 +56,7 @@ REMADE_CLAIM = 0.0002
 
 @dataclass(frozen=True)
 class PaperCamera:
-    """A camera of section 6 and its circle of confusion by equation 8."""
+    """A camera of section 6 with its circle of confusion by equation 8, as stated in the paper."""
 
     name: str
     focal_length_mm: float
@@ -64,8 +64,8 @@ class PaperCamera:
     foreground_mm: float
     pixel_pitch_um: float
     sensor_mm: float  #: width
-    width_px: int  #: of the image to which the pitch belongs
-    table_width_px: int  #: of the largest image of Table I
+    width_px: int  #: width of the image with this pixel pitch
+    table_width_px: int  #: width of the largest image in Table I
     stated_px: float
 
 
@@ -98,7 +98,7 @@ class Section:
     tables: tuple[Table, ...] = ()
 
     def as_html(self, folder: Path) -> Html:
-        """Return the section of the page; its pictures lie in a folder."""
+        """Return the section as HTML, with its pictures from a folder."""
         sides = [
             element("div", element("b", name), element("p", text))
             for name, text in (("The paper", self.paper_shows), ("Here", self.finding))
@@ -125,7 +125,7 @@ class Section:
 
 
 def page(folder: Path, sections: Sequence[Section], made_from: Sequence[str]) -> str:
-    """Return the page of sections whose pictures lie in a folder; ``made_from`` names the data."""
+    """Return the page of all sections, with their pictures from a folder; ``made_from`` lists the data sets."""
     links = [element("a", each.title.split(":")[0], href=f"#{each.key}") for each in sections]
     paper = "A. Saadat, Computational Framework for Estimating Relative Gaussian Blur Kernels between Image Pairs"
     intro = f"{paper}: its figures and tables, and the results of relblur. Method, notes and errata: "

@@ -1,4 +1,4 @@
-"""``relblur reproduce``: the paper, figure by figure."""
+"""``relblur paper reproduce``: make the figures and tables of the paper."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["reproduce"]
 
 @one_line_errors
 def reproduce(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for figures and tables.")] = Path(
-        "relblur_reproduce"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for figures and tables.", metavar="DIR")
+    ] = Path("relblur_reproduce"),
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with Real-MFF and DPDD as they unpack, or a list pairs.csv.", show_default=False),
+        typer.Option(help="Folder with Real-MFF and DPDD, or a list, pairs.csv.", show_default=False),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help="Parts, separated by commas: fig1 to fig7, table1.", show_default="all"),
+        typer.Option(help="Parts to make, separated by commas: fig1 to fig7, table1.", show_default="all"),
     ] = None,
     image: Annotated[
         list[Path] | None,
-        typer.Option(help="Photograph for Fig. 1; twice: upper and lower pair.", show_default="scikit-image's"),
+        typer.Option(help="Photograph for Fig. 1; give two for the two pairs.", show_default="scikit-image's"),
     ] = None,
     pair: Annotated[
         list[str] | None,
@@ -41,12 +41,12 @@ def reproduce(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Make every figure and table of the paper, each beside the paper's content and numbers.
+    """Make every figure and table of the paper, beside the paper's content and numbers.
 
         relblur paper reproduce --only fig1 -o figures
 
-    Writes the figures, two CSV files, and paper.html, one page that contains everything. Figs. 5 to 7
-    and Table I need the data sets (--data); without them they are left out.
+    DIR gets the figures, two CSV files, and paper.html, one page with all of them. Figs. 5 to 7 and Table I need the
+    data sets (--data) and are left out without them.
     """
     from .pairs import means, short_table
     from .ramps import ramp_table
@@ -78,6 +78,6 @@ def reproduce(
     say(f"look at {output / 'paper.html'}")
 
 
-#: Programs whose modules these commands use.
+#: Packages of apps that these commands import.
 NEEDS = ("demo",)
 COMMANDS = {"paper reproduce": reproduce}

@@ -1,7 +1,7 @@
-"""Layouts of the paper's two data sets on a disk: as they unpack, flat, or listed in a file.
+"""Find the pairs of the paper's two data sets on a disk: as unpacked, in a flat folder, or listed in a file.
 
-A pair is (I_F, I_B): Real-MFF's image focused on the foreground and the one on the background;
-DPDD's at f/4 and the all-in-focus one at f/22.
+A pair is (I_F, I_B). In Real-MFF these are the images focused on the foreground and on the background; in DPDD the
+image at f/4 and the all-in-focus image at f/22.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ...base.errors import FileError, InputError
 
 __all__ = ["DATA_SETS", "FoundSet", "PairFiles", "factors", "find_data_sets"]
 
-#: The paper's names of them.
+#: Names of the data sets in the paper.
 DATA_SETS = {"realmff": "Real MFF", "dpdd": "DPDD"}
 
-#: Width of the largest DPDD image in Table I; the next two are a half and a quarter of it.
+#: Width of the largest DPDD image in Table I, px; the other two have a half and a quarter of it.
 DPDD_WIDTH = 420
 
-#: Files of DPDD, whatever their case.
+#: Suffixes of the files of DPDD, in lower case.
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 
 CSV_COLUMNS = ("data_set", "name", "foreground", "background")
@@ -52,7 +52,7 @@ class PairFiles:
 
 @dataclass(frozen=True)
 class FoundSet:
-    """Pairs found in one place."""
+    """Pairs of one data set in one folder or list."""
 
     data_set: str
     layout: str
@@ -66,10 +66,10 @@ class FoundSet:
 
 
 def factors(data_set: str, width: int) -> tuple[int, ...]:
-    """Return the factors by which a data set's images are decimated for Table I.
+    """Return the decimation factors of a data set's images for Table I.
 
-    Real-MFF at full size, a half and a quarter. DPDD as it is, and so that 420, 210 and 105 px are
-    left of its width: by 4, 8 and 16 as published (1680 px).
+    Real-MFF is used at full size, a half and a quarter. DPDD is used at full size and at widths of 420, 210 and 105 px;
+    the published images, 1680 px wide, are decimated by 4, 8 and 16.
     """
     if data_set == "realmff":
         return 1, 2, 4
@@ -78,7 +78,7 @@ def factors(data_set: str, width: int) -> tuple[int, ...]:
 
 
 def find_data_sets(data: Path) -> list[FoundSet]:
-    """Find pairs in a folder, in those below it, or in a list; an error names the known layouts."""
+    """Find pairs in a folder, its subfolders, or a list; an error lists the known layouts."""
     if data.is_file():
         found = _from_list(data)
     elif data.is_dir():
@@ -92,7 +92,7 @@ def find_data_sets(data: Path) -> list[FoundSet]:
 
 
 def _folders(data: Path) -> Iterator[Path]:
-    """Yield the folder, those in it and those in them; an archive often unpacks into a folder of its own."""
+    """Yield the folder and its subfolders to a depth of two, because archives often unpack into a folder."""
     yield data
     for depth in ("*", "*/*"):
         yield from sorted(path for path in data.glob(depth) if path.is_dir())
@@ -104,7 +104,7 @@ def _in_folder(folder: Path, is_root: bool) -> Iterator[FoundSet]:
         yield from _from_list(listed)
         return
     for data_set, layout, find in _FINDERS:
-        # Names that end in _a and _b are common: another folder must be called after the data set.
+        # Names that end in _a and _b are common, so a subfolder must have the name of the data set.
         if layout == "flat" and not (is_root or _is_named(folder, data_set)):
             continue
         pairs = tuple(PairFiles(data_set, *each) for each in find(folder))
@@ -121,7 +121,7 @@ def _real_mff(folder: Path) -> Iterator[tuple[str, Path, Path]]:
 
 
 def _dpdd(folder: Path) -> Iterator[tuple[str, Path, Path]]:
-    """Pair by name where names agree. The published lists have no name in common and are paired in sorted order."""
+    """Pair files by equal names, or in sorted order if no names are equal, as in the published set."""
     source, target = (_images(folder / "test_c" / side) for side in ("source", "target"))
     by_name = {sharp.stem: sharp for sharp in target}
     if any(blurry.stem in by_name for blurry in source):
@@ -162,7 +162,7 @@ def _is_named(folder: Path, data_set: str) -> bool:
 
 
 def _refuse_broken_sets(data: Path, found: set[str]) -> None:
-    """Refuse a folder that looks like a data set of which no pair was found anywhere."""
+    """Refuse a folder with the layout of a data set if no pair of that set was found."""
     for folder in _folders(data):
         for data_set, parts in (("realmff", ("imageA", "imageB")), ("dpdd", ("test_c/source", "test_c/target"))):
             flat = _is_named(folder, data_set) and _images(folder)
@@ -176,7 +176,7 @@ def _refuse_broken_sets(data: Path, found: set[str]) -> None:
 
 
 def _from_list(path: Path) -> list[FoundSet]:
-    """Read a list of pairs, with paths relative to its folder."""
+    """Read the pairs of a list; paths are relative to its folder."""
     rows = read_list(path)
     if not rows or not set(CSV_COLUMNS) <= set(rows[0]):
         raise InputError(f"{path} must have the columns {','.join(CSV_COLUMNS)} and at least one row")
@@ -199,7 +199,7 @@ def read_list(path: Path) -> list[dict[str, str]]:
 
 
 def listed_files(path: Path, line: int, row: Mapping[str, str], columns: tuple[str, str]) -> tuple[Path, Path]:
-    """Return the files that a line of a list names, relative to the folder of the list."""
+    """Return the two files of a line of a list; paths are relative to the folder of the list."""
     one, two = (path.parent / (row[column] or "") for column in columns)
     for file in (one, two):
         if not file.is_file():

@@ -1,6 +1,6 @@
-"""Figs. 5 to 7 and Table I: photographed pairs, each image re-made where it is the less sharp one.
+"""Make Figs. 5 to 7 and Table I: photographed pairs, each image re-made where it is the less sharp one.
 
-As in the paper, pixel values are used as they are stored. ``first`` is I_B, ``second`` is I_F.
+As in the paper, stored pixel values are used without undoing the tone curve. ``first`` is I_B, ``second`` is I_F.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ __all__ = [
     "shown_pair",
 ]
 
-#: Shortest side of the images in Table I, px: smaller ones are left out.
+#: Minimum side of the images in Table I, px; smaller ones are left out.
 LEAST_SIDE = 16
 
 FIGURES = {"realmff": "fig6", "dpdd": "fig7"}
 
-#: Upper row of each figure, from the left: I_F comes first in Fig. 6, the f/22 image in Fig. 7.
+#: Upper row of each figure, from the left: I_F, I_B in Fig. 6; the f/22 image (I_B), I_F in Fig. 7.
 TOP_ROW = {"realmff": ("second", "first"), "dpdd": ("first", "second")}
 TITLES = {
     "realmff": {"first": "I_B, focused on the background", "second": "I_F, focused on the foreground"},
@@ -66,7 +66,7 @@ class TableRow:
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the row flat, with the paper's letters."""
+        """Return the row as one dictionary, with the paper's letters B and F in the names."""
         score = {
             name.replace("first", "b").replace("second", "f"): value for name, value in self.score.as_dict().items()
         }
@@ -76,7 +76,7 @@ class TableRow:
 
 @dataclass(frozen=True)
 class ShownPair:
-    """A pair with its map, for figures."""
+    """A pair with its map and score, for the figures."""
 
     title: str
     data_set: str
@@ -92,13 +92,13 @@ def rows_of(files: PairFiles, method: str) -> list[TableRow]:
 
 
 def score_rows(pair: ComparablePair, names: tuple[str, str], chosen: Sequence[int], method: str) -> list[TableRow]:
-    """Score a pair, of a data set and by a name, decimated by each factor that leaves enough of it."""
-    fit = [factor for factor in chosen if factor == 1 or min(pair.shape) >= LEAST_SIDE * factor]
-    return [score_row(pair.decimated(factor), *names, factor, method) for factor in fit]
+    """Score a pair at each decimation factor that leaves images of ``LEAST_SIDE``; names: data set and pair."""
+    usable = [factor for factor in chosen if factor == 1 or min(pair.shape) >= LEAST_SIDE * factor]
+    return [score_row(pair.decimated(factor), *names, factor, method) for factor in usable]
 
 
 def score_row(reduced: ComparablePair, data_set: str, name: str, factor: int, method: str) -> TableRow:
-    """Score a pair that was decimated by a factor."""
+    """Score a decimated pair; ``factor`` is its decimation factor."""
     start = time.perf_counter()
     score = evaluate_pair(
         reduced.first,
@@ -113,7 +113,7 @@ def score_row(reduced: ComparablePair, data_set: str, name: str, factor: int, me
 
 
 def shown_pair(files: PairFiles, method: str) -> ShownPair:
-    """Estimate a pair at the largest resolution that Table I has of it."""
+    """Estimate a pair at the largest resolution that Table I uses."""
     pair = read_pair(files.background, files.foreground)
     chosen = factors(files.data_set, pair.shape[1])
     pair = pair.decimated(chosen[-3])
@@ -123,7 +123,7 @@ def shown_pair(files: PairFiles, method: str) -> ShownPair:
 
 
 def show_architecture(folder: Path, shown: ShownPair) -> Section:
-    """Draw Fig. 5 for a pair (I_B, I_F): the sharper and less sharp sets, the re-made sets, and both errors."""
+    """Draw Fig. 5 for a pair (I_B, I_F): sharper and less sharp sets, re-made sets, both errors."""
     pair, found, score = shown.pair, shown.blur_map, shown.score
     made = resynthesize(pair.first, pair.second, found, channel_axis=pair.channel_axis).clip(0, 1)
     images = {"B": photo(pair.first), "F": photo(pair.second)}
@@ -167,7 +167,7 @@ def show_architecture(folder: Path, shown: ShownPair) -> Section:
 
 
 def _only(image: AnyArray, where: AnyArray) -> AnyArray:
-    """Return an image with white outside some pixels."""
+    """Return an image that is white outside a mask."""
     return np.where(where[:, :, None] if image.ndim == 3 else where, image, 1.0)
 
 
@@ -190,8 +190,8 @@ def show_pair(folder: Path, shown: ShownPair) -> Section:
         paper_shows=f"A pair of {camera[shown.data_set]}. Above the two photographs; below, at each point, the less "
         "sharp of them, as it is (left) and re-estimated from the sharper (right). Where neither is sharper the mean "
         "of both.",
-        finding=f"{shown.title}, in the same layout. The two lower pictures look alike in the paper and here. So "
-        "would the sharper image in many places, so its error stands beside.",
+        finding=f"{shown.title}, in the same layout. The two lower pictures look alike in the paper and here. In many "
+        "places the sharper image itself would look like them, so its error is given for comparison.",
         pictures=((f"{key}.png", shown.title),),
         claims=(
             _errors_claim("e_B", stated.e_b, score.e_first, score.unblurred_e_first),
@@ -208,15 +208,14 @@ def show_pair(folder: Path, shown: ShownPair) -> Section:
 
 
 def _errors_claim(name: str, paper: float, ours: float, unblurred: float) -> Claim:
-    return Claim(name, f"{paper:.3f}", f"{ours:.4f}", f"if nothing is blurred: {unblurred:.4f}")
+    return Claim(name, f"{paper:.3f}", f"{ours:.4f}", f"without blur: {unblurred:.4f}")
 
 
 def show_table(rows: Sequence[TableRow], method: str) -> Section:
-    """Return Table I: the paper's rows, then means over the pairs if there are several, then every pair."""
+    """Return Table I: the paper's rows, our means over the pairs, and a second table of every pair."""
     note = (
-        "Mean absolute errors of grey values on a scale of one, over all points but those of equal sharpness. In "
-        "brackets: the same error if the sharper image is taken as it is. Held-out: sigma from green, error in red "
-        "and blue."
+        "Mean absolute errors of grey values on a 0..1 scale, over all points of unequal sharpness. In brackets: the "
+        "same error for the sharper image without blur. Held-out: sigma estimated from green, error in red and blue."
     )
     average = means(rows)
     tables = [short_table(f"Table I, method '{method}', values as stored", average, note)]
@@ -234,7 +233,7 @@ def show_table(rows: Sequence[TableRow], method: str) -> Section:
 
 
 def short_table(heading: str, rows: Sequence[TableRow], note: str = "") -> Table:
-    """Return the paper's rows and some of ours under them."""
+    """Return a table of the paper's rows, with rows of ours below them."""
     columns = ("data set", "pair", "resolution", *score_columns("B", "F"))
     cells = (*(_paper_cells(row) for row in PAPER_TABLE), *(_cells(row) for row in rows))
     return Table(heading, columns, cells, note, range(len(PAPER_TABLE)))
@@ -251,13 +250,13 @@ def _table_finding(rows: Sequence[TableRow]) -> str:
         )
     )
     text = (
-        f"Over all rows the error is {left:.4f}, against {unblurred:.4f} if nothing is blurred. Leaving out flat and "
-        f"clipped points would make it {answered:.4f}."
+        f"Over all rows the error is {left:.4f}, against {unblurred:.4f} without blur. Without flat and clipped points "
+        f"it is {answered:.4f}."
     )
     if math.isfinite(unseen):
         text += (
-            f" On channels that the estimate did not use it is {unseen:.4f}: much of the small figure is a fit to the "
-            "pixel itself, not blur."
+            f" In channels that the estimate does not use it is {unseen:.4f}: much of the smaller error comes from a "
+            "fit to the pixel itself, not from blur."
         )
     return text + (
         " A lower resolution has less contrast between pixels, so the error without blurring falls too: no proper "
@@ -266,7 +265,7 @@ def _table_finding(rows: Sequence[TableRow]) -> str:
 
 
 def means(rows: Sequence[TableRow]) -> list[TableRow]:
-    """Average the rows of each data set and resolution over the pairs that have the number."""
+    """Average the rows of each data set and resolution; missing values are left out."""
     groups: dict[tuple[str, str], list[TableRow]] = {}
     for row in rows:
         groups.setdefault((row.data_set, row.resolution), []).append(row)

@@ -1,7 +1,7 @@
-"""Fig. 1: photographs blurred by a Gaussian that grows from 1 to 2 px, and the errors of the blur estimated from them.
+"""Make Fig. 1: photographs blurred by a Gaussian of 1 to 2 px, and the errors of the estimated blur.
 
-The paper's two photographs are not published. A brick wall and a night launch of scikit-image resemble them; others
-can be passed.
+The paper's two photographs are not published. The defaults resemble them: a brick wall and a night launch of
+scikit-image.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = ["FILES", "Ramp", "RampRow", "load_ramps", "make_ramps", "ramp_table",
 
 FILES = ("fig1.png", "fig1_maps.png", "fig1.csv")
 
-#: Upper and lower pair: the photograph, the axis along which blur grows, and the paper's words for it.
+#: Upper and lower pair: photograph, axis along which the blur grows, and the paper's name of this direction.
 PAIRS = (("brick", 0, "top to bottom"), ("rocket", 1, "left to right"))
 
-#: A window of the framework is 51 px wide.
+#: Minimum side of a photograph, px: more than the 51 px of the framework's window.
 LEAST_SIDE = 64
 
-#: Names of the estimators in the tables.
+#: Estimators, as named in the tables.
 METHODS = ("paper", "paper, as printed", "refined")
 
 
@@ -64,14 +64,14 @@ class RampRow:
     mean_relative_error: float  #: mean of |error| / sigma
     error_over_mean: float  #: mean |error| / mean sigma
     error_over_largest: float
-    remade_error: float  #: mean absolute error of the R-Image re-made
-    remade_by_rounded_truth: float  #: the same for the true sigma rounded to 0.1 px: the cost of the grid alone
+    remade_error: float  #: mean absolute error of the re-made R-Image
+    remade_by_rounded_truth: float  #: the same with the true sigma rounded to 0.1 px: error of the grid alone
     unanswered_fraction: float
-    filled_fraction: float  #: flat pixels, with the sigma of the nearest answer
+    filled_fraction: float  #: flat pixels, filled with the sigma of the nearest pixel that has one
 
 
 def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
-    """Return the two pairs of Fig. 1, made from image files if some are given: one for both, or one each."""
+    """Return the two pairs of Fig. 1, optionally made from one image file for both or one for each."""
     ramps = []
     for place, (name, axis, direction) in enumerate(PAIRS):
         if files:
@@ -92,19 +92,19 @@ def load_ramps(files: Sequence[Path] = ()) -> list[Ramp]:
 
 
 def make_ramps(ramp: Ramp) -> tuple[list[RampRow], list[AnyArray]]:
-    """Estimate the absolute blur of one pair by every method; return the rows of the table and the maps."""
+    """Estimate the blur of one pair by every method; return the rows of the table and the maps."""
     gain = float(Framework(normalise=False).F.sum())
     rounded = np.rint(ramp.truth / PAPER_SIGMA_STEP) * PAPER_SIGMA_STEP
     floor = float(np.abs(synth.blur_with_map(ramp.sharp, rounded) - ramp.blurred).mean())
     rows, maps = [], []
     for method in METHODS:
-        # The framework as printed is the bank times its gain, so its L-Image is darker.
+        # The framework as printed is the bank times the sum of F, which equals a darker L-Image.
         sharp = gain * ramp.sharp if method == "paper, as printed" else ramp.sharp
-        found = estimate_blur(sharp, ramp.blurred, sharper="first", method=method.split(",")[0])
-        known = np.isfinite(found.sigma)
-        error = np.abs(np.abs(found.sigma) - ramp.truth)[known]
+        blur_map = estimate_blur(sharp, ramp.blurred, sharper="first", method=method.split(",")[0])
+        known = np.isfinite(blur_map.sigma)
+        error = np.abs(np.abs(blur_map.sigma) - ramp.truth)[known]
         truth = ramp.truth[known]
-        made = resynthesize(sharp, ramp.blurred, found)
+        made = resynthesize(sharp, ramp.blurred, blur_map)
         rows.append(
             RampRow(
                 image=ramp.name,
@@ -117,15 +117,15 @@ def make_ramps(ramp: Ramp) -> tuple[list[RampRow], list[AnyArray]]:
                 remade_error=float(np.abs(made - ramp.blurred)[known].mean()),
                 remade_by_rounded_truth=floor,
                 unanswered_fraction=float(1 - known.mean()),
-                filled_fraction=float(has_flag(found.flags, Flag.FILLED).mean()),
+                filled_fraction=float(has_flag(blur_map.flags, Flag.FILLED).mean()),
             )
         )
-        maps.append(found.sigma)
+        maps.append(blur_map.sigma)
     return rows, maps
 
 
 def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> Section:
-    """Draw Fig. 1 in the paper's layout and the maps; return their section."""
+    """Draw Fig. 1 in the paper's layout and the maps; return the section."""
     _draw(folder, ramps, results)
     rows = [row for each, _ in results for row in each]
     by_paper = [row for row in rows if row.method == "paper"]
@@ -153,11 +153,12 @@ def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list
         key="fig1",
         title="Fig. 1: known blur, sigma from 1 to 2 px",
         paper_shows="Two photographs (left) and the same blurred by a Gaussian that grows from 1 to 2 px (right), "
-        "downwards in the upper pair, to the right in the lower. Blur found with a mean absolute error of 1.4 % and "
-        "1.47 or 1.7 %.",
-        finding="Rounding to a grid of 0.1 px alone costs 0.025 px: 1.73 % as a mean of relative errors, 1.67 % of "
-        "the mean sigma, 1.25 % of the largest. The paper's 1.4 to 1.7 % lie between these. With the framework as "
-        f"printed, whose F sums to 0.99979, the error is {off}. A continuous estimate ('refined') has no such floor.",
+        "downwards in the upper pair, to the right in the lower. The mean absolute error of the estimated blur is "
+        "1.4 % and 1.47 or 1.7 %.",
+        finding="Rounding to a grid of 0.1 px alone causes an error of 0.025 px: 1.73 % as a mean of relative errors, "
+        "1.67 % of the mean sigma, 1.25 % of the largest. The paper's 1.4 to 1.7 % lie between these. With the "
+        f"framework as printed, whose F sums to 0.99979, the error is {off}. A continuous estimate ('refined') has no "
+        "rounding error.",
         pictures=(
             ("fig1.png", "Fig. 1 in the paper's layout: L-Images on the left, R-Images on the right"),
             ("fig1_maps.png", "The blur applied, and the blur estimated"),
@@ -168,7 +169,7 @@ def show_ramps(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list
 
 
 def ramp_table(rows: Sequence[RampRow]) -> Table:
-    """Return the rows as text."""
+    """Return the rows as a table of text."""
     columns = ("image", "ramp", "method", "error (px)", "relative", "/ mean", "/ largest", "re-made", "filled")
     return Table(
         "Every image and method",
@@ -193,13 +194,13 @@ def _why_missed(row: RampRow) -> str:
         return "holds"
     floor = row.remade_by_rounded_truth
     if floor >= REMADE_CLAIM:
-        return f"missed: the true sigma rounded to 0.1 px has {floor:.6f} already, on texture as rich as this"
-    return f"missed, although the true sigma rounded to 0.1 px has only {floor:.6f}"
+        return f"not reached: even the true sigma rounded to 0.1 px has {floor:.6f}, on texture as rich as this"
+    return f"not reached, although the true sigma rounded to 0.1 px has only {floor:.6f}"
 
 
 def _draw(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> None:
     pairs, maps = [], []
-    for ramp, (rows, found) in zip(ramps, results, strict=True):
+    for ramp, (rows, sigmas) in zip(ramps, results, strict=True):
         pairs += [
             Panel(f"L-Image: {ramp.name}", ramp.sharp),
             Panel(f"R-Image: sigma 1 to 2 px, {ramp.direction}", ramp.blurred),
@@ -207,7 +208,7 @@ def _draw(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[Ramp
         maps.append(Panel(f"{ramp.name}: sigma applied (px)", ramp.truth, "blur", 2.0))
         maps += [
             Panel(f"{row.method}: {100 * row.mean_relative_error:.3g} %", sigma, "blur", 2.0)
-            for row, sigma in zip(rows, found, strict=True)
+            for row, sigma in zip(rows, sigmas, strict=True)
         ]
     panels_picture(folder / "fig1.png", pairs, columns=2)
     panels_picture(folder / "fig1_maps.png", maps, columns=4, panel_width=2.6)

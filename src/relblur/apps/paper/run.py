@@ -1,4 +1,4 @@
-"""All figures and tables of the paper, or some, in one folder, and the page that leads through them."""
+"""Make figures and tables of the paper, all or some, in one folder, with a page of all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .theory import show_evaluation, show_framework, show_lens
 
 __all__ = ["PARTS", "Reproduced", "Study", "reproduce"]
 
-#: Figures and tables in the order of the page, and the data sets of which each needs one.
+#: Figures and tables in the order of the page. Each needs one of its data sets, if it has any.
 PARTS: dict[str, tuple[str, ...]] = {
     "fig1": (),
     "fig2": (),
@@ -40,12 +40,12 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class Reproduced:
-    """The numbers and the sections of a run, and the data sets behind them."""
+    """Numbers and sections of a run, and the data sets used."""
 
     ramps: list[RampRow] = field(default_factory=list)
     table: list[TableRow] = field(default_factory=list)
     sections: list[Section] = field(default_factory=list)
-    made_from: list[str] = field(default_factory=list)  #: a line for each data set, and for the parts left out
+    made_from: list[str] = field(default_factory=list)  #: a line for each data set, and one for omitted parts
 
     def as_dict(self) -> dict[str, Any]:
         """Return the numbers as plain dictionaries."""
@@ -98,13 +98,13 @@ class Study:
         return load_ramps(self.images)
 
     def shown(self, data_set: str) -> ShownPair:
-        """Return the pair of a data set that figures show, with its map."""
+        """Return the pair of a data set shown in the figures, with its map."""
         if data_set not in self._shown:
             self._shown[data_set] = shown_pair(self._chosen[data_set], self.method)
         return self._shown[data_set]
 
     def section(self, part: str, folder: Path, done: Reproduced, progress: Progress) -> Section:
-        """Make one part of the page, and its files in the folder."""
+        """Make one section of the page, and write its files into the folder."""
         makers: dict[str, Callable[[], Section]] = {
             "fig1": lambda: self._fig1(folder, done, progress),
             "fig2": lambda: show_lens(folder),
@@ -177,7 +177,7 @@ def reproduce(
 
 
 def _parts(only: Sequence[str] | None, sets: Mapping[str, FoundSet]) -> tuple[list[str], list[str]]:
-    """Return the parts to make in the order of the page, and a line about those that lack their data."""
+    """Return the parts to make in the order of the page, and a line about parts without data."""
     unknown = [part for part in only or () if part not in PARTS]
     if unknown or (only is not None and not only):
         raise InputError(f"--only takes {', '.join(PARTS)}, separated by commas; got {', '.join(unknown) or 'nothing'}")
@@ -186,17 +186,19 @@ def _parts(only: Sequence[str] | None, sets: Mapping[str, FoundSet]) -> tuple[li
     if missing and only is not None:
         needed = " or ".join(DATA_SETS[name] for name in PARTS[missing[0]])
         raise InputError(f"{missing[0]} needs {needed}; add --data DIR, the folder into which it unpacks")
-    left_out = [f"left out, without their data set (--data): {', '.join(missing)}"] if missing else []
+    left_out = [f"left out, no data set (--data): {', '.join(missing)}"] if missing else []
     return [part for part in chosen if part not in missing], left_out
 
 
 def _chosen_pairs(sets: Mapping[str, FoundSet], names: Sequence[str]) -> dict[str, PairFiles]:
-    """Return the pair to show of each data set: one that is named, or the first."""
+    """Return the pair of each data set to show: one of ``names``, or the first."""
     chosen = {name: found.pairs[0] for name, found in sets.items()}
-    for wanted in names:
-        hits = {name: each for name, found in sets.items() for each in found.pairs if each.name == wanted}
+    for pair_name in names:
+        hits = {name: each for name, found in sets.items() for each in found.pairs if each.name == pair_name}
         if not hits:
             some = ", ".join(each.name for found in sets.values() for each in found.pairs[:3])
-            raise InputError(f"--pair {wanted}: no pair has this name; there are {some or 'none without --data'} ...")
+            raise InputError(
+                f"--pair {pair_name}: no pair has this name; there are {some or 'none without --data'} ..."
+            )
         chosen.update(hits)
     return chosen

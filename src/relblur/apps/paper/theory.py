@@ -1,4 +1,4 @@
-"""Figs. 2 to 4: the lens (equations 1 to 8), the framework (equations 9 to 24), and the re-made image."""
+"""Make Figs. 2 to 4: the lens (equations 1 to 8), the framework (equations 9 to 24), and the evaluation."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from .ramps import Ramp
 
 __all__ = ["circle_px", "show_evaluation", "show_framework", "show_lens"]
 
-#: The lens of Fig. 2 (focal length, aperture, distance in focus, distance of the point), mm: large angles are legible.
+#: Lens of Fig. 2: focal length, aperture, distance in focus, distance of the point, mm. Large angles are legible.
 FOCAL_LENGTH, APERTURE, FOCUSED, POINT = 50.0, 44.0, 150.0, 230.0
-#: The pixel of Fig. 3 lies at most this far from the middle of the image, px.
+#: Largest distance of the pixel of Fig. 3 from the centre of the image, along each axis, px.
 SEARCHED = 80
 #: Blurs shown for M(sigma) in Fig. 4, px.
 SHOWN = (1.0, 2.0, 4.0)
 
 
 def circle_px(camera: PaperCamera, width_px: int | None = None) -> float:
-    """Return C_max of equation 8 in px of an image of this width, by default with the pitch that the paper states."""
+    """Return C_max of equation 8, px, in an image of the given width, or with the pixel pitch stated in the paper."""
     circle = optics.max_circle_foreground_background_mm(
         camera.focal_length_mm, camera.f_number, camera.foreground_mm, form="far_background"
     )
@@ -51,11 +51,11 @@ def show_lens(folder: Path) -> Section:
         key="fig2",
         title="Fig. 2: image formation by a thin lens, equations 1 to 8",
         paper_shows="A scene point on the plane in focus and one behind it, the rays of both through the lens, and "
-        "the circle of confusion C that the second leaves on the image plane. Equation 8 gives the largest C of two "
+        "the circle of confusion C of the second point on the image plane. Equation 8 gives the largest C of two "
         "cameras.",
         finding="Drawn to scale from equations 1 to 4. The paper's 32 and 48 px belong to images four times as wide "
-        "as those it measures. It proposes 0.5 to 5 px, which the images of Table I meet after one or two halvings. "
-        "Equations 2 and 3 give C the opposite sign of equation 4; here it is positive behind the plane in focus.",
+        "as those it measures. It proposes 0.5 to 5 px, which the images of Table I reach after one or two halvings. "
+        "Equations 2 and 3 give C the opposite sign of equation 4. Here C is positive behind the plane in focus.",
         pictures=(("fig2.png", "Rays of a point in focus (black) and of one behind it (red), to scale"),),
         claims=tuple(claims),
     )
@@ -65,7 +65,7 @@ def _lens() -> Any:
     figure = new_figure(8.4, 3.9, 130)
     axis = figure.add_axes((0.01, 0.01, 0.98, 0.98))
     sensor = float(optics.image_distance_mm(FOCAL_LENGTH, FOCUSED))
-    image = float(optics.image_distance_mm(FOCAL_LENGTH, POINT))  # of the point: before the sensor
+    image = float(optics.image_distance_mm(FOCAL_LENGTH, POINT))  # of the point, in front of the sensor
     half, red = APERTURE / 2, "#c02020"
     radius = half * (sensor - image) / image  # similar triangles, equation 3
     for side in (-1, 1):
@@ -103,7 +103,7 @@ def _lens() -> Any:
 
 
 def show_framework(folder: Path, ramp: Ramp) -> Section:
-    """Draw Fig. 3 with the contents of every block at one pixel of an L-Image; compare with the bank."""
+    """Draw Fig. 3 with the content of every block at one pixel of an L-Image; compare it with the bank."""
     framework = Framework()
     row, column = _pixel_with_two_roots(ramp, framework)
     half = framework.window_size // 2
@@ -139,16 +139,16 @@ def show_framework(folder: Path, ramp: Ramp) -> Section:
         paper_shows="A local image as a vector, multiplied by W, folded to M x N, multiplied by F: the intensities "
         "M(sigma) that its middle would have after each of M blurs.",
         finding="The contents of the blocks at one pixel. Normalised, the two layers are a bank of M separable "
-        "filters, which makes the framework fit for real time. As two matrices it takes 3.5e12 multiply-adds for an "
-        "image of Table I, minutes of a processor. The bank takes a 4800th of them; Stream, which has 13 filters and "
-        "parabolas between them, about a quarter of the bank's.",
+        "filters, which is fast enough for real time. As two matrices the framework takes 3.5e12 multiply-adds for an "
+        "image of Table I, minutes of processor time. The bank takes 1/4800 of them. Stream uses 13 filters with "
+        "parabolas between them and takes about a quarter of the bank's.",
         pictures=(("fig3.png", "The contents of every block at one pixel of the L-Image of Fig. 1"),),
         claims=claims,
     )
 
 
 def _pixel_with_two_roots(ramp: Ramp, framework: Framework) -> tuple[int, int]:
-    """Return the pixel near the middle at which M(sigma) crosses the R-Image's intensity twice most clearly."""
+    """Return the pixel near the centre at which M(sigma) most clearly crosses the R-Image's intensity twice."""
     half = framework.window_size // 2
     middle = [slice(max(0, n // 2 - SEARCHED), n // 2 + SEARCHED) for n in ramp.sharp.shape]
     misfit = gaussian_bank(ramp.sharp[tuple(middle)], framework.sigmas) - ramp.blurred[tuple(middle)]
@@ -197,28 +197,28 @@ def _blocks(framework: Framework, patch: FloatArray, response: FloatArray, obser
 
 def show_evaluation(folder: Path, ramp: Ramp) -> Section:
     """Draw Fig. 4: from the L-Image through M(sigma) and sigma to the R-Image re-made."""
-    found = estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper")
-    made = resynthesize(ramp.sharp, ramp.blurred, found)
+    blur_map = estimate_blur(ramp.sharp, ramp.blurred, sharper="first", method="paper")
+    made = resynthesize(ramp.sharp, ramp.blurred, blur_map)
     error = np.abs(made - ramp.blurred)
     panels = [
         Panel("L-Image", ramp.sharp),
         *(Panel(f"M({s:g} px)", each) for s, each in zip(SHOWN, gaussian_bank(ramp.sharp, SHOWN), strict=True)),
         Panel("R-Image", ramp.blurred),
         Panel("R-Image re-made: L-Image * sigma", made),
-        Panel("sigma estimated (px)", found.sigma, "blur", 2.0),
+        Panel("sigma estimated (px)", blur_map.sigma, "blur", 2.0),
         Panel(f"|R - R re-made|, mean {error.mean():.6f}", error, "error"),
     ]
     panels_picture(folder / "fig4.png", panels, columns=4, panel_width=2.6)
-    before = float(np.abs(ramp.sharp - ramp.blurred).mean())
+    unblurred = float(np.abs(ramp.sharp - ramp.blurred).mean())
     return Section(
         key="fig4",
-        title="Fig. 4: how an estimate is judged",
+        title="Fig. 4: evaluation of an estimate",
         paper_shows="The framework makes M(sigma) of the L-Image; comparison with the R-Image gives sigma at each "
         "pixel; the L-Image convolved with each pixel's own Gaussian is the R-Image estimated, to be compared with "
         "the real one.",
         finding="The images between these blocks, for the upper pair of Fig. 1. The comparison is circular: a root "
-        "taken at a pixel fits that pixel by construction. So Table I here also has an error on channels that the "
-        "estimate did not use.",
+        "taken at a pixel fits that pixel by construction. Table I here therefore also has the error in channels that "
+        "the estimate does not use.",
         pictures=(("fig4.png", "From the L-Image to the R-Image re-made"),),
-        claims=(Claim("mean |R - R estimated|", "below 0.0002", f"{error.mean():.6f}", f"unblurred: {before:.4f}"),),
+        claims=(Claim("mean |R - R estimated|", "below 0.0002", f"{error.mean():.6f}", f"unblurred: {unblurred:.4f}"),),
     )
