@@ -74,7 +74,7 @@ def test_fig_1_is_laid_out_as_in_the_paper(small_ramps, fig1):
 def test_a_missed_claim_is_set_beside_the_cost_of_the_grid():
     row = ramps.RampRow("", "", "", 0, 0, 0, 0, 0.0003, 0.0002, 0, 0)
     assert ramps._why_missed(replace(row, remade_error=0.00019)) == "holds"
-    assert "rounded to 0.1 px has 0.000200 already" in ramps._why_missed(row)
+    assert "rounded to 0.1 px has 0.000200" in ramps._why_missed(row)
     assert "has only 0.000199" in ramps._why_missed(replace(row, remade_by_rounded_truth=0.000199))
 
 

@@ -41,7 +41,7 @@ DEMO_CAMERA = Camera(
     focus_second_m=2.0,
     image_width_px=SIZE[1],
 )
-#: Distance of the flat target, and of the lower and upper edge of the scene, m. Half of the scene lies between the foci.
+#: Distance of the flat target, and of the lower and upper edge of the scene, m. The foci enclose half of the scene.
 TARGET_M, SCENE_M = 1.2, (0.8, 3.0)
 
 

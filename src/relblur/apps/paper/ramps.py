@@ -194,8 +194,8 @@ def _why_missed(row: RampRow) -> str:
         return "holds"
     floor = row.remade_by_rounded_truth
     if floor >= REMADE_CLAIM:
-        return f"not reached: even the true sigma rounded to 0.1 px has {floor:.6f}, on texture as rich as this"
-    return f"not reached, although the true sigma rounded to 0.1 px has only {floor:.6f}"
+        return f"missed: even the true sigma rounded to 0.1 px has {floor:.6f}, on texture as rich as this"
+    return f"missed, although the true sigma rounded to 0.1 px has only {floor:.6f}"
 
 
 def _draw(folder: Path, ramps: Sequence[Ramp], results: Sequence[tuple[list[RampRow], list[AnyArray]]]) -> None:

@@ -186,7 +186,7 @@ def _parts(only: Sequence[str] | None, sets: Mapping[str, FoundSet]) -> tuple[li
     if missing and only is not None:
         needed = " or ".join(DATA_SETS[name] for name in PARTS[missing[0]])
         raise InputError(f"{missing[0]} needs {needed}; add --data DIR, the folder into which it unpacks")
-    left_out = [f"left out, no data set (--data): {', '.join(missing)}"] if missing else []
+    left_out = [f"left out, without their data set (--data): {', '.join(missing)}"] if missing else []
     return [part for part in chosen if part not in missing], left_out
 
 

@@ -1,14 +1,14 @@
-"""``relblur video``: relative blur of two clips, of one that alternates, or of two cameras, frame by frame.
+"""Measure the relative blur of two clips, one alternating clip, or two cameras, frame by frame (``relblur video``).
 
-``light``         a decoded frame as light, and the noise of its codec
-``clip``          a video file as frames of light, with time stamps (PyAV)
-``cameras``       two live cameras as the same (OpenCV)
-``pairing``       which frames of two sources belong together
-``measuring``     pairs of frames in, blur maps out
-``smoothing``     maps filtered over time, with a standard error of their own
-``side_by_side``  both frames and the map as a clip
-``maps``          the maps of all pairs as NPZ or Zarr
-``live``          the maps in the viewer's page while they are measured
+``light``         conversion of a decoded frame to light; noise of its codec
+``clip``          video files as frames of light with time stamps (PyAV)
+``cameras``       two live cameras as frames of light with time stamps (OpenCV)
+``pairing``       pairs of frames from two sources, by time
+``measuring``     blur maps of pairs of frames
+``smoothing``     temporal filter of maps and standard errors
+``side_by_side``  clip of both frames and the map
+``maps``          maps of all pairs as NPZ or Zarr
+``live``          live view of the maps in the viewer's page
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Two live cameras as frames of light, read by OpenCV, each in a thread of its own.
+"""Read two live cameras as frames of light with OpenCV, each camera in its own thread.
 
-A camera does not wait. What is not taken in time is overwritten by newer frames and counted, so that the pair that
-is measured is always a recent one. Time stamps are those of this machine, taken when a frame has arrived: cameras
-without a common trigger may be half a frame apart.
+Cameras deliver at their own rate. Newer frames overwrite frames that were not taken in time, so that a measured pair is
+always recent; overwritten frames are counted. Time stamps are those of this machine at the arrival of a frame. Cameras
+without a common trigger may be half a frame interval apart.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from .light import ROUNDING_LEVELS, light_of_colours, light_of_grey
 
 __all__ = ["Cameras"]
 
-#: Frames of a camera that wait to be taken; the oldest goes first when another comes.
-WAITING = 3
+#: Length of a camera's queue of frames; a new frame replaces the oldest one.
+QUEUE_LENGTH = 3
 
-#: Error of webcams that send Motion JPEG, whose quality OpenCV does not tell: that of quality 85, in levels of 255.
+#: Compression error of Motion JPEG cameras, levels of 255: that of quality 85, because OpenCV gives no quality.
 MJPEG_LEVELS = 2.5
 
-#: A camera that sends nothing for so long has been unplugged.
-SILENT_S = 5.0
+#: A camera that sends no frame for this time counts as unplugged, s.
+TIMEOUT_S = 5.0
 
 
 class Cameras:
-    """Two cameras, by their numbers.
+    """Two cameras, read as a pair of sources.
 
     Parameters
     ----------
     numbers : (first, second)
-        As the system counts them; the order is that of the pair.
+        The system's numbers of the cameras, in the order of the pair.
     open_camera : callable, optional
-        Makes what ``cv2.VideoCapture(number)`` makes.
+        Returns an object like ``cv2.VideoCapture(number)``.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Cameras:
         open_camera: Callable[[int], Any] | None = None,
     ) -> None:
         if numbers[0] == numbers[1]:
-            raise FileError(f"the two cameras are one, number {numbers[0]}; name two, such as --camera 0 1")
+            raise FileError(f"the two cameras are the same, number {numbers[0]}; name two, such as --camera 0 1")
         kinds = {dtype: StoredImage(np.zeros((0, 0), dtype), "camera") for dtype in (np.uint8, np.uint16)}
         curves = {np.dtype(t): choose_curve(kind, linear=linear, gamma=gamma) for t, kind in kinds.items()}
         self._both: list[_Camera] = []
@@ -69,24 +69,24 @@ class Cameras:
 
     @property
     def rate(self) -> float:
-        """Nominal frames a second of the slower one."""
+        """Nominal rate of the slower camera, frames per second."""
         return min(camera.rate for camera in self._both)
 
     @property
     def overrun(self) -> tuple[int, int]:
-        """Frames of each that were overwritten before they could be taken."""
+        """Number of frames of each camera that newer frames have overwritten."""
         return self._both[0].overrun, self._both[1].overrun
 
     def sources(self) -> tuple[Iterator[Frame], Iterator[Frame]]:
-        """Return the frames of each, without end."""
+        """Return the endless sequence of frames of each camera."""
         return self._both[0].frames(), self._both[1].frames()
 
     def describe(self) -> list[str]:
-        """Return the tone curve of each that has sent a frame."""
+        """Return a line with the tone curve of each camera that has sent a frame."""
         return [f"camera {c.number}: {c.curve[0].name} ({c.curve[1]})" for c in self._both if c.curve is not None]
 
     def close(self) -> None:
-        """Give the cameras back."""
+        """Release the cameras."""
         for camera in self._both:
             camera.close()
 
@@ -103,7 +103,7 @@ def _capture(number: int) -> Any:
     import cv2
 
     logging = getattr(cv2, "utils", None) and getattr(cv2.utils, "logging", None)
-    if logging is not None:  # our own error names a missing camera
+    if logging is not None:  # relblur reports a missing camera itself
         logging.setLogLevel(logging.LOG_LEVEL_SILENT)
     return cv2.VideoCapture(number)
 
@@ -123,7 +123,7 @@ class _Camera:
         self.rate = rate if 0 < rate < 1000 else USUAL_RATE
         code = int(self._capture.get(cv2.CAP_PROP_FOURCC)) & 0xFFFFFFFF
         self._lossy = code.to_bytes(4, "little").upper() in (b"MJPG", b"JPEG", b"H264", b"HEVC")
-        self._waiting: deque[tuple[int, float, Any]] = deque()
+        self._queue: deque[tuple[int, float, Any]] = deque()
         self._new = threading.Condition()
         self.overrun = 0
         self._over = False
@@ -133,26 +133,26 @@ class _Camera:
     def _read(self) -> None:
         number = 0
         while not self._over:
-            there, picture = self._capture.read()
+            succeeded, picture = self._capture.read()
             now = time.monotonic()
             with self._new:
-                if not there:
+                if not succeeded:
                     self._over = True
                 else:
-                    if len(self._waiting) == WAITING:
-                        self._waiting.popleft()
+                    if len(self._queue) == QUEUE_LENGTH:
+                        self._queue.popleft()
                         self.overrun += 1
-                    self._waiting.append((number, now, picture))
+                    self._queue.append((number, now, picture))
                 self._new.notify()
             number += 1
 
     def frames(self) -> Iterator[Frame]:
         while True:
             with self._new:
-                self._new.wait_for(lambda: bool(self._waiting) or self._over, SILENT_S)
-                if not self._waiting:
+                self._new.wait_for(lambda: bool(self._queue) or self._over, TIMEOUT_S)
+                if not self._queue:
                     return
-                number, time_s, picture = self._waiting.popleft()
+                number, time_s, picture = self._queue.popleft()
             picture = np.asarray(picture)
             self.curve = self._curves[picture.dtype]
             curve, _ = self.curve
@@ -163,5 +163,5 @@ class _Camera:
 
     def close(self) -> None:
         self._over = True
-        self._thread.join(SILENT_S)
+        self._thread.join(TIMEOUT_S)
         self._capture.release()

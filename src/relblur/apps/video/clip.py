@@ -1,7 +1,7 @@
-"""A video file as frames of light with time stamps, decoded by PyAV.
+"""Read a video file as frames of light with time stamps, decoded by PyAV.
 
-Files are not trusted: only local ones are opened (no playlist leads to the network), sizes are bounded, and damaged
-frames are left out and counted.
+Files are not trusted: only local files are opened, so that no playlist leads to the network, and sizes are limited.
+Damaged frames are left out and counted.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from .light import (
 
 __all__ = ["Clip", "Frame", "import_av"]
 
-#: Frames a second where a clip does not state its rate.
+#: Rate of clips that do not state one, frames per second.
 USUAL_RATE = 25.0
 
-#: A Motion JPEG clip's table is looked up every so many frames.
-_LOOK_UP = 50
+#: Interval at which the quantisation table of a Motion JPEG clip is read, frames.
+_TABLE_INTERVAL = 50
 
-#: Damage in a row after which a clip counts as ended.
+#: Consecutive damaged packets after which a clip counts as ended.
 _MOST_DAMAGE = 100
 
 
@@ -60,11 +60,11 @@ class Frame:
     time_s : float
         Time stamp of the source.
     light : (H, W) uint16
-        65535 is the top of the range.
+        Linear light, 65535 at the top of the range.
     noise : float
-        Standard deviation that rounding and compression have added, on a scale of 0..1.
+        Standard deviation of the rounding and compression error, on a scale of 0..1.
     lossy : bool
-        Whether compression has changed it.
+        Whether the compression is lossy.
     """
 
     number: int
@@ -75,7 +75,7 @@ class Frame:
 
 
 def import_av() -> Any:
-    """Return PyAV, or raise an error with the command that installs it."""
+    """Import and return PyAV, or raise an error with the command that installs it."""
     try:
         import av
     except ImportError:
@@ -84,21 +84,21 @@ def import_av() -> Any:
     return av
 
 
-#: Formats of FFmpeg whose files name others.
+#: Formats of FFmpeg whose files refer to other files.
 _LISTS = ("concat", "hls", "dash", "imf")
 
 
 class Clip:
-    """The frames of a video file, or of numbered image files (``frame_%04d.png``), in the order of their time.
+    """The frames of a video file, or of numbered image files (``frame_%04d.png``), in the order of time.
 
     Parameters
     ----------
     path : path
-        Any file that FFmpeg knows, or a pattern with ``%d`` for numbered images.
+        A file in any format of FFmpeg, or a pattern with ``%d`` for numbered images.
     linear : bool
         Undo the tone curve. False keeps stored values.
     gamma : float, optional
-        The curve to undo instead of the file's.
+        Exponent of the tone curve to undo, instead of the file's curve.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, linear: bool = True, gamma: float | None = None) -> None:
@@ -111,13 +111,13 @@ class Clip:
                 raise FileError(f"{self.path} is a list of other files; name the video itself")
             streams = [each for each in self._container.streams.video if not _is_cover(each)]
             if not streams:
-                what = "sound only" if self._container.streams.audio else "no video"
-                raise FileError(f"{self.path} holds {what}; name a file with a video stream")
+                content = "only sound" if self._container.streams.audio else "no video"
+                raise FileError(f"{self.path} contains {content}; name a file with a video stream")
             self._stream = streams[0]
             self._codec = self._stream.codec_context
             if self._codec is None:
                 raise FileError(f"{self.path} is in a format that FFmpeg cannot decode; convert it, best to FFV1")
-            self._codec.thread_type = "SLICE"  # several frames at a time would leave open which of them is damaged
+            self._codec.thread_type = "SLICE"  # parallel frames would hide which one is damaged
             self._codec.options = {"export_side_data": "venc_params"}
             Budget(self.path, 0).check_pixels(self._codec.height, self._codec.width)
         except BaseException:
@@ -149,7 +149,7 @@ class Clip:
 
     @property
     def rate(self) -> float:
-        """Frames a second, on the average."""
+        """Average rate, frames per second."""
         rate = self._stream.average_rate or self._stream.guessed_rate or self._stream.base_rate
         return float(rate) if rate else USUAL_RATE
 
@@ -159,7 +159,7 @@ class Clip:
         return str(self._codec.name)
 
     def describe(self) -> str:
-        """Return what the clip is, in one line; after its first frame, what was done to it too."""
+        """Return codec and rate in one line; after the first frame also size, tone curve and rotation."""
         parts = [f"{self.codec}, {'lossless' if self.lossless else 'lossy'}, {self.rate:.4g} frames a second"]
         if self.shape is not None:
             parts.insert(0, times(self.shape[::-1]))
@@ -168,7 +168,7 @@ class Clip:
         if self._turned:
             parts.append("turned upright")
         if self._interlaced:
-            parts.append("interlaced: deinterlace it, or lines of two moments are compared")
+            parts.append("interlaced: deinterlace it, because its lines are of two moments")
         return "; ".join(parts)
 
     def __iter__(self) -> Iterator[Frame]:
@@ -181,24 +181,24 @@ class Clip:
             if self.shape is None:
                 self.shape = shape
             elif shape != self.shape:
-                before, after = times(self.shape[::-1]), times(shape[::-1])
-                raise FileError(f"{self.path} changes from {before} to {after} at frame {number}; cut it there")
+                old, new = times(self.shape[::-1]), times(shape[::-1])
+                raise FileError(f"{self.path} changes from {old} to {new} at frame {number}; cut it there")
             levels = self._levels_of(picture)
             noise = light.per_level * math.hypot(ROUNDING_LEVELS / 2 ** (_bits(picture) - 8), levels)
             time_s = number / self.rate if picture.time is None else float(picture.time)
-            if time_s <= previous:  # a broken stamp: shown after the one before it all the same
+            if time_s <= previous:  # a wrong time stamp: the frames are in order all the same
                 time_s = previous + 1 / self.rate
             yield Frame(number, time_s, values, noise, lossy=levels > 0)
             previous = time_s
             number += 1
         if number == 0:
-            raise FileError(f"{self.path} holds no picture that can be decoded; it may be cut off: play it to see")
+            raise FileError(f"{self.path} has no picture that can be decoded; it may be cut off: play it to see")
 
     def _pictures(self) -> Iterator[Any]:
-        """Decode what is whole; the rest is counted.
+        """Decode and yield the undamaged frames; count the others.
 
-        Decoders hide damage by what was there before and only log an error; and what they hid is passed on from
-        frame to frame. So after an error everything is left out up to the next key frame.
+        Decoders fill damaged areas from earlier frames, log an error, and predict later frames from the result. All
+        frames from an error to the next key frame are therefore left out.
         """
         in_a_row, spoilt = 0, False
         packets = self._container.demux(self._stream)
@@ -206,7 +206,7 @@ class Clip:
             errors = self._errors_logged()
             try:
                 packet = next(packets)
-                if self.codec == "mjpeg" and packet.size and self._packets % _LOOK_UP == 0:
+                if self.codec == "mjpeg" and packet.size and self._packets % _TABLE_INTERVAL == 0:
                     self._levels = mjpeg_levels(bytes(packet))
                 self._packets += 1
                 pictures = packet.decode()
@@ -232,7 +232,7 @@ class Clip:
 
     def _curve_of(self, picture: Any) -> Curve:
         if self.curve is None:
-            # Frames of PyAV before version 17 have no transfer; their stream has.
+            # Before PyAV 17 the stream has the transfer characteristics, its frames do not.
             transfer = int(getattr(picture, "color_trc", self._codec.color_trc))
             if self._linear and self._gamma is None:
                 check_transfer(str(self.path), transfer)
@@ -241,7 +241,7 @@ class Clip:
         return self.curve[0]
 
     def _image_file(self) -> StoredImage | None:
-        """Return the first of numbered image files as every command reads it, None for another kind of clip."""
+        """Read the first of numbered image files as other commands do; return None for other clips."""
         if not self._container.format.name.endswith(("image2", "_pipe")):
             return None
         for path in self._image_paths():
@@ -253,7 +253,7 @@ class Clip:
         return None
 
     def _image_paths(self) -> list[Path]:
-        """Return where the first image may be: FFmpeg looks for the numbers 0 to 4."""
+        """Return possible paths of the first image: FFmpeg accepts the numbers 0 to 4."""
         if "%" not in self.path.name:
             return [self.path]
         with suppress(TypeError, ValueError):  # no number in the pattern, or two
@@ -268,7 +268,7 @@ class Clip:
         return np.ascontiguousarray(np.rot90(values, quarter_turns))
 
     def _levels_of(self, picture: Any) -> float:
-        """Return what compression has added, in levels of 255."""
+        """Return the compression error of a frame, levels of 255."""
         if self.lossless:
             return 0.0
         levels = h264_levels(picture) if self.codec == "h264" else self._levels
@@ -292,5 +292,5 @@ def _bits(picture: Any) -> int:
 
 
 def _is_cover(stream: Any) -> bool:
-    """Tell whether a stream is the picture on the cover of a piece of music."""
+    """Return whether a stream is the cover picture of a music file."""
     return "attached_pic" in str(stream.disposition).lower()

@@ -1,4 +1,4 @@
-"""``relblur video``: relative blur of clips and cameras, frame by frame."""
+"""``relblur video``: measure the relative blur of clips and cameras, frame by frame."""
 
 from __future__ import annotations
 
@@ -35,17 +35,19 @@ def video(
     estimating: Annotated[Estimating, Only("sharper")],
     preparing: Annotated[Preparing, Only("align", "exposure", "linear", "gamma")],
     clips: Annotated[
-        list[Path] | None, typer.Argument(metavar="[NEAR FAR]", help="Two clips of one scene, of different focus.")
+        list[Path] | None, typer.Argument(metavar="[NEAR FAR]", help="Two clips of one scene with different focus.")
     ] = None,
     alternate: Annotated[
         Path | None,
         typer.Option(
-            "--alternate", help="One clip whose focus changes to and fro with every frame.", show_default=False
+            "--alternate",
+            help="One clip whose focus alternates between near and far from frame to frame.",
+            show_default=False,
         ),
     ] = None,
     camera: Annotated[
         tuple[int, int] | None,
-        typer.Option("--camera", help="Two live cameras by their numbers; Ctrl-C ends.", show_default=False),
+        typer.Option("--camera", help="Numbers of two live cameras; Ctrl-C ends the run.", show_default=False),
     ] = None,
     output: Annotated[
         Path | None,
@@ -60,47 +62,50 @@ def video(
         Path | None,
         typer.Option(
             "--maps",
-            help="All maps in one .npz, or in a .zarr with a time axis; 10 bytes a pixel before compression.",
+            help="All maps as one .npz, or as .zarr with a time axis; 10 bytes per pixel before compression.",
             show_default=False,
         ),
     ] = None,
     preview: Annotated[
-        bool, typer.Option("--preview", help="See the maps in a page while they are measured, with a stop button.")
+        bool, typer.Option("--preview", help="Show the maps in a page during the run, with a stop button.")
     ] = False,
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page of --preview in the browser.")
     ] = True,
-    window: Annotated[int, typer.Option(help="Side of the window of neighbours, odd.")] = WINDOW_WINDOW,
-    max_sigma: Annotated[float, typer.Option(help="Largest blur to look for, px.")] = MAX_SIGMA,
+    window: Annotated[int, typer.Option(help="Side of the window of neighbours, px, odd.")] = WINDOW_WINDOW,
+    max_sigma: Annotated[float, typer.Option(help="Largest blur of the search, px.")] = MAX_SIGMA,
     track: Annotated[
-        int, typer.Option(help="Find alignment and exposure again every so many pairs; 0: once, on the first.")
+        int, typer.Option(help="Pairs after which alignment and exposure are measured again; 0: first pair only.")
     ] = 0,
-    smooth: Annotated[float, typer.Option(help="Smooth maps over so many seconds where nothing moves; 0: not.")] = 0.0,
+    smooth: Annotated[
+        float, typer.Option(help="Time over which maps are averaged where nothing moves, s; 0: off.")
+    ] = 0.0,
     noise: Annotated[
         float | None,
-        typer.Option(help="Noise of the frames, 0..1 scale, if known.", show_default="rounding and codec"),
+        typer.Option(help="Standard deviation of the noise, 0..1 scale.", show_default="from rounding and codec"),
     ] = None,
     start: Annotated[float, typer.Option(help="Leave out frames before this time, s.")] = 0.0,
-    frames: Annotated[int | None, typer.Option(help="End after so many pairs.", show_default="all")] = None,
-    offset: Annotated[float, typer.Option(help="Time to add to the second clip's stamps, s.")] = 0.0,
+    frames: Annotated[int | None, typer.Option(help="Maximum number of pairs.", show_default="all")] = None,
+    offset: Annotated[float, typer.Option(help="Time added to the time stamps of the second clip, s.")] = 0.0,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Frames further apart than this are no pair, s.", show_default="half a frame"),
+        typer.Option(help="Largest time between the frames of a pair, s.", show_default="half a frame interval"),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option(help="Blur at the ends of the colour scale, px.", show_default="by the first map")
+        float | None, typer.Option(help="Blur at the ends of the colour scale, px.", show_default="from the first map")
     ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Measure the relative blur of two clips, of one that alternates, or of two cameras.
+    """Measure the relative blur of two clips, of one alternating clip, or of two cameras.
 
         relblur video near.mkv far.mkv -o maps.mkv
 
-    Frames are paired by their time stamps, read as linear light (brightness only), aligned and brought
-    to one exposure as found on the first pair, and measured by the real-time method.
-    Lossy codecs remove the fine texture that blur is measured on: record FFV1 or numbered images
-    ('frame_%04d.png') if you can. With lossy clips less is answered and error bars are wider.
+    Frames are paired by their time stamps and read as linear light (brightness only). Alignment and exposure are
+    measured on the first pair and undone in all pairs. Blur is measured by the real-time method.
+
+    Lossy codecs remove the fine texture on which blur is measured: record FFV1 or numbered images ('frame_%04d.png') if
+    possible. With lossy clips fewer pixels get a value, and standard errors are larger.
     """
     choices = _Choices(preparing.linear, preparing.gamma, start, frames, offset, tolerance, limit, force)
     if preview:
@@ -123,7 +128,7 @@ def video(
 
 @dataclass(frozen=True)
 class _Choices:
-    """Options about what is read and written."""
+    """Options of reading and writing."""
 
     linear: bool
     gamma: float | None
@@ -137,7 +142,7 @@ class _Choices:
 
 @dataclass
 class _Source:
-    """Pairs of frames, and what is known about where they come from."""
+    """Pairs of frames, and the clips or cameras that they come from."""
 
     pairs: Iterator[tuple[Frame, Frame]]
     rate: float
@@ -210,7 +215,7 @@ def _from(frames: Iterable[Frame], start_s: float) -> Iterator[Frame]:
 
 
 class _Run:
-    """One clip from its first pair to its last, and its summary."""
+    """A run from the first pair to the last, with its summary."""
 
     def __init__(self, source: _Source, settings: Settings, choices: _Choices, show: _Show | None = None) -> None:
         from .measuring import VideoMeter
@@ -226,7 +231,7 @@ class _Run:
         self._settings: dict[str, Any] = {}
 
     def measure(self, inputs: list[Path], output: Path | None, maps: Path | None) -> None:
-        """Measure everything and write the clip and the maps."""
+        """Measure all pairs and write the clip and the maps."""
         from ...images.results import placing, refuse_inputs, refuse_to_replace_file
         from .maps import MapsWriter, check_maps, placing_maps
         from .side_by_side import ClipWriter, check_suffix
@@ -263,7 +268,7 @@ class _Run:
                 if self._pairs == 0:
                     for note in self._source.notes():
                         say(note)
-                    began = time.perf_counter()  # alignment does not count
+                    began = time.perf_counter()  # after the alignment
                 for writer in writers:
                     writer.put(measured)
                 self._note(measured)
@@ -286,14 +291,14 @@ class _Run:
 
     def _why_none(self) -> str:
         if len(self._source.clips) == 1:
-            return "the clip holds no two neighbouring frames; --alternate needs two at least"
+            return "the clip has no two neighbouring frames; --alternate needs at least two"
         return (
             "no two frames belong together in time; give the second clip's delay with --offset, "
             "or a larger --tolerance, or an earlier --start"
         )
 
     def summary(self) -> dict[str, Any]:
-        """Return what was measured, in numbers."""
+        """Return the figures of the run."""
         source = self._source
         dropped = {"first": source.dropped.first, "second": source.dropped.second}
         overrun = source.cameras.overrun if source.cameras is not None else (0, 0)
@@ -312,7 +317,7 @@ class _Run:
 
 
 def _shower(preview: bool, browser: bool) -> _Show | None:
-    """Return what opens the page of a clip, if it is to be seen."""
+    """Return a function that opens the live page of a clip, or None without a preview."""
     if not preview:
         return None
 
@@ -340,7 +345,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("sustained", "one pair only" if rate is None else f"{rate:.1f} pairs a second"),
         ("dropped", f"{dropped['first']} of the first, {dropped['second']} of the second"),
-        ("farthest partners", f"{1e3 * summary['largest_time_difference_s']:.1f} ms apart"),
+        ("largest time difference", f"{1e3 * summary['largest_time_difference_s']:.1f} ms"),
         ("pixels answered", f"{summary['answered_fraction']:.1%}"),
     ]
     if summary["median_stderr_px"] is not None:
@@ -348,11 +353,11 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     if summary["settings"].get("stderr_widened_by"):
         rows.append(("lossy codec", f"standard errors widened {summary['settings']['stderr_widened_by']:g} times"))
     if summary["longer"]:
-        rows.append(("the longer", f"the {summary['longer']}, its rest has no partner"))
+        rows.append(("longer source", f"the {summary['longer']}; its remaining frames have no partner"))
     if summary["damaged"]:
         rows.append(("damaged", f"{summary['damaged']} frames left out"))
     if summary["lost_track"]:
-        rows.append(("lost track", f"{summary['lost_track']} times, the alignment before was kept"))
+        rows.append(("alignment failed", f"{summary['lost_track']} times; the previous one was kept"))
     return rows
 
 

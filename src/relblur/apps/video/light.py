@@ -1,16 +1,16 @@
-"""A decoded frame as light, and the noise that its codec has added.
+"""Convert decoded frames to light, and estimate the noise of their codec.
 
-Blur is measured on brightness alone: that is the plane which codecs keep at full resolution, and it costs a third of
-three colours. In most files it is made of encoded colours, not of light; undoing its curve is right for grey and
-a good approximation for all but deep colours. Frames of red, green and blue become light first.
+Blur is measured on brightness alone. Codecs keep this plane at full resolution, and one plane costs a third of three
+colours. In most files brightness is computed from encoded colours, not from light. Undoing its tone curve is exact for
+grey and a good approximation for all but saturated colours. Frames of red, green and blue are first converted to light.
 
-65535 stands for "at the top of the range": :class:`relblur.Stream` flags it as clipped.
+The value 65535 means the top of the range: :class:`relblur.Stream` flags it as clipped.
 
-Lossless codecs have done nothing. Lossy ones round the coefficients of a transform, which removes fine, weak
-texture: blur is then measured on what they left. Their error is known from the quantiser that the data carry
-(H.264: its quantisation parameter, JPEG: its table), else assumed. With this noise :class:`relblur.Stream`
-ignores weak texture. Such errors are correlated between pixels and differ between a sharp and a blurry image, so
-standard errors are widened as well (:data:`WIDENING`). ``benchmarks/video.py`` prints the coverage.
+Lossless codecs add no noise. Lossy codecs round the coefficients of a transform, which removes fine, weak texture. The
+error follows from the quantiser stored in the data (H.264: its quantisation parameter, JPEG: its table); without one it
+is assumed. :class:`relblur.Stream` ignores texture that is weak against this noise. The errors are correlated between
+pixels and differ between a sharp and a blurry image, so standard errors are also widened (:data:`WIDENING`).
+``benchmarks/video.py`` prints the coverage.
 """
 
 from __future__ import annotations
@@ -45,32 +45,32 @@ __all__ = [
     "stored_as",
 ]
 
-#: Light of red, green and blue in brightness (ITU-R BT.709).
+#: Weights of linear red, green and blue in the brightness (ITU-R BT.709).
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
 
-#: Formats whose first plane is the brightness, as it is stored.
+#: Prefixes of pixel formats whose first plane is the stored brightness.
 _PLANAR = ("yuv4", "yuvj4", "yuva4", "gray", "nv12", "nv21", "nv16", "nv24")
 _COLOURS, _GREYS = ("gbr", "rgb", "bgr", "pal"), ("gray", "ya8", "ya16", "mono")
 _NOT_PLAIN = ("be", "f32le", "f16le", "yuyv", "grayf")
 
 
-#: Transfer characteristics that are not undone, by their number (ITU-T H.273).
+#: Transfer characteristics that are refused, by number (ITU-T H.273).
 _REFUSED = {9: "logarithmic", 10: "logarithmic", 16: "PQ (HDR)", 17: "SMPTE 428", 18: "HLG (HDR)"}
 
 
 @dataclass(frozen=True, eq=False)
 class Light:
-    """The light of a frame, and how many units of it (0..1) one of 255 stored levels is on the average."""
+    """The light of a frame, and the average step of light (0..1) per stored level of 255."""
 
     values: AnyArray
     per_level: float
 
 
 def stored_as(frame: Any, codec: str, transfer: int) -> StoredImage:
-    """Return what a clip states about the numbers of its frames, for the tone rule, without pixels.
+    """Return range, bits and transfer of a frame without its pixels, for the choice of the tone curve.
 
-    ``transfer`` is the number of the transfer characteristics. FFmpeg's TIFF decoder states gamma 2.2 for every file,
-    which counts for nothing.
+    ``transfer`` is the number of the transfer characteristics. It is ignored for TIFF, because FFmpeg's decoder states
+    gamma 2.2 for every file.
     """
     full, bits = _is_full_range(frame), max(component.bits for component in frame.format.components)
     luma = ("full" if _is_luma(frame) else "") if full else "limited"
@@ -79,15 +79,15 @@ def stored_as(frame: Any, codec: str, transfer: int) -> StoredImage:
 
 
 def check_transfer(name: str, transfer: int) -> None:
-    """Refuse a clip of a high dynamic range."""
+    """Refuse a clip with a logarithmic or high-dynamic-range transfer."""
     if transfer in _REFUSED:
         raise FileError(
-            f"{name} holds {_REFUSED[transfer]} video; convert it to an ordinary range, or give its curve with --gamma"
+            f"{name} is {_REFUSED[transfer]} video; convert it to standard range, or give its curve with --gamma"
         )
 
 
 def frame_light(frame: Any, curve: Curve) -> Light:
-    """Return the light of a frame (PyAV's)."""
+    """Return the light of a frame of PyAV."""
     name = frame.format.name
     bits = max(component.bits for component in frame.format.components)
     if frame.format.is_rgb or name.startswith(_COLOURS):
@@ -95,7 +95,7 @@ def frame_light(frame: Any, curve: Curve) -> Light:
     plain = name.startswith(_PLANAR) and not name.endswith(_NOT_PLAIN) and not name.startswith(_NOT_PLAIN)
     if plain:
         return Light(*light_in_16_bits(_first_plane(frame, bits), curve, bits, full_range=_is_full_range(frame)))
-    # Full range, whatever it was.
+    # The conversion yields full range for every format.
     return light_of_grey(frame.to_ndarray(format="gray" if bits <= 8 else "gray16le"), curve)
 
 
@@ -112,7 +112,7 @@ def light_of_colours(stored: AnyArray, curve: Curve) -> Light:
     brightness = cv2.transform(channels.astype(np.float32), np.array([_WEIGHTS], np.float32))
     light = np.rint(brightness).clip(0, TOP).astype(np.uint16)
     light[channels.max(axis=2) == TOP] = TOP
-    # Errors of the three channels are independent: their mean has less.
+    # Errors of the three channels are independent, so the weighted mean has a smaller one.
     return Light(light, per_level * float(np.hypot.reduce(_WEIGHTS)))
 
 
@@ -123,7 +123,7 @@ def _is_full_range(frame: Any) -> bool:
 
 
 def _is_luma(frame: Any) -> bool:
-    """Return whether a frame holds a brightness computed from encoded colours, not grey or red, green and blue."""
+    """Return whether the first plane is brightness computed from encoded colours, not grey or RGB."""
     return not (frame.format.is_rgb or frame.format.name.startswith((*_COLOURS, *_GREYS)))
 
 
@@ -134,35 +134,34 @@ def _first_plane(frame: Any, bits: int) -> AnyArray:
     return rows.reshape(plane.height, -1)[: frame.height, : frame.width]
 
 
-#: Standard deviation of rounding to whole levels.
+#: Standard deviation of rounding to whole levels, levels.
 ROUNDING_LEVELS = 1 / math.sqrt(12)
 
-#: Error assumed where the quantiser is unknown, levels: that of H.264 and H.265 at usual quality (crf 23 and 28).
+#: Error if the quantiser is unknown, levels of 255: that of H.264 and H.265 at usual quality (crf 23 and 28).
 ASSUMED_LEVELS = 4.0
 
-#: Standard errors of lossy frames are multiplied by this. Chosen on three photographs, so that within two standard
-#: errors lie as many true values as without compression (70 to 75 % of :class:`relblur.Stream`) or more, for JPEG
-#: of divisors up to 10 and H.264 up to crf 23.
+#: Factor of the standard errors of lossy frames. Chosen on three photographs: coverage of two standard errors is at
+#: least that without compression (70 to 75 %), for JPEG with divisors up to 10 and H.264 up to crf 23.
 WIDENING = 2.0
 
-#: Error over quantiser step of H.264: 0.29 if coefficients were large against the step; fits crf 18 to 28.
+#: Error of H.264 over its quantiser step: fitted to crf 18 to 28 (0.29 for coefficients much larger than the step).
 _SHARE_OF_STEP = 0.28
-#: What photographs hold at the frequencies that a codec removes bounds the error, levels.
+#: Upper limit of the error, levels: the contrast of photographs at the frequencies that a codec removes.
 _MOST_LEVELS = 8.0
 
-#: The head of FFmpeg's AVVideoEncParams: number of blocks, where they begin, their size, kind, quantiser.
+#: Head of FFmpeg's AVVideoEncParams: number of blocks, offset of the first, size of a block, kind, quantiser.
 _HEAD = struct.Struct("=I4xQQii")
-#: In a block: its place and size, then how far its quantiser is from the frame's.
+#: Offset in a block of the difference of its quantiser from the frame's, bytes.
 _DELTA_AT = 16
 
 
 def is_lossless(codec: Any) -> bool:
-    """Tell whether a codec (PyAV's) gives back what was put in, always."""
+    """Return whether a codec of PyAV is always lossless."""
     return bool(codec.lossless and not codec.lossy)
 
 
 def h264_levels(frame: Any) -> float | None:
-    """Return the error of a decoded H.264 frame, 0 if it is lossless, None if the quantiser is not known."""
+    """Return the error of a decoded H.264 frame, levels of 255; 0 if lossless, None if the quantiser is unknown."""
     for data in frame.side_data:
         if data.type.name == "VIDEO_ENC_PARAMS":
             quantiser = _mean_quantiser(bytes(data))
@@ -186,7 +185,7 @@ def _mean_quantiser(raw: bytes) -> float | None:
 
 
 def mjpeg_levels(packet: bytes) -> float | None:
-    """Return the error of a Motion JPEG frame from its table, None if it has none."""
+    """Return the error of a Motion JPEG frame from its quantisation table, levels of 255; None without a table."""
     from PIL import Image, UnidentifiedImageError
 
     try:

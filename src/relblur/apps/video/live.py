@@ -1,8 +1,8 @@
-"""A clip while it is measured, in the viewer's page: ``relblur video --preview``.
+"""Show a clip in the viewer's page while it is measured (``relblur video --preview``).
 
-The page's server runs in a thread beside the measuring, behind the same guard. Frames are handed over as the page
-takes them: a new one is shown once all of the last has been fetched, so a slow browser sees fewer and keeps nothing
-waiting. Colours keep the limits of the first map, or those that are set by hand.
+The page's server runs in its own thread, behind the viewer's guard. A frame is shown after the page has fetched all
+planes of the previous one. A slow browser therefore shows fewer frames and does not delay the measurement. Colour
+scales keep the limits of the first map, or those set by hand.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
 
 __all__ = ["LiveSession", "Preview"]
 
-#: Time without a fetch after which a page is not waited for, s. A slow page needs all planes to show a frame.
+#: Time without a fetch after which the next frame is shown before the page has all planes of the last one, s.
 PATIENCE_S = 3.0
-#: Rates are counted over this time, s.
+#: Time over which rates are averaged, s.
 RATE_S = 2.0
 #: Timeout for the first client to connect, and time for the last message to arrive, s.
 OPENING_S, PARTING_S = 30.0, 1.0
 
 
 class LiveSession(Session):
-    """The frame that is looked at; nothing else can be opened while the clip runs."""
+    """Session that shows the current frame; nothing else can be opened during the run."""
 
     def __init__(self, name: str) -> None:
         workers = [Worker(round(VIEW_MEMORY_GB * 1e9), stoppable=stoppable) for stoppable in (True, False)]
@@ -54,29 +54,29 @@ class LiveSession(Session):
         self.opened = threading.Event()
         self._scales: dict[str, shown.Plane] = {}
         self._unfetched: set[str] = set()
-        self._heard_at = 0.0
+        self._fetched_at = 0.0
         self._shown: deque[float] = deque(maxlen=1000)
         self._ended = False
         self._white = 0
 
     @property
     def wants_frame(self) -> bool:
-        """Whether a page is there that has all of the last frame."""
-        waited = time.monotonic() - self._heard_at
+        """Whether a page is open and has fetched the last frame."""
+        waited = time.monotonic() - self._fetched_at
         return bool(self.listeners) and (not self._unfetched or waited > PATIENCE_S)
 
     def state(self) -> dict[str, Any]:
-        """Return the state of the page, marked as a clip."""
+        """Return the state for the page, marked as a clip."""
         self.opened.set()
         return {**super().state(), "source": "clip", "live": {"ended": self._ended}}
 
     def fetched(self, name: str) -> None:
-        """Note that a page has a plane."""
+        """Record that a page has fetched a plane."""
         self._unfetched.discard(name)
-        self._heard_at = time.monotonic()
+        self._fetched_at = time.monotonic()
 
     def show(self, measured: MeasuredFrame, rate: float) -> None:
-        """Show a frame. Its arrays must not change afterwards."""
+        """Show a measured frame; its arrays must not change afterwards."""
         content = self.now
         content.blur_map, content.is_final = measured.blur_map, True
         content.keys["map"] = f"{measured.index}"
@@ -84,44 +84,44 @@ class LiveSession(Session):
         pair = ComparablePair(first, second)
         self._white = self._white or white_of_light(first, second)
         content.pair = pair
-        made = [shown.picture("first", "first", _grey(first, self._white))]
-        made += [shown.picture("second", "second", _grey(second, self._white)), *shown.map_planes(measured.blur_map)]
-        for plane in made:
+        planes = [shown.picture("first", "first", _grey(first, self._white))]
+        planes += [shown.picture("second", "second", _grey(second, self._white)), *shown.map_planes(measured.blur_map)]
+        for plane in planes:
             known = self._scales.setdefault(plane.name, plane)
             limits = {name: getattr(known, name) for name in ("low", "high", "least", "most", "scale")}
             self._put(replace(plane, **limits))
-        self._unfetched = {plane.name for plane in made if plane.data is not None}
-        now = self._heard_at = time.monotonic()
+        self._unfetched = {plane.name for plane in planes if plane.data is not None}
+        now = self._fetched_at = time.monotonic()
         self._shown.append(now)
-        seen = sum(now - at < RATE_S for at in self._shown) / RATE_S
+        shown_rate = sum(now - at < RATE_S for at in self._shown) / RATE_S
         self._job = {
             "what": f"pair {measured.index}, {measured.first.time_s:.2f} s: "
-            f"{rate:.1f} a second measured, {seen:.1f} shown",
+            f"{rate:.1f} per second measured, {shown_rate:.1f} shown",
             "share": None,
             "stop": "Stop",
         }
         self.announce()
 
     def end(self, text: str) -> None:
-        """Say that no frame follows."""
+        """Show the final message; no frame follows."""
         self._job, self._ended = None, True
         self._message = {"kind": "note", "text": text}
         self.announce()
 
     async def cancel(self) -> None:
-        """End the clip after the frame that is being measured."""
+        """End the run after the current frame."""
         self.stopped.set()
 
     async def change(self, values: Mapping[str, Any]) -> None:
-        """Refuse: the settings of a clip are those of the command line."""
+        """Refuse: the command line sets the options of a clip."""
         raise _busy()
 
     async def open_images(self, images: Images, *, camera: Camera | None = None) -> None:
-        """Refuse to look at something else."""
+        """Refuse: only the running clip is shown."""
         raise _busy()
 
     async def open_result(self, found: SavedResult, name: str) -> None:
-        """Refuse to look at something else."""
+        """Refuse: only the running clip is shown."""
         raise _busy()
 
     async def set_camera(self, camera: Camera, choices: Mapping[str, Any], *, measure: bool) -> None:
@@ -130,9 +130,9 @@ class LiveSession(Session):
 
 
 class Preview:
-    """Shows measured frames in a page; takes them as the writers of files do.
+    """Writer of measured frames that shows them in a page.
 
-    ``opened`` is called with the address, which works once.
+    ``opened`` is called with the address of the page. The address can be used once.
     """
 
     def __init__(self, name: str, opened: Callable[[str], None]) -> None:
@@ -151,24 +151,24 @@ class Preview:
         self._thread.start()
         ready.wait()
         opened(keys.new_address())
-        self._came: deque[float] = deque(maxlen=1000)
+        self._arrivals: deque[float] = deque(maxlen=1000)
         self._pairs = 0
 
     @property
     def stopped(self) -> bool:
-        """Whether the button was pressed."""
+        """Whether the stop button was pressed."""
         return self._session.stopped.is_set()
 
     def put(self, measured: MeasuredFrame) -> None:
-        """Take a frame; its map may be overwritten afterwards."""
+        """Show a frame if the page is ready; its map may be overwritten afterwards."""
         if self._pairs == 0:
             self._session.opened.wait(OPENING_S)  # a short clip would end before the page is open
         self._pairs += 1
         now = time.monotonic()
-        self._came.append(now)
+        self._arrivals.append(now)
         if self._loop is None or not self._session.wants_frame:
             return
-        recent = [at for at in self._came if now - at < RATE_S]
+        recent = [at for at in self._arrivals if now - at < RATE_S]
         rate = (len(recent) - 1) / (now - recent[0]) if len(recent) > 1 else 0.0
         kept = replace(
             measured,
@@ -179,7 +179,7 @@ class Preview:
         self._loop.call_soon_threadsafe(self._session.show, kept, rate)
 
     def finish(self) -> None:
-        """Tell the page that this was all, and end the server."""
+        """Show on the page that the clip has ended, and end the server."""
         how = "stopped" if self.stopped else "the clip has ended"
         self._close(f"{how} after {self._pairs} pairs; the summary is in the terminal")
 
@@ -198,7 +198,7 @@ class Preview:
 
 
 def _busy() -> InputError:
-    return InputError("a clip is being measured here; for other things run relblur view")
+    return InputError("this page shows a clip that is being measured; run 'relblur view' for other images")
 
 
 def _grey(light: AnyArray, white: int) -> Any:

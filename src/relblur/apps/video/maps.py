@@ -1,7 +1,7 @@
-"""The maps of all pairs of a clip, in one NPZ file or one Zarr. Either appears whole or not at all.
+"""Write the maps of all pairs of a clip into one NPZ file or one Zarr, which appears complete or not at all.
 
-Both have stacks of (pairs, rows, columns): ``variance_difference`` and ``variance_stderr`` (float32, px^2) and
-``flags``; and for each pair ``time_s``, ``first_frame`` and ``second_frame``.
+Both contain arrays of shape (pairs, rows, columns): ``variance_difference`` and ``variance_stderr`` (float32, px^2) and
+``flags``. For each pair they contain ``time_s``, ``first_frame`` and ``second_frame``.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ STACKS: tuple[tuple[str, Any], ...] = (
     ("variance_stderr", np.float32),
     ("flags", np.uint16),
 )
-#: A Zarr gets longer by so many pairs at a time: each time its description is written again.
+#: Pairs by which a Zarr is extended at a time, because each extension writes its metadata again.
 _MORE = 64
 
 
 def check_maps(path: Path, force: bool) -> None:
-    """Refuse a name that no maps can have, or that is taken, before the work."""
+    """Refuse a name with a wrong suffix or of an existing file, before the work."""
     suffix = path.suffix.lower()
     if suffix == ".npz":
         refuse_to_replace_file(path, force)
@@ -52,7 +52,7 @@ def check_maps(path: Path, force: bool) -> None:
 
 @contextmanager
 def placing_maps(path: Path, force: bool) -> Iterator[MapsWriter]:
-    """Lend a writer whose maps appear as ``path`` at the end of the block."""
+    """Yield a writer; its maps appear as ``path`` at the end of the block."""
     if path.suffix.lower() == ".npz":
         with placing(path, force=force) as place:
             yield NpzMaps(place)
@@ -65,10 +65,10 @@ def placing_maps(path: Path, force: bool) -> Iterator[MapsWriter]:
 
 
 class NpzMaps:
-    """The maps in one NPZ file; the stacks are written pair by pair beside it, and packed at the end."""
+    """Writer of one NPZ file: each array is written pair by pair into a raw file and packed at the end."""
 
     def __init__(self, path: Path) -> None:
-        """``path`` lies in a stage, where the stacks grow beside it until their length is known."""
+        """Open the raw files beside ``path``, which lies in a stage."""
         self._path = path
         self._files: dict[str, IO[bytes]] = {name: self._beside(name).open("w+b") for name, _ in STACKS}
         self._rows: list[tuple[float, int, int]] = []
@@ -79,7 +79,7 @@ class NpzMaps:
         return self._path.with_name(f"{name}.raw")
 
     def put(self, measured: MeasuredFrame) -> None:
-        """Take a frame."""
+        """Write the maps of a pair."""
         blur_map = measured.blur_map
         self._shape, self._settings = blur_map.shape, dict(blur_map.settings)
         for name, dtype in STACKS:
@@ -87,7 +87,7 @@ class NpzMaps:
         self._rows.append((measured.first.time_s, measured.first.number, measured.second.number))
 
     def finish(self) -> None:
-        """Write the file."""
+        """Write the NPZ file and remove the raw files."""
         shape = (len(self._rows), *self._shape)
         arrays: dict[str, AnyArray] = {}
         for name, dtype in STACKS:
@@ -101,17 +101,17 @@ class NpzMaps:
         self.abandon()
 
     def abandon(self) -> None:
-        """Remove the stacks."""
+        """Remove the raw files."""
         for name, file in self._files.items():
             file.close()
             self._beside(name).unlink(missing_ok=True)
 
 
 class ZarrMaps:
-    """The maps as a Zarr (version 3), a chunk for each pair; its axes are time, y and x."""
+    """Writer of a Zarr (version 3) with one chunk per pair and the axes time, y and x."""
 
     def __init__(self, folder: Path) -> None:
-        """``folder`` lies in a stage, and is made here."""
+        """Create the Zarr ``folder``, which lies in a stage."""
         import zarr
 
         self._group = zarr.create_group(store=str(folder), zarr_format=3)
@@ -141,7 +141,7 @@ class ZarrMaps:
         )
 
     def finish(self) -> None:
-        """Give the stacks their length and describe them."""
+        """Cut the arrays to their length; write the times, frame numbers and metadata."""
         for array in self._arrays.values():
             array.resize((len(self._rows), *array.shape[1:]))
         columns = zip(*self._rows, strict=True)
@@ -152,7 +152,7 @@ class ZarrMaps:
         self._group.attrs["relblur"] = {"format": FORMAT, "format_version": FORMAT_VERSION, "settings": settings}
 
     def abandon(self) -> None:
-        """Do nothing: the stage goes with all that is in it."""
+        """Do nothing: the stage is removed with its content."""
 
 
 MapsWriter = NpzMaps | ZarrMaps

@@ -1,9 +1,9 @@
-"""Pairs of frames in, blur maps out: alignment, noise, :class:`relblur.Stream`, smoothing, in this order.
+"""Measure the blur of pairs of frames: alignment, noise, :class:`relblur.Stream`, smoothing, in this order.
 
-Alignment and exposure are found on the first pair as for photographs (:mod:`relblur.photo`), and again every so many
-pairs if wanted. They are undone in every second frame.
+Alignment and exposure are measured on the first pair as for photographs (:mod:`relblur.photo`), and optionally again
+after every ``track`` pairs. They are undone in the second frame of every pair.
 
-:meth:`VideoMeter.measure` is a generator of maps: the command writes them, a viewer may show them.
+:meth:`VideoMeter.measure` is a generator of maps, which are written to files or shown by the viewer.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ from .smoothing import TemporalFilter
 
 __all__ = ["MeasuredFrame", "Registration", "Settings", "VideoMeter", "find_registration"]
 
-#: A motion found unasked that is smaller than this everywhere, px, is left alone: it changes s by less than 0.01 px^2,
-#: and undoing it would cost more than measuring.
+#: With ``align="auto"``, motion below this everywhere is not undone, px: it changes s by less than 0.01 px^2, and
+#: resampling would take longer than the measurement.
 LEAVE_BELOW_PX = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class Registration:
-    """What to do to every second frame so that it lies on the first and has its exposure."""
+    """Motion and exposure of the second frames relative to the first, to be undone."""
 
     motion: Motion | None = None
     exposure: Exposure | None = None
 
     @property
     def changes(self) -> bool:
-        """False if second frames stay as they are."""
+        """Whether second frames are changed."""
         return self._moves or self._exposes
 
     @property
@@ -55,11 +55,11 @@ class Registration:
         return self.exposure is not None and self.exposure.changes
 
     def valid(self, shape: tuple[int, int]) -> BoolArray | None:
-        """Return which pixels both frames have; None: all."""
+        """Return the mask of pixels inside both frames; None if all are."""
         return self.motion.inside(shape) if self.motion is not None and self.motion.moves else None
 
     def apply(self, light: AnyArray) -> AnyArray:
-        """Return a second frame of light as it would be had the first camera taken it."""
+        """Return a second frame with its motion and exposure undone."""
         if not self.changes:
             return light
         clipped = light == TOP
@@ -74,7 +74,7 @@ class Registration:
         return result
 
     def describe(self, shape: tuple[int, int]) -> list[str]:
-        """Return a line about each."""
+        """Return one line each for motion and exposure."""
         lines = []
         if self.motion is not None:
             lines.append(f"alignment: {self.motion.describe(shape)}")
@@ -84,7 +84,7 @@ class Registration:
 
 
 def find_registration(first: AnyArray, second: AnyArray, *, align: str, exposure: str) -> Registration:
-    """Find what brings the second of two frames of light to the first.
+    """Measure motion and exposure of the second of two frames of light relative to the first.
 
     Raises
     ------
@@ -93,9 +93,9 @@ def find_registration(first: AnyArray, second: AnyArray, *, align: str, exposure
     """
     usable = (first != TOP) & (second != TOP)
     if not usable.any():
-        raise AlignmentError("the frames are white all over; begin where there is a picture, with --start")
+        raise AlignmentError("the frames are white all over; begin at a time with a picture, with --start")
     one, two = (_unit(frame) for frame in (first, second))
-    motion = found = None
+    motion = change = None
     if align != "off":
         motion = find_motion(one, two, usable, model=align)
         if align == "auto" and motion.largest_px < LEAVE_BELOW_PX:
@@ -104,21 +104,21 @@ def find_registration(first: AnyArray, second: AnyArray, *, align: str, exposure
             usable = usable & motion.inside(usable.shape) & ~motion.resample_map(second == TOP)
             two = motion.resample(two)
     if exposure != "off":
-        found = find_exposure(one, two, usable, field=FIELD_FOR[exposure])
-    return Registration(motion, found)
+        change = find_exposure(one, two, usable, field=FIELD_FOR[exposure])
+    return Registration(motion, change)
 
 
 def _unit(frame: AnyArray) -> FloatArray:
     return frame[:, :, None] / np.float64(TOP)
 
 
-#: The stream is made anew, which takes some 10 ms, if the noise has changed by this factor.
+#: Change of the noise (factor) at which a new stream is made, which takes about 10 ms.
 NOISE_FACTOR = 1.25
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a clip is measured.
+    """Options of the measurement of a clip.
 
     Attributes
     ----------
@@ -127,11 +127,11 @@ class Settings:
     align, exposure : str
         As in :func:`relblur.prepare_pair`.
     track : int
-        Alignment and exposure are found again every so many pairs; 0: once, on the first.
+        Number of pairs after which alignment and exposure are measured again; 0: on the first pair only.
     smooth_s : float
-        Memory of the temporal filter; 0: none.
+        Memory of the temporal filter, s; 0: no filter.
     noise : float, optional
-        Noise of the frames on a scale of 0..1, instead of what rounding and codec add.
+        Standard deviation of the noise of the frames on a scale of 0..1; by default that of rounding and codec.
     """
 
     sharper: str = "auto"
@@ -157,18 +157,18 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class MeasuredFrame:
-    """A pair of frames and its blur.
+    """A pair of frames and its blur map.
 
     Attributes
     ----------
     index : int
-        Counted from 0 over the pairs.
+        Number of the pair, from 0.
     first, second : Frame
-        As their sources gave them.
+        The frames of the two sources.
     second_light : (H, W) uint16
-        The second as it was compared: aligned, of the first's exposure.
+        The second frame with its motion and exposure undone.
     blur_map : BlurMap
-        The next pair overwrites it: :meth:`relblur.BlurMap.copy` what should last.
+        Overwritten by the next pair: use :meth:`relblur.BlurMap.copy` to keep it.
     """
 
     index: int
@@ -179,13 +179,13 @@ class MeasuredFrame:
 
 
 class VideoMeter:
-    """Measures pairs of frames of one size.
+    """Measure pairs of frames of one size.
 
     Parameters
     ----------
     settings : Settings
     tell : callable, optional
-        Called with a sentence about what was found or went wrong.
+        Called with each note, such as the measured motion or a warning.
     """
 
     def __init__(self, settings: Settings | None = None, tell: Callable[[str], None] | None = None) -> None:
@@ -198,7 +198,7 @@ class VideoMeter:
         self.lost_track = 0
 
     def measure(self, pairs: Iterable[tuple[Frame, Frame]]) -> Iterator[MeasuredFrame]:
-        """Measure pairs as they come."""
+        """Measure pairs in their order and yield the results."""
         try:
             for index, (first, second) in enumerate(pairs):
                 _check_sizes(first, second)
@@ -216,29 +216,29 @@ class VideoMeter:
             self.close()
 
     def _register(self, index: int, first: Frame, second: Frame) -> None:
-        known = self._registration
-        if known is not None and not (self.settings.track and index % self.settings.track == 0):
+        previous = self._registration
+        if previous is not None and not (self.settings.track and index % self.settings.track == 0):
             return
         align, exposure = self.settings.align, self.settings.exposure
         try:
-            found = find_registration(first.light, second.light, align=align, exposure=exposure)
+            current = find_registration(first.light, second.light, align=align, exposure=exposure)
         except AlignmentError as error:
-            if known is None:
+            if previous is None:
                 raise AlignmentError(
                     f"at frames {first.number} and {second.number}: {error}, or begin elsewhere with --start"
                 ) from None
             self.lost_track += 1
             return
-        self._registration = found
+        self._registration = current
         shape = (first.light.shape[0], first.light.shape[1])
-        if known is None:
-            for line in found.describe(shape):
+        if previous is None:
+            for line in current.describe(shape):
                 self._tell(line)
-        if known is None or known.changes or found.changes:
+        if previous is None or previous.changes or current.changes:
             self._drop_stream()
 
     def _stream_for(self, first: Frame, second: Frame) -> Stream:
-        """Return a stream that assumes the noise of these frames, within a factor."""
+        """Return a stream whose noise is that of these frames, within ``NOISE_FACTOR``."""
         noise = self.settings.noise or max(first.noise, second.noise, 1e-6)
         if self._stream is not None and 1 / NOISE_FACTOR < noise / self._noise < NOISE_FACTOR:
             return self._stream
@@ -264,12 +264,12 @@ class VideoMeter:
         self._stream = None
 
     def close(self) -> None:
-        """End the threads."""
+        """End the threads of the stream."""
         self._drop_stream()
 
 
 def widened(blur_map: BlurMap, factor: float) -> BlurMap:
-    """Return a map with standard errors so many times as large; what is then too uncertain is flat."""
+    """Multiply the standard errors of a map by a factor; pixels that become too uncertain are flagged flat."""
     s, stderr = blur_map.variance_difference.copy(), blur_map.variance_stderr * np.float32(factor)
     flags = blur_map.flags.copy()
     flat = stderr > FLAT_ABOVE * np.hypot(s, np.float32(LINEAR_BELOW))

@@ -1,8 +1,8 @@
-"""Which frames of two sources belong together: those nearest in time.
+"""Pair the frames of two sources that are nearest in time.
 
-Sources may run at unequal or changing rates, miss frames and end at different times. A frame of one is paired with
-the frame of the other that is nearest in time, each at most once, and only if they are no further apart than a
-tolerance; the others are dropped and counted.
+Sources may have unequal or changing rates, miss frames and end at different times. A frame is paired with the frame of
+the other source that is nearest in time, if their time difference is within a tolerance. Each frame is in at most one
+pair; the others are dropped and counted.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ __all__ = ["Dropped", "pair_alternating", "pair_by_time"]
 
 @dataclass
 class Dropped:
-    """Frames that found no partner while both sources ran, and how far in time partners were apart at most."""
+    """Frames of each source without a partner while both ran, and the largest time difference of a pair."""
 
     first: int = 0
     second: int = 0
     largest_gap_s: float = 0.0
-    longer: str = ""  #: which source had frames left when the other ended: "first", "second" or neither
+    longer: str = ""  #: source with remaining frames at the end of the other: "first", "second" or ""
 
 
 def pair_by_time(
     first: Iterable[Frame], second: Iterable[Frame], tolerance_s: float, dropped: Dropped | None = None
 ) -> Iterator[tuple[Frame, Frame]]:
-    """Pair the frames of two sources, each in the order of its time.
+    """Pair the frames of two sources, each in the order of time.
 
     Parameters
     ----------
     tolerance_s : float
-        Frames further apart than this are no pair. Half the longer of the two frame intervals lets each frame of
-        the slower source find a partner.
+        Largest time difference of a pair. With half the longer of the two frame intervals, each frame of the slower
+        source gets a partner.
     dropped : Dropped, optional
-        Is filled while the pairs are taken.
+        Counts of dropped frames, updated while the pairs are taken.
     """
     count = Dropped() if dropped is None else dropped
     one, two = _Ahead(first), _Ahead(second)
@@ -58,7 +58,7 @@ def pair_by_time(
 
 
 class _Ahead:
-    """A source with one frame of foresight."""
+    """A source that gives access to the current and the next frame."""
 
     def __init__(self, frames: Iterable[Frame]) -> None:
         self._frames = iter(frames)
@@ -78,9 +78,9 @@ def pair_alternating(
 ) -> Iterator[tuple[Frame, Frame]]:
     """Pair neighbouring frames of one source whose focus alternates: near, far, near, far ...
 
-    Each frame after the first makes a pair with the one before it, so maps come at the full rate; the first of
-    a pair is always of the kind that the clip begins with. Which kind a frame is follows from its time, so that a
-    missing frame does not exchange the two.
+    Each frame except the first forms a pair with the previous one, so maps have the full frame rate. The first image of
+    every pair has the focus of the clip's first frame. The focus of a frame follows from its time, so a missing frame
+    does not exchange near and far.
 
     Parameters
     ----------

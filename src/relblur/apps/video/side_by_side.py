@@ -1,4 +1,4 @@
-"""The side-by-side clip: both frames and the map with its scale. The file appears whole or not at all."""
+"""Write the side-by-side clip of both frames and the map with its scale; the file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .measuring import MeasuredFrame
 
 __all__ = ["CLIP_SUFFIXES", "ClipWriter", "SideBySide", "encode", "nice_limit"]
 
-#: The three panels together are no wider than this, px: what a screen shows.
+#: Maximum width of the three panels together, px: that of a common screen.
 MOST_WIDTH = 1920
-#: A panel is enlarged, by a whole factor, until it is about this wide: letters need room.
+#: Minimum width of a panel, px, so that its text fits; smaller frames are enlarged by a whole factor.
 LEAST_PANEL = 240
 
 STRIP, GAP, BAR, BAR_ROOM = 26, 6, 14, 62
@@ -36,15 +36,15 @@ _BACKGROUND, _INK, _FAINT = 24, (235, 235, 235), (150, 150, 150)
 
 
 class SideBySide:
-    """Draws frames of one size with one scale.
+    """Draw the pictures of a clip with frames of one size and one colour scale.
 
     Parameters
     ----------
     shape : (rows, columns)
     limit_px : float
-        The blur at the ends of the scale.
+        Blur at the ends of the scale, px.
     names : (first, second)
-        What stands above the panels.
+        Titles of the panels.
     """
 
     def __init__(self, shape: tuple[int, int], limit_px: float, names: tuple[str, str] = ("first", "second")) -> None:
@@ -58,7 +58,7 @@ class SideBySide:
         self._names = names
         self._white = 0
         width, height = self._panel
-        # Even sides: most codecs halve the resolution of colours.
+        # Most codecs halve the resolution of colours and need even sides.
         self.size = _even(3 * width + 2 * GAP + BAR_ROOM), _even(max(height, 60) + 2 * STRIP)
         self._sheet = self._empty_sheet(max(height, 60))
 
@@ -68,7 +68,7 @@ class SideBySide:
         return slice(STRIP, STRIP + height), slice(left, left + width)
 
     def _empty_sheet(self, height: int) -> UInt8Array:
-        """Return what is alike in all frames: titles and the scale."""
+        """Return the part common to all pictures: titles and the scale."""
         from PIL import Image, ImageDraw
 
         sheet = Image.new("RGB", self.size, (_BACKGROUND,) * 3)
@@ -84,12 +84,12 @@ class SideBySide:
         for value, text in tick_labels(self._scale.low, self._scale.high, max(2, height // 40)):
             y = STRIP + round((self._scale.high - value) / (self._scale.high - self._scale.low) * (height - 1))
             draw.line((left + BAR, y, left + BAR + 3, y), _INK)
-            inside = min(max(y, STRIP + 6), STRIP + height - 8)  # no half numbers at the ends
+            inside = min(max(y, STRIP + 6), STRIP + height - 8)  # keeps the numbers at the ends inside
             draw.text((left + BAR + 6, inside), text, _INK, _font(12), anchor="lm")
         return np.array(sheet)
 
     def draw(self, measured: MeasuredFrame) -> UInt8Array:
-        """Return an (H, W, 3) picture."""
+        """Return the (H, W, 3) picture of a measured frame."""
         import cv2
 
         sheet = self._sheet.copy()
@@ -102,7 +102,7 @@ class SideBySide:
         return sheet
 
     def _colours(self, s: AnyArray) -> UInt8Array:
-        """Return what :meth:`ColourScale.apply` does, but for a step of the scale, in a quarter of the time."""
+        """Colour a map like :meth:`ColourScale.apply`, within one step of the scale, in a quarter of the time."""
         import cv2
 
         table = self._scale.colours.copy()
@@ -138,18 +138,18 @@ class SideBySide:
 
 
 def as_seen(light: AnyArray, white: int = TOP) -> UInt8Array:
-    """Return a frame of light as a screen shows it, 8 bits."""
+    """Return a frame of light encoded for a screen, 8 bits."""
     return np.asarray(_look(white).take(light))
 
 
 def white_of_light(*frames: AnyArray) -> int:
-    """Return the light that is shown as white in a clip that begins with these frames."""
+    """Return the light shown as white, for a clip that begins with these frames."""
     return round(TOP * white_of(*frames))
 
 
 @lru_cache(maxsize=2)
 def _look(white: int) -> UInt8Array:
-    """Return how a screen shows light, by its 16-bit value."""
+    """Return the table of 8-bit screen values for 16-bit light."""
     return np.rint(255 * encode_srgb(np.arange(TOP + 1) / white)).astype(np.uint8)
 
 
@@ -161,7 +161,7 @@ def _font(points: int = LETTERS) -> Any:
 
 
 def _fitting(text: str, width: int) -> str:
-    """Return a text cut to a width, px."""
+    """Return a text shortened to a width, px."""
     font = _font()
     if font.getlength(text) <= width - 8:
         return text
@@ -174,7 +174,7 @@ def _even(side: int) -> int:
     return side + side % 2
 
 
-#: Codec, pixel format and its options by suffix. The fastest preset: a third of the time for a larger file.
+#: Codec, pixel format and options by suffix. The fastest preset takes a third of the time; its files are larger.
 CLIP_SUFFIXES: dict[str, tuple[str, str, dict[str, str]]] = {
     ".mkv": ("ffv1", "bgr0", {"level": "3"}),
     ".avi": ("ffv1", "bgr0", {"level": "3"}),
@@ -182,15 +182,15 @@ CLIP_SUFFIXES: dict[str, tuple[str, str, dict[str, str]]] = {
     ".mov": ("libx264", "yuv420p", {"crf": "18", "preset": "ultrafast"}),
 }
 
-#: Finer than any camera's clock.
+#: Time base of the clips, s: finer than the clock of a camera.
 _CLOCK = Fraction(1, 60_000)
 
-#: Frames that wait for the encoder.
-_WAITING = 8
+#: Length of the encoder's queue, frames.
+_QUEUE_LENGTH = 8
 
 
 def encode(container: Any, stream: Any, picture: AnyArray, time_s: float, layout: str = "rgb24") -> None:
-    """Encode one picture, uint8 or uint16, to be shown at a time."""
+    """Encode one picture, uint8 or uint16, with its time stamp, s."""
     frame = import_av().VideoFrame.from_ndarray(np.ascontiguousarray(picture), format=layout)
     frame.pts, frame.time_base = round(time_s / _CLOCK), _CLOCK
     for packet in stream.encode(frame):
@@ -198,7 +198,7 @@ def encode(container: Any, stream: Any, picture: AnyArray, time_s: float, layout
 
 
 def add_stream(container: Any, codec: str, shape: tuple[int, int], rate: float, options: dict[str, str]) -> Any:
-    """Return a new video stream of frames of (rows, columns)."""
+    """Add a video stream with frames of (rows, columns) to a container, and return it."""
     stream = container.add_stream(codec, rate=Fraction(rate).limit_denominator(1001))
     stream.height, stream.width = shape
     stream.options = options
@@ -207,16 +207,16 @@ def add_stream(container: Any, codec: str, shape: tuple[int, int], rate: float, 
 
 
 def finish(container: Any, stream: Any) -> None:
-    """Write what the encoder still holds, and the end of the file."""
+    """Write the encoder's remaining packets and the end of the file."""
     for packet in stream.encode():
         container.mux(packet)
     container.close()
 
 
 class ClipWriter:
-    """Draws and encodes measured frames in a thread of its own.
+    """Writer that draws and encodes measured frames in its own thread.
 
-    ``limit_px`` is the blur at the ends of the scale; by default nearly all of the first map is within.
+    ``limit_px`` is the blur at the ends of the scale; the default covers nearly all of the first map.
     """
 
     def __init__(self, path: Path, rate: float, names: tuple[str, str], limit_px: float | None = None) -> None:
@@ -224,25 +224,25 @@ class ClipWriter:
         self._codec = CLIP_SUFFIXES[check_suffix(path)]
         self._path, self._rate, self._names, self._limit = path, rate, names, limit_px
         self._container: Any = None
-        self._queue: queue.Queue[MeasuredFrame | None] = queue.Queue(_WAITING)
+        self._queue: queue.Queue[MeasuredFrame | None] = queue.Queue(_QUEUE_LENGTH)
         self._error: Exception | None = None
         self._start_s: float | None = None
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def put(self, measured: MeasuredFrame) -> None:
-        """Take a frame; its map may be overwritten afterwards."""
+        """Queue a frame; its map may be overwritten afterwards."""
         self._raise()
         self._queue.put(replace(measured, blur_map=measured.blur_map.copy()))
 
     def finish(self) -> None:
-        """Wait until everything is written."""
+        """Wait until all frames are written."""
         self._queue.put(None)
         self._thread.join()
         self._raise()
 
     def abandon(self) -> None:
-        """End the thread; what was written is of no use."""
+        """End the thread; the file is incomplete."""
         self._queue.put(None)
         self._thread.join()
 
@@ -282,7 +282,7 @@ class ClipWriter:
 
 
 def nice_limit(blur_map: BlurMap) -> float:
-    """Return a round number, px, that nearly all of a map's blur stays below."""
+    """Return a round limit, px, above nearly all blur of a map."""
     sigma = np.abs(signed_sigma(blur_map.variance_difference))
     known = sigma[np.isfinite(sigma)]
     top = float(np.percentile(known, 98)) if known.size else 1.0
@@ -291,7 +291,7 @@ def nice_limit(blur_map: BlurMap) -> float:
 
 
 def check_suffix(path: Path) -> str:
-    """Return the suffix of a clip to write; refuse unknown ones."""
+    """Return the suffix of an output clip; refuse unknown suffixes."""
     suffix = path.suffix.lower()
     if suffix not in CLIP_SUFFIXES:
         raise InputError(

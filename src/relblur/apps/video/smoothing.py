@@ -1,15 +1,16 @@
-"""Blur maps filtered over time, pixel by pixel, with a standard error of their own.
+"""Filter blur maps over time, pixel by pixel, with a standard error of the result.
 
-A Kalman filter for a variance difference that wanders: with R the squared standard error of a frame's value z,
+The filter is a Kalman filter for a variance difference s that drifts. With R the squared standard error of a frame's
+value z, P the variance of s and Q that of the drift,
 
     P <- P + Q,   K = P / (P + R),   s <- s + K (z - s),   P <- (1 - K) P.
 
-Q is in proportion to R, so that the memory is a time that the user states, the same at all pixels. Where a value
-is further from the prediction than chance allows the scene has moved, and the filter begins anew.
+Q is proportional to R, so that the memory of the filter is the same time at all pixels, chosen by the user. If a value
+differs from the prediction by more than its error allows, the scene has moved, and the filter restarts at that pixel.
 
-Not every error is another one in the next frame: what a window misfits, or a codec has removed, stays as long as the
-scene does, and no average lowers it. The share of R that does change is measured, from the differences of successive
-maps; only that share shrinks.
+Some errors are the same in successive frames, such as those of the model in a window or of texture that a codec has
+removed. They last as long as the scene stands still, and averaging does not reduce them. The share of R that varies
+between frames is measured from the differences of successive maps, and only this share is reduced.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from ...blur.request import side_of
 
 __all__ = ["TemporalFilter"]
 
-#: A value this many standard deviations from the prediction begins anew.
+#: Deviation from the prediction at which the filter restarts at a pixel, standard deviations.
 GATE = 3.0
 
 #: Median of the square of a standard normal variable.
 _MEDIAN_SQUARE = 0.4549
 
-#: The share of errors that change is averaged over about so many frames, and is at least this for the gate.
+#: Number of frames over which the varying share of R is averaged, and its minimum in the test with GATE.
 _SHARE_MEMORY, _LEAST_SHARE = 10, 0.1
 
 
@@ -44,17 +45,17 @@ class TemporalFilter:
         self._s: AnyArray | None = None
         self._variance: AnyArray | None = None
         self._last: tuple[AnyArray, AnyArray] | None = None
-        self._looks = 0
+        self._updates = 0
         self.random_share = 1.0
 
     def update(self, blur_map: BlurMap, time_s: float) -> BlurMap:
-        """Take in the map of the next frame and return the filtered one; its flags are those of the frame."""
+        """Update the filter with the map of the next frame; return the filtered map with that frame's flags."""
         z = np.array(blur_map.variance_difference)
         r = np.square(blur_map.variance_stderr)
         if self._s is None or self._s.shape != z.shape or self._variance is None or self._time_s is None:
             self._s, self._variance = z.copy(), r.copy()
         else:
-            self._look_at_changes(z, r)
+            self._update_random_share(z, r)
             self._step(z, r, max(time_s - self._time_s, 1e-6))
         self._time_s = time_s
         self._last = z, r
@@ -63,21 +64,21 @@ class TemporalFilter:
         settings = {**blur_map.settings, "smooth_s": self._memory_s, "random_share": self.random_share}
         return BlurMap(self._s, stderr, blur_map.flags, side_of(self._s, stderr), settings)
 
-    def _look_at_changes(self, z: AnyArray, r: AnyArray) -> None:
-        """Learn from two successive maps which share of their errors is another one in each."""
+    def _update_random_share(self, z: AnyArray, r: AnyArray) -> None:
+        """Update the share of the error variance that varies between frames, from two successive maps."""
         assert self._last is not None
         change = np.square(z - self._last[0]) / (r + self._last[1])
         known = change[np.isfinite(change)]
         if known.size:
             share = min(float(np.median(known)) / _MEDIAN_SQUARE, 1.0)
-            self._looks += 1
-            self.random_share += (share - self.random_share) / min(self._looks, _SHARE_MEMORY)
+            self._updates += 1
+            self.random_share += (share - self.random_share) / min(self._updates, _SHARE_MEMORY)
 
     def _step(self, z: AnyArray, r: AnyArray, gap_s: float) -> None:
         assert self._s is not None
         assert self._variance is not None
         gain = -math.expm1(-gap_s / self._memory_s)
-        # The drift with which the filter settles at this gain.
+        # Q for which the gain of the filter converges to this value.
         predicted = self._variance + r * np.float32(gain**2 / (1 - gain) if gain < 1 else 1e6)
         innovation = z - self._s
         total = predicted + r
