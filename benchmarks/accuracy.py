@@ -1,11 +1,11 @@
-"""Accuracy of every method on synthetic pairs with known blur.
+"""Measure the accuracy of every method on synthetic pairs with known blur.
 
     python benchmarks/accuracy.py [--quick] [--images ...] [--fields ...] [--data ...] [--methods ...] [--as NAME]
     python benchmarks/accuracy.py --data "noise 0.002/0.01,noise 0.01/0.002" --methods refined --as unequal
 
-Fields x degradations x images x methods; mean relative error of sigma over ALL pixels in %
-(signed field: mean |s error| / mean |s|), pixels without an answer counted as s = 0, the
-share of errors within one standard error, and CPU seconds. Writes results/accuracy.json, or results/NAME.json.
+Cases are all combinations of fields, degradations, images and methods. Columns: the mean relative error of sigma over
+all pixels in % (signed field: mean |s error| / mean |s|; pixels without a value count as s = 0), the share of errors
+within one standard error, and CPU time in s. Writes results/accuracy.json, or results/NAME.json.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""How well motion and exposure are found in spite of a blur difference, on photographs moved by known amounts.
+"""Measure the errors of motion and exposure between images of different blur, on photographs moved by known amounts.
 
     python benchmarks/alignment.py [--quick] [--images NAME ...] [--parts motion resampling refusals]
 
-Each scikit-image photograph, as light, is blurred (ramp from 1 to 2 px, constant 2 px, or a ramp from
--2 to 2 px: the first image is the blurrier on one side), moved, exposed with gain 1.08 and offset 0.01; both images
-get noise of 0.3 %. They are cut from a larger picture, so that what enters the frame is real.
+Each scikit-image photograph is converted to light, blurred, moved, and exposed with gain 1.08 and offset 0.01. The blur
+is a ramp from 1 to 2 px, 2 px everywhere, or a ramp from -2 to 2 px. Both images get noise of 0.3 %. They are cut from
+a larger picture, so that pixels that enter the frame are real.
 
-motion       distance between where `align` puts a pixel and where it is: RMS over the frame and worst corner, px
-exposure     (with motion) error of gain and offset that `match_exposure` finds after that alignment
-resampling   the blur that bringing a picture back by half a pixel adds, px^2 of s, beside common interpolators
-refusals     pairs of different photographs refused, pairs of the same wrongly refused
+motion       distance between the aligned and the true position of a pixel, px: RMS over the frame, and worst corner
+exposure     (with motion) errors of gain and offset from `match_exposure` after that alignment
+resampling   blur added by a shift of half a pixel, px^2 of s, beside common interpolators
+refusals     refused pairs of different photographs, and wrongly refused pairs of the same photograph
 """
 
 from __future__ import annotations

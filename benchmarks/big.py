@@ -1,12 +1,12 @@
-"""Large pictures: time and peak memory of each run, in a process of its own.
+"""Measure time and peak memory of large pictures, each run in its own process.
 
     python benchmarks/big.py                 # 12 MP: the command, with and without pictures of full size (blur map,
                                              # fused picture, relative depth), and each method at full resolution
     python benchmarks/big.py --megapixels 60 --methods refined
 
-Prints wall and processor time, peak resident memory (everything, the pair included), tiles or the
-factor chosen, and the mean relative error of sigma. The pair is colour, 8 bits, made from a
-scikit-image photograph enlarged with fine grain; blur grows in bands from 2 to 8 px.
+Prints wall and processor time, peak resident memory (including the pair), the number of tiles or the
+decimation factor, and the mean relative error of sigma. The pair is colour, 8 bits, made from an enlarged
+scikit-image photograph with fine grain. The blur grows in bands from 2 to 8 px.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Error bars against true errors: coverage, sparsification (Ilg et al. 2018), and the curves of both.
+"""Compare standard errors with true errors: coverage, sparsification (Ilg et al. 2018), and the curves of both.
 
-Sparsification removes the most uncertain pixels, a fiftieth at a time, and looks at the mean error of the rest. The
-oracle removes the largest errors first; at random the mean stays. AUSE is the area between the curve and the oracle's
-(0: the standard errors order the pixels as the errors do), AURG the area that is gained on removal at random.
+Sparsification removes the most uncertain pixels, 2 % at a time, and measures the mean error of the rest. The oracle
+removes the largest errors first. Random removal leaves the mean unchanged. AUSE is the area between the curve and that
+of the oracle (0: both have the same order). AURG is the area between random removal and the curve.
 """
 
 from __future__ import annotations

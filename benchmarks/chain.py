@@ -1,12 +1,12 @@
-"""The whole chain on photographs that a camera might have taken, each step left out in turn.
+"""Run the whole chain on simulated camera photographs, leaving out each step in turn.
 
     python benchmarks/chain.py [--quick] [--images NAME ...] [--steps NAME ...]
 
-Each scikit-image photograph is linearised and blurred, in linear light, by a ramp from 1 to 2 px. The
-blurred one is moved by (1.3, -0.7) px and magnified by 1.004, exposed with gain 1.08 and offset
-0.01; both get noise of 0.3 % and are stored as 8-bit sRGB. Truth is the ramp. Printed: mean
-relative error of sigma in % over all pixels in both frames with an answer, defaults of the command
-line, then with each step off. `light` shows what linearising alone changes on an aligned pair.
+Each scikit-image photograph is linearised and blurred in linear light by a ramp from 1 to 2 px, which is the
+truth. The blurred image is moved by (1.3, -0.7) px, magnified by 1.004, and exposed with gain 1.08 and offset
+0.01. Both images get noise of 0.3 % and are stored as 8-bit sRGB. Prints the mean relative error of sigma in %
+over all pixels with a value inside both frames, with the defaults of the command line and with each step off.
+`light` shows the effect of linearising alone on an aligned pair.
 """
 
 from __future__ import annotations

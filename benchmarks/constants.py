@@ -1,13 +1,13 @@
-"""The constants that shape an answer: a table made from the code, and a scan of those of the solver.
+"""List the constants that affect results, in a table made from the code, and scan those of the solver.
 
     python benchmarks/constants.py            # write constants.md
     python benchmarks/constants.py --scan [NAME] [--side 160]
 
-The table holds every number that a module of MODULES names in capitals, with the comment above it. The scan halves and
-doubles the constants of the solver and its builders of volumes, and records the change of the mean relative error of s
-in % and of the share of pixels within one standard error in percentage points. A constant is *flat* if neither value
-changes the error by 2 % or the share by a point, *steep* if one makes the error worse by 10 %, *fixed* if the code
-cannot work with the value. Whole numbers are rounded, odd ones stay odd.
+The table contains every number with a name in capitals in the modules of MODULES, and the comment above it. The scan
+halves and doubles the constants of the solver and its builders of volumes. It records the change of the mean relative
+error of s, and that of the share of pixels within one standard error in percentage points. A constant is *flat* if
+neither value changes the error by 2 % or the share by a point, *steep* if one of them increases the error by 10 %, and
+*fixed* if the code cannot work with the value. Whole numbers are rounded, odd ones stay odd.
 
 The scan uses ramps, stripes and signed blur on photographs, in 8 bits and in noise, and a wall beside a texture. No
 published figure uses these crops.

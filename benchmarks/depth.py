@@ -1,20 +1,19 @@
-"""Depth in metres: rendered pairs beside the rivals' rows, real aperture pairs, time.
+"""Measure depth in metres: rendered pairs beside rival programs, hard scenes, real aperture pairs, time.
 
     python benchmarks/depth.py [--data DIR] [--sheets DIR] [--skip-renders] [--skip-hard] [--skip-real] [--skip-time]
 
-Rendered pairs (near 1 m, far 2 m, disc blur, occlusion, 640x480 grey): mean |z error| / z in % over all pixels and more
-than 8 px from depth edges; every method may use that the scene lies within 0.9 to 2.2 m; no answer counts as
-1/z = 0.75. kappa of the Gaussian is calibrated on `plane` alone, with its true depth. "Within" is the share of pixels
-whose error is below one `depth_stderr_m`. The rivals' rows are earlier measurements of their
-programs on the same files.
+Rendered pairs (near 1 m, far 2 m, disc blur, occlusion, 640x480 grey): mean |z error| / z in %, over all pixels and
+over those more than 8 px from depth edges. Every method may use that the scene lies within 0.9 to 2.2 m. A pixel
+without value counts as 1/z = 0.75. kappa of the Gaussian is calibrated on `plane` alone, with its true depth. "Within"
+is the share of pixels whose error is below one `depth_stderr_m`. The rows of rival programs are earlier measurements on
+the same files.
 
-Hard scenes (noise, plain walls, sky, gloss; JPEG and float TIFF), through `prepare_pair` as by `relblur depth`: share
-of the pixels without a flag, mean and median |1/z error| of those in 1/m, and the share of them within one and three
-standard errors.
+Hard scenes (noise, plain walls, sky, gloss; JPEG and float TIFF), prepared as by `relblur depth`: share of pixels
+without a flag, their mean and median |1/z error| in 1/m, and their share within one and three standard errors.
 
-Real aperture pairs (f/2.8 and f/8, one focus, depth camera as truth): kappa from the rendered plane, focus distance and
-offset calibrated on the first two pairs, the rest scored: median |z error| / z over 0.8 to 3.4 m without flagged
-points, and the share of points without a flag. Estimates are held within 0.5 to 5 m.
+Real aperture pairs (f/2.8 and f/8, one focus, depth camera as truth): kappa is taken from the rendered plane. Focus
+distance and offset are calibrated on the first two pairs, and the others are scored: median |z error| / z over 0.8 to
+3.4 m without flagged points, and the share of points without a flag. Estimates are limited to 0.5 to 5 m.
 """
 
 from __future__ import annotations

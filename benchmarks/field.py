@@ -1,13 +1,13 @@
-"""The solver of all maps, in one table: crops with known blur, scenes with true depth, plain walls, cost.
+"""Measure the solver of all maps: crops with known blur, scenes with true depth, plain walls, cost.
 
     python benchmarks/field.py [--only SECTION ...] [--quick] [--as NAME] [--against NAME]
 
-crops: four signed fields on eight photographs, 176 x 176 px, as floats, in 8 bits and under noise.
+crops: four signed fields on eight photographs, 176 x 176 px, as floats, in 8 bits and with noise.
 scenes: the rendered scenes of honest.py (--data).
 walls: a plain wall beside a texture, in pairs and in depth by equal blur (disc and Gaussian).
 cost: processor time and memory of a signed pair of 640 x 480 px, one thread, the readable engine.
 
-Each figure is printed beside that of an earlier record (results/before_field.json by default).
+Each figure is printed beside that of a reference record (results/before_field.json by default).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A digest of every digit of the maps of ten pairs: run it before and after moving code.
+"""Print a digest of all bytes of the maps of ten pairs, to compare before and after moving code.
 
     python benchmarks/fingerprints.py [--engines opencv,compiled]
 
-The pairs are made here from scikit-image's photographs, so the digests of two versions on one
-machine (and with one set of installed libraries) can be compared; on another machine only among themselves.
+The pairs are made from scikit-image's photographs. Digests of two versions are comparable on one machine with the same
+installed libraries.
 """
 
 from __future__ import annotations

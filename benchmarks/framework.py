@@ -1,9 +1,9 @@
-"""The paper's figures, measured: ramps (Fig. 1), real pairs (Table I), start-up.
+"""Measure the figures of the paper: ramps (Fig. 1), real pairs (Table I), operations, start-up.
 
     python benchmarks/framework.py [--data DIR] [--images camera,brick]
 
 Prints Markdown tables and writes benchmarks/results/framework.json. Real pairs are read
-from ../shared/data unless --data says otherwise, and left out if there are none.
+from --data (default: ../shared/data) and left out if there are none.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Rendered scenes as a camera stores them, with true depth: sky, plain walls, gloss, lamps, leaves.
+"""Load and score rendered scenes as a camera stores them, with true depth: sky, plain walls, gloss, lamps, leaves.
 
-Truth is s = kappa^2 (C_far^2 - C_near^2), with C the diameters of the circles of confusion and kappa the one number a
-scene that turns a disc into its best Gaussian: the root of the median ratio over unflagged pixels off edges. A Gaussian
-is not a disc, so a part of |s| is allowed beside the standard error, as said below. Blur beyond the search limit is out
-of reach: no answer can be right there.
+Truth is s = kappa^2 (C_far^2 - C_near^2), with C the diameters of the circles of confusion. kappa converts the disc to
+its best Gaussian and is one number per scene: the root of the median ratio over unflagged pixels off edges. A Gaussian
+is not a disc, so a fraction of |s| is allowed beside the standard error (see the constants). Blur beyond the limit of
+the search cannot be measured, so no value is correct there.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""May the map be taken at its word? Standard errors against the truth, and places where nothing can be known.
+"""Compare standard errors and flags with the truth, also where the images contain no information.
 
     python benchmarks/honest.py [--only SECTION ...] [--data DIR] [--figures DIR]
 
-scenes: rendered scenes stored as a camera stores them (JPEG 95), the command's defaults, true depth known.
-walls: a plain wall beside a texture blurred by 2 px, under noise of several kinds: what is said of the wall?
+scenes: rendered scenes with true depth, stored as by a camera (JPEG 95), measured with the command's defaults.
+walls: a plain wall beside a texture blurred by 2 px, with several kinds of noise: values and flags of the wall.
 jpeg: ramps of 1 to 2 px in linear light, noise 0.3 %, 8-bit sRGB, stored as PNG and JPEG.
-signs: two apertures; the wider is nowhere the sharper, so where it is said to be, that is wrong.
-turns: a pair exchanged, mirrored, transposed: how far does the answer move?
+signs: pairs of two apertures; the image of the wider one is nowhere the sharper, so that sign of s is wrong.
+turns: a pair exchanged, mirrored, transposed: changes of the result.
 
 scenes and signs need photographs (--data). --figures draws reliability and sparsification of the scenes.
 """

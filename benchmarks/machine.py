@@ -1,4 +1,4 @@
-"""What every benchmark prints and records beside its figures: the command, the machine, its load, the versions."""
+"""Record the command, the machine, its load and the versions beside the figures of a benchmark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A macro stack with bright bristles and lights in front of a background that no frame has in focus.
+"""Render a macro stack with bright bristles and lights in front of a background that no frame has in focus.
 
-Layers are blurred by discs and laid over each other in linear light. The truth is the sharp foreground over the
-background as the first frame shows it: a fused picture can contain nothing sharper.
+Layers are blurred by discs and composed in linear light. The truth is the sharp foreground over the background of the
+first frame, which is its sharpest.
 """
 
 from __future__ import annotations

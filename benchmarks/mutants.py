@@ -1,19 +1,19 @@
-"""Do the tests notice a wrong line? One small mistake at a time is made in a copy of the source, and the tests are run.
+"""Run mutation tests: make one small mistake at a time in a copy of the source, and run the tests that reach it.
 
     python benchmarks/mutants.py --modules photo/*.py depth/psf.py [--sample 25] [--seed 0] [--record photo]
 
-A mistake (a mutant) is killed when a test fails or takes far too long, and survives when all pass. Kinds of mistakes:
+A mutant is killed if a test fails or exceeds a time limit. It survives if all tests pass. Kinds of mutants:
 
     comparison    a < b becomes a <= b and a >= b;  ==, in, is become their opposites
-    sign          + and - change places, also * and /; ** becomes *; a minus sign is lost
-    logic         and, or change places, also & and |; a not is lost
+    sign          + and - are exchanged, also * and /; ** becomes *; a minus sign is removed
+    logic         and, or are exchanged, also & and |; a not is removed
     constant      0 becomes 1, a whole number n + 1, another number 1.5 times itself
-    arguments     the two arguments of a call change places
+    arguments     the two arguments of a call are exchanged
 
-Texts, type hints, error messages, ``__all__`` and assignments of types are left alone. First all tests of the module's
-package run once to learn which of them reach which line; then each mutant meets only the tests that reach its line, the
-quickest first, up to ``--seconds`` of them. Mutants are numbered by their place and drawn by ``--seed``, so a run can
-be repeated. The work tree is never written to, and photographs beside the project are out of reach of the copy.
+Texts, type hints, error messages, ``__all__`` and assignments of types are not changed. First all tests of the module's
+package run once, to record which tests reach which line. Each mutant is then tested by the tests that reach its line,
+the quickest first, up to ``--seconds`` of them. Mutants are numbered by position and drawn by ``--seed``, so a run can
+be repeated. The program does not write to the work tree, and the copy cannot reach photographs beside the project.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Pairs that are not the model: rendered disc blur with true depth, and photographs.
+"""Measure pairs that differ from the Gaussian model: rendered disc blur with true depth, and photographs.
 
     python benchmarks/real.py [--data DIR] [--sheets DIR] [--skip-realmff]
 
-Rendered pairs: mean |z error| / z in % over all pixels (and more than 8 px from depth edges),
-depth from s by u = (u_1 + u_2) / 2 + s / (2 k^2 (u_1 - u_2)), k = kappa * 21.98 px m, kappa fitted
-on `plane` only. Real-MFF: `explained`, linear light, map from green, error on red and blue; beside it what the map that
-fits red and blue themselves best in every 9 x 9 window would explain: no honest map from green can do better.
---sheets writes contact sheets of the maps of all pairs for looking at (not to be committed).
+Rendered pairs: mean |z error| / z in %, over all pixels and over those more than 8 px from depth edges. Depth follows
+from s by u = (u_1 + u_2) / 2 + s / (2 k^2 (u_1 - u_2)), k = kappa * 21.98 px m, with kappa fitted on `plane` only.
+Real-MFF: `explained` in linear light, map from green, error in red and blue. Beside it: the upper limit, the share
+explained by the map that fits red and blue themselves best in every 9 x 9 window.
+--sheets writes contact sheets of the maps of all pairs (not to be committed).
 """
 
 from __future__ import annotations

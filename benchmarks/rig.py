@@ -1,4 +1,4 @@
-"""What a rig's calibration costs a Stream: processor time of one thread, with and without, on the same scene.
+"""Measure the processor time of a Stream with and without the calibration of a rig, on one scene and one thread.
 
 python benchmarks/rig.py
 """

@@ -1,4 +1,4 @@
-"""Simple rivals, written to be fair and short; none of them is part of the package."""
+"""Short, fair implementations of rival methods; they are not part of the package."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""More than one process, more than one memory: what scaling costs and brings (docs/scaling.md).
+"""Measure several processes, and pictures larger than memory: speed-up, overhead, memory (docs/evidence/scaling.md).
 
     python benchmarks/scaling.py --pairs 16                    # 1 and 2 worker processes, overhead, the simulation
     python benchmarks/scaling.py --slide 20000 --methods window,refined   # a pair made chunk by chunk: time and memory
-    python benchmarks/scaling.py --overhead                    # in processor time, which a busy machine does not spoil
+    python benchmarks/scaling.py --overhead                    # in processor time, which hardly depends on other load
     python benchmarks/scaling.py --memory                      # peak memory against size
 
-Pairs are generated, 625 x 433 in colour, 8 bits. What plain arithmetic gets from a second process is measured
-in the same run, before and after: on a busy or shared machine it is less than 2.
+Pairs are generated, 625 x 433 in colour, 8 bits. The speed-up of plain arithmetic by a second process is measured in
+the same run, before and after. On a busy or shared machine it is less than 2.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
-"""Photographed pairs of seven data sets through the whole chain, and whether each step pays for itself.
+"""Run the whole chain on photographed pairs of seven data sets, and measure the gain of each step.
 
     python benchmarks/sets.py [--data DIR] [--quick] [--whole] [--side PX] [--ablate N] [--sets NAME ...]
     python benchmarks/sets.py --command [--sheets DIR] [--data DIR] [--quick] [--sets NAME ...]
 
-The first form prints `explained` for colour pairs: sigma from green, the share of the red and blue
-differences explained, with every step on, and with each off. The score is taken on the aligned,
-exposure-matched light in every column, so that they compare the same thing: a step that is off is
-off for the estimate only. A refusal counts as no map, not as a zero. Only the middle 256 x 256
-pixels (--side) are used unless --whole is given, and --ablate N scores N pairs of a set only, spread
-evenly over it: six estimates a pair take time.
+The first form prints `explained` for colour pairs, with all steps on and with each step off: the share of the
+differences in red and blue explained by sigma from green. Every column is scored on the same aligned and
+exposure-matched light; a step is off for the estimate only. A refusal counts as no map, not as zero. Only the
+middle 256 x 256 pixels (--side) are used unless --whole is given. --ablate N scores N pairs of a set, spread
+evenly over it, because each pair takes six estimates.
 
-The second form runs every pair exactly as `relblur estimate` does with no options, files written
-and all, and prints its size, the decimation chosen, what was found, the share answered and the
-seconds, or the refusal. --sheets writes a picture of each set's photographs and maps.
+The second form runs every pair as `relblur estimate` does without options, including its files. It prints the
+size, the decimation, the blur, the share of pixels with a value and the time, or the refusal. --sheets writes a
+picture of the photographs and maps of each set.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Speed: relblur in every engine beside its rivals, interleaved, with accuracy; memory; start-up.
+"""Measure the speed of relblur beside its rivals in alternating runs, with accuracy, memory and start-up.
 
     python benchmarks/speed.py [--quick] [--sizes 480x640 1080x1920] [--repeats 15]
 
-Rivals: Y1 (OpenCV bank of 50 levels and argmin, as one would write it), Y1t (the same tuned: shorter kernels,
+Rivals: Y1 (OpenCV bank of 50 levels and argmin, written plainly), Y1t (the same tuned: shorter kernels,
 threads over levels, no allocation; once with kernels of 3 sigma, once cut at 5 sigma as in the paper),
 Y2 (the same with SciPy), Y3 (the paper's literal matrix W, batched matrix products, extrapolated
 from 256 pixels), S (Subbarao's S-transform). Y1 and S are in relblur/apps/demo/speed.py, Y1t in rivals.py. OpenCV and
-Stream have two threads each. Wall and CPU time, least and median. The project's targets are printed last, met or not.
+Stream have two threads each. Prints least and median of wall and CPU time, and the project's targets with the results.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Focal stacks and fused pictures against the truth, with rivals in the same run.
+"""Compare focal stacks and fused pictures with the truth, beside rivals in the same run.
 
     python benchmarks/stacks.py [--data DIR] [--focus-stack PROGRAM] [--only generated hard fused halo memory]
                                [--every N] [--frames N N] [--megapixels M] [--record]
 
-generated   index in steps: ours, and the largest Laplacian energy with a parabola at its best window
-hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, our two-image figure, Laplacian energy
-fused       PSNR of the picture that is sharp everywhere, Real-MFF and stacks made from photographs of scikit-image:
-            ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if it is there
-halo        RMS error (of 255) beside bright bristles, on them and in the background that no frame has in focus, and CPU
-            seconds: ours, the rivals above, and the maximum of Laplacian pyramids
-memory      peak memory and time of fusing frames, 8 and 24 of 2 MP or as asked: it must hardly grow with their number
+generated   error of the index, steps: ours, and the largest Laplacian energy with a parabola, at its best window
+hard        mean |z error| off edges of rendered five-frame stacks (JPEG): ours, ours from two images, Laplacian energy
+fused       PSNR of the picture that is sharp everywhere, for Real-MFF and stacks made from scikit-image's photographs:
+            ours, the largest Laplacian (of the pixel, and averaged over its best window), focus-stack if available
+halo        RMS error (of 255) beside bright bristles, on them, and in the background that no frame has in focus; CPU
+            time in s: ours, the rivals above, and the maximum of Laplacian pyramids
+memory      peak memory and time of fusing frames, by default 8 and 24 of 2 MP: memory must hardly grow with the number
 
---record writes benchmarks/results/stacks.json, the sections that ran beside those that did not.
+--record writes benchmarks/results/stacks.json and keeps its sections that did not run.
 """
 
 from __future__ import annotations

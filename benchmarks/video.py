@@ -1,14 +1,14 @@
-"""What codecs cost, and how fast ``relblur video`` is.
+"""Measure the effect of codecs on accuracy, and the speed of ``relblur video``.
 
     python benchmarks/video.py [--speed] [--codecs]
 
 Codecs: three scikit-image photographs, linearised and blurred in linear light by a ramp from -2 to +2 px,
-sensor noise of 0.3 %, panning by 2 px a frame, as 8-bit clips. Printed: share of pixels answered and not flagged,
-median error of sigma, median standard error, and how many true values lie within 2 standard errors: without
-knowledge of the codec, then as the command does it (noise from the quantiser, standard errors widened).
+sensor noise of 0.3 %, panning by 2 px a frame, as 8-bit clips. Prints the share of pixels with a value and no flag,
+the median error of sigma, the median standard error, and the coverage of 2 standard errors. Each is measured without
+a model of the codec, and as by the command (noise from the quantiser, standard errors widened).
 
-Speed: 640x480, grey FFV1 and H.264; ratio of the whole run to decoding both clips plus :class:`relblur.Stream` alone on
-the decoded frames, all three in turn in one process.
+Speed: 640x480, grey FFV1 and H.264. The time of the whole run over that of decoding both clips and of
+:class:`relblur.Stream` on the decoded frames; the three alternate in one process.
 """
 
 from __future__ import annotations

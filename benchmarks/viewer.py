@@ -1,9 +1,9 @@
-"""The viewer's figures: seconds to a page and to a stack's pictures, milliseconds to a curve, frames a second.
+"""Measure the viewer: time until the page, the pictures of a stack and a curve appear; frames per second.
 
     python benchmarks/viewer.py [--megapixels 12]
 
-Chromium draws with SwiftShader here, on the processor: a graphics card is faster. Times are the machine's, so the load
-is printed beside them. Needs Chromium and the packages of the extra ``dev``.
+Chromium draws with SwiftShader on the processor; a graphics card is faster. Times depend on the machine, so its load is
+printed beside them. Needs Chromium and the packages of the extra ``dev``.
 """
 
 from __future__ import annotations

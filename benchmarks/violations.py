@@ -1,10 +1,10 @@
-"""What if a pair is not what the estimator assumes? Unflagged errors beyond three standard errors, and warnings.
+"""Measure pairs that violate the assumptions of the estimator: unflagged errors beyond three standard errors, warnings.
 
     python benchmarks/violations.py [--only KIND ...] [--quick]
 
-Six photographs of 256 x 256 px, blurred by an affine, a constant or a signed s, then spoiled in one way each. Printed:
-the share of pixels without a flag, those of them that are off by more than 1 and 3 standard errors (mean over the
-photographs, and the worst), and how many of the six the program itself doubts in words (``settings["doubts"]``).
+Six photographs of 256 x 256 px are blurred by an affine, a constant or a signed s, then degraded in one way each.
+Prints the share of pixels without a flag, the share of these with an error above 1 and 3 standard errors (mean over the
+photographs, and the worst), and the number of photographs with a warning (``settings["doubts"]``).
 --quick takes two photographs.
 """
 

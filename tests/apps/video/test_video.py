@@ -294,7 +294,7 @@ def test_cameras_that_cannot_be_had_are_one_line_and_the_other_is_given_back():
     with pytest.raises(FileError, match="camera 1 cannot be opened"):
         Cameras((0, 1), open_camera=lambda number: fakes[number])
     assert there.released
-    with pytest.raises(FileError, match="are one"):
+    with pytest.raises(FileError, match="are the same"):
         Cameras((2, 2))
 
 
