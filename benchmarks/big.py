@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-#: Rows that run the command, and what they say to it.
+#: Rows that run the command, and its options.
 OPTIONS: dict[str, list[str]] = {"command": [], "full size": ["--full-size"]}
 BLURS_PX = (2.0, 3.0, 4.0, 5.0, 6.5, 8.0)
 

@@ -2,7 +2,7 @@
 
 Sparsification removes the most uncertain pixels, 2 % at a time, and measures the mean error of the rest. The oracle
 removes the largest errors first. Random removal leaves the mean unchanged. AUSE is the area between the curve and that
-of the oracle (0: both have the same order). AURG is the area between random removal and the curve.
+of the oracle, 0 if it removes pixels in the same order. AURG is the area between random removal and the curve.
 """
 
 from __future__ import annotations

@@ -21,13 +21,13 @@ from relblur.base.settings import MAX_SIGMA
 from relblur.blur.blur_map import BlurMap, signed_sigma
 
 SCENES = ("street", "table", "room", "leaves")
-#: Off edges: so many px from the next jump in depth.
+#: Minimum distance from a jump in depth of pixels "off edges", px.
 OFF_EDGES = 10
 #: Part of |s| allowed for the shape of the blur: where an error is called wrong, and where errors are counted in bars.
 ALLOWED_WRONG, ALLOWED_COVERAGE = 0.05, 0.02
-#: The claim that is looked at, an error that matters, and the largest that is counted, px.
+#: Largest standard error of the pixels in ``claims``, error above which a pixel may be wrong, limit of errors, px.
 CLAIM, MATTERS, MOST = 0.25, 0.5, MAX_SIGMA
-#: |C_far^2 - C_near^2| in px^2 from which on a pixel tells kappa.
+#: Minimum |C_far^2 - C_near^2| of the pixels that determine kappa, px^2.
 TELLS_KAPPA = 8.0
 
 

@@ -52,7 +52,7 @@ TESTS = {
     "apps/cli/test_depth_command.py apps/cli/test_range_command.py",
     "depth/equal_blur/": "depth/test_psf.py depth/test_matching.py depth/test_candidates.py depth/test_edges.py",
 }
-#: A constant that is changed must be changed in this table too, and this test sees to it.
+#: Table of constants, and the test that compares it with the source.
 CONSTANTS, CONSTANTS_TEST = Path("benchmarks/constants.md"), "tests/house/test_constants.py"
 #: Loaded once, before the first run: each run is a fork of this process. The package itself is not among them.
 LIBRARIES = (
@@ -60,7 +60,7 @@ LIBRARIES = (
 )
 #: Without plugins that only take time; the warning says that one of them was loaded before.
 PLAIN = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
-#: Calls whose two arguments may change places without any change.
+#: Calls that are symmetric in their two arguments.
 SYMMETRIC = {"min", "max", "minimum", "maximum", "hypot", "array_equal", "broadcast_shapes", "isinstance", "zip"}
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {

@@ -4,7 +4,7 @@
 
 Rendered pairs: mean |z error| / z in %, over all pixels and over those more than 8 px from depth edges. Depth follows
 from s by u = (u_1 + u_2) / 2 + s / (2 k^2 (u_1 - u_2)), k = kappa * 21.98 px m, with kappa fitted on `plane` only.
-Real-MFF: `explained` in linear light, map from green, error in red and blue. Beside it: the upper limit, the share
+Real-MFF: `explained` in linear light, map from green, error in red and blue. The upper limit is the share
 explained by the map that fits red and blue themselves best in every 9 x 9 window.
 --sheets writes contact sheets of the maps of all pairs (not to be committed).
 """

@@ -33,7 +33,7 @@ SHARP_PX = 0.8
 #: Rows of the slide are blurred in bands by these, px.
 BANDS_PX = (0.6, 1.0, 1.5, 2.2, 3.0)
 
-#: What a Dask scheduler takes for a task, s: its documentation's figure. Ours is measured as part of the overhead.
+#: Time of a Dask scheduler per task, s, from its documentation; here it is measured as part of the overhead.
 SCHEDULER_S = 1e-3
 
 

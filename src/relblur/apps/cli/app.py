@@ -145,7 +145,7 @@ def main() -> None:
     os.environ["PYTHONSAFEPATH"] = "1"  # child processes must not import from the current folder
     keep_freed_memory()
     for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup has it ignored
+        number = getattr(signal, name, None)  # Windows has no SIGHUP; nohup ignores it
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, _end)
     run_program(app)

@@ -43,7 +43,7 @@ def do_many(
     """Run ``work`` on all pairs and print their outcomes; exit with code 3 if some failed.
 
     ``work`` writes the results of two files into a folder; it may also read the files in ``reads``. ``sheet`` is a
-    function that reads a map from a pair's folder, for the contact sheet, and the heading of the sheet.
+    tuple: a function that reads the map of a pair from its folder, and the heading of the contact sheet.
     """
     from ...report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
     from ...report.page import PAGE_FILE

@@ -36,7 +36,9 @@ def batch(
     scheduler: SchedulerOption = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", help="Memory limit of a process, such as 2GB.", show_default="an equal share"),
+        typer.Option(
+            "--memory", help="Memory limit of a process, such as 2GB.", metavar="SIZE", show_default="an equal share"
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,

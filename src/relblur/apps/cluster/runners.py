@@ -28,7 +28,7 @@ ALLOWED_FAILURES = 1
 
 #: Timeout for the connection to a scheduler, s.
 PATIENCE_S = 20
-#: Interval at which workers are counted while no task ends, and longest time without any worker (a start takes 3), s.
+#: Interval of the check for workers, and time without any worker after which the run fails, s. A start takes 3 s.
 LOOK_S, GONE_S = 5, 60
 
 

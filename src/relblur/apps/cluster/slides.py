@@ -141,7 +141,7 @@ def _tiff_store(path: Path) -> Store:
         )
     picture = TiffPicture.of(path)
     if picture.photometric not in (1, 2):
-        raise InputError(f"{path} has colours of kind {picture.photometric}; only grey and RGB TIFF is read in parts")
+        raise InputError(f"{path} has photometric {picture.photometric}; only grey and RGB TIFF is read in parts")
     return _store(path, picture, ("y", "x", "c"))
 
 

@@ -28,7 +28,7 @@ def demo(
 
     The relative blur of the pair grows from -2 px (the first image is blurrier) on the left to +2 px on the right, with
     a disc of constant blur in the middle. Both images have 8 bits. The folder also gets a focus pair of a known camera
-    and a pair of a flat target, to try the commands of the README on.
+    and a pair of a flat target, which the commands in the README use.
     """
     from .program import run_demo
 

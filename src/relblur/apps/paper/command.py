@@ -20,23 +20,30 @@ def reproduce(
     ] = Path("relblur_reproduce"),
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with Real-MFF and DPDD, or a list, pairs.csv.", show_default=False),
+        typer.Option(help="Folder with Real-MFF and DPDD, or a list, pairs.csv.", metavar="PATH", show_default=False),
     ] = None,
     only: Annotated[
         str | None,
-        typer.Option(help="Parts to make, separated by commas: fig1 to fig7, table1.", show_default="all"),
+        typer.Option(
+            help="Parts to make, separated by commas: fig1 to fig7, table1.", metavar="LIST", show_default="all"
+        ),
     ] = None,
     image: Annotated[
         list[Path] | None,
-        typer.Option(help="Photograph for Fig. 1; give two for the two pairs.", show_default="scikit-image's"),
+        typer.Option(
+            help="Photograph for Fig. 1; give two for the two pairs.", metavar="FILE", show_default="scikit-image's"
+        ),
     ] = None,
     pair: Annotated[
         list[str] | None,
-        typer.Option(help="Name of a pair to show in Figs. 5 to 7; may be repeated.", show_default="first"),
+        typer.Option(
+            help="Name of a pair to show in Figs. 5 to 7; may be repeated.", metavar="NAME", show_default="first"
+        ),
     ] = None,
     method: MethodOption = "paper",
     limit: Annotated[
-        int | None, typer.Option(min=1, help="At most this many pairs of each set in Table I.", show_default="all")
+        int | None,
+        typer.Option(min=1, help="Maximum number of pairs of each set in Table I.", metavar="N", show_default="all"),
     ] = None,
     force: Force = False,
     as_json: Json = False,

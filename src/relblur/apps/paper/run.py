@@ -25,7 +25,7 @@ from .theory import show_evaluation, show_framework, show_lens
 
 __all__ = ["PARTS", "Reproduced", "Study", "reproduce"]
 
-#: Figures and tables in the order of the page. Each needs one of its data sets, if it has any.
+#: Figures and tables in the order of the page, each with the data sets of which it needs at least one.
 PARTS: dict[str, tuple[str, ...]] = {
     "fig1": (),
     "fig2": (),

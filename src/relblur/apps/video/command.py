@@ -42,12 +42,15 @@ def video(
         typer.Option(
             "--alternate",
             help="One clip whose focus alternates between near and far from frame to frame.",
+            metavar="FILE",
             show_default=False,
         ),
     ] = None,
     camera: Annotated[
         tuple[int, int] | None,
-        typer.Option("--camera", help="Numbers of two live cameras; Ctrl-C ends the run.", show_default=False),
+        typer.Option(
+            "--camera", help="Numbers of two live cameras; Ctrl-C ends the run.", metavar="N N", show_default=False
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -55,6 +58,7 @@ def video(
             "--output",
             "-o",
             help="Side-by-side clip: .mkv, .avi (FFV1, lossless), .mp4, .mov (H.264).",
+            metavar="FILE",
             show_default=False,
         ),
     ] = None,
@@ -63,6 +67,7 @@ def video(
         typer.Option(
             "--maps",
             help="All maps as one .npz, or as .zarr with a time axis; 10 bytes per pixel before compression.",
+            metavar="FILE",
             show_default=False,
         ),
     ] = None,
@@ -72,27 +77,45 @@ def video(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page of --preview in the browser.")
     ] = True,
-    window: Annotated[int, typer.Option(help="Side of the window of neighbours, px, odd.")] = WINDOW_WINDOW,
-    max_sigma: Annotated[float, typer.Option(help="Largest blur of the search, px.")] = MAX_SIGMA,
+    window: Annotated[
+        int, typer.Option(help="Side of the window of neighbours, px, odd.", metavar="N")
+    ] = WINDOW_WINDOW,
+    max_sigma: Annotated[float, typer.Option(help="Largest blur of the search, px.", metavar="NUMBER")] = MAX_SIGMA,
     track: Annotated[
-        int, typer.Option(help="Pairs after which alignment and exposure are measured again; 0: first pair only.")
+        int,
+        typer.Option(
+            help="Pairs after which alignment and exposure are measured again; 0: first pair only.", metavar="N"
+        ),
     ] = 0,
     smooth: Annotated[
-        float, typer.Option(help="Time over which maps are averaged where nothing moves, s; 0: off.")
+        float, typer.Option(help="Time over which maps are averaged where nothing moves, s; 0: off.", metavar="S")
     ] = 0.0,
     noise: Annotated[
         float | None,
-        typer.Option(help="Standard deviation of the noise, 0..1 scale.", show_default="from rounding and codec"),
+        typer.Option(
+            help="Standard deviation of the noise, 0..1 scale.",
+            metavar="NUMBER",
+            show_default="from rounding and codec",
+        ),
     ] = None,
-    start: Annotated[float, typer.Option(help="Leave out frames before this time, s.")] = 0.0,
-    frames: Annotated[int | None, typer.Option(help="Maximum number of pairs.", show_default="all")] = None,
-    offset: Annotated[float, typer.Option(help="Time added to the time stamps of the second clip, s.")] = 0.0,
+    start: Annotated[float, typer.Option(help="Leave out frames before this time, s.", metavar="S")] = 0.0,
+    frames: Annotated[
+        int | None, typer.Option(help="Maximum number of pairs.", metavar="N", show_default="all")
+    ] = None,
+    offset: Annotated[
+        float, typer.Option(help="Time added to the time stamps of the second clip, s.", metavar="S")
+    ] = 0.0,
     tolerance: Annotated[
         float | None,
-        typer.Option(help="Largest time between the frames of a pair, s.", show_default="half a frame interval"),
+        typer.Option(
+            help="Largest time between the frames of a pair, s.", metavar="S", show_default="half a frame interval"
+        ),
     ] = None,
     limit: Annotated[
-        float | None, typer.Option(help="Blur at the ends of the colour scale, px.", show_default="from the first map")
+        float | None,
+        typer.Option(
+            help="Blur at the ends of the colour scale, px.", metavar="NUMBER", show_default="from the first map"
+        ),
     ] = None,
     force: Force = False,
     as_json: Json = False,
@@ -121,9 +144,9 @@ def video(
     inputs = [each for each in (*(clips or ()), alternate) if each is not None]
     with ExitStack() as stack:
         source = _open(stack, clips, alternate, camera, choices)
-        run = _Run(source, settings, choices, _shower(preview, browser))
+        run = _Run(source, settings, choices, _preview_opener(preview, browser))
         run.measure(inputs, output, maps)
-    _tell(run.summary(), as_json, [each for each in (output, maps) if each is not None])
+    _print_result(run.summary(), as_json, [each for each in (output, maps) if each is not None])
 
 
 @dataclass(frozen=True)
@@ -160,9 +183,7 @@ def _check(clips: list[Path] | None, alternate: Path | None, camera: tuple[int, 
     if sum((bool(clips), alternate is not None, camera is not None)) != 1:
         raise UsageError("name two clips, --alternate FILE or --camera 0 1")
     if clips and len(clips) != 2:
-        one = (
-            "one clip whose focus alternates goes with --alternate" if len(clips) == 1 else "they are compared in twos"
-        )
+        one = "pass one clip whose focus alternates by --alternate" if len(clips) == 1 else "leave the others out"
         raise UsageError(f"{len(clips)} clip{'s' if len(clips) > 1 else ''} named, two are needed: NEAR and FAR; {one}")
     if clips:
         from ...images.results import place_of
@@ -271,7 +292,7 @@ class _Run:
                     began = time.perf_counter()  # after the alignment
                 for writer in writers:
                     writer.put(measured)
-                self._note(measured)
+                self._add_figures(measured)
                 self._pairs += 1
                 self._seconds = time.perf_counter() - began
                 if self._preview is not None and self._preview.stopped:
@@ -280,7 +301,7 @@ class _Run:
         if self._pairs == 0:
             raise UsageError(self._why_none())
 
-    def _note(self, measured: MeasuredFrame) -> None:
+    def _add_figures(self, measured: MeasuredFrame) -> None:
         import numpy as np
 
         known = np.isfinite(measured.blur_map.variance_difference)
@@ -316,7 +337,7 @@ class _Run:
         }
 
 
-def _shower(preview: bool, browser: bool) -> _Show | None:
+def _preview_opener(preview: bool, browser: bool) -> _Show | None:
     """Return a function that opens the live page of a clip, or None without a preview."""
     if not preview:
         return None
@@ -330,7 +351,7 @@ def _shower(preview: bool, browser: bool) -> _Show | None:
     return show
 
 
-def _tell(summary: dict[str, Any], as_json: bool, written: list[Path]) -> None:
+def _print_result(summary: dict[str, Any], as_json: bool, written: list[Path]) -> None:
     if as_json:
         print_json(summary)
     else:

@@ -60,7 +60,7 @@ class LiveSession(Session):
         self._white = 0
 
     @property
-    def wants_frame(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether a page is open and has fetched the last frame."""
         waited = time.monotonic() - self._fetched_at
         return bool(self.listeners) and (not self._unfetched or waited > PATIENCE_S)
@@ -166,7 +166,7 @@ class Preview:
         self._pairs += 1
         now = time.monotonic()
         self._arrivals.append(now)
-        if self._loop is None or not self._session.wants_frame:
+        if self._loop is None or not self._session.is_ready:
             return
         recent = [at for at in self._arrivals if now - at < RATE_S]
         rate = (len(recent) - 1) / (now - recent[0]) if len(recent) > 1 else 0.0

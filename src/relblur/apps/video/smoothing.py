@@ -37,7 +37,7 @@ _SHARE_MEMORY, _LEAST_SHARE = 10, 0.1
 
 
 class TemporalFilter:
-    """Smooth maps over about ``memory_s`` seconds where the scene stands still."""
+    """Smooth maps over about ``memory_s`` seconds where the scene does not move."""
 
     def __init__(self, memory_s: float) -> None:
         self._memory_s = as_positive(memory_s, "smooth", "s")
