@@ -25,8 +25,6 @@ __all__ = ["LEAST_SIDE", "MOST_LOOKS", "MOST_PIXELS", "EqualBlur", "RoughBlur", 
 
 #: Maximum size (pixels) of the copy on which blur is measured.
 MOST_PIXELS = 60_000
-#: Gaussian blur of both images before the measurement (px): reduces the effect of noise and interpolation.
-PREFILTER = 0.5
 #: Width of the Gaussian mean over the map of s (px): the map must be right on average, not at edges.
 SMOOTHING = 6.0
 #: Distance from unusable pixels within which images are not compared, in units of the blur.
@@ -36,7 +34,7 @@ MOST_LOOKS = 2
 #: Percentile of |sigma| that counts as the largest blur: single pixels may be wrong.
 LARGEST_PERCENT = 95
 #: Largest blur (px) that a copy measures in full: the search ends at 5 px, and windows are 9 px wide.
-SEEN_WHOLE_PX = 2.5
+SEEN_WHOLE_PX = 3.5
 #: A largest blur above this fraction of the end of the search is not a measurement.
 SEARCH_ENDS = 0.99
 #: Minimum fraction of the pixels of a copy that must have a value.
@@ -88,8 +86,6 @@ class RoughBlur:
 
         The next copy is reduced by twice the factor if this one does not measure the largest blur.
         """
-        import cv2
-
         self.looks += 1
         factor = self._coarser * reduction_for(first.shape, MOST_PIXELS)
         # Single precision suffices: the map of s is smoothed and must be right to a few percent.
@@ -98,13 +94,14 @@ class RoughBlur:
         self.is_whole, self._answered = True, False
         if min(good.shape) < WINDOW_WINDOW or not good.any():
             return
-        smooth = [cv2.GaussianBlur(image, (0, 0), PREFILTER)[:, :, None] for image in grey]
+        # No smoothing: it would make the noise of plain areas look like texture.
+        planes = [image[:, :, None] for image in grey]
         limit = min(MAX_SIGMA, min(good.shape) / 8)
-        noise = 1e-3 * float(np.ptp(smooth[0]) or 1.0)
+        noise = 1e-3 * float(np.ptp(planes[0]) or 1.0)
         nodes = signed_nodes(limit, spacing=0.8)
-        fit = estimate_in_windows((smooth[0], smooth[1]), nodes, WINDOW_WINDOW, noise, choose_engine("opencv"), good)
+        fit = estimate_in_windows((planes[0], planes[1]), nodes, WINDOW_WINDOW, noise, choose_engine("opencv"), good)
         self._s = _smoothed(fit.s, fit.stderr, good) / good.shape[0] ** 2
-        variance = np.where(fit.s >= 0, *(local_variance(image, WINDOW_WINDOW) for image in smooth[::-1]))
+        variance = np.where(fit.s >= 0, *(local_variance(image, WINDOW_WINDOW) for image in planes[::-1]))
         known = good & (fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)) & (fit.power <= 0.5 * variance)
         self._answered = known.sum() >= LEAST_ANSWERED * known.size
         if not self._answered:
