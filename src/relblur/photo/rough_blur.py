@@ -89,13 +89,13 @@ class RoughBlur:
         self.looks += 1
         factor = self._coarser * reduction_for(first.shape, MOST_PIXELS)
         # Single precision suffices: the map of s is smoothed and must be right to a few percent.
-        grey = [np.asarray(grey_block_means(image, factor), np.float32) for image in (first, second)]
+        grey: list[AnyArray] = [np.asarray(grey_block_means(image, factor), np.float32) for image in (first, second)]
         good = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3)))
         self.is_whole, self._answered = True, False
         if min(good.shape) < WINDOW_WINDOW or not good.any():
             return
         # No smoothing: it would make the noise of plain areas look like texture.
-        planes = [image[:, :, None] for image in grey]
+        planes: list[AnyArray] = [image[:, :, None] for image in grey]
         limit = min(MAX_SIGMA, min(good.shape) / 8)
         noise = 1e-3 * float(np.ptp(planes[0]) or 1.0)
         nodes = signed_nodes(limit, spacing=0.8)
