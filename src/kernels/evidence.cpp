@@ -1,4 +1,4 @@
-// Residuals read at a map: costs, score and information. field/loops.py has the equations.
+// Residuals interpolated at a map of levels: cost, score and information. The equations are in field/loops.py.
 #include <algorithm>
 #include <vector>
 
@@ -8,8 +8,8 @@ namespace LEVEL {
 namespace {
 
 constexpr float MOST_COST = 12;     // nats; field/energy.py
-constexpr int FIT = 2, AROUND = 3;  // half windows of the best fit, and of the share of noise in D^2
-constexpr int ROWS = 32;            // of the best fit that stay in the cache
+constexpr int FIT = 2, AROUND = 3;  // half windows of the best fit, and of the mean of D^2, px
+constexpr int ROWS = 32;            // rows of the best fit that are processed together: they stay in the cache
 
 int mirrored(int i, int n) {
     while (i < 0 || i >= n) i = i < 0 ? -i - 1 : 2 * n - 1 - i;
@@ -18,7 +18,7 @@ int mirrored(int i, int n) {
 
 float cost_of(float half) { return half / (1 + half / MOST_COST); }
 
-// A line with room for `margin` mirrored numbers at each end.
+// A line with `margin` mirrored values at each end.
 class Line {
 public:
     Line(int width, int margin) : width(width), margin(margin), values(size_t(width) + 2 * margin) {}
@@ -35,7 +35,7 @@ private:
     std::vector<float> values;
 };
 
-// Lines of the last few rows.
+// A ring buffer of rows.
 class Ring {
 public:
     Ring(int rows, int width) : rows(rows), width(width), values(size_t(rows) * width) {}
@@ -46,11 +46,11 @@ private:
     std::vector<float> values;
 };
 
-// Residuals of (channels, levels, height, width) and where to read them, in levels; what their variance is made of.
+// Residuals (channels, levels, height, width), the map of levels at which they are interpolated, and their variances.
 struct Map {
     In<4> residuals;
-    In<2> level, misfit, relative;  // no `relative`: 1 everywhere
-    In<2> knots;                    // tables of noise, (4, count), `finer` knots a level
+    In<2> level, misfit, relative;  // `relative` is 1 everywhere if it is missing
+    In<2> knots;                    // tables of noise, (4, count), with `finer` knots per level
     int channels, levels, height, width, count, finer;
     Map(In<4> residuals, In<2> level, In<2> misfit, In<2> relative, In<2> knots)
         : residuals(residuals), level(level), misfit(misfit), relative(relative), knots(knots),
@@ -64,7 +64,7 @@ struct Map {
     }
 };
 
-// A row of residuals at a map, and their variance.
+// A row of interpolated residuals, and their variance.
 class Row {
 public:
     explicit Row(const Map& map)
@@ -85,7 +85,7 @@ public:
 
     const float* relative = nullptr;  // variance of the noise over its mean
 
-    // A table of noise at the map: 0 own, 1 passed, 2 covariance of e and D, 3 variance of D.
+    // Interpolate a table of noise at the map: 0 own, 1 passed, 2 covariance of e and D, 3 variance of D.
     const float* table(int number) {
         const float *table = map.knots.data + size_t(number) * map.count, *share = part.data();
         const int* at = knot.data();
@@ -101,7 +101,7 @@ public:
         for (int i = 0; i < width; ++i) v[i] = most(misfit[i], of[i] * own[i]) + of[i] * passed[i];
     }
 
-    // What noise does to D: its covariance with e over v, and the variance that is left.
+    // Effect of noise on D: its covariance with e over v, and the remaining variance.
     void sensitivity(const float* v, float* share, float* left) {
         const float *of = relative, *covariance = table(2), *variance = table(3);
         #pragma omp simd
@@ -111,7 +111,7 @@ public:
         }
     }
 
-    // Residuals of a channel and their slopes by the level.
+    // Interpolate the residuals of a channel and their slopes by the level.
     void read(int channel, float* value, float* slope) {
         const size_t plane = size_t(map.height) * width;
         const float* from = map.residuals.data + size_t(channel) * map.levels * plane + size_t(y) * width;
@@ -120,7 +120,7 @@ public:
         for (int i = 0; i < width; ++i) {
             const float* at = from + (base[i] - 1) * plane + i;
             before[i] = at[0], here[i] = at[plane], after[i] = at[2 * plane], last[i] = at[3 * plane];
-            if (i % 16 == 0)  // the next row, which likely has the same levels
+            if (i % 16 == 0)  // prefetch the next row, which probably has the same levels
                 for (int k = 0; k < 4; ++k) __builtin_prefetch(at + k * plane + width);
         }
         #pragma omp simd
@@ -149,7 +149,7 @@ private:
 
 }  // namespace
 
-// Values and slopes by the level of all channels at a map of levels.
+// Interpolate all channels, and their slopes by the level, at a map of levels.
 void read(In<4> residuals, In<2> level, Out<3> value, Out<3> slope, int start, int stop) {
     const Map map(residuals, level, {}, {}, {});
     for (const Out<3>& out : {value, slope})
@@ -188,15 +188,15 @@ void cost(In<4> residuals, In<2> level, In<2> misfit, In<2> relative, In<2> knot
     }
 }
 
-// `found` has w, g and the mean over the channels of e^2.
+// `result` contains w, g and the mean over the channels of e^2.
 void evidence(In<4> residuals, In<2> level, In<2> misfit, In<2> relative, In<2> knots, In<2> factor, In<2> weight,
-              Out<3> found, int start, int stop) {
+              Out<3> result, int start, int stop) {
     const Map map(residuals, level, misfit, relative, knots);
-    require(factor.fits(residuals) && weight.fits(residuals) && found.fits(residuals) && found.shape[0] == 3,
+    require(factor.fits(residuals) && weight.fits(residuals) && result.fits(residuals) && result.shape[0] == 3,
             "an array has another size than the residuals");
     require_range(start, stop, map.height);
     const int width = map.width, height = map.height, channels = map.channels;
-    float *w = found.data, *g = w + level.size(), *power = g + level.size();
+    float *w = result.data, *g = w + level.size(), *power = g + level.size();
     const int size = 2 * AROUND + 1;
     const float share_of = 1.0f / channels;
     Row row(map);
@@ -250,7 +250,7 @@ void evidence(In<4> residuals, In<2> level, In<2> misfit, In<2> relative, In<2> 
     }
 }
 
-// The least over the levels of the mean square of the residuals in a window, times `scale` of the level.
+// Write the least over the levels of the mean square residual in a window, times `scale` of the level.
 void best_fit(In<4> r, In<1> scale, Out<2> best, int start, int stop) {
     const int channels = r.shape[0], levels = r.shape[1], height = r.shape[2], width = r.shape[3];
     require(r.size() && scale.shape[0] == levels && best.fits(r), "an array has another size than the residuals");
@@ -287,14 +287,14 @@ void best_fit(In<4> r, In<1> scale, Out<2> best, int start, int stop) {
     }
 }
 
-// Make `best` at most the variance of a window: 1 / (its information + 1e-6) + bend area. Sums run down the columns.
+// Limit `best` to the variance of a window: 1 / (information + 1e-6) + bend area. Running sums along the columns.
 void window_variance(In<2> w, In<2> mu, int size, Out<2> best) {
     require(w.size() && w.fits(mu) && w.fits(best), "arrays differ in size");
     const int height = w.shape[0], width = w.shape[1];
     const int rows = std::min(size, 2 * height - 1) / 2, columns = std::min(size, 2 * width - 1) / 2;
     const double mean = double(size) * size / ((2.0 * rows + 1) * (2.0 * columns + 1));
     const float bend = float(size) * size / 256;
-    // Sums of the columns of a row's window, mirrored at both ends, and their running sum.
+    // Column sums over the rows of a window, mirrored at both ends, and their running sum.
     std::vector<double> sum(size_t(width) + 2 * columns), along(sum.size() + 1);
     double* column = sum.data() + columns;
     const auto add = [&](int y, double sign) {

@@ -1,4 +1,4 @@
-// Linear systems on the pixel grid and semi-global labelling. field/multigrid.py and field/start.py have the equations.
+// Linear systems on the pixel grid and semi-global labelling. Equations: field/multigrid.py and field/start.py.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -8,10 +8,11 @@
 namespace LEVEL {
 namespace {
 
-constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;  // of Jacobi's iteration
+constexpr float DAMPING = 0.8f, REST = 1 - DAMPING;  // damping of the Jacobi iteration
 constexpr int COARSEST = 4, SWEEPS = 8;              // shorter side of the coarsest grid, and its iterations
 
-// Planes of height x width with a border of one zero, so that loops need no case for the image's end. The inside is not initialised.
+// Planes of height x width with a border of zeros one pixel wide, so that loops need no special case at the border. The
+// inside is not initialised.
 struct Planes {
     int n = 0, height = 0, width = 0;
     std::unique_ptr<float[]> values;
@@ -22,7 +23,7 @@ struct Planes {
         }
     }
     float* row(int c, int y) { return values.get() + (size_t(c) * (height + 2) + y + 1) * (width + 2) + 1; }
-    // Copy planes of h x w, zero beyond; zero everywhere without any.
+    // Copy planes of h x w and fill the rest with zeros; without a source fill everything.
     void fill(const float* from, int h, int w) {
         for (int c = 0; c < n; ++c)
             for (int y = 0; y < height; ++y) {
@@ -41,14 +42,14 @@ struct Grid {
           x(n, h, w) {}
 };
 
-// w x + grad' c grad x, and for three components (a map and its slopes) what ties them together; of (n, height, width).
+// The operator w x + grad' c grad x of (n, height, width), with ties of three components (a map and its slopes).
 struct System {
     In<3> weight, right, down, b, guess;
-    In<2> tie_right, tie_down;  // none if the components are independent
+    In<2> tie_right, tie_down;  // missing if the components are independent
     float half;                 // half the distance between pixels, for the ties
 };
 
-// The edges of a row of pixels: to the right, down, and up.
+// The edges of a row of pixels to the right, down and up.
 struct Edges {
     const float *right, *down, *up;
     Edges(Grid& g, int c, int y) : right(g.right.row(c, y)), down(g.down.row(c, y)), up(g.down.row(c, y - 1)) {}
@@ -57,7 +58,7 @@ struct Edges {
     }
 };
 
-// Conjugate gradients, preconditioned by a V-cycle.
+// Conjugate gradients with a V-cycle as the preconditioner.
 class Multigrid {
 public:
     explicit Multigrid(const System& s)
@@ -105,9 +106,9 @@ private:
     const bool tied;
     std::vector<Grid> grids;
     Planes tie_right, tie_down, solution, product, direction;
-    std::vector<float> sums;  // of rows: one of a whole image in float32 would be too coarse
+    std::vector<float> sums;  // sums of rows, because float32 is too coarse for the sum of an image
 
-    // work(component, row) for the rows of a grid.
+    // Call work(component, row) for the rows of a grid.
     template <class Work>
     void rows(int depth, Work work) {
         for (int y = 0; y < grids[depth].height; ++y)
@@ -132,7 +133,7 @@ private:
         return sum;
     }
 
-    // Complete a grid and make the next coarser one: information adds, edges between blocks add and are halved.
+    // Complete a grid and make the next coarser one: weights are summed, edges between blocks summed and halved.
     void build(int depth) {
         Grid& g = grids[depth];
         rows(depth, [&](int c, int y) {
@@ -140,7 +141,7 @@ private:
             float *diagonal = g.diagonal.row(c, y), *inverse = g.inverse.row(c, y), *weight = g.x.row(c, y);
             #pragma omp simd
             for (int i = 0; i < g.width; ++i) {
-                weight[i] = diagonal[i];  // x is free until the first cycle
+                weight[i] = diagonal[i];  // stored in x, which is not used before the first cycle
                 diagonal[i] += edge.right[i] + edge.right[i - 1] + edge.down[i] + edge.up[i];
                 inverse[i] = DAMPING / diagonal[i];
             }
@@ -162,7 +163,7 @@ private:
         });
     }
 
-    // Set a row of the product with A.
+    // Compute a row of the product with A.
     void multiply(int y, Planes& x) {
         Grid& g = grids[0];
         for (int c = 0; c < n; ++c) {
@@ -187,7 +188,7 @@ private:
         }
     }
 
-    // Make the next direction and its product with A; return its curvature.
+    // Compute the next search direction and its product with A; return its curvature.
     double turn(int step, float factor) {
         Grid& g = grids[0];
         rows(0, [&](int c, int y) {
@@ -204,7 +205,7 @@ private:
         return total();
     }
 
-    // x = about A^-1 b on the finest grid; returns b' x.
+    // Approximate x = A^-1 b on the finest grid by one V-cycle; return b' x.
     double cycle() {
         const int bottom = int(grids.size()) - 1;
         for (int depth = 0; depth < bottom; ++depth) restrict_to(depth + 1);
@@ -213,7 +214,7 @@ private:
         return total();
     }
 
-    // Smooth the finer grid once from zero; sum what is left over 2 x 2 pixels.
+    // Smooth the finer grid once from zero; sum its residual over 2 x 2 pixels.
     void restrict_to(int depth) {
         Grid &fine = grids[depth - 1], &g = grids[depth];
         std::vector<float> left(2 * (size_t(fine.width) + 1)), x(4 * (size_t(fine.width) + 2));
@@ -254,7 +255,7 @@ private:
                 const int row = y - 1 + k;
                 const float *b = g.b.row(c, row), *inverse = g.inverse.row(c, row),
                             *up = coarse.x.row(c, row < 0 ? -1 : row / 2);
-                // A row beyond the image may have a block: its edges are zero.
+                // A row beyond the image may belong to a block; its edges are zero.
                 #pragma omp simd
                 for (int i = 0; i < g.width / 2; ++i) {
                     line[k][2 * i] = inverse[2 * i] * b[2 * i] + up[i];
@@ -317,10 +318,10 @@ void solve(In<3> weight, In<3> right, In<3> down, In<3> b, Out<3> x, int steps, 
 
 namespace {
 
-constexpr int COLUMNS = 64;  // that are scanned together
+constexpr int COLUMNS = 64;  // columns that are scanned together
 constexpr float NEVER = 1e30f;
 
-// One step along a path: `path` becomes cost + min(path, next levels + small, large), less its least value.
+// One step along a path: subtract the least value, then path = cost + min(path, next levels + small, large).
 void step(const float* cost, int levels, float small, float large, float* path, float* raised) {
     float least = NEVER;
     #pragma omp simd reduction(min : least)
@@ -334,7 +335,7 @@ void step(const float* cost, int levels, float small, float large, float* path, 
 
 }  // namespace
 
-// Left to right and right to left, added to the total.
+// Scan rows from left to right and from right to left; add the paths to the total.
 void scan_across(In<3> costs, Out<3> totals, float small, float large, int start, int stop) {
     const int levels = costs.shape[0], height = costs.shape[1], width = costs.shape[2];
     const float* cost = costs.data;
@@ -342,7 +343,7 @@ void scan_across(In<3> costs, Out<3> totals, float small, float large, int start
     require(totals.shape[0] == levels && totals.fits(costs), "total has another size than cost");
     require_range(start, stop, height);
     const size_t plane = size_t(height) * width;
-    // A row of (width, levels), whose levels are the lanes.
+    // A row as (width, levels); the levels are the lanes of vectors.
     std::vector<float> row(size_t(width) * levels), sum(row.size()), path(levels), raised(levels + 2, NEVER);
     for (int y = start; y < stop; ++y) {
         const float* from = cost + size_t(y) * width;
@@ -370,7 +371,7 @@ void scan_across(In<3> costs, Out<3> totals, float small, float large, int start
     }
 }
 
-// Down and up, into the total.
+// Scan columns down and up; write the sum of the paths to the total.
 void scan_down(In<3> costs, Out<3> totals, float small, float large, int start, int stop) {
     const int levels = costs.shape[0], height = costs.shape[1], width = costs.shape[2];
     const float* cost = costs.data;

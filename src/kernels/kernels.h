@@ -1,5 +1,5 @@
-// The functions that module.cpp binds. Each exists once for each level of x86-64, in a namespace of its own, and
-// checks the sizes of its arrays. Those with `start` and `stop` write these rows or columns only.
+// Functions that module.cpp binds. Each is compiled once for each level of x86-64, in its own namespace, and checks the
+// sizes of its arrays. Functions with `start` and `stop` write these rows or columns only.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace relblur {
 
-// A contiguous array of Python's. One without numbers stands for none.
+// A contiguous array from Python; an empty one means that the array is missing.
 template <class T, int N>
 struct Array {
     T* data = nullptr;
     int shape[N] = {};
     template <class Other>
-    bool fits(const Other& other) const {  // the last two axes are those of another array
+    bool fits(const Other& other) const {  // whether the last two axes have the lengths of another array's
         return shape[N - 2] == other.shape[Other::axes - 2] && shape[N - 1] == other.shape[Other::axes - 1];
     }
     size_t size() const {
@@ -52,7 +52,7 @@ inline void require_range(int start, int stop, int end) {
     void cost(In<4> residuals, In<2> map, In<2> misfit, In<2> relative, In<2> knots, In<2> weight, Out<2> cost,        \
               int start, int stop);                                                                                    \
     void evidence(In<4> residuals, In<2> map, In<2> misfit, In<2> relative, In<2> knots, In<2> factor, In<2> weight,   \
-                  Out<3> found, int start, int stop);                                                                  \
+                  Out<3> result, int start, int stop);                                                                 \
     void window_variance(In<2> w, In<2> mu, int size, Out<2> best);                                                    \
     void warp(In<2> coefficients, Array<const double, 2> transform, In<2> gain, In<1> offset, int top, Out<2> out);    \
     std::unique_ptr<Window> make_window(const Options&);                                                               \
@@ -62,7 +62,7 @@ inline void require_range(int start, int stop, int end) {
 #ifdef LEVEL  // a kernel file
 DECLARE(LEVEL)
 namespace LEVEL {
-// By value: GCC does not vectorise what the references of std::min and std::max make of a loop.
+// Arguments by value, because GCC does not vectorise loops with std::min and std::max, which take references.
 inline float least(float a, float b) { return a < b ? a : b; }
 inline float most(float a, float b) { return a > b ? a : b; }
 }  // namespace LEVEL

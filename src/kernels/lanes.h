@@ -1,4 +1,4 @@
-// A vector of float32: the widest that the level has. GCC and Clang give it + - * / < ?: lane by lane.
+// A vector of float32 with the largest width of the level. GCC and Clang define + - * / < ?: lane by lane.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +26,11 @@ inline V load(const float* p) {
 }
 inline void store(float* p, V v) { std::memcpy(p, &v, sizeof v); }
 
-// As vminps and vmaxps do: b where one of them is NaN.
+// Minimum and maximum as of vminps and vmaxps: b if one of them is NaN.
 inline V smaller(V a, V b) { return a < b ? a : b; }
 inline V larger(V a, V b) { return a > b ? a : b; }
 
-// Lanes d ... of a and b side by side.
+// Lanes d ... d + LANES - 1 of the concatenation of a and b.
 template <int d, size_t... l>
 inline V later(V a, V b, std::index_sequence<l...>) {
     return __builtin_shufflevector(a, b, int(l) + d...);
@@ -40,7 +40,7 @@ inline V later(V a, V b) {
     return later<d>(a, b, std::make_index_sequence<LANES>());
 }
 
-// a0 b0 a1 b1 ..., from lane `from` of each on.
+// Interleave a and b from lane `from` on: a0 b0 a1 b1 ...
 template <int from, size_t... l>
 inline V mixed(V a, V b, std::index_sequence<l...>) {
     return __builtin_shufflevector(a, b, from + int(l) / 2 + int(l) % 2 * LANES...);
@@ -51,7 +51,7 @@ inline V mixed(V a, V b) {
 }
 
 template <class T>
-struct Aligned {  // to cache lines: a vector that crosses them is read twice
+struct Aligned {  // aligned to cache lines: a vector across two lines is read twice
     using value_type = T;
     T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64))); }
     void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t(64)); }

@@ -1,4 +1,4 @@
-// relblur._kernels: a submodule with the same functions for every level, and the levels that this processor has.
+// relblur._kernels: a submodule with the same functions for every level, and the levels that this processor supports.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -15,13 +15,13 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace relblur;
 
-// Arrays as kernels take them. Those that a kernel writes to are never copies.
+// Conversion of arrays for kernels. Arrays that a kernel writes to are never copied.
 template <class T, int N>
 struct nb::detail::type_caster<relblur::Array<T, N>> {
     using Given = nb::ndarray<T, nb::ndim<N>, nb::c_contig, nb::device::cpu>;
     using Taken = relblur::Array<T, N>;
     NB_TYPE_CASTER(Taken, make_caster<Given>::Name)
-    make_caster<Given> given;  // keeps the numbers alive while the kernel runs
+    make_caster<Given> given;  // keeps the memory alive while the kernel runs
     bool from_python(handle source, uint8_t flags, cleanup_list* cleanup) noexcept {
         if (!std::is_const_v<T>) flags &= ~uint8_t(cast_flags::convert);
         if (!given.from_python(source, flags, cleanup)) return false;
@@ -33,19 +33,19 @@ struct nb::detail::type_caster<relblur::Array<T, N>> {
 
 namespace {
 
-// The best comes first.
+// Return the supported levels, the fastest first.
 std::vector<std::string> levels() {
-    std::vector<std::string> found;
+    std::vector<std::string> supported;
 #ifdef ALL_LEVELS
-    // What -march=x86-64-v4 and -v3 mean: the youngest of each group of instructions.
+    // The newest instructions of -march=x86-64-v4 and -v3.
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     if (v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        found.push_back("v4");
-    if (v3) found.push_back("v3");
+        supported.push_back("v4");
+    if (v3) supported.push_back("v3");
 #endif
-    found.push_back("v1");
-    return found;
+    supported.push_back("v1");
+    return supported;
 }
 
 using AnyFrame = nb::ndarray<nb::c_contig, nb::device::cpu, nb::ro>;
@@ -58,11 +58,11 @@ Values values_of(const AnyFrame& frame) {
     throw nb::type_error("frames are float32, float64, uint8 or uint16");
 }
 
-void check_size(size_t found, size_t wanted) {
-    if (found != wanted) throw nb::value_error("an array has another size than the window was made for");
+void check_size(size_t size, size_t expected) {
+    if (size != expected) throw nb::value_error("an array has another size than the window was made for");
 }
 
-// Sizes are checked here, as the kernels read and write without looking.
+// A window with checks of array sizes, which the kernels do not check.
 struct BoundWindow {
     size_t pixels, channels;
     std::unique_ptr<Window> window;

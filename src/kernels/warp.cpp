@@ -1,10 +1,10 @@
-// Rows of a frame read at the positions of an affine motion, and brought to another exposure.
+// Rows of a frame interpolated at the positions of an affine motion, with a correction of the exposure.
 //
 //     out = gain * sum_ij w_i(y) w_j(x) coefficient_ij + offset, with (y, x) = transform (row, column, 1)
 //
-// Cubic B-splines: the coefficients are a short filter of the frame along both axes, and every pixel is a sum of 4 x 4
-// of them. At half a pixel this adds 0.004 px^2 to s, where cubic convolution takes away 0.04 and linear interpolation
-// adds 0.18 (a photograph through a lens of 0.7 px).
+// The interpolation uses cubic B-splines. Their coefficients are the frame after a short filter along both axes. Every
+// pixel is a weighted sum of 4 x 4 coefficients. At half a pixel this adds 0.004 px^2 to s. Cubic convolution subtracts
+// 0.04 px^2, and linear interpolation adds 0.18 px^2 (a photograph through a lens of 0.7 px).
 #include "kernels.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace LEVEL {
 namespace {
 
-constexpr int PAD = 2;  // coefficients around the frame: as far as a spline reaches beyond a pixel at the border
+constexpr int PAD = 2;  // margin of coefficients around the frame: the reach of a spline beyond the border
 
 void weights(float t, float (&w)[4]) {
     const float rest = 1 - t;
@@ -22,8 +22,8 @@ void weights(float t, float (&w)[4]) {
 
 }  // namespace
 
-// `coefficients` are rows of padded columns x channels; the last row of `gain` counts for those below it. `out` has the
-// rows of the frame from `top` on.
+// `coefficients` are rows of padded columns x channels. The last row of `gain` is used for all rows below it. `out`
+// contains the rows of the frame from `top` on.
 void warp(In<2> coefficients, Array<const double, 2> transform, In<2> gain, In<1> offset, int top, Out<2> out) {
     const int height = coefficients.shape[0], width = coefficients.shape[1], channels = offset.shape[0],
               size = out.shape[1];
@@ -37,7 +37,7 @@ void warp(In<2> coefficients, Array<const double, 2> transform, In<2> gain, In<1
         const double row = t[0] * y + t[2] + PAD - 1, column = t[3] * y + t[5] + PAD - 1;
         const float* factor = gain.data + std::min(y, gain.shape[0] - 1) * size;
         for (int x = 0; x < columns - 2 * PAD; ++x) {
-            // Beyond the frame the nearest place in it counts.
+            // Positions beyond the frame are moved to the nearest one inside.
             const double down = std::min(std::max(row + t[1] * x, 0.0), bottom + 1.0);
             const double across = std::min(std::max(column + t[4] * x, 0.0), right + 1.0);
             const int y0 = std::min(int(down), bottom), x0 = std::min(int(across), right);

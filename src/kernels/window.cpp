@@ -1,14 +1,14 @@
-// The local estimate in real time: s and its standard error at every pixel of two frames, in float32.
+// The local estimate in real time: s and its standard error at every pixel of two frames in float32.
 //
 //     e(s) = second - G_s * first  for s >= 0,    e(s) = G_-s * second - first  for s < 0,
 //     s = argmin over s of the sum of e(s)^2 over a window,
 //
-// at nodes even in t = asinh(s / c), between which e is quadratic in t; see relblur/blur/window/method.py, which this
-// file must agree with. Blurs are separable. Along lines all nodes read the same pixels, so a few are made together;
-// down the columns two rows are. A blur of several px^2 is made from a half-size copy of the image.
+// at nodes evenly spaced in t = asinh(s / c). Between nodes e is quadratic in t. The results must agree with
+// relblur/blur/window/method.py. Blurs are separable. Along lines several nodes are computed together, because they
+// read the same pixels; along columns two rows are. Blurs of several px^2 use a half-size copy of the image.
 //
-// A tile is as many columns as stay in the cache with all their nodes, and a strip of rows, finished CHUNK at a time.
-// Every pixel sees every node on its side of zero, so nothing depends on where tiles end.
+// A tile is a strip of rows, processed CHUNK at a time, of as many columns as stay in the cache with all nodes. Every
+// pixel uses all nodes on its side of zero, so the result does not depend on the tiles.
 #include "kernels.h"
 #include "lanes.h"
 
@@ -24,19 +24,19 @@ using namespace relblur;
 namespace LEVEL {
 namespace {
 
-constexpr int CHUNK = 32;   // rows that are finished together
-constexpr int STRIP = 160;  // rows of a tile, at most
-constexpr int SPAN = 256;   // columns of the residuals of a tile, at most, for windows up to 33 px
-constexpr int ROWS = 16;    // rows of a frame that a thread takes at a time
+constexpr int CHUNK = 32;   // rows that are completed together
+constexpr int STRIP = 160;  // largest number of rows of a tile
+constexpr int SPAN = 256;   // largest number of columns of a tile's residuals, for windows up to 33 px
+constexpr int ROWS = 16;    // rows of a frame that a thread processes at a time
 constexpr int LINE = 16;    // float32 numbers in a cache line
-// Pixels of a line that are filtered together, and pairs of rows: eight sums hide the latency of the adders, but
-// AVX2 has registers for four with their operands.
+// Pixels of a line, and pairs of rows, that are filtered together: eight sums hide the latency of the adders, but AVX2
+// has registers for four with their operands.
 constexpr int PAIR = 2 * LANES, FOUR = 4 * LANES, GROUP = LANES == 16 ? 2 : 1;
 constexpr float INF = std::numeric_limits<float>::infinity(), NAN_ = std::numeric_limits<float>::quiet_NaN();
-constexpr float ROUNDING = 2e-7f;  // of a variance made in float32, relative to the mean square
+constexpr float ROUNDING = 2e-7f;  // rounding error of a variance in float32, relative to the mean square
 
 int up(int n, int step) { return (n + step - 1) / step * step; }
-int odd_lines(int n) { return (up(n, LINE) / LINE | 1) * LINE; }  // a stride that spreads columns over the cache's sets
+int odd_lines(int n) { return (up(n, LINE) / LINE | 1) * LINE; }  // stride: spreads columns over cache sets
 
 int mirror(int i, int n) {
     i = ((i % (2 * n)) + 2 * n) % (2 * n);
@@ -52,13 +52,13 @@ struct Image {  // planes of padded rows
 };
 
 struct Layout {
-    int half, lead;          // half a window, and the same rounded up to even: residuals begin so far before their tile
+    int half, lead;          // half a window; the same rounded up to even, the margin of residuals before their tile
     int tile, span;          // columns of a tile and of its residuals
-    int reach, half_reach;   // most taps of a FULL and of a HALF node
+    int reach, half_reach;   // largest number of taps of a FULL and of a HALF node
     int above, pad;          // rows and columns of the padded images before the frame
-    int rows, stride;        // of the padded images
-    int filled;              // columns of a padded row that something reads
-    std::vector<int> shown;  // column of the frame that a column of a padded row shows
+    int rows, stride;        // size of the padded images
+    int filled;              // columns of a padded row that are read
+    std::vector<int> shown;  // column of the frame for each column of a padded row
     explicit Layout(const Options& o) {
         half = o.window / 2, lead = up(half, 2);
         const int beside = lead + half, most = std::max(SPAN, up(4 * o.window, LINE)) - beside;
@@ -69,7 +69,7 @@ struct Layout {
             int& longest = n.kind == HALF ? half_reach : reach;
             longest = std::max(longest, int(n.taps.size()));
         }
-        // What a pixel depends on; the half-size copy is not made within the reach of its filter from the border.
+        // Support of a pixel. The half-size copy has no values within the reach of its filter from the border.
         above = up(lead + half + std::max(reach, 2 * half_reach + 2 + int(o.prefilter.size())) + 2, 4);
         pad = up(above, 2 * LINE);
         rows = up(o.height, CHUNK) + 2 * above, filled = pad + o.width + above;
@@ -78,7 +78,7 @@ struct Layout {
     }
 };
 
-// What one thread needs to finish a tile, and the steps of doing so.
+// The memory of one thread for a tile, and the steps to process it.
 class Tile {
 public:
     Tile(const Options& o, const Layout& lay, Image (&images)[2], Image (&halves)[2])
@@ -124,20 +124,20 @@ private:
     Image (&images)[2];
     Image (&halves)[2];
     const int count, stride, e_rows, e_size, lines_size, sums_size;
-    Floats lines, e;  // of every node: images blurred along their lines, and residuals
+    Floats lines, e;  // images blurred along their lines, and residuals, of every node
     Floats a, b, c;   // window sums of e_k^2, e_k e_k+1, e_k-1 e_k+1
     Floats columns_sums, planes;
-    std::vector<int> made;  // rows of the strip whose residuals are there
-    std::vector<int> first, last, b_first, b_last;  // columns in which a node is best, and in which b is there
-    std::vector<int> lowest, highest;               // best nodes in the columns of a vector
+    std::vector<int> made;  // for every node: number of rows of the strip with residuals
+    std::vector<int> first, last, b_first, b_last;  // columns in which a node is best, and in which b is computed
+    std::vector<int> lowest, highest;               // lowest and highest best node in the columns of a vector
     std::vector<std::vector<float>> taps;
-    Floats side_by_side;  // those of the nodes that are made together
+    Floats side_by_side;  // taps of the nodes that are computed together, interleaved
     float *side, *best, *others, *texture[2], *power, *table[5];
     std::vector<int> flags_, sharper_;
-    int top, left, columns, width;  // first row and column of the residuals in the images; width: of residuals
-    int here, rows;                 // of the chunk: first row in the strip, and how many
-    int low_end, high_end;          // of the chunk: the nodes low_end ... high_end - 1 may be best
-    bool both_sides;                // of the chunk: whether pixels on both sides of zero are in it
+    int top, left, columns, width;  // first row and column of residuals in the images; columns of tile, of residuals
+    int here, rows;                 // chunk: first row in the strip, and number of rows
+    int low_end, high_end;          // chunk: the nodes low_end ... high_end - 1 may be best
+    bool both_sides;                // chunk: whether it has pixels on both sides of zero
     float samples, noise2;
 
     float* lines_of(int k, int channel) { return &lines[size_t(k * o.channels + channel) * lines_size]; }
@@ -145,7 +145,7 @@ private:
 
     // ---- nodes --------------------------------------------------------------------------------------------------
 
-    // The residuals of all nodes that some pixel may need, and their sums of squares.
+    // Compute the residuals of all nodes that a pixel may need, and their sums of squares.
     void make_nodes() {
         low_end = 0, high_end = count, both_sides = false;
         if (!(o.limit_low && o.limit_high)) return make(0, count);
@@ -169,11 +169,11 @@ private:
         make(low_end, high_end);
     }
 
-    // Nodes begin ... end - 1: their residuals and the window sums of their squares.
+    // Compute the residuals of nodes begin ... end - 1 and the window sums of their squares.
     void make(int begin, int end) {
         for (int way : {1, -1})
             for (const bool begun : {false, true}) {
-                const auto wanted = [&](int k, Kind kind) {
+                const auto is_due = [&](int k, Kind kind) {
                     return made[k] < here + e_rows && o.nodes[k].kind == kind && o.nodes[k].side == way &&
                            (made[k] > here) == begun;
                 };
@@ -187,7 +187,7 @@ private:
                         n = 0;
                     };
                     for (int k = begin; k < end; ++k)
-                        if (wanted(k, kind)) {
+                        if (is_due(k, kind)) {
                             batch[n++] = k;
                             if (n == 4) flush();
                         }
@@ -208,7 +208,7 @@ private:
             }
     }
 
-    // N nodes that read the same pixels: along the lines.
+    // Blur along the lines for N nodes that read the same pixels.
     template <Kind kind, int N>
     void blur(const int* nodes) {
         Image& image = (kind == HALF ? halves : images)[o.nodes[nodes[0]].side < 0];
@@ -234,7 +234,7 @@ private:
                             const V p = load(before) + load(after), q = load(before + LANES) + load(after + LANES);
                             for (int k = 0; k < N; ++k) sum[k][0] += tap[2 * k] * p, sum[k][1] += tap[2 * k] * q;
                             ++after;
-                        } else {  // each pixel of the half-size copy gives the pixel on it and the one after it
+                        } else {  // each pixel of the half-size copy gives two pixels: its own and the next one
                             const V left = load(before), next = load(++after), p = left + right, q = left + next;
                             for (int k = 0; k < N; ++k) sum[k][0] += tap[2 * k] * p, sum[k][1] += tap[2 * k + 1] * q;
                             right = next;
@@ -249,14 +249,14 @@ private:
         }
     }
 
-    // Down the columns, GROUP pairs of rows at a time, and the residual: side (blurrier image - blurred one).
+    // Blur along the columns, GROUP pairs of rows at a time; residual = side (blurrier image - blurred image).
     template <Kind kind>
     void blur_columns(int k, int channel, const float* lines) {
         const Node& node = o.nodes[k];
         Image& blurry = images[node.side > 0];
         const float sign = float(node.side), *even = taps[2 * k].data(), *odd = taps[2 * k + 1].data();
         const size_t n = node.taps.size(), step = stride;
-        constexpr int P = kind == FULL ? 2 : 1;  // rows of `lines` for two of the residuals
+        constexpr int P = kind == FULL ? 2 : 1;  // rows of `lines` for two rows of residuals
         for (int row = std::max(made[k], here); row < here + e_rows; row += 2 * GROUP)
             for (int block = 0; block < width; block += PAIR) {
                 const int j = std::min(block, width - PAIR);
@@ -303,9 +303,9 @@ private:
 
     // ---- window sums --------------------------------------------------------------------------------------------
 
-    // Sums of M values over the window of every pixel in columns begin ... end - 1; value(channel, offset, v) has them.
-    // Every sum is made of fresh additions: a running one would carry the rounding of a strong edge into the quiet
-    // pixels after it. R rows share what their windows have in common.
+    // Sum M values over the window of every pixel in columns begin ... end - 1; value(channel, offset, v) returns them.
+    // Running sums are not used: they would carry the rounding error at a strong edge to the flat pixels after it. R
+    // rows share the common part of their windows.
     template <int M, class Value>
     void sum_windows(Value value, int row_stride, int channels, float* const (&out)[M], int begin, int end) {
         if (o.window == 9)
@@ -347,7 +347,7 @@ private:
         }
     }
 
-    // Sums over `window` neighbours in a line; those of three are shifted in registers for the usual window.
+    // Sum `window` neighbours in a line; for the usual window, sums of three are shifted in registers.
     static void sum_line(const float* line, int window, float* out, int begin, int end) {
         if constexpr (LANES >= 8)
             if (window == 9) {
@@ -366,15 +366,15 @@ private:
         }
     }
 
-    // Variance of an image in every window, mean of the channels. Values are taken relative to one of them, as the
-    // difference of two large numbers would lose what flat areas hold; the rounding that is left is added.
-    void measure_texture(Image& image, bool wanted, float* out) {
-        std::fill(out, out + sums_size, wanted ? 0.0f : INF);
+    // Variance of an image in every window, mean of the channels. A value of the image is subtracted first to avoid
+    // cancellation, which would lose the texture of flat areas; the remaining rounding error is added.
+    void measure_texture(Image& image, bool needed, float* out) {
+        std::fill(out, out + sums_size, needed ? 0.0f : INF);
         const float share = 1.0f / float(o.window * o.window), part = 1.0f / float(o.channels);
-        for (int channel = 0; wanted && channel < o.channels; ++channel) {
+        for (int channel = 0; needed && channel < o.channels; ++channel) {
             const float* from = image.at(channel, top + here, left);
             const float offset = from[(lay.lead + CHUNK / 2) * image.stride + lay.lead + columns / 2];
-            float* mean = side;  // choose() has read the sides
+            float* mean = side;  // free memory, because choose() has read the sides
             sum_windows<2>([=](int, int at, V(&v)[2]) { v[0] = load(from + at) - offset, v[1] = v[0] * v[0]; },
                            image.stride, 1, {mean, power}, 0, columns);
             for (int row = 0; row < rows; ++row)
@@ -387,20 +387,20 @@ private:
 
     // ---- the best node ------------------------------------------------------------------------------------------
 
-    // A node, and where it may win: on its own side, or next to zero, as s passes smoothly through it.
-    struct Racing {
+    // A candidate node. `away` is its signed distance from zero, or 0 next to zero, where it may win on both sides.
+    struct Candidate {
         const float* sums;
         float name, weight, floor, away;
     };
-    std::vector<Racing> racing;
+    std::vector<Candidate> candidates;
 
-    // The best node of every pixel by cost per unit of noise variance, kept off the ends; and half the number of other
-    // nodes whose sum of squares is within one noise variance of the least.
+    // Select the best node of every pixel by cost per unit of noise variance, excluding the end nodes. Also count half
+    // the number of other nodes whose sum of squares is within one noise variance of the least.
     void choose() {
-        racing.clear();
+        candidates.clear();
         for (int k = low_end; k < high_end; ++k)
-            racing.push_back({&a[k * sums_size], float(k), o.nodes[k].weight, samples * noise2 * o.nodes[k].weight,
-                              std::abs(k - o.zero) <= 1 ? 0.0f : float(k - o.zero)});
+            candidates.push_back({&a[k * sums_size], float(k), o.nodes[k].weight, samples * noise2 * o.nodes[k].weight,
+                                  std::abs(k - o.zero) <= 1 ? 0.0f : float(k - o.zero)});
         std::fill(first.begin(), first.end(), stride), std::fill(last.begin(), last.end(), 0);
         for (int j = 0; j < columns; j += LANES) {
             V low = V{} + float(count), high = {};
@@ -424,7 +424,7 @@ private:
             way[r] = both ? load(side + at[r]) : V{}, cost[r] = least[r] = none;
             name[r] = V{} + 1, as_good[r] = V{} - 0.5f;
         }
-        for (const Racing& node : racing)
+        for (const Candidate& node : candidates)
             for (int r = 0; r < 4; ++r) {
                 V squares = load(node.sums + at[r]);
                 if (both) squares = way[r] * node.away >= 0 ? squares : none;
@@ -433,7 +433,7 @@ private:
                 cost[r] = smaller(here, cost[r]), least[r] = smaller(squares, least[r]);
             }
         for (int r = 0; r < 4; ++r) least[r] += larger(least[r] * (1 / (samples - 1)), V{} + noise2);
-        for (const Racing& node : racing)
+        for (const Candidate& node : candidates)
             for (int r = 0; r < 4; ++r) {
                 auto good = load(node.sums + at[r]) <= least[r];
                 if (both) good &= way[r] * node.away >= 0;
@@ -446,7 +446,7 @@ private:
         }
     }
 
-    // The mixed sums around every node that is best somewhere, in the columns where it is.
+    // Compute the mixed sums around every best node, in the columns in which it is best.
     void products() {
         std::fill(b_first.begin(), b_first.end(), stride), std::fill(b_last.begin(), b_last.end(), 0);
         for (int k = 1; k < count - 1; ++k) {
@@ -498,7 +498,7 @@ private:
         for (int step = 0; step < 3; ++step) {
             const V slope = ed + x * (bend0 + x * (3 * dq + x * (2 * qq)));
             const V bend = bend0 + 6 * x * (dq + x * qq), gauss_newton = dd + 4 * x * (dq + x * qq);
-            // The floor keeps a step downhill where the quartic bends the wrong way.
+            // The lower limit of the curvature makes every step a descent.
             const V move = slope / larger(bend, 0.3f * gauss_newton);
             x = smaller(larger(x - (gauss_newton > 0 ? move : zero), -one), one);
         }
@@ -525,14 +525,14 @@ private:
         for (int j = 0; j < n; ++j) {
             const float x = x_[j], information = information_[j], cost = cost_[j];
             const float variance = std::max(cost * rest, noise2);
-            // c sinh and c cosh of t_k + y; |y| is at most one spacing, so four terms do.
+            // c sinh and c cosh of t_k + y; |y| is at most one spacing, so four terms of the series suffice.
             const float y = x * spacing, y2 = y * y;
             const float sinh = y * (1 + y2 * (1 / 6.0f) * (1 + y2 * (1 / 20.0f) * (1 + y2 * (1 / 42.0f))));
             const float cosh = 1 + y2 * 0.5f * (1 + y2 * (1 / 12.0f) * (1 + y2 * (1 / 30.0f) * (1 + y2 * (1 / 56.0f))));
-            // Rounding must not carry a given direction across zero.
+            // With a given direction rounding must not change the sign.
             const float s = std::min(std::max(s_k[j] * cosh + width_k[j] * sinh, low), high);
             const float scale = (width_k[j] * cosh + s_k[j] * sinh) * spacing;
-            // In nodes: the error by curvature, but no less than half the span of nodes that fit as well as the best.
+            // Error in node spacings: by curvature, and at least half the span of nodes that fit as well as the best.
             const float error = std::max(information > 0 ? std::sqrt(variance / information) : INF, others[j]);
             const float error_s = error * scale;
             const bool known = (error <= flat) &
@@ -554,7 +554,7 @@ private:
         for (int j = 0; j < n; ++j) out_flags[j] = uint8_t(flags[j]), out_sharper[j] = int8_t(sharper[j]);
     }
 
-    // Flags what bad pixels reach, as relblur/blur/flags.py does: the window, and the blur.
+    // Flag pixels with a bad pixel in their window or blur, as in _reached() of relblur/blur/result.py.
     void spread_bad(const float* distance, int flag, const float* s) {
         const float half = float(lay.half), least = half * std::sqrt(2.0f);
         for (int j = 0; j < columns; ++j)
@@ -565,9 +565,9 @@ private:
 // ---- frames -----------------------------------------------------------------------------------------------------
 
 constexpr double GRIDS[3] = {1, 255, 65535};  // factors that make rounded values whole
-constexpr double OFF_GRID = 1e-4;             // of a step: farther from a whole number, a value is not on the grid
+constexpr double OFF_GRID = 1e-4;             // largest distance of values from their grid, in steps
 
-// Whether some value is not whole after scaling. Adding and subtracting 1.5 * 2^23 (2^52) rounds to a whole number.
+// Return whether a value is not whole after scaling. Adding and subtracting 1.5 * 2^23 (2^52) rounds to a whole number.
 template <class T>
 bool is_off_grid(const T* row, int n, T factor) {
     const T rounder = sizeof(T) == 4 ? T(1.5 * (1 << 23)) : T(1.5 * (1ll << 52));
@@ -600,7 +600,7 @@ public:
     }
 
     void begin() override {
-        mutex.emplace();  // a fork may have come while a thread held it
+        mutex.emplace();  // a new mutex, because a fork may have occurred while a thread held the old one
         loaded = halved = done = 0, summary[0] = summary[1] = blank_summary();
     }
 
@@ -648,10 +648,10 @@ private:
     const Options o;
     const Layout lay;
     Image images[2], halves[2];
-    std::vector<float> even, odd;  // of the prefilter
+    std::vector<float> even, odd;  // taps of the prefilter at even and at odd distances
     std::atomic<int> loaded, halved, done;
     Seen summary[2];
-    std::optional<std::mutex> mutex;  // of summary and tiles
+    std::optional<std::mutex> mutex;  // protects summary and tiles
     std::vector<std::unique_ptr<Tile>> tiles;
 
     Image image(int rows, int stride) const { return Image(o.channels, rows, stride); }
@@ -666,7 +666,7 @@ private:
         return tile;
     }
 
-    // Rows of a frame, scaled to 0..1 and mirrored beyond its ends.
+    // Copy rows of a frame, scaled to 0..1 and mirrored beyond its ends.
     template <class T>
     void load_rows(const T* frame, int which, int begin, Seen& seen) {
         constexpr bool whole = std::is_integral_v<T>;
@@ -677,7 +677,7 @@ private:
             const T* row = frame + size_t(from) * size;
             for (int ch = 0; ch < o.channels; ++ch) {
                 float *padded = images[which].at(ch, y, 0), *inside = padded + lay.pad;
-                if (o.channels == 1)  // a case of its own: the compiler loads vectors if the stride is known
+                if (o.channels == 1)  // separate case: with a known stride the compiler loads vectors
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j]) * factor;
                 else
                     for (int j = 0; j < o.width; ++j) inside[j] = float(row[j * o.channels + ch]) * factor;
@@ -697,7 +697,7 @@ private:
         }
     }
 
-    // Rows of the half-size copy: blurred, every other pixel. Nothing reads those near the border, which are not made.
+    // Make rows of the half-size copy: blur, then drop every other pixel. Rows near the border are not read or made.
     void halve_rows(int which, int begin) {
         Image &image = images[which], &half = halves[which];
         const int reach = int(o.prefilter.size()), n = up(lay.filled, 2) / 2, gap = up(reach, LINE);
@@ -723,7 +723,7 @@ private:
         }
     }
 
-    // Add sum_i taps[i] (left[-i step] + right[i step]) of FOUR pixels.
+    // Add sum_i taps[i] (left[-i step] + right[i step]) to the sums of FOUR pixels.
     static void add_pairs(const float* left, const float* right, int step, const std::vector<float>& taps,
                           V (&sum)[4]) {
         for (const float c : taps) {

@@ -1,4 +1,4 @@
-// method="window" on pairs of frames of one size: what window.cpp needs, and what it can do.
+// method="window" on pairs of frames of one size: options and interface of window.cpp.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace relblur {
 
-enum Kind { SAME, FULL, HALF };  // a node is made without a blur, from the image, from its half-size copy
+enum Kind { SAME, FULL, HALF };  // source of a node: the image without blur, the image, its half-size copy
 enum Flag : uint8_t { INVALID = 1, CLIPPED = 2, FLAT = 4, AT_LIMIT = 32 };  // bits of relblur.Flag
 
 struct Node {                      // a variance difference s at which the residual e(s) is computed
     int kind, side;                // side: 1 where the first image is blurred, -1 where the second is
-    std::vector<float> taps, odd;  // right half of the kernel, its centre halved; of HALF at even and at odd distances
+    std::vector<float> taps, odd;  // right half of the kernel, its centre halved; HALF: at even and at odd distances
     float weight, s, width;        // 1 / (1 + noise gain), s, sqrt(s^2 + c^2)
 };
 
-struct Options {  // what is the same in every pair
+struct Options {  // settings that all pairs share
     int height, width, channels, window;
-    int zero, probe;             // the node at s = 0; how many nodes from it the two directions are compared
+    int zero, probe;             // the node at s = 0; distance from it, in nodes, at which the directions are compared
     bool limit_low, limit_high;  // whether the first and the last node are an end of the range
-    float spacing;               // of the nodes in t = asinh(s / c)
+    float spacing;               // spacing of the nodes in t = asinh(s / c)
     std::vector<Node> nodes;
     std::vector<float> prefilter;  // right half of the kernel of the half-size copy, its centre halved
 };
@@ -30,13 +30,13 @@ struct Options {  // what is the same in every pair
 struct Seen {  // summary of a frame's values
     float low, high;
     bool on_grid[3], at_top,
-        not_finite;  // on_grid: all are whole multiples of 1, 1/255, 1/65535; at_top: of an integer range
+        not_finite;  // on_grid: all are multiples of 1, 1/255, 1/65535; at_top: one is at the top of an integer range
 };
 
-struct Frame {                 // what may differ from pair to pair
-    float noise, flat;         // least standard deviation of the noise; a pixel is FLAT above this error in t
-    float rounded[2];          // local variance below which rounding has swallowed an image's texture
-    bool texture[2];           // whether an image's local variance matters
+struct Frame {                 // settings and results of one pair
+    float noise, flat;         // least standard deviation of the noise; error in t above which a pixel is FLAT
+    float rounded[2];          // local variance of each image below which a pixel has no texture but rounding
+    bool texture[2];           // whether the local variance of each image is needed
     bool blank;                // whether to write NaN where there is no answer
     const float* distance[2];  // distance to the nearest invalid and clipped pixel (px), or null
     float *s, *stderr_;        // results
@@ -46,7 +46,7 @@ struct Frame {                 // what may differ from pair to pair
 
 using Values = std::variant<const float*, const double*, const uint8_t*, const uint16_t*>;
 
-// Threads share a pair: each calls load(), halve() and fit(), and all have ended one before any begins the next.
+// Threads share a pair: each calls load(), halve() and fit(). All must end one step before any begins the next.
 struct Window {
     virtual ~Window() = default;
     virtual void begin() = 0;

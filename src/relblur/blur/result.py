@@ -210,7 +210,7 @@ class MapResult(Shown):
         raise NotImplementedError
 
     def copy(self) -> Self:
-        """Return another map that shares the arrays."""
+        """Return a copy of the map; it shares only arrays that the map owns."""
         return replace(self)  # type: ignore[type-var]
 
     def plot(self, *, ax: Any = None, **options: Any) -> Any:

@@ -1,6 +1,6 @@
-"""The paper.
+"""``method="paper"``: the estimator of the paper, and its framework.
 
-``method``     the estimator
-``answer``     the estimator for a request
-``framework``  the two layers with every weight, and means over circles as weights
+``method``     the estimator on arrays
+``answer``     the estimator for a request, with flags
+``framework``  the two layers with every weight, also with means over circles as weights
 """

@@ -1,7 +1,7 @@
-"""``method="paper"`` on one image, or one tile of it: from a request to an answer with flags.
+"""``method="paper"`` for a request, on one image or tile: the answer with flags.
 
-``answer_on_grid`` estimates pixel by pixel. ``fill_from_neighbours`` then gives flat and clipped places the value of
-the nearest pixel that has a root of its own.
+``answer_on_grid`` estimates every pixel. ``fill_from_neighbours`` then fills flat and clipped places from the nearest
+pixel with a root.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ __all__ = ["answer_on_grid", "fill_from_neighbours"]
 
 
 def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Levels | None = None) -> Answer:
-    """Estimate by the paper, each pixel from the side of the sharper image.
+    """Estimate by the paper's method, at each pixel in the direction of the sharper image.
 
-    ``levels`` are filters on the request's grid unless they are given.
+    ``levels`` are by default filters on the grid of the request.
     """
     levels = filter_bank(request.sigmas, request.engine) if levels is None else levels
     images = grey(pair.first), grey(pair.second)
     if request.direction == "fit" and request.sharper == "auto":
         roots = {side: _roots(images, side, levels, request, progress) for side in (1, -1)}
-        # Equal only where both directions leave the same: in identical images.
+        # Equal where both directions have the same residual: in identical images.
         sharper = np.sign(roots[-1].energy - roots[1].energy).astype(np.int8)
     else:
         sharper = _which_is_sharper(*images, request)
@@ -45,11 +45,11 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
     stderr = np.full(pair.shape, np.nan)
     flags = np.zeros(pair.shape, dtype=np.uint8)
     mark(flags, sharper == 0, Flag.EQUAL)
-    for side, found in roots.items():
+    for side, estimate in roots.items():
         here = sharper == side
-        s[here] = side * found.sigma[here] ** 2
-        stderr[here] = (2 * found.sigma * found.stderr)[here]
-        flags[here] |= _root_flags(found, request.sigmas)[here]
+        s[here] = side * estimate.sigma[here] ** 2
+        stderr[here] = (2 * estimate.sigma * estimate.stderr)[here]
+        flags[here] |= _root_flags(estimate, request.sigmas)[here]
     notes = {
         "kernel": "sampled",
         "direction": request.direction,
@@ -60,10 +60,10 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
 
 
 def fill_from_neighbours(answer: Answer) -> Answer:
-    """Fill flat and clipped pixels with the signed blur of the nearest pixel that is neither and has a root.
+    """Fill flat and clipped pixels with the signed blur of the nearest good pixel with a root.
 
-    Pixels keep their flags and get ``FILLED``. The standard error is the larger one of that pixel and of the flat
-    window itself. Without any such pixel nothing is filled: the values become NaN.
+    Filled pixels keep their flags and get ``FILLED``. Their standard error is the larger of their own and that of the
+    good pixel. Without any good pixel the values become NaN.
     """
     doubtful = has_flag(answer.flags, DOUBTFUL) & ~has_flag(answer.flags, NO_VALUE)
     if not doubtful.any():
@@ -94,7 +94,7 @@ def _roots(
     progress: Progress,
     where: BoolArray | None = None,
 ) -> GridRoots:
-    """Find the roots with one of the images as the sharper."""
+    """Find the roots for one side: the first image is the sharper one for +1, the second for -1."""
     ordered = images if side == 1 else (images[1], images[0])
     return estimate_on_grid(
         ordered, levels, request.window, request.noise, request.engine, where, request.workers, progress

@@ -1,22 +1,20 @@
-"""The paper's computational framework, literally: matrices W and F (equations 15 to 24, Fig. 3).
+"""The paper's computational framework with its matrices W and F (equations 15 to 24, Fig. 3).
 
-A patch of ``R_s x R_s`` pixels around a point, written as a vector, is multiplied by W
-(MN x R_s^2); the result, folded back to M x N, is multiplied by F (N). Out come the M
-intensities M(sigma_m) that the centre would have in an image blurred by sigma_m:
+A patch of ``R_s x R_s`` pixels around a point is written as a vector and multiplied by W (MN x R_s^2). The product is
+folded to M x N and multiplied by F (N). The result is M(sigma_m), the M intensities of the centre in an image blurred
+by sigma_m:
 
     M = ivec(W vec(i_L), M) F,   F(r_n) = (r_N / N) r_n exp(-r_n^2 / 2),   r_n = n r_N / N
 
-Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for study, for
-patches and small images: 26 million operations a pixel at the paper's dimensions.
-:func:`relblur.gaussian_bank` gives the same numbers for whole images, to the 4e-6 that a kernel
-has beyond 5 sigma.
+Both ``vec`` and ``ivec`` stack columns, as in the paper. This module is for study of patches and small images: it needs
+26 million operations per pixel at the paper's dimensions. :func:`relblur.gaussian_bank` gives the same numbers for
+whole images to 4e-6, the part of a kernel beyond 5 sigma.
 
-Three slips of the paper show here. Equation 24 divides by ``R_s^2``, which makes the
-intensities 2601 times too small: rows must sum to one (``weights="gaussian"``; as printed:
-``weights="literal"``). W as defined does not depend on n, so its MN rows are M rows repeated N
-times, and the framework equals M Gaussian filters times the sum of F. And that sum, of equation
-16 with N = 100, is 0.99979, not 1 as equation 22 has it: a gain of 2e-4 too little looks like
-more blur, or less, and costs Fig. 1 its accuracy (``normalise=False`` shows it).
+The paper has three errata here. Equation 24 divides by ``R_s^2``, which makes the intensities 2601 times too small.
+Rows must sum to one (``weights="gaussian"``; as printed: ``weights="literal"``). W as defined does not depend on n, so
+its MN rows are M rows repeated N times, and the framework equals M Gaussian filters times the sum of F. This sum, by
+equation 16 with N = 100, is 0.99979, not 1 as in equation 22. A gain error of 2e-4 acts as a change of blur, which is
+too large for the accuracy of Fig. 1 (``normalise=False``).
 """
 
 from __future__ import annotations
@@ -47,14 +45,14 @@ __all__ = ["WEIGHTS", "Framework"]
 
 WEIGHTS = ("gaussian", "literal", "circle")
 
-#: Pixels on each side of a point from which its value is interpolated. On a photograph blurred by 1 px the error
-#: is 6e-4 with 3, 3.5e-4 with 4, 2e-4 with 6.
+#: Number of pixels on each side of a point in its interpolation: on a photograph blurred by 1 px the error is 6e-4 with
+#: 3, 3.5e-4 with 4, 2e-4 with 6.
 REACH = 6
 
-#: Points per pixel of circumference: enough for all frequencies of the pixel grid.
+#: Number of points on a circle per pixel of circumference: enough for all frequencies of the pixel grid.
 POINTS_PER_PIXEL = 4
 
-#: `respond_image` keeps the product W vec(i) below this many bytes.
+#: Largest size of the product W vec(i) in `respond_image`, bytes.
 BATCH_BYTES = 64 * 2**20
 
 
@@ -75,7 +73,7 @@ class Framework:
         ``sigma_m r_n`` (equation 10), by interpolation between pixels.
     normalise : bool
         Divide F by its sum, so that an even patch keeps its intensity. False: equation 16 as
-        printed, 2e-4 too dark at N = 100.
+        printed, with a result 2e-4 too dark at N = 100.
 
     Examples
     --------
@@ -146,8 +144,8 @@ class Framework:
     def respond_image(self, image: ArrayLike, *, mode: str = "reflect", progress: Progress | None = None) -> FloatArray:
         """Return M(x, sigma_m) at every pixel, shape (M, H, W), in bounded memory.
 
-        Patches are taken a few at a time so that no intermediate exceeds about 64 MB
-        beside W itself. ``mode`` is named as in :mod:`scipy.ndimage`.
+        Patches are processed a few at a time, so that intermediate arrays other than W stay below about 64 MB.
+        ``mode`` is named as in :mod:`scipy.ndimage`.
         """
         array = as_image(image)
         half = self.window_size // 2
@@ -166,11 +164,11 @@ class Framework:
         noise: float | None = None,
         progress: Progress | None = None,
     ) -> BlurMap:
-        """Estimate the relative blur of two small images, every intensity by W and F themselves.
+        """Estimate the relative blur of two small images, with every intensity computed by W and F.
 
-        What :func:`relblur.estimate_blur` does with ``method="paper"``, whose filters are this
-        framework's to 4e-6: the same roots, the same neighbours. About a second for 1000
-        pixels at the paper's dimensions, so choose images of 100 x 100 or less.
+        The estimate is that of :func:`relblur.estimate_blur` with ``method="paper"``, whose filters agree with this
+        framework to 4e-6. It takes about a second for 1000 pixels at the paper's dimensions, so use images of
+        100 x 100 or less.
 
         Parameters
         ----------
@@ -197,7 +195,7 @@ class Framework:
         return BlurMap(answer.s, answer.stderr, answer.flags, answer.sharper, self._settings(request))
 
     def _levels_of(self, padded: FloatArray) -> Callable[[int], FloatArray]:
-        """Return the function m -> M(x, sigma_m) of an image with a margin, whose own values are copies."""
+        """Return the function m -> M(x, sigma_m) of a padded image; in the margin it repeats the nearest values."""
         half = self.window_size // 2
         inside = self._respond_inside(padded)
         responses = np.pad(inside, ((0, 0), (half, half), (half, half)), mode="edge")
@@ -241,8 +239,8 @@ class Framework:
 def circle_weights(radius_px: float, size: int) -> FloatArray:
     """Return the weights of the mean over a circle around the middle of ``size`` x ``size`` pixels; their sum is 1.
 
-    The image between pixels is the polynomial through the twelve nearest along each axis (Lagrange's), exact for
-    polynomials up to degree eleven. Keys' cubic, with four, has ten times the error at 1 px on photographs.
+    Values between pixels are interpolated by Lagrange's polynomial through the twelve nearest along each axis, which is
+    exact up to degree eleven. Keys' cubic, with four pixels, has ten times the error at 1 px on photographs.
     """
     half = size // 2
     count = max(16, math.ceil(2 * math.pi * POINTS_PER_PIXEL * radius_px))
@@ -256,9 +254,9 @@ def circle_weights(radius_px: float, size: int) -> FloatArray:
 
 
 def _taps(position: FloatArray, size: int) -> tuple[AnyArray, FloatArray]:
-    """Return the pixels of a line that interpolate each position, and their weights, (positions, 2 REACH) both.
+    """Return the pixels of a line that interpolate each position, and their weights, both (positions, 2 REACH).
 
-    The outermost circle touches the border; pixels beyond it are those of the border.
+    The outermost circle touches the border; pixels beyond it are replaced by those of the border.
     """
     nodes = np.arange(1 - REACH, REACH + 1)
     below = np.floor(position).astype(int)

@@ -1,14 +1,13 @@
-"""``method="paper"``: the roots of M(x, sigma) = R(x) on the paper's grid, one kept at each pixel.
+"""``method="paper"``: the roots of M(x, sigma) = R(x) on the paper's grid, with one selected at each pixel.
 
-At a pixel, the sharper image blurred by sigma gives M(sigma) for the M grid values (a
-filter bank, :mod:`relblur.filters.bank`). The observed value R is crossed at several sigmas in
-general: these roots are the candidate solutions. "Filtered down to a single solution
-using similarity measures over neighboring points", says the paper without more detail.
-Here the neighbours in a window say together which sigma fits them best,
+At a pixel, the sharper image blurred by sigma gives M(sigma) for the M grid values (a filter bank,
+:mod:`relblur.filters.bank`). M(sigma) generally crosses the observed value R at several sigmas. These roots are the
+candidate solutions. The paper selects one "using similarity measures over neighboring points", without more detail.
+Here the sigma that fits a window best minimises
 
-    E(sigma) = mean over the window of (M(sigma) - R)^2,
+    E(sigma) = mean over the window of (M(sigma) - R)^2.
 
-and of a pixel's own roots the one nearest to that sigma is kept and rounded to the grid.
+The root of the pixel nearest to that sigma is selected and rounded to the grid.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ from ..tiles import padded_tiles
 
 __all__ = ["GridRoots", "Levels", "estimate_on_grid", "filter_bank"]
 
-#: Two roots inside one grid interval show no change of sign. A minimum of |M - R| counts as a double root if the
-#: parabola through it comes this close to zero, relative to its neighbours on the grid.
+#: Largest value of a minimum of |M - R| that counts as a double root, relative to its neighbours on the grid: two roots
+#: within a grid interval give no change of sign.
 TOUCHING = 0.3
 
+#: Number of pixels that are solved together: they stay in the processor's cache.
 PIXELS_AT_ONCE = 512
 
 
@@ -39,12 +39,12 @@ class Levels:
     """The grid of blurs, and the function that blurs an image by each of them."""
 
     sigmas: FloatArray  #: px, increasing
-    respond: Callable[[FloatArray], Callable[[int], FloatArray]]  #: image in; M(sigma_m) for every m out
+    respond: Callable[[FloatArray], Callable[[int], FloatArray]]  #: image -> (m -> M(sigma_m))
     reach: int  #: radius of the largest kernel, px
 
 
 def filter_bank(sigmas: FloatArray, engine: Engine) -> Levels:
-    """Return levels that are separable filters."""
+    """Return the levels of separable Gaussian filters."""
 
     def respond(image: FloatArray) -> Callable[[int], FloatArray]:
         return lambda m: engine.filter_separable(image, sampled_kernel(float(sigmas[m])), "nearest")
@@ -54,14 +54,14 @@ def filter_bank(sigmas: FloatArray, engine: Engine) -> Levels:
 
 @dataclass(frozen=True)
 class GridRoots:
-    """Result for one direction (which image is the sharper is given)."""
+    """Result for one direction, with a given sharper image."""
 
-    sigma: FloatArray  #: the root kept, rounded to the grid, px
+    sigma: FloatArray  #: the selected root, rounded to the grid, px
     stderr: FloatArray  #: its standard error, px
-    window_stderr: FloatArray  #: standard error of the neighbours' common sigma, px
-    has_root: BoolArray  #: False where only the nearest value could be taken
+    window_stderr: FloatArray  #: standard error of the sigma that fits the window best, px
+    has_root: BoolArray  #: False where a substitute was selected
     roots: AnyArray  #: number of candidates, uint8
-    energy: FloatArray  #: mean square that the neighbours' best sigma leaves in the window
+    energy: FloatArray  #: mean square residual of the window at its best sigma
 
 
 def estimate_on_grid(
@@ -76,8 +76,8 @@ def estimate_on_grid(
 ) -> GridRoots:
     """Find, at each pixel, the grid sigma that blurs the first of two images into the second.
 
-    Both are (H, W). ``noise`` is the least standard deviation of the noise. Pixels
-    that are not in ``where`` serve as neighbours but get no result (NaN).
+    Both are (H, W). ``noise`` is the least standard deviation of the noise. Pixels outside ``where`` are used in the
+    windows of others but get no result (NaN).
     """
     shape, sigmas = images[0].shape, levels.sigmas
     wanted = np.ones(shape, dtype=bool) if where is None else where
@@ -112,7 +112,7 @@ def _misfit_and_energy(
     where: BoolArray,
     workers: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Return M(sigma) - R and its mean square over the window, (M, pixels) each, for the wanted pixels."""
+    """Return M(sigma) - R and its mean square over the window, (M, pixels) each, for the pixels of ``where``."""
     sharp, blurry = padded
     misfit = np.empty((levels.sigmas.size, int(where.sum())))
     energy = np.empty_like(misfit)
@@ -126,7 +126,7 @@ def _misfit_and_energy(
         energy[m] = engine.box_mean(difference**2, window)[inner][where]
 
     with ThreadPoolExecutor(workers) as pool:
-        # Longest kernels first, so that no thread is left alone with the largest at the end.
+        # The longest kernels are filtered first, to balance the threads.
         list(pool.map(level, range(levels.sigmas.size - 1, -1, -1)))
     return misfit, energy
 
@@ -134,7 +134,7 @@ def _misfit_and_energy(
 def _solve_in_blocks(
     misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: int, noise: float, workers: int
 ) -> GridRoots:
-    """Run :func:`_solve` over blocks of pixels that fit the processor's cache, in threads."""
+    """Run :func:`_solve` in threads over blocks of pixels that fit into the processor's cache."""
     blocks = [slice(start, start + PIXELS_AT_ONCE) for start in range(0, misfit.shape[1], PIXELS_AT_ONCE)]
     with ThreadPoolExecutor(workers) as pool:
         parts = list(pool.map(lambda b: _solve(misfit[:, b], energy[:, b], sigmas, window, noise), blocks))
@@ -148,11 +148,11 @@ def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: i
     common, window_stderr, residual = _common_sigma(energy, sigmas, window, noise)
     sigma, has_root, roots = _nearest_root(misfit, sigmas, common)
     index = np.searchsorted((sigmas[1:] + sigmas[:-1]) / 2, sigma)
-    # With a grid of one level the blur is known to its order of magnitude.
+    # With a grid of one level only the order of magnitude of the blur is known.
     step = np.gradient(sigmas)[index] if sigmas.size > 1 else np.full_like(sigma, sigmas[0])
     with np.errstate(divide="ignore"):
         own = residual / np.abs(_slope(misfit, sigmas, index))
-    # A root cannot be wrong by more than the grid is wide; rounding adds step^2 / 12.
+    # The error of a root is at most the width of the grid; rounding adds a variance of step^2 / 12.
     span = float(sigmas[-1] - sigmas[0]) if sigmas.size > 1 else float(sigmas[0])
     stderr = np.sqrt(np.minimum(own, span) ** 2 + step**2 / 12)
     return GridRoots(sigmas[index], stderr, window_stderr, has_root, roots, energy.min(axis=0))
@@ -161,9 +161,9 @@ def _solve(misfit: FloatArray, energy: FloatArray, sigmas: FloatArray, window: i
 def _common_sigma(
     energy: FloatArray, sigmas: FloatArray, window: int, noise: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the sigma that fits a window best, its standard error, and the noise there."""
+    """Return the sigma that fits a window best, its standard error, and the root mean square residual."""
     residual = np.sqrt(np.maximum(energy.min(axis=0), noise**2))
-    if sigmas.size < 3:  # too few for a curvature: the error is unknown
+    if sigmas.size < 3:  # too few for a curvature, so the error is unknown
         return sigmas[energy.argmin(axis=0)], np.full_like(residual, float(np.ptp(sigmas))), residual
     best = energy.argmin(axis=0).clip(1, sigmas.size - 2)
     left, centre, right = (np.take_along_axis(energy, (best + d)[None], 0)[0] for d in (-1, 0, 1))
@@ -173,19 +173,18 @@ def _common_sigma(
         offset = np.where(curvature > 0, (left - right) / (2 * curvature), 0.0).clip(-1, 1)
         # E'' / 2 is the mean squared derivative of M, so this many pixels give 1 / se^2.
         window_stderr = residual / np.sqrt(window**2 * curvature / (2 * h**2))
-    # The curvature is local: over a flat area E is constant over a range of sigma and rises beyond it. The error is at
-    # least half the range of levels that fit as well as the best.
+    # In a flat area E is constant over a range of sigma, which the local curvature does not show. The error is at least
+    # half the range of levels that fit as well as the best.
     as_good = (energy <= energy.min(axis=0) + (residual / window) ** 2).sum(axis=0)
     window_stderr = np.maximum(window_stderr, (as_good - 1) / 2 * h)
     return sigmas[best] + offset * h, window_stderr, residual
 
 
 def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) -> tuple[FloatArray, BoolArray, AnyArray]:
-    """Return the root of the misfit nearest to the neighbours' sigma, and how many there are.
+    """Return the root of the misfit nearest to the common sigma of the window, and the number of roots.
 
-    ``misfit`` is (M, pixels). Where there is no root, the sigma at which the curve comes
-    nearest to zero stands in: of several such turning points again the one nearest to the
-    neighbours' sigma, and failing those the better end of the grid.
+    ``misfit`` is (M, pixels). Without a root the substitute is a minimum of the absolute misfit, the one nearest to the
+    common sigma. Without a minimum it is the better end of the grid.
     """
     grid = np.broadcast_to(sigmas[:, None], misfit.shape)
     better_end = np.where(np.abs(misfit[0]) <= np.abs(misfit[-1]), sigmas[0], sigmas[-1])[None]
@@ -194,7 +193,7 @@ def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) ->
     on_grid = misfit == 0
 
     candidates = np.concatenate([grid, cross_at, turn_at, better_end])
-    # Substitutes get a penalty larger than the distance of any root.
+    # The penalty of a substitute is larger than the distance of any root.
     handicap = float(sigmas[-1] - sigmas[0]) + 1
     penalty = np.concatenate(
         [
@@ -212,11 +211,10 @@ def _nearest_root(misfit: FloatArray, sigmas: FloatArray, common: FloatArray) ->
 
 
 def _crossings(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, FloatArray]:
-    """Return where the misfit changes sign between levels, and at which sigma.
+    """Return the intervals in which the misfit changes sign, and the sigmas of its zeros.
 
-    The zero is the straight line's, and one Newton step on the parabola that has the mean
-    bend of the two levels: near a turning point the line alone is off by a good part of a
-    step.
+    A zero is that of a straight line, improved by one Newton step on the parabola with the mean second difference of
+    the two levels. Near a turning point the error of the line alone is a good part of a grid step.
     """
     here, after = misfit[:-1], misfit[1:]
     crossing = here * after < 0
@@ -235,7 +233,7 @@ def _crossings(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, Float
 
 
 def _turning_points(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, BoolArray, FloatArray]:
-    """Return where |misfit| has a minimum without a change of sign, whether it touches zero, and at which sigma."""
+    """Return the minima of |misfit| without a change of sign, those that touch zero, and their sigmas."""
     before, here, after = misfit[:-2], misfit[1:-1], misfit[2:]
     same_side = (before * here > 0) & (after * here > 0)
     turning = same_side & (np.abs(here) <= np.abs(before)) & (np.abs(here) <= np.abs(after))
@@ -250,7 +248,7 @@ def _turning_points(misfit: FloatArray, sigmas: FloatArray) -> tuple[BoolArray, 
 
 
 def _slope(misfit: FloatArray, sigmas: FloatArray, index: AnyArray) -> FloatArray:
-    """dM/dsigma at a grid index, by central differences."""
+    """Return dM/dsigma at a grid index, by central differences."""
     low, high = np.maximum(index - 1, 0), np.minimum(index + 1, sigmas.size - 1)
     rise = np.take_along_axis(misfit, high[None], 0)[0] - np.take_along_axis(misfit, low[None], 0)[0]
     run = sigmas[high] - sigmas[low]

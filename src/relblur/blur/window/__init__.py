@@ -1,8 +1,8 @@
 """``method="window"``: the local, continuous estimate.
 
-``method``    written to be read
-``answer``    runs it for a request
-``realtime``  the same in compiled code
-``stream``    frame after frame
-``rig``       what is the same in every frame, undone
+``method``    the readable implementation
+``answer``    the estimate for a request, with flags
+``realtime``  the estimate in compiled code
+``stream``    ``Stream``, for video
+``rig``       correction of a fixed misalignment and gain of two cameras
 """

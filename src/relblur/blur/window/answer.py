@@ -1,4 +1,4 @@
-"""``method="window"`` on one image, or one tile of it: from a request to an answer with flags."""
+"""``method="window"`` for a request, on one image or tile: the answer with flags."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["answer_in_windows"]
 
 
 def answer_in_windows(pair: Pair, request: Request, progress: Progress) -> Answer:
-    """Estimate from the window around each pixel."""
+    """Estimate s at each pixel from the window around it."""
     first, second = (_prefilter(image, request) for image in (pair.first, pair.second))
     if request.engine.name == "compiled":
         return _window_compiled(request, first, second, progress)
@@ -69,7 +69,7 @@ def _prefilter(image: FloatArray, request: Request) -> FloatArray:
 def _nothing_in_common(
     first: FloatArray, second: FloatArray, s: FloatArray, power: FloatArray, request: Request
 ) -> BoolArray:
-    """Pixels around which no blur of the sharper image explains even half of the blurrier one's texture."""
+    """Return the pixels at which the best fit explains less than half of the blurrier image's local variance."""
     assert request.overall is not None
     one, two = (
         local_variance(image, request.window, whole.centre)

@@ -1,23 +1,19 @@
-"""``method="window"``: the local, continuous estimate, with no prior and no derivative images.
+"""``method="window"``: the local, continuous estimate, without a prior and without derivative images.
 
 One signed residual serves both directions. With s = sigma_second^2 - sigma_first^2,
 
     e(s) = second - G_s * first    for s >= 0,
     e(s) = G_-s * second - first   for s < 0,
 
-continuous through s = 0 because the kernels are band-limited. It is computed at nodes
-that are uniform in t = asinh(s / c): evenly spaced near zero, in constant ratio far out.
-Between nodes e is taken quadratic in t, through the three nodes around the best one, so
-the cost over a window is a quartic in t whose coefficients are window sums of products
-of the three node residuals (Gram sums). Its minimum is found by Newton steps: no
-derivative images, no iteration over the picture.
+which is continuous at s = 0 because the kernels are band-limited. It is computed at nodes uniform in
+t = asinh(s / c), which are evenly spaced near zero and in constant ratio at large s. Around the best node e is taken as
+quadratic in t, through three nodes. The cost over a window is then a quartic in t. Its coefficients are window sums of
+products of the three node residuals (Gram sums), and its minimum is found by Newton steps.
 
-Which image is the sharper is decided by fit: at a probe of 0.9 px in either direction the
-lower cost wins, and the search stays on that side of zero (crossing it by one node at
-most). A full search on both sides finds the same side in nearly every window, at twice the
-cost. Blurring averages noise, so costs are compared per unit of noise variance, 1 + q(s)
-with q the kernel's noise gain. Otherwise the most blurring node would win wherever the
-images are flat.
+The better fit decides which image is sharper. The costs at two nodes of +-0.9 px are compared, and the search stays on
+the better side of zero, which it crosses by one node at most. A full search on both sides selects the same side in
+nearly every window, at twice the cost. Blur averages noise, so costs are compared per unit of noise variance,
+1 + q(s), where q is the noise gain of the kernel. Otherwise the node with the largest blur would win in flat areas.
 """
 
 from __future__ import annotations
@@ -37,19 +33,19 @@ from ..tiles import padded_tiles
 
 __all__ = ["Nodes", "WindowFit", "estimate_in_windows", "signed_nodes"]
 
-#: Node spacing is even below this and geometric above, px^2.
+#: Constant c of the node spacing, px^2: nodes are evenly spaced below it and geometric above.
 LINEAR_BELOW = 0.3
 
-#: Spacing of the nodes in t: 13 nodes on a side. Mean errors on ramps from 1 to 2 px, 9 x 9 window:
-#: 0.12 % at 0.35, 0.14 % at 0.43, 0.21 % at 0.6.
+#: Spacing of the nodes in t, 13 nodes on a side: mean errors on ramps from 1 to 2 px with a 9 x 9 window are 0.12 % at
+#: 0.35, 0.14 % at 0.43, 0.21 % at 0.6.
 NODE_SPACING = 0.43
 
-#: The node, counted from zero, at which the two directions are compared.
+#: Number of the node, from s = 0, at which the costs of the two directions are compared.
 PROBE_NODE = 4
 
 NEWTON_STEPS = 3
 
-#: Rows that are fitted together; their sums stay in the cache.
+#: Number of rows that are fitted together; their sums stay in the cache.
 BAND_ROWS = 16
 
 
@@ -72,12 +68,12 @@ class WindowFit:
 
     s: FloatArray  #: variance difference, px^2
     stderr: FloatArray  #: its standard error, px^2
-    power: FloatArray  #: mean square of what the fit leaves unexplained in the window
-    at_limit: BoolArray  #: True at the end of the range that was searched
+    power: FloatArray  #: mean square residual of the fit in the window
+    at_limit: BoolArray  #: True at the end of the search range
 
 
 def signed_nodes(max_sigma: float, sharper: Sharper = "auto", spacing: float = NODE_SPACING) -> Nodes:
-    """Return nodes covering blur up to ``max_sigma`` px in the directions allowed."""
+    """Return nodes for blur up to ``max_sigma`` px in the allowed directions."""
     count = max(2, math.ceil(math.asinh(max_sigma**2 / LINEAR_BELOW) / spacing))
     k: FloatArray = np.arange(
         -count if sharper != "first" else 0, count + 1 if sharper != "second" else 1, dtype=np.float64
@@ -108,8 +104,8 @@ def estimate_in_windows(
 ) -> WindowFit:
     """Fit s in a ``window`` x ``window`` square around every pixel of two (H, W, C) images.
 
-    ``noise`` is the least standard deviation of the noise; pixels that are not ``usable``
-    do not count in the sums. The work is done in the images' own precision.
+    ``noise`` is the least standard deviation of the noise. Only ``usable`` pixels count in the sums. The computation is
+    in the precision of the images.
     """
     height, width = images[0].shape[:2]
     precision = images[0].dtype
@@ -178,7 +174,7 @@ def _fit_sums(
     a: FloatArray, b: FloatArray, c: FloatArray, nodes: Nodes, gain: FloatArray, samples: FloatArray, noise: float
 ) -> WindowFit:
     """Fit s to the window sums of the products of residuals."""
-    # Adding the least noise keeps exact zeros (identical images) from being decided by rounding.
+    # The least noise is added so that rounding does not decide between exact zeros (identical images).
     cost = (a + samples * noise**2) / gain[:, None, None]
     in_race = _in_race(cost, nodes)
     k = np.where(in_race, cost, np.inf).argmin(axis=0).clip(1, len(a) - 2)
@@ -189,11 +185,11 @@ def _fit_sums(
 def _not_surer_than_the_nodes(
     fit: WindowFit, a: FloatArray, nodes: Nodes, samples: FloatArray, noise: float
 ) -> WindowFit:
-    """Widen the standard error to span all nodes in the race that fit as well as the best one.
+    """Widen the standard error to half the span of the candidate nodes that fit as well as the best one.
 
-    In flat areas the cost is level over a range of s and rises steeply beyond, so the curvature
-    at the rim gives a small error. The likelihood interval does not: it is half the span of the
-    nodes whose sum of squares is within one noise variance of the least.
+    In flat areas the cost is constant over a range of s and rises steeply beyond. The curvature at an end of this range
+    gives too small an error. The likelihood interval spans the nodes whose sum of squares is within one noise variance
+    of the least.
     """
     least = a.min(axis=0)
     variance = np.maximum(least / np.maximum(samples - 1, 1), noise**2)
@@ -204,13 +200,13 @@ def _not_surer_than_the_nodes(
 
 
 def _in_race(cost: FloatArray, nodes: Nodes) -> BoolArray:
-    """Nodes that may win at each pixel: those on the side of zero that the probe favours."""
+    """Return the candidate nodes at each pixel: those on the better side of zero by the probe."""
     zero = int(np.abs(nodes.s).argmin())
     probe = min(PROBE_NODE, zero)
     if probe == 0 or zero == len(nodes.s) - 1:  # the side is given
         return np.ones(cost.shape, dtype=bool)
     positive = cost[zero + probe] <= cost[zero - probe]
-    # The first node on the other side stays in the race: s passes smoothly through zero.
+    # The first node on the other side is a candidate too, because s passes smoothly through zero.
     k = np.arange(len(cost))[:, None, None]
     return np.where(positive, k >= zero - 1, k <= zero + 1)
 
@@ -218,7 +214,7 @@ def _in_race(cost: FloatArray, nodes: Nodes) -> BoolArray:
 def _minimum_between_nodes(
     k: AnyArray, a: FloatArray, b: FloatArray, c: FloatArray, nodes: Nodes, samples: FloatArray, noise: float
 ) -> WindowFit:
-    """Minimise the window's quartic cost around node k; see the module's header.
+    """Minimise the quartic cost of the window around node k (see the header of the module).
 
     With f = e_k+1 - e_k and g = e_k-1 - e_k the residual is e + x d + x^2 q, where
     d = (f - g) / 2 and q = (f + g) / 2 for x = (t - t_k) / spacing.
@@ -244,7 +240,7 @@ def _minimum_between_nodes(
             slope = ed + x * (dd + 2 * eq + x * (3 * dq + x * 2 * qq))
             bend = dd + 2 * eq + x * (6 * dq + x * 6 * qq)
             gauss_newton = dd + x * (4 * dq + x * 4 * qq)
-            # The floor keeps a step downhill where the quartic bends the wrong way.
+            # The lower limit of the curvature makes every step a descent.
             step = np.where(gauss_newton > 0, slope / np.maximum(bend, 0.3 * gauss_newton), 0.0)
             x = (x - step).clip(-1, 1)
         information = np.maximum(dd + x * (4 * dq + x * 4 * qq), 0)

@@ -1,14 +1,13 @@
 """``method="window"`` in compiled code: pairs of frames of one size, in float32.
 
 The nodes and kernels of :mod:`relblur.blur.window.method` are prepared once. The loops are in
-``src/kernels/window.cpp``; decisions for a whole pair are made here. Wide blurs differ from those of the readable
-method:
+``src/kernels/window.cpp``; decisions for a whole pair are made in this module. Wide blurs are computed in another way
+than in the readable method:
 
-* Nodes from ``HALF_FROM`` px^2 on (2.6 px and more in the default range) are made from a half-size copy of the image.
-  The copy is blurred by ``PREFILTER`` px^2 before every other pixel is dropped; the rest of the blur is a Gaussian
-  that reads the copy at whole and at half positions, so it also fills in the pixels between. For Gaussians the two
-  steps multiply to exactly the blur wanted, but for the aliases, which the prefilter and the second Gaussian share
-  the work of removing: below 2e-4 of the amplitude at the first such node, 1e-5 two nodes on.
+* Nodes from ``HALF_FROM`` px^2 on (2.6 px and more in the default range) use a half-size copy of the image. The image
+  is blurred by ``PREFILTER`` px^2, and every other pixel is dropped. The remaining blur is a Gaussian on the copy at
+  whole and half positions, which also gives the dropped pixels. The two Gaussians together are the required blur except
+  for aliases. These are below 2e-4 of the amplitude at the first such node, and 1e-5 two nodes further.
 """
 
 from __future__ import annotations
@@ -33,33 +32,33 @@ from .method import LINEAR_BELOW, PROBE_NODE, signed_nodes
 
 __all__ = ["FrameFit", "NotOrdinaryError", "WindowEngine", "single_precision_unit"]
 
-#: Variance from which a node is made from the half-size image, px^2.
+#: Variance from which a node uses the half-size image, px^2.
 HALF_FROM = 6.0
 
-#: Blur of the half-size image, px^2.
+#: Blur of the image before it is halved, px^2.
 PREFILTER = 2.5
 
-#: Where the second Gaussian is cut, in standard deviations; 7e-6 of it lies beyond.
+#: Radius of the second Gaussian in standard deviations: 7e-6 of it lies beyond.
 HALF_TRUNCATE = 4.5
 
-#: Least noise, on a scale of 0..1, from which on values count as rounded to a grid that swallows texture.
+#: Noise, on a scale of 0..1, above which the rounding of values may remove texture.
 ROUNDED_ABOVE = 1e-5
 
 #: Least noise relative to the largest value: the rounding of residuals in float32.
 FLOAT32_NOISE = 5e-7
 
-#: Its square is still a float32.
+#: Smallest noise, whose square is still a float32.
 _TINY = 1e-18
 
-#: Number of values from which the usual range of a frame is estimated.
+#: Number of values in the sample for the usual range of a frame.
 _SAMPLE = 1024
 
-#: No distances: there is no pixel to be away from.
+#: An empty array in place of distances, if there is no bad pixel.
 _NOWHERE = np.empty((0, 0), np.float32)
 
 
 class NotOrdinaryError(Exception):
-    """A frame holds values that may be no light (:mod:`relblur.base.pixels`); it has to be looked at first."""
+    """A frame may contain values that are not light (:mod:`relblur.base.pixels`) and must be checked first."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class _Seen:
     low: float
     high: float
     on_grid: tuple[bool, ...]  #: for every grid in ``GRIDS``, whether all values are on it
-    at_top: bool  #: whether an integer is the largest there can be
+    at_top: bool  #: whether a value is at the top of its integer range
     not_finite: bool
 
 
@@ -103,9 +102,9 @@ class WindowEngine:
         types = (np.float32, np.float32, np.uint8, np.int8)
         self._results: list[AnyArray] = [np.empty(shape, each) for each in types]  # s, stderr, flags, sharper
         self._flags = np.empty(shape, FLAG_TYPE)
-        #: The threads, for others too.
+        #: The threads; a rig uses them too.
         self.team = Team(workers)
-        #: The pixels to use that were measured last, the same in every frame of a rig, and the distances to the others.
+        #: The last valid mask, which is the same in every frame of a rig, and the distances (px) to its invalid pixels.
         self._measured: tuple[BoolArray | None, AnyArray] = None, _NOWHERE
 
     @property
@@ -114,7 +113,7 @@ class WindowEngine:
         return int(self._window.nbytes) + sum(each.nbytes for each in [*self._results, self._flags, self._measured[1]])
 
     def _together(self, work: Callable[[], None]) -> None:
-        """Run ``work`` in every thread; its parts are shared inside."""
+        """Run ``work`` in every thread; the compiled code divides it among them."""
         self.team.run([work] * self.team.workers)
 
     def run(
@@ -130,11 +129,10 @@ class WindowEngine:
     ) -> FrameFit:
         """Estimate one pair of (rows, columns x channels) frames of uint8, uint16, float32 or float64.
 
-        ``noise`` is the least standard deviation to assume, by default that of the rounding of the values.
-        ``blank`` puts NaN where there is no answer, and flags the surroundings of clipped and
-        not ``valid`` pixels; without it the raw fit is returned. Frames that are not ``checked`` raise
-        :class:`NotOrdinaryError` if they seem to hold values that are no light. ``clipped`` adds to the clipped pixels
-        of integers.
+        ``noise`` is the least standard deviation to assume, by default that of the rounding of the values. ``blank``
+        sets pixels without an answer to NaN, and flags the surroundings of clipped and invalid pixels. Without it the
+        fit is returned unchanged. Unless ``checked``, frames with values that may not be light raise
+        :class:`NotOrdinaryError`. ``clipped`` are further clipped pixels beside integers at full scale.
         """
         window, frames = self._window, (first, second)
         window.begin()
@@ -154,7 +152,7 @@ class WindowEngine:
         return FrameFit(s, stderr, flags, sharper, float(np.float32(assumed)))
 
     def _textures(self, least: list[float]) -> tuple[bool, bool]:
-        """Return which local variances are needed: that of the blurrier image, both if values are rounded."""
+        """Return whether the local variance of each image is needed: of the blurrier image, or of rounded values."""
         rounded = max(least) > ROUNDED_ABOVE
         return rounded or self._sharper != "first", rounded or self._sharper != "second"
 
@@ -165,7 +163,7 @@ class WindowEngine:
         valid: BoolArray | None,
         clipped: BoolArray | None,
     ) -> tuple[AnyArray, AnyArray]:
-        """Return the distance (px) to the nearest pixel that is not valid, and to the nearest clipped one, if any."""
+        """Return the distances (px) to the nearest invalid pixel and to the nearest clipped pixel."""
         near_invalid = near_clipped = _NOWHERE
         if valid is not None and not valid.all():
             if valid is not self._measured[0]:
@@ -186,7 +184,7 @@ class WindowEngine:
 
 
 def single_precision_unit(first: AnyArray, second: AnyArray) -> float:
-    """Return what to divide a pair by so that float32 holds its squares; 1 if it does as it is."""
+    """Return the divisor with which the squares of a pair fit into float32; 1 if they fit already."""
     largest = max(float(np.abs([image.min(), image.max()]).max()) for image in (first, second))
     return 1.0 if single_precision_holds(largest) else largest
 
@@ -236,12 +234,12 @@ def _node(s: float) -> Any:
 
 
 def _right_half(kernel: FloatArray) -> list[float]:
-    """Right half of an odd symmetric kernel; the centre counts twice, so it is halved."""
+    """Return the right half of an odd symmetric kernel; its centre is halved, because loops add it twice."""
     return [float(kernel[kernel.size // 2]) / 2, *map(float, kernel[kernel.size // 2 + 1 :])]
 
 
 def _spread_taps(variance: float) -> tuple[list[float], list[float]]:
-    """Gaussian taps for every other pixel, at even and at odd distances, each of unit sum."""
+    """Return the taps of a Gaussian at even and at odd distances, each normalised."""
     count = math.floor(HALF_TRUNCATE * math.sqrt(variance) / 2) + 1
     even = np.exp(-0.5 * (2 * np.arange(count)) ** 2 / variance)
     odd = np.exp(-0.5 * (2 * np.arange(count) + 1) ** 2 / variance)
@@ -250,9 +248,9 @@ def _spread_taps(variance: float) -> tuple[list[float], list[float]]:
 
 
 def _range(frame: AnyArray, seen: _Seen, checked: bool) -> tuple[float, float]:
-    """Return between which values, on a scale of 0..1, a frame lies but for a few lights."""
+    """Return the range of a frame's values, on a scale of 0..1, without a few bright lights."""
     scale = float(full_scale(frame.dtype) or 1)
-    if scale == 255:  # 8 bits hold nothing else
+    if scale == 255:  # 8 bits cannot contain bad values
         return seen.low, seen.high
     usual = usual_values(frame[:, :, None], _SAMPLE)
     holds = single_precision_holds(max(seen.high, -seen.low))
@@ -265,15 +263,14 @@ def _range(frame: AnyArray, seen: _Seen, checked: bool) -> tuple[float, float]:
 
 
 def _arithmetic_noise(between: tuple[float, float]) -> float:
-    """Noise that float32 arithmetic adds to values between these."""
+    """Return the noise of float32 arithmetic for values of this range."""
     return max(FLOAT32_NOISE * max(map(abs, between)), _TINY)
 
 
 def _least_noise(seen: _Seen, between: tuple[float, float]) -> float:
-    """Least standard deviation of the noise of a frame of values between these.
+    """Return the least standard deviation of the noise of a frame with values of this range.
 
-    The rules are those of :func:`relblur.blur.noise.rounding_noise`, but for the rounding of the
-    arithmetic, which is coarser here.
+    The rules are those of :func:`relblur.blur.noise.rounding_noise`, with the coarser rounding of float32.
     """
     contrast = between[1] - between[0]
     for on_grid, (step, least_steps) in zip(seen.on_grid, GRIDS, strict=True):

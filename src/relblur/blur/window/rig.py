@@ -1,8 +1,8 @@
-"""A rig: two cameras, or one at two focus settings, with the same misalignment and gain in every frame.
+"""Correction for a rig: two cameras, or two focus settings, with the same misalignment and gain in every frame.
 
-Both are measured on one pair of frames (:func:`relblur.align`, :func:`relblur.match_exposure`) and undone in every
-second frame of a :class:`~relblur.Stream`. A shift is a filter along both axes. Other affine motions are read from
-cubic splines by compiled code.
+Misalignment and gain are measured on one pair of frames (:func:`relblur.align`, :func:`relblur.match_exposure`). They
+are undone in the second frame of every pair of a :class:`~relblur.Stream`. A shift is a filter along both axes. Other
+affine motions are interpolated by cubic splines in compiled code.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ...kernels.threads import Team
 
 __all__ = ["Correction", "Rig", "read_calibration"]
 
-#: A motion is a shift if scale and rotation move all pixels less than this, px.
+#: Largest displacement by scale and rotation of a motion that counts as a shift, px.
 SHIFT_WITHIN_PX = 1e-3
-#: Smaller shifts are left alone, px.
+#: Largest shift that is not undone, px.
 STILL_WITHIN_PX = 1e-4
 
-#: Taps and Kaiser shape of the filter that shifts by a part of a pixel: its error of s is 0.001 px^2.
+#: Number of taps and Kaiser parameter of the filter for shifts by a part of a pixel: its error in s is 0.001 px^2.
 SHIFT_TAPS, SHIFT_BETA = 24, 8.0
 
-#: Pole of the filter from values to coefficients of cubic splines; its powers are cut at 1e-6.
+#: Pole of the filter from values to coefficients of cubic splines, and its length: the powers are cut at 1e-6.
 _POLE, _POLE_REACH = np.sqrt(3.0) - 2, 10
 
-#: Mirrored coefficients around the frame, px: as far as a cubic spline reaches beyond a pixel at the border.
+#: Margin of mirrored coefficients around the frame, px: the reach of a cubic spline beyond the border.
 _SPLINE_PAD = 2
-#: Rows of a thread's unit of work.
+#: Number of rows that a thread processes together.
 _WARPED_ROWS = 16
 
 _ADVICE = "pass what relblur.align and relblur.match_exposure give, or both, calibration=(aligned, matched)"
@@ -43,7 +43,7 @@ _ADVICE = "pass what relblur.align and relblur.match_exposure give, or both, cal
 
 @dataclass(frozen=True, eq=False)
 class Correction:
-    """The motion that takes (row, column, 1) of ``first`` to ``second``, and the exposure ``gain * value + offset``."""
+    """The motion that maps (row, column, 1) of ``first`` to ``second``, and the exposure ``gain * value + offset``."""
 
     transform: FloatArray
     gain: FloatArray  #: (rows or 1, columns or 1, channels)
@@ -51,7 +51,7 @@ class Correction:
 
 
 def read_calibration(calibration: Any, shape: tuple[int, int, int]) -> Correction:
-    """Return the correction that an alignment, an exposure, a 3 x 3 transform or several of them make together."""
+    """Return the correction from an alignment, an exposure or a 3 x 3 transform, or from several of these."""
     parts = calibration if isinstance(calibration, (tuple, list)) else [calibration]
     transform, gain, offset = np.eye(3), np.ones((1, 1, shape[2])), np.zeros(shape[2])
     for part in parts:
@@ -121,11 +121,11 @@ class Rig:
 
     @property
     def nbytes(self) -> int:
-        """Memory that it holds."""
+        """Memory of its arrays, bytes."""
         return self._out.nbytes + self._gain.nbytes + self.inside.nbytes
 
     def undo(self, frame: AnyArray) -> AnyArray:
-        """Return a finite (rows, columns x channels) frame of a stream as the first camera would see it, float32."""
+        """Transform a finite (rows, columns x channels) second frame to the view and exposure of the first, float32."""
         rows, columns, channels = self._shape
         values = frame.reshape(rows, columns, channels)
         if values.dtype == np.float64:
@@ -142,7 +142,7 @@ class Rig:
         return self._out
 
     def undo_map(self, bad: BoolArray) -> BoolArray:
-        """Return the pixels of the first frame that bad pixels of the second touch."""
+        """Return the pixels of the first frame that bad pixels of the second influence."""
         import cv2
 
         if self._motion == "still" or not bad.any():
@@ -181,9 +181,9 @@ def _spline_taps() -> FloatArray:
 
 
 def _shifted(values: AnyArray, shift: AnyArray, unit: float) -> AnyArray:
-    """Return (rows, columns, channels) in some unit, read at a constant distance (rows, columns), by windowed sincs.
+    """Shift (rows, columns, channels) by (rows, columns) px with a windowed sinc, and multiply the values by ``unit``.
 
-    Beyond the frame the last pixel counts.
+    Beyond the frame the last pixel is repeated.
     """
     import cv2
 
@@ -200,7 +200,7 @@ def _shifted(values: AnyArray, shift: AnyArray, unit: float) -> AnyArray:
 
 
 def _sinc_taps(part: float) -> FloatArray:
-    """Return the filter that reads at a part of a pixel, 0 to 1, after the tap in the middle."""
+    """Return the filter that interpolates at a fraction of a pixel, 0 to 1, after the middle tap."""
     away = np.arange(SHIFT_TAPS) - (SHIFT_TAPS // 2 - 1) - part
     window = np.i0(SHIFT_BETA * np.sqrt(np.maximum(1 - (2 * away / SHIFT_TAPS) ** 2, 0)))
     taps = np.sinc(away) * window

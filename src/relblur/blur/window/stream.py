@@ -1,4 +1,4 @@
-"""``Stream``: the same pair of cameras, frame after frame, in real time."""
+"""``Stream``: relative blur of a pair of cameras in real time."""
 
 from __future__ import annotations
 
@@ -26,53 +26,52 @@ from .rig import Rig, read_calibration
 
 __all__ = ["Stream"]
 
-#: Types of frames that are taken as they are.
+#: Types of frames that are accepted without conversion.
 FRAME_TYPES = ("uint8", "uint16", "float32", "float64")
 #: Largest frame, pixels; the same as for image files.
 MOST_PIXELS = 250_000_000
-#: Spacing of the pixels that are looked at for the scale of a frame.
+#: Step of the sample for the scale of a frame, px.
 _STEP = 16
-#: Their names by dtype; arrays of a foreign byte order have another dtype.
+#: Names of the accepted types by dtype; arrays of a foreign byte order have another dtype.
 _NAMES = {np.dtype(name): name for name in FRAME_TYPES}
 
 
 class Stream:
     """Estimate relative blur in pairs of frames of one size, in real time.
 
-    The estimate is that of ``estimate_blur(method="window")``, in float32. Everything that
-    does not depend on the pixels is prepared when the stream is made.
+    The estimate is that of ``estimate_blur(method="window")``, in float32. Filters and memory are prepared when the
+    stream is made.
 
     Parameters
     ----------
     shape : (rows, columns) or (rows, columns, channels)
-        Of every frame.
+        Shape of every frame.
     sharper : {"auto", "first", "second"}
-        Which image is the sharper one; ``"auto"`` decides at every pixel.
+        The sharper image; ``"auto"`` decides at every pixel.
     window : int
         Side of the square of neighbours, odd, 3 or more.
     max_sigma : float
-        Largest relative blur that is looked for, px.
+        Largest relative blur of the search, px.
     noise : float or (first, second), optional
-        Standard deviation of the noise on a scale of 0..1. By default the rounding step of
-        the data is the least noise that is assumed, frame by frame.
+        Standard deviation of the noise on a scale of 0..1; by default that of the rounding step of each frame.
     valid : (rows, columns) bool array, optional
         Pixels to use, True = use, in every frame.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
     calibration : optional
-        Misalignment and exposure of a rig, undone in every ``second``: the result of :func:`relblur.align`
-        or :func:`relblur.match_exposure` for one pair of frames, or both,
-        ``(aligned, matched)``, or a 3 x 3 transform of (row, column, 1) of ``first`` to ``second``.
+        Misalignment and exposure of a rig, undone in every ``second``. It is the result of :func:`relblur.align` or
+        :func:`relblur.match_exposure` for one pair of frames, or both, ``(aligned, matched)``, or a 3 x 3 transform
+        from (row, column, 1) of ``first`` to ``second``.
     gamma : float, optional
-        The tone curve of the frames: ``light = stored ** gamma``. By default they are light.
+        The tone curve of the frames: ``light = stored ** gamma``. By default frames contain light.
     tell : callable, optional
-        Not used; accepted so that older calls keep working.
+        Deprecated and not used.
 
     Notes
     -----
-    A result's arrays are read-only views of the stream's memory. The next ``process``
-    overwrites them: copy maps that should last (:meth:`BlurMap.copy`). Calls from several
-    threads wait for each other, so give every thread its own stream.
+    The arrays of a result are read-only views of the stream's memory. The next ``process`` overwrites them, so copy
+    maps that are used later (:meth:`BlurMap.copy`). Calls from several threads run one after the other; give every
+    thread its own stream.
 
     Examples
     --------
@@ -114,7 +113,7 @@ class Stream:
         self._valid = None if valid is None else _check_valid(valid, size)
         self._curve = None if gamma is None else power_curve(as_positive(gamma, "gamma"))
         threads = count_workers(workers)
-        kernels()  # an error if they are not built
+        kernels()  # raises an error if they are not built
         self._lock = threading.Lock()
         renew_after_fork(self, Stream._renew)
         self._closed = False
@@ -142,7 +141,7 @@ class Stream:
         return rig
 
     def _renew(self) -> None:
-        """Renew the lock in a forked process, where the thread that held it does not exist."""
+        """Renew the lock in a forked process, which has no other thread that could release it."""
         self._lock = threading.Lock()
 
     @property
@@ -152,11 +151,11 @@ class Stream:
 
     @property
     def nbytes(self) -> int:
-        """Memory that the stream holds."""
+        """Memory of the stream, bytes."""
         return self._engine.nbytes + (0 if self._rig is None else self._rig.nbytes)
 
     def prepare(self, *frame_types: str) -> None:
-        """Check the names of frames' dtypes. Nothing else has to be done before the first frame."""
+        """Check the names of the frames' dtypes; a stream needs no other preparation."""
         unknown = ", ".join(sorted(set(frame_types) - set(FRAME_TYPES)))
         if unknown:
             raise InputError(f"frame_types must be among {', '.join(FRAME_TYPES)}; got {unknown}")
@@ -167,10 +166,9 @@ class Stream:
         Parameters
         ----------
         first, second : arrays of the stream's shape
-            float32 or float64, taken as they are, or uint8 or uint16, divided by their full
-            scale: light, as cameras of rigs give it, unless the stream has a ``gamma``. Masked
-            pixels are left out. Nothing large is allocated unless a frame is not contiguous,
-            masked or holds NaN, or there is a ``calibration`` or a ``gamma``.
+            float32 or float64, used unchanged, or uint8 or uint16, divided by their full scale. They contain light
+            unless the stream has a ``gamma``. Masked pixels are left out. No large memory is allocated for contiguous
+            frames without masks and NaN, in a stream without ``calibration`` and ``gamma``.
 
         Returns
         -------
@@ -195,7 +193,7 @@ class Stream:
         return BlurMap.of_views(fit.s, fit.stderr, fit.flags, fit.sharper, settings)
 
     def _valid_but(self, *bad: BoolArray | None) -> BoolArray | None:
-        """Return the pixels to use, without those that are bad in this pair."""
+        """Return the valid mask without the pixels that are bad in this pair."""
         valid = self._valid
         for each in bad:
             if each is not None:
@@ -212,7 +210,7 @@ class Stream:
         bad_one: BoolArray | None,
         bad_two: BoolArray | None,
     ) -> FrameFit:
-        """Undo what the rig does to the second frame first; bad and clipped pixels move with it."""
+        """Correct the second frame with its bad and clipped pixels, then fit the pair."""
         one, two = frames
         size = self.shape
         planes = two.reshape(self._shape)
@@ -243,7 +241,7 @@ class Stream:
         try:
             return self._engine.run(one, two, noise=noise, valid=valid, clipped=clipped)
         except NotOrdinaryError:
-            # Rare and slow: filled as estimate_blur does.
+            # Rare and slow: fill bad pixels as estimate_blur does.
             return self._fit_filled(one, two, noise, valid, clipped)
 
     def _fit_filled(
@@ -267,7 +265,7 @@ class Stream:
         return self._engine.run(frames[0], frames[1], noise=noise, valid=pair.finite, checked=True, clipped=clipped)
 
     def _check(self, frame: ArrayLike, name: str) -> tuple[AnyArray, BoolArray | None]:
-        """Return a frame as (rows, columns x channels), and which of its pixels are masked."""
+        """Return a frame as (rows, columns x channels), and a map of its masked pixels (None: none)."""
         array = plain_array(frame, name)
         rows, columns, channels = self._shape
         if array.shape not in ((rows, columns, channels), (rows, columns) if channels == 1 else ()):
@@ -313,7 +311,7 @@ class Stream:
 
 
 def _as_light(frame: AnyArray, curve: Curve) -> tuple[AnyArray, float]:
-    """Return the light of a frame and the noise that its rounding leaves there, 0 for floats."""
+    """Return the light of a frame, and the noise of its rounding in light; 0 for floats."""
     if frame.dtype.kind == "f":
         return curve.undo(frame, frame.dtype.type), 0.0
     light, per_level = light_in_16_bits(frame, curve)
@@ -337,7 +335,7 @@ def _check_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def _check_valid(valid: ArrayLike, size: tuple[int, int]) -> BoolArray:
-    usable = np.array(valid, order="C")  # its own: the caller may change the other
+    usable = np.array(valid, order="C")  # a copy: the caller may modify the original
     if usable.shape != size or usable.dtype != bool:
         raise InputError(f"valid must be booleans of shape {size}, got {usable.dtype} of shape {usable.shape}")
     if not usable.any():
