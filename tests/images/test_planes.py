@@ -118,7 +118,7 @@ def test_a_claim_of_many_planes_is_refused(tmp_path, monkeypatch):
     Image.new("L", (20, 24)).save(
         tmp_path / "z.gif", save_all=True, append_images=[Image.new("L", (20, 24), n) for n in range(1, 5)]
     )
-    with pytest.raises(FileError, match="claims 5 planes"):
+    with pytest.raises(FileError, match="declares 5 planes"):
         open_stack(tmp_path / "z.gif")
 
 

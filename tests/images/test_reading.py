@@ -53,7 +53,7 @@ def test_the_limit_of_pixels_is_the_same_in_every_format(tmp_path, monkeypatch, 
     monkeypatch.setattr(budget_module, "MOST_PIXELS", 3000)
     assert read_image(path).shape[:2] == (50, 60)
     monkeypatch.setattr(budget_module, "MOST_PIXELS", 2999)
-    with pytest.raises(FileError, match="claims to hold 60 x 50 pixels; relblur reads up to"):
+    with pytest.raises(FileError, match="declares 60 x 50 pixels; relblur reads up to"):
         read_image(path)
 
 

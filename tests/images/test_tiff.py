@@ -120,7 +120,7 @@ def test_a_wide_integer_needs_no_table(tmp_path):
 def test_a_piece_unpacks_to_no_more_than_it_may_hold(tmp_path):
     with pytest.raises(FileError, match=r"unpacks to more than it may hold \(576 bytes\)"):
         _read(tmp_path, tiff({259: 8}, zeros_deflated(50_000_000)))
-    with pytest.raises(FileError, match="claims 9000000 bytes"):
+    with pytest.raises(FileError, match="declares 9000000 bytes"):
         _read(tmp_path, tiff({}, bytes(9_000_000)))
 
 

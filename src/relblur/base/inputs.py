@@ -201,7 +201,7 @@ def _array(image: ArrayLike, name: str) -> AnyArray:
         raise InputError(f"{name} has dtype {array.dtype}; pass integers or floats ({name}.astype(float))")
     if np.issubdtype(array.dtype, np.integer) and array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
         raise InputError(
-            f"{name} has dtype {array.dtype}, whose full scale says nothing about the image; "
+            f"{name} has dtype {array.dtype}, whose full scale is not that of an image; "
             f"pass uint8, uint16 or floats ({name} / 255.0)"
         )
     if array.size == 0:

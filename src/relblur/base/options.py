@@ -54,7 +54,7 @@ def _option(
 
 
 class Record:
-    """Base of the records: checks of choices, and the fields as arguments."""
+    """Base class of the records; checks the choices."""
 
     PANEL: ClassVar[str] = "Options"  #: heading in help texts
 

@@ -50,8 +50,8 @@ BEYOND_LIGHT, LEAST_NO_DATA = 1e8, 1e6
 HOT = 20.0
 #: Least ratio of this distance to that of its neighbours: a lens of 0.4 px spreads 4 % of a point to a neighbour.
 LENS = 30.0
-#: Largest distance from the median in the other picture, as a share of the hot pixel's: a point blurred by 5 px keeps
-#: 1/157.
+#: Largest distance of the other picture's pixel from its median, relative to that of the hot pixel: a point blurred by
+#: 5 px keeps 1/157 of its height.
 ABSENT = 1 / 250
 #: Largest number of faults: as a share of the pixels, and as a number in small pictures.
 FEW, HANDFUL = 1e-3, 4

@@ -42,7 +42,7 @@ _WIDER, _BY_WIDTH = 0.07, 0.05
 _BRIGHTER, _BY_BRIGHTNESS = 0.02, 0.3
 #: Largest residuals, as a share of the values, that are rounding in single precision.
 _ROUNDING = 1e-6
-#: Least share of the difference between the images, in amplitude, that blur does not explain.
+#: Least amplitude of the residual that gives a warning, relative to the difference between the images.
 _NOT_BLUR = 0.5
 
 

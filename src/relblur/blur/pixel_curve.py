@@ -218,7 +218,7 @@ def _with_refined(
     if not good.any():
         return curve
     settings, known = {"window": curve.window}, None
-    if blur_map is not None and blur_map.settings.get("method") == "refined":  # only its noise applies here
+    if blur_map is not None and blur_map.settings.get("method") == "refined":  # its noise only
         settings, known = {**blur_map.settings, **settings}, blur_map.variance_difference[here]
     place = (curve.row - here[0].start, curve.column - here[1].start)
     one, two = (unit_float(cut) for cut in cuts)

@@ -95,7 +95,7 @@ def _check_list(end: bytes, path: PathLike) -> None:
 def _check_expansion(entries: Collection[zipfile.ZipInfo], budget: Budget) -> None:
     """Refuse an archive that unpacks to far more than a map, before memory is allocated."""
     if len(entries) > _MOST_ENTRIES:
-        raise FileError(f"{budget.path} claims to hold {len(entries)} arrays; a map has five")
+        raise FileError(f"{budget.path} declares {len(entries)} arrays; a map has five")
     unpacked = sum(entry.file_size for entry in entries)
     # Several entries may declare the same bytes, so their sum is limited to the size of the file.
     packed = min(sum(entry.compress_size for entry in entries), budget.file_bytes)
@@ -113,7 +113,7 @@ def _read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, kinds: str, bu
         if dtype.kind not in kinds or len(shape) > 3 or min(shape, default=0) < 0:
             raise ValueError(f"{name} holds {str(dtype)[:60]} of shape {str(shape)[:60]}")
         if stream.tell() + size != entry.file_size:
-            raise ValueError(f"{name} claims {size} bytes and has {entry.file_size - stream.tell()}")
+            raise ValueError(f"{name} declares {size} bytes and has {entry.file_size - stream.tell()}")
         if len(shape) >= 2:
             budget.check_pixels(*shape[:2])
         if kinds == "U" and size > _MOST_DESCRIPTION_BYTES:

@@ -240,7 +240,7 @@ def decode_npy(source: Source) -> StoredImage:
             source.budget.check_pixels(*shape[:2])
         size, left = dtype.itemsize * math.prod(shape), source.size - source.stream.tell()
         if size > left:
-            raise ValueError(f"it claims {size} bytes and has {left}")
+            raise ValueError(f"it declares {size} bytes and has {left}")
         source.stream.seek(0)
         return StoredImage(np.asarray(np.load(source.stream, allow_pickle=False)), "NPY")
     except RelblurError:
@@ -258,7 +258,7 @@ def decode_pnm(source: Source) -> StoredImage:
     width, height, largest = (int(number) for number in head.groups()[1:])
     source.budget.check_pixels(height, width)
     if min(width, height) < 1 or not 0 < largest < 65536:
-        raise FileError(f"{source.path} claims {width} x {height} pixels of values up to {largest}")
+        raise FileError(f"{source.path} declares {width} x {height} pixels of values up to {largest}")
     dtype = np.dtype(">u2" if largest > 255 else "u1")
     size = width * height * channels * dtype.itemsize
     content = source.read(head.end(), size)

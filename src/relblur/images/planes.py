@@ -187,7 +187,7 @@ def _file_series(path: PathLike) -> list[_Series]:
             every = [_Series(os.fspath(path), "I", (count,), tuple(range(count)))]
     for each in every:
         if math.prod(each.shape) > MOST_PLANES:
-            raise FileError(f"{path} claims {math.prod(each.shape)} planes; relblur reads up to {MOST_PLANES}")
+            raise FileError(f"{path} declares {math.prod(each.shape)} planes; relblur reads up to {MOST_PLANES}")
     return every
 
 
@@ -210,7 +210,7 @@ def _series_of(source: Source, file: Any, series: Any, scale: tuple[float | None
     leading = [(axis, size) for axis, size in zip(series.axes, series.shape, strict=True) if axis not in "SYX"]
     count = math.prod(size for _, size in leading)
     if count > MOST_PLANES:
-        raise FileError(f"{source.path} claims {count} planes; relblur reads up to {MOST_PLANES}")
+        raise FileError(f"{source.path} declares {count} planes; relblur reads up to {MOST_PLANES}")
     pages = list(series.pages[:count])
     size = math.prod(series.keyframe.shape) * series.keyframe.dtype.itemsize
     if len(pages) < count or any(page is None for page in pages[1:]):

@@ -38,7 +38,7 @@ MOST_WHOLE_BYTES = 1_600_000_000
 #: Unpacked size that is always allowed, bytes; converted to light it takes five times as much.
 FREE_BYTES = 50_000_000
 
-#: Largest ratio of unpacked to packed size beyond that, without and with loss: photographs stay below 10, JPEG of a
+#: Largest ratio of unpacked to packed size above that size, without and with loss: photographs stay below 10, JPEG of a
 #: blank wall reaches 170, deflate 1000 and LZMA 7000 for empty pictures.
 MOST_EXPANSION, MOST_LOSSY_EXPANSION = 50, 200
 
@@ -119,7 +119,7 @@ class Budget:
         """Refuse more pixels than any camera has."""
         if height * width > self.most_pixels:
             raise FileError(
-                f"{self.path} claims to hold {width} x {height} pixels; relblur reads up to "
+                f"{self.path} declares {width} x {height} pixels; relblur reads up to "
                 f"{self.most_pixels // 10**6} megapixels, decimate or crop it first"
             )
 
@@ -138,9 +138,9 @@ class Budget:
     def check_parts(self, values: int, pieces: int) -> None:
         """Refuse a picture to be read in parts if it has too many values or pieces."""
         if values > MOST_PARTED_VALUES or pieces > MOST_PARTED_PIECES:
-            claimed = f"{min(values, 10**99):.2g} values in {min(pieces, 10**99):.2g} pieces"
+            declared = f"{min(values, 10**99):.2g} values in {min(pieces, 10**99):.2g} pieces"
             most = f"{MOST_PARTED_VALUES:.2g} in {MOST_PARTED_PIECES:.2g}"
-            raise FileError(f"{self.path} claims {claimed}; relblur reads up to {most}, cut larger pieces")
+            raise FileError(f"{self.path} declares {declared}; relblur reads up to {most}, cut larger pieces")
 
     @property
     def seconds(self) -> float:

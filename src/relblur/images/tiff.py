@@ -262,7 +262,7 @@ def _check(page: Page, wanted: Sequence[int] | None = None) -> None:
     """
     budget, (tall, wide) = page.source.budget, page.piece
     if min(page.height, page.width, page.samples, tall, wide) < 1:
-        raise _unreadable(page.source, f"it claims {page.width} x {page.height} pixels")
+        raise _unreadable(page.source, f"it declares {page.width} x {page.height} pixels")
     budget.check_pixels(*page.piece)
     if wanted is None:
         budget.check_pixels(page.height, page.width)
@@ -350,7 +350,7 @@ def _pieces(page: Page, numbers: Sequence[int]) -> Iterator[tuple[int, AnyArray]
 def _packed(page: Page, number: int, most: int) -> bytes:
     offset, count = page.places[number]
     if count > most:
-        raise _unreadable(page.source, f"piece {number} claims {count} bytes")
+        raise _unreadable(page.source, f"piece {number} declares {count} bytes")
     content = page.source.read(offset, count)
     if len(content) < count:
         raise _unreadable(page.source, f"piece {number} reaches beyond the file")

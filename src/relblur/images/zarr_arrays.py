@@ -83,7 +83,7 @@ def open_zarr_array(path: PathLike) -> ZarrArray:
 
 def _check(path: PathLike, array: ZarrArray) -> None:
     if not array.shape or min(array.shape) < 1 or min(array.chunks) < 1:
-        raise FileError(f"{path} claims the shape {array.shape[:4]} in chunks of {array.chunks[:4]}; it may be damaged")
+        raise FileError(f"{path} has the shape {array.shape[:4]} in chunks of {array.chunks[:4]}; it may be damaged")
     budget = Budget(path, 0)
     budget.check_pixels(math.prod(array.chunks[:-1]), array.chunks[-1])
     pieces = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
