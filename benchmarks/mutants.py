@@ -49,7 +49,7 @@ TESTS = {
     "apps/paper": "apps/paper",
     "photo/": "photo images/test_exif.py images/test_compression.py base/test_arguments.py",
     "depth/": "depth test_optics.py images/test_exif.py images/test_depth_formats.py "
-    "apps/cli/test_depth_command.py apps/cli/test_range_command.py",
+    "apps/cli/test_depth.py apps/cli/test_range.py",
     "depth/equal_blur/": "depth/test_psf.py depth/test_matching.py depth/test_candidates.py depth/test_edges.py",
 }
 #: Table of constants, and the test that compares it with the source.
