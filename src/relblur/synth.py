@@ -110,7 +110,7 @@ def blur_with_map(
     --------
     >>> import numpy as np
     >>> image = np.random.default_rng(0).random((32, 32))
-    >>> from relblur import gaussian_bank
+    >>> from relblur.paper import gaussian_bank
     >>> bool(np.allclose(blur_with_map(image, 1.5), gaussian_bank(image, [1.5])[0]))
     True
     """

@@ -52,7 +52,7 @@ CASES = {
     "prefilter": {"prefilter": 1.2},
     "one side": {"sharper": "first", "channel_axis": -1},
     "valid": {"valid": True},
-    "wide blur": {"sigmas": [1.0, 4.0, 6.5], "window": 15},
+    "wide blur": {"max_sigma": 6.5, "window": 15},
     "reference engine": {"engine": "reference"},
     "turned": {"turned": True},
 }

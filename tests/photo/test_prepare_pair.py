@@ -238,8 +238,8 @@ def test_a_field_of_exposure_is_looked_for_if_it_is_asked_for(monkeypatch, expos
 def test_the_steps_share_two_measurements_of_the_blur(monkeypatch, shift, gain):
     from scipy import ndimage
 
-    measure, looks = rough_blur.estimate_in_windows, []
-    monkeypatch.setattr(rough_blur, "estimate_in_windows", lambda *a: looks.append(1) or measure(*a))
+    look, looks = rough_blur.RoughBlur.look, []
+    monkeypatch.setattr(rough_blur.RoughBlur, "look", lambda *a: looks.append(1) or look(*a))
     sharp = ndimage.gaussian_filter(np.random.default_rng(0).random((200, 240)), 0.8)
     first, second = synth.pair(sharp, synth.ramp(sharp.shape, 1, 2))
     second = gain * ndimage.shift(second, shift, order=5, mode="mirror")

@@ -15,7 +15,7 @@ import numpy as np
 from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.settings import FLAT_ABOVE, MAX_SIGMA, WINDOW_WINDOW
 from ..blur.blur_map import signed_sigma
-from ..blur.window.method import LINEAR_BELOW, estimate_in_windows, signed_nodes
+from ..blur.window.method import LINEAR_BELOW, WindowFit, estimate_in_windows, signed_nodes
 from ..filters.decimation import grey_block_means, whole_blocks
 from ..filters.sharpness import local_variance
 from ..filters.variable_blur import blur_by_levels
@@ -25,6 +25,8 @@ __all__ = ["LEAST_SIDE", "MOST_LOOKS", "MOST_PIXELS", "EqualBlur", "RoughBlur", 
 
 #: Maximum size (pixels) of the copy on which blur is measured.
 MOST_PIXELS = 60_000
+#: Gaussian blur of both images before the map is measured (px): reduces the effect of noise and interpolation.
+PREFILTER = 1.0
 #: Width of the Gaussian mean over the map of s (px): the map must be right on average, not at edges.
 SMOOTHING = 6.0
 #: Distance from unusable pixels within which images are not compared, in units of the blur.
@@ -86,6 +88,8 @@ class RoughBlur:
 
         The next copy is reduced by twice the factor if this one does not measure the largest blur.
         """
+        import cv2
+
         self.looks += 1
         factor = self._coarser * reduction_for(first.shape, MOST_PIXELS)
         # Single precision suffices: the map of s is smoothed and must be right to a few percent.
@@ -94,14 +98,12 @@ class RoughBlur:
         self.is_whole, self._answered = True, False
         if min(good.shape) < WINDOW_WINDOW or not good.any():
             return
-        # No smoothing: it would make the noise of plain areas look like texture.
-        planes: list[AnyArray] = [image[:, :, None] for image in grey]
         limit = min(MAX_SIGMA, min(good.shape) / 8)
-        noise = 1e-3 * float(np.ptp(planes[0]) or 1.0)
-        nodes = signed_nodes(limit, spacing=0.8)
-        fit = estimate_in_windows((planes[0], planes[1]), nodes, WINDOW_WINDOW, noise, choose_engine("opencv"), good)
-        self._s = _smoothed(fit.s, fit.stderr, good) / good.shape[0] ** 2
-        variance = np.where(fit.s >= 0, *(local_variance(image, WINDOW_WINDOW) for image in planes[::-1]))
+        smooth = _fit([cv2.GaussianBlur(image, (0, 0), PREFILTER) for image in grey], good, limit)
+        self._s = _smoothed(smooth.s, smooth.stderr, good) / good.shape[0] ** 2
+        # Smoothed noise of a plain wall looks like texture, so the largest blur is read from the images themselves.
+        fit = _fit(grey, good, limit)
+        variance = np.where(fit.s >= 0, *(local_variance(image[:, :, None], WINDOW_WINDOW) for image in grey[::-1]))
         known = good & (fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)) & (fit.power <= 0.5 * variance)
         self._answered = known.sum() >= LEAST_ANSWERED * known.size
         if not self._answered:
@@ -142,6 +144,14 @@ def equalise(
         planes = np.moveaxis(np.asarray(image, np.float32), -1, 0)
         blurred.append(np.moveaxis(blur_by_levels(planes, field, "band_limited"), 0, -1).astype(np.float64))
     return EqualBlur(blurred[0], blurred[1], _without_reach(usable, np.abs(sigma)))
+
+
+def _fit(grey: list[AnyArray], good: BoolArray, limit: float) -> WindowFit:
+    """Return the relative blur of two (H, W) images in windows."""
+    noise = 1e-3 * float(np.ptp(grey[0]) or 1.0)
+    nodes = signed_nodes(limit, spacing=0.8)
+    one, two = (image[:, :, None] for image in grey)
+    return estimate_in_windows((one, two), nodes, WINDOW_WINDOW, noise, choose_engine("opencv"), good)
 
 
 def _smoothed(s: FloatArray, stderr: FloatArray, usable: BoolArray) -> FloatArray:
