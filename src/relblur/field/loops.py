@@ -203,7 +203,7 @@ class Loops:
         return np.asarray(cv2.sepFilter2D(padded, cv2.CV_32F, kernel, kernel)[radius:-radius, radius:-radius])
 
     def solve(self, grid: Grid, b: Array, steps: int, guess: Array | None = None) -> Array:
-        """Return an approximate solution of a linear system after so many steps."""
+        """Return an approximate solution of a linear system after a given number of steps."""
         return solve_grid(grid, b, steps, guess)
 
 
@@ -265,7 +265,7 @@ class CompiledLoops(Loops):
         return np.minimum.reduce(found)
 
     def solve(self, grid: Grid, b: Array, steps: int, guess: Array | None = None) -> Array:
-        """Return an approximate solution of a linear system after so many steps."""
+        """Return an approximate solution of a linear system after a given number of steps."""
         edges = [a if a.ndim == 3 else a[None] for a in (grid.weight, grid.right, grid.down, b)]
         out = np.empty_like(edges[-1])
         down, right = grid.ties or (_none(2), _none(2))

@@ -43,7 +43,7 @@ _TINY = 1e-300
 _SOLVER_STEPS = {ORDER: 60, LAST_ORDER: 1000}
 _SOLVED = 1e-5
 #: Information of the uniform surface that conditions the solver, over the mean: of 1, 3, 10 and 30 the one that saves
-#: most steps (two thirds with the order 4) and leaves the error of the generated stacks as it is.
+#: most steps (two thirds with the order 4) and does not change the error of the generated stacks.
 _CONDITIONED = {ORDER: 1.0, LAST_ORDER: 10.0}
 
 

@@ -221,7 +221,7 @@ class StackMap(MapResult):
 
         * ``.npz``: everything, exactly; :func:`relblur.load` gives it back.
         * ``.tif``: :attr:`best` and its standard error, two float32 pages, packed by deflate.
-        * ``.npy``: the index alone, as it is.
+        * ``.npy``: the index alone, unscaled.
         """
         suffix = Path(path).suffix.lower()
         if suffix == ".npz":

@@ -53,7 +53,7 @@ class Aligned:
 
 
 def preview(path: str, linear: bool, *, progress: Progress) -> UInt8Array:
-    """Return an image as it is, reduced."""
+    """Return a reduced image with its stored values."""
     import cv2
 
     from ...images.planes import is_stack_file, open_stack

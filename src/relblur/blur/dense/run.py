@@ -143,7 +143,7 @@ def notes_of(request: Request) -> dict[str, Any]:
 
 
 def patches_of(shape: tuple[int, int], count: int = PATCHES, side: int = PATCH) -> list[Region]:
-    """Return patches on a regular grid, so many along each side of an image; all of a smaller image."""
+    """Return patches on a regular grid, the same number along each side. They cover all of a smaller image."""
     rows, columns = (_places(length, count, side) for length in shape)
     return [(row, column) for row in rows for column in columns]
 

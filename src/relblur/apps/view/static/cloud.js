@@ -3,7 +3,7 @@
 import { Points, pointsOf } from "./points.js";
 import { about, isHere, rgbAt, store, valueOf } from "./values.js";
 
-// A relief is seen from this many widths away, and is so many widths high.
+// Distance of the camera from a relief, and height of the relief, in widths of the relief.
 const AWAY = 3, HIGH = 0.3;
 
 export class Cloud extends Points {
