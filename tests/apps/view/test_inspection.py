@@ -15,7 +15,7 @@ from relblur import BlurMap, ComparablePair, Flag, InputError, estimate_blur, sy
 from relblur.apps.demo.program import demo_pair
 from relblur.apps.view.choices import Choices, DepthChoices, commands
 from relblur.apps.view.files import EXAMPLE_CAMERA, example
-from relblur.apps.view.inspection import WHY, describe_pixel, pixel_of_stack, refined_costs
+from relblur.apps.view.inspection import WHY, describe_pixel, pixel_of_stack
 
 SHAPE = (40, 52)
 
@@ -62,16 +62,6 @@ def test_where_the_second_is_sharper_the_curve_is_its_own(pair):
     assert found["curve"]["sharper"] == "second"
     assert found["sigma"] == pytest.approx(-1.5, abs=0.05)
     assert min(abs(root - 1.5) for root in found["curve"]["roots"]) < 0.01
-
-
-def test_refined_has_a_cost_of_its_own(pair):
-    blur_map = estimate_blur(pair)
-    found = json.loads(json.dumps(refined_costs(pair, blur_map, 20, 26), allow_nan=False))
-    assert found["least"] == pytest.approx(2.25, abs=0.1)
-    assert len(found["s"]) == len(found["data"]) == len(found["posterior"])
-    assert min(value for value in found["posterior"] if value is not None) == 0
-    with pytest.raises(InputError, match="open the pair"):
-        refined_costs(None, blur_map, 20, 26)
 
 
 def test_a_pixel_without_an_answer_is_plain(pair):

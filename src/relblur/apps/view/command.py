@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ...base.errors import MissingDependencyError
-from ...base.settings import VIEW_EXPIRE_MINUTES, VIEW_MEMORY_GB
+from ...base.settings import VIEW_MEMORY_GB
 from ..terminal.console import UsageError, one_line_errors, print_lines, say
 
 __all__ = ["announce_page", "require_viewer", "view"]
@@ -40,11 +39,8 @@ def view(
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")] = True,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1; 0: a free one.")] = 0,
     memory: Annotated[
-        float, typer.Option(min=0.5, help="Most memory of a process that measures, GB.")
+        float, typer.Option(min=0.5, max=1e6, help="Most memory of a process that measures, GB.")
     ] = VIEW_MEMORY_GB,
-    expire: Annotated[
-        float, typer.Option(min=0.1, help="End so many minutes after the last page was closed.")
-    ] = VIEW_EXPIRE_MINUTES,
 ) -> None:
     """Look at a pair or a stack and its maps in a page: zoom, compare, click on a pixel, change settings.
 
@@ -58,8 +54,6 @@ def view(
     from .files import Images, open_paths
     from .serve import serve
 
-    if not (math.isfinite(memory) and math.isfinite(expire)):
-        raise UsageError("--memory and --expire must be finite")
     for path in images or ():
         if not path.exists():
             raise UsageError(f"there is no {path}")
@@ -72,7 +66,7 @@ def view(
         announce_page(address, browser=browser)
         say("Ctrl-C ends it")
 
-    serve(found, camera=model, port=port, memory_gb=memory, expire_minutes=expire, opened=opened)
+    serve(found, camera=model, port=port, memory_gb=memory, opened=opened)
 
 
 def require_viewer() -> None:

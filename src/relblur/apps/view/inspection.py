@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base._typing import AnyArray, FloatArray
+from ...base._typing import AnyArray
 from ...base.errors import InputError
 from ...blur.blur_map import BlurMap, Flag
 from ...blur.comparable_pair import ComparablePair
@@ -19,7 +19,7 @@ from ...stacks.frames import Frames
 from ...stacks.stack_map import StackMap
 from .planes import Quantity, cut
 
-__all__ = ["box", "describe_pixel", "line", "pixel_of_stack", "refined_costs"]
+__all__ = ["box", "describe_pixel", "line", "pixel_of_stack"]
 
 #: Points of a line that the page draws.
 MOST_POINTS = 4000
@@ -67,23 +67,6 @@ def describe_pixel(pair: ComparablePair | None, blur_map: BlurMap, row: int, col
             "window": _with_gaps(np.sqrt(curve.cost)),
             "side": curve.window,
         },
-    }
-
-
-def refined_costs(pair: ComparablePair | None, blur_map: BlurMap, row: int, column: int) -> dict[str, Any]:
-    """Return the costs that ``method="refined"`` minimises at a pixel."""
-    _check_place(blur_map.shape, row, column)
-    if pair is None:
-        raise InputError("a saved result has no images with it, so there are no costs; open the pair")
-    curve = pixel_curve(pair, row, column, blur_map=blur_map, refined=True)
-    if curve.refined_data is None or curve.refined_cost is None:
-        return {"s": [], "data": [], "posterior": [], "least": None}
-    least = int(np.nanargmin(curve.refined_cost))
-    return {
-        "s": _with_gaps(curve.variance_difference),
-        "data": _with_gaps(curve.refined_data),
-        "posterior": _with_gaps(curve.refined_cost),
-        "least": float(curve.variance_difference[least]),
     }
 
 
@@ -135,7 +118,7 @@ def _check_place(shape: tuple[int, ...], row: int, column: int) -> None:
 
 
 def box(quantities: Mapping[str, Quantity], flags: AnyArray, corners: tuple[int, int, int, int]) -> dict[str, Any]:
-    """Return mean, spread and plane of each quantity between two corners (column, row, column, row), both included."""
+    """Return mean and spread of each quantity between two corners (column, row, column, row), both included."""
     left, right = sorted((corners[0], corners[2]))
     top, bottom = sorted((corners[1], corners[3]))
     height, width = flags.shape
@@ -165,36 +148,16 @@ def _summary(quantity: Quantity, part: tuple[slice, slice]) -> dict[str, Any]:
     found = values[known]
     stderr = np.asarray(quantity.stderr[part], np.float64)[known]
     stderr = stderr[np.isfinite(stderr)]
-    spread = float(found.std())
     places = max(1.0, found.size / quantity.window**2)  # independent ones: neighbours are correlated
-    about |= {
+    return {
+        **about,
         "mean": float(found.mean()),
         "mean_error": float(np.sqrt(np.mean(stderr**2) / places)) if stderr.size else None,
         "median": float(np.median(found)),
-        "spread": spread,
-        "spread_error": spread / math.sqrt(2 * places),
+        "spread": float(found.std()),
         "least": float(found.min()),
         "largest": float(found.max()),
         "mean_stderr": float(stderr.mean()) if stderr.size else None,
-        "places": places,
-    }
-    return {**about, "plane": _plane(values, known)}
-
-
-def _plane(values: FloatArray, known: Any) -> dict[str, float] | None:
-    """Fit value = middle + across x + down y by least squares, from the middle of the box."""
-    rows, columns = np.nonzero(known)
-    if len(rows) < 4 or np.ptp(rows) == 0 or np.ptp(columns) == 0:
-        return None
-    x, y = columns - columns.mean(), rows - rows.mean()
-    design = np.stack([np.ones(len(x)), x, y], axis=1)
-    solution, *_ = np.linalg.lstsq(design, values[known], rcond=None)
-    left_over = values[known] - design @ solution
-    return {
-        "middle": float(solution[0]),
-        "across": float(solution[1]),
-        "down": float(solution[2]),
-        "residual": float(np.sqrt(np.mean(left_over**2))),
     }
 
 

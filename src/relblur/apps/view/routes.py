@@ -28,7 +28,7 @@ from ...depth.working_range import resolution_table, working_range_m
 from .exports import Exports
 from .files import Images, TooLargeError, forget, open_paths, receive
 from .guard import Guard, Keys
-from .inspection import box, describe_pixel, line, pixel_of_stack, refined_costs
+from .inspection import box, describe_pixel, line, pixel_of_stack
 from .planes import colour_tables
 from .session import Session
 
@@ -98,7 +98,6 @@ class Page:
             "/api/plane/{name}": self.plane,
             "/api/frame/{place:int}": self.frame,
             "/api/pixel": self.pixel,
-            "/api/costs": self.costs,
             "/api/box": self.box,
             "/api/line": self.line,
             "/api/export/{name:path}": self.export,
@@ -158,7 +157,6 @@ class Page:
             part = (left, top, right, bottom)
             if not (0 <= left < right <= width and 0 <= top < bottom <= height):
                 raise InputError(f"the box lies outside the {width}x{height} pixels of {name}")
-        self.session.fetched(name)
         return Response(plane.bytes(part), media_type="application/octet-stream")
 
     async def frame(self, request: Request) -> Response:
@@ -182,18 +180,12 @@ class Page:
             return Json(await asyncio.to_thread(pixel_of_stack, frames, now.stack, row, column))
         return await self._of_pair(describe_pixel, row, column)
 
-    async def costs(self, request: Request) -> Response:
-        """Return the costs that the refined method minimises at a pixel."""
-        column, row = _whole(request, "x", "y")
-        return await self._of_pair(refined_costs, row, column)
-
     async def _of_pair(self, describe: Callable[..., dict[str, Any]], row: int, column: int) -> Response:
         now = self.session.now
         blur_map = now.blur_map if now.stack is None else now.stack.blur_map
         if blur_map is None:
             raise InputError("there is no blur map yet; wait until it is measured")
-        pair = now.pair if now.pair is not None else None
-        return Json(await asyncio.to_thread(describe, pair, blur_map, row, column))
+        return Json(await asyncio.to_thread(describe, now.pair, blur_map, row, column))
 
     async def box(self, request: Request) -> Response:
         """Return mean, spread and plane of a box."""

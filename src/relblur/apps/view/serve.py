@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["listen", "make_server", "serve"]
 
-#: Time that a connection has for its first request, s, and most connections without one.
-_REQUEST_S, _MOST_WAITING = 5.0, 64
 _LONGEST_SOCKET_MESSAGE = 4096
 
 
@@ -38,10 +36,9 @@ def serve(
     camera: Camera | None = None,
     port: int = 0,
     memory_gb: float = VIEW_MEMORY_GB,
-    expire_minutes: float = VIEW_EXPIRE_MINUTES,
     opened: Callable[[str], None],
 ) -> None:
-    """Show images, a saved result or (None) the example, until Ctrl-C or ``expire_minutes`` without a page.
+    """Show images, a saved result or (None) the example, until Ctrl-C or half an hour without a page.
 
     ``opened`` is called with the address, which works once, as soon as it can be opened.
     """
@@ -55,7 +52,7 @@ def serve(
             from .session import Session
 
             session = Session(slow=workers[0], quick=workers[1])
-            server = make_server(session, keys, lambda: _start(session, server, what, camera, expire_minutes))
+            server = make_server(session, keys, lambda: _start(session, server, what, camera))
             with contextlib.suppress(KeyboardInterrupt):
                 server.run(sockets=[listener])
         finally:
@@ -85,60 +82,17 @@ def make_server(session: Session, keys: Keys, on_start: Callable[[], None]) -> u
     return uvicorn.Server(
         uvicorn.Config(
             build(session, keys, on_start),
-            http=_protocol(),
             log_level="error",  # anybody can cause warnings
             access_log=False,
             server_header=False,
             ws="websockets-sansio",
             ws_max_size=_LONGEST_SOCKET_MESSAGE,
-            backlog=_MOST_WAITING,
             timeout_graceful_shutdown=1,
         )
     )
 
 
-def _protocol() -> type[asyncio.Protocol]:
-    """Return uvicorn's protocol, which ends connections that send no request.
-
-    The guard refuses every request without the cookie and closes its connection, so that strangers hold none.
-    """
-    from uvicorn.protocols.http.h11_impl import H11Protocol
-
-    waiting: dict[Connection, asyncio.TimerHandle] = {}
-
-    class Connection(H11Protocol):
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-            super().connection_made(transport)
-            waiting[self] = self.loop.call_later(_REQUEST_S, transport.abort)
-            if len(waiting) > _MOST_WAITING:
-                oldest = next(iter(waiting))
-                waiting.pop(oldest).cancel()
-                oldest.transport.abort()
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.scope is not None:
-                self._forget()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            self._forget()
-
-        def _forget(self) -> None:
-            timer = waiting.pop(self, None)
-            if timer is not None:
-                timer.cancel()
-
-    return Connection
-
-
-def _start(
-    session: Session,
-    server: uvicorn.Server,
-    what: Images | SavedResult | None,
-    camera: Camera | None,
-    expire_minutes: float,
-) -> None:
+def _start(session: Session, server: uvicorn.Server, what: Images | SavedResult | None, camera: Camera | None) -> None:
     """Open what is to be looked at, and end the server when no page is open."""
     from .files import Images
 
@@ -149,7 +103,7 @@ def _start(
             await session.open_result(what, what.name)
         else:
             await session.open_example()
-        await _expire(session, server, 60 * expire_minutes)
+        await _expire(session, server, 60 * VIEW_EXPIRE_MINUTES)
 
     session.watch = asyncio.create_task(begin())
 

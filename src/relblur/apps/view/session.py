@@ -1,8 +1,7 @@
 """The images that are looked at: their origin, the results made of them, the work in progress.
 
-Only a stage whose settings changed runs again. A pair is measured twice: quickly by the window method, then with the
-chosen settings. A stack shows its frames first. Every open page receives all of it. Stopped or failed work leaves the
-last finished result.
+Only a stage whose settings changed runs again. Images appear before their map. Every open page receives all of it.
+Stopped or failed work leaves the last finished result.
 """
 
 from __future__ import annotations
@@ -15,11 +14,10 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
 from ...base._typing import UInt8Array
 from ...base.errors import InputError, RelblurError
 from ...blur.blur_map import BlurMap
@@ -29,87 +27,18 @@ from ...depth.depth_map import DepthMap
 from ...depth.relation import Side, blur_to_depth
 from ...stacks.stack_map import StackMap
 from . import planes as shown
-from .choices import Choices, DepthChoices, commands
+from .choices import Choices
+from .content import Content
 from .files import EXAMPLE_CAMERA, Images, SavedResult, example, forget
 from .retouch import Painting, Stroke
 from .tasks import Aligned
 from .workers import Worker
 
-__all__ = ["Content", "Session"]
+__all__ = ["Session"]
 
-#: Time that the quick map of a pair has before the slow one starts, s: compiled code is loaded in it.
-PATIENCE_S = 1.5
 #: Frames at full size that are kept: the brush and the slider use one or two.
 _FULL_FRAMES = 2
-_ORDER = ("first", "second", "fused", "index", "index_stderr", "height", "height_stderr", "sigma", "stderr", "depth",
-          "depth_stderr", "flags", "remade")  # fmt: skip
 _PICTURES = {"remade": "blurrier image, re-made", "fused": "sharp everywhere"}
-
-
-@dataclass
-class Content:
-    """What pages show: images, the settings of their results, and the results."""
-
-    images: Images | None = None
-    result_name: str = ""  #: of a saved result
-    choices: Choices = field(default_factory=Choices)
-    camera: Camera | None = None
-    depth_choices: DepthChoices = field(default_factory=DepthChoices)
-    pair: ComparablePair | None = None
-    aligned: Aligned | None = None
-    blur_map: BlurMap | None = None
-    stack: StackMap | None = None
-    depth_map: DepthMap | None = None
-    painting: Painting | None = None
-    planes: dict[str, shown.Plane] = field(default_factory=dict)
-    versions: dict[str, int] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)  #: of what workers keep
-    prepared_with: Choices = field(default_factory=Choices)
-    is_final: bool = False
-    depth_is_measured: bool = False
-    has_labels: bool = False  #: the fused picture follows labels of the user
-    patch: dict[str, Any] | None = None  #: the box of the fused picture that the last stroke has changed
-
-    def copy(self) -> Content:
-        """Return a copy with dictionaries of its own."""
-        return replace(self, planes=dict(self.planes), versions=dict(self.versions), keys=dict(self.keys))
-
-    @property
-    def measured(self) -> BlurMap | StackMap | None:
-        """The map that the fused picture follows."""
-        return self.blur_map if self.stack is None else self.stack
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rows and columns of the maps; of a preview before they are known."""
-        if self.pair is not None:
-            return self.pair.shape
-        if self.aligned is not None:
-            return self.aligned.frames.frames[0].small.shape[:2]
-        known = next((each for each in (self.measured, self.depth_map) if each is not None), None)
-        if known is not None:
-            return known.shape
-        return next((plane.data.shape[:2] for plane in self.planes.values() if plane.data is not None), (0, 0))
-
-    @property
-    def factor(self) -> int:
-        """Pixels of the images for one of the map, on each axis."""
-        if self.pair is not None:
-            return self.pair.factor
-        return self.aligned.frames.factor if self.aligned is not None else 1
-
-    @property
-    def notes(self) -> list[str]:
-        """What was done to the images."""
-        if self.stack is not None:
-            return [*self.stack.settings.get("notes", ()), *self.stack.settings.get("doubts", ())]
-        if self.pair is not None:
-            return list(self.pair.notes)
-        return list(self.aligned.frames.notes) if self.aligned is not None else []
-
-    def quantities(self) -> dict[str, shown.Quantity]:
-        """Return the maps that boxes and lines are about."""
-        return shown.quantities_of(self.blur_map, self.depth_map, self.stack)
 
 
 class Session:
@@ -124,7 +53,6 @@ class Session:
         self._finished = Content()  #: the last state that was whole
         self._job: dict[str, Any] | None = None
         self._message: dict[str, str] | None = None
-        self._legend = shown.flag_legend()
         self._version = 0
         self._task: asyncio.Task[None] | None = None
         self._full_frames: OrderedDict[tuple[str, int], UInt8Array] = OrderedDict()
@@ -141,72 +69,7 @@ class Session:
 
     def state(self) -> dict[str, Any]:
         """Return all that a page needs to know, without the maps themselves."""
-        now = self.now
-        maker = next((each for each in (now.stack, now.blur_map, now.depth_map) if each is not None), None)
-        height, width = now.shape
-        depth = now.depth_map
-        return {
-            "version": self._version,
-            "relblur": __version__,
-            "name": now.result_name or (now.images.title if now.images is not None else ""),
-            "source": "result" if now.result_name else now.images.kind if now.images is not None else "",
-            "is_stack": now.stack is not None or (now.images is not None and not now.images.is_pair),
-            "width": width,
-            "height": height,
-            "notes": now.notes,
-            "factor": now.factor,
-            "choices": vars(now.choices),
-            "planes": [plane.about(now.versions[name]) for name, plane in now.planes.items()],
-            "frames": self._frames(),
-            "painting": self._painting(),
-            "flags": self._legend,
-            "final": now.is_final,
-            "made_by": shown.summary_line(maker.settings) if maker is not None else "",
-            "depth_made_by": shown.summary_line(depth.settings) if depth is not None else "",
-            "depth_measured": now.depth_is_measured,
-            "focal_px": depth.camera.focal_length_px if depth is not None else None,
-            "camera": _finite(now.camera.as_dict()) if now.camera is not None else None,
-            "depth_choices": vars(now.depth_choices),
-            "commands": self._commands(),
-            "job": self._job,
-            "message": self._message,
-            "live": None,
-        }
-
-    def _frames(self) -> dict[str, Any] | None:
-        aligned = self.now.aligned
-        if aligned is None:
-            return None
-        places = [frame.position for frame in aligned.frames.frames]
-        full = aligned.frames.shape
-        return {
-            "key": self.now.keys["aligned"],
-            "names": aligned.names,
-            "places": places,
-            "width": full[1],
-            "height": full[0],
-        }
-
-    def _painting(self) -> dict[str, Any] | None:
-        now = self.now
-        if now.painting is None:
-            return None
-        return {"strokes": len(now.painting.strokes), "labels": now.has_labels, "patch": now.patch}
-
-    def _commands(self) -> dict[str, str]:
-        now = self.now
-        if now.images is None:
-            return {}
-        choices = now.choices
-        if now.pair is not None and choices.max_sigma != now.prepared_with.max_sigma:
-            choices = replace(choices, decimate=now.pair.factor)  # the pair was not prepared again
-        before = "relblur demo && " if now.images.kind == "example" else ""
-        depth = now.depth_choices if now.camera is not None else None
-        found = commands(now.images.in_commands, choices, depth)
-        return {name: before + text for name, text in found.items()}
-
-    def fetched(self, name: str) -> None:
-        """Note that a page has fetched a plane; sessions whose planes change all the time use it."""
+        return {**self.now.about(), "version": self._version, "job": self._job, "message": self._message}
 
     async def full_frame(self, place: int) -> UInt8Array:
         """Return a frame in place at full size."""
@@ -244,9 +107,9 @@ class Session:
         for picture, data, factor in found.pictures:
             self._put(shown.picture(picture, _PICTURES[picture], data, factor))
         if found.blur_map is not None:
-            await self._accept_map(found.blur_map, final=True)
+            await self._accept_map(found.blur_map)
         if found.stack is not None:
-            await self._accept_map(found.stack, final=True)
+            await self._accept_map(found.stack)
         if found.depth_map is not None:
             now.camera = found.depth_map.camera
             self._accept_depth(found.depth_map, measured=True)
@@ -384,7 +247,6 @@ class Session:
             if now.images is not None and now.images is not last.images:
                 now.images.forget()
             self.now = last.copy()
-            self._legend = self._legend_of(self.now)
 
     def _forget_files(self) -> None:
         """Delete uploads of what was shown."""
@@ -448,24 +310,9 @@ class Session:
             pair, aligned = await self.slow.run("prepare", paths, wanted.preparing, progress=tell)
             self._accept_frames(aligned, wanted, pair)
         choices = self.now.choices
-        estimating = choices.estimating
         tell = self._begin(f"measuring blur, method {choices.method}")
-        quick = asyncio.create_task(self._make_quick(choices))
-        try:
-            await asyncio.wait({quick}, timeout=PATIENCE_S)
-            found = await self.slow.run("estimate", estimating, keep=self.kept("pair"), progress=tell)
-        finally:
-            quick.cancel()
-        await self._accept_map(found, final=True)
-
-    async def _make_quick(self, choices: Choices) -> None:
-        try:
-            found = await self.quick.run("quick", choices.estimating, choices.max_sigma, keep=self.kept("pair"))
-        except RelblurError:
-            return  # the other map reports what is wrong
-        if not self.now.is_final:
-            await self._accept_map(found, final=False)
-            self.announce()
+        found = await self.slow.run("estimate", choices.estimating, keep=self.kept("pair"), progress=tell)
+        await self._accept_map(found)
 
     async def _measure_stack(self, images: Images) -> None:
         count = len(images.paths)
@@ -480,7 +327,7 @@ class Session:
 
         arguments = ([str(path) for path in images.paths], wanted.reading, wanted.focus_m, self.now.camera)
         found = await self.slow.run("stack", *arguments, progress=tell, partial=accept)
-        await self._accept_map(found, final=True)
+        await self._accept_map(found)
 
     async def _fuse(self, labels: Path | None = None) -> None:
         now = self.now
@@ -525,14 +372,14 @@ class Session:
                 self._put(shown.picture(name, name, data))
         self.announce()
 
-    async def _accept_map(self, found: BlurMap | StackMap, *, final: bool) -> None:
+    async def _accept_map(self, found: BlurMap | StackMap) -> None:
         made = await asyncio.to_thread(shown.map_planes, found)
         now = self.now
         if isinstance(found, StackMap):
             now.stack = found
         else:
             now.blur_map = found
-        now.is_final = final
+        now.is_final = True
         now.keys["map"] = secrets.token_hex(8)
         for plane in made:
             self._put(plane)
@@ -551,18 +398,8 @@ class Session:
                 self._put(plane)
 
     def _put(self, plane: shown.Plane) -> None:
-        """Add a plane or replace it, in the order in which pages list them."""
-        now = self.now
-        now.planes[plane.name] = plane
-        if plane.name == "flags":
-            self._legend = self._legend_of(now)
-        now.versions[plane.name] = self._version = self._version + 1
-        known = sorted(now.planes, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))
-        now.planes = {name: now.planes[name] for name in known}
-
-    @staticmethod
-    def _legend_of(now: Content) -> list[dict[str, Any]]:
-        return shown.flag_legend(now.planes["flags"].data if "flags" in now.planes else None)
+        self._version += 1
+        self.now.put(plane, self._version)
 
     def _clear(self) -> None:
         """Forget all results of the images, and the images that were shown before."""
@@ -571,14 +408,8 @@ class Session:
             last.forget()
             self._finished = Content()
         self.now = Content(now.images, now.result_name, now.choices, now.camera, now.depth_choices)
-        self._legend = shown.flag_legend()
         self._message = None
 
 
 #: Values that share a key with others.
 _KEYS = {"blur_map": "map", "measured": "map"}
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace infinities by the word: JSON does not know them, and the camera reads it."""
-    return {name: "inf" if value == float("inf") else value for name, value in values.items()}

@@ -22,7 +22,6 @@ from .files import SavedResult, open_paths
 from .retouch import Stroke, labels_with, painted
 
 if TYPE_CHECKING:
-    from ...blur.window.stream import Stream
     from ...depth.camera import Camera
     from ...depth.depth_map import DepthMap
 
@@ -85,39 +84,6 @@ def read(paths: Sequence[str], names: Sequence[str], *, progress: Progress) -> S
     found = open_paths([Path(path) for path in paths], names)
     assert isinstance(found, SavedResult)
     return found
-
-
-_streams: dict[tuple[Any, ...], Stream] = {}
-
-
-def quick(choices: Mapping[str, Any], max_sigma: float, *, pair: ComparablePair, progress: Progress) -> BlurMap:
-    """Return a map at once: the window of a Stream, or without compiled code that of the plain method."""
-    from ...blur.estimate import estimate_blur
-    from ...kernels.compiled import why_not_compiled
-
-    window, side = max(3, choices["window"]), choices["sharper"]
-    side = pair.sharper if side == "auto" else side
-    limit = min(max_sigma, min(pair.shape) / 2)
-    window = min(window, min(pair.shape) - 1 + min(pair.shape) % 2)
-    if choices["prefilter"] or window < 3 or why_not_compiled() is not None:
-        return estimate_blur(pair, **{**choices, "method": "window", "window": window})
-    from ...blur.window.stream import Stream
-
-    key = (id(pair), side, window, limit)
-    if key not in _streams:
-        for old in _streams.values():
-            old.close()
-        _streams.clear()
-        _streams[key] = Stream(pair.first.shape, sharper=side, window=window, max_sigma=limit, valid=pair.valid)
-    found = _streams[key].process(*(np.nan_to_num(image) for image in (pair.first, pair.second))).copy()
-    progress(1.0)
-    return BlurMap(
-        found.variance_difference,
-        found.variance_stderr,
-        found.flags,
-        found.sharper,
-        {**found.settings, **pair.settings},
-    )
 
 
 def estimate(choices: Mapping[str, Any], *, pair: ComparablePair, progress: Progress) -> BlurMap:

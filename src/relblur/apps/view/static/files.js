@@ -102,7 +102,7 @@ export function fillExports(state) {
   }
   place.replaceChildren(...parts);
   $("commands").replaceChildren(...Object.entries(commands).map(([name, words]) => command(name, words)));
-  if (!Object.keys(commands).length) $("commands").textContent = state.live ? "A clip is being measured; its command is in the terminal." : "A saved result was opened; its images are not known.";
+  if (!Object.keys(commands).length) $("commands").textContent = "A saved result was opened; its images are not known.";
 }
 
 function command(name, words) {

@@ -26,39 +26,6 @@ export async function showPixel({ x, y }, place) {
   if (found.cost) cards.push(costCard(found));
   cards.push(card("Around it", around(x, y)));
   place.replaceChildren(...cards);
-  if (found.cost && found.method === "refined") addRefined(found, cards[1]);
-}
-
-// The costs of the refined method take longer than a click should: they are drawn when they arrive.
-async function addRefined(found, place) {
-  const made = make("div", { id: "refined-cost" }, caption("computing …"));
-  place.append(make("h3", { textContent: "Cost of refined" }), made);
-  try {
-    const costs = await get(`/api/costs?x=${found.column}&y=${found.row}`);
-    if (!place.isConnected) return;  // another pixel was clicked meanwhile
-    made.replaceChildren(...refinedParts(found, costs));
-    made.dataset.least = String(costs.least);
-  } catch (error) {
-    made.replaceChildren(caption(error.message));
-  }
-}
-
-function refinedParts(found, { s, data, posterior, least }) {
-  if (least === null) return [caption("No pixel around can be used.")];
-  const reach = costSpan(found), known = data.filter((v, i) => v !== null && s[i] >= reach[0] && s[i] <= reach[1]);
-  const top = Math.max(2, 1.6 * Math.max(...known));
-  const series = [
-    { kind: "line", x: s, y: posterior, label: "with neighbours", colour: "var(--chart-2)" },
-    { kind: "line", x: s, y: data, label: "own data" },
-  ];
-  if (found.s !== null) series.push({ kind: "up", x: found.s, colour: "var(--chart-3)", dash: "2 3" });
-  return [
-    chart({
-      series, xLabel: S_LABEL, yLabel: "−log likelihood", xSpan: reach, ySpan: [-0.03 * top, top],
-      description: `Cost of refined against the variance difference; least at ${shown(least)} square pixels`,
-    }),
-    caption("Blue: negative log-likelihood of this pixel's own data, robust; its valleys are the candidates above. Red: the same and the prior, the neighbours held at their values: they choose the valley. Each less its least; 0.5 is one standard error."),
-  ];
 }
 
 function pixelCard(found) {
@@ -190,15 +157,11 @@ export async function showBox(shape, place) {
     if (q.mean === null) return card(q.title, caption("no pixel of it has an answer"));
     const rows = [
       ["mean ± standard error", withError(q.mean, q.mean_error, q.unit)],
-      ["spread ± standard error", withError(q.spread, q.spread_error, q.unit)],
+      ["spread", `${shown(q.spread, q.spread / 30)} ${q.unit}`],
       ["median", `${shown(q.median, q.spread / 30)} ${q.unit}`],
       ["least to largest", `${shown(q.least)} to ${shown(q.largest)} ${q.unit}`],
       ["standard error of a pixel, mean", `${shown(q.mean_stderr, q.mean_stderr)} ${q.unit}`],
     ];
-    if (q.plane) {
-      rows.push(["plane: to the right", `${q.plane.across.toPrecision(3)} ${q.unit}/px`], ["plane: downwards", `${q.plane.down.toPrecision(3)} ${q.unit}/px`]);
-      rows.push(["left over by the plane", `${shown(q.plane.residual, q.plane.residual / 10)} ${q.unit}`]);
-    }
     return card(q.title, table(rows));
   });
   const about = card(`Box ${found.width} × ${found.height}`, table([

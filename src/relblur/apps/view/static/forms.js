@@ -40,7 +40,7 @@ export function fillForms(state) {
     liveRange();
   }
   if (!state.camera && camera.dataset.shown) { delete camera.dataset.shown; camera.reset(); liveRange(); }  // another pair, another camera
-  const isResult = state.source === "result" || state.live !== null;
+  const isResult = state.source === "result";
   for (const field of $("settings").elements) field.disabled = isResult;
   $("measure-depth").disabled = isResult;
   $("depth-made").textContent = state.depth_made_by ? `${state.depth_measured ? "measured" : "from the blur map"}: ${state.depth_made_by}` : "";

@@ -11,8 +11,8 @@ import { about, flagNames, flagsAt, isHere, planesOf, rgbAt, shown, store, updat
 
 const $ = (id) => document.getElementById(id);
 const tables = new Map();
-const SHOWN_MS = 3000, hint = $("findings").firstElementChild;
-let renderer, cloud = null, size = "", openName = "", lastMessage = "", localMessage = null, next = null, since = 0;
+const hint = $("findings").firstElementChild;
+let renderer, cloud = null, size = "", openName = "", lastMessage = "", localMessage = null;
 
 // -- colours -----------------------------------------------------------------------------------------------------
 
@@ -194,11 +194,6 @@ function showMessage() {
 }
 
 function onState(state) {
-  // A frame of a clip that has not arrived whole is waited for: the ones that come meanwhile are dropped but the last.
-  const isLate = store.state?.live && state.live && !state.live.ended && !store.state.planes.every(isHere);
-  if (isLate && performance.now() - since < SHOWN_MS) { next = state; return; }
-  next = null;
-  since = performance.now();
   const fresh = `${state.width}x${state.height}`, isOther = state.name !== openName;
   if (fresh !== size || isOther) {
     renderer.dropAll();
@@ -220,17 +215,15 @@ function onState(state) {
   const { job } = state;
   $("job").hidden = !job;
   if (job) {
-    $("job-text").textContent = state.live ? job.what : `${job.what} …`;
-    $("job-share").hidden = state.live !== null;
+    $("job-text").textContent = `${job.what} …`;
     if (job.share === null) $("job-share").removeAttribute("value"); else $("job-share").value = job.share;
-    $("cancel").textContent = job.stop ?? "Cancel";
   }
   const message = JSON.stringify(state.message);
   if (message !== lastMessage) { lastMessage = message; localMessage = null; }
   showMessage();
   $("empty").hidden = state.planes.length > 0;
   if (!job && state.message?.kind === "error" && !state.planes.length) $("empty").textContent = "Nothing to show.";
-  else $("empty").textContent = state.live ? "Waiting for the first frames …" : "Reading the images …";
+  else $("empty").textContent = "Reading the images …";
   const listed = planesOf(state).map((plane) => plane.name).join();
   for (const each of document.querySelectorAll("[data-for]")) each.hidden = (each.dataset.for === "stack") !== state.is_stack;
   $("tab-depth").hidden = state.is_stack;
@@ -244,20 +237,16 @@ function onState(state) {
 }
 
 function onArrival(name, box = null) {
-  const own = store.state.planes.filter((info) => !info.derived).map((info) => info.name);
-  // The planes of a clip change together: half of one frame and half of the next would be neither.
-  if (store.state.live && !own.every((each) => store.planes.get(each).data)) return;
   if (box) renderer.patch(name, box);
-  else for (const each of store.state.live ? own : [name]) renderer.setPlane(store.planes.get(each));
+  else renderer.setPlane(store.planes.get(name));
   panes.label();
   panes.redraw();
   if (panes.marks.hover) readout(panes.marks.hover, panes.activePlane());
-  if (panes.marks.pixel && ["s_stderr", "index_stderr"].includes(name) && !store.state.live) inspect(panes.marks.pixel);
-  if (document.body.dataset.layout === "space" && !store.state.live) showCloud();
+  if (panes.marks.pixel && ["s_stderr", "index_stderr"].includes(name)) inspect(panes.marks.pixel);
+  if (document.body.dataset.layout === "space") showCloud();
   document.body.dataset.arrived = planesOf(store.state).filter((info) => isHere(info)).map((info) => info.name).join(" ");
   document.body.dataset.version = String(about("s")?.version ?? about("index")?.version ?? 0);
   document.body.dataset.fused = String(about("fused")?.version ?? 0);
-  if (next) requestAnimationFrame(() => { if (next) onState(next); });
 }
 
 async function inspect(pixel) {
@@ -376,7 +365,7 @@ function start() {
   startForms((text) => say(text, true));
   startFiles(say);
   retouch.startRetouch({ onArrival, onError: (text) => say(text, true), setTool, setLayout });
-  follow(onState, (lost) => { if (store.state?.live?.ended) return; if (lost) say("the server does not answer; is 'relblur view' still running?", true); else if (localMessage?.kind === "error") say(""); });
+  follow(onState, (lost) => { if (lost) say("the server does not answer; is 'relblur view' still running?", true); else if (localMessage?.kind === "error") say(""); });
   loadTables().catch((error) => say(error.message, true));
   Object.assign(document.body.dataset, { layout: "grid", tab: "inspect" });
   document.body.dataset.ready = "yes";

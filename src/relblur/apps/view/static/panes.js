@@ -127,7 +127,7 @@ export function redraw() {
     wanted = false;
     paint(false);
     clearTimeout(settle);
-    if (!store.state?.live || store.state.live.ended) settle = setTimeout(() => paint(true), 120);
+    settle = setTimeout(() => paint(true), 120);
   });
 }
 
@@ -214,7 +214,7 @@ export function label() {
     const name = document.createElement("span");
     name.className = "name";
     name.textContent = info.unit ? `${info.title} (${info.unit})` : info.title;
-    if (!isHere(info) && !store.state.live) name.textContent += " …";
+    if (!isHere(info)) name.textContent += " …";
     box.append(name);
     if (info.name === active && info.kind !== "picture" && room.h > 190) {
       const made = document.createElement("span");
