@@ -3,7 +3,8 @@
 ``serve``       the server on 127.0.0.1: prints the address, runs until no page is open any more
 ``guard``       access control: Host, Origin, the cookie of a one-time address, headers of every response
 ``routes``      requests of the page
-``session``     the images that are looked at and the results made of them
+``session``     reads and measures what is looked at
+``content``     what a page shows, and all of it as JSON
 ``files``       images and results: named, uploaded, the example
 ``choices``     settings, their checks, and the command line with the same effect
 ``workers``     processes that do the arithmetic and can be stopped

@@ -6,36 +6,18 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 from ...base.arguments import as_choice
 from ...base.errors import InputError
-from ...base.settings import (
-    DEPTH_PREFILTER,
-    EXPOSURES,
-    MAX_SIGMA,
-    METHODS,
-    PAPER_SIGMA_STEP,
-    PREFERENCES,
-    SIDES,
-    WINDOW_WINDOW,
-    Align,
-    SideOfFocus,
-)
+from ...base.options import Depth, Estimating, Preparing, Stack, option_fields
+from ...base.settings import MAX_SIGMA, PAPER_SIGMA_STEP, WINDOW_WINDOW
 from ...depth.camera import Camera
-from ...depth.psf import NAMES, usual_psf
+from ...depth.psf import usual_psf
 
-__all__ = ["Choices", "DepthChoices", "commands"]
+__all__ = ["Choices", "DepthChoices", "commands", "form"]
 
-_WORDS: dict[str, tuple[str, ...]] = {
-    "method": METHODS,
-    "sharper": SIDES,
-    "align": get_args(Align),
-    "exposure": EXPOSURES,
-    "prefer": PREFERENCES,
-    "psf": ("auto", *NAMES),
-    "side": get_args(SideOfFocus),
-}
+_FIELDS = {**option_fields(Depth), **option_fields(Stack), **option_fields(Estimating), **option_fields(Preparing)}
 #: Upper limits of the form; limits that depend on the images are checked where these are known.
 _MOST = {"window": 101, "max_sigma": 100.0, "prefilter": 20.0, "decimate": 64}
 _PREPARING = ("align", "exposure", "linear", "decimate")
@@ -58,17 +40,17 @@ class _Checked:
 class Choices(_Checked):
     """How images are prepared and measured: options of ``relblur estimate``, ``stack`` and ``fuse``."""
 
-    method: str = "refined"
+    method: str = Estimating.method
     window: int = WINDOW_WINDOW
     max_sigma: float = MAX_SIGMA
-    prefilter: float = 0.0
-    sharper: str = "auto"
-    decimate: int | str = "auto"
-    align: str = "auto"
-    exposure: str = "auto"
-    linear: bool = True
+    prefilter: float = Estimating.prefilter
+    sharper: str = Estimating.sharper
+    decimate: int | str = Preparing.decimate
+    align: str = Preparing.align
+    exposure: str = Preparing.exposure
+    linear: bool = Preparing.linear
     focus_m: tuple[float, ...] | None = None  #: of a stack, in the order of its images
-    prefer: str = "any"
+    prefer: str = Stack.prefer
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -104,9 +86,9 @@ class Choices(_Checked):
 class DepthChoices(_Checked):
     """How depth of a pair is measured: options of ``relblur depth``."""
 
-    psf: str = "auto"
-    prefilter: float = DEPTH_PREFILTER
-    side: str = "behind"
+    psf: str = Depth.psf
+    prefilter: float = Depth.prefilter
+    side: str = Depth.side
     nearest_m: float | None = None
     farthest_m: float | None = None
 
@@ -121,9 +103,17 @@ class DepthChoices(_Checked):
         return {"psf": psf, "prefilter": self.prefilter, "side": self.side, "depth_range_m": span}
 
 
+def form() -> dict[str, dict[str, Any]]:
+    """Return help text and words of every option of the page's forms, as the commands have them."""
+    names = (*asdict(Choices()), *asdict(DepthChoices()))
+    known = {name: _FIELDS[name].metadata for name in names if name in _FIELDS}
+    return {name: {"help": about["help"], "words": about["choices"]} for name, about in known.items()}
+
+
 def _value(name: str, value: Any) -> Any:
-    if name in _WORDS:
-        return as_choice(value, name, _WORDS[name])
+    words = _FIELDS[name].metadata["choices"] if name in _FIELDS else ()
+    if words:
+        return as_choice(value, name, words)
     if name == "linear":
         if not isinstance(value, bool):
             raise InputError(f"linear must be true or false, got {value!r}")

@@ -25,6 +25,7 @@ from ...base.errors import FileError, InputError, RelblurError
 from ...base.shown import as_json
 from ...depth.camera import Camera
 from ...depth.working_range import resolution_table, working_range_m
+from .choices import form
 from .exports import Exports
 from .files import Images, TooLargeError, forget, open_paths, receive
 from .guard import Guard, Keys
@@ -95,6 +96,7 @@ class Page:
             "/static/{name}": self.static,
             "/api/state": self.state,
             "/api/colours": self.colours,
+            "/api/form": self.form,
             "/api/plane/{name}": self.plane,
             "/api/frame/{place:int}": self.frame,
             "/api/pixel": self.pixel,
@@ -143,6 +145,10 @@ class Page:
     async def colours(self, request: Request) -> Response:
         """Return the colour scales."""
         return Json(await asyncio.to_thread(colour_tables))
+
+    async def form(self, request: Request) -> Response:
+        """Return help text and words of every option of the forms."""
+        return Json(form())
 
     async def plane(self, request: Request) -> Response:
         """Return the bytes of a picture or map, or of a box of it."""

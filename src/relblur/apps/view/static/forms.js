@@ -1,8 +1,8 @@
 // The forms: how blur is measured, the camera with its working range, depth.
 
-import { post } from "./api.js";
+import { get, post } from "./api.js";
 import { chart } from "./chart.js";
-import { shown } from "./values.js";
+import { shown, store } from "./values.js";
 
 const $ = (id) => document.getElementById(id);
 const NUMBERS = ["window", "max_sigma", "prefilter"];
@@ -25,8 +25,20 @@ export function startForms(onError) {
   const depth = async (measure) => {
     try { await post("/api/depth", { camera: cameraFields(), choices: depthChoices(), measure }); } catch (error) { onError(error.message); }
   };
+  fillWords().catch((error) => onError(error.message));
   $("depth-of-map").onclick = () => depth(false);
   $("measure-depth").onclick = () => depth(true);
+}
+
+// Words and help texts are those of the commands.
+async function fillWords() {
+  const about = await get("/api/form");
+  for (const field of document.querySelectorAll("#settings [name], #depth-form [name], #prefer")) {
+    const { help, words } = about[field.name || field.id] ?? {};
+    if (help) field.title = help;
+    for (const word of words ?? []) if (![...field.options].some(({ value }) => value === word)) field.add(new Option(word, word));
+  }
+  if (store.state) fillForms(store.state);
 }
 
 // Shows what the server has, except in the field that is being typed in.
