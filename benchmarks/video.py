@@ -150,6 +150,7 @@ def _print_speed_of(label: str, paths: list[Path], folder: Path, rounds: int, co
                     writer.put(measured)
             if writer is not None:
                 writer.finish()
+                writer.close()
 
     def registration() -> None:
         with Clip(paths[0]) as a, Clip(paths[1]) as b:

@@ -1,30 +1,28 @@
 """Measure the relative blur of two clips, one alternating clip, or two cameras, frame by frame (``relblur video``).
 
 ``light``         conversion of a decoded frame to light; noise of its codec
-``clip``          video files as frames of light with time stamps (PyAV)
-``cameras``       two live cameras as frames of light with time stamps (OpenCV)
+``clip``          a video file as frames of light with time stamps (PyAV)
+``cameras``       a live camera as frames of light with time stamps (OpenCV)
 ``pairing``       pairs of frames from two sources, by time
 ``measuring``     blur maps of pairs of frames
 ``smoothing``     temporal filter of maps and standard errors
 ``side_by_side``  clip of both frames and the map
-``maps``          maps of all pairs as NPZ or Zarr
-``live``          live view of the maps in the viewer's page
+``maps``          maps of all pairs as NPZ
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .clip import Clip
-    from .measuring import MeasuredFrame, Settings, VideoMeter
-    from .pairing import pair_alternating, pair_by_time
-
-__all__ = ["Clip", "MeasuredFrame", "Settings", "VideoMeter", "pair_alternating", "pair_by_time"]
-
-_HOME = {"Clip": "clip", "MeasuredFrame": "measuring", "Settings": "measuring", "VideoMeter": "measuring"}
-_HOME |= {"pair_alternating": "pairing", "pair_by_time": "pairing"}
+_HOME = {
+    "Clip": "clip",
+    "MeasuredFrame": "measuring",
+    "Settings": "measuring",
+    "VideoMeter": "measuring",
+    "pair_alternating": "pairing",
+    "pair_by_time": "pairing",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,13 +4,10 @@ Blur is measured on brightness alone. Codecs keep this plane at full resolution,
 colours. In most files brightness is computed from encoded colours, not from light. Undoing its tone curve is exact for
 grey and a good approximation for all but saturated colours. Frames of red, green and blue are first converted to light.
 
-The value 65535 means the top of the range: :class:`relblur.Stream` flags it as clipped.
-
 Lossless codecs add no noise. Lossy codecs round the coefficients of a transform, which removes fine, weak texture. The
 error follows from the quantiser stored in the data (H.264: its quantisation parameter, JPEG: its table); without one it
 is assumed. :class:`relblur.Stream` ignores texture that is weak against this noise. The errors are correlated between
 pixels and differ between a sharp and a blurry image, so standard errors are also widened (:data:`WIDENING`).
-``benchmarks/video.py`` prints the coverage.
 """
 
 from __future__ import annotations
@@ -18,7 +15,6 @@ from __future__ import annotations
 import io
 import math
 import struct
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,15 +28,12 @@ from ...images.stored import StoredImage
 __all__ = [
     "ASSUMED_LEVELS",
     "ROUNDING_LEVELS",
-    "TOP",
     "WIDENING",
-    "Light",
+    "bits_of",
     "check_transfer",
     "frame_light",
     "h264_levels",
-    "is_lossless",
-    "light_of_colours",
-    "light_of_grey",
+    "light_of",
     "mjpeg_levels",
     "stored_as",
 ]
@@ -48,91 +41,13 @@ __all__ = [
 #: Weights of linear red, green and blue in the brightness (ITU-R BT.709).
 _WEIGHTS = (0.2126, 0.7152, 0.0722)
 
-#: Prefixes of pixel formats whose first plane is the stored brightness.
+#: Prefixes of pixel formats: with the stored brightness as first plane, with colours, with grey.
 _PLANAR = ("yuv4", "yuvj4", "yuva4", "gray", "nv12", "nv21", "nv16", "nv24")
 _COLOURS, _GREYS = ("gbr", "rgb", "bgr", "pal"), ("gray", "ya8", "ya16", "mono")
-_NOT_PLAIN = ("be", "f32le", "f16le", "yuyv", "grayf")
-
+_NOT_PLAIN = ("be", "f32le", "f16le")
 
 #: Transfer characteristics that are refused, by number (ITU-T H.273).
 _REFUSED = {9: "logarithmic", 10: "logarithmic", 16: "PQ (HDR)", 17: "SMPTE 428", 18: "HLG (HDR)"}
-
-
-@dataclass(frozen=True, eq=False)
-class Light:
-    """The light of a frame, and the average step of light (0..1) per stored level of 255."""
-
-    values: AnyArray
-    per_level: float
-
-
-def stored_as(frame: Any, codec: str, transfer: int) -> StoredImage:
-    """Return range, bits and transfer of a frame without its pixels, for the choice of the tone curve.
-
-    ``transfer`` is the number of the transfer characteristics. It is ignored for TIFF, because FFmpeg's decoder states
-    gamma 2.2 for every file.
-    """
-    full, bits = _is_full_range(frame), max(component.bits for component in frame.format.components)
-    luma = ("full" if _is_luma(frame) else "") if full else "limited"
-    nothing = np.zeros((0, 0), np.uint8 if bits <= 8 else np.uint16)
-    return StoredImage(nothing, codec, transfer=None if codec == "tiff" else transfer, luma=luma)
-
-
-def check_transfer(name: str, transfer: int) -> None:
-    """Refuse a clip with a logarithmic or high-dynamic-range transfer."""
-    if transfer in _REFUSED:
-        raise FileError(
-            f"{name} is {_REFUSED[transfer]} video; convert it to standard range, or give its curve with --gamma"
-        )
-
-
-def frame_light(frame: Any, curve: Curve) -> Light:
-    """Return the light of a frame of PyAV."""
-    name = frame.format.name
-    bits = max(component.bits for component in frame.format.components)
-    if frame.format.is_rgb or name.startswith(_COLOURS):
-        return light_of_colours(frame.to_ndarray(format="rgb24" if bits <= 8 else "rgb48le"), curve)
-    plain = name.startswith(_PLANAR) and not name.endswith(_NOT_PLAIN) and not name.startswith(_NOT_PLAIN)
-    if plain:
-        return Light(*light_in_16_bits(_first_plane(frame, bits), curve, bits, full_range=_is_full_range(frame)))
-    # The conversion yields full range for every format.
-    return light_of_grey(frame.to_ndarray(format="gray" if bits <= 8 else "gray16le"), curve)
-
-
-def light_of_grey(stored: AnyArray, curve: Curve) -> Light:
-    """Return the light of an (H, W) frame of full range, uint8 or uint16."""
-    return Light(*light_in_16_bits(stored.reshape(stored.shape[:2]), curve))
-
-
-def light_of_colours(stored: AnyArray, curve: Curve) -> Light:
-    """Return the light of an (H, W, 3) frame of red, green and blue, uint8 or uint16."""
-    import cv2
-
-    channels, per_level = light_in_16_bits(stored, curve)
-    brightness = cv2.transform(channels.astype(np.float32), np.array([_WEIGHTS], np.float32))
-    light = np.rint(brightness).clip(0, TOP).astype(np.uint16)
-    light[channels.max(axis=2) == TOP] = TOP
-    # Errors of the three channels are independent, so the weighted mean has a smaller one.
-    return Light(light, per_level * float(np.hypot.reduce(_WEIGHTS)))
-
-
-def _is_full_range(frame: Any) -> bool:
-    if int(frame.color_range) in (1, 2):
-        return int(frame.color_range) == 2
-    return frame.format.name.startswith("yuvj") or not _is_luma(frame)
-
-
-def _is_luma(frame: Any) -> bool:
-    """Return whether the first plane is brightness computed from encoded colours, not grey or RGB."""
-    return not (frame.format.is_rgb or frame.format.name.startswith((*_COLOURS, *_GREYS)))
-
-
-def _first_plane(frame: Any, bits: int) -> AnyArray:
-    plane = frame.planes[0]
-    dtype = np.dtype("u1" if bits <= 8 else "<u2")
-    rows = np.frombuffer(plane, dtype, plane.height * plane.line_size // dtype.itemsize)
-    return rows.reshape(plane.height, -1)[: frame.height, : frame.width]
-
 
 #: Standard deviation of rounding to whole levels, levels.
 ROUNDING_LEVELS = 1 / math.sqrt(12)
@@ -155,42 +70,97 @@ _HEAD = struct.Struct("=I4xQQii")
 _DELTA_AT = 16
 
 
-def is_lossless(codec: Any) -> bool:
-    """Return whether a codec of PyAV is always lossless."""
-    return bool(codec.lossless and not codec.lossy)
+def bits_of(frame: Any) -> int:
+    """Return the bits of a value of a frame of PyAV."""
+    return max(8, *(int(component.bits) for component in frame.format.components))
+
+
+def stored_as(frame: Any, codec: str, transfer: int) -> StoredImage:
+    """Return range, bits and transfer of a frame without its pixels, for the choice of the tone curve.
+
+    ``transfer`` is the number of the transfer characteristics. It is ignored for TIFF, because FFmpeg's decoder states
+    gamma 2.2 for every file.
+    """
+    luma = ("full" if _is_luma(frame) else "") if _is_full_range(frame) else "limited"
+    nothing = np.zeros((0, 0), np.uint8 if bits_of(frame) == 8 else np.uint16)
+    return StoredImage(nothing, codec, transfer=None if codec == "tiff" else transfer, luma=luma)
+
+
+def check_transfer(name: str, transfer: int) -> None:
+    """Refuse a clip with a logarithmic or high-dynamic-range transfer."""
+    if transfer in _REFUSED:
+        raise FileError(
+            f"{name} is {_REFUSED[transfer]} video; convert it to standard range, or give its curve with --gamma"
+        )
+
+
+def frame_light(frame: Any, curve: Curve) -> tuple[AnyArray, float]:
+    """Return the light of a frame of PyAV, and the average step of light (0..1) per stored level of 255."""
+    name, bits = frame.format.name, bits_of(frame)
+    if frame.format.is_rgb or name.startswith(_COLOURS):
+        return light_of(frame.to_ndarray(format="rgb24" if bits == 8 else "rgb48le"), curve)
+    if name.startswith(_PLANAR) and not name.endswith(_NOT_PLAIN):
+        return light_in_16_bits(_first_plane(frame, bits), curve, bits, full_range=_is_full_range(frame))
+    # The conversion yields full range for every format.
+    return light_of(frame.to_ndarray(format="gray" if bits == 8 else "gray16le"), curve)
+
+
+def light_of(stored: AnyArray, curve: Curve) -> tuple[AnyArray, float]:
+    """Return the light of an (H, W) or (H, W, 3) frame of full range, uint8 or uint16, and its step per level.
+
+    The value 65535 means the top of the range: :class:`relblur.Stream` flags it as clipped.
+    """
+    channels, per_level = light_in_16_bits(stored, curve)
+    if channels.ndim == 2 or channels.shape[2] == 1:
+        return channels.reshape(channels.shape[:2]), per_level
+    import cv2
+
+    brightness = cv2.transform(channels.astype(np.float32), np.array([_WEIGHTS], np.float32))
+    light = np.rint(brightness).clip(0, TOP).astype(np.uint16)
+    light[channels.max(axis=2) == TOP] = TOP
+    # Errors of the three channels are independent, so the weighted mean has a smaller one.
+    return light, per_level * float(np.hypot.reduce(_WEIGHTS))
+
+
+def _is_full_range(frame: Any) -> bool:
+    if int(frame.color_range) in (1, 2):
+        return int(frame.color_range) == 2
+    return frame.format.name.startswith("yuvj") or not _is_luma(frame)
+
+
+def _is_luma(frame: Any) -> bool:
+    """Return whether the first plane is brightness computed from encoded colours, not grey or RGB."""
+    return not (frame.format.is_rgb or frame.format.name.startswith((*_COLOURS, *_GREYS)))
+
+
+def _first_plane(frame: Any, bits: int) -> AnyArray:
+    plane = frame.planes[0]
+    dtype = np.dtype("u1" if bits == 8 else "<u2")
+    rows = np.frombuffer(plane, dtype, plane.height * plane.line_size // dtype.itemsize)
+    return rows.reshape(plane.height, -1)[: frame.height, : frame.width]
 
 
 def h264_levels(frame: Any) -> float | None:
     """Return the error of a decoded H.264 frame, levels of 255; 0 if lossless, None if the quantiser is unknown."""
-    for data in frame.side_data:
-        if data.type.name == "VIDEO_ENC_PARAMS":
-            quantiser = _mean_quantiser(bytes(data))
-            if quantiser is None:
-                return None
-            return 0.0 if quantiser == 0 else min(_SHARE_OF_STEP * 2 ** ((quantiser - 4) / 6), _MOST_LEVELS)
-    return None
-
-
-def _mean_quantiser(raw: bytes) -> float | None:
+    raw = next((bytes(data) for data in frame.side_data if data.type.name == "VIDEO_ENC_PARAMS"), b"")
     if len(raw) < _HEAD.size:
         return None
     blocks, offset, size, _, quantiser = _HEAD.unpack_from(raw)
-    if not blocks:
-        return float(quantiser)
-    if size < _DELTA_AT + 4 or offset + blocks * size > len(raw):
-        return None
-    table = np.frombuffer(raw, np.uint8, blocks * size, offset).reshape(blocks, size)
-    deltas = np.ascontiguousarray(table[:, _DELTA_AT : _DELTA_AT + 4]).view(np.int32)
-    return float(quantiser + deltas.mean())
+    if blocks:
+        if size < _DELTA_AT + 4 or offset + blocks * size > len(raw):
+            return None
+        table = np.frombuffer(raw, np.uint8, blocks * size, offset).reshape(blocks, size)
+        quantiser += np.ascontiguousarray(table[:, _DELTA_AT : _DELTA_AT + 4]).view(np.int32).mean()
+    return 0.0 if quantiser == 0 else min(_SHARE_OF_STEP * 2 ** ((quantiser - 4) / 6), _MOST_LEVELS)
 
 
 def mjpeg_levels(packet: bytes) -> float | None:
     """Return the error of a Motion JPEG frame from its quantisation table, levels of 255; None without a table."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
 
     try:
         with Image.open(io.BytesIO(packet), formats=["JPEG"]) as picture:
             table = JpegTable.of(getattr(picture, "quantization", None))
-    except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
+    except (OSError, ValueError, SyntaxError):
         return None
     return None if table is None else table.noise

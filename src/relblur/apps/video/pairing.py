@@ -22,7 +22,6 @@ class Dropped:
     first: int = 0
     second: int = 0
     largest_gap_s: float = 0.0
-    longer: str = ""  #: source with remaining frames at the end of the other: "first", "second" or ""
 
 
 def pair_by_time(
@@ -54,7 +53,6 @@ def pair_by_time(
             one.step()
             two.step()
             yield pair
-    count.longer = "first" if one.now is not None else "second" if two.now is not None else ""
 
 
 class _Ahead:
@@ -73,9 +71,7 @@ def _is_nearer(candidate: Frame | None, to: Frame, than_s: float) -> bool:
     return candidate is not None and abs(candidate.time_s - to.time_s) < than_s
 
 
-def pair_alternating(
-    frames: Iterable[Frame], interval_s: float, dropped: Dropped | None = None
-) -> Iterator[tuple[Frame, Frame]]:
+def pair_alternating(frames: Iterable[Frame], interval_s: float) -> Iterator[tuple[Frame, Frame]]:
     """Pair neighbouring frames of one source whose focus alternates: near, far, near, far ...
 
     Each frame except the first forms a pair with the previous one, so maps have the full frame rate. The first image of
@@ -87,28 +83,12 @@ def pair_alternating(
     interval_s : float
         Time between neighbouring frames.
     """
-    count = Dropped() if dropped is None else dropped
     previous: Frame | None = None
     place = 0
-    paired = False
     for frame in frames:
         if previous is not None:
-            gap = frame.time_s - previous.time_s
-            steps = max(1, round(gap / interval_s))
+            steps = max(1, round((frame.time_s - previous.time_s) / interval_s))
             place += steps
             if steps == 1:
-                count.largest_gap_s = max(count.largest_gap_s, gap)
-                paired = True
                 yield (previous, frame) if place % 2 else (frame, previous)
-            else:
-                _count_alone(count, place - steps, not paired)
-                paired = False
         previous = frame
-    if previous is not None:
-        _count_alone(count, place, not paired)
-
-
-def _count_alone(count: Dropped, place: int, alone: bool) -> None:
-    if alone:
-        count.first += 1 - place % 2
-        count.second += place % 2
