@@ -1,12 +1,11 @@
 """Measure pairs that differ from the Gaussian model: rendered disc blur with true depth, and photographs.
 
-    python benchmarks/real.py [--data DIR] [--sheets DIR] [--skip-realmff]
+    python benchmarks/real.py [--data DIR] [--skip-realmff]
 
 Rendered pairs: mean |z error| / z in %, over all pixels and over those more than 8 px from depth edges. Depth follows
 from s by u = (u_1 + u_2) / 2 + s / (2 k^2 (u_1 - u_2)), k = kappa * 21.98 px m, with kappa fitted on `plane` only.
 Real-MFF: `explained` in linear light, map from green, error in red and blue. The upper limit is the share
 explained by the map that fits red and blue themselves best in every 9 x 9 window.
---sheets writes contact sheets of the maps of all pairs (not to be committed).
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from relblur.blur.blur_map import BlurMap
 from relblur.blur.dense.residuals import build_residuals
 from relblur.blur.evaluate import observed_blurrier
 from relblur.field import Loops
-from relblur.report.panels import Panel, panels_picture
 
 SCENES = ("plane", "stairs", "poles")
 Estimator = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -120,35 +118,9 @@ def explained(green: BlurMap, first: np.ndarray, second: np.ndarray) -> float:
     return float(1 - np.where(known, left, difference).sum() / difference.sum())
 
 
-def contact_sheets(data: Path, folder: Path, options: dict[str, dict[str, Any]]) -> None:
-    """Write the first image and the maps of every photographed pair side by side."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found = find_data_sets(data / "realmff")[0].pairs
-    pairs = [(f"realmff {pair.name}", pair.foreground, pair.background) for pair in found]
-    pairs += [
-        (f"lytro {a.name[:2]}", a, a.with_name(a.name.replace("_a", "_b")))
-        for a in sorted((data / "lytro").glob("*_a.png"))
-    ]
-    pairs += [("breakfast", data / "breakfast/breakfast_near.png", data / "breakfast/breakfast_far.png")]
-    per_sheet = 5
-    for start in range(0, len(pairs), per_sheet):
-        panels = []
-        for name, near, far in pairs[start : start + per_sheet]:
-            first, second = imread(near), imread(far)
-            axis = -1 if first.ndim == 3 else None
-            panels.append(Panel(name, imread(near, linear=False)))
-            for method, choice in options.items():
-                found = estimate_blur(first, second, channel_axis=axis, **choice)
-                panels.append(Panel(method, found.sigma, "sigma", 2.5))
-            panels.append(Panel("standard error (px)", found.sigma_stderr, "stderr", 1.0))
-        panels_picture(folder / f"sheet_{start // per_sheet:02}.png", panels, columns=len(options) + 2)
-        print(folder / f"sheet_{start // per_sheet:02}.png", flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "../shared/data")
-    parser.add_argument("--sheets", type=Path)
     parser.add_argument("--skip-realmff", action="store_true")
     options = parser.parse_args()
     if not options.data.is_dir():
@@ -174,8 +146,6 @@ def main() -> None:
     if not options.skip_realmff:
         choices = {"window 5": {"method": "window", "window": 5}, "window 9": {"method": "window"}, "refined": {}}
         result["realmff_explained"] = real_mff(options.data, choices)
-    if options.sheets is not None:
-        contact_sheets(options.data, options.sheets, {"window 9": {"method": "window"}, "refined": {}})
     print("\nwritten:", machine.write("real", result))
 
 

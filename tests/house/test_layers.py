@@ -99,13 +99,6 @@ def test_the_parts_of_a_package_form_no_cycle():
     assert cycles == []
 
 
-def test_the_walk_sees_imports_inside_functions_and_in_subpackages():
-    assert ("report", "io") in _imported(SOURCE / "apps" / "cli" / "tools.py")
-    assert ("filters", "kernels") in _imported(SOURCE / "blur" / "window" / "method.py")
-    assert ("blur", "noise") in _imported(SOURCE / "blur" / "dense" / "sensor.py")
-    assert "dense" in _graph(SOURCE / "blur")["methods"]
-
-
 def test_matplotlib_is_imported_in_plot_only_and_inside_functions():
     wanted = ("matplotlib", "mpl_toolkits")
     found = {(_name(path)[0], top) for path in FILES for name, top in _imports(path) if name.split(".")[0] in wanted}
