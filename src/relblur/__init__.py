@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .base import errors
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 #: BibTeX of the paper that relblur implements.
 __citation__ = f"""\
