@@ -11,14 +11,16 @@ import numpy as np
 
 from relblur import Camera, estimate_blur, estimate_depth, estimate_stack, plot, prepare_pair, synth
 from relblur.apps.demo.program import demo_pair, photograph, run_demo
+from relblur.blur.blur_map import signed_sigma
 from relblur.blur.comparable_pair import ComparablePair
+from relblur.blur.evaluate import observed_blurrier, resynthesize
 from relblur.blur.pixel_curve import pixel_curve
 from relblur.depth.defocus import defocused_pair
-from relblur.report.panels import Panel, panels_picture
+from relblur.report.panels import Panel, pair_panels, panels_picture, result_panels
 from relblur.report.result_files import depth_picture
-from relblur.report.steps import STEP_FILES, write_steps
 
 IMAGES = Path(__file__).parent / "images"
+STEPS = ("1_pair", "5_inside", "6_result", "7_remade")
 
 
 def photograph_case(folder: Path) -> None:
@@ -102,10 +104,20 @@ def plots_case(path: Path) -> None:
 def steps_case(folder: Path) -> None:
     """Draw the stages of an estimate of the demonstration's pair."""
     first, second, _ = demo_pair()
-    pair = ComparablePair(first, second, names=("first.png", "second.png"))
     found = estimate_blur(first, second, channel_axis=-1, steps=True, linear=False)
-    folder.mkdir()
-    write_steps(folder, pair, found, found.steps)
+    steps = found.steps
+    inside = [
+        Panel("start: the labelling (px)", signed_sigma(steps["start"]), "sigma"),
+        Panel("information of each pixel, log10 (1 / px^4)", np.log10(np.maximum(steps["information"], 1)), "level"),
+        Panel("misfit of the best blur (of the pair's contrast)", np.sqrt(steps["misfit"]), "error"),
+        Panel("stiffness of the prior, log10", np.log10(steps["mu"]), "level"),
+    ]
+    remade, observed = (make(first, second, found, channel_axis=-1) for make in (resynthesize, observed_blurrier))
+    pictures = [Panel("the blurrier image at each pixel", observed), Panel("re-made from the sharper", remade)]
+    error = Panel("|difference|", np.abs(remade - observed).mean(axis=2), "error")
+    stages = {"1_pair": pair_panels(ComparablePair(first, second)), "5_inside": inside}
+    for name, panels in (stages | {"6_result": result_panels(found), "7_remade": [*pictures, error]}).items():
+        panels_picture(folder / f"{name}.png", panels, columns=3 if len(panels) == 3 else 2)
 
 
 def stack_case(path: Path) -> None:
@@ -157,8 +169,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run_demo(folder, force=True)
-        steps_case(folder / "steps")
-        drawn = ["comparison.png", "refined/overview.png", *(f"steps/{step}" for step in STEP_FILES)]
+        steps_case(folder)
+        drawn = ["comparison.png", "refined/overview.png", *(f"{step}.png" for step in STEPS)]
         photograph_case(folder)
         accuracy_case(
             folder / "worst.png",

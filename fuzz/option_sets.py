@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 #: Names of arguments that stand for something to be written.
-OUTPUTS = ("output", "plot", "page_file", "save_steps", "save_index")
+OUTPUTS = ("output", "plot", "save_index")
 #: Commands whose work has one size whatever is asked: seldom run, and allowed more time.
 LONG = ("demo", "paper reproduce", "tools bench")
 #: Commands that serve until somebody stops them.

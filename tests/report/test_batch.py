@@ -152,8 +152,6 @@ def test_what_cannot_be_paired_is_one_line(tmp_path):
     with pytest.raises(InputError, match="have one name"):
         find_jobs(tmp_path / "empty", tmp_path / "bare")
     assert _run("estimate", tmp_path / "*.png", tmp_path / "b.png", "-o", tmp_path / "x").exit_code == 3
-    steps = _run("estimate", tmp_path, tmp_path, "-o", tmp_path / "x", "--save-steps", tmp_path / "s")
-    assert steps.exit_code == 2
 
 
 def test_an_unexpected_error_is_a_failure_of_its_pair_only(folders, tmp_path):

@@ -1,19 +1,20 @@
-"""Results in a notebook."""
+"""Maps in a notebook."""
 
 from __future__ import annotations
 
 import base64
 import io
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import relblur
-from relblur import BlurMap, Camera, DepthMap, synth
+from relblur import BlurMap, Camera, synth
+from relblur.plot.colours import NO_ANSWER, rgb
 
 CAMERA = Camera(coc_constant_px_m=22, focus_first_m=1, focus_second_m=2)
+PICTURE = r'src="data:image/webp;base64,([^"]+)"'
 
 
 def _noise_map(shape=(480, 640), **settings):
@@ -23,50 +24,30 @@ def _noise_map(shape=(480, 640), **settings):
     return BlurMap(s, np.abs(s) + 0.01, flags, np.sign(np.nan_to_num(s)), settings)
 
 
-def _results(texture):
+def test_a_map_has_a_fallback_a_table_and_no_address_or_script(texture):
     first, second = synth.pair(texture, synth.ramp(texture.shape, -1, 1.5))
     blur = relblur.estimate_blur(first, second, method="window")
-    score = relblur.evaluate_pair(first, second, blur)
-    return [blur, relblur.blur_to_depth(blur, CAMERA), score, relblur.align(first, second), CAMERA]
-
-
-def test_every_result_has_a_fallback_a_table_and_no_address_or_script(texture):
-    for result in _results(texture):
+    for result in (blur, relblur.blur_to_depth(blur, CAMERA), _noise_map((1500, 2000))):
         html = result._repr_html_()
         assert len(html.encode()) < 60_000
         fallback = re.search(r'<pre class="rb-plain">(.*?)</pre>', html, re.S).group(1)
         assert fallback.startswith(type(result).__name__ + "(")
         assert '<div class="rb cell" style="display:none">' in html
         assert "<table" in html
-        assert ".rb-plain { display: none; }" in html
-        assert ".rb.cell { display: block !important;" in html
-        assert "--jp-content-font-color0" in html
-        assert 'data-theme="dark"' in html
+        for rule in (".rb-plain { display: none; }", ".rb.cell { display: block !important;", 'data-theme="dark"'):
+            assert rule in html
         without_pictures = re.sub(r"data:image/[a-z]+;base64,[A-Za-z0-9+/=]+", "", html)
         assert not re.search(r"https?:|//|<script|@import|url\(", without_pictures)
-
-
-def test_noise_of_any_size_stays_small_and_its_picture_is_a_picture():
-    from PIL import Image
-
-    html = _noise_map((1500, 2000))._repr_html_()
-    assert len(html.encode()) < 60_000
-    data = re.search(r'src="data:image/png;base64,([^"]+)"', html).group(1)
-    picture = Image.open(io.BytesIO(base64.b64decode(data)))
-    assert 150 < picture.width <= 320
-    assert picture.width / picture.height == pytest.approx(4 / 3, abs=0.02)
 
 
 def test_a_smooth_map_has_a_thumbnail_of_320_pixels_in_its_colours():
     from PIL import Image
 
-    from relblur.plot.colours import NO_ANSWER, rgb
-
     s = np.tile(np.linspace(-4, 4, 800), (400, 1))
     s[:100] = np.nan
     html = BlurMap(s, 0 * s + 0.1, np.zeros(s.shape), np.sign(np.nan_to_num(s)))._repr_html_()
-    data = re.search(r'src="data:image/png;base64,([^"]+)"', html).group(1)
-    picture = np.array(Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB"), int)
+    data = base64.b64decode(re.search(PICTURE, html).group(1))
+    picture = np.array(Image.open(io.BytesIO(data)).convert("RGB"), int)
     assert picture.shape == (160, 320, 3)
     assert tuple(picture[10, 100]) == rgb(NO_ANSWER)
     assert picture[100, 5, 2] > picture[100, 5, 0]  # first is blurrier: blue
@@ -78,7 +59,6 @@ def test_text_is_escaped_everywhere():
     bad = "<img src=x onerror=alert(1)>&\"'"
     html = _noise_map((20, 20), method=bad, noise=[bad] * 9, **{bad: 1})._repr_html_()
     assert bad not in html
-    assert "onerror=alert" in html
     assert "&lt;img src=x onerror" in html
     assert html.count("<img") == 1
 
@@ -86,12 +66,9 @@ def test_text_is_escaped_everywhere():
 @pytest.mark.parametrize("shape", [(1, 1), (2, 4000), (4000, 2)])
 def test_any_shape_and_no_answer_at_all(shape):
     s = np.full(shape, np.nan)
-    nothing = BlurMap(s, s, np.full(shape, 4), 0 * np.nan_to_num(s))
-    html = nothing._repr_html_()
+    html = BlurMap(s, s, np.full(shape, 4), 0 * np.nan_to_num(s))._repr_html_()
     assert "flat 100.0 %" in html
     assert "<td>0.0 %</td>" in html
-    depth = DepthMap(s, s, np.zeros(shape), replace(CAMERA, focus_second_m=np.inf))
-    assert "answered" in depth._repr_html_()
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from ..base.arguments import colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, as_pair
 from ..base.pixels import grey
-from ..base.shown import Shown
 from ..filters.variable_blur import blur_by_levels, blur_planes
 from .blur_map import BlurMap, Flag, has_flag
 from .estimate import estimate_blur
@@ -23,7 +22,7 @@ GREEN = 1
 
 
 @dataclass(frozen=True)
-class PairScore(Shown):
+class PairScore:
     """Errors of each image of a pair when it is made from the other (Fig. 5, Table I).
 
     Errors are mean absolute differences of grey values (means of the channels), on the images' own scale (0..1 for

@@ -23,7 +23,6 @@ import numpy as np
 from ..base._typing import ArrayLike, FloatArray
 from ..base.errors import InputError
 from ..base.settings import DISC_BLUR_CONSTANT
-from ..base.shown import Shown
 from ..images.disk import PathLike
 from ..optics import aperture_mm, image_distance_mm
 
@@ -48,7 +47,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class Camera(Shown):
+class Camera:
     """A lens and a sensor, focused or stopped down in two ways.
 
     Describe the lens by ``focal_length_mm``, ``f_number`` and ``pixel_pitch_um``, or by ``coc_constant_px_m`` alone.

@@ -22,7 +22,6 @@ from ..base.errors import AlignmentError
 from ..base.inputs import as_pair
 from ..base.pixels import Usual, usual_values, without_gaps
 from ..base.settings import ALIGN_MODELS
-from ..base.shown import Shown
 from ..filters.decimation import block_means
 from .bending import find_bend, is_bent
 from .equal_bands import EqualBands, band, black_squares, compare, difference
@@ -62,7 +61,7 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Alignment(Shown):
+class Alignment:
     """An aligned pair, the result of :func:`align`.
 
     Attributes

@@ -12,7 +12,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,12 +49,10 @@ __all__ = [
     "run_batch",
 ]
 
-#: Reports in the output folder: outcome of each pair, table of the figures, contact sheet of the maps.
-REPORTS = BATCH_FILE, TABLE_FILE, SHEET_FILE = "batch.json", "summary.csv", "contact_sheet.png"
+#: Reports in the output folder: outcome of each pair, table of the figures, contact sheet of the maps, page of all.
+REPORTS = BATCH_FILE, TABLE_FILE, SHEET_FILE, _ = "batch.json", "summary.csv", "contact_sheet.png", "report.html"
 #: Name of the file with the figures of a pair, in the folder of the pair.
 SUMMARY = "summary.json"
-
-_LONGEST_NAME = 255  # bytes, on the file systems in use
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,6 @@ class Outcome:
     name: str
     state: str
     error: str = ""
-    first: str = ""
-    second: str = ""
 
     @property
     def succeeded(self) -> bool:
@@ -170,7 +167,7 @@ def run_batch(
     *,
     force: bool = False,
     tell: Callable[[int, Outcome], None] | None = None,
-    draw: Callable[[Path, Sequence[tuple[str, Path]]], None] | None = None,
+    report: Callable[[Path, Sequence[Outcome]], None] | None = None,
     run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
 ) -> list[Outcome]:
     """Process every pair without results, then write the table of all.
@@ -187,46 +184,40 @@ def run_batch(
         replaced.
     tell
         Called with the number of processed pairs and the outcome of the last.
-    draw
-        Called with the path of the contact sheet, and with name and folder of each pair that has results.
+    report
+        Called with a folder for further reports and with all outcomes.
     run
         Calls a function for every pair and returns the outcomes in any order: sequentially, on several threads
         (:func:`on_threads`), or on other machines.
     """
     refuse_file_name(output)
-    kept = _input_folders(jobs, output)
+    inputs = [path for job in jobs for path in (job.first, job.second, *job.more, *job.also_read) if path is not None]
+    refuse_inputs((output / name for name in REPORTS), inputs)
+    homes = {Path(os.path.realpath(path)).parent for path in inputs}
+    kept = {folder for home in homes for folder in (home, *home.parents)}
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot make the folder {output}: {error.strerror}; choose another") from None
-    by_name: dict[str, Outcome] = {}
     with entered(output, wait_s=0.0):
-        reports = _check_report(output)
+        reports = _own_reports(output)
+        by_name: dict[str, Outcome] = {}
         do = partial(_do, output=output, options=options, work=work, force=force, kept=kept)
         for count, outcome in enumerate(run(do, jobs), start=1):
             by_name[outcome.name] = outcome
             if tell is not None:
                 tell(count, outcome)
         outcomes = [by_name[job.name] for job in jobs]
-        succeeded = [(each.name, output / each.name) for each in outcomes if each.succeeded]
         with staging(output) as new:
-            (new / TABLE_FILE).write_bytes(_table(outcomes, output))
-            if draw is not None and succeeded:
-                draw(new / SHEET_FILE, succeeded)
-            report = [{"name": each.name, "state": each.state, "error": each.error} for each in outcomes]
+            (new / TABLE_FILE).write_bytes(_table(jobs, outcomes, output))
+            if report is not None:
+                report(new, outcomes)
             files = sorted({*reports, *(path.name for path in new.iterdir())})  # keep an older sheet
-            content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": report}
-            (new / BATCH_FILE).write_bytes(json.dumps(content, indent=2).encode())
+            pairs = [asdict(each) for each in outcomes]
+            content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": pairs}
+            (new / BATCH_FILE).write_text(json.dumps(content, indent=2))
             move_files_in(new, True, output)
     return outcomes
-
-
-def _input_folders(jobs: Sequence[Job], output: Path) -> set[Path]:
-    """Return the folders of the input files and their parents; refuse to replace an input by a report."""
-    inputs = [path for job in jobs for path in (job.first, job.second, *job.more, *job.also_read) if path is not None]
-    refuse_inputs((output / name for name in REPORTS), inputs)
-    homes = {Path(os.path.realpath(path)).parent for path in inputs}
-    return {folder for home in homes for folder in (home, *home.parents)}
 
 
 def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:
@@ -240,16 +231,28 @@ def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) 
             raise
 
 
-def _table(outcomes: Sequence[Outcome], output: Path) -> bytes:
+def _own_reports(output: Path) -> list[str]:
+    """Return the reports of an earlier run; refuse to replace other files with these names."""
+    try:
+        content = json.loads((output / BATCH_FILE).read_bytes())
+        ours = [BATCH_FILE, *content["files"]] if content["made_by"] == "relblur" else []
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        ours = []
+    existing = [name for name in REPORTS if os.path.lexists(output / name)]
+    for name in existing:
+        if name not in ours:
+            raise OutputExistsError(f"{output / name} is in the way and not from relblur; choose another output folder")
+    return existing
+
+
+def _table(jobs: Sequence[Job], outcomes: Sequence[Outcome], output: Path) -> bytes:
     """Return the figures of all pairs as CSV: a row for each pair, a column for each figure."""
     rows: list[dict[str, Any]] = []
-    for each in outcomes:
-        row = {"pair": each.name, "state": each.state, "error": each.error, "first": each.first, "second": each.second}
-        if each.succeeded:
-            try:
-                row |= _flat(json.loads((output / each.name / SUMMARY).read_bytes()))
-            except (OSError, ValueError, RecursionError):  # no summary, or an unreadable one
-                row["error"] = f"no {SUMMARY}"
+    for job, each in zip(jobs, outcomes, strict=True):
+        row = {"pair": each.name, "state": each.state, "error": each.error}
+        row |= {name: str(path or "") for name, path in (("first", job.first), ("second", job.second))}
+        with suppress(OSError, ValueError, RecursionError, AttributeError):  # no summary, or an unreadable one
+            row |= _flat(json.loads((output / each.name / SUMMARY).read_bytes())) if each.succeeded else {}
         rows.append(row)
     return csv_table(rows)
 
@@ -274,90 +277,48 @@ def _do(
     kept: Set[Path],
 ) -> Outcome:
     """Process a pair, unless it is finished; never replace a folder in ``kept``, which contain input files."""
-    names = [str(path) if path is not None else "" for path in (job.first, job.second)]
-
-    def outcome(state: str, error: str = "") -> Outcome:
-        return Outcome(job.name, state, error, *names)
-
     try:
-        _check_name(job.name)
+        taken = job.name.casefold() in REPORTS or job.name.casefold().startswith(HIDDEN)
+        if taken or not is_plain(job.name):
+            raise InputError(f"a folder of results cannot be called {job.name!r}; rename both files of this pair")
         if job.first is None or job.second is None:
-            single = job.first or job.second
-            raise InputError(f"{single} has no partner of the same name")
-        inputs = (job.first, job.second, *job.more)
-        made_from = {"options": dict(options), "files": [_identity(path) for path in inputs]}
+            raise InputError(f"{job.first or job.second} has no partner of the same name")
+        states = [(path.name, path.stat()) for path in (job.first, job.second, *job.more)]
+        files = [{"name": name, "bytes": each.st_size, "modified_ns": each.st_mtime_ns} for name, each in states]
+        made_from = {"options": dict(options), "files": files}
         if _is_done(output / job.name, made_from, kept, force):
-            return outcome("was done")
+            return Outcome(job.name, "was done")
         with staging(output) as new:
             results = new / job.name
             results.mkdir()
             work(job.first, job.second, results)
             sign(results, made_from)
             move_folder_in(new, job.name, force)
-    except RelblurError as error:
-        return outcome("failed", " ".join(str(error).split()))
+    except (RelblurError, OSError) as error:
+        return Outcome(job.name, "failed", " ".join(str(error).split()))
     except MemoryError:
-        return outcome("failed", "not enough memory for images of this size; decimate them more")
+        return Outcome(job.name, "failed", "not enough memory for images of this size; decimate them more")
     except Exception as error:  # a defect of one pair does not stop the others
-        return outcome("failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
-    return outcome("done")
-
-
-def _check_report(output: Path) -> list[str]:
-    """Return the reports of an earlier run; refuse to replace other files with these names."""
-    path = output / BATCH_FILE
-    ours: list[str] = []
-    if os.path.lexists(path):
-        try:
-            content = json.loads(path.read_bytes())
-            ours = [BATCH_FILE, *map(str, content.get("files", ()))] if content["made_by"] == "relblur" else []
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            ours = []
-    existing = [name for name in REPORTS if os.path.lexists(output / name)]
-    for name in existing:
-        if name not in ours:
-            raise OutputExistsError(f"{output / name} is in the way and not from relblur; choose another output folder")
-    return existing
-
-
-def _check_name(name: str) -> None:
-    """Refuse a pair's name that cannot be the name of a folder in the output folder."""
-    taken = name.casefold() in REPORTS or name.casefold().startswith(HIDDEN)
-    try:
-        length = len(os.fsencode(name))
-    except UnicodeEncodeError:  # not a file name
-        length = 0
-    if not is_plain(name) or taken or not 0 < length <= _LONGEST_NAME:
-        raise InputError(f"a folder of results cannot be called {name[:80]!r}; rename both files of this pair")
+        return Outcome(job.name, "failed", f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
+    return Outcome(job.name, "done")
 
 
 def _is_done(target: Path, made_from: Mapping[str, Any], kept: Set[Path], force: bool) -> bool:
     """Return whether a pair is finished; raise an error if its folder may not be replaced."""
     if not os.path.lexists(target):
         return False
-    if force:
+    signature = read_signature(target)
+    if force or signature is None:
         if Path(os.path.realpath(target)) in kept:
             raise OutputExistsError(f"{target} holds a file that this command reads; choose another output folder")
         refuse_foreign(target)
         return False
-    signature = read_signature(target)
-    if signature is None:
-        refuse_foreign(target)
-    elif {name: signature.get(name) for name in made_from} != json.loads(json.dumps(made_from)):
-        refuse_foreign(target)
-        raise OutputExistsError(
-            f"{target} was made from other files or with other options; add --force or choose another folder"
-        )
+    fault = ""
+    if {name: signature.get(name) for name in made_from} != json.loads(json.dumps(made_from)):
+        fault = "was made from other files or with other options"
     elif gone := missing(target, signature):
+        fault = f"is not whole: {gone[0]} is missing or changed"
+    if fault:
         refuse_foreign(target)
-        raise OutputExistsError(f"{target} is not whole: {gone[0]} is missing or changed; add --force to do it again")
+        raise OutputExistsError(f"{target} {fault}; add --force to do it again, or choose another folder")
     return True
-
-
-def _identity(path: Path) -> dict[str, Any]:
-    """Return name, size and modification time of a file, which identify its version."""
-    try:
-        state = path.stat()
-    except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}") from None
-    return {"name": path.name, "bytes": state.st_size, "modified_ns": state.st_mtime_ns}

@@ -12,10 +12,7 @@ Pictures have the bit depth, tone curve, ICC profile and EXIF data of the first 
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +49,7 @@ PROFILE_FILE = "profile.csv"
 
 #: Percent of the pixels of the relative depth that are clipped at black, and at white.
 _BEYOND = 1.0
+_WHITE_OF_PAIR = "nearer to the distance in focus in the first image; affine in 1/distance"
 
 
 def write_picture(
@@ -85,7 +83,7 @@ def write_relative_depth(
     s = blur_map.variance_difference
     if factor > 1 and first is not None and reading is not None:
         s, _ = _enlarged(blur_map, reading.read(first, "first").light, factor)
-    _write_relative_depth(folder, s, "nearer to the distance in focus in the first image; affine in 1/distance")
+    _write_relative_depth(folder, s, _WHITE_OF_PAIR)
 
 
 def write_relative_depth_of_stack(folder: Path, stack: StackMap) -> None:
@@ -104,29 +102,18 @@ def _write_relative_depth(folder: Path, s: FloatArray, white: str) -> None:
 
 def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
     """Write the fused picture, the aligned second image, the relative depth and the blur map at full size."""
-    with ThreadPoolExecutor(1) as writer:  # encode a PNG while the next picture is computed
-        writes = []
 
-        def write(name: str, light: AnyArray, processing: str) -> None:
-            writes.append(writer.submit(write_picture, folder / name, light, frames.form, processing))
+    def write_second(frame: Frame, light: AnyArray) -> None:
+        if frame.number == 1:
+            about = "second photograph, aligned to the first"
+            write_picture(folder / "second_aligned.png", light, frames.form, about)
 
-        def write_second(frame: Frame, light: AnyArray) -> None:
-            if frame.number == 1:
-                write("second_aligned.png", light, "second photograph, aligned to the first")
-
-        fused = fuse_by_detail(frames, lambda share: None, seen=write_second)
-        write("fused.png", fused, "sharp everywhere, from two photographs")
-        s, stderr = _enlarged(blur_map, fused, frames.factor)
-        del fused
-        _write_relative_depth(folder, s, "nearer to the distance in focus in the first image; affine in 1/distance")
-        _write_sigma(folder, frames.factor, s, stderr)
-        for done in writes:
-            done.result()
-
-
-def _write_sigma(folder: Path, factor: int, s: FloatArray, stderr: FloatArray) -> None:
-    sigma, error = (np.float32(factor) * values for values in (signed_sigma(s), signed_sigma_stderr(s, stderr)))
-    about: Mapping[str, Any] = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
+    fused = fuse_by_detail(frames, lambda share: None, seen=write_second)
+    write_picture(folder / "fused.png", fused, frames.form, "sharp everywhere, from two photographs")
+    s, stderr = _enlarged(blur_map, fused, frames.factor)
+    _write_relative_depth(folder, s, _WHITE_OF_PAIR)
+    sigma, error = (np.float32(frames.factor) * each for each in (signed_sigma(s), signed_sigma_stderr(s, stderr)))
+    about = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
     write_tiff(folder / "sigma_full.tif", np.stack([sigma, error]).astype(np.float32), about)
 
 
@@ -143,33 +130,34 @@ def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[f
     """
     full = surface_of(stack, full_size=True) if stack.fused is not None else surface_of(stack)
     factor = 1 if stack.fused is not None else stack.factor
-    height = full.height_um
-    if surface.tilt is not None:
-        height = height - _plane_of(surface, stack, full.height_um.shape, factor)
-        full = Surface(height, full.stderr_um, full.measured, surface.tilt)
+    full = replace(full, height_um=_without_tilt(full.height_um, stack, surface, factor / stack.factor))
     pixel = None if stack.pixel_um is None else stack.pixel_um * factor
-    pages = np.stack([height, full.stderr_um]).astype(np.float32)
+    pages = np.stack([full.height_um, full.stderr_um]).astype(np.float32)
     names = ["height (µm)", "standard error (µm)"]
     write_ome_tiff(folder / HEIGHT_FILES[0], pages, "CYX", channels=names, pixel_um=pixel)
-    _write_16_bit(folder / HEIGHT_FILES[1], height, pixel)
+    _write_16_bit(folder / HEIGHT_FILES[1], full.height_um, pixel)
     if line is not None:
-        _write_profile(folder / PROFILE_FILE, profile(full, line[:2], line[2:], pixel), pixel is not None)
+        samples = profile(full, line[:2], line[2:], pixel)
+        names = ["distance_um" if pixel is not None and name == "distance" else name for name in samples]
+        rows = np.column_stack(list(samples.values()))
+        with replacing(folder / PROFILE_FILE) as stream:
+            np.savetxt(stream, rows, "%.6g", ",", header=",".join(names), comments="")
     tilt = None if surface.tilt is None else [each / stack.factor for each in surface.tilt]
     return {**surface.roughness().as_dict(), "tilt_removed_um_per_px": tilt}
 
 
-def _plane_of(surface: Surface, stack: StackMap, shape: tuple[int, ...], factor: int) -> AnyArray:
-    """Return the plane that was subtracted from a surface, on a grid whose pixels are ``factor`` px wide."""
-    assert surface.tilt is not None
-    assert stack.height_um is not None
+def _without_tilt(height: AnyArray, stack: StackMap, surface: Surface, factor: float) -> AnyArray:
+    """Subtract the plane that was subtracted from ``surface``, from heights with pixels ``factor`` times as wide."""
+    if surface.tilt is None or stack.height_um is None:
+        return height
     down, right = surface.tilt
-    offset = float(np.nanmedian(stack.height_um - surface.height_um - _slope(surface.tilt, stack.shape, 1.0)))
-    return offset + _slope((down, right), shape, factor / stack.factor)
 
+    def slope(shape: tuple[int, ...]) -> AnyArray:
+        rows, columns = np.ogrid[: shape[0], : shape[1]]
+        return down * rows + right * columns
 
-def _slope(tilt: tuple[float, float], shape: tuple[int, ...], scale: float) -> AnyArray:
-    rows, columns = (scale * np.arange(n, dtype=np.float64) for n in shape)
-    return np.asarray(tilt[0] * rows[:, None] + tilt[1] * columns)
+    offset = np.nanmedian(stack.height_um - surface.height_um - slope(stack.shape))
+    return np.asarray(height - offset - factor * slope(height.shape))
 
 
 def _write_16_bit(path: Path, height: AnyArray, pixel_um: float | None) -> None:
@@ -180,13 +168,3 @@ def _write_16_bit(path: Path, height: AnyArray, pixel_um: float | None) -> None:
     values = np.where(known, np.rint((np.where(known, height, low) - low) / scale) + 1, 0).astype(np.uint16)
     meaning = "height_um = offset_um + scale_um * value; 0 = no answer"
     write_tiff(path, values, {"quantity": meaning, "offset_um": low - scale, "scale_um": scale}, pixel_um=pixel_um)
-
-
-def _write_profile(path: Path, samples: dict[str, Any], in_um: bool) -> None:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["distance_um" if in_um and name == "distance" else name for name in samples])
-    for row in zip(*samples.values(), strict=True):
-        writer.writerow([f"{value:.6g}" for value in row])
-    with replacing(path) as stream:
-        stream.write(text.getvalue().encode())

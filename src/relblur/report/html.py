@@ -1,4 +1,4 @@
-"""HTML of pages and notebooks: elements, tables, figures, and the frame of a page.
+"""HTML of pages and notebooks: elements, tables, and the frame of a page.
 
 :func:`element` escapes every text that is not :class:`Html`. No other module writes tags. A page is one file that
 includes ``style.css``. Its Content-Security-Policy forbids loading from any address.
@@ -16,7 +16,6 @@ from .. import __version__
 from ..images.disk import PathLike, replacing
 
 __all__ = [
-    "NOTHING",
     "Html",
     "Table",
     "bullets",
@@ -25,7 +24,6 @@ __all__ = [
     "element",
     "fragment",
     "image",
-    "is_our_page",
     "join",
     "resource",
     "table",
@@ -33,8 +31,6 @@ __all__ = [
     "titled_table",
     "write_document",
 ]
-
-_GENERATOR = f"relblur {__version__}"
 
 #: Elements without an end tag.
 _VOID = ("br", "img", "meta")
@@ -50,10 +46,6 @@ class Html(str):
     """HTML text, which :func:`element` and :func:`join` do not escape."""
 
     __slots__ = ()
-
-
-#: Empty HTML.
-NOTHING = Html()
 
 
 @dataclass(frozen=True)
@@ -79,23 +71,19 @@ def element(tag: str, /, *inside: object, **attributes: object) -> Html:
     In names of attributes "_" becomes "-", and a trailing "_" is removed. None and False omit an attribute. True writes
     it without a value.
     """
-    written = []
+    written = ""
     for key, value in attributes.items():
         if value is not None and value is not False:
-            key = key.rstrip("_").replace("_", "-")
-            written.append(f" {key}" if value is True else f' {key}="{_quoted(str(value))}"')
-    start = f"<{tag}{''.join(written)}>"
+            key, text = key.rstrip("_").replace("_", "-"), escape(str(value), quote=False).replace('"', "&quot;")
+            written += f" {key}" if value is True else f' {key}="{text}"'
+    start = f"<{tag}{written}>"
     return Html(start if tag in _VOID else f"{start}{join(*inside)}</{tag}>")
 
 
-def _quoted(text: str) -> str:
-    """Return text escaped for an attribute value in double quotation marks."""
-    return escape(text, quote=False).replace('"', "&quot;")
-
-
 def image(picture: bytes, alt: str, **attributes: object) -> Html:
-    """Return an image element that contains the PNG, JPEG or SVG data."""
-    kind = "png" if picture.startswith(b"\x89PNG") else "jpeg" if picture.startswith(b"\xff\xd8") else "svg+xml"
+    """Return an image element that contains the PNG, JPEG, WebP or SVG data."""
+    starts = {b"\x89PNG": "png", b"\xff\xd8": "jpeg", b"RIFF": "webp"}
+    kind = next((name for start, name in starts.items() if picture.startswith(start)), "svg+xml")
     data = base64.b64encode(picture).decode("ascii")
     return element("img", alt=alt, **attributes, src=f"data:image/{kind};base64,{data}")
 
@@ -104,10 +92,8 @@ def table(rows: Sequence[Sequence[str]], columns: Sequence[str] = (), stated: Co
     """Return a table; the first cell of each row is its heading."""
     head = element("thead", element("tr", *(element("th", each, scope="col") for each in columns))) if columns else ""
     body = [
-        element(
-            "tr", element("th", row[0], scope="row"), *map(_cell, row[1:]), class_="stated" if n in stated else None
-        )
-        for n, row in enumerate(rows)
+        element("tr", element("th", first, scope="row"), *map(_cell, rest), class_="stated" if n in stated else None)
+        for n, (first, *rest) in enumerate(rows)
     ]
     return element("table", head, element("tbody", *body), class_="grid" if columns else "rows")
 
@@ -118,25 +104,21 @@ def _cell(text: str) -> Html:
 
 def titled_table(each: Table) -> Html:
     """Return a table with its heading above and its note below."""
-    inside = join(
-        element("div", table(each.rows, each.columns, each.stated), class_="wide"),
-        element("p", each.note, class_="note") if each.note else "",
-    )
-    if each.is_long:
-        return details(each.heading, inside)
-    return join(element("h3", each.heading) if each.heading else "", inside)
+    rows = element("div", table(each.rows, each.columns, each.stated), class_="wide")
+    inside = join(rows, element("p", each.note, class_="note") if each.note else "")
+    return details(each.heading, inside) if each.is_long else join(element("h3", each.heading), inside)
 
 
 def tiles(figures: Sequence[tuple[str, str]]) -> Html:
     """Return (name, value) pairs as cards."""
     cards = [element("div", element("dt", name), element("dd", value)) for name, value in figures]
-    return element("dl", *cards, class_="tiles") if cards else NOTHING
+    return element("dl", *cards, class_="tiles")
 
 
 def bullets(texts: Sequence[str], heading: str = "") -> Html:
     """Return a bullet list with a heading; empty HTML for an empty list."""
     items = element("ul", *(element("li", text) for text in texts))
-    return join(element("h3", heading) if heading else "", items) if texts else NOTHING
+    return join(element("h3", heading) if heading else "", items) if texts else Html()
 
 
 def details(summary: str, inside: Html, is_open: bool = False) -> Html:
@@ -144,12 +126,12 @@ def details(summary: str, inside: Html, is_open: bool = False) -> Html:
     return element("details", element("summary", summary), inside, open=is_open)
 
 
-def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -> str:
+def document(title: str, *body: Html, after: Html | str = "", script: str = "") -> str:
     """Return a page as text; ``after`` and the script are placed at the end of its body."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", name="generator", content=_GENERATOR),
+        element("meta", name="generator", content=f"relblur {__version__}"),
         element("meta", http_equiv="Content-Security-Policy", content=_POLICY + (_SCRIPTS if script else "")),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
@@ -164,7 +146,7 @@ def document(title: str, *body: Html, after: Html = NOTHING, script: str = "") -
 
 def fragment(plain: str, title: str, left: Html, right: Html) -> str:
     """Return the view for a notebook; ``plain`` is the text for viewers without style sheets."""
-    columns = element("div", element("div", left) if left else "", element("div", right), class_="columns")
+    columns = element("div", element("div", left), element("div", right), class_="columns")
     view = element("div", element("h3", title), columns, class_="rb cell", style="display:none")
     return element("div", element("style", Html(resource("style.css"))), element("pre", plain, class_="rb-plain"), view)
 
@@ -173,15 +155,6 @@ def write_document(path: PathLike, text: str) -> None:
     """Write a page as UTF-8; bytes of file names that are not text are escaped."""
     with replacing(path) as stream:
         stream.write(text.encode("utf-8", "backslashreplace"))
-
-
-def is_our_page(path: PathLike) -> bool:
-    """Return whether a file is a page made by relblur, and may be replaced."""
-    try:
-        with open(path, "rb") as stream:
-            return b'<meta name="generator" content="relblur ' in stream.read(500)
-    except OSError:
-        return False
 
 
 def resource(name: str) -> str:

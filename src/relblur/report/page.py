@@ -1,20 +1,26 @@
-"""Pages of one or several results.
+"""Pages of one or several maps: pictures, key figures, warnings, settings, provenance, and the value of every pixel.
 
-``page.js`` shows the values of the pixel under the pointer, which the arrow keys also move. The values are embedded if
-the page stays below :data:`MOST_BYTES`.
+``page.js`` shows the values of the pixel under the pointer, which the arrow keys also move.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from ..base._typing import AnyArray
+from ..blur.blur_map import Flag, has_flag
+from ..blur.result import MapResult
+from ..depth.depth_map import DepthMap
 from ..images.disk import PathLike
-from .embedded import ReadOut, pack
+from ..plot.colours import MapView, scale_for
+from ..stacks.stack_map import StackMap
+from .embedded import colour_bar, flag_legend, flag_webp, map_webp, pack, photo_jpeg, view_html
 from .html import (
-    NOTHING,
     Html,
     Table,
     bullets,
@@ -29,161 +35,198 @@ from .html import (
     titled_table,
     write_document,
 )
-from .summary import settings_rows
+from .summary import key_figures, percent, settings_rows
 
-__all__ = ["MOST_BYTES", "PAGE_FILE", "About", "Figure", "ResultPage", "Space", "make_page", "write_page"]
+__all__ = ["PAGE_FILE", "Entry", "make_page", "write_page"]
 
 #: Name of the page in a folder of results.
 PAGE_FILE = "report.html"
 
-#: Size of a page (bytes) above which values of pixels are omitted, and the part reserved for its frame.
-MOST_BYTES, _FRAME_BYTES = 5_000_000, 5_000
+#: Longest side of a picture (px): alone on a page, one of many, in the overview of many.
+PICTURE_PX, SMALL_PICTURE_PX, THUMBNAIL_PX = 1000, 480, 120
+#: Maximum size of a map's picture, and of the values of the pixels of all maps of a page (bytes).
+MAP_BYTES, VALUE_BYTES = 700_000, 3_000_000
 
-#: Longest side of a picture (px) on the page of a single result, and on that of several.
-PICTURE_PX, SMALL_PICTURE_PX = 1000, 480
+#: Fractions of pixels at the limit, without a value, and clipped, above which a page contains a warning.
+MANY_AT_LIMIT, MANY_UNANSWERED, MANY_CLIPPED = 0.02, 0.3, 0.1
+
+#: Number of frames above which their table is collapsed.
+MANY_FRAMES = 12
 
 _HINT = "Point at a map, or move over it with the arrow keys."
-_SPACE_HINT = "Drag or arrow keys turn it, the wheel zooms."
+#: Settings that appear elsewhere on the page.
+_WARNINGS = ("model_warnings", "doubts")
+_SHOWN_ELSEWHERE = ("notes", "images", *_WARNINGS)
 
 
 @dataclass(frozen=True)
-class About:
-    """Title and origin of a result."""
+class Entry:
+    """A map with all that its page shows."""
 
     title: str
-    notes: Sequence[str] = ()
+    result: MapResult
+    pictures: Sequence[tuple[str, AnyArray]] = ()  #: photographs in display values, by name
+    summary: Mapping[str, Any] = field(default_factory=dict)  #: content of ``summary.json``
     warnings: Sequence[str] = ()
     provenance: Sequence[tuple[str, str]] = ()
-    is_one_of_many: bool = False
-
-    @property
-    def picture_px(self) -> int:
-        """Longest side of a picture, px."""
-        return SMALL_PICTURE_PX if self.is_one_of_many else PICTURE_PX
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with its title, and its colour bar or legend below."""
-
-    title: str
-    picture: bytes
-    shape: tuple[int, int]  #: rows and columns of the map
-    below: Html = NOTHING
-    has_pixels: bool = True  #: the pointer over it selects a pixel of the map
-
-
-@dataclass(frozen=True)
-class Space:
-    """A 3-D view of a depth map; the first layer of the read-out is the distance of every pixel."""
-
-    focal_px: float | None  #: None if the camera has no focal length
-
-
-@dataclass(frozen=True)
-class ResultPage:
-    """The content of a page about one result."""
-
-    about: About
-    subtitle: str
-    key_figures: Sequence[tuple[str, str]]
-    figures: Sequence[Figure] = ()
-    tables: Sequence[Table] = ()
-    warnings: Sequence[str] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    read_out: ReadOut | None = None
-    space: Space | None = None  #: requires a read-out
-    thumbnail: bytes = b""
 
 
 def write_page(
-    path: PathLike, results: Sequence[ResultPage], title: str = "", failures: Sequence[tuple[str, str]] = ()
+    path: PathLike, entries: Sequence[Entry], title: str = "", failures: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """Write a page of one or several results."""
-    write_document(path, make_page(results, title, failures))
+    """Write a page of one or several maps."""
+    write_document(path, make_page(entries, title, failures))
 
 
-def make_page(results: Sequence[ResultPage], title: str = "", failures: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the page of one result, or of several below an overview; ``failures`` are (name, reason)."""
-    is_one = len(results) == 1 and not failures
-    title = title or (results[0].about.title if is_one else f"{len(results)} results")
-    bodies = [_result(each, f"r{number}", not is_one) for number, each in enumerate(results)]
-    overview = NOTHING if is_one else _overview(results)
-    if failures:
-        failed = titled_table(Table("Without a result", ("pair", "reason"), failures))
-        overview = join(overview, element("div", failed, class_="wrap"))
-    script = resource("page.js")
-    if any(each.space is not None for each in results):
-        script = resource("points.js").replace("export ", "") + script  # modules cannot be loaded from a file
-    used = sum(len(text.encode("utf-8", "replace")) for text in (*bodies, overview, script, resource("style.css")))
-    room = MOST_BYTES - used - _FRAME_BYTES
-    remaining = sum(each.read_out is not None for each in results)
-    data = []
-    for number, each in enumerate(results):
-        if each.read_out is None:
-            continue
-        packed = pack(each.read_out, room // remaining - _FRAME_BYTES)
-        remaining -= 1
-        if packed is None:
-            bodies[number] = _result(replace(each, read_out=None), f"r{number}", not is_one)
-        else:
-            text = Html(json.dumps(packed).replace("<", "\\u003c"))  # "<" must not end the element
-            room -= len(text)
-            data.append(element("script", text, type="application/json", data_for=f"r{number}"))
-    return document(title, overview, *bodies, after=join(*data), script=script)
+def make_page(entries: Sequence[Entry], title: str = "", failures: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the page of one map, or of several below an overview; ``failures`` are (name, reason)."""
+    is_one = len(entries) == 1 and not failures
+    sections, data = [], []
+    for number, entry in enumerate(entries):
+        view = MapView.of(entry.result)
+        sections.append(_section(entry, view, f"r{number}", is_one))
+        packed = json.dumps(pack(view, VALUE_BYTES // len(entries)))
+        text = Html(packed.replace("<", "\\u003c"))  # "<" must not end the element
+        data.append(element("script", text, type="application/json", data_for=f"r{number}"))
+    if not is_one:
+        sections.insert(0, _overview(entries, failures))
+    title = title or (entries[0].title if is_one else f"{len(entries)} results")
+    return document(title, *sections, after=join(*data), script=resource("page.js"))
 
 
-def _overview(results: Sequence[ResultPage]) -> Html:
-    """Return a table with a row for each result: name, picture, key figures."""
-    names = list(dict.fromkeys(name for each in results for name, _ in each.key_figures))
+def _overview(entries: Sequence[Entry], failures: Sequence[tuple[str, str]]) -> Html:
+    """Return a table with a row for each result (name, picture, key figures), and a table of the failures."""
+    figures = [dict(key_figures(each.result)) for each in entries]
+    names = list(dict.fromkeys(name for each in figures for name in each))
     rows = []
-    for number, each in enumerate(results):
-        known = dict(each.key_figures)
-        picture = image(each.thumbnail, "", loading="lazy", class_="thumb") if each.thumbnail else NOTHING
-        link = element("a", each.about.title, href=f"#r{number}")
+    for number, (entry, known) in enumerate(zip(entries, figures, strict=True)):
+        view = MapView.of(entry.result)
+        small = map_webp(view.values, view.scale, THUMBNAIL_PX, MAP_BYTES, view.opacity)
+        link = element("a", entry.title, href=f"#r{number}")
+        picture = image(small, "", loading="lazy", class_="thumb")
         rows.append((link, picture, *(known.get(name, "-") for name in names)))
-    return element("section", element("div", table(rows, ("result", "", *names)), class_="wide"))
+    failed = titled_table(Table("Without a result", ("pair", "reason"), failures)) if failures else ""
+    found = element("div", table(rows, ("result", "", *names)), class_="wide") if rows else ""
+    return element("section", found, element("div", failed, class_="wrap"))
 
 
-def _result(result: ResultPage, key: str, is_one_of_many: bool) -> Html:
-    parts = [element("h2", result.about.title)] if is_one_of_many else []
-    parts.append(element("p", result.subtitle, class_="sub"))
-    if warnings := [*result.about.warnings, *result.warnings]:
+def _section(entry: Entry, view: MapView, key: str, is_one: bool) -> Html:
+    result, summary = entry.result, entry.summary
+    camera = result.camera.as_dict() if isinstance(result, DepthMap) else {}
+    settings = {name: value for name, value in result.settings.items() if name not in _SHOWN_ELSEWHERE}
+    notes = summary.get("notes") or result.settings.get("notes") or ()
+    warnings = [*entry.warnings, *_model_warnings(result, summary), *_pixel_warnings(view)]
+    parts = [] if is_one else [element("h2", entry.title)]
+    parts.append(element("p", _subtitle(result, view), class_="sub"))
+    if warnings:
         parts.append(element("div", element("b", "Warnings"), bullets(warnings), class_="warn"))
-    parts.append(tiles(result.key_figures))
-    if result.figures:
-        parts.append(element("div", *(_figure(each, is_one_of_many) for each in result.figures), class_="figures"))
-    if result.read_out is not None:
-        parts.append(element("output", _HINT, class_="readout", aria_live="polite"))
-        if result.space is not None:
-            parts.append(_space(result.space))
-    parts += [titled_table(each) for each in result.tables]
-    parts.append(bullets(result.about.notes, "Preparation"))
-    for name, rows in (("Settings", settings_rows(result.settings)), ("Provenance", result.about.provenance)):
+    parts.append(tiles([*key_figures(result), *_figures_of(summary)]))
+    parts.append(element("div", *_pictures(entry, view, is_one), class_="figures"))
+    parts.append(element("output", _HINT, class_="readout", aria_live="polite"))
+    if isinstance(result, StackMap):
+        columns = ("order", "image", "in focus at", "SHA-256")
+        frames = element("div", table(_frames(result, summary), columns), class_="wide")
+        parts.append(details("Frames", frames, len(result.order) <= MANY_FRAMES))
+    parts.append(bullets(_texts(notes), "Preparation"))
+    for name, rows in (("Settings", settings_rows({**camera, **settings})), ("Provenance", entry.provenance)):
         if rows:
-            parts.append(details(name, table(rows), not is_one_of_many))
+            parts.append(details(name, table(rows), is_one))
     return element("section", *parts, id=key)
 
 
-def _figure(figure: Figure, is_one_of_many: bool) -> Html:
-    rows, columns = figure.shape
-    size = {"class_": "small" if max(rows, columns) < 300 else None, "loading": "lazy" if is_one_of_many else None}
-    picture = image(figure.picture, figure.title, width=columns, height=rows, **size)
+def _subtitle(result: MapResult, view: MapView) -> str:
+    what = "Depth along the optical axis" if view.unit == "m" else view.name.capitalize()
+    frames = f", {len(result.places)} frames" if isinstance(result, StackMap) else ""
+    method = f", method {result.settings['method']}" if "method" in result.settings else ""
+    sign = ". Positive: the second image is the blurrier" if view.kind == "sigma" else ""
+    return f"{what}, {result.shape[1]} x {result.shape[0]} px{frames}{method}{sign}."
+
+
+def _pictures(entry: Entry, view: MapView, is_one: bool) -> list[Html]:
+    """Return the figures of the photographs, the map, its standard error and its flags."""
+    shape, most_px = entry.result.shape, PICTURE_PX if is_one else SMALL_PICTURE_PX
+    stderr = scale_for(view.stderr, "stderr")
+    figures = [(name, photo_jpeg(picture, most_px), Html()) for name, picture in entry.pictures]
+    value = map_webp(view.values, view.scale, most_px, MAP_BYTES, view.opacity)
+    figures.append((view.name, value, view_html(view)))
+    error = map_webp(view.stderr, stderr, most_px, MAP_BYTES)
+    figures.append(("standard error", error, colour_bar(stderr, view.unit)))
+    figures.append(("flags", flag_webp(view.flags, most_px), flag_legend(view.flags)))
+    return [_figure(*figure, shape, is_one) for figure in figures]
+
+
+def _figure(title: str, picture: bytes, below: Html, shape: tuple[int, int], is_one: bool) -> Html:
+    rows, columns = shape
+    look = {"class_": "small" if max(shape) < 300 else None, "loading": None if is_one else "lazy"}
+    shown = image(picture, title, width=columns, height=rows, **look)
     # No picture is higher than a screen, even if it is narrow.
     style = f"max-width:max(1.5rem,{40 * columns / rows:.3f}rem)"
-    label = f"{figure.title}: arrow keys move over the pixels"
-    focusable = {"tabindex": 0, "role": "application", "aria_label": label} if figure.has_pixels else {}
-    pane = element("div", picture, class_="pane" if figure.has_pixels else "picture", style=style, **focusable)
-    return element("figure", element("figcaption", figure.title), pane, figure.below)
+    label = f"{title}: arrow keys move over the pixels"
+    pane = element("div", shown, class_="pane", style=style, tabindex=0, role="application", aria_label=label)
+    return element("figure", element("figcaption", title), pane, below)
 
 
-def _space(space: Space) -> Html:
-    label = f"Every pixel with a distance as a point. {_SPACE_HINT}"
-    canvas = element("canvas", tabindex=0, role="img", aria_label=label)
-    colours = element("select", element("option", "photograph", value=0), element("option", "distance", value=1))
-    rock = element("button", "Rock", type="button", aria_pressed="false")
-    hint = _SPACE_HINT if space.focal_px is not None else f"{_SPACE_HINT} The angle of view is assumed."
-    note = element("p", element("label", "colour ", colours), " ", rock, " ", hint, class_="note")
-    focal = None if space.focal_px is None else f"{space.focal_px:.6g}"
-    stage = element("div", canvas, class_="stage")
-    return element("div", element("h3", "In space"), stage, note, class_="space", data_focal=focal)
+def _figures_of(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the key figures of a summary: the error of the re-made image, the roughness of a surface."""
+    try:
+        error, base = (summary.get(f"{name}_mean_absolute_error") for name in ("remade", "unblurred"))
+        figures = [] if error is None else [("re-made image, error", f"{error:.4f}")]
+        if error is not None and base is not None:
+            figures = [("re-made image, error (unblurred)", f"{error:.4f} ({base:.4f})")]
+        heights = summary.get("topography") or {}
+        level = ", tilt removed" if heights.get("tilt_removed_um_per_px") else ""
+        names = [name for name in ("Sa", "Sq") if heights]
+        spans = [(heights[f"{name.lower()}_um"], heights[f"{name.lower()}_stderr_um"]) for name in names]
+        written = [f"{value:.4g} ± {error:.2g} µm" for value, error in spans]
+        return [*figures, *((f"{name}{level}", text) for name, text in zip(names, written, strict=True))]
+    except (AttributeError, KeyError, TypeError, ValueError):  # the summary was edited
+        return []
+
+
+def _frames(stack: StackMap, summary: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """Return a row for each frame in order of focus."""
+    listed = summary.get("files")
+    files = {str(each.get("name")): each for each in _list(listed) if isinstance(each, dict)}
+    names, distances = stack.settings.get("images", ()), stack.settings.get("focus_m")
+    rows: list[tuple[str, ...]] = []
+    for place, number in enumerate(stack.order):
+        name = str(names[number]) if number < len(names) else f"images[{number}]"
+        focus = f"{distances[place]:g} m" if distances else "-"
+        rows.append((str(place), name, focus, str(files.get(name.partition("[")[0], {}).get("sha256") or "-")))
+    return rows
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _texts(value: Any) -> list[str]:
+    return [str(each) for each in _list(value)]
+
+
+def _model_warnings(result: MapResult, summary: Mapping[str, Any]) -> list[str]:
+    """Return the warnings about the whole map, the frames that were left out, and the files that were not written."""
+    warnings = [f"{text.rstrip('.')}." for name in _WARNINGS for text in _texts(result.settings.get(name))]
+    left_out = _texts(summary.get("left_out"))
+    if isinstance(result, StackMap):
+        left_out += [f"{each['name']}, {each['why']}" for each in result.summary()["dropped"]]
+    return [*warnings, *(f"left out: {text}" for text in left_out)]
+
+
+def _pixel_warnings(view: MapView) -> list[str]:
+    """Return warnings about many pixels without a value, at the limit or clipped, with the remedy."""
+    shares = (
+        (float(np.isnan(view.values).mean()), MANY_UNANSWERED, "have no answer: see the flags."),
+        (
+            float(has_flag(view.flags, Flag.AT_LIMIT).mean()),
+            MANY_AT_LIMIT,
+            "are at the end of the search range, the largest blur or the range of distances: enlarge it (--max-sigma, "
+            "--range), or decimate.",
+        ),
+        (
+            float(has_flag(view.flags, Flag.CLIPPED).mean()),
+            MANY_CLIPPED,
+            "are clipped or near a clipped one: expose less.",
+        ),
+    )
+    return [f"{percent(share)} of the pixels {text}" for share, most, text in shares if share > most]

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..base.errors import MissingDependencyError
+from ..base.pixels import unit_float
 from ..blur.blur_map import BlurMap
 from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import observed_blurrier, resynthesize
@@ -80,11 +81,9 @@ DIMMED = 0.2
 
 def write_blur_files(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> dict[str, Any]:
     """Write all files of a blur map into an empty folder; return the summary."""
-    axis = pair.channel_axis
+    axis, heading, panels = pair.channel_axis, caption(pair, blur_map.settings), result_panels(blur_map)
     with ThreadPoolExecutor(1) as beside:  # compute on one core, write and draw on the other
         remaking = beside.submit(resynthesize, pair.first, pair.second, blur_map, channel_axis=axis, dtype=np.float32)
-        heading = caption(pair, blur_map.settings)
-        panels = result_panels(blur_map)
         for name in ("blur_map.npz", "sigma.tif", "sigma.png"):
             blur_map.save(folder / name)
         map_picture(folder / "sigma_colour.png", panels[0], heading)
@@ -93,26 +92,34 @@ def write_blur_files(folder: Path, pair: ComparablePair, blur_map: BlurMap) -> d
         # Codes for other programs: 255 = first is sharper, 0 = second is sharper, 128 = neither.
         write_image(folder / "sharper.png", np.choose(blur_map.sharper + 1, [0, 128, 255]).astype(np.uint8), {})
         map_picture(folder / "flags.png", panels[2], heading)
-        result = remaking.result()
-        writing = beside.submit(_write_remade, folder / "remade.png", result, pair)
-        error = np.abs(result - observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis))
-        error = error.mean(axis=2) if error.ndim == 3 else error
-        error[~np.isfinite(blur_map.sigma)] = np.nan
-        remade = Panel("the blurrier image re-made: |error|, of the full scale", error, "error")
-        panels_picture(folder / "overview.png", [*pair_panels(pair), *panels, remade], heading=heading)
-        writing.result()
-    known = np.isfinite(error).any()
-    summary = {**summarise(blur_map), "notes": list(pair.notes)}
-    summary["remade_mean_absolute_error"] = float(np.nanmean(error)) if known else None
+        remade = remaking.result()
+    observed = observed_blurrier(pair.first, pair.second, blur_map, channel_axis=axis)
+    error = _difference(remade, observed, blur_map)
+    unblurred = _difference(unit_float(pair.first), unit_float(pair.second), blur_map)
+    shown = Panel("the blurrier image re-made: |error|, of the full scale", error, "error")
+    panels_picture(folder / "overview.png", [*pair_panels(pair), *panels, shown], heading=heading)
+    # The re-made image for display, with the ICC profile and EXIF data of the first photograph.
+    light = np.nan_to_num(remade) / white_of(pair.first, pair.second)
+    form = FOR_SCREENS if pair.form is None else pair.form.for_screens()
+    form.write(folder / "remade.png", light, "the blurrier image at each pixel, re-made from the sharper")
+    errors = {
+        f"{name}_mean_absolute_error": _mean(each) for name, each in (("remade", error), ("unblurred", unblurred))
+    }
+    summary = {**summarise(blur_map), "notes": list(pair.notes), **errors}
     write_summary(folder, summary)
     return summary
 
 
-def _write_remade(path: Path, made: FloatArray, pair: ComparablePair) -> None:
-    """Write the re-made blurrier image for display, with the ICC profile and EXIF data of the first photograph."""
-    light = np.nan_to_num(made) / white_of(pair.first, pair.second)
-    form = FOR_SCREENS if pair.form is None else pair.form.for_screens()
-    form.write(path, light, "the blurrier image at each pixel, re-made from the sharper")
+def _difference(image: AnyArray, observed: AnyArray, blur_map: BlurMap) -> FloatArray:
+    """Return the absolute difference of two images, the mean of the channels; NaN where there is no answer."""
+    error = np.abs(image - observed)
+    error = error.mean(axis=2) if error.ndim == 3 else error
+    error[~np.isfinite(blur_map.sigma)] = np.nan
+    return np.asarray(error)
+
+
+def _mean(values: FloatArray) -> float | None:
+    return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 
 def write_depth_files(

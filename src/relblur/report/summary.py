@@ -1,8 +1,7 @@
-"""Summaries of results as text and numbers: ``summary.json``, key figures, captions, tables of scores."""
+"""Results as text and numbers: ``summary.json``, key figures, captions, tables of scores."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.shown import csv_table
+from ..base.shown import as_json, csv_table
 from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
 from ..blur.evaluate import PairScore
@@ -39,18 +38,16 @@ __all__ = [
 
 SUMMARY_FILE = "summary.json"
 SCORE_FILES = ("scores.csv", SUMMARY_FILE)
+_SIDES = ("first", "second")
 
 #: Maximum number of characters of a setting, values of a list, and file names in a caption that are written in full.
 LONGEST, MOST_VALUES, MOST_NAMES = 120, 6, 4
-
-#: Formats of the settings in a caption. Zero and missing settings are omitted.
-_CAPTIONS = {"window": "window {} px", "prefilter": "prefilter {:g} px", "engine": "engine {}"}
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """Write ``summary.json`` into a folder."""
     with replacing(folder / SUMMARY_FILE) as stream:
-        stream.write(json.dumps(summary, indent=2).encode())
+        stream.write(as_json(summary, indent=2).encode())
 
 
 def summarise(result: MapResult) -> dict[str, Any]:
@@ -138,14 +135,11 @@ def _shown(value: Any) -> str:
 
 def caption(pair: ComparablePair, settings: Mapping[str, Any], what: str = "") -> str:
     """Return two lines for a map: its files, then its method; ``what`` replaces the name of the method."""
-    one, two = pair.names
-    names = "first and second" if pair.names == ("first", "second") else f"first: {one}    second: {two}"
-    parts = [what or f"method {settings.get('method', '?')}"]
-    parts += [form.format(settings[name]) for name, form in _CAPTIONS.items() if settings.get(name)]
+    names = "first and second" if pair.names == ("first", "second") else "    ".join(photo_titles(pair))
     factor = int(settings.get("decimate", 1))
-    full = f", decimated by {factor} from {settings.get('full_size')}: 1 px here is {factor} px there"
-    parts += [f"{pair.size} px{full if factor > 1 else ''}", f"relblur {settings.get('relblur', '')}".strip()]
-    return f"{names}\n{', '.join(parts)}"
+    full = f", decimated by {factor} from {settings.get('full_size')}" if factor > 1 else ""
+    method = what or f"method {settings.get('method', '?')}"
+    return f"{names}\n{method}, {pair.size} px{full}, relblur {settings.get('relblur', '')}"
 
 
 def stack_caption(stack: StackMap) -> str:
@@ -154,12 +148,12 @@ def stack_caption(stack: StackMap) -> str:
     if len(names) > MOST_NAMES:
         names = [*names[: MOST_NAMES - 1], "...", names[-1]]
     parts = [f"{len(stack.places)} frames", f"method {stack.settings.get('method', '?')}"]
-    full = f", decimated by {stack.factor}" if stack.factor > 1 else ""
-    parts.append(f"map {stack.shape[1]}x{stack.shape[0]} px{full}")
+    parts.append(
+        f"{stack.shape[1]}x{stack.shape[0]} px" + (f", decimated by {stack.factor}" if stack.factor > 1 else "")
+    )
     lengths = (("step", stack.step_um), ("pixel", stack.pixel_um))
     parts += [f"{name} {length:.4g} µm" for name, length in lengths if length is not None]
-    parts.append(f"relblur {stack.settings.get('relblur', '')}".strip())
-    return f"{', '.join(names)}\n{', '.join(parts)}"
+    return f"{', '.join(names)}\n{', '.join(parts)}, relblur {stack.settings.get('relblur', '')}"
 
 
 def photo_titles(pair: ComparablePair) -> tuple[str, str]:
@@ -178,30 +172,19 @@ def write_scores(folder: Path, results: Sequence[tuple[int, str, PairScore]], fa
     rows = [{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in results]
     with replacing(folder / "scores.csv") as stream:
         stream.write(csv_table(rows))
-    finite = [{k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()} for row in rows]
-    write_summary(folder, {f"decimate_{name}": row for name, row in zip(factors, finite, strict=True)})
+    write_summary(folder, {f"decimate_{name}": row for name, row in zip(factors, rows, strict=True)})
 
 
 def score_columns(first: str, second: str) -> tuple[str, ...]:
     """Return the headings of :func:`score_cells` for images with these names."""
-    shares = (f"{first} sharper", f"{second} sharper", "equal", "scored")
     errors = (f"{kind}e_{name} (unblurred)" for kind in ("", "held-out ") for name in (first, second))
-    return (*shares, *errors)
+    return f"{first} sharper", f"{second} sharper", "equal", "scored", *errors
 
 
 def score_cells(score: PairScore) -> tuple[str, ...]:
     """Return a score as text: shares of all pixels, and errors (grey, held-out channels) with their baselines."""
-    shares = (
-        score.first_sharper_fraction,
-        score.second_sharper_fraction,
-        score.equal_fraction,
-        score.scored_fraction,
-    )
-    errors = (
-        (score.e_first, score.unblurred_e_first),
-        (score.e_second, score.unblurred_e_second),
-        (score.held_out_e_first, score.held_out_unblurred_e_first),
-        (score.held_out_e_second, score.held_out_unblurred_e_second),
-    )
+    shares = (f"{name}_fraction" for name in ("first_sharper", "second_sharper", "equal", "scored"))
+    pairs = [(f"{kind}e_{name}", f"{kind}unblurred_e_{name}") for kind in ("", "held_out_") for name in _SIDES]
+    errors = ((getattr(score, error), getattr(score, base)) for error, base in pairs)
     written = ("-" if math.isnan(error) else f"{error:.4f} ({unblurred:.4f})" for error, unblurred in errors)
-    return (*(f"{share:.0%}" for share in shares), *written)
+    return (*(f"{getattr(score, name):.0%}" for name in shares), *written)

@@ -82,7 +82,6 @@ def test_wrong_usage_is_one_line_and_exit_2(tmp_path, monkeypatch, arguments, li
         ("camera -f35 -N 2 -p 6 --focus 1,2", "relblur camera --focal-length=35 -N 2 -p 6 --focus 1,2"),
         ("fuse a.png b.png -o c.png -f", "relblur fuse a.png b.png -o c.png --force"),
         ("estimate a.zarr b.zarr -o c.zarr --workers 2", "estimate a.zarr b.zarr -o c.zarr --processes 2"),
-        ("evaluate a.png b.png --report s.html", "relblur evaluate a.png b.png --page-file s.html"),
         ("tools batch set -o out --workers=2", "relblur tools batch set -o out --processes=2"),
         ("synth a.png -o pair", "relblur tools synth a.png -o pair"),
     ],

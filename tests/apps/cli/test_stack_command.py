@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 
@@ -308,34 +307,3 @@ def test_align_only_writes_frames_of_full_depth(files, tmp_path):
     assert "alignment: as given" in result.stderr
     assert (tmp_path / "m.json").read_bytes() == before
     assert "would be replaced" in failed(run("fuse", *images, "-o", tmp_path / "frames", "--align-only", *command), 2)
-
-
-def test_filled_pixels_fade_and_bars_have_three_ticks():
-    from relblur.plot.colours import NO_ANSWER, opacity_of, rgb, scale_for
-    from relblur.report.embedded import map_png
-
-    values = np.tile(np.linspace(0, 10, 40), (30, 1))
-    flags = np.zeros(values.shape, np.uint8)
-    flags[:15] = 64
-    stderr = np.full(values.shape, 0.1)
-    stderr[:5] = 20
-    scale = scale_for(values, "level")
-    assert opacity_of(values, stderr, 0 * flags, scale) is None
-    opacity = opacity_of(values, stderr, flags, scale)
-    assert (opacity[15:] == 1).all()
-    assert (opacity[5:15] > 0.95).all()
-    assert (opacity[:5] < 0.01).all()
-    grey = np.array(rgb(NO_ANSWER))
-    faded, plain = scale.apply(values, opacity), scale.apply(values)
-    assert np.abs(faded[:5] - grey.astype(int)).max() <= 2
-    np.testing.assert_array_equal(faded[15:], plain[15:])
-    picture = np.asarray(Image.open(io.BytesIO(map_png(values, scale, 100, opacity=opacity))).convert("RGB")).astype(
-        int
-    )
-    assert np.abs(picture[15:] - plain[15:]).max() < 12
-    assert np.abs(picture[:5] - grey).max() < 0.3 * np.abs(plain[:5] - grey).max()
-    for low, high in ((0.0, 1.0), (0.6, 1.1), (3.0, 3.4), (0.01, 0.02), (1.0, 900.0), (2.0, 9.0)):
-        for kind in ("level", "stderr", "depth"):
-            ticks = scale_for(np.linspace(low, high, 200), kind).ticks(2)
-            assert len(ticks) >= 3, (low, high, kind)
-            assert len({text for _, text in ticks}) == len(ticks)

@@ -45,12 +45,11 @@ def _content(folder):
         (*DECIMATE, "a.png", "2", "-o", "a.png"),
         (*SYNTH, "first.png", "-o", "."),
         ("estimate", "sigma.png", "b.png", "-o", "."),
-        ("estimate", "1_pair.png", "b.png", "-o", "out", "--save-steps", "."),
     ],
 )
 def test_no_command_replaces_what_it_reads(pair, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
-    for name in ("overview.png", "sigma.png", "first.png", "1_pair.png"):
+    for name in ("overview.png", "sigma.png", "first.png"):
         (tmp_path / name).write_bytes(pair[0].read_bytes())
     for name in ("camera.toml", "cam.toml"):
         Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2).save(tmp_path / name)

@@ -13,8 +13,7 @@ import pytest
 from PIL import Image  # noqa: TID253
 
 import relblur
-from command import run
-from relblur.apps.view.files import EXAMPLE_CAMERA, example
+from relblur.apps.view.files import example
 from view_server import stack_files, textured, ticks, viewer
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the page's tests need playwright")
@@ -486,34 +485,6 @@ def test_cancel_stops_the_work_and_the_finished_map_stays(page, running, tmp_pat
     says(page, "labels", "window · window")
     page.click("#tab-export")
     assert page.get_by_role("link", name="blur_map.npz").is_visible()
-
-
-def test_a_depth_page_on_disk_turns_in_space(browser, tmp_path):
-    rows, columns = np.mgrid[:120, :160]
-    depth = 1.5 + 0.3 * np.sin(columns / 20) * np.cos(rows / 15)
-    depth[0, 0] = 1e7  # one point at infinity
-    flags = np.zeros(depth.shape, np.uint8)
-    relblur.DepthMap(depth, 0.01 * depth, flags, EXAMPLE_CAMERA, {}).save(tmp_path / "depth.npz")
-    assert run("tools", "report", tmp_path / "depth.npz", "-o", tmp_path / "page.html").exit_code == 0
-    page = browser.new_page(viewport={"width": 900, "height": 700})
-    asked, errors = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto((tmp_path / "page.html").as_uri())
-    page.wait_for_selector(".space[data-ready=yes]")
-    page.locator(".space canvas").scroll_into_view_if_needed()
-    page.wait_for_timeout(300)
-    before = shot(page, ".space canvas")
-    assert len(np.unique(before.reshape(-1, 3), axis=0)) > 30
-    assert (np.abs(before - before[0, 0]).sum(axis=2) > 60).mean() > 0.05  # not blank
-    page.locator(".space canvas").focus()
-    for _ in range(4):
-        page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(400)
-    assert np.abs(shot(page, ".space canvas") - before).mean() > 2
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert errors == []
-    page.close()
 
 
 def test_nothing_was_requested_of_another_machine_and_nothing_went_wrong(context, running):

@@ -104,7 +104,7 @@ def depth(
     with filling(output, force=force) as results:
         summary = write_depth_files(results, pair, depth_map, focal_length_px=focal_px)
         if report:
-            write_result_page(results / PAGE_FILE, depth_map, (first, second, camera), pair, summary)
+            write_result_page(results, depth_map, (first, second, camera), summary, pair=pair)
     for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (first, second))):
         say(note)
     summary["seconds"] = seconds

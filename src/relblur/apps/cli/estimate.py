@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,9 +63,6 @@ def estimate(
     full_size: Annotated[
         bool, given("--full-size", "Also write a fused picture and the maps at full size.", panel=OUTPUT)
     ] = False,
-    save_steps: Annotated[
-        Path | None, given("--save-steps", "Also write a picture of every stage into this folder.", "DIR", OUTPUT)
-    ] = None,
     force: Force = False,
     as_json: Json = False,
     jobs: JobsOption = 1,
@@ -89,15 +85,14 @@ def estimate(
     If DIR ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size. They are read and measured in parts,
     in --processes or by --scheduler. The same command continues an interrupted run.
     """
-    from ...images.results import filling
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...report.batch import is_batch
     from ...report.full_size import FULL_FILES, RELATIVE_DEPTH
     from ...report.page import PAGE_FILE
     from ...report.result_files import BLUR_FILES, write_blur_files
-    from ...report.steps import write_steps
 
     preparing = stored_values(preparing) if as_stored else preparing
-    alone = {"--save-steps": save_steps, "--page": page, "--full-size": full_size or None}
+    alone = {"--page": page, "--full-size": full_size or None}
     alone_only = [option for option, value in alone.items() if value is not None]
     if any(map(is_zarr_name, (output, first, second))):
         if alone_only:
@@ -115,39 +110,20 @@ def estimate(
         _estimate_many((first, second), output, preparing, estimating, Manner(jobs, report, force, as_json))
         return
     names = [*BLUR_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()), *((PAGE_FILE,) if report else ())]
-    _check_output((first, second), output, names, save_steps, force)
+    refuse_to_replace(output, names, force)  # before the work
+    refuse_inputs((output / name for name in names), (first, second))
     images = _pages((first, second), page)
-    pair, blur_map, seconds = _measure(*images, preparing, estimating, steps=save_steps is not None)
+    pair, blur_map, seconds = _measure(*images, preparing, estimating)
     with filling(output, force=force) as results:
         summary = {**write_blur_files(results, pair, blur_map), "seconds": seconds}
         _write_full_size(results, images, preparing, pair, blur_map, full_size)
         if report:
-            write_result_page(results / PAGE_FILE, blur_map, (first, second), pair)
-        if save_steps is not None:
-            with filling(save_steps, force=force) as steps:
-                write_steps(steps, pair, blur_map, blur_map.steps)
+            write_result_page(results, blur_map, (first, second), summary, pair=pair)
     for note in _notes(pair, blur_map):
         say(note)
-    if save_steps is not None:
-        say(f"steps: {save_steps}")
     size = f"{summary['width']}x{summary['height']}"
     print_summary(f"{first.name} and {second.name}, {size}", _summary_rows(summary), summary, as_json)
     say(f"look at {output / (PAGE_FILE if report else 'overview.png')}")
-
-
-def _check_output(
-    files: tuple[Path, Path], output: Path, names: Sequence[str], steps: Path | None, force: bool
-) -> None:
-    """Refuse to replace files, before the work."""
-    from ...images.results import refuse_inputs, refuse_to_replace
-    from ...report.steps import STEP_FILES
-
-    refuse_to_replace(output, names, force)
-    targets = [output / name for name in names]
-    if steps is not None:
-        refuse_to_replace(steps, STEP_FILES, force)
-        targets += [steps / name for name in STEP_FILES]
-    refuse_inputs(targets, files)
 
 
 def _write_full_size(
@@ -204,7 +180,6 @@ def _measure(
     preparing: Preparing,
     estimating: Estimating,
     *,
-    steps: bool = False,
     watched: bool = True,
 ) -> tuple[ComparablePair, BlurMap, float]:
     """Return the prepared pair, its map, and the time it took, s."""
@@ -218,7 +193,7 @@ def _measure(
     largest = MAX_SIGMA if estimating.max_sigma is None else estimating.max_sigma
     pair = prepare_pair(first, second, **preparing.arguments(), max_sigma=largest)
     with progress_bar(f"estimating, {pair.size}", watched) as report:
-        blur_map = estimate_blur(pair, progress=report, steps=steps, **estimating.arguments())
+        blur_map = estimate_blur(pair, progress=report, **estimating.arguments())
     refuse_empty_map(blur_map.variance_difference, blur_map.flags)
     return pair, blur_map, time.perf_counter() - start
 

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA, Method
-from ..terminal.console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
+from ..terminal.console import one_line_errors, print_json, print_table, progress_bar, say
 from ..terminal.options import (
     OUTPUT,
     AsStoredOption,
@@ -19,7 +17,6 @@ from ..terminal.options import (
     JobsOption,
     Json,
     Only,
-    ReportOption,
     Second,
     given,
     option_of,
@@ -28,7 +25,6 @@ from ..terminal.options import (
     whole_numbers,
 )
 from .many import Manner, do_many
-from .report import write_score_page
 
 if TYPE_CHECKING:
     from ...blur.comparable_pair import ComparablePair
@@ -64,8 +60,6 @@ def evaluate(
     output: Annotated[
         Path | None, given("--output,-o", "Folder for scores.csv and summary.json.", "DIR", OUTPUT)
     ] = None,
-    report: ReportOption = False,
-    page_file: Annotated[Path | None, typer.Option("--page-file", hidden=True)] = None,
     force: Force = False,
     as_json: Json = False,
     jobs: JobsOption = 1,
@@ -85,9 +79,8 @@ def evaluate(
     FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate'. Each pair gets a folder
     in DIR and a row in summary.csv.
     """
-    from ...images.results import filling, refuse_inputs, refuse_to_replace, refuse_to_replace_file
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...report.batch import is_batch
-    from ...report.page import PAGE_FILE
     from ...report.summary import SCORE_FILES, write_scores
 
     paper = protocol == "paper"
@@ -98,8 +91,6 @@ def evaluate(
         preparing = stored_values(preparing, "--protocol paper" if paper else "--as-stored")
         factors = [1 if factor == "auto" else factor for factor in factors]
     if is_batch(first, second):
-        if report or page_file is not None:
-            raise UsageError("--report is for one pair; 'relblur tools report FOLDER' makes a page of many")
 
         def work(one: Path, two: Path, folder: Path) -> None:
             write_scores(folder, _score(one, two, preparing, estimating, factors, paper, watched=jobs == 1)[1], factors)
@@ -108,27 +99,13 @@ def evaluate(
         how = Manner(jobs, False, force, as_json)
         do_many((first, second), output, {**made_with, "protocol": protocol}, work, how=how)
         return
-    if report and output is None:
-        raise UsageError("--report needs a folder for report.html; add -o DIR")
-    names = [*SCORE_FILES, *([PAGE_FILE] if report else [])]
-    refuse_inputs((page_file,), (first, second))
-    refuse_to_replace_file(page_file, force)  # before the work, not after it
     if output is not None:
-        refuse_inputs((output / name for name in names), (first, second))
-        refuse_to_replace(output, names, force)
+        refuse_inputs((output / name for name in SCORE_FILES), (first, second))
+        refuse_to_replace(output, SCORE_FILES, force)  # before the work, not after it
     pair, rows = _score(first, second, preparing, estimating, factors, paper)
-    settings = {**estimating.arguments(), **preparing.arguments(), "protocol": protocol, "decimate": factors}
-    about = {name: value for name, value in settings.items() if value is not None}
-    scores = [(size, score) for _, size, score in rows]
     if output is not None:
         with filling(output, force=force) as folder:
             write_scores(folder, rows, factors)
-            if report:
-                write_score_page(folder / PAGE_FILE, scores, (first, second), pair, about, force)
-    if page_file is not None:
-        write_score_page(page_file, scores, (first, second), pair, about, force)
-    if report or page_file is not None:
-        say(f"look at {page_file or (output or Path()) / PAGE_FILE}")
     if as_json:
         print_json([{"decimate": factor, "resolution": size, **score.as_dict()} for factor, size, score in rows])
         return

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..terminal.console import EXIT_DATA, UsageError, print_json, print_table, say
-from .report import refuse_foreign_page, write_folder_page
 
 if TYPE_CHECKING:
     from ...blur.result import MapResult
@@ -46,29 +45,31 @@ def do_many(
     tuple: a function that reads the map of a pair from its folder, and the heading of the contact sheet.
     """
     from ...report.batch import SHEET_FILE, TABLE_FILE, find_jobs, on_threads, run_batch
-    from ...report.page import PAGE_FILE
+    from ...report.page import PAGE_FILE, write_page
     from ...report.panels import contact_sheet
+    from ...report.saved import read_entries
 
     if how.jobs < 1:
         raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
     if output is None:
         raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
     pairs = [replace(job, also_read=tuple(reads)) for job in find_jobs(*files)]
-    if how.report:
-        refuse_foreign_page(output / PAGE_FILE)
 
-    def report(count: int, outcome: Outcome) -> None:
+    def tell(count: int, outcome: Outcome) -> None:
         say(f"{count}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
 
-    def draw(path: Path, folders: Sequence[tuple[str, Path]]) -> None:
-        if sheet is not None:
+    def report(folder: Path, outcomes: Sequence[Outcome]) -> None:
+        names = [each.name for each in outcomes if each.succeeded]
+        if sheet is not None and names:
             read, heading = sheet
-            contact_sheet(path, ((name, read(folder)) for name, folder in folders), heading)
+            contact_sheet(folder / SHEET_FILE, ((name, read(output / name)) for name in names), heading)
+        if how.report:
+            entries = [entry for name in names for entry in read_entries(output / name)[0]]
+            failures = [(each.name, each.error) for each in outcomes if not each.succeeded]
+            write_page(folder / PAGE_FILE, entries, f"{output.resolve().name}: {len(names)} pairs", failures)
 
     run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
-    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=report, draw=draw, run=run)
-    if how.report:
-        write_folder_page(output / PAGE_FILE, output)
+    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, report=report, run=run)
     failed = [each for each in outcomes if not each.succeeded]
     counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
     if how.as_json:

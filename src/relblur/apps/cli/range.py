@@ -10,8 +10,7 @@ import typer
 
 from ...base.options import Depth, Preparing
 from ..terminal.console import one_line_errors, print_summary, progress_bar, say
-from ..terminal.options import CameraFile, Force, Json, Only, ReportOption, ResultFolder, takes_records
-from .report import write_result_page
+from ..terminal.options import CameraFile, Force, Json, Only, ResultFolder, takes_records
 
 __all__ = ["find_range"]
 
@@ -25,7 +24,6 @@ def find_range(
     output: ResultFolder,
     options: Annotated[Depth, Only("prefilter")],
     preparing: Preparing,
-    report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -46,29 +44,25 @@ def find_range(
     from ...depth.relation import check_two_planes, in_depth_range, relative_blur
     from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...photo.pipeline import prepare_pair
-    from ...report.page import PAGE_FILE
     from ...report.result_files import RANGE_FILES, write_range_files
 
-    names = (*RANGE_FILES, PAGE_FILE) if report else RANGE_FILES
-    refuse_inputs((output / name for name in names), (near, far, camera))
-    refuse_to_replace(output, names, force)  # before the work, not after it
+    refuse_inputs((output / name for name in RANGE_FILES), (near, far, camera))
+    refuse_to_replace(output, RANGE_FILES, force)  # before the work, not after it
     model = Camera.load(camera)
     check_two_planes(model)
     pair = prepare_pair(near, far, **preparing.arguments())
     start = time.perf_counter()
-    with progress_bar(f"estimating, {pair.size}") as report_share:
+    with progress_bar(f"estimating, {pair.size}") as report:
         if usual_psf(model) == "gaussian":
-            blur_map = estimate_blur(pair, prefilter=options.prefilter, progress=report_share)
+            blur_map = estimate_blur(pair, prefilter=options.prefilter, progress=report)
         else:
-            depth_map = estimate_depth(pair, model, psf=usual_psf(model), progress=report_share)
+            depth_map = estimate_depth(pair, model, psf=usual_psf(model), progress=report)
             blur_map = relative_blur(depth_map)
     refuse_empty_map(blur_map.variance_difference, blur_map.flags)
     between = in_depth_range(blur_map, model.decimated(pair.factor))
     seconds = time.perf_counter() - start
     with filling(output, force=force) as results:
         summary = {**write_range_files(results, pair, between), "seconds": seconds}
-        if report:
-            write_result_page(results / PAGE_FILE, between, (near, far, camera), pair)
     for note in pair.notes:
         say(note)
     rows = [
@@ -79,4 +73,4 @@ def find_range(
         ("time", f"{seconds:.2f} s"),
     ]
     print_summary(f"{near.name} and {far.name}, {pair.size}", rows, summary, as_json)
-    say(f"look at {output / (PAGE_FILE if report else 'overview.png')}")
+    say(f"look at {output / 'overview.png'}")

@@ -11,7 +11,7 @@ from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, flags_in_words, one_line_errors, print_summary, progress_bar, say
 from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given, numbers, takes_records
 from .frames import AlignOnlyOption, Images, Input, align_frames, given_motion, open_images, write_motion
-from .report import write_stack_page
+from .report import write_result_page
 
 if TYPE_CHECKING:
     from ...stacks.frames import Frames
@@ -146,7 +146,6 @@ def _write(
     from ...images.results import filling
     from ...plot.colours import to_look_at
     from ...report.full_size import write_heights
-    from ...report.page import PAGE_FILE
     from ...report.result_files import write_stack_files
     from ...report.summary import write_summary
     from ...stacks.topography import surface_of
@@ -164,7 +163,7 @@ def _write(
             _write_other(folder, result, result.steps["frames"], other)
         if report:
             picture = None if result.fused is None else to_look_at(result.fused, linear)
-            write_stack_page(folder / PAGE_FILE, result, shots.files, picture, summary)
+            write_result_page(folder, result, shots.files, summary, fused=picture)
     return summary
 
 

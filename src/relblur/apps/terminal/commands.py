@@ -17,7 +17,7 @@ __all__ = ["Command", "Group", "MovedCommand", "path_of"]
 UsageError: Any = typer.BadParameter.__base__
 
 #: Former names of options and the present ones. Version 1.1 removes them.
-FORMER = {"-f": ("--focal-length", "--force"), "--workers": ("--processes",), "--report": ("--page-file",)}
+FORMER = {"-f": ("--focal-length", "--force"), "--workers": ("--processes",)}
 #: Ranges that Typer adds to help lines, ``[x>=0]`` or ``; x>=0``: removed, because the parser reports violations.
 _RANGE = re.compile(r"  \[[\d.<=]*x[<>]=[\d.]+\]|; [\d.<=]*x[<>]=[\d.]+")
 #: Width of the column of option names in the help, characters.

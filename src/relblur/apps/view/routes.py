@@ -36,8 +36,6 @@ from .session import Session
 __all__ = ["Page", "build"]
 
 STATIC = Path(__file__).parent / "static"
-#: Shared with the pages that are one file.
-POINTS = Path(__file__).parents[2] / "report" / "points.js"
 #: Bytes of a form; a stroke of the brush has up to 5000 points.
 MOST_JSON = 262_144
 #: Files that a page sends before it opens them, and their bytes in all.
@@ -86,7 +84,7 @@ class Page:
         self.session = session
         self.keys = keys
         self._exports = Exports(session)
-        self._files = {path.name: path.read_bytes() for path in (*sorted(STATIC.iterdir()), POINTS) if path.is_file()}
+        self._files = {path.name: path.read_bytes() for path in sorted(STATIC.iterdir()) if path.is_file()}
         self._received: dict[str, tuple[Path, str]] = {}
 
     def routes(self) -> list[Any]:

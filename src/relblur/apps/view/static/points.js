@@ -1,4 +1,4 @@
-// 3-D view of points with WebGL 2, for the viewer and for single-file pages. Drag turns the scene, the wheel zooms.
+// 3-D view of points with WebGL 2. Drag turns the scene, the wheel zooms.
 //
 // Points are in shuffled order, so the first n points are a random sample. While the scene moves, as many points are
 // drawn as allow about 30 frames a second. At rest all points are drawn at full resolution. If WebGL runs on the
