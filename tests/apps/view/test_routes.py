@@ -230,6 +230,15 @@ def test_planes_travel_as_they_are(page, server):
     assert page.get("/api/plane/sigma").status_code == 404
 
 
+def test_filled_pixels_are_drawn_faintly(page):
+    state = page.get("/api/state").json()
+    assert state["opacity"] is not None
+    assert "opacity" not in {plane["name"] for plane in state["planes"]}
+    opacity = np.frombuffer(page.get("/api/plane/opacity").content, np.uint8).reshape(12, 17)
+    assert opacity[5, 6] < 255
+    assert np.delete(opacity.ravel(), 5 * 17 + 6).min() == 255
+
+
 def test_box_and_line_agree_with_the_map(page, server):
     blur_map = server[3]
     found = page.get("/api/box?x0=9&y0=8&x1=2&y1=1").json()

@@ -103,6 +103,7 @@ class Content:
         maker = next((each for each in (self.stack, self.blur_map, self.depth_map) if each is not None), None)
         height, width = self.shape
         depth, images = self.depth_map, self.images
+        planes = [plane.about(self.versions[name]) for name, plane in self.planes.items()]
         return {
             "relblur": __version__,
             "name": self.result_name or (images.title if images is not None else ""),
@@ -113,7 +114,8 @@ class Content:
             "notes": self.notes,
             "factor": self.factor,
             "choices": vars(self.choices),
-            "planes": [plane.about(self.versions[name]) for name, plane in self.planes.items()],
+            "planes": [about for about in planes if about["name"] != shown.OPACITY],
+            "opacity": next((about for about in planes if about["name"] == shown.OPACITY), None),
             "frames": self._frames(),
             "painting": self._painting(),
             "flags": self.legend,

@@ -18,16 +18,18 @@ from ...base.settings import WINDOW_WINDOW
 from ...blur.blur_map import BlurMap, Flag, has_flag
 from ...blur.result import flag_name
 from ...depth.depth_map import DepthMap
-from ...plot.colours import FLAG_COLOURS, ColourScale, Kind, flag_colours, scale_for
+from ...plot.colours import FLAG_COLOURS, ColourScale, Kind, MapView, flag_colours, scale_for
 from ...stacks.stack_map import StackMap
 
 __all__ = [
+    "OPACITY",
     "Plane",
     "Quantity",
     "colour_tables",
     "cut",
     "flag_legend",
     "map_planes",
+    "opacity",
     "picture",
     "quantities_of",
     "summary_line",
@@ -36,6 +38,8 @@ __all__ = [
 _SCALES = ("blue_red", "viridis", "viridis_backwards", "magma", "cividis", "grey")
 #: Factor by which the sliders of logarithmic colours reach beyond the limits.
 BEYOND = 30.0
+#: Name of the plane of opacities; pages do not list it.
+OPACITY = "opacity"
 #: Pixels from which limits of colours are estimated.
 _SAMPLE = 200_000
 
@@ -108,6 +112,12 @@ def map_planes(result: BlurMap | DepthMap | StackMap) -> list[Plane]:
         if result.blur_map is not None:
             made += _blur_planes(result.blur_map)
     return [*made, Plane("flags", "flags", "flags", np.asarray(result.flags, np.uint8))]
+
+
+def opacity(result: BlurMap | DepthMap | StackMap) -> Plane | None:
+    """Return how faintly each pixel is drawn: filled pixels fade with their standard error."""
+    shares = MapView.of(result).opacity
+    return None if shares is None else Plane(OPACITY, OPACITY, "flags", np.rint(255 * shares).astype(np.uint8))
 
 
 def _blur_planes(blur_map: BlurMap) -> list[Plane]:

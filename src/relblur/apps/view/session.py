@@ -383,6 +383,7 @@ class Session:
         now.keys["map"] = secrets.token_hex(8)
         for plane in made:
             self._put(plane)
+        self._fade(await asyncio.to_thread(shown.opacity, found))
         if isinstance(found, BlurMap) and now.camera is not None and not now.depth_is_measured:
             try:
                 self._accept_depth(await asyncio.to_thread(self._depth_of_map), measured=False)
@@ -396,6 +397,14 @@ class Session:
         for plane in shown.map_planes(depth_map):
             if plane.name != "flags" or now.measured is None:
                 self._put(plane)
+        if now.measured is None:
+            self._fade(shown.opacity(depth_map))
+
+    def _fade(self, opacity: shown.Plane | None) -> None:
+        if opacity is None:
+            self.now.planes.pop(shown.OPACITY, None)
+        else:
+            self._put(opacity)
 
     def _put(self, plane: shown.Plane) -> None:
         self._version += 1

@@ -7,7 +7,7 @@ import { showBox, showLine, showPixel } from "./findings.js";
 import { fillForms, startForms } from "./forms.js";
 import * as panes from "./panes.js";
 import * as retouch from "./retouch.js";
-import { about, flagNames, flagsAt, isHere, planesOf, rgbAt, shown, store, update, valueOf, valuesAt, withError } from "./values.js";
+import { about, flagNames, flagsAt, isHere, planeNamed, planesOf, rgbAt, shown, store, update, valueOf, valuesAt, withError } from "./values.js";
 
 const $ = (id) => document.getElementById(id);
 const tables = new Map();
@@ -198,6 +198,7 @@ function onState(state) {
   if (fresh !== size || isOther) {
     renderer.dropAll();
     store.planes.clear();
+    store.opacity = null;
     Object.assign(panes.marks, { pixel: null, box: null, line: null, hover: null });
     $("readout").textContent = "";
     if (isOther) { $("findings").replaceChildren(hint); store.frame = { place: 0, full: false }; }
@@ -238,7 +239,7 @@ function onState(state) {
 
 function onArrival(name, box = null) {
   if (box) renderer.patch(name, box);
-  else renderer.setPlane(store.planes.get(name));
+  else renderer.setPlane(planeNamed(name));
   panes.label();
   panes.redraw();
   if (panes.marks.hover) readout(panes.marks.hover, panes.activePlane());

@@ -140,7 +140,7 @@ function paint(fine) {
   const big = (rect) => ({ x: Math.round(rect.x * scale), y: Math.round(rect.y * scale), w: Math.round(rect.w * scale), h: Math.round(rect.h * scale) });
   for (const pane of panes) {
     const plane = store.planes.get(pane.name);
-    if (plane) renderer.draw({ info: plane.about, rect: big(pane.rect), clip: big(pane.clip), low: plane.low, high: plane.high }, device, fine);
+    if (plane) renderer.draw({ info: plane.about, rect: big(pane.rect), clip: big(pane.clip), low: plane.low, high: plane.high, faded: Boolean(store.opacity) }, device, fine);
   }
   drawMarks(scale);
   frames.count += 1;

@@ -20,6 +20,8 @@ precision highp float;
 uniform sampler2D one;    // picture, flags, value, or s
 uniform sampler2D two;    // standard error of s
 uniform sampler2D table;  // 256 colours
+uniform sampler2D opacity;
+uniform bool faded;       // filled pixels fade with their standard error
 uniform int kind;         // 0 picture, 1 value, 2 flags, 3 sigma of s, 4 standard error of sigma
 uniform vec2 limits;
 uniform bool ratio;       // colours go by ratio, not by difference
@@ -40,7 +42,8 @@ vec3 look(vec2 p) {
   if (!(v == v) || abs(v) > 3.0e38) return none;
   float share = ratio ? log(max(v, 1.0e-30) / limits.x) / log(limits.y / limits.x) : (v - limits.x) / (limits.y - limits.x);
   share = clamp(share, 0.0, 1.0);
-  return texture(table, vec2((share * 255.0 + 0.5) / 256.0, 0.5)).rgb;
+  vec3 full = texture(table, vec2((share * 255.0 + 0.5) / 256.0, 0.5)).rgb;
+  return faded ? mix(none, full, texture(opacity, p).r) : full;
 }
 void main() {
   if (kind == 0) { colour = vec4(texture(one, at).rgb, 1.0); return; }
@@ -73,6 +76,7 @@ export class Renderer {
     gl.uniform1i(uniforms.one, 0);
     gl.uniform1i(uniforms.two, 1);
     gl.uniform1i(uniforms.table, 2);
+    gl.uniform1i(uniforms.opacity, 3);
     gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
     this.side = Math.min(TILE, gl.getParameter(gl.MAX_TEXTURE_SIZE));
   }
@@ -177,6 +181,8 @@ export class Renderer {
     gl.activeTexture(gl.TEXTURE2);
     gl.bindTexture(gl.TEXTURE_2D, this.tables.get(info.kind === "flags" ? "flags" : info.scale) ?? null);
     if (kind !== 0 && !this.tables.size) return false;
+    const opacity = pane.faded && info.kind === "value" && !info.name.endsWith("stderr") ? this.planes.get("opacity") : null;
+    gl.uniform1i(uniforms.faded, opacity ? 1 : 0);
     const { factor } = source, zoom = view.zoom / factor;
     source.tiles.forEach((tile, index) => {
       const x0 = (tile.left / factor - view.x) * view.zoom, x1 = x0 + tile.w * zoom;
@@ -186,6 +192,8 @@ export class Renderer {
       gl.bindTexture(gl.TEXTURE_2D, tile.texture);
       gl.activeTexture(gl.TEXTURE1);
       gl.bindTexture(gl.TEXTURE_2D, other.tiles[index]?.texture ?? tile.texture);
+      gl.activeTexture(gl.TEXTURE3);
+      gl.bindTexture(gl.TEXTURE_2D, (opacity ?? source).tiles[index].texture);
       gl.uniform4f(uniforms.place, (2 * x0) / rect.w, (-2 * y0) / rect.h, (2 * x1) / rect.w, (-2 * y1) / rect.h);
       gl.uniform4f(uniforms.part, 0, 0, 1, 1);
       gl.uniform2f(uniforms.stride, 1 / (zoom * tile.w), 1 / (zoom * tile.h));

@@ -2,9 +2,12 @@
 
 import { bytes } from "./api.js";
 
-export const store = { planes: new Map(), width: 0, height: 0, flags: [], state: null, frame: { place: 0, full: false } };
+export const store = { planes: new Map(), width: 0, height: 0, flags: [], state: null, opacity: null, frame: { place: 0, full: false } };
 
 const fetching = new Set();
+
+// The opacities of filled pixels are a plane that no list shows.
+export const planeNamed = (name) => (name === "opacity" ? store.opacity : store.planes.get(name));
 
 export const about = (name) => store.planes.get(name)?.about;
 
@@ -46,6 +49,8 @@ export function update(state, onArrival) {
     kept.set(info.name, { ...(same ? old : { data: null }), about: info, ...(same ? {} : limits) });
   }
   store.planes = kept;
+  if (store.opacity?.about.version !== state.opacity?.version) store.opacity = state.opacity && { about: state.opacity, data: null };
+  if (store.opacity && !store.opacity.data) fetchPlane(store.opacity.about, onArrival);
   for (const { about: info, data } of kept.values()) if (!info.derived && !data) fetchPlane(info, onArrival);
 }
 
@@ -55,7 +60,7 @@ async function fetchPlane(info, onArrival) {
   fetching.add(key);
   try {
     const buffer = await bytes(info.url ?? `/api/plane/${info.name}?v=${info.version}`);
-    const plane = store.planes.get(info.name);
+    const plane = planeNamed(info.name);
     if (plane && plane.about.version === info.version) {
       plane.data = typed(info, buffer);
       onArrival(info.name);
