@@ -17,7 +17,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur.field
-from relblur.field import Loops, Noise, PixelEnergy, UniformAxis, Volume, solve
+from relblur.field import Loops, Noise, UniformAxis, Volume, solve
 from relblur.field.energy import Energy
 from relblur.field.moves import follow_median, propagate
 from relblur.kernels.threads import Team
@@ -197,18 +197,6 @@ def test_progress_runs_to_its_end_and_the_map_stays_within_its_limits():
     assert {name: step.shape for name, step in found.steps.items()} == dict.fromkeys(
         ("start", "mu", "information", "misfit"), SHAPE
     )
-
-
-def test_the_energy_of_a_pixel_is_least_at_its_answer():
-    volume = volume_of(RAMP)
-    found = solve(volume)
-    at = np.linspace(-2.5, 2.5, 501)
-    for place in ((40, 60), (0, 0), (95, 30)):
-        pixel = PixelEnergy(volume, found, found.z, place)
-        data = pixel.data(at)
-        assert_array_equal(np.isnan(data), (at < LIMITS[0]) | (at > LIMITS[1]))
-        total = data + pixel.prior(at)
-        assert at[np.nanargmin(total)] == pytest.approx(found.z[place], abs=0.03)
 
 
 def test_a_speck_takes_the_median_around_it_unless_the_residuals_contradict():

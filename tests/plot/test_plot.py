@@ -229,23 +229,6 @@ def test_without_matplotlib_one_line_names_the_extra():
     assert done.stdout.strip() == "figures need matplotlib: pip install 'relblur[plot]'"
 
 
-def test_the_cost_of_refined_is_drawn_beside_that_of_the_window():
-    sharp = np.random.default_rng(5).random((60, 60))
-    blurry = synth.blur_with_map(sharp, 1.5)
-    refined = relblur.estimate_blur(sharp, blurry)
-    figure, axes = pyplot.subplots()
-    plot.pixel_cost(sharp, blurry, 30, 30, blur_map=refined, ax=axes)
-    labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert "refined: own data" in labels
-    assert "refined: with its neighbours" in labels
-    (beside,) = (each for each in figure.axes if each is not axes)
-    s, cost = beside.get_lines()[1].get_data()
-    assert s[np.nanargmin(cost)] == pytest.approx(2.25, abs=0.1)
-    figure, axes = pyplot.subplots()
-    plot.pixel_cost(sharp, blurry, 30, 30, blur_map=refined, refined=False, ax=axes)
-    assert figure.axes == [axes]
-
-
 def test_distances_and_errors_are_coloured_by_ratio(ax):
     from relblur.plot.colours import scale_for
 

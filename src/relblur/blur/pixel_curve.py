@@ -14,7 +14,7 @@ Only pixels within reach of the largest kernel are used, so a curve takes millis
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -60,10 +60,6 @@ class PixelCurve:
         R, the value of the other image: ``second`` for sigma >= 0, ``first`` for sigma < 0.
     cost : (N,) float64
         Mean square of the residual over the window, per unit of noise variance; NaN if no pixel of it is usable.
-    refined_data, refined_cost : (N,) float64, optional
-        Objective of ``method="refined"`` as a function of the blur of this pixel alone: the negative log-likelihood of
-        its data, and its sum with the prior at fixed neighbours. The minimum of each is subtracted, so 1/2 corresponds
-        to a standard error. NaN outside the search; None without ``refined``.
     roots : (K,) float64
         Signed sigmas at which M crosses R, ascending: the candidate solutions.
     window : int
@@ -85,8 +81,6 @@ class PixelCurve:
     chosen: float = float("nan")
     chosen_stderr: float = float("nan")
     flags: int = 0
-    refined_data: FloatArray | None = None
-    refined_cost: FloatArray | None = None
 
     @property
     def variance_difference(self) -> FloatArray:
@@ -140,7 +134,6 @@ def pixel_curve(
     window: int | None = None,
     valid: ArrayLike | None = None,
     channel_axis: int | None = None,
-    refined: bool = False,
 ) -> PixelCurve:
     """Compute the curve M(sigma) of one pixel, its roots, and the cost of the window around it.
 
@@ -157,9 +150,6 @@ def pixel_curve(
         Largest blur, px; that of the map, or 5.
     window : int, optional
         Side of the square of ``cost``, odd; that of the map, or 9.
-    refined : bool, optional
-        Compute ``refined_data`` and ``refined_cost`` too. This runs the method on an area of some hundred pixels in
-        tenths of a second.
 
     Examples
     --------
@@ -195,35 +185,7 @@ def pixel_curve(
     if clipped is not None:
         usable = ~clipped if usable is None else usable & ~clipped
     patch = _cut(images[0], images[1], usable, *place, options)
-    curve = _curve(patch, options, *place, blur_map)
-    if not refined:
-        return curve
-    return _with_refined(curve, images, usable, blur_map)
-
-
-def _with_refined(
-    curve: PixelCurve, images: tuple[AnyArray, ...], usable: BoolArray | None, blur_map: BlurMap | None
-) -> PixelCurve:
-    """Add the objective of the refined method, from the surroundings of the pixel."""
-    from .dense.pixel_cost import pixel_cost, reach_of
-
-    reach = reach_of(float(curve.sigma[-1]))
-    here = tuple(slice(max(0, place - reach), place + reach + 1) for place in (curve.row, curve.column))
-    cuts = [np.ma.getdata(image)[here] for image in images]
-    good = np.ones(cuts[0].shape[:2], dtype=bool) if usable is None else usable[here].copy()
-    for image, cut in zip(images, cuts, strict=True):
-        at_top = clipped_pixels(cut)
-        good &= np.isfinite(cut).all(axis=2) & ~np.ma.getmaskarray(image)[here].any(axis=2)
-        good &= True if at_top is None else ~at_top
-    if not good.any():
-        return curve
-    settings, known = {"window": curve.window}, None
-    if blur_map is not None and blur_map.settings.get("method") == "refined":  # its noise only
-        settings, known = {**blur_map.settings, **settings}, blur_map.variance_difference[here]
-    place = (curve.row - here[0].start, curve.column - here[1].start)
-    one, two = (unit_float(cut) for cut in cuts)
-    cost = pixel_cost(one, two, good, place, curve.variance_difference, settings, known)
-    return replace(curve, refined_data=cost.data, refined_cost=cost.posterior)
+    return _curve(patch, options, *place, blur_map)
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,11 @@ the names of its quantities are those of ``docs/method.md``.
 ``moves``        discrete moves between steps
 ``uncertainty``  the standard error, and where a map says nothing
 ``solve``        the descent
-``pixel``        the energy of one pixel
 """
 
 from .axis import AsinhAxis, Axis, RootAxis, UniformAxis
 from .loops import CompiledLoops, Loops, choose_loops
 from .noise import Noise
-from .pixel import PixelEnergy
 from .solve import Field, solve
 from .uncertainty import filled, hidden_variance, information_around, rims
 from .volume import Support, Volume
@@ -36,7 +34,6 @@ __all__ = [
     "Field",
     "Loops",
     "Noise",
-    "PixelEnergy",
     "RootAxis",
     "Support",
     "UniformAxis",

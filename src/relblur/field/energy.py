@@ -26,8 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .axis import read
-from .loops import Reading, cost_of
+from .loops import Reading
 from .noise import Tables
 from .volume import Volume
 from .windows import box, row_bands
@@ -106,18 +105,6 @@ class Energy:
         """Return the cost of each pixel at a map, over the correlation ratio."""
         weight = np.float32(self.volume.independent) * self.use / self.inflation
         return self.volume.loops.cost(self._reading(z), weight)
-
-    def of_pixel(self, place: tuple[int, int], at: NDArray[np.float32]) -> Array:
-        """Return the cost of one pixel at some values."""
-        volume, (row, column) = self.volume, place
-        level = np.asarray(volume.axis.level_of(at))[None]
-        one = volume.residuals[:, :, row : row + 1, column : column + 1]
-        e, _ = read(np.ascontiguousarray(np.broadcast_to(one, (*one.shape[:2], *level.shape))), level)
-        own, passed = self._tables.at(level, 0, 1)
-        relative = np.float32(1) if volume.noise.relative is None else volume.noise.relative[place]
-        v = np.maximum(self.misfit[place], relative * own) + relative * passed
-        cost = np.float32(volume.independent) * self.use[place] * cost_of(np.square(e) / v).sum(axis=0)
-        return np.asarray(cost / self.inflation[place])[0]
 
     def evidence(self, z: Array, *, correlated: bool = True) -> Evidence:
         """Return information and score at a map; without ``correlated`` pixels count as independent."""

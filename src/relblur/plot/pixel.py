@@ -72,13 +72,8 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     """Draw the cost of each s in the window of a pixel, its minimum, and the value of the map; return the axes.
 
     Arguments as for :func:`pixel_curve`. The axis of s is proportional to sign(s) sqrt(abs(s)), so both small and large
-    blur are legible. For ``method="refined"`` (or with ``refined=True``) a second axis shows the negative
-    log-likelihood of the pixel's own data, without and with the prior at the final values of the neighbours.
-    ``refined=False`` omits it.
+    blur are legible.
     """
-    settings = getattr(options.get("blur_map"), "settings", {})
-    if settings.get("method") == "refined":
-        options.setdefault("refined", True)
     curve = _curve(curve, pair_and_place, options)
     here = axes_or_current(ax)
     root = np.sqrt(np.maximum(curve.cost, 0))
@@ -106,27 +101,9 @@ def pixel_cost(curve: PixelCurve | Any, *pair_and_place: Any, ax: Any = None, **
     here.set_ylabel("residual (rms) per unit of noise")
     here.set_title(_title(curve), fontsize="medium")
     marked = curve.chosen if np.isfinite(curve.chosen) else best
-    lines = [*here.get_lines(), *_draw_refined(here, curve)]
-    named = [line for line in lines if not line.get_label().startswith("_")]
+    named = [line for line in here.get_lines() if not line.get_label().startswith("_")]
     here.legend(handles=named, fontsize="small", loc="upper right" if marked < 0 else "upper left", frameon=False)
     return here
-
-
-def _draw_refined(ax: Any, curve: PixelCurve) -> list[Any]:
-    """Draw the negative log-likelihood of the refined method on a second axis; return the lines."""
-    if curve.refined_data is None or curve.refined_cost is None:
-        return []
-    beside = ax.twinx()
-    s = curve.variance_difference
-    drawn = [
-        *beside.plot(s, curve.refined_data, color=SECOND, linestyle="--", linewidth=1.2, label="refined: own data"),
-        *beside.plot(s, curve.refined_cost, color=SECOND, linewidth=1.6, label="refined: with its neighbours"),
-    ]
-    top = max(2.0, 1.2 * float(np.nanmax(curve.refined_data)))
-    beside.set_ylim(0, (1 + LEGEND_ROOM) * top)
-    beside.set_ylabel("negative log-likelihood", color=SECOND)
-    beside.tick_params(axis="y", colors=SECOND)
-    return drawn
 
 
 def _curve(curve: Any, rest: tuple[Any, ...], options: dict[str, Any]) -> PixelCurve:

@@ -11,5 +11,4 @@
 ``family``      Gaussians or discs
 ``jumps``       a wide prefilter away from jumps, a narrow one at them
 ``whole``       quantities that the tiles of one image share
-``pixel_cost``  the energy of one pixel
 """
