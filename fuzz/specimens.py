@@ -128,12 +128,10 @@ def _pillow() -> Iterator[tuple[str, str, Writer]]:
     yield ".jpg", "colour8", pillow("JPEG", "CMYK")
     yield ".webp", "colour8", pillow("WEBP", lossless=True)
     yield ".webp", "colour8", pillow("WEBP", "RGBA")
-    for suffix, format_ in ((".gif", "GIF"), (".bmp", "BMP"), (".ppm", "PPM"), (".jp2", "JPEG2000")):
+    for suffix, format_ in ((".gif", "GIF"), (".bmp", "BMP"), (".ppm", "PPM")):
         yield suffix, "colour8", pillow(format_)
     yield ".bmp", "colour8", pillow("BMP", "P")
     yield ".pgm", "grey16", pillow("PPM")
-    yield ".jp2", "grey16", pillow("JPEG2000", irreversible=True)
-    yield ".j2k", "grey8", pillow("JPEG2000", no_jp2=True)
     for mode in ("CMYK", "P", "LAB"):
         yield ".tif", "colour8", pillow("TIFF", mode)
     yield ".tif", "grey8", pillow("TIFF", "1", compression="group4")

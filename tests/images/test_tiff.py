@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -11,9 +12,8 @@ import tifffile  # noqa: TID253
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image  # noqa: TID253
 
-from hostile import tiff, zeros_deflated
+from hostile import tiff
 from relblur import imread
-from relblur.base.errors import FileError
 from relblur.images.images import read_image
 
 
@@ -68,8 +68,15 @@ def test_differences_of_floats_are_undone(tmp_path):
     # Adobe's technical note 3, by hand: the bytes of a row sorted by weight, then differences.
     values = _picture((24, 24), "f4")
     planes = values.astype(">f4").view(np.uint8).reshape(24, 24, 4).swapaxes(1, 2).reshape(24, 96)
-    stored = np.diff(planes, axis=1, prepend=np.uint8(0))
-    assert_array_equal(_read(tmp_path, tiff({258: 32, 339: 3, 317: 3}, stored.tobytes())), values)
+    stored = zlib.compress(np.diff(planes, axis=1, prepend=np.uint8(0)).tobytes())
+    assert_array_equal(_read(tmp_path, tiff({258: 32, 259: 8, 339: 3, 317: 3}, stored)), values)
+
+
+def test_colour_of_16_bits_packed_by_lzw(tmp_path):
+    cv2 = pytest.importorskip("cv2")
+    values = _picture((24, 30, 3), "u2")
+    content = bytes(cv2.imencode(".tif", values[:, :, ::-1], [cv2.IMWRITE_TIFF_COMPRESSION, 5])[1])
+    assert_array_equal(_read(tmp_path, content), values)
 
 
 @pytest.mark.parametrize("compression", ["raw", "packbits", "tiff_lzw", "group3", "group4", "tiff_ccitt"])
@@ -81,7 +88,7 @@ def test_black_and_white_has_both_senses(tmp_path, compression, white_is_zero):
     assert_array_equal(_read(tmp_path, content), np.where(values, 255, 0))
 
 
-@pytest.mark.parametrize(("bits", "scale"), [(1, 255), (2, 85), (4, 17), (10, 1), (12, 1), (14, 1)])
+@pytest.mark.parametrize(("bits", "scale"), [(1, 255), (2, 85), (4, 17)])
 def test_few_bits_are_unpacked(tmp_path, bits, scale):
     values = np.random.default_rng(3).integers(0, 1 << bits, (24, 24))
     rows = ["".join(f"{value:0{bits}b}" for value in row) for row in values]
@@ -115,13 +122,6 @@ def test_a_wide_integer_needs_no_table(tmp_path):
     assert_allclose(imread(path, gamma=2.0), 0.25, rtol=1e-6)
     path.write_bytes(tiff({258: 16, 339: 2}, np.full((24, 24), -16384, "<i2").tobytes()))
     assert_allclose(imread(path, gamma=2.0), -0.25, rtol=1e-3)
-
-
-def test_a_piece_unpacks_to_no_more_than_it_may_hold(tmp_path):
-    with pytest.raises(FileError, match=r"unpacks to more than it may hold \(576 bytes\)"):
-        _read(tmp_path, tiff({259: 8}, zeros_deflated(50_000_000)))
-    with pytest.raises(FileError, match="declares 9000000 bytes"):
-        _read(tmp_path, tiff({}, bytes(9_000_000)))
 
 
 def test_pieces_that_are_not_there_are_black(tmp_path):

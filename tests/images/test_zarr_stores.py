@@ -15,11 +15,9 @@ from typer.testing import CliRunner
 import relblur
 from relblur import BlurMap
 from relblur.apps.cli.app import app
-from relblur.apps.cluster.slides import open_store
 from relblur.base.errors import RelblurError
 from relblur.blur.chunked import STORED
 from relblur.images.map_formats import FORMAT
-from relblur.images.tiff import TiffPicture
 from relblur.images.zarr_arrays import open_zarr_array
 
 zarr = pytest.importorskip("zarr")
@@ -64,40 +62,6 @@ def test_the_values_are_those_that_zarr_reads(tmp_path, kind, dtype):
         found = array[place]
         assert_array_equal(found, written[place])
         assert found.dtype == np.dtype(dtype).newbyteorder("=")
-
-
-TIFFS = {
-    "one strip": {"rowsperstrip": 500},
-    "strips": {"rowsperstrip": 7},
-    "tiles": {"tile": (16, 32)},
-    "one packed strip": {"rowsperstrip": 500, "compression": "zlib", "predictor": True},
-    "packed tiles": {"tile": (16, 16), "compression": "lzma"},
-    "planes": {"planarconfig": "separate", "rowsperstrip": 100},
-    "planes of tiles": {"planarconfig": "separate", "tile": (32, 16), "compression": "zlib"},
-    "BigTIFF": {"bigtiff": True, "byteorder": ">"},
-}
-
-
-RECTANGLES = [np.s_[0:150, 0:90], np.s_[60:70, 31:33], np.s_[140:150, 80:90]]
-
-
-@pytest.mark.parametrize("kind", TIFFS)
-def test_rectangles_of_a_tiff_are_those_of_the_whole(tmp_path, kind):
-    import tifffile
-    from PIL import Image
-
-    values = np.random.default_rng(1).integers(0, 65536, (150, 90, 3)).astype("u2")
-    stored = np.moveaxis(values, 2, 0) if "planes" in kind else values
-    tifffile.imwrite(tmp_path / "a.tif", stored, photometric="rgb", **TIFFS[kind])
-    picture = TiffPicture.of(tmp_path / "a.tif")
-    assert picture.shape == values.shape
-    for rows, columns in RECTANGLES:
-        assert_array_equal(picture[rows, columns, slice(None)], values[rows, columns])
-        assert_array_equal(open_store(tmp_path / "a.tif").read((rows, columns)), values[rows, columns])
-    levels = (values // 256).astype("u1")
-    Image.fromarray(levels).save(tmp_path / "a.tif", compression="tiff_lzw", tiffinfo={278: 16})  # libtiff unpacks it
-    for rows, columns in RECTANGLES:
-        assert_array_equal(open_store(tmp_path / "a.tif").read((rows, columns)), levels[rows, columns])
 
 
 def _old(path, change=(), chunk=b""):
@@ -205,15 +169,6 @@ def _refused(folder, name):
     assert "unexpected" not in results[0].output
     assert len(results[0].output.strip().splitlines()) == 1, results[0].output
     assert not (folder / "o.zarr").exists()
-
-
-@pytest.mark.parametrize("kind", ["zlib", "lzma"])
-def test_a_tiff_that_unpacks_to_too_much_is_refused(tmp_path, kind):
-    import tifffile
-
-    zarr.create_array(tmp_path / "b.zarr", data=np.zeros((12000, 6000), "u1"), chunks=(2000, 2000))
-    tifffile.imwrite(tmp_path / "a.tif", np.zeros((12000, 6000), "u1"), rowsperstrip=12000, compression=kind)
-    _refused(tmp_path, "a.tif")
 
 
 def _map(path, change=None, settings=None, version=1):

@@ -63,7 +63,7 @@ class Scenario:
         before = "old" if self.force else ""
         wrong = self.check_moment(at)
         self.enter()
-        if self.one_generation and self.generation() not in ({before}, {"new"}):
+        if self.one_generation and self.generation() not in ({before}, {"new"}, {""}):
             wrong.append(f"{at}: not one generation {self.generation()}")
         wrong += self._check_rest(at)
         self.do("new")  # as a user does who repeats the command
@@ -131,7 +131,7 @@ class Unfinished(Batch):
     def check(self, at: str) -> list[str]:
         """Like the others, but what is unfinished stays until the next run."""
         clear(self.out)
-        wrong = [f"{at}: {self.generation()}"] * (self.generation() not in ({"old" if self.force else ""}, {"new"}))
+        wrong = self.check_moment(at)
         self.do("new")
         wrong += [f"{at}: not finished: {self.generation()}"] * (self.generation() != {"new"})
         return wrong + self._check_rest(at)

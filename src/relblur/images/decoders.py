@@ -26,7 +26,7 @@ from ..base.errors import FileError, MissingDependencyError, RelblurError
 from .archives import read_npy_header
 from .compression import JpegTable
 from .exif import Exif, exif_of
-from .reading import Source, first_line, in_child
+from .reading import Plane, Source, first_line, in_child
 from .stored import StoredImage, damage_told, described
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "decode_pnm",
     "decode_raw",
 ]
-__all__ += ["exr_planes", "needed", "open_picture"]
+__all__ += ["exr_planes", "needed", "open_picture", "opencv_values", "pillow_values"]
 
 #: The attribute in which relblur describes its maps.
 EXR_ABOUT = "relblur"
@@ -50,10 +50,9 @@ _LOSSLESS_EXR = range(5)
 _CLASSES = {
     "PNG": "PngImagePlugin.PngImageFile", "JPEG": "JpegImagePlugin.JpegImageFile", "GIF": "GifImagePlugin.GifImageFile",
     "BMP": "BmpImagePlugin.BmpImageFile", "WEBP": "WebPImagePlugin.WebPImageFile",
-    "TIFF": "TiffImagePlugin.TiffImageFile", "AVIF": "AvifImagePlugin.AvifImageFile",
-    "JPEG 2000": "Jpeg2KImagePlugin.Jpeg2KImageFile",
+    "AVIF": "AvifImagePlugin.AvifImageFile",
 }  # fmt: skip
-_LOSSY = ("JPEG", "WEBP", "HEIC", "AVIF", "JPEG 2000")
+_LOSSY = ("JPEG", "WEBP", "HEIC", "AVIF")
 #: Modes of Pillow whose numbers are intensities.
 _PLAIN_MODES = ("L", "LA", "RGB", "RGBA", "I", "I;16", "I;16B", "F")
 
@@ -116,8 +115,7 @@ def open_picture(source: Source, kind: str) -> Any:
     content.reads_left = sys.maxsize
     width, height = picture.size
     source.budget.check_pixels(height, width)
-    if kind != "TIFF":  # its pixels are unpacked elsewhere
-        source.check_expansion(depth * height * width * channels, lossy=kind in _LOSSY)
+    source.check_expansion(depth * height * width * channels, lossy=kind in _LOSSY)
     return picture
 
 
@@ -143,37 +141,36 @@ def _with_frames(picture: Any) -> Any:
     return MpoImageFile.adopt(picture, picture._getmp())
 
 
-def decode_picture(source: Source, kind: str, frame: int | None = None) -> StoredImage:
+def decode_picture(source: Source, kind: str, plane: Plane | None = None) -> StoredImage:
     """Decode a format of Pillow or pillow-heif; of several frames the first, or a given one."""
     with damage_told(source):
         picture = open_picture(source, kind)
-        if frame is not None:
+        if plane is not None:
             picture = _with_frames(picture)
-            if frame:  # unpacks all earlier frames that this one depends on
-                picture.seek(frame)
+            if plane.number:  # unpacks all earlier frames that this one depends on
+                picture.seek(plane.number)
         elif kind in ("GIF", "AVIF", "WEBP") and picture.is_animated:
             warnings.warn(f"{source.path} has {picture.n_frames} frames; frame 1 is used", stacklevel=7)
             picture.seek(0)
         if kind == "HEIC":
             exif, values = exif_of(picture.info.get("exif") or b""), _heif_values(picture)
         else:
-            deep = _is_deep(picture)
+            is_deep = _is_deep(picture)
             picture.load()  # raises if the file is truncated
             table = JpegTable.of(getattr(picture, "quantization", None))  # gone once the pixels are converted
-            exif, values = picture.getexif(), _pillow_values(picture, source, kind, deep)
+            exif = picture.getexif()
+            if is_deep and picture.mode in ("RGB", "RGBA", "LA"):  # Pillow reduces it to 8 bits
+                values = np.asarray(in_child(f"{__name__}:opencv_values", source, kind))
+            else:
+                values = pillow_values(picture)
         stored = described(values, kind, exif, picture.info, upright=kind == "HEIC")
         if kind in ("HEIC", "AVIF"):
             return _with_curve(stored, source)
-        if kind == "JPEG 2000":
-            return replace(stored, lossy=_is_irreversible(source.whole()))
         return replace(stored, jpeg=table) if kind == "JPEG" else stored
 
 
-def _pillow_values(picture: Any, source: Source, kind: str, deep: bool) -> AnyArray:
-    if deep and picture.mode in ("RGB", "RGBA", "LA"):  # Pillow reduces it to 8 bits
-        return np.asarray(in_child("relblur.images.decoders:opencv_values", source, kind))
-    if kind == "JPEG 2000" and picture.mode in ("RGB", "RGBA") and _codestream(source.whole())[42] & 0x7F > 7:
-        return opencv_values(source, kind)
+def pillow_values(picture: Any) -> AnyArray:
+    """Return the intensities of a picture of Pillow."""
     if picture.mode in _PLAIN_MODES:
         return np.asarray(picture)
     if picture.mode == "1":
@@ -199,23 +196,11 @@ def _with_curve(stored: StoredImage, source: Source) -> StoredImage:
     return replace(stored, srgb=transfer != 8, linear=transfer == 8, lossy=True)
 
 
-def _codestream(content: bytes) -> bytes:
-    """Return the main header of a JPEG 2000 codestream (ITU-T T.800, annex A)."""
-    start = content.index(b"\xff\x4f\xff\x51")
-    return content[start : content.index(b"\xff\x90", start)]
-
-
-def _is_irreversible(content: bytes) -> bool:
-    """Return whether the wavelets of a JPEG 2000 are lossy, by the last field of its coding style."""
-    header = _codestream(content)
-    return header[header.index(b"\xff\x52") + 13] == 0
-
-
-def opencv_values(source: Source, kind: str) -> AnyArray:
-    """Decode with OpenCV, which keeps 16 bits of colour."""
+def opencv_values(source: Source, kind: str, content: bytes | None = None) -> AnyArray:
+    """Decode a file, or its changed content, with OpenCV, which keeps 16 bits of colour."""
     import cv2
 
-    array = cv2.imdecode(np.frombuffer(source.whole(), np.uint8), cv2.IMREAD_UNCHANGED)
+    array = cv2.imdecode(np.frombuffer(content or source.whole(), np.uint8), cv2.IMREAD_UNCHANGED)
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete {kind} image")
     source.budget.check_pixels(*array.shape[:2])
@@ -254,21 +239,15 @@ def decode_pnm(source: Source) -> StoredImage:
     head = _PNM_HEAD.match(source.read(0, _MOST_HEAD_BYTES))
     if head is None:
         raise FileError(f"{source.path} is damaged or incomplete: its head is no PGM's or PPM's")
-    channels = 3 if head[1] == b"P6" else 1
     width, height, largest = (int(number) for number in head.groups()[1:])
     source.budget.check_pixels(height, width)
-    if min(width, height) < 1 or not 0 < largest < 65536:
-        raise FileError(f"{source.path} declares {width} x {height} pixels of values up to {largest}")
-    dtype = np.dtype(">u2" if largest > 255 else "u1")
-    size = width * height * channels * dtype.itemsize
-    content = source.read(head.end(), size)
-    if len(content) < size:
-        raise FileError(f"{source.path} is damaged or incomplete: it ends {size - len(content)} bytes too early")
-    values = np.frombuffer(content, dtype).reshape((height, width) if channels == 1 else (height, width, 3))
-    top = 255 if largest <= 255 else 65535
+    if not 0 < largest < 65536:
+        raise FileError(f"{source.path} declares values up to {largest}")
+    values = opencv_values(source, "PNM")
+    top = np.iinfo(values.dtype).max
     if largest != top:  # scale to full scale
-        values = np.rint(values.clip(max=largest) * (top / largest))
-    return StoredImage(values.astype(np.uint8 if top == 255 else np.uint16), "PNM")
+        values = np.rint(values.clip(max=largest) * (top / largest)).astype(values.dtype)
+    return StoredImage(values, "PNM")
 
 
 def decode_exr(source: Source) -> StoredImage:

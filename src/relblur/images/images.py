@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from .decoders import (
 from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
 from .reading import Plane, Source, in_child, opened
 from .stored import StoredImage
-from .tiff import TIFF_MAGIC, decode_tiff
+from .tiff import TIFF_MAGIC, decode_tiff, open_tiff
 from .zarr_arrays import open_zarr_array
 
 __all__ = [
@@ -69,13 +68,13 @@ class _Format:
 
     def read(self, source: Source, plane: Plane | None = None) -> StoredImage:
         """Decode a file, or one of its planes, in this process."""
-        if plane is None:
-            return (self.decode or partial(decode_picture, kind=self.name))(source)
         if self.name == "TIFF":
             return decode_tiff(source, plane)
         if self.decode is None:
-            return decode_picture(source, self.name, plane.number)
-        raise FileError(f"{source.path} is {self.name}, which holds one picture; leave the page out")
+            return decode_picture(source, self.name, plane)
+        if plane is not None:
+            raise FileError(f"{source.path} is {self.name}, which holds one picture; leave the page out")
+        return self.decode(source)
 
 
 _RAW = _Format("camera raw", RAW_SUFFIXES, (), decode_raw)
@@ -83,13 +82,12 @@ _FORMATS = (
     _Format("PNG", (".png",), (b"\x89PNG\r\n\x1a\n",), in_child=False),
     _Format("JPEG", (".jpg", ".jpeg"), (b"\xff\xd8\xff",), in_child=False),
     _Format("WEBP", (".webp",), (b"WEBP",), at=8),
-    _Format("TIFF", (".tif", ".tiff"), TIFF_MAGIC, decode_tiff, in_child=False),  # it starts a child for some codecs
+    _Format("TIFF", (".tif", ".tiff"), TIFF_MAGIC, decode_tiff),
     _Format("AVIF", (".avif",), (b"avif", b"avis"), at=8),  # before HEIC: may name its brands, too
     _Format("HEIC", (".heic", ".heif"), (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), at=8),
-    _Format("JPEG 2000", (".jp2", ".j2k"), (b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51")),
     _Format("BMP", (".bmp",), (b"BM",), in_child=False),
     _Format("GIF", (".gif",), (b"GIF87a", b"GIF89a"), in_child=False),
-    _Format("PNM", (".ppm", ".pgm"), (b"P5", b"P6"), decode_pnm, in_child=False),
+    _Format("PNM", (".ppm", ".pgm"), (b"P5", b"P6"), decode_pnm),
     _Format("Radiance HDR", (".hdr",), (b"#?RADIANCE", b"#?RGBE"), decode_hdr),
     _Format("OpenEXR", (".exr",), (b"\x76\x2f\x31\x01",), decode_exr),
     _Format("NPY", (".npy",), (b"\x93NUMPY",), decode_npy, in_child=False),
@@ -180,7 +178,8 @@ def is_result(path: PathLike) -> bool:
         with opened(path) as source:
             kind = found.name if (found := _known(source)) else ""
             if kind == "TIFF":
-                return Exif.of_tiff(source).names_relblur
+                with open_tiff(source) as file:
+                    return str(file.pages[0].software).startswith(SOFTWARE.split()[0] + " ")
             if kind not in ("PNG", "JPEG"):
                 return False
             info = open_picture(source, kind).info

@@ -19,7 +19,6 @@ from .decoders import needed
 from .depth_formats import write_exr
 from .disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
 from .reading import FREE_RESULT_BYTES, in_child, opened
-from .tiff import TIFF_MAGIC, read_page, tiff_pixels
 
 __all__ = ["MAP_SUFFIXES", "read_map", "write_16_bit", "write_map"]
 
@@ -28,7 +27,7 @@ FORMAT_VERSION = 1
 
 MAP_SUFFIXES = (".npz", ".exr", ".tif", ".tiff", ".npy", ".png")
 #: Formats from which a map can be read; the others contain sigma alone.
-READ_SUFFIXES = (".npz", ".exr", ".tif", ".tiff")
+READ_SUFFIXES = (".npz", ".exr")
 
 #: The fields of a map; real numbers keep their precision.
 FIELDS = ("variance_difference", "variance_stderr", "flags", "sharper")
@@ -60,13 +59,11 @@ def write_map(
 
 
 def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Return the fields of a map and its settings; a TIFF has approximate flags."""
+    """Return the fields of a map and its settings."""
     with opened(path) as source:  # the format is recognised by the content
         start = source.read(0, 4)
     if start == b"\x76\x2f\x31\x01":
         fields, about = _read_exr(path)
-    elif start in TIFF_MAGIC:
-        fields, about = _read_tiff(path)
     elif start == ZIP_MAGIC:
         fields, about = read_npz(path)
     else:
@@ -89,31 +86,6 @@ def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
         if name in fields:
             fields[name] = _whole(fields[name], dtype, path)
     return fields, _description(path, about)
-
-
-def _variance_stderr(s: AnyArray, square: AnyArray) -> AnyArray:
-    """Return the standard error of ``s >= 0`` from the ``square`` of that of sigma.
-
-    It is the inverse of :func:`relblur.blur.blur_map.signed_sigma_stderr`.
-    """
-    within = 2 * np.sqrt(square * np.maximum(s - square, 0))
-    across = square + np.divide(s**2, 4 * square, out=np.zeros_like(s), where=square > 0)
-    return np.where(2 * square <= s, within, across)
-
-
-def _read_tiff(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    with opened(path) as source:
-        source.budget.check_file()
-        page = read_page(source, 0)
-        about = _description(path, page.description)
-        sigma, stderr = (tiff_pixels(read_page(source, number))[:, :, 0] for number in (0, 1))
-    if sigma.shape != stderr.shape or sigma.dtype != np.float32 or stderr.dtype != np.float32:
-        raise FileError(f"{path} is not a usable BlurMap: its pages are not alike; save it again")
-    s = np.sign(sigma) * sigma**2
-    s_stderr = _variance_stderr(np.abs(s), stderr**2)
-    flags = np.where(np.isfinite(s), 0, 1).astype(np.uint8)
-    sharper = np.where(np.abs(s) > s_stderr, np.sign(s), 0).astype(np.int8)
-    return {"variance_difference": s, "variance_stderr": s_stderr, "flags": flags, "sharper": sharper}, about
 
 
 def _description(path: PathLike, text: str) -> dict[str, Any]:

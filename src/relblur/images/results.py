@@ -3,18 +3,10 @@
 Results are made in a stage, a hidden folder beside the target. A new folder with its manifest (``made_from.json``) gets
 its name in one step. Files for an existing folder get their names one after the other.
 
-The name of a stage is ``.relblur-``, 8 digits of this machine, 8 of its boot, and 16 random ones. The stage is locked
-(``flock``) while its process lives. Process numbers are not used, because two containers may have the same. A stage
-contains
-
-``new``
-    the results while they are made.
-``old``
-    a folder that is being replaced.
-
-The next run deletes the stages of dead runs. A folder in ``old`` gets its name back if the name is free. The contents
-of a stage are never executed. A stage of another user, or with a link in it, is not touched. An interrupted result that
-the next run continues is in the stage ``.relblur-unfinished-`` with the name of the result.
+The name of a stage is ``.relblur-``, 8 digits of this machine and 16 random ones. It is locked (``flock``) while its
+process lives; the next run deletes the stages of dead runs. Process numbers are not used, because two containers may
+have the same. Nothing in a stage is acted upon. A stage of another user, or with a link in it, is not touched. An
+interrupted result that the next run continues is in ``.relblur-unfinished-`` with the name of the result.
 """
 
 from __future__ import annotations
@@ -31,7 +23,6 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +65,9 @@ _MADE_BY = "relblur"
 #: Largest manifest that is read, bytes: a usual one has 2000, and 100 for each chunk of a Zarr.
 _LONGEST = 100_000_000
 
+#: Folders in a stage: the new results, and a folder that is being replaced.
 NEW, OLD = "new", "old"
 _UNFINISHED = f"{HIDDEN}-unfinished-"
-_STAGE = re.compile(re.escape(HIDDEN) + "-([0-9a-f]{8})([0-9a-f]{8})-[0-9a-f]{16}")
 
 #: Longest wait for another run in the folder, at the end and before the work, and pause between two attempts (s).
 _WAIT_S, _SOON_S, _PAUSE_S = 30.0, 2.0, 0.02
@@ -150,21 +141,14 @@ def refuse_foreign(folder: Path) -> None:
 
 @contextmanager
 def entered(folder: Path, wait_s: float = _WAIT_S) -> Iterator[None]:
-    """Lock a folder against other runs, and delete the stages of dead runs in it."""
-    with _holding(folder, wait_s):
-        clear(folder)
-        yield
-
-
-@contextmanager
-def _holding(folder: Path, wait_s: float) -> Iterator[None]:
-    """Lock a folder against other runs, where locks exist; wait up to ``wait_s`` for another run."""
+    """Lock a folder against other runs, and delete the stages of dead runs in it; wait up to ``wait_s`` for others."""
     deadline = time.monotonic() + wait_s
     while True:
         with ExitStack() as stack:
             with plain_errors(folder):
                 held = stack.enter_context(_locked(folder))
             if held is not False:
+                clear(folder)
                 yield
                 return
         if time.monotonic() >= deadline:
@@ -192,18 +176,19 @@ def _locked(folder: Path) -> Iterator[bool | None]:
 
 def clear(folder: Path) -> None:
     """Delete the stages that dead runs of this user on this machine left in a folder, but not unfinished results."""
-    for name in _names(folder):
-        home, parts, result = folder / name, _STAGE.fullmatch(name), name.removeprefix(_UNFINISHED)
-        # Locks may not work across machines, so stages of other machines stay.
-        dead = parts and any(here == there for here, there in zip(_machine(), parts.groups(), strict=True))
-        if dead or (result != name and os.path.lexists(home / OLD / result)):
-            with suppress(OSError):
-                if _made_by_this_user(home):
-                    with _locked(home) as held:
-                        if held:
-                            _put_back(home)
-                            if dead or os.path.lexists(home / OLD / result):
-                                _drop(home)
+    if not os.path.isdir(folder):
+        return
+    stage = re.compile(re.escape(_stage_prefix()) + "[0-9a-f]{16}")  # locks may not work across machines
+    for name in sorted(filter(stage.fullmatch, os.listdir(folder))):
+        with suppress(OSError):
+            if _made_by_this_user(folder / name):
+                with _locked(folder / name) as held:
+                    if held:
+                        shutil.rmtree(folder / name)
+
+
+def _stage_prefix() -> str:
+    return f"{HIDDEN}-{hashlib.sha256(platform.node().encode()).hexdigest()[:8]}-"
 
 
 @contextmanager
@@ -216,7 +201,18 @@ def staging(folder: Path) -> Iterator[Path]:
             yield home / NEW
         finally:
             with plain_errors(folder):
-                _drop(home)
+                shutil.rmtree(home)
+
+
+def _new_stage(folder: Path, stack: ExitStack) -> Path:
+    """Make a stage that stays locked until the stack is closed."""
+    while True:
+        home = folder / f"{_stage_prefix()}{secrets.token_hex(8)}"
+        os.mkdir(home, 0o700)
+        with suppress(FileNotFoundError):  # another run deleted it before it was locked
+            if stack.enter_context(_locked(home)) is not False:
+                os.mkdir(home / NEW)
+                return home
 
 
 @contextmanager
@@ -227,20 +223,18 @@ def resuming(folder: Path, name: str) -> Iterator[Path]:
     """
     home = folder / f"{_UNFINISHED}{name}"
     with plain_errors(home):
-        with suppress(FileExistsError):
-            os.mkdir(home, 0o700)
+        os.makedirs(home, 0o700, exist_ok=True)
         if not _made_by_this_user(home):
             raise OutputExistsError(
                 f"{home} is in the way: another user made it, or it holds a link; move it elsewhere"
             )
-    with _holding(home, 0.0):
+    with entered(home, 0.0):
         with plain_errors(home):
-            _put_back(home)
             os.makedirs(home / NEW, exist_ok=True)
         yield home / NEW
         with plain_errors(home):
             if not os.path.lexists(home / NEW / name):
-                _drop(home)
+                shutil.rmtree(home)
 
 
 @contextmanager
@@ -250,21 +244,16 @@ def filling(folder: Path, *, force: bool = False) -> Iterator[Path]:
     Existing files are replaced only with ``force``. An error before the files move leaves ``folder`` unchanged.
     """
     place = folder if os.path.lexists(folder) else folder.parent
-    made = _make_folders(place)
-    try:
-        clear(place)
-        with staging(place) as new:
-            yield new
-            with plain_errors(folder):
-                whole = place is not folder and _becomes(new, folder)
-            if not whole:
-                with entered(folder):
-                    move_files_in(new, force, folder)
-    except BaseException:
-        with suppress(OSError):
-            for each in made:
-                os.rmdir(each)
-        raise
+    with plain_errors(place):
+        os.makedirs(place, exist_ok=True)
+    clear(place)
+    with staging(place) as new:
+        yield new
+        with plain_errors(folder):
+            whole = place is not folder and _becomes(new, folder)
+        if not whole:
+            with entered(folder):
+                move_files_in(new, force, folder)
 
 
 @contextmanager
@@ -295,7 +284,10 @@ def move_files_in(new: Path, force: bool, folder: Path) -> None:
 
 
 def move_folder_in(new: Path, name: str, force: bool) -> None:
-    """Move a folder with a manifest out of its stage; with ``force`` it replaces a folder that relblur made."""
+    """Move a folder with a manifest out of its stage; with ``force`` it replaces a folder that relblur made.
+
+    After a kill between the two renames there is no folder of this name, and the next run makes it anew.
+    """
     home = new.parent
     source, target, aside = new / name, home.parent / name, home / OLD / name
     with plain_errors(target):
@@ -389,58 +381,11 @@ def _first_of(names: list[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
-@cache
-def _machine() -> tuple[str, str]:
-    """Return digits of this machine's name and of its boot; all its containers have the same boot."""
-    try:
-        start = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        start = platform.node()
-    one, two = (hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8] for text in (platform.node(), start))
-    return one, two
-
-
-def _new_stage(folder: Path, stack: ExitStack) -> Path:
-    """Make a stage that stays locked until the stack is closed."""
-    while True:
-        home = folder / f"{HIDDEN}-{''.join(_machine())}-{secrets.token_hex(8)}"
-        os.mkdir(home, 0o700)
-        with suppress(FileNotFoundError):  # another run deleted it before it was locked
-            if stack.enter_context(_locked(home)) is not False:
-                os.mkdir(home / NEW)
-                return home
-
-
 def _made_by_this_user(home: Path) -> bool:
     """Return whether this is a folder of this user without links in it."""
     state = os.lstat(home)
     ours = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
     return stat.S_ISDIR(state.st_mode) and ours and not any(os.path.islink(home / name) for name in listing(home))
-
-
-def _drop(home: Path) -> None:
-    """Delete a stage, unless a folder of results in it contains files that relblur did not write."""
-    _put_back(home)
-    for folder in (home / OLD, home / NEW):
-        for name in _names(folder):
-            signature = read_signature(folder / name)
-            if signature is not None and strangers(folder / name, signature):
-                return
-    shutil.rmtree(home)
-
-
-def _put_back(home: Path) -> None:
-    """Move folders in ``old`` back to their names, where these are free."""
-    for name in _names(home / OLD):
-        if not os.path.lexists(home.parent / name):
-            os.rename(home / OLD / name, home.parent / name)
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return sorted(os.listdir(folder))
-    except OSError:
-        return []
 
 
 def _becomes(source: Path, target: Path) -> bool:
@@ -454,13 +399,3 @@ def _becomes(source: Path, target: Path) -> bool:
         return False
     sync_folder(target.parent)
     return True
-
-
-def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and its parents; return the new folders, innermost first."""
-    missing_ = [each for each in (folder, *folder.parents) if not os.path.lexists(each)]
-    try:
-        os.makedirs(folder, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make the folder {folder}: {error.strerror}; choose another") from None
-    return missing_

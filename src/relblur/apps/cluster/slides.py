@@ -1,6 +1,6 @@
 """Prepare two pictures that are larger than memory, rectangle by rectangle.
 
-A :class:`Store` describes a Zarr, an OME-Zarr, a TIFF or a BigTIFF. It contains no pixels, so it can be sent to the
+A :class:`Store` describes a Zarr or an OME-Zarr. It contains no pixels, so it can be sent to the
 process that reads them. ``prepare_pair`` measures on whole images; this module measures exposure, noise and the largest
 blur on patches on a regular grid. Every rectangle is prepared alike: the tone curve is undone, the second image gets
 the exposure of the first, both are decimated. The pair must be registered: motion is reported, not undone.
@@ -30,7 +30,6 @@ from ...filters.decimation import decimate, decimation_margin, keeps_light
 from ...images.images import StoredImage
 from ...images.reading import first_line
 from ...images.results import is_plain
-from ...images.tiff import TiffPicture
 from ...images.zarr_arrays import ZarrArray, open_zarr_array, read_zarr_node
 from ...photo.alignment import find_motion
 from ...photo.exposure import Exposure, find_exposure
@@ -40,8 +39,6 @@ from ...photo.tone_curves import choose_curve
 from .runners import require
 
 __all__ = ["SlidePair", "Store", "open_store", "prepare_slides"]
-
-TIFF_SUFFIXES = (".tif", ".tiff", ".btf", ".ome.tif")
 
 #: Lengths of a dimension that may contain colour channels.
 COLOURS = (1, 3)
@@ -54,7 +51,7 @@ PATCHES, PATCH_SIDE = 5, 384
 class Store:
     """A grey or colour picture that is read in rectangles."""
 
-    array: ZarrArray | TiffPicture
+    array: ZarrArray
     at: tuple[int | None, ...]  #: per dimension: a fixed index, or None for rows, columns and colours
     order: tuple[int, ...]  #: positions of rows, columns and colours among the dimensions without a fixed index
     shape: tuple[int, int, int]
@@ -84,9 +81,7 @@ class Store:
 
     def curve(self, *, linear: bool, gamma: float | None) -> tuple[Curve, str]:
         """Return the tone curve of the values and the reason for this choice."""
-        tiff = isinstance(self.array, TiffPicture)
-        profile = self.array.profile if isinstance(self.array, TiffPicture) else None
-        stored = StoredImage(np.zeros((1, 1), self.dtype), "TIFF" if tiff else "Zarr", profile, linear=not tiff)
+        stored = StoredImage(np.zeros((1, 1), self.dtype), "Zarr", linear=True)
         return choose_curve(stored, linear=linear, gamma=gamma)
 
     def identity(self) -> dict[str, Any]:
@@ -101,8 +96,10 @@ def open_store(path: Path) -> Store:
     require("zarr", "dask")
     if not os.path.exists(path):
         raise FileError(f"there is no file {path}; check the path")
+    if not os.path.isdir(path):
+        raise InputError(f"{path} is no Zarr; for other pictures name a folder for the results, -o result")
     try:
-        return _zarr_store(path) if os.path.isdir(path) else _tiff_store(path)
+        return _zarr_store(path)
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, IndexError, AttributeError) as error:
         if isinstance(error, (FileError, InputError)):
             raise
@@ -134,18 +131,7 @@ def _image_in(attributes: Mapping[str, Any], path: Path) -> tuple[str, tuple[str
     return arrays[0], None
 
 
-def _tiff_store(path: Path) -> Store:
-    if not path.name.lower().endswith(TIFF_SUFFIXES):
-        raise InputError(
-            f"{path} is neither Zarr nor TIFF; for other pictures name a folder for the results, -o result"
-        )
-    picture = TiffPicture.of(path)
-    if picture.photometric not in (1, 2):
-        raise InputError(f"{path} has photometric {picture.photometric}; only grey and RGB TIFF is read in parts")
-    return _store(path, picture, ("y", "x", "c"))
-
-
-def _store(path: Path, array: ZarrArray | TiffPicture, kinds: Sequence[str] | None) -> Store:
+def _store(path: Path, array: ZarrArray, kinds: Sequence[str] | None) -> Store:
     """Return the store of an array, with the dimensions of rows, columns and colours identified."""
     shape = tuple(array.shape)
     kinds = _guessed(shape) if kinds is None else tuple(str(kind).lower() for kind in kinds)

@@ -4,7 +4,7 @@ import { post, upload } from "./api.js";
 
 const $ = (id) => document.getElementById(id);
 const MOST_BYTES = 100_000_000;
-const IMAGES = /\.(png|jpe?g|mpo|webp|tiff?|avif|hei[cf]|jp2|bmp|gif|p[gpn]m|hdr|exr|npy|dng|cr[23]|nef|arw|orf|rw2|raf)$/i;
+const IMAGES = /\.(png|jpe?g|mpo|webp|tiff?|avif|hei[cf]|bmp|gif|p[gpn]m|hdr|exr|npy|dng|cr[23]|nef|arw|orf|rw2|raf)$/i;
 
 export function startFiles(onMessage) {
   const dialog = $("open-dialog");
