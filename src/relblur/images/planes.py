@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from ..base._typing import PathLike
 from ..base.errors import FileError, InputError
 from .images import READ_SUFFIXES, format_name
 from .reading import Plane, Source, first_line, in_child, opened
-from .zarr_arrays import read_zarr_node
+from .tiff import open_tiff
+from .zarr_arrays import OmeImage, axes_of, is_zarr, ome_images, read_zarr_node
 
 __all__ = ["PlaneStack", "is_stack_file", "open_stack", "page_of"]
 
@@ -31,12 +32,14 @@ _NAMES = {"C": "channel", "T": "time"}
 
 #: Units of length in files of microscopes, micrometres.
 _UNITS_UM = {
-    **dict.fromkeys(("µm", "μm", "um", "micron", "microns", "micrometer", "micrometre", "\\u00b5m"), 1.0),
-    **dict.fromkeys(("nm", "nanometer", "nanometre"), 1e-3),
-    **dict.fromkeys(("mm", "millimeter", "millimetre"), 1e3),
-    **dict.fromkeys(("cm", "centimeter", "centimetre"), 1e4),
-    **dict.fromkeys(("inch", "in"), 25_400.0),
-    **dict.fromkeys(("m", "meter", "metre"), 1e6),
+    "nm": 1e-3,
+    "nanometer": 1e-3,
+    "mm": 1e3,
+    "millimeter": 1e3,
+    "cm": 1e4,
+    "centimeter": 1e4,
+    "inch": 25_400.0,
+    **dict.fromkeys(("µm", "μm", "um", "micron", "microns", "micrometer", "\\u00b5m"), 1.0),
 }
 
 
@@ -62,11 +65,7 @@ class PlaneStack(Sequence[Plane]):
     def __len__(self) -> int:
         return len(self.planes)
 
-    @overload
-    def __getitem__(self, number: int) -> Plane: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Plane]: ...
-    def __getitem__(self, number: int | slice) -> Plane | Sequence[Plane]:
+    def __getitem__(self, number: Any) -> Any:
         return self.planes[number]
 
 
@@ -133,27 +132,19 @@ def _planes(series: _Series) -> list[Plane]:
 def _stack_of(series: _Series, wanted: Mapping[str, int | None], notes: tuple[str, ...]) -> PlaneStack:
     sizes = dict(zip(series.axes, series.shape, strict=True))
     along = _focus_axis(series.path, sizes)
-    if along in _NAMES:
-        if wanted.get(along) is not None:
-            raise InputError(f"{_NAMES[along]} is the axis of the stack in {series.path}, which has no Z; leave it out")
-        notes += (f"no Z: the stack is along {_NAMES[along]}",)
-    start: dict[str, int] = {}
-    for axis, size in sizes.items():
-        if axis == along:
-            continue
-        name = _NAMES.get(axis)
-        chosen = wanted.get(axis)
-        number = 0 if chosen is None else chosen
-        if number >= size:
+    for axis, name in _NAMES.items():
+        number, size = wanted[axis], sizes.get(axis, 1)
+        if number is not None and axis == along:
+            raise InputError(f"{name} is the axis of the stack in {series.path}, which has no Z; leave it out")
+        if (number or 0) >= size:
             raise InputError(f"{name} is {number}; {series.path} has {size}, counted from 0")
-        if size > 1 and name is None:
-            raise FileError(f"{series.path} has the axes {series.axes}; relblur takes Z, channel and time")
-        if size > 1 and wanted.get(axis) is None:
+        if axis == along:
+            notes += (f"no Z: the stack is along {name}",)
+        elif size > 1 and number is None:
             notes += (f"{name} 0 of {size} (--{name})",)
-        start[axis] = number
-    for axis, given in wanted.items():
-        if axis not in start and given:
-            raise InputError(f"{_NAMES[axis]} is {given}; {series.path} has one")
+    if any(size > 1 and axis not in _NAMES and axis != along for axis, size in sizes.items()):
+        raise FileError(f"{series.path} has the axes {series.axes}; relblur takes Z, channel and time")
+    start = {axis: wanted.get(axis) or 0 for axis in sizes}
     places = [tuple({**start, along: n}[axis] for axis in series.axes) for n in range(sizes[along])]
     if not series.numbers:  # Zarr
         planes = tuple(Plane(series.path, n, place=place) for n, place in enumerate(places))
@@ -193,11 +184,8 @@ def _file_series(path: PathLike) -> list[_Series]:
 
 def tiff_series(source: Source) -> list[_Series]:
     """Return the series of a TIFF; runs in the child process."""
-    import tifffile
-
     try:
-        source.stream.seek(0)
-        with tifffile.TiffFile(source.stream, name="picture.tif", _multifile=False) as file:
+        with open_tiff(source) as file:
             scale = _scale_of(file)
             return [_series_of(source, file, each, scale) for each in file.series]
     except FileError:
@@ -256,49 +244,25 @@ def _zarr_series(path: PathLike) -> list[_Series]:
     node = read_zarr_node(path)
     if node is None:
         raise FileError(f"the folder {path} is no Zarr; name the images in it, or one file ({READ_SUFFIXES[0]} ...)")
-    if node.array is not None:
-        return [_zarr_of(node.array.path, node.array.shape, _axes_by_name(node.array.names, node.array.ndim), (), ())]
-    images = node.attributes.get("ome", node.attributes).get("multiscales")
-    if not isinstance(images, list) or not images:
+    images = [OmeImage(node.array, axes_of(node.array))] if node.array else ome_images(path, node)
+    if not images:
         raise FileError(f"{path} holds no image of OME-Zarr; name one of the arrays in it")
-    return [_image_of(path, each) for each in images]
-
-
-def _image_of(path: PathLike, image: Mapping[str, Any]) -> _Series:
-    try:
-        largest = image["datasets"][0]
-        inside = Path(path, str(largest["path"]))
-        if not inside.resolve().is_relative_to(Path(path).resolve()):
-            raise ValueError("its array lies outside of it")
-        node = read_zarr_node(inside)
-        if node is None or node.array is None:
-            raise ValueError(f"its array {largest['path']} is missing")
-        axes = [each if isinstance(each, dict) else {"name": str(each)} for each in image["axes"]]
-        scale = next((t["scale"] for t in largest.get("coordinateTransformations", ()) if "scale" in t), ())
-        names = "".join(str(each["name"])[:1].upper() for each in axes)
-        units = [str(each.get("unit", "")) for each in axes]
-        return _zarr_of(os.fspath(inside), node.array.shape, names, [float(each) for each in scale], units)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise FileError(f"{path} is not a readable OME-Zarr: {first_line(error)}") from None
-
-
-def _zarr_of(path: str, shape: tuple[int, ...], axes: str, scale: Sequence[float], units: Sequence[str]) -> _Series:
-    if len(axes) != len(shape) or axes[-2:] != "YX" or len(set(axes)) < len(axes):
-        raise FileError(f"{path} has the axes {axes} of shape {shape}; relblur takes T, C, Z, Y, X, the last two last")
-    lengths = {axis: _in_um(s, unit) for axis, s, unit in zip(axes, scale, units, strict=False)}
-    return _Series(path, axes[:-2], shape[:-2], (), 0, lengths.get("Z"), lengths.get("X"))
-
-
-def _axes_by_name(names: Sequence[str] | None, ndim: int) -> str:
-    if names is not None:
-        return "".join(str(name)[:1].upper() for name in names)
-    return "TCZYX"[-ndim:]
+    every = []
+    for image in images:
+        array, axes = image.array, image.axes
+        if len(axes) != array.ndim or axes[-2:] != "YX" or len(set(axes)) < len(axes):
+            raise FileError(
+                f"{path} has the axes {axes} of shape {array.shape}; relblur takes T, C, Z, Y, X, the last two last"
+            )
+        lengths = {axis: _in_um(*length) for axis, length in zip(axes, image.lengths, strict=False)}
+        every.append(_Series(array.path, axes[:-2], array.shape[:-2], (), 0, lengths.get("Z"), lengths.get("X")))
+    return every
 
 
 def is_stack_file(path: PathLike) -> bool:
     """Return whether a path is a Zarr, or a file of more than one picture."""
     if Path(path).is_dir():
-        return any(os.path.lexists(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup"))
+        return is_zarr(path)
     try:
         return any(math.prod(each.shape) > 1 for each in _file_series(path))
     except FileError:

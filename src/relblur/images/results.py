@@ -65,8 +65,8 @@ _MADE_BY = "relblur"
 #: Largest manifest that is read, bytes: a usual one has 2000, and 100 for each chunk of a Zarr.
 _LONGEST = 100_000_000
 
-#: Folders in a stage: the new results, and a folder that is being replaced.
-NEW, OLD = "new", "old"
+#: Folder with the results in a stage.
+NEW = "new"
 _UNFINISHED = f"{HIDDEN}-unfinished-"
 
 #: Longest wait for another run in the folder, at the end and before the work, and pause between two attempts (s).
@@ -289,14 +289,13 @@ def move_folder_in(new: Path, name: str, force: bool) -> None:
     After a kill between the two renames there is no folder of this name, and the next run makes it anew.
     """
     home = new.parent
-    source, target, aside = new / name, home.parent / name, home / OLD / name
+    source, target, aside = new / name, home.parent / name, home / secrets.token_hex(4)
     with plain_errors(target):
         sync_tree(source)
         if os.path.lexists(target):
             refuse_foreign(target)
             if not force:
                 raise OutputExistsError(f"{target} has appeared meanwhile; add --force or choose another folder")
-            os.makedirs(aside.parent, exist_ok=True)
             os.rename(target, aside)
             try:
                 refuse_foreign(aside)  # another program may have added a file before the rename

@@ -17,9 +17,9 @@ import numpy as np
 from ..base._typing import AnyArray, PathLike
 from ..base.children import ChildError, Limits, run_limited
 from ..base.errors import FileError
-from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget
+from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget, first_line
 
-__all__ = ["ZarrArray", "ZarrNode", "open_zarr_array", "read_zarr_node"]
+__all__ = ["OmeImage", "ZarrArray", "ZarrNode", "axes_of", "is_zarr", "ome_images", "open_zarr_array", "read_zarr_node"]
 
 #: Codecs that only pack numbers. Others, such as pickle, may run code.
 _CODECS = ("bytes", "transpose", "sharding_indexed", "crc32c", "zstd", "blosc", "gzip", "zlib", "lz4")
@@ -63,9 +63,51 @@ class ZarrNode:
     array: ZarrArray | None
 
 
+@dataclass(frozen=True)
+class OmeImage:
+    """The largest array of an image in an OME-Zarr; its axes as letters (TCZYX), their steps and units if stated."""
+
+    array: ZarrArray
+    axes: str
+    lengths: tuple[tuple[float, str], ...] = ()
+
+
+def is_zarr(path: PathLike) -> bool:
+    """Return whether a folder is a Zarr."""
+    return any(os.path.lexists(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup"))
+
+
+def axes_of(array: ZarrArray) -> str:
+    """Return the axes of an array as letters, by the names of its dimensions or by their number."""
+    return "TCZYX"[-array.ndim :] if array.names is None else "".join(name[:1].upper() for name in array.names)
+
+
+def ome_images(path: PathLike, node: ZarrNode) -> list[OmeImage]:
+    """Return the images that the metadata of a group describe."""
+    images = node.attributes.get("ome", node.attributes).get("multiscales")
+    try:
+        return [_ome_image(path, each) for each in images or ()]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise FileError(f"{path} is not a readable OME-Zarr: {first_line(error)}") from None
+
+
+def _ome_image(path: PathLike, image: Mapping[str, Any]) -> OmeImage:
+    largest = image["datasets"][0]
+    inside = Path(path, str(largest["path"]))
+    if not inside.resolve().is_relative_to(Path(path).resolve()):
+        raise ValueError("its array lies outside of it")
+    array = open_zarr_array(inside)
+    if not image.get("axes"):
+        return OmeImage(array, axes_of(array))
+    axes = [each if isinstance(each, dict) else {"name": str(each)} for each in image["axes"]]
+    scale = next((t["scale"] for t in largest.get("coordinateTransformations", ()) if "scale" in t), ())
+    lengths = zip(map(float, scale), (str(each.get("unit", "")) for each in axes), strict=False)
+    return OmeImage(array, "".join(str(each["name"])[:1].upper() for each in axes), tuple(lengths))
+
+
 def read_zarr_node(path: PathLike) -> ZarrNode | None:
     """Return the description of a Zarr folder; None for other folders."""
-    if not any(os.path.lexists(os.path.join(path, name)) for name in ("zarr.json", ".zarray", ".zgroup")):
+    if not is_zarr(path):
         return None
     node: ZarrNode = _in_child("_describe", os.path.abspath(path))
     if node.array is not None:

@@ -29,8 +29,7 @@ from ...blur.tiles import Region, grown
 from ...filters.decimation import decimate, decimation_margin, keeps_light
 from ...images.images import StoredImage
 from ...images.reading import first_line
-from ...images.results import is_plain
-from ...images.zarr_arrays import ZarrArray, open_zarr_array, read_zarr_node
+from ...images.zarr_arrays import ZarrArray, ome_images, read_zarr_node
 from ...photo.alignment import find_motion
 from ...photo.exposure import Exposure, find_exposure
 from ...photo.pipeline import noise_of
@@ -110,25 +109,17 @@ def _zarr_store(path: Path) -> Store:
     node = read_zarr_node(path)
     if node is None:
         raise FileError(f"{path} is a folder without a Zarr; check the path")
-    name, kinds = ("", None) if node.array else _image_in(node.attributes, path)
-    array = open_zarr_array(path / name)
-    return _store(path, array, kinds or array.names)
-
-
-def _image_in(attributes: Mapping[str, Any], path: Path) -> tuple[str, tuple[str, ...] | None]:
-    """Return the name of the full-size array in a group, and the names of its dimensions if they are known."""
-    images = attributes.get("ome", attributes).get("multiscales")
-    if images:
-        name = images[0]["datasets"][0]["path"]
-        if not all(is_plain(part) for part in name.split("/")):
-            raise FileError(f"{path} names a picture outside itself, {name[:80]!r}; it may be damaged")
-        return name, tuple(axis["name"] for axis in images[0].get("axes", ())) or None
+    if node.array is not None:
+        return _store(path, node.array, node.array.names)
+    if images := ome_images(path, node):
+        return _store(path, images[0].array, images[0].axes)
     nodes = ((entry.name, read_zarr_node(entry)) for entry in path.iterdir() if entry.is_dir())
-    arrays = [name for name, node in nodes if node is not None and node.array]
+    arrays = {name: node.array for name, node in nodes if node is not None and node.array}
     if len(arrays) != 1:
         content = f"the arrays {', '.join(sorted(arrays)[:5])}" if arrays else "no array"
         raise InputError(f"{path} has {content} and no OME metadata; name the array itself, such as {path}/NAME")
-    return arrays[0], None
+    (array,) = arrays.values()
+    return _store(path, array, array.names)
 
 
 def _store(path: Path, array: ZarrArray, kinds: Sequence[str] | None) -> Store:
