@@ -149,9 +149,6 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch, name, missing, message)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("clip.mp4", b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom", "clip.mp4 is a video; save two of its frames as images"),
-        ("two.zip", b"PK\3\4" + bytes(40), "two.zip is an archive, not an image; save the two photographs in it"),
-        ("a.pdf", b"%PDF-1.7" + bytes(40), "a.pdf is a PDF, not an image"),
         ("a.txt", b"hello, this is no image", r"\.heic.* and camera raw \(\.dng, .*\) with relblur\[raw\]"),
     ],
 )
@@ -160,8 +157,3 @@ def test_other_files_are_told_by_what_they_are(tmp_path, name, content, message)
     with pytest.raises(FileError, match=message) as error:
         imread(tmp_path / name)
     assert "\n" not in str(error.value)
-
-
-def test_an_address_has_to_be_downloaded():
-    with pytest.raises(FileError, match=r"is an address; download the file first"):
-        imread("https://example.org/a.png")

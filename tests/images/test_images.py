@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -167,18 +166,6 @@ def test_an_npz_of_something_else_is_refused(tmp_path):
             load(tmp_path / "named.npz")
 
 
-def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
-    path = tmp_path / "locked.png"
-    save(path, _picture((7, 9), np.uint8))
-
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(os, "open", refuse)  # the superuser may read files of any mode
-    with pytest.raises(FileError, match=r"locked.png may not be read by this user; check its permissions"):
-        imread(path)
-
-
 @pytest.mark.parametrize(
     ("array", "message"),
     [
@@ -186,7 +173,7 @@ def test_an_unreadable_file_is_refused(tmp_path, monkeypatch):
         (np.ones((0, 20), np.int32), "holds an array of shape"),
         (np.ones((4, 4, 7)), "has 7 channels; relblur takes 1 \\(grey\\) or 3"),
         (np.ones((4, 4), complex), "holds complex128; an image is made of real numbers"),
-        (np.array([[None]]), "is not a usable NPY file"),
+        (np.array([[None]]), "is damaged or incomplete"),
     ],
 )
 def test_arrays_that_are_no_image_are_refused(tmp_path, array, message):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import io
 import logging
-import math
 import os
 import re
 import sys
@@ -23,7 +22,6 @@ import numpy as np
 
 from ..base._typing import AnyArray
 from ..base.errors import FileError, MissingDependencyError, RelblurError
-from .archives import read_npy_header
 from .compression import JpegTable
 from .exif import Exif, exif_of
 from .reading import Plane, Source, first_line, in_child
@@ -218,20 +216,12 @@ def decode_hdr(source: Source) -> StoredImage:
 def decode_npy(source: Source) -> StoredImage:
     """Decode an array of NumPy; refuse arrays of objects."""
     source.budget.check_file()
-    try:
+    with damage_told(source):  # the header is parsed as Python, which may raise any type
         source.stream.seek(0)
-        shape, _, dtype = read_npy_header(source.stream)
-        if len(shape) in (2, 3):
-            source.budget.check_pixels(*shape[:2])
-        size, left = dtype.itemsize * math.prod(shape), source.size - source.stream.tell()
-        if size > left:
-            raise ValueError(f"it declares {size} bytes and has {left}")
-        source.stream.seek(0)
-        return StoredImage(np.asarray(np.load(source.stream, allow_pickle=False)), "NPY")
-    except RelblurError:
-        raise
-    except Exception as error:  # the header is parsed as Python, which may raise any type
-        raise FileError(f"{source.path} is not a usable NPY file: {first_line(error)}") from None
+        values = np.asarray(np.load(source.stream, allow_pickle=False))
+    if values.ndim in (2, 3):
+        source.budget.check_pixels(*values.shape[:2])
+    return StoredImage(values, "NPY")
 
 
 def decode_pnm(source: Source) -> StoredImage:
@@ -259,10 +249,10 @@ def decode_exr(source: Source) -> StoredImage:
     raise FileError(f"{source.path} has the channels {', '.join(planes)[:200]}; relblur takes R, G, B or Y")
 
 
-def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str, AnyArray], str]:
+def exr_planes(source: Source, is_map: bool = False) -> tuple[dict[str, AnyArray], str]:
     """Return the channels of an OpenEXR file, float32, and relblur's description in its header ("" if none).
 
-    Unpacked sizes up to ``free_bytes`` are always allowed.
+    An empty map may unpack to more than a photograph.
     """
     import OpenEXR
 
@@ -273,7 +263,7 @@ def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str,
         open_file = partial(OpenEXR.File, name if os.path.exists(name) else os.fspath(source.path))
         with open_file(header_only=True) as exr:
             for part in exr.parts:
-                _check_exr(source, part.header, free_bytes)
+                _check_exr(source, part.header, is_map)
         with open_file(separate_channels=True) as exr:
             planes = {name: np.asarray(channel.pixels, np.float32) for name, channel in exr.channels().items()}
             about = exr.header().get(EXR_ABOUT, "")
@@ -287,12 +277,12 @@ def exr_planes(source: Source, free_bytes: int | None = None) -> tuple[dict[str,
     return planes, about if isinstance(about, str) else ""
 
 
-def _check_exr(source: Source, header: Any, free_bytes: int | None) -> None:
+def _check_exr(source: Source, header: Any, is_map: bool) -> None:
     (left, top), (right, bottom) = (corner.tolist() for corner in header["dataWindow"])
     width, height = right - left + 1, bottom - top + 1
     source.budget.check_pixels(height, width)
-    lossy = int(header["compression"]) not in _LOSSLESS_EXR
-    source.check_expansion(4 * height * width * len(header["channels"]), lossy=lossy, free=free_bytes)
+    lossy = is_map or int(header["compression"]) not in _LOSSLESS_EXR
+    source.check_expansion(4 * height * width * len(header["channels"]), lossy=lossy)
 
 
 def decode_raw(source: Source) -> StoredImage:

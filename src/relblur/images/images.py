@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, PathLike
-from ..base.errors import FileError, RelblurError
+from ..base.errors import FileError
 from .decoders import (
     decode_exr,
     decode_hdr,
@@ -28,7 +28,7 @@ from .decoders import (
 )
 from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
 from .reading import Plane, Source, in_child, opened
-from .stored import StoredImage
+from .stored import StoredImage, damage_told
 from .tiff import TIFF_MAGIC, decode_tiff, open_tiff
 from .zarr_arrays import open_zarr_array
 
@@ -134,36 +134,23 @@ def _known(source: Source) -> _Format | None:
 
 def _format_of(source: Source) -> _Format:
     found = _known(source)
-    if found is not None:
-        return found
-    start = source.read(0, 64)
-    videos = (b"\x1aE\xdf\xa3", b"\0\0\1\xba", b"\0\0\1\xb3", b"OggS", b"FLV")
-    if start[4:8] == b"ftyp" or start.startswith(videos) or (start[:4] == b"RIFF" and start[8:12] == b"AVI "):
-        raise FileError(f"{source.path} is a video; save two of its frames as images, and give these")
-    if start.startswith((b"PK\3\4", b"%PDF", b"\x1f\x8b", b"8BPS")):
-        kind = {b"PK": "an archive", b"%P": "a PDF", b"8B": "a Photoshop file"}.get(start[:2], "an archive")
-        raise FileError(f"{source.path} is {kind}, not an image; save the two photographs in it as images")
-    raise FileError(
-        f"{source.path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}, "
-        f"and camera raw ({', '.join(RAW_SUFFIXES[:4])} ...) with relblur[raw]"
-    )
+    if found is None:
+        raise FileError(
+            f"{source.path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}, "
+            f"and camera raw ({', '.join(RAW_SUFFIXES[:4])} ...) with relblur[raw]"
+        )
+    return found
 
 
 def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
     """Return the tags of the shot in a photograph's EXIF data, by number, and the width of the photograph in px."""
     with opened(path) as source:
-        try:
-            found = _known(source)
-            if found is not None:
-                needed(source, found.name)
-                return (
-                    in_child(f"{__name__}:_exif", source, found.name) if found.in_child else _exif(source, found.name)
-                )
-        except RelblurError:
-            raise
-        except Exception:  # of any type; all mean an unusable file
-            pass
-        raise FileError(f"{path} is not a photograph whose EXIF data can be read; give the camera by hand")
+        found = _format_of(source)
+        needed(source, found.name)
+        if found.decode is not None:
+            raise FileError(f"{path} is {found.name}, whose EXIF data are not read; give the camera by hand")
+        with damage_told(source):
+            return in_child(f"{__name__}:_exif", source, found.name) if found.in_child else _exif(source, found.name)
 
 
 def _exif(source: Source, kind: str) -> tuple[dict[int, Any], int]:

@@ -18,7 +18,7 @@ from .archives import ZIP_MAGIC, check_format, read_npz
 from .decoders import needed
 from .depth_formats import write_exr
 from .disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
-from .reading import FREE_RESULT_BYTES, in_child, opened
+from .reading import in_child, opened
 
 __all__ = ["MAP_SUFFIXES", "read_map", "write_16_bit", "write_map"]
 
@@ -80,7 +80,7 @@ def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
 def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     with opened(path) as source:
         needed(source, "OpenEXR")
-        planes, about = in_child("relblur.images.decoders:exr_planes", source, FREE_RESULT_BYTES)
+        planes, about = in_child("relblur.images.decoders:exr_planes", source, True)
     fields = {name: planes[name] for name in FIELDS if name in planes}
     for name, dtype in (("flags", np.uint16), ("sharper", np.int8)):
         if name in fields:

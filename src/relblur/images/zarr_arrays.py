@@ -24,6 +24,8 @@ __all__ = ["OmeImage", "ZarrArray", "ZarrNode", "axes_of", "is_zarr", "ome_image
 #: Codecs that only pack numbers. Others, such as pickle, may run code.
 _CODECS = ("bytes", "transpose", "sharding_indexed", "crc32c", "zstd", "blosc", "gzip", "zlib", "lz4")
 
+#: Largest numbers of values and chunks of an array: the lists of its chunks take some hundred megabytes.
+_MOST_VALUES, _MOST_PIECES = 250_000_000_000, 1_000_000
 #: Number of copies of a part and of its chunks that are in memory while it is read.
 _COPIES = 8
 
@@ -126,10 +128,16 @@ def open_zarr_array(path: PathLike) -> ZarrArray:
 def _check(path: PathLike, array: ZarrArray) -> None:
     if not array.shape or min(array.shape) < 1 or min(array.chunks) < 1:
         raise FileError(f"{path} has the shape {array.shape[:4]} in chunks of {array.chunks[:4]}; it may be damaged")
-    budget = Budget(path, 0)
-    budget.check_pixels(math.prod(array.chunks[:-1]), array.chunks[-1])
-    pieces = math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True))
-    budget.check_parts(math.prod(array.shape), pieces)
+    Budget(path, 0).check_pixels(math.prod(array.chunks[:-1]), array.chunks[-1])
+    values, pieces = (
+        math.prod(array.shape),
+        math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True)),
+    )
+    if values > _MOST_VALUES or pieces > _MOST_PIECES:
+        raise FileError(
+            f"{path} declares {float(values):.2g} values in {float(pieces):.2g} pieces; relblur reads up to "
+            f"{_MOST_VALUES:.2g} in {_MOST_PIECES:.2g}, cut larger pieces"
+        )
 
 
 def _in_child(function: str, path: str, *arguments: Any, unpacked: int = 0) -> Any:
