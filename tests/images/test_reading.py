@@ -73,7 +73,7 @@ def test_the_limit_of_the_imaging_library_is_none(tmp_path, monkeypatch, kind):
 
 
 def test_expansion_is_limited_by_the_size_of_the_file(tmp_path):
-    (tmp_path / "x.png").write_bytes(bytes(1_000_000))
+    (tmp_path / "x.png").write_bytes(b"x" * 1_000_000)
     with opened(tmp_path / "x.png") as source:
         source.check_expansion(50_000_000)
         source.check_expansion(200_000_000, lossy=True)

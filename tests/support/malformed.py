@@ -40,7 +40,8 @@ REPAIRED = {
     *("lacks_compression.exr", "unknown_compression.exr", *(f"flag_2048_{name}.exr" for name in ("no", "zip", "dwaa"))),
     *("data_too_short.png", "wrong_checksum.png", "chunk_longer_than_file.png"),
     *("tiff_compression_5.tif", "tiff_compression_34712.tif", "tiff_samples_0.tif"),
-    # The bytes beyond the pixels are not unpacked.
+    # The bytes beyond the pixels are not used.
+    *("npz_BlurMap_bomb.npz", "npz_DepthMap_bomb.npz"),
     *(
         each
         for name in ("none", "lzma")

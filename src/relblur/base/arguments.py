@@ -35,9 +35,8 @@ __all__ = [
 #: Largest number of channels of a colour image (RGBA).
 MOST_COLOURS = 4
 
-#: Modes of Pillow with a palette, and the modes to which other unusual ones are converted.
-_PALETTES = ("P", "PA")
-_CONVERTED = {"1": "L", "CMYK": "RGB", "YCbCr": "RGB", "HSV": "RGB", "RGBX": "RGB", "RGBa": "RGBA", "La": "LA"}
+#: Modes of Pillow that are grey; the others become RGB.
+_GREY = {"1": "L", "L": "L", "LA": "L", "La": "L", "I": "I", "I;16": "I;16", "I;16B": "I;16B", "F": "F"}
 
 
 def as_choice(value: str, name: str, allowed: Sequence[str]) -> str:
@@ -89,14 +88,12 @@ def as_sigmas(sigmas: ArrayLike | Sequence[float], name: str = "sigmas") -> Floa
     try:
         array = np.asarray(sigmas, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, got {sigmas!r}; for example numpy.arange(0.1, 5.05, 0.1)") from None
-    if array.ndim != 1 or array.size == 0:
-        raise InputError(f"{name} must be a non-empty one-dimensional list, got shape {array.shape}")
-    if not np.isfinite(array).all() or (array <= 0).any():
-        worst = array[~(np.isfinite(array) & (array > 0))][0]
-        raise InputError(f"{name} must be finite and > 0 px, got {worst:g}; leave such values out")
-    if (np.diff(array) <= 0).any():
-        raise InputError(f"{name} must increase strictly; pass numpy.unique({name})")
+        array = np.empty(0)
+    if array.ndim != 1 or not array.size or not (np.isfinite(array) & (array > 0)).all() or (np.diff(array) <= 0).any():
+        raise InputError(
+            f"{name} must be a list of finite numbers > 0 px that increase, for example numpy.arange(0.1, 5.05, 0.1); "
+            f"got {str(sigmas)[:100]}"
+        )
     return array
 
 
@@ -129,27 +126,21 @@ def plain_array(image: Any, name: str) -> AnyArray:
         raise InputError(
             f"{name} is a path, {path!r}; read it with relblur.imread({path!r}), or give both paths to prepare_pair"
         )
-    if _is_pillow(image):
-        return _pillow_array(image, name)
-    if _home(image) == "torch":
-        image = _on_host(image, name)
     try:
-        return np.asarray(image)
-    except ValueError:
-        raise InputError(f"{name} is ragged; all its rows must have one length") from None
-    except Exception as error:  # other packages raise any type
+        if _is_pillow(image):
+            return _pillow_array(image, name)
+        return np.asarray(image.detach() if _home(image) == "torch" else image)
+    except Exception as error:  # ragged lists, arrays on another device; other packages raise any type
         detail = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        copy = f"{name}.get()" if _home(image) == "cupy" else f"numpy.asarray({name})"
         raise InputError(
-            f"{name} is a {type(image).__name__} that NumPy cannot read ({detail[:200]}); pass a copy, {copy}"
+            f"{name} is a {type(image).__name__} that NumPy cannot read ({detail[:200]}); pass a NumPy array"
         ) from None
 
 
 def shape_of(image: Any) -> tuple[int, ...]:
     """Return the shape of an image's array without making the array; () for other objects."""
     if _is_pillow(image):
-        bands = 3 if image.mode in (*_PALETTES, "CMYK") else len(image.getbands())
-        return (image.height, image.width) if bands == 1 else (image.height, image.width, bands)
+        return (image.height, image.width) if image.mode in _GREY else (image.height, image.width, 3)
     try:
         return tuple(int(length) for length in getattr(image, "shape", None) or np.shape(image))
     except (TypeError, ValueError):
@@ -175,25 +166,12 @@ def _is_pillow(image: Any) -> bool:
     return _home(image) in ("PIL", "pillow_heif") and hasattr(image, "getbands")
 
 
-def _on_host(tensor: Any, name: str) -> Any:
-    """Detach a tensor from its gradient so that NumPy can read it; refuse a tensor on another device."""
-    if tensor.device.type != "cpu":
-        raise InputError(f"{name} is a tensor on {tensor.device}; pass {name}.cpu()")
-    return tensor.detach()
-
-
 def _pillow_array(picture: Any, name: str) -> AnyArray:
-    """Return the intensities of a picture of Pillow; apply palettes and drop an alpha channel."""
-    if picture.mode == "LAB":
-        raise InputError(f"{name} is a picture in Lab colours; convert it with PIL.ImageCms")
-    if picture.mode in _PALETTES:
-        picture = picture.convert("RGB")
-    elif picture.mode in _CONVERTED:
-        picture = picture.convert(_CONVERTED[picture.mode])
-    array = np.asarray(picture)
+    """Return the intensities of a picture of Pillow, without an alpha channel."""
+    mode = _GREY.get(picture.mode, "RGB")
     if picture.mode in ("LA", "RGBA"):
-        warnings.warn(f"{name}: alpha channel dropped", stacklevel=2)
-        array = array[:, :, 0] if picture.mode == "LA" else array[:, :, :3]
+        warnings.warn(f"{name}: alpha channel dropped", stacklevel=3)
+    array = np.asarray(picture if picture.mode == mode else picture.convert(mode))
     if array.dtype == np.int32 and array.size and array.min() >= 0 and array.max() <= 65535:
         array = array.astype(np.uint16)  # Pillow decodes 16-bit grey as int32
     return array

@@ -184,7 +184,7 @@ def check_image_with_gaps(
     """Check one image; return it as (H, W, C) with its gaps filled, and a map of its good pixels (None: all)."""
     stacked = check_form(image, name, channel_axis=channel_axis)
     good = _good(stacked, name)
-    return np.ma.getdata(stacked) if good is None else without_gaps(stacked, good), good
+    return _filled(stacked, good), good
 
 
 def check_form(image: ArrayLike, name: str = "image", *, channel_axis: int | None = None) -> AnyArray:
@@ -195,15 +195,8 @@ def check_form(image: ArrayLike, name: str = "image", *, channel_axis: int | Non
 def _array(image: ArrayLike, name: str) -> AnyArray:
     """Return an array whose type and size suit an image; masked arrays stay masked."""
     array = plain_array(image, name)
-    if np.iscomplexobj(array):
-        raise InputError(f"{name} is complex; pass its magnitude, numpy.abs({name})")
-    if array.dtype == bool or not np.issubdtype(array.dtype, np.number):
-        raise InputError(f"{name} has dtype {array.dtype}; pass integers or floats ({name}.astype(float))")
-    if np.issubdtype(array.dtype, np.integer) and array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
-        raise InputError(
-            f"{name} has dtype {array.dtype}, whose full scale is not that of an image; "
-            f"pass uint8, uint16 or floats ({name} / 255.0)"
-        )
+    if array.dtype.kind != "f" and array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
+        raise InputError(f"{name} has dtype {array.dtype}; pass uint8, uint16 or floats ({name} / 255.0)")
     if array.size == 0:
         raise InputError(f"{name} is empty (shape {array.shape}); check how it was read or sliced")
     return array
@@ -211,23 +204,24 @@ def _array(image: ArrayLike, name: str) -> AnyArray:
 
 def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyArray:
     if channel_axis is None:
-        if array.ndim == 3:
-            raise InputError(f"{name} has three dimensions {array.shape}; {_advice(array.shape)}")
         if array.ndim != 2:
+            colour = "for a colour image pass the axis of its channels, usually channel_axis=-1"
             raise InputError(
-                f"{name} must be two-dimensional (rows, columns), got {array.ndim} dimension(s) "
-                f"with shape {array.shape}"
+                f"{name} has {array.ndim} dimension(s), shape {array.shape}, not rows and columns; {colour}"
             )
         array = array[:, :, np.newaxis]
     else:
         if array.ndim != 3:
             raise InputError(f"{name} has shape {array.shape}; channel_axis needs three dimensions, leave it out")
-        if not is_whole(channel_axis):
-            raise InputError(f"channel_axis must be a whole number, usually -1, or None; got {channel_axis!r}")
-        if not -3 <= channel_axis < 3:
-            raise InputError(f"channel_axis must be -3..2 for an image of three dimensions, got {channel_axis}")
-        _refuse_wrong_axis(array.shape, name, channel_axis)
+        if not is_whole(channel_axis) or not -3 <= channel_axis < 3:
+            raise InputError(f"channel_axis must be a whole number, -3..2, usually -1, or None; got {channel_axis!r}")
         array = np.moveaxis(array, channel_axis, -1)
+        height, width, channels = array.shape
+        if channels > MOST_CHANNELS or (channels > MOST_COLOURS and min(height, width) <= MOST_COLOURS):
+            raise InputError(
+                f"{name} has {channels} channels along channel_axis={channel_axis} of {height}x{width} pixels; "
+                f"pass the axis of its colours, up to {MOST_CHANNELS}"
+            )
     if min(array.shape[:2]) < MIN_SIDE:
         raise InputError(
             f"{name} is {times(array.shape[:2])}; relative blur needs at least {MIN_SIDE}x{MIN_SIDE} pixels"
@@ -235,49 +229,23 @@ def _channels_last(array: AnyArray, name: str, channel_axis: int | None) -> AnyA
     return array
 
 
-def _advice(shape: tuple[int, ...]) -> str:
-    """Return the remedy for an image of three dimensions, from the axes short enough for colours."""
-    short = [axis for axis, length in enumerate(shape) if length <= MOST_COLOURS]
-    if short == [0]:
-        return "its channels come first, pass channel_axis=0"
-    if short in ([], [1]):
-        return "pass the axis of its channels as channel_axis, or one frame of them"
-    return "for a colour image pass channel_axis=-1"
-
-
-def _refuse_wrong_axis(shape: tuple[int, ...], name: str, channel_axis: int) -> None:
-    """Refuse a channel axis longer than that of any camera, or longer than colours if another axis is not."""
-    channels = shape[channel_axis]
-    others = [axis for axis in range(3) if axis != channel_axis % 3 and shape[axis] <= MOST_COLOURS]
-    if channels > MOST_CHANNELS or (channels > MOST_COLOURS and others):
-        right = {0: 0, 2: -1}.get(others[0], 1) if others else None
-        remedy = f"pass channel_axis={right}" if right is not None else f"relblur takes up to {MOST_CHANNELS}"
-        raise InputError(f"{name} has shape {shape}: channel_axis={channel_axis} makes {channels} channels; {remedy}")
-
-
 def _without_alpha(images: list[AnyArray]) -> list[AnyArray]:
     """Return two (H, W, C) images without their alpha channel.
 
     The last of two or four channels is alpha if it is equal in both images and another channel is not: noise alone
-    makes colours differ. Alpha channels that differ raise an error.
+    makes colours differ. Two alpha channels that differ raise an error.
     """
     channels = images[0].shape[2]
     if channels not in (2, 4):
         return images
-    differ = [bool((one != two).any()) for one, two in zip(*(_planes(image) for image in images), strict=True)]
-    if any(differ[:-1]) and not differ[-1]:
-        warnings.warn(f"the last of {channels} channels is alpha and is left out", stacklevel=4)
-        return [image[:, :, :-1] for image in images]
-    if differ[-1] and all(looks_like_alpha(_planes(image)[-1]) for image in images):
-        raise InputError(
-            f"the last of {channels} channels is alpha and differs between first and second; "
-            f"pass first[..., :{channels - 1}] and second[..., :{channels - 1}], and valid= where both are opaque"
-        )
+    one, two = (np.ma.getdata(image) for image in images)
+    if np.array_equal(one[:, :, -1], two[:, :, -1]):
+        if any(not np.array_equal(one[:, :, c], two[:, :, c]) for c in range(channels - 1)):
+            warnings.warn(f"the last of {channels} channels is alpha and is left out", stacklevel=4)
+            return [image[:, :, :-1] for image in images]
+    elif looks_like_alpha(one[:, :, -1]) and looks_like_alpha(two[:, :, -1]):
+        raise InputError(f"the last of {channels} channels is alpha and differs; pass images without it, and valid=")
     return images
-
-
-def _planes(image: AnyArray) -> list[AnyArray]:
-    return [np.ma.getdata(image)[:, :, channel] for channel in range(image.shape[2])]
 
 
 def looks_like_alpha(channel: AnyArray) -> bool:
@@ -303,12 +271,8 @@ def refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
 
 def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray | None]:
     """Fill the bad pixels of two (H, W, C) images; return the images, and the pixels good in both (None: all)."""
-    goods: list[BoolArray | None] = []
-    filled: list[AnyArray] = []
-    for image, name in zip(images, ("first", "second"), strict=True):
-        good = _good(image, name)
-        filled.append(np.ma.getdata(image) if good is None else without_gaps(image, good))
-        goods.append(good)
+    goods = [_good(image, name) for image, name in zip(images, ("first", "second"), strict=True)]
+    filled = [_filled(image, good) for image, good in zip(images, goods, strict=True)]
     usual = (usual_values(filled[0], good=goods[0]), usual_values(filled[1], good=goods[1]))
     for index, hot in enumerate(hot_pixels(filled[0], filled[1], usual)):
         if len(hot[0]):
@@ -318,6 +282,10 @@ def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArr
             goods[index], filled[index] = good, without_gaps(images[index], good)
     known = [good for good in goods if good is not None]
     return filled, np.logical_and.reduce(known) if known else None
+
+
+def _filled(image: AnyArray, good: BoolArray | None) -> AnyArray:
+    return np.ma.getdata(image) if good is None else without_gaps(image, good)
 
 
 def _good(image: AnyArray, name: str) -> BoolArray | None:

@@ -157,11 +157,14 @@ class Source:
         return self.read(0, self.size)
 
     def check_expansion(self, unpacked: int, *, lossy: bool = False) -> None:
-        """Refuse data with a larger packing ratio than photographs have."""
+        """Refuse data with a larger packing ratio than photographs have; zeros (padding) do not count."""
         most = MOST_LOSSY_EXPANSION if lossy else MOST_EXPANSION
-        if unpacked > max(FREE_BYTES, most * self.size):
+        if unpacked <= max(FREE_BYTES, 2 * self.size):
+            return
+        zeros = sum(self.read(at, _BLOCK).count(0) for at in range(0, self.size, _BLOCK))
+        if unpacked > most * (self.size - zeros):
             raise FileError(
-                f"{self.path} unpacks to {unpacked / 1e6:.0f} MB from {self.size} bytes, more than {most} "
+                f"{self.path} unpacks to {unpacked / 1e6:.0f} MB from {self.size - zeros} bytes, more than {most} "
                 f"times as much: it is blank, damaged or hostile; if it is sound, store it uncompressed"
             )
 
