@@ -47,6 +47,9 @@ FREE_SECONDS, SLOWEST_BYTES = 5.0, 2_000_000
 #: Memory limit of a child: for the program and its libraries, and for each byte of the file (bytes).
 CHILD_BYTES, CHILD_BYTES_PER_BYTE = 1_000_000_000, 3
 
+#: Bytes that are searched for zeros together.
+_BLOCK = 1 << 24
+
 #: Flags to open a file without waiting; not every system has them.
 _WITHOUT_WAITING = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 
