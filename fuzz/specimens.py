@@ -58,17 +58,6 @@ def picture_pair() -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def smooth_pair() -> tuple[np.ndarray, np.ndarray]:
-    """Return two grey pictures of 48 x 64, large enough to be aligned and decimated."""
-    import cv2
-
-    noise = np.random.default_rng(1).standard_normal((48, 64))
-    cloud = cv2.GaussianBlur(noise, (0, 0), 3.0) * 8 + cv2.GaussianBlur(noise, (0, 0), 0.7)
-    first = 0.1 + 0.8 * (cloud - cloud.min()) / np.ptp(cloud)
-    return first, cv2.GaussianBlur(first, (0, 0), 0.9)
-
-
-@cache
 def specimens() -> tuple[Specimen, ...]:
     """Return a pair of every format."""
     made = []
@@ -110,11 +99,6 @@ def _exif() -> Any:
     fields = {0x920A: 35.0, 0x829D: 2.8, 0x9206: 1.5, 0xA20E: 4000.0, 0xA210: 3, 0xA002: SIZE[1]}
     exif.get_ifd(0x8769).update(fields)
     return exif
-
-
-#: Content of a PNG, and of a JPEG that names its camera.
-png: Writer = pillow("PNG")
-jpeg: Writer = pillow("JPEG", quality=97, exif=_exif())
 
 
 def _pillow() -> Iterator[tuple[str, str, Writer]]:

@@ -17,24 +17,22 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.slow
-def test_spoilt_files_and_random_options_end_in_a_result_or_a_short_error():
-    command = [sys.executable, str(FUZZER), "--files", "120", "--options", "60", "--seed", "0", "--workers", "2"]
+def test_spoilt_files_end_in_a_result_or_a_short_error():
+    command = [sys.executable, str(FUZZER), "--files", "150", "--seed", "0", "--workers", "2"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    assert "180 cases, 0 failed" in done.stdout
+    assert "150 cases, 0 failed" in done.stdout
 
 
 def test_the_fuzzer_sees_what_is_wrong(monkeypatch):
     """Each kind of fault is told from a case that is well."""
     monkeypatch.syspath_prepend(str(FUZZER.parent))
-    from cases import make_case
-    from commands import faults
+    from commands import faults, make_case
 
     fine = {"exit": 3, "stdout": "", "stderr": "relblur: no\n", "seconds": 0.1, "peak": 10**8, "new": [], "changed": []}
     case = make_case("f0", 0)
-    assert faults(case, fine) == []
+    assert faults(fine) == []
     assert make_case("f0", 0) == case  # the same every time
-    assert make_case("o3", 0).arguments == make_case("o3", 0).arguments
     for wrong in (
         {"exit": 1},
         {"exit": -11},
@@ -47,4 +45,4 @@ def test_the_fuzzer_sees_what_is_wrong(monkeypatch):
         {"seconds": 11.0},
         {"peak": 2 * 10**9},
     ):
-        assert len(faults(case, {**fine, **wrong})) == 1, wrong
+        assert len(faults({**fine, **wrong})) == 1, wrong

@@ -26,9 +26,8 @@ import numpy as np
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "fuzz"))
 
-from cases import LOAD
-from cases import Case as Command
-from commands import faults, prepare, run
+from commands import LOAD, faults, prepare, run
+from commands import Case as Command
 from specimens import SIZE, npy, result_files, specimens
 
 from hostile import hostile_files, odd_files, patched, png_chunk, tiff
@@ -379,7 +378,7 @@ def main() -> None:
         signal.alarm(0)
         if result["exit"] == 0 and result["new"] == ["out.png"]:
             (output / "out.png").unlink()
-        wrong = faults(command, result)
+        wrong = faults(result)
         print(json.dumps({**result, "name": case.name, "may_succeed": case.may_succeed, "faults": wrong}), flush=True)
 
 

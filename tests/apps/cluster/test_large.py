@@ -157,12 +157,12 @@ import os, signal, sys
 moment, real = int(sys.argv.pop(1)), os.rename
 def rename(source, target):
     global moment
-    if str(target).endswith("out.zarr"):  # to its place, or the old one aside
+    if "out.zarr" in (os.path.basename(source), os.path.basename(target)):  # to its place, or the old one aside
         moment -= 1
         if moment == 0:
             os.kill(os.getpid(), signal.SIGKILL)
     real(source, target)
-    if moment == 1 and str(target).endswith("out.zarr"):
+    if moment == 1 and "out.zarr" in (os.path.basename(source), os.path.basename(target)):
         moment = 0
         os.kill(os.getpid(), signal.SIGKILL)
 os.rename = rename
