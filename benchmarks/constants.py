@@ -35,14 +35,14 @@ from relblur import estimate_blur, synth
 SOURCE = Path(__file__).parents[1] / "src" / "relblur"
 TABLE = Path(__file__).with_name("constants.md")
 #: The solver and its builders, all of whose constants are scanned.
-SOLVER = ("field", "blur/dense", "depth/equal_blur", "stacks/few", "stacks/symmetric", "stacks/plate", "stacks/law")
+SOLVER = ("field", "blur/dense", "depth/equal_blur", "stacks/few", "stacks/many", "stacks/plate", "stacks/law")
 #: Other modules with constants that shape an answer.
 OTHERS = (
     "base/settings", "base/pixels", "filters/kernels", "filters/discs", "filters/sharpness", "filters/guided",
     "blur/result", "blur/model_warnings", "blur/noise", "blur/stored_values", "blur/whole_image", "blur/paper",
     "blur/window",
     "photo", "depth/calibration", "depth/camera", "depth/order", "depth/refocus", "depth/relation", "stacks/estimate",
-    "stacks/doubts", "stacks/frames", "stacks/fuse", "stacks/order", "stacks/topography",
+    "stacks/frames", "stacks/fuse", "stacks/order", "stacks/topography",
 )  # fmt: skip
 #: Numbers that cost time or memory only.
 ONLY_COST = {"BAND", "SIDES", "GRID", "ROWS", "TILE", "BLOCK_ROWS"}

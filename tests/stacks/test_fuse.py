@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from relblur.stacks.choice import detail_of, log_odds, sampling_step
-from relblur.stacks.frames import Reading, read_frames
 from relblur.stacks.fuse import fuse_by_detail
+
+from .conftest import PLAIN, prepared
 
 
 def odds_of(frames, step=1):
@@ -55,8 +56,7 @@ def test_the_blur_of_a_bright_line_does_not_win_beside_it():
     scene[:, 47:49] = 1.0
     rng = np.random.default_rng(3)
     frames = [soft(scene, sigma) + 0.002 * rng.standard_normal(scene.shape).astype(np.float32) for sigma in (0, 2, 4)]
-    prepared = read_frames(frames, Reading(align="off", exposure="off"), None, lambda share: None)
-    fused = fuse_by_detail(prepared, lambda share: None)[:, :, 0]
+    fused = fuse_by_detail(prepared(frames, **PLAIN), lambda share: None)[:, :, 0]
     halo = np.abs(fused - scene)[:, 40:46].mean()
     assert halo < 0.05 * np.abs(frames[1] - scene)[:, 40:46].mean()
     assert np.abs(fused - scene)[:, 46:50].max() < 0.03
@@ -72,7 +72,6 @@ def test_values_of_any_range_give_the_same_picture(texture):
     frames = [soft(texture, sigma) for sigma in (0.0, 1.5)]
     pictures = []
     for scale in (1.0, 1000.0):
-        reading = Reading(align="off", exposure="off")
-        prepared = read_frames([scale * frame for frame in frames], reading, None, lambda share: None)
-        pictures.append(fuse_by_detail(prepared, lambda share: None) / scale)
+        scaled = prepared([scale * frame for frame in frames], **PLAIN)
+        pictures.append(fuse_by_detail(scaled, lambda share: None) / scale)
     assert np.abs(pictures[0] - pictures[1]).max() < 0.02

@@ -14,11 +14,14 @@ from PIL import Image  # noqa: TID253
 
 from command import failed, run
 from relblur import InputError, StackMap, imread, open_stack, synth
+from relblur.base.options import Preparing, Stack
 from relblur.images.scaled import write_ome_zarr
-from relblur.stacks.aligned import frames_of_channel
-from relblur.stacks.frames import Reading, read_frames
+from relblur.stacks.frames import frames_of_channel
 from relblur.stacks.fuse import fuse_by_index
+from relblur.stacks.images import stack_images
 from relblur.stacks.topography import Surface, profile
+
+from .conftest import prepared
 
 STEP, PIXEL, PLANES = 0.8, 0.25, 31
 PLAIN = ("--align", "off", "--exposure", "off")
@@ -54,7 +57,7 @@ def z_file(tmp_path_factory, scene):
 @pytest.fixture(scope="module")
 def measured(z_file, tmp_path_factory):
     out = tmp_path_factory.mktemp("out") / "result"
-    extra = ("--apply-channel", 1, "--profile", "10,20,150,20", "--report", "--motion", out.parent / "motion.json")
+    extra = ("--apply-channel", 1, "--profile", "10,20,150,20", "--report")
     result = run("stack", z_file, "-o", out, "--channel", 0, *PLAIN, *extra, "--json")
     assert result.exit_code == 0, result.output
     return out, json.loads(result.stdout)
@@ -121,14 +124,18 @@ def test_detail_of_the_other_channel_does_not_count():
     rng = np.random.default_rng(0)
     light = [np.full((40, 50), 0.2 + 0.1 * n) for n in range(5)]
     light[4] = light[4] + 0.1 * rng.random((40, 50))  # noise, which looks like detail
-    frames = read_frames([rng.random((40, 50)) for _ in range(5)], Reading(align="off", exposure="off"), None, print)
-    other = frames_of_channel(frames, light)
+    frames = prepared([rng.random((40, 50)) for _ in range(5)], align="off", exposure="off")
+
+    def channel(images):
+        return frames_of_channel(frames, stack_images(images, Preparing(), Stack()))
+
+    other = channel(light)
     fused = fuse_by_index(other, np.full((40, 50), 1.0), np.full((40, 50), 0.01), print)[:, :, 0]
     weights = np.exp(-np.square(np.arange(5) - 1.0) / (2 * 0.75**2))
     expected = sum(w * each for w, each in zip(weights, light, strict=True)) / weights.sum()
     assert_allclose(fused, expected, atol=2e-3)
     with pytest.raises(InputError, match="50x30, the stack 50x40"):
-        frames_of_channel(frames, [each[:30] for each in light])
+        channel([each[:30] for each in light])
 
 
 def test_the_folder_shows_itself(measured):
@@ -145,29 +152,14 @@ def test_the_folder_shows_itself(measured):
         assert text in again
 
 
-def test_an_alignment_is_written_and_used_again(measured, z_file, tmp_path):
-    motion = measured[0].parent / "motion.json"
-    about = json.loads(motion.read_text())
-    assert about["images"] == PLANES
-    assert about["frames"][0] == {"number": 0, "image": "z.ome.tif[1]", "position": 0, "motion": None}
-    about["frames"][3]["motion"] = {
-        "model": "translation", "transform": [[1, 0, 2.0], [0, 1, -1.0], [0, 0, 1]], "largest_px": 2.3,
-        "correlation": 1.0, "bend": None,
-    }  # fmt: skip
-    (tmp_path / "moved.json").write_text(json.dumps(about))
-    command = ("--align-only", "--exposure", "off", "--channel", 0, "--motion", tmp_path / "moved.json")
-    assert run("stack", z_file, "-o", tmp_path / "a.ome.tif", *command).exit_code == 0
+def test_aligned_planes_go_to_one_file(z_file, tmp_path):
+    result = run("stack", z_file, "-o", tmp_path / "a.ome.tif", "--align-only", "--channel", 0, *PLAIN)
+    assert result.exit_code == 0, result.output
     planes = open_stack(tmp_path / "a.ome.tif")
     assert (planes.step_um, planes.pixel_um, len(planes)) == (STEP, PIXEL, PLANES)
-    values, given = tifffile.imread(tmp_path / "a.ome.tif"), tifffile.imread(z_file)[:, 0]
+    values = tifffile.imread(tmp_path / "a.ome.tif")
     assert values.dtype == np.uint16
-    assert_allclose(values[2].astype(float), given[2], atol=1)
-    assert_allclose(values[3, 4:-4, 4:-4].astype(float), np.roll(given[3], (-2, 1), (0, 1))[4:-4, 4:-4], atol=40)
-    assert "31 images, and 2" in failed(run("stack", *two_files(tmp_path), "-o", tmp_path / "o", *command[:3],
-                                            "--motion", motion), 3)  # fmt: skip
-    motion.with_name("bad.json").write_text("{}")
-    bad = run("stack", z_file, "-o", tmp_path / "o", "--align-only", "--motion", motion.with_name("bad.json"))
-    assert "not an alignment" in failed(bad, 3)
+    assert_allclose(values.astype(float), tifffile.imread(z_file)[:, 0], atol=1)
 
 
 def two_files(folder):

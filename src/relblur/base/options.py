@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
 from .settings import (
@@ -173,7 +172,6 @@ class Stack(Record):
     prefer: str = _option(
         "any", "Frame used at outlines: near (first frames), far, or any, the sharper one.", choices=PREFERENCES
     )
-    motion: str | Path | None = _option(None, "JSON file of the alignment: read if it exists, else written.", kind=Path)
     step_um: float | None = _option(
         None, "Distance between two frames, µm. It implies that frames are in order.", kind=float, unset="from the file"
     )

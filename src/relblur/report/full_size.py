@@ -24,7 +24,7 @@ from ..filters.guided import guided_enlarge
 from ..images.disk import PathLike, replacing, write_image, write_tiff
 from ..images.scaled import write_ome_tiff
 from ..photo.picture_form import FOR_SCREENS, PictureForm
-from ..stacks.frames import Frame, Frames, Reading
+from ..stacks.frames import Frame, Frames
 from ..stacks.fuse import fuse_by_detail
 from ..stacks.stack_map import StackMap
 from ..stacks.topography import Surface, profile, surface_of
@@ -76,13 +76,11 @@ def relative_depth(s: FloatArray) -> AnyArray:
     return np.stack([grey, np.where(known, 255, 0)], axis=2).astype(np.uint8)
 
 
-def write_relative_depth(
-    folder: Path, blur_map: BlurMap, first: PathLike | None = None, reading: Reading | None = None, factor: int = 1
-) -> None:
-    """Write the relative depth of a pair, enlarged along the outlines of the first photograph if it is given."""
+def write_relative_depth(folder: Path, blur_map: BlurMap, first: AnyArray | None = None, factor: int = 1) -> None:
+    """Write the relative depth of a pair, enlarged along the outlines of the first photograph if its light is given."""
     s = blur_map.variance_difference
-    if factor > 1 and first is not None and reading is not None:
-        s, _ = _enlarged(blur_map, reading.read(first, "first").light, factor)
+    if factor > 1 and first is not None:
+        s, _ = _enlarged(blur_map, first, factor)
     _write_relative_depth(folder, s, _WHITE_OF_PAIR)
 
 

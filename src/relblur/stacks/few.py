@@ -1,29 +1,25 @@
-"""A few frames whose law of blur is known: the joint likelihood of all of them at candidate places.
+"""Few frames with a known law of blur: the joint likelihood of all of them at candidate places.
 
 At a candidate ``x`` (an inverse distance, or a place between frames) frame ``i`` has the transfer function
-``H_i = h(c_i (x_i - x))``. The scene itself being unknown, what the frames ``D_i`` say about ``x`` is what is left when
-the most likely scene is taken out of them,
+``H_i = h(c_i (x_i - x))``. The evidence of the frames ``D_i`` about ``x`` is the rest after removal of the most likely
+scene,
 
     sum_i |D_i|^2 - |sum_i conj(H_i) D_i|^2 / sum_i |H_i|^2  =  sum_{i<j} |H_j D_i - H_i D_j|^2 / sum_i |H_i|^2,
 
-Lagrange's identity: the sum over *all pairs* of what is left of each at equal blur, each counted as it should be. It
-is computed as ``N - 1`` residuals of white, equal noise,
+Lagrange's identity. It is computed as ``N - 1`` residuals of white, equal noise,
 
     e_k = (H_k P_k - E_k D_k) / sqrt(E_k (E_k + |H_k|^2)),   P_k = sum_{i<k} conj(H_i) D_i,   E_k = sum_{i<k} |H_i|^2,
 
-which :mod:`relblur.field` takes as if they were the channels of one pair. Near frames bring the precision; a place on
-the wrong side of focus, which two frames may admit, is ruled out by the others.
-
-Costs ``4 (N - 1 + 4) * levels`` bytes per pixel of the map.
+which :mod:`relblur.field` takes as the channels of one volume. Memory: ``4 (N - 1 + 4) * levels`` bytes per pixel.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import cv2
@@ -32,148 +28,195 @@ from numpy.typing import NDArray
 from scipy import fft
 
 from ..base._typing import Progress
+from ..base.errors import InputError
+from ..base.options import Stack
 from ..blur.dense.coherence import Coherence
 from ..blur.dense.noise import GivenNoise, estimate_noise
 from ..blur.dense.planes import Planes, colour_directions, intensity_range, prepare
+from ..blur.noise import NoiseModel, noise_at_light, smooth_light
+from ..blur.noise import estimate_noise as estimate_file_noise
+from ..depth.camera import Camera
 from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, DepthAxis, NoisePower, softening
 from ..depth.equal_blur.edges import settle_edges
 from ..depth.equal_blur.match import FIRST_STIFFNESS, MOST_STIFFNESS, weight_inside
 from ..depth.equal_blur.task import NOISE_FLOOR, TaskNoise
-from ..depth.psf import Psf, Transfer
+from ..depth.psf import Psf, Transfer, as_psf
 from ..field import Loops, Volume, choose_loops, filled, rims, solve
-from ..kernels.threads import Team
-from .found import Found
+from ..kernels.threads import Team, count_workers
+from .frames import Frames
+from .images import noise_models
+from .law import growth_error, growth_of_blur
+from .stack_map import Found
 
-__all__ = ["JointTask", "estimate_jointly"]
+__all__ = ["Law", "estimate_jointly", "residuals_of"]
 
 Array = NDArray[np.float32]
 
-#: Memory for the residuals, bytes; more levels than fit are not laid.
+#: Standard deviation of a disc over its diameter.
+_DISC = 0.25
+#: Range of the search beyond the first and the last frame: diameter of the circle of confusion, px; without a camera
+#: in frames.
+BEYOND_PX, BEYOND_FRAMES = 12.0, 1.0
+#: Memory for the residuals, bytes, and limits of the number of levels.
 MOST_BYTES = 800e6
 LEAST_LEVELS, MOST_LEVELS = 16, 120
-#: Side of the square around a pixel at an end in which others beyond all frames count as being there too, px. In the
-#: corners of a phone's stack 0.5 % of the map stays unflagged at half the nearest distance; with 9, 1.4 %.
-DRAWN_ALONG = 13
-#: Side of the square that must determine a pixel's place, else it counts as filled, px.
-WINDOW = 9
+#: Side of the square around a pixel at an end of the search in which pixels beyond all frames are flagged too, px. In
+#: the corners of a phone's stack 0.5 % of the map stays unflagged and wrong; with 9, 1.4 %.
+_DRAWN_ALONG = 13
+#: Side of the square that must determine a pixel's place, otherwise it counts as filled, px.
+_WINDOW = 9
 
 
 @dataclass(frozen=True)
-class JointTask:
-    """How the frames were taken.
+class Law:
+    """Blur of the frames at each place.
 
     Attributes
     ----------
     places : (N,)
-        Where each frame is in focus: 1/m, or frames.
+        Place of the focus of each frame: 1/m, or frames.
     circles : (N,)
         Diameter of the circle of confusion per unit of distance from there, px.
     psf : Psf
-    span : (float, float)
-        Places to look at, low and high.
     kappa : float
         Standard deviation of the blur over its diameter.
-    noise : TaskNoise
-        What is known of the noise of the first and the last frame.
+    span : (float, float)
+        Range of the search, low and high.
     """
 
     places: NDArray[np.float64]
     circles: NDArray[np.float64]
     psf: Psf
-    span: tuple[float, float]
     kappa: float
-    noise: TaskNoise = field(default_factory=TaskNoise)
+    span: tuple[float, float]
+
+    @staticmethod
+    def of(frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack) -> Law:
+        """Return the law of a camera, or the one that the frames show."""
+        if camera is None:
+            smalls = [frame.small for frame in frames.frames]
+            growth = growth_of_blur(smalls, frames.usable, places, options.workers, options.engine)
+            if math.isnan(growth):
+                raise InputError(
+                    "the growth of blur from frame to frame could not be measured (too little texture, or steps too "
+                    "large); pass a camera and focus_m"
+                )
+            kappa, shape = _DISC, as_psf("gaussian", _DISC)
+            circles = np.full(len(places), growth / kappa)
+        else:
+            kappa, shape = camera.blur_constant, as_psf(options.psf, camera.blur_constant)
+            circles = np.array([camera_of(camera, frames, n).circle_constants_px_m[0] for n in range(len(places))])
+        widest = float(circles.max())
+        beyond = (BEYOND_PX if options.max_sigma is None else options.max_sigma / kappa) / widest
+        low = 0.0
+        if not frames.has_distances:
+            beyond, low = BEYOND_FRAMES if options.max_sigma is None else beyond, -np.inf
+        return Law(places, circles, shape, kappa, (max(low, places.min() - beyond), places.max() + beyond))
 
     def transfers(self, transfer: Transfer, x: float) -> list[NDArray[Any]]:
-        """Return what each frame's blur does to the frequencies if the scene is at ``x``."""
-        return [transfer(float(c * (place - x))) for c, place in zip(self.circles, self.places, strict=True)]
+        """Return the transfer function of each frame's blur at a place."""
+        blurs = [transfer(float(c * (place - x))) for c, place in zip(self.circles, self.places, strict=True)]
+        return [blur.astype(np.complex64 if np.iscomplexobj(blur) else np.float32) for blur in blurs]
 
     def radius(self, x: Array) -> Array:
         """Return the radius of the largest circle of any frame, px."""
-        both = [
-            np.abs(np.float32(c) * (x - np.float32(place))) for c, place in zip(self.circles, self.places, strict=True)
-        ]
-        return np.asarray(np.maximum.reduce(both) / 2)
-
-    def beyond(self, x: Array) -> NDArray[np.bool_]:
-        """Return which places no two frames enclose."""
-        return np.asarray((x < self.places.min()) | (x > self.places.max()))
+        circles = (np.abs(np.float32(c) * (x - np.float32(p))) for c, p in zip(self.circles, self.places, strict=True))
+        return np.asarray(np.maximum.reduce(list(circles)) / 2)
 
     def axis(self, pixels: int) -> DepthAxis:
         """Lay levels over the span, on an axis whose unit is px^2 of the blur between the first and the last frame."""
         low, high = self.span
-        k = self.kappa * float(self.circles.max())
-        gain = 2 * k * k * float(np.ptp(self.places))
-        count = math.ceil((high - low) * float(self.circles.max()) / CIRCLE_STEP_PX)
+        widest = float(self.circles.max())
+        gain = 2 * (self.kappa * widest) ** 2 * float(np.ptp(self.places))
         fits = int(MOST_BYTES / (4 * (len(self.places) - 1) * pixels))
-        count = max(LEAST_LEVELS, min(count, MOST_LEVELS, fits))
+        count = max(LEAST_LEVELS, min(math.ceil((high - low) * widest / CIRCLE_STEP_PX), MOST_LEVELS, fits))
         return DepthAxis(0.0, gain, gain * np.linspace(low, high, count + 1), False)
 
 
+def camera_of(camera: Camera, frames: Frames, number: int) -> Camera:
+    """Return the camera focused as for one frame, at the resolution of the map."""
+    distance, other = (float(frames.frames[n].focus_m or np.nan) for n in (number, number - 1 if number else 1))
+    return replace(camera, focus_first_m=distance, focus_second_m=other).decimated(frames.factor)
+
+
 def estimate_jointly(
-    frames: Sequence[NDArray[Any]],
-    usable: NDArray[np.bool_],
-    task: JointTask,
-    engine: str,
-    workers: int,
-    progress: Progress,
+    frames: Frames, places: NDArray[np.float64], camera: Camera | None, options: Stack, progress: Progress
 ) -> Found:
-    """Return the place of best focus at every pixel from aligned (H, W, C) frames of one exposure."""
-    pairs = _prepared(frames, usable)
+    """Return the place of best focus at every pixel, and the growth of the blur."""
+    law = Law.of(frames, places, camera, options)
+    workers = count_workers(options.workers)
+    pairs = _prepared(frames)
     planes = _colours([pair.first for pair in pairs])
-    axis = task.axis(usable.size)
-    residuals = _residuals(planes, task, axis, workers, lambda share: progress(0.3 * share))
-    power = _noise_power(task, axis)
+    axis = law.axis(frames.usable.size)
+    residuals = residuals_of(planes, law, axis, workers, lambda share: progress(0.3 * share))
+    power, file_noise = noise_power(law, axis), _file_noise(frames, options)
     with Team(workers) as team:
-        loops = choose_loops(engine, team)
+        loops = choose_loops(options.engine, team)
         reference = float(np.median(power.total))
         residual = 2 * float(np.median(loops.best_fit(residuals, power.total / reference))) / reference
-        given = GivenNoise(task.noise.deviations).on_scale(pairs[0].unit)
+        given = GivenNoise(file_noise.deviations).on_scale(pairs[0].unit)
         noise = estimate_noise(planes[0], planes[-1], pairs[0].usable, residual, given)
-        support = None if noise.is_arithmetic else _SharedByNeighbours(planes, task, axis, loops)
+        support = None if noise.is_arithmetic else _SharedByNeighbours(planes, law, axis, loops)
         volume = Volume(
             residuals,
             axis.between,
-            power.noise(noise.sensor, noise.rounding, task.noise.relative_variance, task.noise.repeats),
+            power.noise(noise.sensor, noise.rounding, file_noise.relative_variance, file_noise.repeats),
             (float(axis.levels[0]), float(axis.levels[-1])),
             power.independent,
             support,
             support_finds=False,
-            weight_at=lambda z: weight_inside(task.radius(axis.u(z)), pairs[0].distance),
+            weight_at=lambda z: weight_inside(law.radius(axis.u(z)), pairs[0].distance),
             first_stiffness=FIRST_STIFFNESS,
             most_stiffness=MOST_STIFFNESS,
             disagreement=True,
             loops=loops,
         )
         found = solve(volume, lambda share: progress(0.3 + 0.7 * share))
-    x = axis.u(found.z).astype(np.float32)
-    stderr = found.stderr / np.float32(axis.gain)
-    nearest = np.argmin(np.abs(x[None] - task.places[:, None, None]), axis=0)
+    x, stderr = axis.u(found.z).astype(np.float32), found.stderr / np.float32(axis.gain)
+    nearest = np.argmin(np.abs(x[None] - places[:, None, None]), axis=0)
     guide = np.take_along_axis(np.stack(planes), nearest[None, None], axis=0)[0]
-    reach = math.ceil(2 * float(task.radius(x).max()) + 1)
-    x, stderr = settle_edges(x, stderr, np.asarray(guide), float(task.circles.max()), reach)
-    ends = _with_surroundings(axis.at_end(x), task.beyond(x))
-    plain = filled(found.w, volume.axis.scale(found.z), WINDOW)
+    reach = math.ceil(2 * float(law.radius(x).max()) + 1)
+    x, stderr = settle_edges(x, stderr, np.asarray(guide), float(law.circles.max()), reach)
+    ends = axis.at_end(x)
+    near = cv2.dilate(ends.astype(np.uint8), np.ones((_DRAWN_ALONG, _DRAWN_ALONG), np.uint8)) > 0
+    ends |= near & ((x < places.min()) | (x > places.max()))
+    plain = filled(found.w, volume.axis.scale(found.z), _WINDOW)
     plain = plain if support is None else rims(plain)
-    # A plain area, or an end beyond which nothing was compared: the value may be any that was looked for.
-    unknown = np.where(plain | ends, (task.span[1] - task.span[0]) / math.sqrt(12), 0)
-    return Found(
-        np.asarray(x, np.float64),
-        np.hypot(stderr, unknown).astype(np.float64),
-        plain,
-        ends,
-        noise.sensor[0] * pairs[0].unit,
-    )
+    # A plain area, or an end beyond which nothing was compared: the value may be any of the search.
+    unknown = np.where(plain | ends, (law.span[1] - law.span[0]) / math.sqrt(12), 0)
+    by_law = growth_error(x, places) if camera is None else 0.0
+    error = np.sqrt(np.square(stderr) + np.square(unknown) + np.square(by_law))
+    growth = float(law.circles[len(places) // 2]) * law.kappa
+    return Found(x.astype(np.float64), error.astype(np.float64), plain, ends, noise.sensor[0] * pairs[0].unit, growth)
 
 
-def _prepared(frames: Sequence[NDArray[Any]], usable: NDArray[np.bool_]) -> list[Planes]:
-    some = [frame[::2, ::2][usable[::2, ::2]] for frame in (frames[0], frames[len(frames) // 2], frames[-1])]
+def _file_noise(frames: Frames, options: Stack) -> TaskNoise:
+    """Return the noise of the first and the last frame, as it is measured for pairs."""
+    if not frames.is_light and options.noise is None:
+        return TaskNoise()
+    ends, usable = (frames.frames[0], frames.frames[-1]), frames.usable
+    first, second = (frame.small for frame in ends)
+    if options.noise is None:
+        files = [frame.rounding for frame in ends if frame.rounding is not None]
+        names = ("read", "shot", "compressed")
+        floor = NoiseModel(*(max(getattr(each, name) for each in files) for name in names)) if files else None
+        good = usable if usable.any() else None
+        one = two = estimate_file_noise(first, second, valid=good, channel_axis=-1, floor=floor)
+    else:
+        one, two = noise_models(options.noise, frames.factor)
+    deviations, relative = noise_at_light(one, two, smooth_light(first, second), usable)
+    return TaskNoise(deviations, relative, one.compressed or two.compressed)
+
+
+def _prepared(frames: Frames) -> list[Planes]:
+    smalls, usable = [frame.small for frame in frames.frames], frames.usable
+    some = [small[::2, ::2][usable[::2, ::2]] for small in (smalls[0], smalls[len(smalls) // 2], smalls[-1])]
     limits = intensity_range([np.asarray(values, np.float64) for values in some])
-    return [prepare(frame, frames[0], usable, limits) for frame in frames]
+    return [prepare(small, smalls[0], usable, limits) for small in smalls]
 
 
 def _colours(planes: list[Array]) -> list[Array]:
-    """Return the frames in the colour direction that holds most of their texture: each costs a volume."""
+    """Return the frames in the colour direction that contains most of their texture."""
     leading = colour_directions([(planes[0], planes[-1]), (planes[len(planes) // 2],) * 2])
     if leading is None:
         return planes
@@ -181,40 +224,36 @@ def _colours(planes: list[Array]) -> list[Array]:
 
 
 def _contrasts(
-    transfers: Sequence[NDArray[Any]], soft: NDArray[Any], floor: float
+    transfers: Sequence[NDArray[Any]], soft: NDArray[Any]
 ) -> Iterator[tuple[int, NDArray[Any], NDArray[Any]]]:
     """Yield ``k`` and the filters of ``D_k`` and of ``P_k``, softened, for every frame but the first."""
     energy = np.abs(transfers[0]) ** 2
     for k in range(1, len(transfers)):
         own = np.abs(transfers[k]) ** 2
-        balance = soft / np.sqrt((energy + own + floor) * (energy + floor))
+        balance = soft / np.sqrt((energy + own + NOISE_FLOOR) * (energy + NOISE_FLOOR))
         yield k, balance * energy, balance * transfers[k]
         energy = energy + own
 
 
-def _residuals(
-    planes: Sequence[Array], task: JointTask, axis: DepthAxis, workers: int, progress: Callable[[float], None]
+def residuals_of(
+    planes: Sequence[Array], law: Law, axis: DepthAxis, workers: int, progress: Callable[[float], None]
 ) -> Array:
     """Return the residuals, (channels of N - 1 frames, levels, H, W)."""
     channels, height, width = planes[0].shape
-    ends = np.array(task.span, np.float32)
-    reach = math.ceil(2 * float(task.radius(ends).max())) + 4
-    pad = [(0, 0)]
-    for length in (height, width):
-        before = min(reach, length)
-        pad.append((before, fft.next_fast_len(length + 2 * before, real=True) - length - before))
-    size = [n + sum(p) for n, p in zip((height, width), pad[1:], strict=True)]
+    reach = math.ceil(2 * float(law.radius(np.array(law.span, np.float32)).max())) + 4
+    before = [min(reach, length) for length in (height, width)]
+    size = [fft.next_fast_len(n + 2 * b, real=True) for n, b in zip((height, width), before, strict=True)]
+    pad = [(0, 0), *((b, s - n - b) for n, b, s in zip((height, width), before, size, strict=True))]
     spectra = [fft.rfft2(np.pad(plane, pad, mode="symmetric"), workers=workers) for plane in planes]
     frequencies = np.fft.fftfreq(size[0]), np.fft.rfftfreq(size[1])
-    transfer, soft = task.psf.transfer_on(*frequencies), softening(*frequencies).astype(np.float32)
+    transfer, soft = law.psf.transfer_on(*frequencies), softening(*frequencies).astype(np.float32)
     volume = np.empty(((len(planes) - 1) * channels, len(axis.levels), height, width), np.float32)
-    inside = (slice(pad[1][0], pad[1][0] + height), slice(pad[2][0], pad[2][0] + width))
+    inside = slice(before[0], before[0] + height), slice(before[1], before[1] + width)
 
     def fill(level: int) -> None:
-        blurs = task.transfers(transfer, float(axis.u(axis.levels[level])))
-        blurs = [blur.astype(np.complex64 if np.iscomplexobj(blur) else np.float32) for blur in blurs]
+        blurs = law.transfers(transfer, float(axis.u(axis.levels[level])))
         together = np.conj(blurs[0]) * spectra[0]
-        for k, of_frame, of_others in _contrasts(blurs, soft, NOISE_FLOOR):
+        for k, of_frame, of_others in _contrasts(blurs, soft):
             residual = of_frame * spectra[k] - of_others * together
             for c in range(channels):
                 volume[(k - 1) * channels + c, level] = fft.irfft2(residual[c], s=size)[inside]
@@ -226,19 +265,18 @@ def _residuals(
     return volume
 
 
-def _noise_power(task: JointTask, axis: DepthAxis) -> NoisePower:
-    """Tabulate what unit white noise in all frames makes of the residuals, mean of them."""
-    side = 64
+def noise_power(law: Law, axis: DepthAxis) -> NoisePower:
+    """Tabulate the mean covariance of the residuals for unit white noise in all frames."""
+    side, count = 64, len(law.places)
     rows, columns = np.fft.fftfreq(side), np.fft.rfftfreq(side)
-    transfer, soft = task.psf.transfer_on(rows, columns), softening(rows, columns)
+    transfer, soft = law.psf.transfer_on(rows, columns), softening(rows, columns)
     weight = np.full(len(columns), 2.0)
     weight[0] = weight[-1] = 1.0
     root = np.sqrt(weight / side**2)
-    count = len(task.places)
     passed = np.zeros((count - 1, count, len(axis.levels), side * len(columns)), np.complex64)
     for level, x in enumerate(axis.levels):
-        blurs = task.transfers(transfer, float(axis.u(x)))
-        for k, of_frame, of_others in _contrasts(blurs, soft, NOISE_FLOOR):
+        blurs = law.transfers(transfer, float(axis.u(x)))
+        for k, of_frame, of_others in _contrasts(blurs, soft):
             passed[k - 1, k, level] = (of_frame * root).ravel()
             for i in range(k):
                 passed[k - 1, i, level] = (of_others * np.conj(blurs[i]) * root).ravel()
@@ -248,25 +286,18 @@ def _noise_power(task: JointTask, axis: DepthAxis) -> NoisePower:
     return NoisePower(covariance / 2, covariance / 2, 1.0)
 
 
-def _with_surroundings(ends: NDArray[np.bool_], beyond: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return what ran to an end, and what it drew along: pixels beside it beyond all frames."""
-    near = cv2.dilate(ends.astype(np.uint8), np.ones((DRAWN_ALONG, DRAWN_ALONG), np.uint8)) > 0
-    return np.asarray(ends | (near & beyond))
-
-
 class _SharedByNeighbours:
-    """Support of places: the texture that both frames show between whose places they lie."""
+    """Support of places: the texture common to the two frames around a place."""
 
-    def __init__(self, planes: Sequence[Array], task: JointTask, axis: DepthAxis, loops: Loops) -> None:
-        self._task, self._axis = task, axis
-        order = [int(frame) for frame in np.argsort(task.places)]
-        self._pairs = list(itertools.pairwise(order))
+    def __init__(self, planes: Sequence[Array], law: Law, axis: DepthAxis, loops: Loops) -> None:
+        self._law, self._axis = law, axis
+        self._pairs = list(pairwise(int(frame) for frame in np.argsort(law.places)))
+        self._inner = np.sort(law.places)[1:-1]
         self._textures = [Coherence(planes[one], planes[two], loops) for one, two in self._pairs]
 
     def of_step(self, low: float, high: float) -> Array:
         """Return the share of the change between two levels, on cells."""
-        middle = float(self._axis.u((low + high) / 2))
-        number = int(np.searchsorted(np.sort(self._task.places)[1:-1], middle))
+        number = int(np.searchsorted(self._inner, float(self._axis.u((low + high) / 2))))
         s = sorted(float(self._blur(number, float(self._axis.u(z)))) for z in (low, high))
         return self._textures[number].of_step(*s)
 
@@ -280,17 +311,15 @@ class _SharedByNeighbours:
 
     def _blur(self, number: int, x: Any) -> Any:
         """Return the relative blur of a pair of neighbours at places, px^2."""
-        task = self._task
-        one, two = (np.square(task.kappa * task.circles[n] * (x - task.places[n])) for n in self._pairs[number])
+        law = self._law
+        one, two = (np.square(law.kappa * law.circles[n] * (x - law.places[n])) for n in self._pairs[number])
         return two - one
 
     def _chosen(self, z: Array, share_of: Callable[[Coherence, Array], Array]) -> Array:
         x = self._axis.u(z)
-        between = np.searchsorted(np.sort(self._task.places)[1:-1], x)
-        share = np.zeros(z.shape, np.float32)
+        between, share = np.searchsorted(self._inner, x), np.zeros(z.shape, np.float32)
         for number, texture in enumerate(self._textures):
             here = between == number
             if here.any():
-                s = np.asarray(self._blur(number, x), np.float32)
-                share = np.where(here, share_of(texture, s), share)
-        return np.asarray(share, np.float32)
+                share[here] = share_of(texture, np.asarray(self._blur(number, x), np.float32))[here]
+        return share

@@ -2,37 +2,38 @@
 
     picture = sum of w_k frame_k / sum of w_k,        w_k = exp(log weight of frame k)
 
-The log weights come from the detail of the frames (:mod:`.choice`), from a map of the frame in best focus, or from
-labels. Frames are read one at a time; they stay in memory between weighing and mixing if they fit.
+The log weights come from the detail of the frames (:mod:`.choice`), or from a map of the frame in best focus. Frames
+are read one at a time; they stay in memory between weighing and mixing if they fit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
+from ..base._typing import AnyArray, BoolArray, FloatArray, PathLike, Progress
 from ..base.errors import InputError
 from ..filters.guided import enlarge
+from ..images.disk import write_tiff
 from .choice import detail_of, log_odds, sampling_step
 from .frames import Frame, Frames
 
 __all__ = [
-    "Preference",
     "fuse_by_detail",
     "fuse_by_index",
     "fuse_by_labels",
     "labels_of",
     "prefer_at_outlines",
+    "write_labels",
 ]
 
 #: Log weight of a frame that does not count: exp(-60) is nothing in single precision.
 _LEAST_LOG = -60.0
 #: Rows that are mixed together.
 _ROWS = 64
-#: Frames in place that stay in memory between weighing and mixing, bytes.
+#: Memory for aligned frames between weighing and mixing, bytes.
 _KEPT_BYTES = 1e9
 #: Larger frames are prepared one at a time, px: two of them in memory are too many.
 _AHEAD_PIXELS = 16_000_000
@@ -40,8 +41,9 @@ _AHEAD_PIXELS = 16_000_000
 _OUTLINE_PX, _AROUND_PX = 9, 25
 #: Least difference between two surfaces at an outline, frames: neighbouring frames look alike.
 _LEAST_JUMP = 1.0
-#: Standard deviation of the distance from best focus at which frames are equally sharp, frames; at preferred outlines.
-_NEAR, _NEAR_PREFERRED = 0.75, 0.37
+#: Distance from best focus at which frames are equally sharp (standard deviation, frames); at preferred outlines; and
+#: for labels, which select one frame.
+_NEAR, _NEAR_PREFERRED, _LABEL = 0.75, 0.37, 0.05
 
 #: Index of the preferred surface at every pixel of a map, and where it decides.
 Preference = tuple[FloatArray, BoolArray]
@@ -54,7 +56,7 @@ def fuse_by_detail(
 ) -> AnyArray:
     """Return the fused picture at full size, (H, W, C) float32, each pixel from the frames with the most detail there.
 
-    ``preferred`` decides at outlines; ``seen`` gets each frame, in place at full size.
+    ``preferred`` decides at outlines; ``seen`` gets each aligned frame at full size.
     """
     count, top = len(frames.frames), frames.white
     step = sampling_step(frames.shape, count)
@@ -87,26 +89,27 @@ def fuse_by_detail(
 def fuse_by_index(frames: Frames, index: FloatArray, stderr: FloatArray, progress: Progress) -> AnyArray:
     """Return the fused picture by a map of the frame in best focus and its standard error, whatever the detail is."""
     known = np.isfinite(index) & np.isfinite(stderr)
-    place, spread = np.where(known, index, np.nan), np.hypot(_NEAR, np.where(known, stderr, 0))
-
-    def log_weight(number: int) -> AnyArray:
-        return enlarge(_log_nearness(place, spread, frames.frames[number]), frames.shape, frames.factor)
-
-    return _mixed(frames, _lights(frames), log_weight, progress)
+    return _nearest(frames, np.where(known, index, np.nan), np.hypot(_NEAR, np.where(known, stderr, 0)), progress)
 
 
 def fuse_by_labels(frames: Frames, labels: AnyArray, progress: Progress) -> AnyArray:
-    """Return the picture whose pixels come from the frame that ``labels`` names, its place in the order."""
-    places = [frame.position for frame in frames.frames]
+    """Return the picture whose pixels come from the frame of their label, its place in the order of focus."""
     if labels.shape != frames.shape:
         sizes = f"{labels.shape[1]}x{labels.shape[0]}, the images {frames.shape[1]}x{frames.shape[0]}"
         raise InputError(f"index is {sizes}; give labels of the size of the images")
+    places = frames.positions
     strange = np.setdiff1d(np.unique(labels), places)
     if strange.size:
         raise InputError(f"index holds {strange[0]}; labels are the places of the frames, {places[0]} to {places[-1]}")
+    return _nearest(frames, labels.astype(np.float32), _LABEL, progress)
+
+
+def _nearest(frames: Frames, place: FloatArray, spread: AnyArray | float, progress: Progress) -> AnyArray:
+    """Return the picture of the frames nearest to a place, on the map or at full size."""
 
     def log_weight(number: int) -> AnyArray:
-        return np.where(labels == places[number], np.float32(0), np.float32(2 * _LEAST_LOG))
+        log = _log_nearness(place, spread, frames.frames[number])
+        return log if log.shape == frames.shape else enlarge(log, frames.shape, frames.factor)
 
     return _mixed(frames, _lights(frames), log_weight, progress)
 
@@ -125,12 +128,10 @@ def prefer_at_outlines(index: FloatArray, prefer: str) -> Preference | None:
         return None
     # A median first: the extremes of a window would take outliers for surfaces.
     filled = cv2.medianBlur(np.where(known, index, np.median(index[known])).astype(np.float32), 5)
-
-    def extremes(side: int) -> tuple[AnyArray, AnyArray]:
-        window = np.ones((side, side), np.uint8)
-        return np.asarray(cv2.erode(filled, window)), np.asarray(cv2.dilate(filled, window))
-
-    (low, high), (lowest, highest) = extremes(_OUTLINE_PX), extremes(_AROUND_PX)
+    (low, high), (lowest, highest) = (
+        (np.asarray(cv2.erode(filled, window)), np.asarray(cv2.dilate(filled, window)))
+        for window in (np.ones((side, side), np.uint8) for side in (_OUTLINE_PX, _AROUND_PX))
+    )
     jump = known & (highest - lowest > _LEAST_JUMP) & (high - low >= (highest - lowest) / 2)
     inside, half = np.zeros_like(jump), _AROUND_PX // 2  # at the border a window contains half of a slope
     inside[half:-half, half:-half] = True
@@ -139,12 +140,17 @@ def prefer_at_outlines(index: FloatArray, prefer: str) -> Preference | None:
 
 
 def labels_of(index: AnyArray, frames: Frames) -> AnyArray:
-    """Return the place of the frame that is nearest to the best focus at every pixel, unsigned."""
-    places = np.array([frame.position for frame in frames.frames])
-    middle = places[(len(places) - 1) // 2]
-    best = np.where(np.isfinite(index), index, middle)
+    """Return the place of the frame nearest to the best focus at every pixel, unsigned."""
+    places = frames.positions
+    best = np.where(np.isfinite(index), index, places[(len(places) - 1) // 2])
     at = np.clip(np.searchsorted((places[1:] + places[:-1]) / 2, best), 0, len(places) - 1)
     return np.asarray(places[at], np.uint8 if places[-1] < 256 else np.uint16)
+
+
+def write_labels(path: PathLike, labels: AnyArray, frames: Frames) -> None:
+    """Write labels as TIFF, with the names of the frames in its description."""
+    names = {str(frame.position): name for frame, name in zip(frames.frames, frames.names, strict=True)}
+    write_tiff(path, labels, {"quantity": "place of a frame in the order of focus", "frames": names})
 
 
 def _log_nearness(place: FloatArray, spread: AnyArray | float, frame: Frame) -> AnyArray:
@@ -154,7 +160,7 @@ def _log_nearness(place: FloatArray, spread: AnyArray | float, frame: Frame) -> 
 
 
 def _lights(frames: Frames) -> Iterator[_Lit]:
-    """Yield the frames in place at full size; the next one is prepared meanwhile, unless they are very large."""
+    """Yield the aligned frames at full size; the next one is prepared meanwhile, unless they are very large."""
     if frames.shape[0] * frames.shape[1] > _AHEAD_PIXELS:
         yield from (frames.full(frame, fast=True) for frame in frames.frames)
         return
@@ -169,7 +175,7 @@ def _lights(frames: Frames) -> Iterator[_Lit]:
 
 def _mixed(
     frames: Frames,
-    lights: Iterator[_Lit] | list[_Lit],
+    lights: Iterable[_Lit],
     log_weight: Callable[[int], AnyArray],
     progress: Progress,
     seen: Seen | None = None,

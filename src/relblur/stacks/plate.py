@@ -1,13 +1,13 @@
-"""The prior of a map: a smooth surface that may break, as smooth as the data say.
+"""The prior of a map from many frames: a smooth surface that may break, as smooth as the data show.
 
     cost = 1/2 information (x - y)^2 / inflation + 1/2 stiffness |d bend x|^2,
 
-``y`` being what the pixels say by themselves. Both numbers come from the map: the power spectrum of ``y`` is that of
-the surface, ``1 / (stiffness q^order)`` where ``q`` is the eigenvalue of the Laplacian, and that of the noise,
-``inflation / information``, which is white; they are fitted by Whittle's likelihood. A hanning window over the
-Laplacian of ``y`` takes out trends and borders. The standard error is that of such a surface on springs,
+``y`` being the measurement of each pixel. Both numbers come from the map. The power spectrum of ``y`` is that of the
+surface, ``1 / (stiffness q^order)`` with the eigenvalue ``q`` of the Laplacian, and that of white noise,
+``inflation / information``; Whittle's likelihood fits them. A Hann window over the Laplacian of ``y`` removes trends
+and borders. The standard error is that of such a surface on springs,
 ``variance = stiffness^(-1/n) information^(1/n - 1) / (4 n sin(pi / n))`` with the order ``n``. The bend is the gradient
-of the Laplacian (order 3), by which a rough start is solved safely, or the Laplacian of the Laplacian (order 4).
+of the Laplacian (order 3), with which a rough start is solved safely, or the Laplacian of the Laplacian (order 4).
 """
 
 from __future__ import annotations
@@ -22,34 +22,32 @@ from scipy import fft, optimize
 
 from ..base._typing import AnyArray
 
-__all__ = ["LAST_ORDER", "ORDER", "Smoothness", "fit_smoothness", "posterior_variance", "prior_step"]
+__all__ = ["LAST_ORDER", "ORDER", "Smoothness", "Surface", "fit_smoothness", "posterior_variance", "prior_step"]
 
 Array = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
-#: Power of the Laplacian's eigenvalue in the prior: on the way, and of the last step. Errors of the generated stacks,
-#: steps: with a thin plate's (2) 0.08, 0.046, 0.069; with 3 to the end 0.058, 0.023, 0.039; with 4 at the end 0.053,
-#: 0.018, 0.035; 5 helps the second only. From a rough start 4 is hard to solve, and a map that is not solved is wrong.
+#: Power of the Laplacian's eigenvalue in the prior: in all steps but the last, and in the last. Errors of the generated
+#: stacks, frames: order 2 0.08, 0.046, 0.069; order 3 0.058, 0.023, 0.039; order 4 at the end 0.053, 0.018, 0.035.
 ORDER, LAST_ORDER = 3, 4
-#: Wavelengths that tell noise and surface apart: from this many px, up to this share of the map's shorter side.
+#: Wavelengths of the fit: from this many px, up to this share of the map's shorter side.
 SHORTEST_PX, LONGEST = 10.0, 1 / 3
 #: Least information of a pixel that takes part in the fit, share of the median.
 _LEAST = 0.3
-#: Stiffest surface: details of this width are still followed, px. A stiffer one would be a plane, which needs none.
+#: Stiffest surface: details of this width are still followed, px.
 _WIDEST = 8.0
-#: A power that is none, so that its logarithm is a number.
+#: Smallest power: its logarithm is finite.
 _TINY = 1e-300
-#: Most steps of the solver, by the order, and the share of the squared residual at which it has solved.
+#: Most steps of the solver, by the order, and the share of the squared residual at which it ends.
 _SOLVER_STEPS = {ORDER: 60, LAST_ORDER: 1000}
 _SOLVED = 1e-5
-#: Information of the uniform surface that conditions the solver, over the mean: of 1, 3, 10 and 30 the one that saves
-#: most steps (two thirds with the order 4) and does not change the error of the generated stacks.
+#: Information of the uniform surface that conditions the solver, over the mean: of 1, 3, 10 and 30 the fastest.
 _CONDITIONED = {ORDER: 1.0, LAST_ORDER: 10.0}
 
 
 @dataclass(frozen=True)
 class Smoothness:
-    """Stiffness and order of the surface, and by how much the evidence counts too much."""
+    """Stiffness and order of the surface, and the factor by which the evidence is too large."""
 
     stiffness: float
     inflation: float
@@ -64,29 +62,26 @@ class Smoothness:
 def fit_smoothness(x: Array, score: Array, information: Array, order: int) -> Smoothness:
     """Return the most likely smoothness, given the score (derivative of the cost) and information of every pixel."""
     around = cv2.GaussianBlur(information, (0, 0), 2.0, borderType=cv2.BORDER_REFLECT)
-    known = around[around > 0]
-    if not known.size:
+    if not (around > 0).any():
         return Smoothness(1.0, 1.0, order)
-    around = np.maximum(around, np.float32(_LEAST) * np.median(known))
+    around = np.maximum(around, np.float32(_LEAST) * np.median(around[around > 0]))
     level = 1 / float(np.mean(1 / around, dtype=np.float64))
     q, power, count = _spectrum((x - score / around).astype(np.float64))
 
     def cost(logs: Doubles) -> float:
-        # A search that runs away finds no zero there.
-        model = q ** (2 - order) * math.exp(min(-logs[0], 300)) + q**2 * math.exp(min(logs[1], 300)) / level + _TINY
+        surface, noise = (math.exp(min(log, 300)) for log in (-logs[0], logs[1]))  # a search may run away
+        model = q ** (2 - order) * surface + q**2 * noise / level + _TINY
         return float((count * (np.log(model) + power / model)).sum())
 
-    begin = max(power[0] * q[0] ** (order - 2), 1e-30), max(float(power[-1] / q[-1] ** 2) * level, 1e-6)
-    start = np.log([1 / begin[0], begin[1]])
+    start = [-math.log(max(power[0] * q[0] ** (order - 2), 1e-30)), math.log(max(power[-1] / q[-1] ** 2 * level, 1e-6))]
     found = optimize.minimize(cost, start, method="Nelder-Mead", options={"xatol": 0.01, "fatol": 0.01})
-    stiffness, inflation = np.exp(np.clip(found.x, -30, 30))
-    most = level / float(inflation) * _WIDEST ** (2 * order)
-    return Smoothness(min(float(stiffness), most), float(inflation), order)
+    stiffness, inflation = (float(each) for each in np.exp(np.clip(found.x, -30, 30)))
+    return Smoothness(min(stiffness, level / inflation * _WIDEST ** (2 * order)), inflation, order)
 
 
 def _spectrum(y: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """Return eigenvalues, mean power of the Laplacian of ``y`` around each, and how many numbers that is of."""
-    inside = 4 * y[1:-1, 1:-1] - y[:-2, 1:-1] - y[2:, 1:-1] - y[1:-1, :-2] - y[1:-1, 2:]
+    """Return eigenvalues, mean power of the Laplacian of ``y`` around each, and the number of frequencies."""
+    inside = -_laplacian(y)[1:-1, 1:-1]
     rows, columns = (np.hanning(n + 2)[1:-1] for n in inside.shape)
     window = rows[:, None] * columns
     power = np.abs(np.fft.rfft2(inside * window)) ** 2 / np.square(window).sum()
@@ -97,8 +92,8 @@ def _spectrum(y: Doubles) -> tuple[Doubles, Doubles, Doubles]:
     bins -= bins.min()
     count = np.bincount(bins)
     full = count > 0
-    mean = [np.bincount(bins, values)[full] / count[full] for values in (np.log(q[these]), power[these])]
-    return np.exp(mean[0]), mean[1], count[full].astype(np.float64)
+    logs, mean = (np.bincount(bins, values)[full] / count[full] for values in (np.log(q[these]), power[these]))
+    return np.exp(logs), mean, count[full].astype(np.float64)
 
 
 def _eigenvalues(rows: AnyArray, columns: AnyArray) -> Doubles:
@@ -106,27 +101,25 @@ def _eigenvalues(rows: AnyArray, columns: AnyArray) -> Doubles:
 
 
 def posterior_variance(information: Array, surface: Smoothness) -> Array:
-    """Return the variance that information (inflation taken out) and prior leave."""
+    """Return the variance that information (without inflation) and prior leave."""
     n = surface.order
     factor = surface.stiffness ** (-1 / n) / (4 * n * math.sin(math.pi / n))
     return np.asarray(factor * np.maximum(information, np.float32(1e-12)) ** np.float32(1 / n - 1), np.float32)
 
 
 def prior_step(x: Array, score: Array, information: Array, smoothness: Smoothness, breaks: float) -> tuple[Array, bool]:
-    """Return the Gauss-Newton step of evidence and prior, by conjugate gradients, and whether they came to an end.
+    """Return the Gauss-Newton step of evidence and prior by conjugate gradients, and whether they converged.
 
-    ``breaks`` is the bend at which the surface gives way.
+    ``breaks`` is the bend at which the surface breaks.
     """
     start, pull, holds = (values.astype(np.float64) for values in (x, score, information))
-    surface = _Surface(start, smoothness, breaks)
-    angles = [np.pi * np.arange(n) / n for n in x.shape]
-    stiff = smoothness.stiffness * _eigenvalues(angles[0], angles[1]) ** smoothness.order
+    surface = Surface(start, smoothness, breaks)
+    rows, columns = (np.pi * np.arange(n) / n for n in x.shape)
+    stiff = smoothness.stiffness * _eigenvalues(rows, columns) ** smoothness.order
     uniform = 1 / (_CONDITIONED[smoothness.order] * max(float(holds.mean()), 1e-12) + stiff)
 
     def condition(image: Doubles) -> Doubles:
-        waves = fft.dctn(image, norm="ortho")
-        waves *= uniform
-        return np.asarray(fft.idctn(waves, norm="ortho", overwrite_x=True))
+        return np.asarray(fft.idctn(uniform * fft.dctn(image, norm="ortho"), norm="ortho", overwrite_x=True))
 
     residual = -(pull + surface.apply(start))
     step = np.zeros_like(start)
@@ -150,12 +143,12 @@ def _dot(one: Doubles, two: Doubles) -> float:
     return float(np.einsum("yx,yx->", one, two))
 
 
-class _Surface:
+class Surface:
     """The prior's quadratic form, weakened where the surface bends sharply; borders are free."""
 
     def __init__(self, x: Doubles, smoothness: Smoothness, breaks: float) -> None:
         self._third = smoothness.order == ORDER
-        inside, within = np.zeros(x.shape, np.float64), np.zeros(x.shape, np.float64)
+        inside, within = np.zeros_like(x), np.zeros_like(x)
         inside[1:-1, 1:-1], within[2:-2, 2:-2] = 1, 1
         there = (inside[:, 1:] * inside[:, :-1], inside[1:] * inside[:-1]) if self._third else (within,)
         self._holds = [
@@ -168,15 +161,15 @@ class _Surface:
         return [np.diff(bent, axis=1), np.diff(bent, axis=0)] if self._third else [_laplacian(bent)]
 
     def apply(self, image: Doubles) -> Doubles:
+        """Return the derivative of the prior's cost."""
         pulls = [np.multiply(hold, bend, out=bend) for hold, bend in zip(self._holds, self._bends(image), strict=True)]
-        if self._third:
-            forces = np.zeros_like(image)
-            forces[:, 1:] += pulls[0]
-            forces[:, :-1] -= pulls[0]
-            forces[1:] += pulls[1]
-            forces[:-1] -= pulls[1]
-        else:
-            forces = _laplacian(pulls[0])
+        if not self._third:
+            return _laplacian(_without_border(_laplacian(pulls[0])))
+        forces = np.zeros_like(image)
+        forces[:, 1:] += pulls[0]
+        forces[:, :-1] -= pulls[0]
+        forces[1:] += pulls[1]
+        forces[:-1] -= pulls[1]
         return _laplacian(_without_border(forces))
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..base._typing import AnyArray, FlagArray, FloatArray
+from ..base._typing import AnyArray, BoolArray, FlagArray, FloatArray
 from ..base.errors import FileError, InputError
 from ..blur.blur_map import BlurMap
 from ..blur.result import FLAG_TYPE, Flag, MapResult, flag_shares, has_flag, percentiles
@@ -19,12 +19,27 @@ from ..images.disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write
 from ..images.labelled import Labelled
 from ..photo.picture_form import PictureForm
 
-__all__ = ["StackMap", "read_stack_map"]
+__all__ = ["Found", "StackMap", "read_stack_map"]
 
 FORMAT, FORMAT_VERSION = "relblur.StackMap", 1
 SUFFIXES = (".npz", ".tif", ".tiff", ".npy")
 _ARRAYS = ("index", "index_stderr", "depth_m", "depth_stderr_m", "flags", "places", "place")
 _BLUR_ARRAYS = ("variance_difference", "variance_stderr", "flags", "sharper")
+
+
+class Found(NamedTuple):
+    """The place of best focus at every pixel, on the axis of the frames' own places.
+
+    ``filled`` pixels contain too little detail, pixels ``at_limit`` are at an end of the search. ``noise`` is the
+    standard deviation of the frames' noise, ``growth`` that of the blur per unit of distance, px.
+    """
+
+    place: FloatArray
+    stderr: FloatArray
+    filled: BoolArray
+    at_limit: BoolArray
+    noise: float
+    growth: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)

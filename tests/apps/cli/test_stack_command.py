@@ -16,9 +16,11 @@ from relblur import Camera, imread, save, synth
 from relblur.base.pixels import as_integers
 from relblur.base.tone import encode_srgb
 from relblur.report.full_size import relative_depth, write_picture
+from relblur.stacks.fuse import prefer_at_outlines
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
 FOCUS = (1.0, 4 / 3, 2.0)
+PLAIN = ("--align", "off", "--exposure", "off")
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +35,12 @@ def files(tmp_path_factory, texture):
     return folder
 
 
+def done(*arguments):
+    result = run(*arguments)
+    assert result.exit_code == 0, result.output
+    return result
+
+
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
@@ -40,26 +48,19 @@ def names(folder):
 @pytest.mark.parametrize("suffix", [".png", ".jpg", ".tif"])
 def test_fuse_writes_one_tone_whatever_the_format(files, tmp_path, texture, suffix):
     target = tmp_path / f"fused{suffix}"
-    result = run("fuse", files / "0.png", files / "2.png", "-o", target, "--align", "off", "--exposure", "off")
-    assert result.exit_code == 0, result.output
-    light = imread(target)
-    soft = imread(files / "2.png")
-    inside = np.s_[8:-8, 8:-8]
+    done("fuse", files / "0.png", files / "2.png", "-o", target, *PLAIN)
+    light, soft, inside = imread(target), imread(files / "2.png"), np.s_[8:-8, 8:-8]
     assert np.abs(light - texture)[inside].mean() < 0.5 * np.abs(soft - texture)[inside].mean()
     assert abs(light.mean() - texture.mean()) < 0.01
 
 
-def test_stack_writes_depth_with_distances_and_none_without(files, tmp_path):
-    images = [files / f"{number}.png" for number in (2, 0, 1)]
+def test_stack_writes_depth_if_the_distances_are_known(files, tmp_path):
     out = tmp_path / "out"
-    command = ["stack", *images, "-o", out, "--align", "off", "--exposure", "off"]
-    result = run(*command, "--focus", "2,1,1.3333333", "--camera", files / "cam.toml", "--psf", "gaussian", "--json")
-    assert result.exit_code == 0, result.output
+    command = ["stack", *(files / f"{number}.png" for number in (2, 0, 1)), "-o", out, *PLAIN]
+    done(*command, "--focus", "2,1,1.3333333", "--camera", files / "cam.toml", "--psf", "gaussian", "--json")
     wanted = ["depth.tif", "depth_mm.png", "fused.png", "index.tif", "index_colour.png", "overview.png"]
-    wanted += ["relative_depth.png", "stack.npz", "summary.json"]
-    assert names(out) == wanted
-    summary = json.loads((out / "summary.json").read_text())
-    assert summary["order"] == [1, 2, 0]
+    assert names(out) == [*wanted, "relative_depth.png", "stack.npz", "summary.json"]
+    assert json.loads((out / "summary.json").read_text())["order"] == [1, 2, 0]
     z, stderr = tifffile.imread(out / "depth.tif")
     truth = 1 / synth.ramp(z.shape, 1.0, 0.5, axis=1)
     assert np.abs(z / truth - 1)[8:-8, 8:-8].mean() < 0.03
@@ -70,33 +71,29 @@ def test_stack_writes_depth_with_distances_and_none_without(files, tmp_path):
 @pytest.mark.parametrize("argument", [".", "*.png"])
 def test_stack_takes_folders_and_patterns_as_estimate_does(files, tmp_path, monkeypatch, argument):
     monkeypatch.chdir(files)
-    result = run("stack", argument, "-o", tmp_path / "out", "--align", "off", "--exposure", "off", "--no-fuse")
-    assert result.exit_code == 0, result.output
+    result = done("stack", argument, "-o", tmp_path / "out", "--no-fuse", *PLAIN)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["settings"]["images"] == ["0.png", "1.png", "2.png"]
     assert "flags, each pixel once" in result.stdout
 
 
-def test_frames_that_do_not_fit_are_named(files, tmp_path):
+def test_frames_that_do_not_fit_are_named(files, tmp_path, texture):
     rng = np.random.default_rng(1)
     for number in range(3):
         (tmp_path / f"scene_{number}.png").write_bytes((files / f"{number}.png").read_bytes())
-    other = synth.blur_with_map(rng.random(imread(files / "0.png").shape), 1.0)
-    save(tmp_path / "other.png", np.rint(255 * other).astype(np.uint8))
-    result = run("stack", tmp_path, "-o", tmp_path / "out", "--no-fuse")
-    assert result.exit_code == 0, result.output
+    for name in ("other", "third"):
+        scene = synth.blur_with_map(rng.random(texture.shape), 1.0)
+        save(tmp_path / f"{name}.png", np.rint(255 * scene).astype(np.uint8))
+    (tmp_path / "third.png").rename(tmp_path / "later")
+    result = done("stack", tmp_path, "-o", tmp_path / "out", "--no-fuse")
     assert "left out: other.png, it does not show the same scene" in result.stderr
     assert "other.png" in result.stdout
-    assert "image 0" not in result.stdout + result.stderr
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert [each["name"] for each in summary["dropped"]] == ["other.png"]
+    (tmp_path / "later").rename(tmp_path / "third.png")
     for number in range(2):
         (tmp_path / f"scene_{number}.png").unlink()
-    third = synth.blur_with_map(rng.random(other.shape), 1.0)
-    save(tmp_path / "third.png", np.rint(255 * third).astype(np.uint8))
-    line = failed(run("stack", tmp_path, "-o", tmp_path / "few"), 3)
-    assert ".png" in line
-    assert "left out: " in line
+    assert "left out: " in failed(run("stack", tmp_path, "-o", tmp_path / "few"), 3)
 
 
 @pytest.mark.parametrize(
@@ -104,13 +101,13 @@ def test_frames_that_do_not_fit_are_named(files, tmp_path):
     [
         (["fuse", "0.png", "-o", "out.png"], "two or more"),
         (["fuse", "0.png", "0.png", "-o", "out.png"], "twice"),
-        (["stack", "*.png", "0.png", "-o", "out"], "0.png is given twice"),
         (["stack", "*.gif", "-o", "out"], "*.gif matches no file"),
-        (["stack", "nowhere/*.png", "-o", "out"], "no folder nowhere"),
         (["fuse", "0.png", "1.png", "-o", "out"], "name a picture"),
         (["fuse", "0.png", "1.png", "-o", "1.png", "--force"], "1.png"),
+        (["fuse", "0.png", "1.png", "-o", ""], "empty"),
         (["stack", "0.png", "1.png", "2.png", "-o", "out", "--focus", "1,2"], "3 numbers"),
         (["stack", "0.png", "1.png", "2.png", "-o", "out", "--psf", "star"], "--psf"),
+        (["stack", "0.png", "1.png", "-o", "out", "--remove-tilt"], "--step-um"),
         (["refocus", "0.png", "1.png", "--at", "3", "-o", "out.png"], "--at"),
     ],
 )
@@ -129,22 +126,16 @@ def test_refocus_without_a_camera_goes_from_one_image_to_the_other(files, tmp_pa
     images = [imread(files / f"{number}.png") for number in (0, 2)]
     found = []
     for at in (0, 1):
-        target = tmp_path / f"{at}.png"
-        result = run("refocus", files / "0.png", files / "2.png", "--at", at, "-o", target, "--align", "off")
-        assert result.exit_code == 0, result.output
-        found.append([np.abs(imread(target) - image)[8:-8, 8:-8].mean() for image in images])
+        done("refocus", files / "0.png", files / "2.png", "--at", at, "-o", tmp_path / f"{at}.png", "--align", "off")
+        found.append([np.abs(imread(tmp_path / f"{at}.png") - image)[8:-8, 8:-8].mean() for image in images])
     assert found[0][0] < 0.5 * found[0][1]
     assert found[1][1] < 0.5 * found[1][0]
 
 
 def test_estimate_writes_near_and_far_at_the_size_of_the_photographs(files, tmp_path, texture):
     out = tmp_path / "out"
-    command = ["estimate", files / "0.png", files / "2.png", "-o", out, "--decimate", 2, "--full-size"]
-    result = run(*command, "--align", "off", "--exposure", "off")
-    assert result.exit_code == 0, result.output
-    with Image.open(out / "relative_depth.png") as picture:
-        assert picture.mode == "LA"
-        depth, alpha = np.moveaxis(np.asarray(picture, np.float64), 2, 0)
+    done("estimate", files / "0.png", files / "2.png", "-o", out, "--decimate", 2, "--full-size", *PLAIN)
+    depth, alpha = np.moveaxis(np.asarray(Image.open(out / "relative_depth.png"), np.float64), 2, 0)
     assert (alpha == 255).all()
     assert depth.shape == texture.shape
     assert depth[:, 10:30].mean() > depth[:, -30:-10].mean() + 100  # the left is in focus in the first
@@ -153,8 +144,7 @@ def test_estimate_writes_near_and_far_at_the_size_of_the_photographs(files, tmp_
     assert abs(np.median(sigma[:, 8:14]) - expected) < 0.25 * expected
     assert stderr.shape == texture.shape
     for name in ("fused.png", "second_aligned.png"):
-        with Image.open(out / name) as picture:
-            assert picture.size == texture.shape[::-1]
+        assert np.asarray(Image.open(out / name)).shape[:2] == texture.shape
 
 
 def test_relative_depth_is_transparent_without_an_answer():
@@ -162,16 +152,12 @@ def test_relative_depth_is_transparent_without_an_answer():
     s[3, 3] = np.nan
     grey, alpha = np.moveaxis(relative_depth(s), 2, 0)
     assert np.argwhere(alpha == 0).tolist() == [[3, 3]]
-    assert grey.max() == 255
-    assert grey[alpha > 0].min() == 1
-    assert (relative_depth(np.full((4, 4), np.nan)) == 0).all()
+    assert (grey.max(), grey[alpha > 0].min()) == (255, 1)
 
 
 def test_pictures_are_cut_off_at_white(tmp_path):
-    save(tmp_path / "a.tif", np.array([[0.5, 2.0], [-1.0, np.nan]]))
     write_picture(tmp_path / "a.png", np.array([[0.5, 2.0], [-1.0, np.nan]]))
-    with Image.open(tmp_path / "a.png") as picture:
-        assert np.asarray(picture).tolist() == [[188, 255], [0, 0]]
+    assert np.asarray(Image.open(tmp_path / "a.png")).tolist() == [[188, 255], [0, 0]]
 
 
 def test_full_size_lies_as_the_map_does_and_takes_grey_beside_colour(files, tmp_path):
@@ -180,8 +166,7 @@ def test_full_size_lies_as_the_map_does_and_takes_grey_beside_colour(files, tmp_
     write_picture(tmp_path / "a.png", first)
     write_picture(tmp_path / "b.png", np.roll(colour, (4, -2), (0, 1)))
     out = tmp_path / "out"
-    result = run("estimate", tmp_path / "a.png", tmp_path / "b.png", "-o", out, "--decimate", 2, "--full-size")
-    assert result.exit_code == 0, result.output
+    done("estimate", tmp_path / "a.png", tmp_path / "b.png", "-o", out, "--decimate", 2, "--full-size")
     inside = np.s_[12:-12, 12:-12]
     assert_allclose(imread(out / "second_aligned.png")[inside], second[inside], atol=0.03)
 
@@ -191,84 +176,57 @@ def test_two_names_of_one_file_are_one_image(files, tmp_path):
     assert "twice" in failed(run("fuse", files / "0.png", tmp_path / "other.png", "-o", tmp_path / "out.png"), 2)
 
 
-def test_an_empty_argument_does_not_mean_the_current_folder(files, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for output in (["-o", ""], ["--output="]):
-        assert "empty" in failed(run("estimate", files / "0.png", files / "1.png", *output), 2)
-    assert "empty" in failed(run("demo", "-o", ""), 2)
-    assert not list(tmp_path.iterdir())
-
-
 def test_pictures_that_relblur_made_are_no_frames_unless_there_are_no_others(files, tmp_path):
-    for number in range(2):
-        (tmp_path / f"{number}.png").write_bytes((files / f"{number}.png").read_bytes())
     named = [tmp_path / "0.png", tmp_path / "1.png"]
-    plain = ("--align", "off", "--exposure", "off")
-    for name in ("fused.png", "fused.jpg", "fused.tif"):
-        assert run("fuse", *named, "-o", tmp_path / name, *plain).exit_code == 0
-    made = [tmp_path / f"fused.{suffix}" for suffix in ("png", "jpg", "tif")]
-    result = run("stack", *made, *named, "-o", tmp_path / "out", *plain, "--no-fuse")
-    assert result.exit_code == 0, result.output
+    for path in named:
+        path.write_bytes((files / path.name).read_bytes())
+    made = [tmp_path / f"fused.{suffix}" for suffix in ("png", "tif")]
+    for path in made:
+        done("fuse", *named, "-o", path, *PLAIN)
+    result = done("stack", *made, *named, "-o", tmp_path / "out", *PLAIN, "--no-fuse")
     for path in made:
         assert f"left out: {path}, a picture that relblur made" in result.stderr
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["frames"] == 2
-    result = run("fuse", *named, *made[:1], "-o", made[0], *plain, "--force")  # no input, so it may be replaced
-    assert result.exit_code == 0, result.output
-    result = run("fuse", *made[:2], "-o", tmp_path / "again.png", *plain)  # slabs, fused before
-    assert result.exit_code == 0, result.output
-    assert "left out" not in result.stderr
+    done("fuse", *named, *made[:1], "-o", made[0], *PLAIN, "--force")  # no input, so it may be replaced
+    assert "left out" not in done("fuse", *made, "-o", tmp_path / "again.png", *PLAIN).stderr
 
 
 def test_estimate_takes_pages(files, tmp_path):
     pages = np.stack([np.asarray(Image.open(files / f"{number}.png")) for number in (1, 0, 2)])
-    tifffile.imwrite(tmp_path / "z.tif", pages, photometric="minisblack", compression="zlib")
-    tifffile.imwrite(tmp_path / "y.tif", pages[1:], photometric="minisblack", compression="zlib")
-    command = ["estimate", tmp_path / "z.tif", tmp_path / "y.tif", "--align", "off", "--exposure", "off"]
-    result = run(*command, "-o", tmp_path / "out", "--page", "2,2", "--report")
-    assert result.exit_code == 0, result.output
+    for name, planes in (("z.tif", pages), ("y.tif", pages[1:])):
+        tifffile.imwrite(tmp_path / name, planes, photometric="minisblack", compression="zlib")
+    command = ["estimate", tmp_path / "z.tif", tmp_path / "y.tif", *PLAIN]
+    result = done(*command, "-o", tmp_path / "out", "--page", "2,2", "--report")
     assert "page 1 is used" not in result.stderr
     assert "z.tif[2]" in (tmp_path / "out" / "report.html").read_text()
-    single = run("estimate", files / "0.png", files / "2.png", *command[3:], "-o", tmp_path / "single")
-    assert single.exit_code == 0, single.output
-    sigma = [tifffile.imread(tmp_path / name / "sigma.tif") for name in ("out", "single")]
-    np.testing.assert_array_equal(*sigma)
-    result = run(*command, "-o", tmp_path / "first")
-    assert "z.tif has 3 pages; page 1 is used" in result.stderr
+    done("estimate", files / "0.png", files / "2.png", *PLAIN, "-o", tmp_path / "single")
+    np.testing.assert_array_equal(*(tifffile.imread(tmp_path / name / "sigma.tif") for name in ("out", "single")))
+    assert "z.tif has 3 pages; page 1 is used" in run(*command, "-o", tmp_path / "first").stderr
     assert "page is 4" in failed(run(*command, "-o", tmp_path / "o", "--page", 4), 3)
-    same = run(
-        "estimate", tmp_path / "z.tif", tmp_path / "z.tif", "-o", tmp_path / "same", "--page", "2,3", *command[3:]
-    )
-    assert same.exit_code == 0, same.output
+    done("estimate", tmp_path / "z.tif", tmp_path / "z.tif", "-o", tmp_path / "same", "--page", "2,3", *PLAIN)
 
 
 def test_labels_are_written_edited_and_given_back(files, tmp_path):
-    plain = ("--align", "off", "--exposure", "off")
     images = [files / f"{number}.png" for number in range(3)]
     labels, edited = tmp_path / "labels.tif", tmp_path / "edited.tif"
-    result = run("fuse", *images, "-o", tmp_path / "a.png", "--save-index", labels, *plain)
-    assert result.exit_code == 0, result.output
+    done("fuse", *images, "-o", tmp_path / "a.png", "--save-index", labels, *PLAIN)
     found = tifffile.imread(labels)
     assert found.dtype == np.uint8
     assert found[:, 8:20].mean() < 0.5
     assert found[:, -20:-8].mean() > 1.5  # the right is in focus in the last
     found[:40] = 2
     tifffile.imwrite(edited, found)
-    result = run("fuse", *images, "-o", tmp_path / "b.png", "--index", edited, *plain)
-    assert result.exit_code == 0, result.output
+    done("fuse", *images, "-o", tmp_path / "b.png", "--index", edited, *PLAIN)
     made, last = (np.asarray(Image.open(path)) for path in (tmp_path / "b.png", images[2]))
     np.testing.assert_array_equal(made[:40], last[:40])
-    tifffile.imwrite(edited, found[:50])
-    wrong = run("fuse", *images, "-o", tmp_path / "c.png", "--index", edited, *plain)
-    assert "labels of the size of the images" in failed(wrong, 3)
-    tifffile.imwrite(edited, np.full_like(found, 7))
-    assert "index holds 7" in failed(run("fuse", *images, "-o", tmp_path / "c.png", "--index", edited, *plain), 3)
+    for wrong, text in ((found[:50], "labels of the size of the images"), (np.full_like(found, 7), "index holds 7")):
+        tifffile.imwrite(edited, wrong)
+        assert text in failed(run("fuse", *images, "-o", tmp_path / "c.png", "--index", edited, *PLAIN), 3)
 
 
-def test_near_or_far_is_preferred_at_outlines(texture):
+def test_near_or_far_is_preferred_at_outlines():
     """A disc in front of a wall: its outline is blurred over the wall where only the far frame is sharp."""
     import cv2
-
-    from relblur.stacks.fuse import prefer_at_outlines
 
     index = np.full((60, 60), 8.0)
     index[20:40, 20:40] = 2.0
@@ -276,34 +234,23 @@ def test_near_or_far_is_preferred_at_outlines(texture):
     near, decides = prefer_at_outlines(index, "near")
     far, _ = prefer_at_outlines(index, "far")
     assert (near[17:43, 30] == 2).all()
-    assert near[14, 30] == 8
+    assert (near[14, 30], near[5, 8]) == (8, 8)
     assert (far[18:23, 30] == 8).all()
     assert far[30, 30] == 2
-    assert near[5, 8] == 8
     assert (decides[18, 30], decides[10, 30]) == (True, False)
-    slope = np.add.outer(np.zeros(60), np.linspace(0, 10, 60))
     blurred = cv2.GaussianBlur(index, (0, 0), 3)  # maps blur jumps
     assert (prefer_at_outlines(blurred, "near")[0][18:22, 30] < 2.5).all()
-    for prefer in ("near", "far"):
-        np.testing.assert_allclose(prefer_at_outlines(slope, prefer)[0], slope)
+    slope = np.tile(np.linspace(0, 10, 60), (60, 1))
+    np.testing.assert_allclose(prefer_at_outlines(slope, "far")[0], slope)
     assert prefer_at_outlines(index, "any") is None
 
 
 def test_align_only_writes_frames_of_full_depth(files, tmp_path):
-    shifted = np.asarray(Image.open(files / "2.png"))
-    Image.fromarray(np.roll(shifted, (3, -2), (0, 1))).save(tmp_path / "2.png")
-    images = [files / "0.png", files / "1.png", tmp_path / "2.png"]
-    command = ("--exposure", "off", "--motion", tmp_path / "m.json")
-    result = run("fuse", *images, "-o", tmp_path / "frames", "--align-only", *command)
-    assert result.exit_code == 0, result.output
+    third = np.asarray(Image.open(files / "2.png"))
+    Image.fromarray(np.roll(third, (3, -2), (0, 1))).save(tmp_path / "2.png")
+    command = ["fuse", files / "0.png", files / "1.png", tmp_path / "2.png", "-o", tmp_path / "frames", "--align-only"]
+    done(*command, "--exposure", "off")
     assert names(tmp_path / "frames") == ["0000_0.tif", "0001_1.tif", "0002_2.tif"]
-    inside = np.s_[16:-16, 16:-16]
     moved = tifffile.imread(tmp_path / "frames" / "0002_2.tif")
-    assert np.abs(moved.astype(float) - shifted)[inside].mean() < 2
-    motions = json.loads((tmp_path / "m.json").read_text())["frames"]
-    assert [each["motion"] is None for each in motions] == [True, True, False]
-    before = (tmp_path / "m.json").read_bytes()
-    result = run("fuse", *images, "-o", tmp_path / "again.png", *command)
-    assert "alignment: as given" in result.stderr
-    assert (tmp_path / "m.json").read_bytes() == before
-    assert "would be replaced" in failed(run("fuse", *images, "-o", tmp_path / "frames", "--align-only", *command), 2)
+    assert np.abs(moved.astype(float) - third)[16:-16, 16:-16].mean() < 2
+    assert "would be replaced" in failed(run(*command), 2)

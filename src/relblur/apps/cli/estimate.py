@@ -136,13 +136,14 @@ def _write_full_size(
 ) -> None:
     """Write the relative depth at the photographs' size, or all full-size files."""
     from ...report.full_size import write_full_size, write_relative_depth
-    from ...stacks.frames import Reading, frames_of_pair
+    from ...stacks.frames import frames_of_pair
 
-    reading = Reading(**preparing.arguments("decimate"), decimate=pair.factor)
+    frames = frames_of_pair(images, preparing, pair)
     if everything:
-        write_full_size(folder, frames_of_pair(images, reading, pair), blur_map)
+        write_full_size(folder, frames, blur_map)
     else:
-        write_relative_depth(folder, blur_map, images[0], reading, pair.factor)
+        first = frames.full(frames.frames[0])[0] if pair.factor > 1 else None
+        write_relative_depth(folder, blur_map, first, pair.factor)
 
 
 def _pages(files: tuple[Path, Path], page: str | None) -> tuple[Path | Plane, Path | Plane]:

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
 from ..terminal.options import Force, Only, PictureFile, given, takes_records
-from .frames import (
-    AlignOnlyOption,
-    Images,
-    Input,
-    align_frames,
-    check_images,
-    given_motion,
-    open_images,
-    write_motion,
-)
+from .frames import AlignOnlyOption, Images, align_frames, check_images, open_images
 
 if TYPE_CHECKING:
-    from ...base._typing import AnyArray
+    from ...base._typing import AnyArray, Progress
     from ...stacks.frames import Frames
-    from ...stacks.stack_map import StackMap
+    from ...stacks.images import StackImages
 
-__all__ = ["check_images", "fuse"]
+__all__ = ["check_images", "check_picture", "fuse"]
 
 #: Formats of fused pictures.
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
@@ -36,7 +28,7 @@ PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
 def fuse(
     images: Images,
     output: PictureFile,
-    options: Annotated[Stack, Only("channel", "time", "series", "prefer", "motion")],
+    options: Annotated[Stack, Only("channel", "time", "series", "prefer")],
     preparing: Preparing,
     align_only: AlignOnlyOption = False,
     index: Annotated[
@@ -62,35 +54,28 @@ def fuse(
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...report.full_size import write_picture
 
-    shots = open_images(images, options)
+    shots, files = open_images(images, preparing, options)
     if align_only:
-        lengths = (getattr(shots.images, "step_um", None), getattr(shots.images, "pixel_um", None))
-        align_frames(output, shots, preparing, options, lengths, force)
+        align_frames(output, shots, files, force)
         return
     check_picture(output)
     if index is not None and (save_index is not None or options.prefer != "any"):
         raise UsageError("--index sets the frame of every pixel; leave --save-index and --prefer out")
     if save_index is not None and save_index.suffix.lower() not in (".tif", ".tiff"):
         raise UsageError(f"--save-index {save_index} does not end in .tif; labels are written as TIFF")
-    refuse_inputs((output, save_index), (*shots.files, index))
+    refuse_inputs((output, save_index), (*files, index))
     refuse_to_replace_file(output, force)
     refuse_to_replace_file(save_index, force)
     start = clock.perf_counter()
     with progress_bar(f"fusing {len(shots)} images") as report:
-        light, frames, stack = _fused(shots, preparing, options, (index, save_index is not None), report)
-    write_motion(options.motion, frames)
+        if save_index is None and options.prefer == "any":
+            light, frames, notes = _fused(shots, index, report)
+        else:
+            light, frames, notes = _fused_by_map(shots, options.prefer, save_index, force, report)
+    processing = f"sharp everywhere, from {', '.join(file.name for file in files)}"
     with placing(output, force=force) as file:
-        write_picture(
-            file,
-            light,
-            frames.form,
-            f"sharp everywhere, from {_names(shots.files)}",
-            getattr(shots.images, "pixel_um", None),
-        )
-    if save_index is not None and stack is not None:
-        with placing(save_index, force=force) as file:
-            _write_labels(file, stack, frames)
-    for note in frames.notes if stack is None else stack.settings["notes"]:
+        write_picture(file, light, frames.form, processing, shots.pixel_um)
+    for note in notes:
         say(note)
     if frames.form is not None:
         say(frames.form.describe(output))
@@ -98,67 +83,45 @@ def fuse(
     print_lines(output)
 
 
-def _fused(
-    shots: Input, preparing: Preparing, options: Stack, how: tuple[Path | None, bool], progress: Any
-) -> tuple[AnyArray, Frames, StackMap | None]:
-    """Return the picture, its frames, and the stack map if one was needed.
-
-    ``how`` is the file of labels, and whether a stack map is needed.
-    """
-    from ...stacks.frames import Reading, read_frames
+def _fused(shots: StackImages, index: Path | None, progress: Progress) -> tuple[AnyArray, Frames, Sequence[str]]:
+    """Return the picture by the detail of the frames or by labels, the frames, and notes."""
+    from ...images.images import read_image
+    from ...stacks.frames import read_frames
     from ...stacks.fuse import fuse_by_detail, fuse_by_labels
-
-    index, needs_map = how
-    motion = given_motion(options.motion)
-    if needs_map or options.prefer != "any":
-        from ...stacks.estimate import estimate_stack
-
-        prefer = options.prefer
-        stack = estimate_stack(
-            shots.images, **preparing.arguments(), prefer=prefer, motion=motion, progress=progress, steps=True
-        )
-        assert stack.fused is not None
-        return stack.fused, stack.steps["frames"], stack
-    from ...stacks.aligned import read_alignment
-
-    placement = None if motion is None else read_alignment(motion, len(shots))
-    reading = Reading(**preparing.arguments(), keeps_order=len(shots.files) == 1, placement=placement)
-    frames = read_frames(list(shots.images), reading, None, lambda share: progress(share / 2))
-    labels = None if index is None else _labels(index)
 
     def report(share: float) -> None:
         progress(0.5 + share / 2)
 
-    light = fuse_by_detail(frames, report) if labels is None else fuse_by_labels(frames, labels, report)
-    return light, frames, None
-
-
-def _labels(path: Path) -> AnyArray:
-    from ...images.images import read_image
-
-    labels = read_image(path)
+    frames = read_frames(shots, lambda share: progress(share / 2))
+    if index is None:
+        return fuse_by_detail(frames, report), frames, frames.notes
+    labels = read_image(index)
     if labels.ndim != 2 or labels.dtype.kind not in "ui":
-        raise UsageError(f"--index {path} has {labels.dtype} values of shape {labels.shape}; labels are whole numbers")
-    return labels
+        raise UsageError(f"--index {index} has {labels.dtype} values of shape {labels.shape}; labels are whole numbers")
+    return fuse_by_labels(frames, labels, report), frames, frames.notes
 
 
-def _write_labels(path: Path, stack: StackMap, frames: Frames) -> None:
-    """Write the number of the frame nearest to best focus at every pixel."""
+def _fused_by_map(
+    shots: StackImages, prefer: str, save_index: Path | None, force: bool, progress: Progress
+) -> tuple[AnyArray, Frames, Sequence[str]]:
+    """Return the picture with a preference at outlines, the frames, and notes; write the labels of the map."""
     from ...filters.guided import enlarge
-    from ...images.disk import write_tiff
-    from ...stacks.frames import name_of
-    from ...stacks.fuse import labels_of
+    from ...images.results import placing
+    from ...stacks.estimate import estimate_stack
+    from ...stacks.fuse import labels_of, write_labels
 
-    index = stack.full_size()[0] if stack.known.any() else enlarge(stack.placed()[0], frames.shape, frames.factor)
-    names = {str(frame.position): name_of(frames.sources, frame.number) for frame in frames.frames}
-    write_tiff(path, labels_of(index, frames), {"quantity": "place of a frame in the order of focus", "frames": names})
-
-
-def _names(files: list[Path]) -> str:
-    return ", ".join(file.name for file in files)
+    stack = estimate_stack(shots, prefer=prefer, progress=progress, steps=True)
+    frames = stack.steps["frames"]
+    assert stack.fused is not None
+    if save_index is not None:
+        known = stack.known.any()
+        best = stack.full_size()[0] if known else enlarge(stack.placed()[0], frames.shape, frames.factor)
+        with placing(save_index, force=force) as file:
+            write_labels(file, labels_of(best, frames), frames)
+    return stack.fused, frames, stack.settings["notes"]
 
 
 def check_picture(output: Path) -> None:
-    """Refuse a name without the suffix of a picture, before the work."""
+    """Refuse a name without the suffix of a picture."""
     if output.suffix.lower() not in PICTURES:
         raise UsageError(f"-o {output} does not end in {', '.join(PICTURES)}; name a picture to write")

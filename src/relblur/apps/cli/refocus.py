@@ -53,8 +53,8 @@ def refocus(
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...photo.pipeline import prepare_pair
     from ...report.full_size import write_picture
-    from ...stacks.frames import Reading, frames_of_pair
-    from ...stacks.refocused import refocus_frames
+    from ...stacks.frames import frames_of_pair
+    from ...stacks.pair import refocus_frames
 
     check_picture(output)
     check_images([first, second])
@@ -69,9 +69,7 @@ def refocus(
             depth, focus_m = _as_depth(estimate_blur(pair, progress=report), at, pair.factor)
         else:
             depth, focus_m = estimate_depth(pair, model, progress=report), at
-    reading = Reading(**preparing.arguments("decimate"), decimate=pair.factor)
-    frames = frames_of_pair((first, second), reading, pair)
-    picture = refocus_frames(frames, depth, focus_m, aperture=aperture)
+    picture = refocus_frames(frames_of_pair((first, second), preparing, pair), depth, focus_m, aperture=aperture)
     with placing(output, force=force) as file:
         processing = f"focused at {at:g}{' m' if model else ''}, from {first.name}, {second.name}"
         write_picture(file, np.asarray(picture), pair.form, processing)

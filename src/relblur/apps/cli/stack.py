@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ...base.options import Preparing, Stack
 from ..terminal.console import UsageError, flags_in_words, one_line_errors, print_summary, progress_bar, say
 from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given, numbers, takes_records
-from .frames import AlignOnlyOption, Images, Input, align_frames, given_motion, open_images, write_motion
+from .frames import AlignOnlyOption, Images, align_frames, open_images
 from .report import write_result_page
 
 if TYPE_CHECKING:
-    from ...stacks.frames import Frames
+    from ...stacks.images import StackImages
     from ...stacks.stack_map import StackMap
 
 __all__ = ["stack"]
+
+_OTHER = "fused_other.tif"
 
 
 @one_line_errors
@@ -37,9 +39,6 @@ def stack(
         int | None,
         given("--apply-channel", "Channel of that file, or of the stack's file.", "N", Stack.PANEL, min=0),
     ] = None,
-    depth: Annotated[
-        bool, given("--depth", "Require depth in metres: stop if the focus distances are unknown.")
-    ] = False,
     remove_tilt: Annotated[bool, given("--remove-tilt", "Subtract the plane fitted to the heights.")] = False,
     profile: Annotated[
         str | None, given("--profile", "Write a CSV of the heights along a line: column,row,column,row.", "VALUE")
@@ -58,38 +57,38 @@ def stack(
     known step (--step-um, or from the file) adds height.ome.tif and height_16bit.tif, and Sa and Sq in the summary.
     """
     from ...depth.camera import Camera
-    from ...images.results import refuse_inputs
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
+    from ...report.page import PAGE_FILE
+    from ...report.result_files import stack_files
     from ...stacks.estimate import estimate_stack
 
-    shots = open_images(images, options)
-    if options.focus_m is not None and len(options.focus_m) != len(shots):
-        raise UsageError(f"--focus must be {len(shots)} numbers separated by commas, got {len(options.focus_m)}")
-    planes = shots.images
-    lengths = (
-        options.step_um or getattr(planes, "step_um", None),
-        options.pixel_um or getattr(planes, "pixel_um", None),
-    )
+    shots, files = open_images(images, preparing, options)
     if align_only:
-        align_frames(output, shots, preparing, options, lengths, force)
+        align_frames(output, shots, files, force)
         return
-    other = _other(shots, apply_to, apply_channel, options)
-    heights = _Heights(lengths[0] is not None, remove_tilt, None if profile is None else _line(profile))
-    names = _check_output(output, heights, options.fuse, report, force, *(["fused_other.tif"] if other else []))
-    refuse_inputs((output / name for name in names), (*shots.files, camera, apply_to))
+    if (remove_tilt or profile is not None) and shots.step_um is None:
+        raise UsageError("--remove-tilt and --profile need heights; add --step-um, the distance between two frames")
+    line = None if profile is None else tuple(numbers(profile, "--profile", 4))
+    other = _other(shots, files, apply_to, apply_channel, preparing, options)
+    heights = shots.step_um is not None
+    names = stack_files(fuse=options.fuse, depth=True, heights=heights, profile=line is not None)
+    names += (*([_OTHER] if other else []), *([PAGE_FILE] if report else []))
+    refuse_to_replace(output, names, force)
+    refuse_inputs((output / name for name in names), (*files, camera, apply_to))
     model = Camera.load(camera) if camera else None
     start = clock.perf_counter()
-    arguments = options.arguments("channel", "time", "series") | {"motion": given_motion(options.motion)}
     with progress_bar(f"{len(shots)} images") as progress:
-        result = estimate_stack(
-            planes, camera=model, **preparing.arguments(), **arguments, progress=progress, steps=True
-        )
-    if depth and result.depth_m is None:
-        raise UsageError(
-            "--depth needs the distance in focus of every image, which the files do not state; "
-            + ("add --focus and --camera" if len(shots) == 2 else "add --focus 0.35,0.5,...")
-        )
-    write_motion(options.motion, result.steps["frames"])
-    summary = _write(output, result, shots, heights, other, report, force)
+        arguments = options.arguments("channel", "time", "series", "focus_m", "step_um", "pixel_um")
+        result = estimate_stack(shots, camera=model, **arguments, progress=progress, steps=True)
+    with filling(output, force=force) as folder:
+        summary = _write(folder, result, files, remove_tilt, line)
+        if other is not None:
+            _write_other(folder, result, other)
+        if report:
+            from ...plot.colours import to_look_at
+
+            picture = None if result.fused is None else to_look_at(result.fused, preparing.linear)
+            write_result_page(folder, result, files, summary, fused=picture)
     summary["seconds"] = clock.perf_counter() - start
     for note in (*result.settings["notes"], *(f"careful: {doubt}" for doubt in result.settings["doubts"])):
         say(note)
@@ -98,113 +97,70 @@ def stack(
     say(f"look at {output / ('report.html' if report else 'overview.png')}")
 
 
-class _Heights:
-    """Options of the height map."""
-
-    def __init__(self, known: bool, level: bool, line: tuple[float, ...] | None) -> None:
-        if (level or line is not None) and not known:
-            raise UsageError("--remove-tilt and --profile need heights; add --step-um, the distance between two frames")
-        self.known, self.level, self.line = known, level, line
-
-
-def _line(text: str) -> tuple[float, ...]:
-    return tuple(numbers(text, "--profile", 4))
-
-
-def _check_output(
-    output: Path, heights: _Heights, fuse: bool, report: bool, force: bool, *more: str
-) -> tuple[str, ...]:
-    """Return the names of all files that may be written; refuse to replace existing ones."""
-    from ...images.results import refuse_to_replace
-    from ...report.page import PAGE_FILE
-    from ...report.result_files import stack_files
-
-    names = stack_files(fuse=fuse, depth=True, heights=heights.known, profile=heights.line is not None)
-    names += (*more, *([PAGE_FILE] if report else []))
-    refuse_to_replace(output, names, force)
-    return names
-
-
-def _other(shots: Input, path: Path | None, channel: int | None, options: Stack) -> Input | None:
+def _other(
+    shots: StackImages, files: list[Path], path: Path | None, channel: int | None, preparing: Preparing, options: Stack
+) -> StackImages | None:
     """Return the images of another channel, to fuse by the index of the stack."""
     if path is None and channel is None:
         return None
     if not options.fuse:
         raise UsageError("--apply-to fuses another channel; leave --no-fuse out")
-    if path is None and len(shots.files) != 1:
+    if path is None and len(files) != 1:
         raise UsageError("--apply-channel alone is for one file of many planes; name the other images by --apply-to")
-    other = open_images([path or shots.files[0]], replace(options, channel=channel))
+    other, _ = open_images([path or files[0]], preparing, replace(options, channel=channel, focus_m=None))
     if len(other) != len(shots):
         raise UsageError(f"--apply-to has {len(other)} images, the stack has {len(shots)}")
     return other
 
 
 def _write(
-    output: Path, result: StackMap, shots: Input, heights: _Heights, other: Input | None, report: bool, force: bool
+    folder: Path, result: StackMap, files: list[Path], remove_tilt: bool, line: tuple[float, ...] | None
 ) -> dict[str, Any]:
-    """Write all files of a stack and return its summary."""
-    from ...images.results import filling
-    from ...plot.colours import to_look_at
+    """Write the maps, pictures and heights of a stack and return its summary."""
     from ...report.full_size import write_heights
     from ...report.result_files import write_stack_files
     from ...report.summary import write_summary
     from ...stacks.topography import surface_of
 
-    linear = result.steps["frames"].is_light
-    with filling(output, force=force) as folder:
-        depth = result.depth_m is not None
-        summary = write_stack_files(folder, result, linear, depth=depth, images=shots.files)
-        if heights.known and result.known.any():
-            surface = surface_of(result)
-            surface = surface.levelled() if heights.level else surface
-            summary["topography"] = write_heights(folder, result, surface, heights.line)
-            write_summary(folder, summary)
-        if other is not None:
-            _write_other(folder, result, result.steps["frames"], other)
-        if report:
-            picture = None if result.fused is None else to_look_at(result.fused, linear)
-            write_result_page(folder, result, shots.files, summary, fused=picture)
+    is_light = result.steps["frames"].is_light
+    summary = write_stack_files(folder, result, is_light, depth=result.depth_m is not None, images=files)
+    if result.step_um is not None and result.known.any():
+        surface = surface_of(result)
+        summary["topography"] = write_heights(folder, result, surface.levelled() if remove_tilt else surface, line)
+        write_summary(folder, summary)
     return summary
 
 
-def _write_other(folder: Path, result: StackMap, frames: Frames, other: Input) -> None:
+def _write_other(folder: Path, result: StackMap, other: StackImages) -> None:
     """Fuse another channel by the index of the stack."""
     from ...report.full_size import write_picture
-    from ...stacks.aligned import frames_of_channel
+    from ...stacks.frames import frames_of_channel
     from ...stacks.fuse import fuse_by_index
 
-    channel = frames_of_channel(frames, list(other.images))
-    light = fuse_by_index(channel, *result.placed(), lambda share: None)
-    target = folder / "fused_other.tif"
-    write_picture(
-        target,
-        light,
-        frames.form,
-        f"fused by the index of another channel, from {other.files[0].name}",
-        result.pixel_um,
-    )
+    frames = result.steps["frames"]
+    light = fuse_by_index(frames_of_channel(frames, other), *result.placed(), lambda share: None)
+    processing = f"fused by the index of another channel, from {other.name(0)}"
+    write_picture(folder / _OTHER, light, frames.form, processing, result.pixel_um)
 
 
 def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [("pixels answered", f"{summary['answered_fraction']:.1%}")]
     if summary["dropped"]:
         rows.append(("images left out", ", ".join(each["name"] for each in summary["dropped"])))
-    spans = (("index_percentiles", "frame", ".2f"), ("depth_m_percentiles", "depth, m", ".3f"),
-             ("height_um_percentiles", "height, µm", ".4g"))  # fmt: skip
+    spans = (("index", "frame", ".2f"), ("depth_m", "depth, m", ".3f"), ("height_um", "height, µm", ".4g"))
     for key, name, form in spans:
-        if summary.get(key) is not None:
-            values = " / ".join(f"{summary[key][p]:{form}}" for p in ("5", "50", "95"))
+        shares = summary.get(f"{key}_percentiles")
+        if shares is not None:
+            values = " / ".join(f"{shares[p]:{form}}" for p in ("5", "50", "95"))
             rows.append((f"{name}, 5 / 50 / 95 % of pixels", values))
     if summary["median_index_stderr"] is not None:
         rows.append(("median standard error, frames", f"{summary['median_index_stderr']:.3f}"))
     if (rough := summary.get("topography")) is not None:
-        rows += [
-            (f"{name}, µm", f"{rough[f'{key}_um']:.4g} ± {rough[f'{key}_stderr_um']:.2g}")
-            for name, key in (("Sa", "sa"), ("Sq", "sq"))
-        ]
+        for name in ("Sa", "Sq"):
+            value, error = (rough[f"{name.lower()}{part}_um"] for part in ("", "_stderr"))
+            rows.append((f"{name}, µm", f"{value:.4g} ± {error:.2g}"))
     if summary["growth_px"] is not None:
-        rows.append(("blur grows by", f"{summary['growth_px']:.3g} px a frame" if summary["settings"]["focus_m"] is None
-                     else f"{summary['growth_px']:.3g} px per 1/m"))  # fmt: skip
+        unit = "a frame" if summary["settings"]["focus_m"] is None else "per 1/m"
+        rows.append(("blur grows by", f"{summary['growth_px']:.3g} px {unit}"))
     rows.append(("flags, each pixel once", flags_in_words(summary["flag_shares"])))
-    rows.append(("time", f"{summary['seconds']:.1f} s"))
-    return rows
+    return [*rows, ("time", f"{summary['seconds']:.1f} s")]

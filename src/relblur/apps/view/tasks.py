@@ -13,10 +13,13 @@ import numpy as np
 
 from ...base._typing import AnyArray, Progress, UInt8Array
 from ...base.children import Reporter
+from ...base.options import Preparing, Stack
 from ...base.pixels import as_integers
 from ...blur.blur_map import BlurMap
 from ...blur.comparable_pair import ComparablePair
-from ...stacks.frames import Frames, Reading, frames_of_pair, name_of
+from ...stacks.frames import Frames, frames_of_pair, read_frames
+from ...stacks.fuse import write_labels
+from ...stacks.images import stack_images
 from ...stacks.stack_map import StackMap
 from .files import SavedResult, open_paths
 from .retouch import Stroke, labels_with, painted
@@ -48,7 +51,7 @@ class Aligned:
         smalls = [frame.small for frame in frames.frames]
         white = white_of(*(small[::4, ::4] for small in smalls))
         pictures = tuple(_shown(small, frames.is_light, white) for small in smalls)
-        return cls(frames, pictures, tuple(name_of(frames.sources, frame.number) for frame in frames.frames), white)
+        return cls(frames, pictures, frames.names, white)
 
 
 def preview(path: str, linear: bool, *, progress: Progress) -> UInt8Array:
@@ -75,8 +78,8 @@ def prepare(
 
     pair = prepare_pair(paths[0], paths[1], **preparing)
     progress(0.9)
-    how = {name: preparing[name] for name in ("align", "exposure", "linear")}
-    return pair, Aligned.of(frames_of_pair(list(paths), Reading(**how, decimate=pair.factor), pair))
+    how = Preparing(**{name: preparing[name] for name in ("align", "exposure", "linear")})
+    return pair, Aligned.of(frames_of_pair(list(paths), how, pair))
 
 
 def read(paths: Sequence[str], names: Sequence[str], *, progress: Progress) -> SavedResult:
@@ -105,23 +108,12 @@ def stack(
     progress: Reporter,
 ) -> StackMap:
     """Return the map that ``relblur stack`` makes, without its picture; send the aligned frames before."""
-    from ...images.planes import open_stack
     from ...stacks.estimate import estimate_stack
 
-    steps: dict[str, Frames] = {}
-    sent: list[Aligned] = []
-
-    def tell(share: float) -> None:
-        if "frames" in steps and not sent:
-            sent.append(Aligned.of(steps["frames"]))
-            progress.partial(sent[0])
-        progress(share)
-
-    images = open_stack(paths[0]) if len(paths) == 1 else list(paths)
-    focus = None if focus_m is None else list(focus_m)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # the frames are shown before the map is measured
-        return estimate_stack(images, focus_m=focus, camera=camera, **reading, fuse=False, progress=tell, steps=steps)
+    images = stack_images(paths[0] if len(paths) == 1 else list(paths), Preparing(**reading), Stack(focus_m=focus_m))
+    frames = read_frames(images, lambda share: progress(0.3 * share))
+    progress.partial(Aligned.of(frames))
+    return estimate_stack(frames, camera=camera, fuse=False, progress=lambda share: progress(0.3 + 0.7 * share))
 
 
 def remake(white: float, *, pair: ComparablePair, blur_map: BlurMap, progress: Progress) -> UInt8Array:
@@ -189,7 +181,9 @@ def export(
     if isinstance(measured, StackMap):
         if frames is not None and light is not None:
             measured = measured.with_picture(light, frames.form)
-        files = [Path(source) for source in frames.sources if isinstance(source, str)] if frames is not None else []
+        files = (
+            [Path(source) for source in frames.images.sources if isinstance(source, str)] if frames is not None else []
+        )
         is_light = frames is None or frames.is_light
         write_stack_files(target, measured, is_light, depth=measured.depth_m is not None, images=files)
         if measured.step_um is not None and measured.known.any():
@@ -212,7 +206,6 @@ LABELS = "labels.tif"
 
 def _write_labels(path: Path, measured: BlurMap | StackMap, frames: Frames, strokes: Sequence[Stroke]) -> None:
     from ...filters.guided import enlarge
-    from ...images.disk import write_tiff
     from ...stacks.fuse import labels_of
 
     if isinstance(measured, StackMap) and measured.known.any():
@@ -221,9 +214,7 @@ def _write_labels(path: Path, measured: BlurMap | StackMap, frames: Frames, stro
         pair = measured if isinstance(measured, BlurMap) else measured.blur_map
         assert pair is not None
         index = enlarge((pair.variance_difference < 0).astype(np.float32), frames.shape, frames.factor, nearest=True)
-    names = {str(frame.position): name_of(frames.sources, frame.number) for frame in frames.frames}
-    labels = labels_with(labels_of(index, frames), strokes)
-    write_tiff(path, labels, {"quantity": "place of a frame in the order of focus", "frames": names})
+    write_labels(path, labels_with(labels_of(index, frames), strokes), frames)
 
 
 def _labels(path: str) -> AnyArray:

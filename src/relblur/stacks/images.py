@@ -1,0 +1,172 @@
+"""The images of a stack as they are given: their arguments checked, each read as light when it is needed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..base._typing import AnyArray, ArrayLike, BoolArray, PathLike
+from ..base.arguments import as_noise, as_positive, as_whole
+from ..base.errors import InputError
+from ..base.options import Preparing, Stack
+from ..blur.estimating import GivenNoise
+from ..blur.noise import NoiseModel
+from ..images.planes import PlaneStack, open_stack
+from ..images.reading import Plane
+from ..photo.photograph import Photograph, Source, check_gamma, photograph_of, read_photograph, stored_array
+
+__all__ = ["StackImages", "noise_models", "stack_images"]
+
+Images = Sequence[Source] | PlaneStack | ArrayLike | PathLike
+
+#: Larger light counts as missing: its square overflows in single precision.
+_LARGEST = 1e18
+
+
+@dataclass(frozen=True, eq=False)
+class StackImages:
+    """The images of a stack with all that is known of them before they are read.
+
+    Attributes
+    ----------
+    sources : sequence of paths or arrays
+    preparing : Preparing
+    focus_m : list of float or None
+        Distance in focus of each image, m.
+    in_order : bool
+        Whether the images are in order of focus, whatever their detail looks like.
+    step_um, pixel_um : float or None
+        Distance between two frames and side of a pixel, micrometres.
+    valid, clipped : (H, W) or (N, H, W) bool arrays, or None
+    """
+
+    sources: Sequence[Source]
+    preparing: Preparing
+    channel_axis: int | None = None
+    focus_m: list[float] | None = None
+    in_order: bool = False
+    step_um: float | None = None
+    pixel_um: float | None = None
+    valid: BoolArray | None = None
+    clipped: BoolArray | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+    def name(self, number: int) -> str:
+        """Return the name of an image in messages: its file, or its place in the list."""
+        source = self.sources[number]
+        if isinstance(source, Plane):
+            return source.name
+        return os.path.basename(os.fsdecode(source)) if isinstance(source, (str, os.PathLike)) else f"images[{number}]"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all images."""
+        return tuple(self.name(number) for number in range(len(self)))
+
+    def mask(self, kind: str, number: int) -> BoolArray | None:
+        """Return the mask ``valid`` or ``clipped`` of an image."""
+        given: BoolArray | None = getattr(self, kind)
+        return given if given is None or given.ndim == 2 else given[number]
+
+    def read(self, number: int) -> tuple[Photograph, BoolArray | None]:
+        """Read an image as light, (H, W, C) float32, zero where it is not usable; return where it is (None: all)."""
+        source, preparing, usable = self.sources[number], self.preparing, None
+        if isinstance(source, (str, os.PathLike)):
+            found = read_photograph(source, linear=preparing.linear, gamma=preparing.gamma, dtype=np.float32)
+        else:
+            stored, usable = stored_array(source, self.name(number), self.channel_axis)
+            found = photograph_of(stored, linear=preparing.linear, gamma=preparing.gamma, dtype=np.float32)
+        light, clipped = np.atleast_3d(found.light), found.clipped
+        valid, at_top = (self.mask(kind, number) for kind in ("valid", "clipped"))
+        for kind, mask in (("valid", valid), ("clipped", at_top)):
+            if mask is not None and mask.shape != light.shape[:2]:
+                shapes = f"{mask.shape}; {self.name(number)} has {light.shape[:2]}"
+                raise InputError(f"{kind} has shape {shapes}, pass one mask of it, or one for each")
+        if not (light.min() > -_LARGEST and light.max() < _LARGEST):
+            finite = (np.abs(light) < _LARGEST).all(axis=2)
+            usable = finite if usable is None else usable & finite
+        if valid is not None:
+            usable = valid if usable is None else usable & valid
+        if usable is not None:
+            light = np.where(usable[:, :, None], light, np.float32(0))
+        return replace(found, light=light, clipped=clipped if at_top is None else clipped | at_top), usable
+
+
+def stack_images(
+    images: Images,
+    preparing: Preparing,
+    options: Stack,
+    *,
+    valid: ArrayLike | None = None,
+    clipped: ArrayLike | None = None,
+    channel_axis: int | None = None,
+) -> StackImages:
+    """Check the images of a stack and their options, as for :func:`relblur.estimate_stack`."""
+    planes = open_stack(images) if isinstance(images, (str, os.PathLike)) else images
+    if not isinstance(planes, Iterable):
+        raise InputError(f"images must be a list of images, got {type(images).__name__}")
+    sources: list[Any] = list(planes)
+    if len(sources) < 2:
+        raise InputError(f"a stack needs two images or more, got {len(sources)}")
+    check_gamma(preparing.gamma, preparing.linear)
+    if preparing.decimate != "auto":
+        as_whole(preparing.decimate, "decimate", '"auto"')
+    step, pixel = (
+        None if getattr(options, name) is None else as_positive(getattr(options, name), name, "µm")
+        for name in ("step_um", "pixel_um")
+    )
+    in_order, notes = step is not None, list[str]()
+    if isinstance(planes, PlaneStack):
+        in_order, step, pixel = True, step or planes.step_um, pixel or planes.pixel_um
+        stated = [f"{name} {value:.4g} µm" for name, value in (("step", step), ("pixel", pixel)) if value is not None]
+        notes = [*planes.notes, *([f"scale: {', '.join(stated)}"] if stated else [])]
+    return StackImages(
+        sources,
+        preparing,
+        channel_axis,
+        _distances(options.focus_m, len(sources)),
+        in_order,
+        step,
+        pixel,
+        _masks("valid", valid, len(sources)),
+        _masks("clipped", clipped, len(sources)),
+        tuple(notes),
+    )
+
+
+def _distances(focus_m: Sequence[float] | None, count: int) -> list[float] | None:
+    if focus_m is None:
+        return None
+    values = [float("inf") if value == np.inf else as_positive(value, "focus_m", "m") for value in focus_m]
+    if len(values) != count:
+        raise InputError(f"focus_m has {len(values)} distances for {count} images; give one for each")
+    if len(set(values)) < count:
+        raise InputError("focus_m holds a distance twice; images in focus at one distance are no stack, leave one out")
+    return values
+
+
+def _masks(name: str, given: Any, count: int) -> AnyArray | None:
+    if given is None:
+        return None
+    masks = np.asarray(given)
+    if masks.dtype != bool or masks.ndim not in (2, 3):
+        raise InputError(f"{name} must be a bool array (H, W) or (N, H, W), got {masks.dtype} {masks.shape}")
+    if masks.ndim == 3 and len(masks) != count:
+        raise InputError(f"{name} has {len(masks)} masks for {count} images; give one, or one for each")
+    return masks
+
+
+def noise_models(given: GivenNoise, factor: int) -> tuple[NoiseModel, NoiseModel]:
+    """Return the noise of the first and the last image at the resolution of the map: white noise is averaged."""
+    both = given if isinstance(given, (tuple, list)) else (given, given)
+    as_noise([1.0 if isinstance(one, NoiseModel) else one for one in both])
+    models = [one if isinstance(one, NoiseModel) else NoiseModel(float(one)) for one in both]
+    one, two = (replace(each, read=each.read / factor, shot=each.shot / factor**2) for each in models)
+    return one, two
