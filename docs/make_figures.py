@@ -83,21 +83,18 @@ def depth_case(path: Path) -> None:
 
 
 def plots_case(path: Path) -> None:
-    """Draw six figures of ``relblur.plot`` for the demonstration's pair."""
+    """Draw four figures of ``relblur.plot`` for the demonstration's pair."""
     from matplotlib.figure import Figure
 
     first, second, truth = demo_pair()
     found = estimate_blur(first, second, channel_axis=-1)
-    figure = Figure(figsize=(13, 7.6), layout="constrained")
-    axes = figure.subplots(2, 3)
+    figure = Figure(figsize=(11, 7.6), layout="constrained")
+    axes = figure.subplots(2, 2)
     found.plot(ax=axes[0, 0])
-    curve = pixel_curve(first, second, 60, 120, blur_map=found, channel_axis=-1)
-    plot.pixel_curve(curve, ax=axes[0, 1])
-    plot.pixel_cost(curve, ax=axes[0, 2])
+    plot.pixel_curve(pixel_curve(first, second, 60, 120, blur_map=found, channel_axis=-1), ax=axes[0, 1])
     plot.profile(found, (30, 0), (300, 511), truth=truth, label="refined", ax=axes[1, 0])
     axes[1, 0].legend(fontsize="small")
     plot.reliability(found, truth, ax=axes[1, 1])
-    plot.sparsification(found, truth, ax=axes[1, 2])
     figure.savefig(path, dpi=80)
 
 

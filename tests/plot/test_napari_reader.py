@@ -25,24 +25,16 @@ def blur_file(tmp_path):
     return tmp_path / "one.npz"
 
 
-@pytest.fixture
-def depth_file(tmp_path):
-    depth = np.tile(np.linspace(1, 2, 40), (30, 1))
-    depth[4, 5] = np.nan
-    (tmp_path / "result").mkdir()
-    DepthMap(depth, 0.01 * depth, np.zeros(depth.shape), CAMERA).save(tmp_path / "result" / "depth.npz")
-    return tmp_path / "result" / "depth.npz"
-
-
 def _layers(path):
     reader = get_reader(str(path))
     assert reader is not None
-    return reader(str(path))
+    layers = reader(str(path))
+    assert [kind for _, _, kind in layers] == ["image", "image", "labels"]
+    return layers
 
 
 def test_a_blur_map_is_an_image_with_symmetric_limits_and_labels(blur_file):
-    image, stderr, labels = _layers(blur_file)
-    assert [layer[2] for layer in (image, stderr, labels)] == ["image", "image", "labels"]
+    image, _, labels = _layers(blur_file)
     np.testing.assert_allclose(image[0], relblur.load(blur_file).sigma.astype(np.float32))
     low, high = image[1]["contrast_limits"]
     assert low == -high < 0
@@ -53,31 +45,19 @@ def test_a_blur_map_is_an_image_with_symmetric_limits_and_labels(blur_file):
     assert labels[1]["features"] == {"index": [6], "flags": ["clipped, flat"]}
 
 
-def test_a_folder_with_a_depth_map_is_an_image_and_a_surface(depth_file):
-    layers = _layers(depth_file.parent)
-    assert [kind for _, _, kind in layers] == ["image", "image", "labels", "surface"]
-    assert layers[0][1]["name"] == "result: distance (m)"
-    corners, triangles, values = layers[3][0]
-    assert corners.shape == (30 * 40 - 1, 3)
-    assert len(triangles) == 2 * 29 * 39 - 6  # six touch the pixel that is not known
-    assert 0 <= triangles.min() < triangles.max() == len(corners) - 1
-    middle = np.abs(values - 1.5).argmin()
-    beside = np.flatnonzero((corners[:, 1] == corners[middle, 1]) & (corners[:, 2] == corners[middle, 2] + 1))[0]
-    step_m = values[beside] - values[middle]
-    # One pixel across is depth / focal length wide: a step in depth is as long as it would be across.
-    assert corners[beside, 0] - corners[middle, 0] == pytest.approx(step_m * CAMERA.focal_length_px / 1.5, rel=0.02)
-
-
-def test_a_stack_is_an_image_in_its_own_unit(tmp_path):
+def test_folders_of_depth_and_of_a_stack_have_their_own_units(tmp_path):
+    depth = np.tile(np.linspace(1, 2, 40), (30, 1))
+    (tmp_path / "depth").mkdir()
+    DepthMap(depth, 0.01 * depth, np.zeros(depth.shape), CAMERA).save(tmp_path / "depth" / "depth.npz")
+    assert _layers(tmp_path / "depth")[0][1]["name"] == "depth: depth (m)"
     index = np.tile(np.linspace(1, 5, 40), (30, 1))
     stack = StackMap(index, 0.1 + 0 * index, None, None, np.zeros(index.shape), None, 1, (0, 1, 2), (), np.arange(3.0),
                      0.5, index, step_um=2.0)  # fmt: skip
     stack.save(tmp_path / "stack.npz")
-    image, stderr, labels = _layers(tmp_path)
+    image, stderr, _ = _layers(tmp_path)
     np.testing.assert_allclose(image[0], 2 * index, rtol=1e-6)
     assert image[1]["name"].endswith("height (µm)")
     np.testing.assert_allclose(stderr[0], 0.2)
-    assert labels[2] == "labels"
 
 
 def test_what_is_not_ours_is_left_to_others(tmp_path, blur_file):
@@ -88,12 +68,6 @@ def test_what_is_not_ours_is_left_to_others(tmp_path, blur_file):
         assert get_reader(str(tmp_path / path)) is None
     assert get_reader([str(blur_file)] * 2) is None
     assert get_reader([str(blur_file)]) is not None
-
-
-def test_a_map_without_answer_has_no_surface(tmp_path):
-    nothing = np.full((5, 6), np.nan)
-    DepthMap(nothing, nothing, np.full((5, 6), 4), CAMERA).save(tmp_path / "nothing.npz")
-    assert [kind for _, _, kind in _layers(tmp_path / "nothing.npz")] == ["image", "image", "labels"]
 
 
 def test_the_reader_imports_neither_napari_nor_matplotlib(blur_file):

@@ -4,9 +4,9 @@ Every function draws into ``ax``, or into pyplot's current axes by default, and 
 save the figure with ``pyplot.show()`` or ``figure.savefig()``.
 
 ``axes``      axes, images with a colour bar
-``maps``      blur, depth, stacks, their standard error, flags, a surface in space, a profile
-``pixel``     the curve and the cost of one pixel
-``trust``     error bars against the truth: reliability, sparsification
+``maps``      blur, depth, stacks, their standard error, flags, a profile
+``pixel``     the curve of one pixel
+``trust``     error bars against the truth
 
 ``colours``   colours of maps and flags, for figures, panels, pages and the viewer
 ``figures``   figures of reports and pages as files
@@ -16,20 +16,17 @@ save the figure with ``pyplot.show()`` or ``figure.savefig()``.
 
 from __future__ import annotations
 
-from .maps import blur, depth, flags, profile, stack, stderr, surface
-from .pixel import pixel_cost, pixel_curve
-from .trust import reliability, sparsification
+from .maps import blur, depth, flags, profile, stack, stderr
+from .pixel import pixel_curve
+from .trust import reliability
 
 __all__ = [
     "blur",
     "depth",
     "flags",
-    "pixel_cost",
     "pixel_curve",
     "profile",
     "reliability",
-    "sparsification",
     "stack",
     "stderr",
-    "surface",
 ]

@@ -11,24 +11,19 @@ from ..base.errors import InputError, MissingDependencyError
 from ..blur.blur_map import BlurMap
 from .colours import NO_ANSWER, ColourScale
 
-__all__ = ["axes_in_space", "axes_or_current", "check_kind", "draw_map", "label_pixels"]
+__all__ = ["axes_or_current", "check_kind", "draw_map", "label_pixels"]
 
 
 def axes_or_current(ax: Any = None) -> Any:
     """Return ``ax``, or pyplot's current axes."""
     if ax is None:
-        return _pyplot().gca()
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            raise MissingDependencyError("figures need matplotlib: pip install 'relblur[plot]'") from None
+        return pyplot.gca()
     if not hasattr(ax, "imshow"):
         raise InputError(f"ax must be axes of matplotlib, got {type(ax).__name__}; pass ax=figure.add_subplot()")
-    return ax
-
-
-def axes_in_space(ax: Any = None) -> Any:
-    """Return ``ax``, or the 3-D axes of a new figure."""
-    if ax is None:
-        return _pyplot().figure().add_subplot(projection="3d")
-    if not hasattr(ax, "plot_surface"):
-        raise InputError("ax must have three dimensions; pass ax=figure.add_subplot(projection='3d')")
     return ax
 
 
@@ -45,24 +40,23 @@ def draw_map(values: AnyArray, scale: ColourScale, ax: Any, label: str = "", opa
 
     Pixels without a value are grey. Pixels with an ``opacity`` below 1 are faded towards that grey.
     """
+    here = axes_or_current(ax)
     from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     colours = ListedColormap(scale.colours / 255.0, name=scale.name).with_extremes(bad=NO_ANSWER)
-    by_ratio = scale.logarithmic
     shown = np.ma.masked_invalid(values)
-    if by_ratio:  # draw zero at the low end, not as "no answer"
+    if scale.logarithmic:  # draw zero at the low end, not as "no answer"
         shown = np.ma.array(np.maximum(shown.data, 1e-12 * scale.high), mask=np.ma.getmaskarray(shown))
-    norm = (LogNorm if by_ratio else Normalize)(vmin=scale.low, vmax=scale.high)
-    image = ax.imshow(shown, cmap=colours, norm=norm, interpolation="nearest", alpha=opacity)
-    if opacity is not None:
-        ax.set_facecolor(NO_ANSWER)
-    label_pixels(ax)
+    norm = (LogNorm if scale.logarithmic else Normalize)(vmin=scale.low, vmax=scale.high)
+    here.set_facecolor(NO_ANSWER)
+    image = here.imshow(shown, cmap=colours, norm=norm, interpolation="nearest", alpha=opacity)
+    label_pixels(here)
     if label:
         known = values[np.isfinite(values)]
-        beyond = (bool((known < scale.low).any()), bool((known > scale.high).any()))
-        extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
-        bar = ax.figure.colorbar(image, ax=ax, label=label, extend=extend, fraction=0.046, pad=0.03)
-        if by_ratio:
+        beyond = 2 * int((known > scale.high).any()) + int((known < scale.low).any())
+        extend = ("neither", "min", "max", "both")[beyond]
+        bar = here.figure.colorbar(image, ax=here, label=label, extend=extend, fraction=0.046, pad=0.03)
+        if scale.logarithmic:
             ticks = scale.ticks(7)
             bar.set_ticks([value for value, _ in ticks], labels=[text for _, text in ticks])
             bar.minorticks_off()
@@ -73,11 +67,3 @@ def label_pixels(ax: Any) -> None:
     """Label the axes of an image as columns and rows in px."""
     ax.set_xlabel("column (px)")
     ax.set_ylabel("row (px)")
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise MissingDependencyError("figures need matplotlib: pip install 'relblur[plot]'") from None
-    return pyplot

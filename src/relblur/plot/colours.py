@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -25,7 +25,6 @@ __all__ = [
     "flag_colours",
     "flag_shares",
     "look_of",
-    "opacity_of",
     "photo",
     "scale_for",
     "tick_labels",
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 #: Kinds of maps. "sigma" is signed and has a symmetric scale; "blur" is not negative.
-Kind = Literal["photo", "sigma", "blur", "stderr", "side", "flags", "error", "count", "grey", "level", "depth"]
+Kind = Literal["photo", "sigma", "blur", "stderr", "flags", "error", "count", "level", "depth"]
 
 NO_ANSWER = "#9a9a9a"
 FLAG_COLOURS = {
@@ -49,14 +48,16 @@ FLAG_COLOURS = {
     "out of range": "#54278f",
 }
 
-#: Diverging scales of ColorBrewer, from the low to the high end. The other scales are OpenCV's.
-_DIVERGING = {
+#: Knots of scales from the low to the high end (ColorBrewer's RdBu; black to white). The other scales are OpenCV's.
+_KNOTS = {
     "blue_red": "053061 2166ac 4393c3 92c5de d1e5f0 f7f7f7 fddbc7 f4a582 d6604d b2182b 67001f",
-    "pink_green": "8e0152 c51b7d de77ae f1b6da fde0ef f7f7f7 e6f5d0 b8e186 7fbc41 4d9221 276419",
+    "grey": "000000 ffffff",
 }
 
 #: Stretch images with a maximum of at most this (fraction of the full scale): up to 14 bits in 16-bit files.
 DIM = 0.25
+#: Percentile of an image with values above 1 that is displayed as white.
+BRIGHT = 99.5
 #: Percent of the values outside each end of a scale: outliers must not compress the rest.
 OUTLIERS = 1
 #: Minimum number of ticks beside a colour bar.
@@ -102,25 +103,19 @@ class ColourScale:
         return np.asarray((values - self.low) / (self.high - self.low))
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Return about ``most`` ticks, at least three, as (value, text)."""
+        """Return about ``most`` ticks, at least three if the ends differ enough, as (value, text)."""
         most = max(most, LEAST_TICKS)
-        linear = next(
-            (ticks for n in range(most, most + 8) if len(ticks := tick_labels(self.low, self.high, n)) >= LEAST_TICKS),
-            tick_labels(self.low, self.high, most),
-        )
-        if not self.logarithmic or self.high < 3 * self.low:
-            return linear
-        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        chosen: list[float] = []
-        for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,)):
-            values = [digit * 10.0**decade for decade in decades for digit in digits]
-            values = [value for value in values if self.low * 0.999 <= value <= self.high * 1.001]
-            if len(values) < LEAST_TICKS:
-                break
-            chosen = values
-            if len(values) <= most:
-                break
-        return [(value, f"{value:g}") for value in chosen] or linear
+        found = [tick_labels(self.low, self.high, count) for count in range(most, most + 8)]
+        if self.logarithmic and self.high >= 3 * self.low:
+            decades = 10.0 ** np.arange(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            sets = (
+                np.outer(decades, digits).ravel() for digits in ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 2, 5), (1, 3), (1,))
+            )
+            inside = [values[(values >= self.low * 0.999) & (values <= self.high * 1.001)] for values in sets]
+            enough = [values for values in inside if len(values) >= LEAST_TICKS]
+            chosen = next((values for values in enough if len(values) <= most), enough[-1] if enough else inside[-1])
+            found.insert(0, [(float(value), f"{value:g}") for value in chosen])
+        return next((ticks for ticks in found if len(ticks) >= LEAST_TICKS), found[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +149,17 @@ class MapView:
 
     @property
     def opacity(self) -> AnyArray | None:
-        """Opacity of each pixel, see :func:`opacity_of`."""
-        return opacity_of(self.values, self.stderr, self.flags, self.scale)
+        """Opacity of each pixel: 1, or less for filled pixels with a large standard error; None if none is filled.
+
+        It is ``1 / (1 + (e / HALF_FADED)^2)``, where ``e`` is the standard error as a fraction of the scale.
+        """
+        filled = has_flag(self.flags, Flag.FILLED) & np.isfinite(self.values)
+        if not filled.any():
+            return None
+        with np.errstate(invalid="ignore"):
+            low, high = (self.scale.place(self.values + sign * self.stderr) for sign in (-1, 1))
+            error = np.nan_to_num(np.abs(high - low) / 2, nan=np.inf, posinf=np.inf)
+        return np.asarray(np.where(filled, 1 / (1 + np.square(error / HALF_FADED)), 1.0), np.float32)
 
     def thinned(self, side_px: int) -> MapView:
         """Return every n-th pixel in both directions, so that no side is longer than ``side_px``."""
@@ -165,64 +169,37 @@ class MapView:
         return replace(self, **few)
 
 
-def opacity_of(values: AnyArray, stderr: AnyArray, flags: AnyArray, scale: ColourScale) -> AnyArray | None:
-    """Return the opacity of each pixel: 1, or less for filled pixels with a large standard error.
-
-    It is ``1 / (1 + (e / HALF_FADED)^2)``, where ``e`` is the standard error as a fraction of the scale. None if no
-    pixel is filled.
-    """
-    filled = has_flag(flags, Flag.FILLED) & np.isfinite(values)
-    if not filled.any():
-        return None
-    with np.errstate(invalid="ignore"):
-        error = np.abs(scale.place(values + stderr) - scale.place(values - stderr)) / 2
-    error = np.where(np.isfinite(error), error, np.inf)
-    return np.asarray(np.where(filled, 1 / (1 + np.square(error / HALF_FADED)), 1.0), np.float32)
-
-
 def scale_for(image: AnyArray, kind: Kind, limit: float | None = None) -> ColourScale:
     """Return the colour scale for a map of this kind, up to ``limit`` or the 99th percentile of its values.
 
     Colours and type of the scale depend only on the kind, so maps of different pairs are comparable.
     """
     known = image[np.isfinite(image)]
-    top = limit or (float(np.percentile(np.abs(known), 100 - OUTLIERS)) if known.size else 1.0) or 1e-6
-    if kind == "side":
-        return ColourScale(-1.0, 1.0, "pink_green")
-    if kind == "sigma":
-        return ColourScale(-top, top, "blue_red")
-    if kind in ("depth", "level", "stderr"):
-        low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
-        high = float(limit or high)
-        if kind == "level":
-            return ColourScale(float(low), max(high, float(low) + 1e-6), "viridis")  # has no grey
-        # Ratios of distances and of errors matter: logarithmic scale.
-        high = max(high, 1e-12)
+    low, high = np.percentile(known, (OUTLIERS, 100 - OUTLIERS)) if known.size else (0.1, 1.0)
+    if kind in ("depth", "stderr"):  # ratios of distances and of errors matter: logarithmic scale
+        high = max(float(limit or high), 1e-12)
         low = min(max(float(low), high / WIDEST), high / 1.02)
         return ColourScale(low, high, "viridis_backwards" if kind == "depth" else "magma", True)
-    names = {"grey": "grey", "error": "inferno", "count": "cividis", "blur": "viridis"}
-    return ColourScale(0.0, top, names[kind])
+    if kind == "level":
+        return ColourScale(float(low), max(float(limit or high), float(low) + 1e-6), "viridis")
+    top = limit or (float(np.percentile(np.abs(known), 100 - OUTLIERS)) if known.size else 1.0) or 1e-6
+    names = {"sigma": "blue_red", "error": "inferno", "count": "cividis", "blur": "viridis"}
+    return ColourScale(-top if kind == "sigma" else 0.0, top, names[kind])
 
 
 @lru_cache
 def _colours(name: str) -> UInt8Array:
     places = np.arange(256)
-    if name == "grey":
-        return np.repeat(places[:, None], 3, axis=1).astype(np.uint8)
-    if name in _DIVERGING:
-        knots = np.array([rgb(colour) for colour in _DIVERGING[name].split()])
+    if name in _KNOTS:
+        knots = np.array([rgb(colour) for colour in _KNOTS[name].split()])
         at = np.linspace(0, 255, len(knots))
-        return np.rint(np.stack([np.interp(places, at, knots[:, c]) for c in range(3)], axis=1)).astype(np.uint8)
+        return np.rint(np.stack([np.interp(places, at, channel) for channel in knots.T], axis=1)).astype(np.uint8)
     import cv2
 
-    numbers = {
-        "viridis": cv2.COLORMAP_VIRIDIS,
-        "magma": cv2.COLORMAP_MAGMA,
-        "inferno": cv2.COLORMAP_INFERNO,
-        "cividis": cv2.COLORMAP_CIVIDIS,
-    }
-    blue_first = cv2.applyColorMap(places.astype(np.uint8)[:, None], numbers[name.removesuffix("_backwards")])[:, 0]
-    return np.ascontiguousarray(blue_first[:: -1 if name.endswith("_backwards") else 1, ::-1], dtype=np.uint8)
+    table, backwards, _ = name.partition("_backwards")
+    number = getattr(cv2, f"COLORMAP_{table.upper()}")
+    blue_first = cv2.applyColorMap(places.astype(np.uint8)[:, None], number)[:, 0]
+    return np.ascontiguousarray(blue_first[:: -1 if backwards else 1, ::-1], dtype=np.uint8)
 
 
 def tick_labels(low: float, high: float, most: int) -> list[tuple[float, str]]:
@@ -233,8 +210,8 @@ def tick_labels(low: float, high: float, most: int) -> list[tuple[float, str]]:
     rough = high / max(most, 1) - low / max(most, 1)
     if not max(1e-12 * max(abs(low), abs(high)), 1e-290) < rough < math.inf:
         return []
-    power = math.floor(math.log10(rough))
-    step = next((m * 10.0**power for m in (1, 2, 2.5, 5) if m * 10.0**power >= rough * (1 - 1e-9)), 10.0 ** (power + 1))
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m == 10 or m * power >= rough * (1 - 1e-9))
     values = [step * n for n in range(math.ceil(low / step - 1e-6), math.floor(high / step + 1e-6) + 1)]
     if not 1e-4 <= step < 1e6:
         return [(value, f"{value:.3g}") for value in values]
@@ -244,7 +221,7 @@ def tick_labels(low: float, high: float, most: int) -> list[tuple[float, str]]:
 
 def photo(image: AnyArray) -> FloatArray:
     """Scale an image of any type for display, 0..1."""
-    return to_look_at(np.asarray(image), False, _white((image,), 100))
+    return to_look_at(np.asarray(image), False)
 
 
 def white_of(*images: AnyArray) -> float:
@@ -252,16 +229,12 @@ def white_of(*images: AnyArray) -> float:
 
     It is 1, or more if many pixels are brighter. For dim images, such as 12 bits stored in 16, it is their maximum.
     """
-    return _white(images, 99.5)
-
-
-def _white(images: Sequence[AnyArray], percent: float) -> float:
     values = [unit_float(np.asarray(image), np.float32) for image in images]
     finite = [each[np.isfinite(each)] for each in values]
     top = max((float(each.max()) for each in finite if each.size), default=1.0)
     if 0 < top <= DIM and all(np.asarray(image).dtype != np.uint8 for image in images):
         return top
-    return max(1.0, *(float(np.percentile(each, percent)) for each in finite if each.size)) if top > 1 else 1.0
+    return max(1.0, *(float(np.percentile(each, BRIGHT)) for each in finite if each.size)) if top > 1 else 1.0
 
 
 def to_look_at(image: AnyArray, is_light: bool, white: float | None = None) -> AnyArray:

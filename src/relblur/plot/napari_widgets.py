@@ -20,9 +20,13 @@ from ..filters.bank import gaussian_bank
 from ..photo.pipeline import prepare_pair
 from ..stacks.estimate import estimate_stack
 from .colours import to_look_at
-from .napari_reader import Layer, blur_layers, stack_layers
+from .napari_reader import Layer, map_layers
 
 __all__ = ["measure_pair", "measure_stack", "sample_pair", "sample_stack"]
+
+
+#: Rows and columns of the sample data.
+SAMPLE_SHAPE = (192, 256)
 
 
 class ImageLayer(Protocol):
@@ -47,7 +51,7 @@ def measure_pair(
     until their blur can be measured.
     """
     pair = prepare_pair(_picture(first), _picture(second), align=align, decimate=1 if full_resolution else "auto")
-    layers = blur_layers(estimate_blur(pair, method=method), f"{first.name}, {second.name}")
+    layers = map_layers(estimate_blur(pair, method=method), f"{first.name}, {second.name}")
     return _placed(layers, first, pair.factor)
 
 
@@ -67,11 +71,11 @@ def measure_stack(
     if planes.ndim != (4 if frames.rgb else 3) or len(planes) < 3:
         raise InputError(f"frames has shape {planes.shape}; a stack is (frames, rows, columns) of three frames or more")
     step = step_um or (1.0 if in_order else None)  # with a step, estimate_stack keeps the order
-    channel_axis = -1 if frames.rgb else None
-    stack = estimate_stack(list(planes), channel_axis=channel_axis, align=align, prefer=prefer, step_um=step)
-    assert stack.fused is not None
-    layers = stack_layers(replace(stack, step_um=step_um or None), frames.name)
-    picture = to_look_at(stack.fused, is_light=True).astype(np.float32)
+    stack = estimate_stack(
+        list(planes), channel_axis=-1 if frames.rgb else None, align=align, prefer=prefer, step_um=step
+    )
+    layers = map_layers(replace(stack, step_um=step_um or None), frames.name)
+    picture = to_look_at(np.asarray(stack.fused), is_light=True).astype(np.float32)
     fused: Layer = (picture, {"name": f"{frames.name}: sharp everywhere", "rgb": picture.ndim == 3}, "image")
     return [*_placed(layers, frames, stack.factor), *_placed([fused], frames, 1)]
 
@@ -92,24 +96,20 @@ def _placed(layers: list[Layer], source: ImageLayer, factor: int) -> list[Layer]
 
 def sample_pair() -> list[Layer]:
     """Return two images with a relative blur from -2 px at the left to 2 px at the right."""
-    sharp = _texture()
-    sigma = np.tile(np.linspace(-2.0, 2.0, sharp.shape[1]), (sharp.shape[0], 1))
-    images = [synth.blur_with_map(sharp, np.clip(sign * sigma, 0, None)) for sign in (-1, 1)]
+    images = synth.pair(_texture(), synth.ramp(SAMPLE_SHAPE, -2.0, 2.0, axis=1))
     return [(image, {"name": name}, "image") for image, name in zip(images, ("first", "second"), strict=True)]
 
 
 def sample_stack() -> list[Layer]:
     """Return nine frames of a tilted surface: the second is in focus at the left, the eighth at the right."""
-    sharp = _texture()
-    best = np.tile(np.linspace(1.0, 7.0, sharp.shape[1]), (sharp.shape[0], 1))
+    sharp, best = _texture(), synth.ramp(SAMPLE_SHAPE, 1.0, 7.0, axis=1)
     frames = [synth.blur_with_map(sharp, 0.5 * np.abs(number - best)) for number in range(9)]
     return [(np.stack(frames), {"name": "tilted surface"}, "image")]
 
 
-def _texture(shape: tuple[int, int] = (192, 256)) -> FloatArray:
+def _texture() -> FloatArray:
     """Return a random texture with detail at several scales, values 0.1..0.9."""
-    rng = np.random.default_rng(0)
     widths = np.array([1.0, 2.0, 4.0, 8.0])
-    total = np.tensordot(widths, gaussian_bank(rng.standard_normal(shape), widths), 1)
-    low, high = total.min(), total.max()
-    return np.asarray(0.1 + 0.8 * (total - low) / (high - low))
+    noise = np.random.default_rng(0).standard_normal(SAMPLE_SHAPE)
+    total = np.tensordot(widths, gaussian_bank(noise, widths), 1)
+    return np.asarray(0.1 + 0.8 * (total - total.min()) / np.ptp(total))

@@ -13,7 +13,6 @@ import numpy as np
 
 from ...base.errors import FileError
 from ...base.shown import csv_table
-from ...plot.figures import distributions_svg
 from ...report.batch import Outcome
 from ...report.html import Html, Table, bullets, document, element, image, join, titled_table, write_document
 from ..paper.claims import PAPER_TABLE
@@ -153,8 +152,6 @@ def write_summary(folder: Path, results: Path, rows: Sequence[Row], outcomes: Se
     body = [
         element("p", about, class_="sub"),
         titled_table(_means(mean_rows(rows, list(COLUMNS)))),
-        element("h3", "Distributions"),
-        element("div", image(_distributions(rows), "histograms of errors and explained shares"), class_="alone"),
         element("h3", f"The worst {min(WORST, pairs)}"),
         element("div", *_worst(results, rows), class_="figures pairs"),
         _failures(outcomes),
@@ -224,23 +221,6 @@ def _interval(name: str, mean: tuple[float, float, float]) -> str:
         return "-"
     ends = element("small", f"{number(name, mean[1])} to {number(name, mean[2])}")
     return join(number(name, mean[0]), element("br"), ends)
-
-
-def _distributions(rows: Sequence[Row]) -> bytes:
-    """Draw the distributions at full size: errors, errors without blur, and explained shares."""
-    figures = []
-    for data_set in sorted({row["data_set"] for row in rows}):
-        here = [row for row in rows if row["data_set"] == data_set]
-        full = [row for row in here if row["factor"] == min(row["factor"] for row in here)]
-        values = {name: np.array([row[name] for row in full], float) for name in COLUMNS}
-        figures.append(
-            [
-                (f"e_B, {data_set}", values["e_b"], values["unblurred_e_b"]),
-                (f"e_F, {data_set}", values["e_f"], values["unblurred_e_f"]),
-                (f"explained, {data_set}", values["explained"], np.empty(0)),
-            ]
-        )
-    return distributions_svg(figures)
 
 
 def _worst(folder: Path, rows: Sequence[Row]) -> list[Html]:

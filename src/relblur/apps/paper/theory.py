@@ -13,7 +13,7 @@ from ...blur.estimate import estimate_blur
 from ...blur.evaluate import resynthesize
 from ...blur.paper.framework import Framework
 from ...filters.bank import gaussian_bank
-from ...plot.figures import new_figure, write_png
+from ...plot.figures import as_png, new_figure
 from ...report.panels import Panel, panels_picture
 from .claims import CAMERAS, Claim, PaperCamera, Section
 from .ramps import Ramp
@@ -39,7 +39,7 @@ def circle_px(camera: PaperCamera, width_px: int | None = None) -> float:
 
 def show_lens(folder: Path) -> Section:
     """Draw Fig. 2 and evaluate equation 8 for the cameras."""
-    write_png(folder / "fig2.png", _lens())
+    (folder / "fig2.png").write_bytes(as_png(_lens()))
     claims = []
     for camera in CAMERAS:
         stated, ours = f"{camera.stated_px:g} px", f"{circle_px(camera):.1f} px"
@@ -109,7 +109,7 @@ def show_framework(folder: Path, ramp: Ramp) -> Section:
     half = framework.window_size // 2
     patch = ramp.sharp[row - half : row + half + 1, column - half : column + half + 1]
     response = framework.respond(patch)
-    write_png(folder / "fig3.png", _blocks(framework, patch, response, float(ramp.blurred[row, column])))
+    (folder / "fig3.png").write_bytes(as_png(_blocks(framework, patch, response, float(ramp.blurred[row, column]))))
     bank = gaussian_bank(ramp.sharp, framework.sigmas)[:, row, column]
     printed = Framework(weights="literal", normalise=False).respond(patch)
     at_2_px = int(np.argmin(np.abs(framework.sigmas - 2)))
