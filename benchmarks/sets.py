@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import typer
 
 import machine
-from relblur import imread, load
+from relblur import RelblurError, imread, load
 from relblur.apps.cli.estimate import estimate
+from relblur.base.options import Estimating, Preparing
 from relblur.report.panels import Panel, panels_picture
 
 #: set: (pattern of the first image, what becomes the second)
@@ -52,9 +52,9 @@ def as_the_command(first: Path, second: Path, folder: Path) -> dict[str, Any]:
     said, result = io.StringIO(), io.StringIO()
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(result):
         try:
-            estimate(first, second, folder, as_json=True)
-        except typer.Exit as end:
-            return {"refused": said.getvalue().strip().splitlines()[-1], "exit": end.exit_code}
+            estimate(first, second, folder, Estimating(), Preparing(), as_json=True)
+        except RelblurError as error:
+            return {"refused": str(error)}
     return json.loads(result.getvalue())
 
 

@@ -24,7 +24,7 @@ def _is_for_users(function: ast.FunctionDef, path: Path) -> bool:
     is_public |= function.name in relblur.paper.__all__
     # A class is called by the parameters of its __init__; modules with a public class have no other written out.
     is_public |= function.name == "__init__" and home in relblur._HOME.values()
-    is_command = any(ast.unparse(decorator) == "one_line_errors" for decorator in function.decorator_list)
+    is_command = "\n    relblur " in (ast.get_docstring(function) or "")  # the example in its help
     return is_public or is_command
 
 

@@ -42,11 +42,9 @@ def test_help_teaches_at_80_columns(monkeypatch):
         assert [each.name for each in command.params if not (each.help or getattr(each, "hidden", False))] == [], name
 
 
-@pytest.mark.parametrize("command", ["estimate", "tools", "paper optics"])
+@pytest.mark.parametrize("command", ["estimate", "tools"])
 def test_a_command_without_arguments_shows_its_help(command):
-    result = run(*command.split())
-    assert f"Usage: relblur {command}" in result.output
-    assert "Traceback" not in result.output
+    assert run(*command.split()).output.startswith(f"Usage: relblur {command} ")
 
 
 def test_version():
@@ -63,7 +61,8 @@ def test_version():
         ("estimate a.png b.png", "missing option '--output' / '-o'; see 'relblur estimate --help'"),
         ("estimate a.png b.png -o x --method magic", "'magic' is not one of 'paper', 'window', 'refined'; see"),
         ("estimate a.png b.png -o x --window 1.5", "see 'relblur estimate --help'"),
-        ("estimate a.png b.png -o x --decimate 0", "--decimate must be a whole number >= 1, or auto; got '0'"),
+        ("evaluate a.png b.png --decimate 1,x", "--decimate must be whole numbers separated by commas, got '1,x'"),
+        ("estimate a.png b.png c.png -o x", "got unexpected extra argument(s) (c.png); put patterns such as"),
         ("estimate a.png b.png -o=", "an argument is empty"),
         ("paper optics --nonsense", "no such option: --nonsense; see 'relblur paper optics --help'"),
     ],
@@ -74,24 +73,11 @@ def test_wrong_usage_is_one_line_and_exit_2(tmp_path, monkeypatch, arguments, li
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("former", "present"),
-    [
-        ("optics --focal-length 17 -N 2 --near 1", "relblur paper optics --focal-length 17 -N 2 --near 1"),
-        ("paper optics -f 17 -N 2 --near 1", "relblur paper optics --focal-length 17 -N 2 --near 1"),
-        ("camera -f35 -N 2 -p 6 --focus 1,2", "relblur camera --focal-length=35 -N 2 -p 6 --focus 1,2"),
-        ("fuse a.png b.png -o c.png -f", "relblur fuse a.png b.png -o c.png --force"),
-        ("estimate a.zarr b.zarr -o c.zarr --workers 2", "estimate a.zarr b.zarr -o c.zarr --processes 2"),
-        ("tools batch set -o out --workers=2", "relblur tools batch set -o out --processes=2"),
-        ("synth a.png -o pair", "relblur tools synth a.png -o pair"),
-    ],
-)
-def test_a_former_call_works_and_prints_the_present_one(tmp_path, monkeypatch, former, present):
-    monkeypatch.chdir(tmp_path)
-    result = run(*former.split())
-    told, *rest = result.stderr.splitlines()
-    assert told.endswith(present)
-    assert result.exit_code == 0 or "option" not in rest[0]  # the files are not there; the options are known
+def test_a_former_command_works_and_prints_the_present_one():
+    optics = ("optics", "--focal-length", 17, "-N", 2, "--near", 1, "-p", 4.5)
+    result = run(*optics)
+    assert result.exit_code == 0
+    assert result.stderr == f"relblur: note: the new call is: relblur paper {' '.join(map(str, optics))}\n"
 
 
 def test_a_real_process_fails_in_one_line_too(tmp_path):

@@ -21,80 +21,55 @@ def _is_picture(path):
         return min(picture.size) > 50
 
 
-def test_missing_file_is_one_line_and_exit_3(tmp_path, grey_pair):
-    result = run("estimate", grey_pair[0], tmp_path / "nowhere.png", "-o", tmp_path / "out")
-    assert "there is no file" in failed(result, 3)
-    assert not (tmp_path / "out").exists()
-
-
-def test_text_renamed_to_png_is_one_line_and_exit_3(tmp_path):
-    for name in ("a.png", "b.png"):
-        (tmp_path / name).write_text("no image")
-    for arguments in (
-        ("estimate", tmp_path / "a.png", tmp_path / "b.png", "-o", tmp_path / "out"),
-        ("evaluate", tmp_path / "a.png", tmp_path / "b.png"),
-        ("tools", "decimate", tmp_path / "a.png", 2, "-o", tmp_path / "small.png"),
-        ("tools", "synth", tmp_path / "a.png", "-o", tmp_path / "out"),
-    ):
-        assert "a.png is not an image relblur can read" in failed(run(*arguments), 3)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.png", "b.png"]
-
-
-def test_different_sizes_name_both_files_and_sizes(tmp_path, grey_pair):
+def test_files_that_are_missing_spoilt_or_of_two_sizes_are_one_line(tmp_path, grey_pair):
+    out = ("-o", tmp_path / "out")
+    assert "there is no file" in failed(run("estimate", grey_pair[0], tmp_path / "nowhere.png", *out), 3)
     save(tmp_path / "small.png", np.zeros((20, 30), np.uint8))
-    line = failed(run("estimate", grey_pair[0], tmp_path / "small.png", "-o", tmp_path / "out"), 3)
+    line = failed(run("estimate", grey_pair[0], tmp_path / "small.png", *out), 3)
     assert "112x96" in line
     assert "30x20" in line
-    assert "crop or resize" in line
+    (tmp_path / "a.png").write_text("no image")
+    for arguments in (
+        ("estimate", tmp_path / "a.png", grey_pair[1], *out),
+        ("evaluate", tmp_path / "a.png", grey_pair[1]),
+        ("tools", "decimate", tmp_path / "a.png", 2, "-o", tmp_path / "made.png"),
+        ("tools", "synth", tmp_path / "a.png", *out),
+    ):
+        assert "a.png is not an image relblur can read" in failed(run(*arguments), 3)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.png", "small.png"]
 
 
-def test_bad_values_are_one_line_and_exit_3(tmp_path, grey_pair):
-    out = tmp_path / "out"
-    assert "window must be an odd" in failed(run("estimate", *grey_pair, "-o", out, "--window", 4), 3)
-    assert "max_sigma must be finite and > 0" in failed(run("estimate", *grey_pair, "-o", out, "--max-sigma", 0), 3)
-    paper = ("estimate", *grey_pair, "-o", out, "--method", "paper")
-    assert "max_sigma must be at least 0.1" in failed(run(*paper, "--max-sigma", 0.01), 3)
-    assert "below 1000 px" in failed(run(*paper, "--max-sigma", 1e12), 3)
+def test_bad_values_are_one_line(tmp_path, grey_pair):
+    command = ("estimate", *grey_pair, "-o", tmp_path / "out")
+    assert "window must be an odd" in failed(run(*command, "--window", 4), 3)
+    assert "max_sigma must be finite and > 0" in failed(run(*command, "--max-sigma", 0), 3)
+    assert "decimate must be" in failed(run(*command, "--decimate", 0), 3)
+    assert "leave one of them out" in failed(run(*command, "--gamma", 2, "--no-linear"), 3)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_estimate_writes_everything_and_prints_json_alone(tmp_path, grey_pair):
+def test_estimate_writes_all_results_and_replaces_nothing_without_force(tmp_path, grey_pair):
     out = tmp_path / "out"
-    result = run("estimate", *grey_pair, "-o", out, "--method", "window", "--json")
+    command = ("estimate", *grey_pair, "-o", out, "--method", "window", "--json")
+    out.mkdir()
+    (out / "overview.png").write_bytes(b"mine")
+    assert "overview.png would be replaced; add --force or choose another folder" in failed(run(*command), 2)
+    assert [(each.name, each.read_bytes()) for each in out.iterdir()] == [("overview.png", b"mine")]
+    result = run(*command, "--force")
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
     assert (summary["width"], summary["height"]) == (112, 96)
     assert summary["answered_fraction"] > 0.9
     assert summary["settings"]["method"] == "window"
     assert -2.1 < summary["sigma_px_percentiles"]["5"] < -1.5 < 1.5 < summary["sigma_px_percentiles"]["95"] < 2.1
-    assert "overview.png" in result.stderr
     written = {p.name for p in out.iterdir()}
     assert {"blur_map.npz", "sigma.tif", "sigma.png", "sigma_colour.png", "stderr.png"} <= written
     assert {"sharper.png", "flags.png", "remade.png", "overview.png", "summary.json"} <= written
     assert all(_is_picture(out / name) for name in written if name.endswith(".png"))
     found = load(out / "blur_map.npz")
-    truth = synth.ramp(found.shape, -2, 2, axis=1)
-    assert np.nanmedian(np.abs(found.sigma - truth)) < 0.1
-    assert json.loads((out / "summary.json").read_text())["width"] == 112
-
-
-def test_estimate_does_not_overwrite_without_force(tmp_path, grey_pair):
-    out = tmp_path / "out"
-    out.mkdir()
-    (out / "overview.png").write_bytes(b"mine")
-    line = failed(run("estimate", *grey_pair, "-o", out, "--method", "window"), 2)
-    assert "overview.png would be replaced; add --force or choose another folder" in line
-    assert (out / "overview.png").read_bytes() == b"mine"
-    assert len(list(out.iterdir())) == 1
-    result = run("estimate", *grey_pair, "-o", out, "--method", "window", "--force")
-    assert result.exit_code == 0
-    assert (out / "overview.png").read_bytes() != b"mine"
-
-
-def test_a_file_in_place_of_the_folder_is_refused(tmp_path, grey_pair):
-    (tmp_path / "out").write_text("a file")
-    result = run("estimate", *grey_pair, "-o", tmp_path / "out", "--method", "window")
-    assert "out is a file; name a folder" in failed(result, 2)
+    assert np.nanmedian(np.abs(found.sigma - synth.ramp(found.shape, -2, 2, axis=1))) < 0.1
+    (tmp_path / "file").write_text("a file")
+    assert "file is a file; name a folder" in failed(run("estimate", *grey_pair, "-o", tmp_path / "file"), 2)
 
 
 def test_estimate_decimates_states_the_side_and_prints_a_table(tmp_path, colour_pair):
@@ -105,7 +80,6 @@ def test_estimate_decimates_states_the_side_and_prints_a_table(tmp_path, colour_
     assert "44x36" in result.stdout
     assert "pixels answered" in result.stdout
     found = load(out / "blur_map.npz")
-    assert found.shape == (36, 44)
     assert (found.settings["method"], found.settings["sharper"]) == ("paper", "first")
     assert_allclose(found.settings["sigmas"][-1], 3.0)
     assert_allclose(np.nanmedian(found.sigma), 0.75, atol=0.1)
@@ -130,58 +104,45 @@ def camera_pair(tmp_path, colour):
 
 
 @pytest.mark.slow
-def test_estimate_undoes_curve_motion_and_exposure_and_says_so(tmp_path, camera_pair):
+def test_estimate_undoes_curve_motion_and_exposure_and_states_it(tmp_path, camera_pair):
     done = run("estimate", *camera_pair, "-o", tmp_path / "out", "--json", "--sharper", "first", "--decimate", 1)
     assert done.exit_code == 0, done.output
     summary = json.loads(done.stdout)
     assert summary["sigma_px_percentiles"]["50"] == pytest.approx(1.5, abs=0.03)
     light, alignment, exposure = summary["notes"]
     assert light == "light: 8-bit PNG, sRGB curve undone (usual for 8 bits)"
-    assert alignment.startswith("alignment: second moved by ")
     down, right = (float(alignment.split()[index]) for index in (4, 7))
     assert (down, right) == (pytest.approx(-2, abs=0.15), pytest.approx(3, abs=0.15))
-    assert "of the frame lost" in alignment
     assert "second multiplied by 0.95" in exposure
     assert all(note in done.stderr for note in summary["notes"])
-    stored = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert stored["notes"] == summary["notes"]
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["notes"] == summary["notes"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "notes"),
+    ("option", "note"),
     [
-        (("--align", "off", "--exposure", "off"), ["light: 8-bit PNG, sRGB curve undone (usual for 8 bits)"]),
-        (
-            ("--no-linear", "--align", "off", "--exposure", "off"),
-            ["light: 8-bit PNG, taken as linear (asked for)"],
-        ),
-        (
-            ("--gamma", "1.8", "--align", "off", "--exposure", "off"),
-            ["light: 8-bit PNG, gamma 1.8 undone (asked for)"],
-        ),
+        ((), "sRGB curve undone"),
+        (("--no-linear",), "taken as linear"),
+        (("--gamma", "1.8"), "gamma 1.8 undone"),
     ],
 )
-def test_every_step_has_an_off_switch(tmp_path, camera_pair, options, notes):
-    done = run("estimate", *camera_pair, "-o", tmp_path / "out", "--json", "--method", "window", *options)
+def test_every_step_has_an_off_switch(tmp_path, camera_pair, option, note):
+    switches = ("--align", "off", "--exposure", "off", *option)
+    done = run("estimate", *camera_pair, "-o", tmp_path / "out", "--json", "--method", "window", *switches)
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["notes"] == notes
+    (light,) = json.loads(done.stdout)["notes"]
+    assert note in light
 
 
 def test_two_scenes_are_refused_in_one_line(tmp_path, camera_pair):
-    rng = np.random.default_rng(0)
     grey = imread(camera_pair[0]).mean(axis=2)
-    other = np.kron(rng.random((40, 40)), np.ones((8, 8)))[: grey.shape[0], : grey.shape[1]]
+    other = np.kron(np.random.default_rng(0).random((40, 40)), np.ones((8, 8)))[: grey.shape[0], : grey.shape[1]]
     save(tmp_path / "grey.png", grey)
     save(tmp_path / "other.png", other)
-    said = failed(run("estimate", tmp_path / "grey.png", tmp_path / "other.png", "-o", tmp_path / "out"), 3)
-    assert "same scene" in said
+    line = failed(run("estimate", tmp_path / "grey.png", tmp_path / "other.png", "-o", tmp_path / "out"), 3)
+    assert "same scene" in line
     assert not (tmp_path / "out").exists()
-
-
-def test_gamma_and_no_linear_contradict_each_other(tmp_path, camera_pair):
-    said = failed(run("estimate", *camera_pair, "-o", tmp_path / "out", "--gamma", "2", "--no-linear"), 3)
-    assert "leave one of them out" in said
 
 
 @pytest.mark.slow
@@ -199,20 +160,3 @@ def test_estimate_loads_neither_scipy_nor_matplotlib(tmp_path):
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert "second moved by" in done.stderr
     assert not {"scipy", "matplotlib"} & set(done.stderr.split())
-    assert (tmp_path / "out" / "overview.png").exists()
-
-
-def test_a_small_picture_with_wide_blur_is_reduced_after_all(tmp_path):
-    sharp = synth.blur_with_map(np.random.default_rng(0).random((160, 200)), 2.0)
-    sharp = (sharp - sharp.min()) / np.ptp(sharp)
-    blurry = synth.blur_with_map(sharp, 4.0)
-    for name, image in (("a.png", sharp), ("b.png", blurry)):
-        save(tmp_path / name, np.rint(65535 * image).astype(np.uint16))
-    out = tmp_path / "out"
-    result = run("estimate", tmp_path / "a.png", tmp_path / "b.png", "-o", out, "--max-sigma", 2.5, "--json")
-    assert result.exit_code == 0, result.output
-    summary = json.loads(result.stdout)
-    assert summary["settings"]["decimate"] == 2
-    assert (summary["width"], summary["height"]) == (100, 80)
-    assert load(out / "blur_map.npz").shape == (80, 100)
-    assert abs(summary["sigma_px_percentiles"]["50"] - 2.0) < 0.2

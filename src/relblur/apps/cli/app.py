@@ -14,6 +14,7 @@ import typer
 from ... import __version__
 from ..terminal.commands import Command, Group, MovedCommand
 from ..terminal.console import keep_freed_memory, run_program, set_debug
+from ..terminal.options import takes_records
 from .calibrate import calibrate
 from .camera import camera
 from .depth import depth
@@ -58,7 +59,15 @@ _GROUPS = {
 }
 #: Commands that run without an argument. The others print their help.
 _RUN_ALONE = {"demo", "view", "paper reproduce", "tools bench"}
-_SETTINGS: dict[str, Any] = {"help_option_names": ["-h", "--help"]}
+_HELP = """Measure how much blurrier one photograph is than another, at every pixel, with its standard error.
+
+    relblur demo
+
+    relblur estimate near.jpg far.jpg -o result
+
+The photographs show one scene from one viewpoint with different focus. With a camera file 'relblur depth' measures
+distances in metres.
+"""
 
 
 def _show_version(requested: bool) -> None:
@@ -68,51 +77,39 @@ def _show_version(requested: bool) -> None:
 
 
 def _commands() -> dict[str, Callable[..., None]]:
-    """Return the commands of this package and of the other packages in ``apps``, by name.
-
-    The commands of a package are left out if a package in its ``NEEDS`` is missing.
-    """
+    """Return all commands by name; those of a package are left out if a package in its ``NEEDS`` is missing."""
     commands = dict(_COMMANDS)
-    for place in sorted(Path(__file__).parents[1].glob("*/command.py")):
-        try:
-            program = import_module(f"...{place.parent.name}.command", __package__ + ".app")
-        except ModuleNotFoundError as error:
-            if not (error.name or "").startswith(__package__.rpartition(".")[0]):
-                raise
-            continue
-        if all((place.parents[1] / name).is_dir() for name in getattr(program, "NEEDS", ())):
+    apps = Path(__file__).parents[1]
+    for place in sorted(apps.glob("*/command.py")):
+        program = import_module(f"...{place.parent.name}.command", __name__)
+        if all((apps / name).is_dir() for name in getattr(program, "NEEDS", ())):
             commands |= program.COMMANDS
     return commands
 
 
 def _group(help_text: str, **about: Any) -> typer.Typer:
-    about |= {"add_completion": False, "pretty_exceptions_enable": False, "context_settings": _SETTINGS}
-    return typer.Typer(cls=Group, help=help_text, rich_markup_mode=None, **about)
+    about |= {"add_completion": False, "pretty_exceptions_enable": False}
+    settings = {"help_option_names": ["-h", "--help"]}
+    return typer.Typer(cls=Group, help=help_text, rich_markup_mode=None, context_settings=settings, **about)
 
 
 def _program() -> typer.Typer:
     """Return the program with all commands, in the order of the panels."""
-    program = _group(
-        "Measure how much blurrier one photograph is than another, at every pixel, with its standard error.\n\n"
-        "    relblur demo\n    relblur estimate near.jpg far.jpg -o result\n\n"
-        "The photographs show one scene from one viewpoint with different focus. With a camera file 'relblur depth' "
-        "measures distances in metres.",
-        invoke_without_command=True,
-    )
+    program = _group(_HELP, invoke_without_command=True)
     program.callback()(_options)
     groups = {name: _group(text, no_args_is_help=True) for name, text in _GROUPS.items()}
     panels = {name: panel for panel, names in _PANELS.items() for name in names}
-    known = _commands()
-    order = [*panels, *sorted(set(known) - set(panels))]
-    for name in sorted(known, key=order.index):
+    commands = _commands()
+    order = [*panels, *sorted(set(commands) - set(panels))]
+    for name in sorted(commands, key=order.index):
         group, _, last = name.rpartition(" ")
-        shown: dict[str, Any] = {"no_args_is_help": name not in _RUN_ALONE, "cls": Command}
+        command, no_help = takes_records(commands[name]), name in _RUN_ALONE
         if group:
-            groups[group].command(last, **shown)(known[name])
+            groups[group].command(last, cls=Command, no_args_is_help=not no_help)(command)
             moved = type("Moved", (MovedCommand,), {"group": group})
-            program.command(last, **{**shown, "cls": moved, "hidden": True})(known[name])
+            program.command(last, cls=moved, hidden=True)(command)
         else:
-            program.command(name, rich_help_panel=panels.get(name), **shown)(known[name])
+            program.command(name, cls=Command, no_args_is_help=not no_help, rich_help_panel=panels.get(name))(command)
     for name, group_of in groups.items():
         program.add_typer(group_of, name=name, rich_help_panel=panels[name])
     return program
@@ -122,8 +119,7 @@ def _options(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks instead of one-line errors.")] = False,
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Handle the options in front of the command."""

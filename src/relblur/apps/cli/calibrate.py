@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from ...base.options import Depth, Preparing
-from ..terminal.console import UsageError, one_line_errors, print_json, print_table, progress_bar, say
-from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, given, numbers, takes_records
+from ..terminal.console import UsageError, print_json, print_table, progress_bar, say
+from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, given, numbers
 
 if TYPE_CHECKING:
     from ...base._typing import Progress
@@ -26,8 +26,6 @@ _FIT = (
 _PSF = "Shape of the blur. auto: disc; gaussian for two apertures, an offset or a calibrated blur_constant."
 
 
-@one_line_errors
-@takes_records
 def calibrate(
     first: First,
     second: Second,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ...base.settings import ASSUMED_STDERR_PX2
-from ..terminal.console import UsageError, one_line_errors, print_json, print_lines, print_table, say
+from ..terminal.console import UsageError, print_json, print_lines, print_table, say
 from ..terminal.options import OUTPUT, Force, Json, given, numbers
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ CAMERA = "Camera"
 COLUMNS = ("distance, m", "circle 1, px", "circle 2, px", "s, px^2", "resolution, mm", "of distance")
 
 
-@one_line_errors
 def camera(
     file: Annotated[
         Path | None, typer.Argument(help="Camera file to check.", metavar="[FILE]", show_default=False)
@@ -63,7 +62,9 @@ def camera(
 ) -> None:
     """Make or check a camera file; print its range and resolution in depth.
 
-    relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml
+        relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2 -o cam.toml
+
+    The camera is described by the options, by the EXIF data of photographs, or by FILE.
     """
     from ...base.arguments import as_positive
     from ...base.shown import span

@@ -13,7 +13,6 @@ from ...base.settings import PSF_NAMES
 from ..terminal.console import (
     UsageError,
     flags_in_words,
-    one_line_errors,
     print_summary,
     progress_bar,
     say,
@@ -29,7 +28,6 @@ from ..terminal.options import (
     ResultFolder,
     Second,
     given,
-    takes_records,
 )
 from .many import Manner, do_many
 from .report import write_result_page
@@ -45,8 +43,6 @@ __all__ = ["depth"]
 MUCH_AT_LIMIT, MUCH_FILLED = 0.1, 0.4
 
 
-@one_line_errors
-@takes_records
 def depth(
     first: First,
     second: Second,

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA
-from ..terminal.console import (
-    UsageError,
-    flags_in_words,
-    load_in_background,
-    one_line_errors,
-    print_summary,
-    progress_bar,
-    say,
-    shares_in_words,
-)
+from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
 from ..terminal.options import (
     OUTPUT,
     AsStoredOption,
@@ -32,9 +23,8 @@ from ..terminal.options import (
     SchedulerOption,
     Second,
     given,
+    numbers,
     stored_values,
-    takes_records,
-    whole_numbers,
 )
 from .many import Manner, do_many
 from .report import write_result_page
@@ -47,8 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["estimate"]
 
 
-@one_line_errors
-@takes_records
 def estimate(
     first: First,
     second: Second,
@@ -85,83 +73,71 @@ def estimate(
     If DIR ends in .zarr, FIRST and SECOND are Zarr, OME-Zarr or TIFF of any size. They are read and measured in parts,
     in --processes or by --scheduler. The same command continues an interrupted run.
     """
-    from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...report.batch import is_batch
-    from ...report.full_size import FULL_FILES, RELATIVE_DEPTH
-    from ...report.page import PAGE_FILE
-    from ...report.result_files import BLUR_FILES, write_blur_files
 
     preparing = stored_values(preparing) if as_stored else preparing
-    alone = {"--page": page, "--full-size": full_size or None}
-    alone_only = [option for option, value in alone.items() if value is not None]
-    if any(map(is_zarr_name, (output, first, second))):
-        if alone_only:
-            raise UsageError(f"{alone_only[0]} is for pictures that are read whole; leave it out")
-        summary = _estimate_large((first, second), output, preparing, estimating, (processes, scheduler), force)
-        title = f"{first.name} and {second.name}, {summary['width']}x{summary['height']}"
-        print_summary(title, _large_rows(summary), summary, as_json)
-        say(f"the map is {output}")
-        return
-    if processes is not None or scheduler is not None:
+    files = (first, second)
+    is_large = any(part.lower().endswith(".zarr") for path in (output, *files) for part in path.parts)
+    if (is_large or is_batch(*files)) and (page or full_size):
+        raise UsageError("--page and --full-size are for one pair that is read whole; leave them out")
+    how = Manner(jobs, report, force, as_json)
+    if is_large:
+        _estimate_large(files, output, preparing, estimating, (processes, scheduler), how)
+    elif processes is not None or scheduler is not None:
         raise UsageError("--processes and --scheduler are for results that end in .zarr, and for 'relblur tools batch'")
-    if is_batch(first, second):
-        if alone_only:
-            raise UsageError(f"{alone_only[0]} is for one pair; leave it out for folders and patterns")
-        _estimate_many((first, second), output, preparing, estimating, Manner(jobs, report, force, as_json))
-        return
-    names = [*BLUR_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()), *((PAGE_FILE,) if report else ())]
-    refuse_to_replace(output, names, force)  # before the work
-    refuse_inputs((output / name for name in names), (first, second))
-    images = _pages((first, second), page)
-    pair, blur_map, seconds = _measure(*images, preparing, estimating)
-    with filling(output, force=force) as results:
-        summary = {**write_blur_files(results, pair, blur_map), "seconds": seconds}
-        _write_full_size(results, images, preparing, pair, blur_map, full_size)
-        if report:
-            write_result_page(results, blur_map, (first, second), summary, pair=pair)
-    for note in _notes(pair, blur_map):
-        say(note)
-    size = f"{summary['width']}x{summary['height']}"
-    print_summary(f"{first.name} and {second.name}, {size}", _summary_rows(summary), summary, as_json)
-    say(f"look at {output / (PAGE_FILE if report else 'overview.png')}")
+    elif is_batch(*files):
+        _estimate_many(files, output, preparing, estimating, how)
+    else:
+        _estimate_one(files, output, preparing, estimating, how, full_size, page)
 
 
-def _write_full_size(
-    folder: Path,
-    images: tuple[Path | Plane, Path | Plane],
+def _estimate_one(
+    files: tuple[Path, Path],
+    output: Path,
     preparing: Preparing,
-    pair: ComparablePair,
-    blur_map: BlurMap,
-    everything: bool,
+    estimating: Estimating,
+    how: Manner,
+    full_size: bool,
+    page: str | None,
 ) -> None:
-    """Write the relative depth at the photographs' size, or all full-size files."""
-    from ...report.full_size import write_full_size, write_relative_depth
+    """Estimate a pair that is read whole."""
+    from ...images.planes import page_of
+    from ...images.results import filling, refuse_inputs, refuse_to_replace
+    from ...report.full_size import FULL_FILES, RELATIVE_DEPTH, write_full_size, write_relative_depth
+    from ...report.page import PAGE_FILE
+    from ...report.result_files import BLUR_FILES, write_blur_files
     from ...stacks.frames import frames_of_pair
 
-    frames = frames_of_pair(images, preparing, pair)
-    if everything:
-        write_full_size(folder, frames, blur_map)
-    else:
-        first = frames.full(frames.frames[0])[0] if pair.factor > 1 else None
-        write_relative_depth(folder, blur_map, first, pair.factor)
-
-
-def _pages(files: tuple[Path, Path], page: str | None) -> tuple[Path | Plane, Path | Plane]:
-    """Return the pages of two files selected by ``--page``: one number for both, or one for each."""
-    if page is None:
-        return files
-    from ...images.planes import page_of
-
-    numbers = whole_numbers(page, "--page")
-    if len(numbers) > 2:
-        raise UsageError(f"--page must be one number, or two for FIRST and SECOND, got {page!r}")
-    return page_of(files[0], numbers[0]), page_of(files[1], numbers[-1])
+    names = [*BLUR_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()), *((PAGE_FILE,) if how.report else ())]
+    refuse_to_replace(output, names, how.force)  # before the work
+    refuse_inputs((output / name for name in names), files)
+    images: tuple[Path | Plane, Path | Plane] = files
+    if page is not None:
+        pages = numbers(page, "--page", kind=int)
+        images = page_of(files[0], pages[0]), page_of(files[1], pages[-1])
+    pair, blur_map, seconds = _measure(*images, preparing, estimating)
+    with filling(output, force=how.force) as results:
+        summary = {**write_blur_files(results, pair, blur_map), "seconds": seconds}
+        frames = frames_of_pair(images, preparing, pair)
+        if full_size:
+            write_full_size(results, frames, blur_map)
+        else:
+            light = frames.full(frames.frames[0])[0] if pair.factor > 1 else None
+            write_relative_depth(results, blur_map, light, pair.factor)
+        if how.report:
+            write_result_page(results, blur_map, files, summary, pair=pair)
+    for note in _notes(pair, blur_map):
+        say(note)
+    title = f"{files[0].name} and {files[1].name}, {summary['width']}x{summary['height']}"
+    print_summary(title, _summary_rows(summary), summary, how.as_json)
+    say(f"look at {output / (PAGE_FILE if how.report else 'overview.png')}")
 
 
 def _estimate_many(
     files: tuple[Path, Path], output: Path, preparing: Preparing, estimating: Estimating, how: Manner
 ) -> None:
     """Estimate every pair of two folders or patterns."""
+    from ...blur.blur_map import BlurMap
     from ...report.result_files import write_blur_files
 
     def work(one: Path, two: Path, folder: Path) -> None:
@@ -172,7 +148,8 @@ def _estimate_many(
 
     heading = f"relative blur, method {estimating.method}: positive where the second is blurrier"
     made_with = {**preparing.arguments(), **estimating.arguments()}
-    do_many(files, output, made_with, work, sheet=(_read_map, heading), how=how)
+    sheet = (lambda folder: BlurMap.load(folder / "blur_map.npz"), heading)
+    do_many(files, output, made_with, work, sheet=sheet, how=how)
 
 
 def _measure(
@@ -180,7 +157,6 @@ def _measure(
     second: Path | Plane,
     preparing: Preparing,
     estimating: Estimating,
-    *,
     watched: bool = True,
 ) -> tuple[ComparablePair, BlurMap, float]:
     """Return the prepared pair, its map, and the time it took, s."""
@@ -189,10 +165,7 @@ def _measure(
     from ...photo.pipeline import prepare_pair
 
     start = time.perf_counter()
-    # For the estimation, the results and the table.
-    load_in_background("relblur.blur.dense.estimate", "PIL.ImageDraw", "PIL.ImageFont", "tifffile", "rich.table")
-    largest = MAX_SIGMA if estimating.max_sigma is None else estimating.max_sigma
-    pair = prepare_pair(first, second, **preparing.arguments(), max_sigma=largest)
+    pair = prepare_pair(first, second, **preparing.arguments(), max_sigma=estimating.max_sigma or MAX_SIGMA)
     with progress_bar(f"estimating, {pair.size}", watched) as report:
         blur_map = estimate_blur(pair, progress=report, **estimating.arguments())
     refuse_empty_map(blur_map.variance_difference, blur_map.flags)
@@ -201,12 +174,7 @@ def _measure(
 
 def _notes(pair: ComparablePair, blur_map: BlurMap) -> list[str]:
     """Return the notes of the preparation and the warnings about the map."""
-    return [*pair.notes, *(f"careful: {doubt}" for doubt in blur_map.settings.get("doubts", ()))]
-
-
-def is_zarr_name(path: Path) -> bool:
-    """Return whether a path names a Zarr, without opening it."""
-    return any(part.lower().endswith(".zarr") for part in path.parts)
+    return [*pair.notes, *(f"careful: {warning}" for warning in blur_map.settings.get("doubts", ()))]
 
 
 def _estimate_large(
@@ -215,65 +183,54 @@ def _estimate_large(
     preparing: Preparing,
     estimating: Estimating,
     where: tuple[int | None, str | None],
-    force: bool,
-) -> dict[str, Any]:
-    """Estimate a pair that is read in parts; return the summary.
+    how: Manner,
+) -> None:
+    """Estimate a pair that is read in parts.
 
     ``where`` is the number of processes and the address of a scheduler. If both are None, this process does the work.
     """
     from ..cluster.large import estimate_large
     from ..cluster.runners import Here, started
 
-    arguments = preparing.arguments()
-    arguments["max_sigma"] = MAX_SIGMA if estimating.max_sigma is None else estimating.max_sigma
+    arguments = preparing.arguments() | {"max_sigma": estimating.max_sigma or MAX_SIGMA}
     start = time.perf_counter()
     with ExitStack() as stack:
         runner = Here() if where == (None, None) else stack.enter_context(started(*where))
         report = stack.enter_context(progress_bar("estimating"))
-        done = estimate_large(files, output, arguments, estimating, runner, force=force, progress=report)
+        done = estimate_large(files, output, arguments, estimating, runner, force=how.force, progress=report)
     for note in done.notes:
         say(note)
     if done.were_done:
         say(f"{done.were_done} of {done.chunks} chunks were finished by an earlier run")
     height, width = done.shape
-    settings = dict(done.settings)
-    return {
-        "width": width, "height": height, "chunks": done.chunks, "settings": settings,
-        "seconds": time.perf_counter() - start,
-    }  # fmt: skip
+    summary = {"width": width, "height": height, "chunks": done.chunks, "settings": dict(done.settings)}
+    summary["seconds"] = time.perf_counter() - start
+    rows = [("resolution", _resolution(summary)), ("chunks", str(done.chunks)), ("time", _time(summary))]
+    print_summary(f"{files[0].name} and {files[1].name}, {width}x{height}", rows, summary, how.as_json)
+    say(f"the map is {output}")
 
 
-def _large_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [("resolution", _resolution(summary["settings"])), ("chunks", str(summary["chunks"]))]
-    return [*rows, ("time", f"{summary['seconds']:.1f} s ({summary['settings']['engine']} engine)")]
-
-
-def _read_map(folder: Path) -> BlurMap:
-    from ...blur.blur_map import BlurMap
-
-    return BlurMap.load(folder / "blur_map.npz")
-
-
-def _resolution(settings: dict[str, Any]) -> str:
+def _resolution(summary: dict[str, Any]) -> str:
+    settings = summary["settings"]
     because = str(settings["decimate_because"])
     return f"decimated by {settings['decimate']} (--decimate)" if because == "asked for" else because
 
 
+def _time(summary: dict[str, Any]) -> str:
+    return f"{summary['seconds']:.2f} s ({summary['settings']['engine']} engine)"
+
+
 def _summary_rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = [
-        ("resolution", _resolution(summary["settings"])),
-        ("pixels answered", f"{summary['answered_fraction']:.1%}"),
-    ]
+    from ...base.shown import percentages
+
     sides = ("first", "second", "neither")
-    shares = shares_in_words([summary[f"{side}_sharper_fraction"] for side in sides])
+    shares = percentages([summary[f"{side}_sharper_fraction"] for side in sides])
+    rows = [("resolution", _resolution(summary)), ("pixels answered", f"{summary['answered_fraction']:.1%}")]
     rows += [(f"{side} sharper", share) for side, share in zip(sides, shares, strict=True)]
-    percentiles = summary["sigma_px_percentiles"]
-    if percentiles is not None:
-        spread = " / ".join(f"{percentiles[p]:+.2f}" for p in ("5", "50", "95"))
-        rows.append(("blur, 5 / 50 / 95 % of pixels", f"{spread} px"))
+    if (spread := summary["sigma_px_percentiles"]) is not None:
+        values = " / ".join(f"{spread[p]:+.2f}" for p in ("5", "50", "95"))
+        rows.append(("blur, 5 / 50 / 95 % of pixels", f"{values} px"))
         rows.append(("median standard error", f"{summary['median_stderr_px']:.3f} px"))
-    if summary["remade_mean_absolute_error"] is not None:
-        rows.append(("re-made image, mean error", f"{summary['remade_mean_absolute_error']:.5f}"))
-    rows.append(("flags, each pixel once", flags_in_words(summary["flag_shares"])))
-    rows.append(("time", f"{summary['seconds']:.2f} s ({summary['settings']['engine']} engine)"))
-    return rows
+    if (error := summary["remade_mean_absolute_error"]) is not None:
+        rows.append(("re-made image, mean error", f"{error:.5f}"))
+    return [*rows, ("flags, each pixel once", flags_in_words(summary["flag_shares"])), ("time", _time(summary))]

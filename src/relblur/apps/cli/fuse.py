@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from ...base.options import Preparing, Stack
-from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
-from ..terminal.options import Force, Only, PictureFile, given, takes_records
+from ..terminal.console import UsageError, print_lines, progress_bar, say
+from ..terminal.options import Force, Only, PictureFile, given
 from .frames import AlignOnlyOption, Images, align_frames, check_images, open_images
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ __all__ = ["check_images", "check_picture", "fuse"]
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".npy")
 
 
-@one_line_errors
-@takes_records
 def fuse(
     images: Images,
     output: PictureFile,

@@ -9,14 +9,12 @@ from typing import Annotated
 import typer
 
 from ...base.options import Depth, Preparing
-from ..terminal.console import one_line_errors, print_summary, progress_bar, say
-from ..terminal.options import CameraFile, Force, Json, Only, ResultFolder, takes_records
+from ..terminal.console import print_summary, progress_bar, say
+from ..terminal.options import CameraFile, Force, Json, Only, ResultFolder
 
 __all__ = ["find_range"]
 
 
-@one_line_errors
-@takes_records
 def find_range(
     near: Annotated[Path, typer.Argument(help="Image focused on one end of the range.", metavar="NEAR")],
     far: Annotated[Path, typer.Argument(help="Image focused on the other end.", metavar="FAR")],

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...base.options import Preparing
-from ..terminal.console import UsageError, one_line_errors, print_lines, progress_bar, say
-from ..terminal.options import AnyCameraFile, First, Force, PictureFile, Second, takes_records
+from ..terminal.console import UsageError, print_lines, progress_bar, say
+from ..terminal.options import AnyCameraFile, First, Force, PictureFile, Second
 from .fuse import check_images, check_picture
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ __all__ = ["refocus"]
 _BETWEEN = 95
 
 
-@one_line_errors
-@takes_records
 def refocus(
     first: First,
     second: Second,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal.console import UsageError, one_line_errors, print_lines, printed_warnings
+from ..terminal.console import UsageError, print_lines, printed_warnings
 from ..terminal.options import Force
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["report", "write_result_page"]
 
 
-@one_line_errors
 def report(
     results: Annotated[
         list[Path],

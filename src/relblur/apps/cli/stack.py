@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from ...base.options import Preparing, Stack
-from ..terminal.console import UsageError, flags_in_words, one_line_errors, print_summary, progress_bar, say
-from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given, numbers, takes_records
+from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
+from ..terminal.options import AnyCameraFile, Force, Json, ReportOption, ResultFolder, given, numbers
 from .frames import AlignOnlyOption, Images, align_frames, open_images
 from .report import write_result_page
 
@@ -22,8 +22,6 @@ __all__ = ["stack"]
 _OTHER = "fused_other.tif"
 
 
-@one_line_errors
-@takes_records
 def stack(
     images: Images,
     output: ResultFolder,

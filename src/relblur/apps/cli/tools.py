@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import typer
 
 from ...base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH, RECOMMENDED_BLUR_PX
-from ..terminal.console import UsageError, one_line_errors, print_json, print_lines, print_table, say
+from ..terminal.console import UsageError, print_lines, print_summary, say
 from ..terminal.options import Force, Json, given
 
 __all__ = ["decimate", "optics", "synth"]
 
-FieldName = Literal["ramp", "steps", "disc", "sinusoid"]
-KernelName = Literal["band_limited", "sampled"]
-FIELDS, KERNELS = get_args(FieldName), get_args(KernelName)
 _KERNEL = "sampled: the paper's Gaussian. band_limited: accurate below 0.8 px too."
 Image = Annotated[Path, typer.Argument(help="The image.", metavar="IMAGE")]
 
 
-@one_line_errors
 def synth(
     image: Image,
     output: Annotated[Path, given("--output,-o", "Folder for the pair.", "DIR")],
-    field: Annotated[FieldName, given("--field", "Shape of the blur over the image.", "|".join(FIELDS))] = "ramp",
-    start: Annotated[
-        float, given("--start", "Blur at the start of the field, px; negative blurs the first image.", "PX")
-    ] = 1.0,
-    stop: Annotated[float, given("--stop", "Blur at the end of the field (outside the disc), px.", "PX")] = 2.0,
+    start: Annotated[float, given("--start", "Blur at the start, px; negative blurs the first image.", "PX")] = 1.0,
+    stop: Annotated[float, given("--stop", "Blur at the end, px.", "PX")] = 2.0,
     axis: Annotated[int, given("--axis", "0: down the rows, 1: along the columns.", "N", min=0, max=1)] = 0,
-    period: Annotated[int, given("--period", "Width of a stripe or wave, px.", "PX", min=1)] = 64,
     noise: Annotated[
-        float, given("--noise", "Standard deviation of the noise of both images, 0..1 scale.", "NUMBER", min=0)
+        float, given("--noise", "Standard deviation of the noise of both images, 0..1 scale.", "NUMBER")
     ] = 0.0,
-    bits: Annotated[int, given("--bits", "8: PNG, sRGB. 16: PNG, linear. 0: TIFF of floats.", "8|16|0")] = 16,
-    seed: Annotated[int, given("--seed", "Seed of the noise.", "N", min=0)] = 0,
-    kernel: Annotated[KernelName, given("--kernel", _KERNEL, "|".join(KERNELS))] = "band_limited",
+    bits: Annotated[Literal["8", "16"], given("--bits", "PNG of 8 bits, sRGB, or of 16 bits, linear.", "8|16")] = "16",
+    kernel: Annotated[
+        Literal["band_limited", "sampled"], given("--kernel", _KERNEL, "band_limited|sampled")
+    ] = "band_limited",
     as_stored: Annotated[bool, given("--as-stored", "Blur the values in the file, not the light they encode.")] = False,
     force: Force = False,
 ) -> None:
@@ -45,9 +38,9 @@ def synth(
 
         relblur tools synth sharp.png --start -2 --stop 2 -o pair
 
-    DIR gets first, second and truth.tif (signed sigma in px, positive where second is blurrier). For the paper's
-    Fig. 1 use --as-stored --kernel sampled, with --axis 0 and 1. Estimate it with 'relblur estimate --method paper
-    --sharper first --as-stored'.
+    The blur is a ramp. DIR gets first.png, second.png and truth.tif (signed sigma in px, positive where second is
+    blurrier). For the paper's Fig. 1 use --as-stored --kernel sampled, with --axis 0 and 1. Estimate it with 'relblur
+    estimate --method paper --sharper first --as-stored'.
     """
     import numpy as np
 
@@ -57,42 +50,26 @@ def synth(
     from ...images.results import filling, refuse_inputs, refuse_to_replace
     from ...report.io import imread
 
-    if bits not in (0, 8, 16):
-        raise UsageError(f"--bits must be 8, 16 or 0 (float), got {bits}")
-    for option, value in (("--start", start), ("--stop", stop)):
-        if not math.isfinite(value):
-            raise UsageError(f"{option} must be a finite number of px, got {value:g}")
-    suffix = ".tif" if bits == 0 else ".png"
-    names = (f"first{suffix}", f"second{suffix}", "truth.tif")
+    if not (math.isfinite(start) and math.isfinite(stop)):
+        raise UsageError(f"--start and --stop must be finite numbers of px, got {start:g} and {stop:g}")
+    names = ("first.png", "second.png", "truth.tif")
     refuse_inputs((output / name for name in names), (image,))
     refuse_to_replace(output, names, force)
     sharp = imread(image, linear=not as_stored)
-    shape = (sharp.shape[0], sharp.shape[1])
-    truth = {
-        "ramp": lambda: fields.ramp(shape, start, stop, axis),
-        "steps": lambda: fields.steps(shape, (start, stop), period, axis),
-        "disc": lambda: fields.disc(shape, start, stop),
-        "sinusoid": lambda: fields.sinusoid(shape, (start + stop) / 2, (stop - start) / 2, period),
-    }[field]()
+    truth = fields.ramp((sharp.shape[0], sharp.shape[1]), start, stop, axis)
     pair = fields.pair(sharp, truth, kernel=kernel, channel_axis=-1 if sharp.ndim == 3 else None)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     with filling(output, force=force) as new:
         for name, blurred in zip(names, pair, strict=False):
             light = fields.degrade(blurred, noise=noise, rng=rng)
-            gaps = np.isnan(light)
-            if bits and gaps.any():  # integers have no NaN; full scale counts as clipped
-                light[gaps] = 1.0
-                say(f"{name}: {int(gaps.sum())} unknown values are written as full scale, which counts as clipped")
-            # Files of 8 bits are read as sRGB, those of 16 bits and floats as linear light.
-            encoded = encode_srgb(light) if bits == 8 and not as_stored else light
-            stored = fields.degrade(encoded, bits=bits or None)
-            write_image(new / name, stored.astype(np.float32) if bits == 0 else stored)
+            # Files of 8 bits are read as sRGB, those of 16 bits as linear light.
+            encoded = encode_srgb(light) if bits == "8" and not as_stored else light
+            write_image(new / name, fields.degrade(encoded, bits=int(bits)))
         description = {"quantity": "signed relative blur in px, positive: second is blurrier"}
         write_tiff(new / "truth.tif", truth.astype(np.float32), description)
     print_lines(*(output / name for name in names))
 
 
-@one_line_errors
 def decimate(
     image: Image,
     factor: Annotated[int, typer.Argument(help="Factor: every FACTOR-th row and column is kept.", metavar="FACTOR")],
@@ -105,9 +82,11 @@ def decimate(
     ] = DECIMATE_BETA,
     force: Force = False,
 ) -> None:
-    """Reduce the resolution of an image without aliasing (the paper's equation 25).
+    """Reduce the resolution of an image without aliasing.
 
-    relblur tools decimate photo.png 2 -o small.png
+        relblur tools decimate photo.png 2 -o small.png
+
+    The filter is the paper's equation 25 with unit gain.
     """
     import numpy as np
 
@@ -132,16 +111,13 @@ def decimate(
     print_lines(output)
 
 
-@one_line_errors
 def optics(
     f_number: Annotated[float, given("--f-number,-N", "Aperture, such as 2.8.", "N")],
     near: Annotated[float, given("--near", "Distance of the foreground, or of the focus, m.", "M")],
+    pixel_pitch: Annotated[float, given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")],
     focal_length: Annotated[float | None, given("--focal-length", "Focal length, mm.", "MM")] = None,
     far: Annotated[float, given("--far", "Distance of the background, m.", "M")] = math.inf,
-    pixel_pitch: Annotated[float | None, given("--pixel-pitch,-p", "Pixel pitch, µm.", "UM")] = None,
-    c_max: Annotated[
-        float | None, given("--c-max", "Largest circle, px, to compute the focal length from.", "PX")
-    ] = None,
+    c_max: Annotated[float | None, given("--c-max", "Largest circle, px; gives the focal length.", "PX")] = None,
     relative_depth: Annotated[
         float, given("--relative-depth", "Depth range around the focus for --c-max.", "NUMBER")
     ] = 0.1,
@@ -155,10 +131,6 @@ def optics(
     """
     from ... import optics as equations
 
-    if focal_length is None and c_max is None:
-        raise UsageError(
-            "give --focal-length to compute the circle of confusion, or --c-max to compute the focal length"
-        )
     result: dict[str, Any] = {}
     if focal_length is not None:
         for form in ("exact", "small_focal_length", "far_background"):
@@ -166,39 +138,17 @@ def optics(
                 focal_length, f_number, 1000 * near, 1000 * far, form=form
             )
             result[f"c_max_{form}_mm"] = float(circle)
-            if pixel_pitch is not None:
-                result[f"c_max_{form}_px"] = float(equations.mm_to_px(circle, pixel_pitch))
-        if pixel_pitch is not None:
-            low, high = RECOMMENDED_BLUR_PX
-            result["decimate_by"] = max(1, math.ceil(result["c_max_exact_px"] / high))
-            result["c_max_after_decimation_px"] = result["c_max_exact_px"] / result["decimate_by"]
-            result["within_recommended_range"] = low <= result["c_max_after_decimation_px"] <= high
-    if c_max is not None:
-        if pixel_pitch is None:
-            raise UsageError("--c-max is in px and needs --pixel-pitch (um)")
+            result[f"c_max_{form}_px"] = float(equations.mm_to_px(circle, pixel_pitch))
+        low, high = RECOMMENDED_BLUR_PX
+        result["decimate_by"] = max(1, math.ceil(result["c_max_exact_px"] / high))
+        result["c_max_after_decimation_px"] = result["c_max_exact_px"] / result["decimate_by"]
+        result["within_recommended_range"] = low <= result["c_max_after_decimation_px"] <= high
+    elif c_max is not None:
         circle = equations.px_to_mm(c_max, pixel_pitch)
         result["focal_length_for_c_max_mm"] = float(
             equations.focal_length_for_max_circle_mm(circle, relative_depth, f_number, 1000 * near)
         )
-    if as_json:
-        print_json(result)
-        return
-    print_table("optics", ("quantity", "value"), [(_label(key), _value(value)) for key, value in result.items()])
-
-
-def _label(key: str) -> str:
-    labels = {
-        "c_max_exact": "largest circle of confusion, exact",
-        "c_max_small_focal_length": "... for a focal length << distance",
-        "c_max_far_background": "... and a far background",
-        "decimate_by": "decimate by",
-        "c_max_after_decimation": "largest circle then",
-        "within_recommended_range": "within the paper's 0.5 to 5 px",
-        "focal_length_for_c_max": "focal length for --c-max",
-    }
-    stem, _, unit = key.rpartition("_")
-    return f"{labels[stem]} ({unit})" if stem in labels else labels[key]
-
-
-def _value(value: float | bool) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else f"{value:.4g}"
+    else:
+        raise UsageError("add --focal-length to compute the circle, or --c-max to compute the focal length")
+    rows = [(name.replace("_", " "), f"{value:.4g}") for name, value in result.items()]
+    print_summary("optics", rows, result, as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..terminal.console import EXIT_DATA, one_line_errors, print_json, print_table, say
+from ..terminal.console import EXIT_DATA, print_json, print_table, say
 from ..terminal.options import Force, Json, MethodOption, ProcessesOption, ResultFolder, SchedulerOption
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ __all__ = ["batch"]
 EXIT_INTERRUPTED = 130
 
 
-@one_line_errors
 def batch(
     data: Annotated[
         Path,

@@ -8,13 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ..terminal.console import UsageError, one_line_errors, print_json, print_table, program_name, progress_bar, say
+from ..terminal.console import UsageError, print_json, print_table, progress_bar, say
 from ..terminal.options import Force, Json
 
 __all__ = ["bench", "demo"]
 
 
-@one_line_errors
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the pictures.", metavar="DIR")] = Path(
         "relblur_demo"
@@ -56,10 +55,9 @@ def demo(
     for path in ("comparison.png", "refined/overview.png"):
         say(f"  {output / path}")
     say(f"pairs to try commands on, in {output}: near.png far.png, target_near.png target_far.png (flat, at 1.2 m),")
-    say(f"first.png second.png; for example: cd {output} && {program_name()} estimate near.png far.png -o result")
+    say(f"first.png second.png; for example: cd {output} && relblur estimate near.png far.png -o result")
 
 
-@one_line_errors
 def bench(
     sizes: Annotated[
         list[str] | None, typer.Argument(help="Rows x columns.", metavar="[SIZE...]", show_default="480x640 1080x1920")

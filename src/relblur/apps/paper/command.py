@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from ..terminal.console import one_line_errors, print_json, print_table, progress_bar, say
+from ..terminal.console import print_json, print_table, progress_bar, say
 from ..terminal.options import Force, Json, MethodOption
 
 __all__ = ["reproduce"]
 
 
-@one_line_errors
 def reproduce(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for figures and tables.", metavar="DIR")

@@ -15,30 +15,6 @@ from ...base.options import Estimating, Preparing, Record, option_fields
 from ...base.settings import Method
 from .console import UsageError
 
-__all__ = [
-    "AnyCameraFile",
-    "AsStoredOption",
-    "CameraFile",
-    "First",
-    "Force",
-    "JobsOption",
-    "Json",
-    "MethodOption",
-    "Only",
-    "PictureFile",
-    "ProcessesOption",
-    "ReportOption",
-    "ResultFolder",
-    "SchedulerOption",
-    "Second",
-    "given",
-    "numbers",
-    "option_of",
-    "stored_values",
-    "takes_records",
-    "whole_numbers",
-]
-
 OUTPUT, PROCESSES = "Output", "Processes"
 
 
@@ -91,7 +67,7 @@ MethodOption = Annotated[Method, option_of(Estimating, "method")]
 
 
 def takes_records(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command: replace each parameter that is a record by one option per field."""
+    """Return a command with one option for each field of its parameters that are records."""
     records: dict[str, tuple[type[Record], tuple[str, ...]]] = {}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
@@ -106,7 +82,10 @@ def takes_records(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**values: Any) -> None:
         for name, (record, names) in records.items():
-            values[name] = record(**{field: _value(record, field, values.pop(field)) for field in names})
+            chosen = {field: values.pop(field) for field in names}
+            for field in _FROM_TEXT.keys() & chosen.keys():
+                chosen[field] = None if chosen[field] is None else _FROM_TEXT[field](chosen[field])
+            values[name] = record(**chosen)
         command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -123,53 +102,27 @@ def _parameter(record: type[Record], name: str) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)
 
 
-def _value(record: type[Record], name: str, value: Any) -> Any:
-    """Convert the value of an option to that of its field: lists and the decimation factor are given as text."""
-    if name == "decimate":
-        return _as_factor(value)
-    if name == "depth_range_m" and value is not None:
-        return tuple(numbers(value, "--range", 2))
-    if name == "focus_m" and value is not None:
-        return numbers(value, "--focus")
-    return value
+#: Conversions of options that are given as text, by the names of the fields.
+_FROM_TEXT: dict[str, Callable[[str], Any]] = {
+    "decimate": lambda text: int(text) if text.isdecimal() and len(text) < 10 else text,
+    "depth_range_m": lambda text: tuple(numbers(text, "--range", 2)),
+    "focus_m": lambda text: numbers(text, "--focus"),
+}
 
 
-def _as_factor(text: str) -> int | str:
-    if text == "auto":
-        return text
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:20]) < 10**9:
-        raise UsageError(f"--decimate must be a whole number >= 1, or auto; got {text!r}")
-    return int(text)
-
-
-def stored_values(preparing: Preparing, option: str = "--as-stored") -> Preparing:
-    """Return options that keep the stored values of the files; refuse options that would change them."""
-    changes = [f"--{name}" for name in ("align", "exposure") if getattr(preparing, name) not in ("auto", "off")]
-    changes += ["--gamma"] if preparing.gamma is not None else []
-    if changes:
-        raise UsageError(f"{option} takes the values in the files as they are; leave {' and '.join(changes)} out")
+def stored_values(preparing: Preparing) -> Preparing:
+    """Return options that keep the stored values of the files, as the paper does."""
     factor = 1 if preparing.decimate == "auto" else preparing.decimate
-    return replace(preparing, align="off", exposure="off", linear=False, decimate=factor)
+    return replace(preparing, align="off", exposure="off", linear=False, gamma=None, decimate=factor)
 
 
-def whole_numbers(text: str, name: str) -> list[int]:
-    """Parse a list of whole numbers such as ``1,2,4``."""
+def numbers(text: str, name: str, count: int | None = None, kind: type = float) -> list[Any]:
+    """Parse numbers such as ``0.8,3``; check how many there are if ``count`` is given."""
     try:
-        values = [int(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if not values or min(values) < 1:
-        raise UsageError(f"{name} must be whole numbers >= 1 separated by commas, such as 1,2,4; got {text!r}")
-    return values
-
-
-def numbers(text: str, name: str, count: int | None = None) -> list[float]:
-    """Parse a list of numbers such as ``0.8,3``; check its length if ``count`` is given."""
-    try:
-        values = [float(part) for part in text.split(",")]
+        values = [kind(part) for part in text.split(",")]
     except ValueError:
         values = []
     if not values or (count is not None and len(values) != count):
-        expected = "numbers" if count is None else f"{count} numbers"
+        expected = f"{'' if count is None else f'{count} '}{'whole ' if kind is int else ''}numbers"
         raise UsageError(f"{name} must be {expected} separated by commas, got {text!r}")
     return values

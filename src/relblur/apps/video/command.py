@@ -14,8 +14,8 @@ import typer
 
 from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA, WINDOW_WINDOW
-from ..terminal.console import UsageError, one_line_errors, print_summary, say
-from ..terminal.options import Force, Json, Only, given, option_of, takes_records
+from ..terminal.console import UsageError, print_summary, say
+from ..terminal.options import Force, Json, Only, given, option_of
 
 if TYPE_CHECKING:
     from .cameras import LiveCamera
@@ -32,8 +32,6 @@ _OUTPUT = given("--output,-o", "Side-by-side clip: .mkv, .avi (FFV1, lossless), 
 _NOISE = option_of(Estimating, "noise", show_default="from rounding and codec")
 
 
-@one_line_errors
-@takes_records
 def video(
     estimating: Annotated[Estimating, Only("sharper")],
     preparing: Annotated[Preparing, Only("align", "exposure", "linear", "gamma")],

@@ -12,12 +12,11 @@ import typer
 
 from ...base.errors import MissingDependencyError
 from ...base.settings import VIEW_MEMORY_GB
-from ..terminal.console import UsageError, one_line_errors, print_lines, say
+from ..terminal.console import UsageError, print_lines, say
 
 __all__ = ["announce_page", "require_viewer", "view"]
 
 
-@one_line_errors
 def view(
     images: Annotated[
         list[Path] | None,
