@@ -26,7 +26,7 @@ LEVEL = {name: level for level, layer in enumerate(ORDER.split(" < ")) for name 
 FILES = [path for path in sorted(SOURCE.rglob("*.py")) if path != SOURCE / "__init__.py"]
 
 HEAVY = {"cv2", "matplotlib", "skimage", "scipy", "panel", "typer", "rich", "PIL", "tifffile"}
-HEAVY |= {"starlette", "uvicorn", "websockets", "dask", "distributed", "zarr", "pyarrow", "xarray", "av"}
+HEAVY |= {"starlette", "uvicorn", "websockets", "dask", "distributed", "zarr", "xarray", "av"}
 
 
 def _name(path: Path) -> tuple[str, ...]:

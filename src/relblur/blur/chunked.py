@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from .methods import METHOD_TABLE
 from .request import Answer
 from .tiles import Region, Tile
 
-__all__ = ["STORED", "ChunkedEstimate", "Planes", "description_of", "estimate_chunked", "is_zarr_map", "read_zarr_map"]
+__all__ = ["STORED", "dask_call", "estimate_chunked", "is_zarr_map", "lazy_map", "read_zarr_map"]
 
 #: Estimate of a rectangle: s, its standard error, flags, and the sharper side.
 Planes = tuple[FloatArray, FloatArray, UInt8Array, Int8Array]
@@ -49,48 +48,46 @@ def estimate_chunked(
     """Return the lazy map of a pair with at least one Dask array."""
     source = _DaskPair.of(first, second, valid, clipped, channel_axis)
     # One thread per task, because Dask runs a task on each of its threads.
-    options = replace(options, workers=options.workers or 1)
-    side, form = max(map(max, source.first.chunks[:2])), source.form
-    request = request_of(options, form, None)
-    tiles = METHOD_TABLE[options.method].tiling.tiles(form.shape, request, side)
-    if len(tiles) == 1 and not METHOD_TABLE[options.method].surveys:  # no shared statistics
-        planes, notes = [source.call(_estimate_whole, tiles[0].outer, _later(options))], {}
+    return lazy_map(source, replace(options, workers=options.workers or 1), max(map(max, source.first.chunks[:2])))
+
+
+def lazy_map(source: Source, options: Estimating, side: int, about: Mapping[str, Any] | None = None) -> BlurMap:
+    """Return the lazy map of a source: a task for each tile of about ``side`` px; ``about`` adds to its settings."""
+    entry, form = METHOD_TABLE[options.method], source.form
+    request, notes = request_of(options, form, None), {}
+    tiles = entry.tiling.tiles(form.shape, request, side)
+    if len(tiles) == 1 and not entry.surveys:  # no shared statistics
+        planes = [source.call(_estimate_whole, tiles[0].outer, _later(options))]
     else:
-        estimate = ChunkedEstimate.of(source, options, side)
-        planes, tiles = estimate.planes(range(len(estimate.tiles))), estimate.tiles
-        request, notes = estimate.statistics.request, estimate.statistics.notes
-    s, stderr, flags, sharper = _assembled(planes, tiles)
-    return BlurMap.of_views(s, stderr, flags, sharper, settings_of(request, notes, {"chunks": len(tiles)}))
-
-
-@dataclass(frozen=True)
-class ChunkedEstimate:
-    """The map of a source as Dask tasks, one for each tile."""
-
-    source: Source
-    statistics: GlobalStatistics
-    tiles: list[Tile]
-
-    @classmethod
-    def of(cls, source: Source, options: Estimating, side: int) -> ChunkedEstimate:
-        """Measure a source and cut it into tiles of about ``side`` px."""
         statistics = measure_source(source, options)
-        tiles = METHOD_TABLE[options.method].tiling.tiles(statistics.shape, statistics.request, side, statistics.halo)
-        return cls(source, statistics, tiles)
-
-    def planes(self, numbers: Iterable[int]) -> list[Any]:
-        """Return the delayed :data:`Planes` of some tiles."""
-        import dask
-
-        tiles, together = self.tiles, _later(self.statistics)
-        tiling = METHOD_TABLE[self.statistics.request.method].tiling
-        around = [(tiles[number], tiling.needed(number, tiles)) for number in numbers]
-        needed = sorted({other for _, others in around for other in others})
-        estimates = {number: self.source.call(_estimate_tile, tiles[number].outer, together) for number in needed}
-        join = dask.delayed(_join_tiles, pure=False)
-        return [
-            join(tile, [tiles[n] for n in others], [estimates[n] for n in others], together) for tile, others in around
+        request, notes = statistics.request, statistics.notes
+        tiles = entry.tiling.tiles(form.shape, request, side, statistics.halo)
+        together, join = _later(statistics), dask_call(_join_tiles)
+        estimates = [source.call(_estimate_tile, tile.outer, together) for tile in tiles]
+        around = [entry.tiling.needed(number, tiles) for number in range(len(tiles))]
+        planes = [
+            join(tile, [tiles[n] for n in others], [estimates[n] for n in others], together)
+            for tile, others in zip(tiles, around, strict=True)
         ]
+    s, stderr, flags, sharper = (
+        _assembled(planes, tiles, n, dtype) for n, dtype in enumerate(("f8", "f8", "u1", "i1"))
+    )
+    settings = settings_of(request, notes, {**(about or {}), "chunks": len(tiles)})
+    return BlurMap.of_views(s, stderr, flags, sharper, settings)
+
+
+def dask_call(function: Callable[..., Any]) -> Any:
+    """Return a function whose calls are delayed, and not shared with equal ones."""
+    import dask
+
+    return dask.delayed(function, pure=False)
+
+
+def _later(value: Any) -> Any:
+    """Return a delayed value that is sent once and shared by all tasks."""
+    import dask
+
+    return dask.delayed(value, traverse=False, pure=False)
 
 
 def _estimate_tile(part: RawPair, statistics: GlobalStatistics) -> Any:
@@ -117,26 +114,16 @@ def _no_progress(_share: float) -> None:
     pass
 
 
-def _later(value: Any) -> Any:
-    """Return a delayed value that is sent once and shared by all tasks."""
-    import dask
-
-    return dask.delayed(value, traverse=False, pure=False)
-
-
-def _assembled(planes: Sequence[Any], tiles: Sequence[Tile]) -> list[Any]:
-    """Return the four lazy arrays of a map."""
+def _assembled(planes: Sequence[Any], tiles: Sequence[Tile], number: int, dtype: str) -> Any:
+    """Return one of the four lazy arrays of a map."""
     import dask.array as da
 
-    arrays = []
-    for number, dtype in enumerate(("f8", "f8", "u1", "i1")):
-        rows: dict[int, list[Any]] = {}
-        for plane, tile in zip(planes, tiles, strict=True):
-            shape = tuple(each.stop - each.start for each in tile.core)
-            meta = np.empty((0, 0), dtype)
-            rows.setdefault(tile.core[0].start, []).append(da.from_delayed(plane[number], shape, dtype, meta=meta))
-        arrays.append(da.block([rows[top] for top in sorted(rows)]))
-    return arrays
+    rows: dict[int, list[Any]] = {}
+    for plane, tile in zip(planes, tiles, strict=True):
+        shape = tuple(each.stop - each.start for each in tile.core)
+        array = da.from_delayed(plane[number], shape, dtype, meta=np.empty((0, 0), dtype))
+        rows.setdefault(tile.core[0].start, []).append(array)
+    return da.block([rows[top] for top in sorted(rows)])
 
 
 @dataclass(frozen=True)
@@ -182,11 +169,8 @@ class _DaskPair:
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
         """Return the delayed call of a function with a rectangle and further arguments."""
-        import dask
-
         arrays = (self.first, self.second, self.valid, self.clipped)
-        pieces = [None if each is None else each[region] for each in arrays]
-        return dask.delayed(_with_part, pure=False)(function, *pieces, *further)
+        return dask_call(_with_part)(function, *(None if each is None else each[region] for each in arrays), *further)
 
 
 def _as_dask(values: Any) -> Any:
@@ -209,24 +193,15 @@ def is_zarr_map(path: PathLike) -> bool:
     return os.path.isfile(os.path.join(path, "zarr.json"))
 
 
-def description_of(path: Path) -> dict[str, Any] | None:
-    """Return the description of a map that relblur wrote as a Zarr; None for other folders."""
-    try:
-        node = read_zarr_node(path)
-    except FileError:
-        return None
-    about = node.attributes.get("relblur") if node is not None else None
-    return about if isinstance(about, dict) and about.get("format") == FORMAT else None
-
-
 def read_zarr_map(path: PathLike) -> BlurMap:
     """Return the map in a Zarr as a lazy map."""
     if find_spec("zarr") is None or find_spec("dask") is None:
         raise MissingDependencyError("a map in a Zarr needs zarr and dask; run: pip install 'relblur[cluster]'")
     import dask.array as da
 
-    about = description_of(Path(path))
-    if about is None:
+    node = read_zarr_node(path)
+    about = node.attributes.get("relblur") if node is not None else None
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError(f"{path} is not a map that relblur wrote; relblur estimate A B -o NAME.zarr makes one")
     check_format(path, about, FORMAT, FORMAT_VERSION)
     stored = [open_zarr_array(os.path.join(path, name)) for name in STORED]

@@ -190,22 +190,22 @@ def _estimate_large(
     ``where`` is the number of processes and the address of a scheduler. If both are None, this process does the work.
     """
     from ..cluster.large import estimate_large
-    from ..cluster.runners import Here, started
+    from ..cluster.runners import started
 
     arguments = preparing.arguments() | {"max_sigma": estimating.max_sigma or MAX_SIGMA}
     start = time.perf_counter()
     with ExitStack() as stack:
-        runner = Here() if where == (None, None) else stack.enter_context(started(*where))
+        client = None if where == (None, None) else stack.enter_context(started(*where))
         report = stack.enter_context(progress_bar("estimating"))
-        done = estimate_large(files, output, arguments, estimating, runner, force=how.force, progress=report)
-    for note in done.notes:
+        found, notes = estimate_large(
+            files, output, arguments, estimating, client=client, force=how.force, progress=report
+        )
+    for note in notes:
         say(note)
-    if done.were_done:
-        say(f"{done.were_done} of {done.chunks} chunks were finished by an earlier run")
-    height, width = done.shape
-    summary = {"width": width, "height": height, "chunks": done.chunks, "settings": dict(done.settings)}
-    summary["seconds"] = time.perf_counter() - start
-    rows = [("resolution", _resolution(summary)), ("chunks", str(done.chunks)), ("time", _time(summary))]
+    (height, width), settings = found.shape, dict(found.settings)
+    seconds = time.perf_counter() - start
+    summary: dict[str, Any] = {"width": width, "height": height, "settings": settings, "seconds": seconds}
+    rows = [("resolution", _resolution(summary)), ("chunks", str(settings["chunks"])), ("time", _time(summary))]
     print_summary(f"{files[0].name} and {files[1].name}, {width}x{height}", rows, summary, how.as_json)
     say(f"the map is {output}")
 

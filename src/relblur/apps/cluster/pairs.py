@@ -27,11 +27,11 @@ class DataPair:
     name: str
     first: Path
     second: Path
-    layout: str  #: a key of the paper's data sets, or "list"
+    layout: str = ""  #: a key of the paper's data sets; "" for a list
 
     def factors(self, width: int) -> tuple[int, ...]:
         """Return the decimation factors of the pair: those of Table I, or 1 for a list."""
-        return factors(self.layout, width) if self.layout != "list" else (1,)
+        return factors(self.layout, width) if self.layout else (1,)
 
     @property
     def job(self) -> Job:
@@ -41,15 +41,10 @@ class DataPair:
 
 def find_pairs(data: Path) -> list[DataPair]:
     """Return the pairs of a folder or a list."""
-    if data.is_file():
-        pairs = _from_list(data)
-    elif data.is_dir() and (data / "pairs.csv").is_file() and (listed := _from_list(data / "pairs.csv")):
-        pairs = listed
-    else:
-        pairs = []
-    pairs = pairs or [
+    listed = data / "pairs.csv" if data.is_dir() else data
+    pairs = (_from_list(listed.absolute()) if listed.is_file() else None) or [
         DataPair(files.title, files.name, files.background, files.foreground, found.data_set)
-        for found in find_data_sets(data)
+        for found in find_data_sets(data.absolute())
         for files in found.pairs
     ]
     refuse_equal_names((pair.job for pair in pairs), "pairs")
@@ -68,5 +63,5 @@ def _from_list(path: Path) -> list[DataPair]:
     pairs = []
     for number, row in enumerate(rows, start=2):
         one, two = listed_files(path, number, row, ("first", "second"))
-        pairs.append(DataPair(row.get("data_set") or UNNAMED, row.get("name") or one.stem, one, two, "list"))
+        pairs.append(DataPair(row.get("data_set") or UNNAMED, row.get("name") or one.stem, one, two))
     return pairs
