@@ -358,7 +358,6 @@ def scaling() -> Page:
                 "`relblur tools batch` on pairs of 625 x 433 px, each run twice, two cores.",
                 ("workers", "seconds a pair", "of these estimating"),
                 [(str(r["workers"]), f"{r['seconds_per_pair']:.1f}", f"{r['compute_per_pair']:.1f}") for r in pairs],
-                plots.draw_scaling,
             ),
             Section(
                 "scaling_slide",
@@ -550,7 +549,7 @@ RECORDS = {
     "alignment": ("alignment",),
     "photographs": ("sets_command",),
     "video": ("video",),
-    "scaling": ("scaling_pairs", "scaling_slide", "scaling_simulation", "rig"),
+    "scaling": ("scaling_pairs", "scaling_slide", "rig"),
     "paper": ("framework",),
     "speed": ("speed",),
 }

@@ -140,20 +140,6 @@ def draw_video(figure: Any) -> None:
     left.legend(fontsize="small")
 
 
-def draw_scaling(figure: Any) -> None:
-    """Hours by number of workers."""
-    axis = figure.subplots()
-    rows = record("scaling_simulation")["rows"]
-    for what in dict.fromkeys(row["what"] for row in rows):
-        those = [row for row in rows if row["what"] == what]
-        axis.plot([row["workers"] for row in those], [row["simulated_s"] / 3600 for row in those], ".-", label=what)
-    axis.set_xscale("log", base=2)
-    axis.set_yscale("log")
-    axis.set_xlabel("workers (simulated from measured times)")
-    axis.set_ylabel("hours")
-    axis.legend(fontsize="small")
-
-
 def draw_preparation(figure: Any) -> None:
     """Errors by step."""
     chain = record("chain")["rows"]["chain"]
