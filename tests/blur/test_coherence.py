@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 from relblur import estimate_blur, synth
 from relblur.blur.dense.coherence import Coherence
 from relblur.blur.dense.planes import prepare
-from relblur.field import Loops
-from relblur.field.start import _certainty, _mean_around
+from relblur.field import Loops, fill
+from relblur.field.start import _certainty
 
 
 def planes(*images):
@@ -103,10 +103,10 @@ def test_labels_that_say_nothing_take_the_mean_of_those_that_do():
     value, sure = np.full((40, 60), 9.0, np.float32), np.zeros((40, 60), np.float32)
     value[:, :20], sure[:, :20] = 2.0, 1.0
     weight = np.square(sure) + np.float32(1e-6)
-    assert_allclose(_mean_around(value * weight, weight), 2, atol=0.05)
+    assert_allclose(fill(value * weight, weight), 2, atol=0.05)
     # None is better than another.
     little = np.full_like(value, 1e-6)
-    assert_allclose(_mean_around(value * little, little), value.mean(), atol=4)
+    assert_allclose(fill(value * little, little), value.mean(), atol=4)
 
 
 def test_weak_evidence_adds_up_over_a_block_if_it_speaks_for_one_level():

@@ -12,9 +12,8 @@ from relblur import estimate_blur, synth
 from relblur.blur.dense import estimate as dense
 from relblur.blur.request import Request
 from relblur.field import AsinhAxis, Field, filled, information_around, rims
-from relblur.field.edges import Edges
+from relblur.field.grid import WINDOWS, Edges
 from relblur.field.uncertainty import _at_borders, _best_window, _knowing_window, _near_jumps, standard_error
-from relblur.field.windows import WINDOWS
 from relblur.kernels import choose_engine
 
 SHAPE = (80, 100)

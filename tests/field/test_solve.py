@@ -217,7 +217,7 @@ def test_a_pixel_beside_a_jump_takes_the_plane_of_its_neighbours_if_that_fits_be
     energy = Energy(volume_of(STEP))
     z = STEP.astype(np.float32)
     z[:, 60:63] = -0.4  # the jump is three pixels too far to the right
-    found = propagate(energy, z, np.zeros((2, *SHAPE), np.float32), 4, 5)
+    found = propagate(energy, z, np.zeros((2, *SHAPE), np.float32), 4, (5, 5))
     assert np.abs(found - STEP)[:, 60:63].mean() < 0.2 * np.abs(z - STEP)[:, 60:63].mean()
     away = np.abs(COLUMNS - 61) > 8
     assert_array_equal(found[away], z[away])

@@ -9,7 +9,7 @@ the names of its quantities are those of ``docs/method.md``.
 ``energy``       cost, score and information of the residuals at a map
 ``start``        a first map from the costs of all levels
 ``surface``      the prior: a piecewise affine surface with breaks
-``edges``        edges between neighbouring pixels
+``grid``         windows, cells and edges of the pixel grid
 ``multigrid``    linear systems on the pixel grid
 ``loops``        the loops that take most of the time, readable and compiled
 ``noise``        noise of the residuals
@@ -20,12 +20,12 @@ the names of its quantities are those of ``docs/method.md``.
 """
 
 from .axis import AsinhAxis, Axis, RootAxis, UniformAxis
+from .grid import box, box_any, cell_means, enlarged, fill, pairs
 from .loops import CompiledLoops, Loops, choose_loops
 from .noise import Noise
 from .solve import Field, solve
 from .uncertainty import filled, hidden_variance, information_around, rims
 from .volume import Support, Volume
-from .windows import box, box_any, cell_means, enlarged, pairs
 
 __all__ = [
     "AsinhAxis",
@@ -43,6 +43,7 @@ __all__ = [
     "cell_means",
     "choose_loops",
     "enlarged",
+    "fill",
     "filled",
     "hidden_variance",
     "information_around",

@@ -1,8 +1,8 @@
 """Discrete moves that a gradient cannot make: each pixel is offered the values of its neighbours.
 
 Beside a jump, or inside a speck, the right answer is the neighbour's.  The plane of a neighbour,
-``z(x + o) - p(x + o) . o``, is taken where the residuals in a small window fit it better; the median around a pixel is
-taken unless they fit it worse.
+``z(x + o) - p(x + o) . o``, is taken where the residuals around fit it better; the median around a pixel is taken
+unless they fit it worse.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .energy import Energy
-from .windows import box
+from .grid import box
 
 __all__ = ["follow_median", "propagate"]
 
@@ -24,16 +24,20 @@ MARGIN = 2.0
 MEDIAN, JUDGING, LOSS = 11, 5, 4.0
 
 
-def propagate(energy: Energy, z: Array, slope: Array, reach: int, size: int) -> Array:
-    """Return a map after offering the planes of the four neighbours ``reach`` px away, judged in a window ``size``."""
-    best = box(energy.cost(z), size) - np.float32(MARGIN / size**2)
-    out = z.copy()
+def propagate(energy: Energy, z: Array, slope: Array, reach: int, window: tuple[int, int]) -> Array:
+    """Return a map after offering the planes of the four neighbours ``reach`` px away.
+
+    ``window`` is the size of the window that judges: towards the neighbour, and along a jump between it and the pixel.
+    """
+    out, now = z.copy(), energy.cost(z)
+    best = np.full_like(z, MARGIN / (window[0] * window[1]))
     for axis, offset in ((0, reach), (0, -reach), (1, reach), (1, -reach)):
         candidate = energy.volume.clip(_plane(z, slope[axis], axis, offset))
-        cost = box(energy.cost(candidate), size)
-        better = cost < best
+        size = window if axis else window[::-1]
+        gain = cv2.blur(now - energy.cost(candidate), size, borderType=cv2.BORDER_REFLECT)
+        better = gain > best
         np.copyto(out, candidate, where=better)
-        np.copyto(best, cost, where=better)
+        np.copyto(best, gain, where=better)
     return out
 
 
@@ -53,8 +57,6 @@ def follow_median(energy: Energy, z: Array) -> Array:
     parts = np.clip(np.round(level * fine), 0, 255).astype(np.uint8)
     median = np.asarray(cv2.medianBlur(parts, MEDIAN), np.float32) / np.float32(fine)
     differs = np.abs(median - level) > 1
-    if not differs.any():
-        return z
     candidate = volume.clip(np.asarray(volume.axis.value_of(median), np.float32))
     worse = box(energy.cost(candidate) - energy.cost(z), JUDGING)
     return np.asarray(np.where(differs & (worse < np.float32(LOSS / JUDGING**2)), candidate, z))

@@ -1,4 +1,4 @@
-"""Noise of the residuals: how much of it, at each level and between levels."""
+"""Noise of the residuals: its variance at each level and its covariance between levels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Array = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 #: Entries of the tables of noise per level.
-_FINER = 8
+FINER = 8
 
 
 @dataclass(frozen=True)
@@ -52,22 +52,22 @@ class Noise:
         """Whether there is any noise but that of rounding."""
         return bool(self.covariance.any())
 
-    def on(self, rows: slice) -> Array | np.float32:
-        """Return the relative variance on some rows."""
-        return np.float32(1) if self.relative is None else self.relative[rows]
+    @property
+    def at_pixels(self) -> Array | np.float32:
+        """The relative variance, or 1."""
+        return np.float32(1) if self.relative is None else self.relative
 
 
 class Tables:
-    """What noise does to a residual ``e`` and its sensitivity ``D = -de/dz``, read linearly between finer levels.
+    """Noise of a residual ``e`` and of its sensitivity ``D = -de/dz``, read linearly between finer levels.
 
-    ``at(level)`` returns the variances ``own`` and ``passed`` of ``e``, the covariance of ``e`` and ``D``, and the
-    variance of ``D``.  The last two are made with the weights by which residuals are read between levels.
+    The covariance of both and the variance of ``D`` follow from the weights by which residuals are read.
     """
 
     def __init__(self, noise: Noise, axis: Axis) -> None:
         count = len(noise.own)
-        level = np.arange((count - 1) * _FINER + 1) / _FINER
-        factor = axis.by_value(np.full_like(level, -1), axis.value_of(level))
+        level = np.arange((count - 1) * FINER + 1) / FINER
+        factor = -axis.rate(axis.value_of(level))
         base = np.clip(level.astype(np.intp), 1, count - 3)
         one = np.eye(count)
         value, slope = read_cubic(one[base - 1], one[base], one[base + 1], one[base + 2], (level - base)[:, None])
@@ -80,11 +80,8 @@ class Tables:
 
     def at(self, level: Array, *numbers: int) -> list[Array]:
         """Return the tables of some numbers (0: own, 1: passed, 2: covariance, 3: variance of D) at levels."""
-        place = level * np.float32(_FINER)
+        place = level * np.float32(FINER)
         base = np.clip(place.astype(np.intp), 0, self.knots.shape[1] - 2)
         place -= base
-        out = []
-        for number in numbers:
-            low = self.knots[number].take(base)
-            out.append(low + place * (self.knots[number].take(base + 1) - low))
-        return out
+        low, high = self.knots.take(base, axis=1), self.knots.take(base + 1, axis=1)
+        return [low[number] + place * (high[number] - low[number]) for number in numbers]

@@ -33,8 +33,8 @@ FIRST_TEST, LAST_STIFFENING = 3, 8
 STAIRCASE = (0.26, 0.12, 0.06)
 #: Steps of the map below this are never jumps.
 SMALLEST_JUMP = 0.01
-#: Discrete moves: step -> (distance of the neighbour, side of the window that judges), px.
-MOVES = {4: (4, 5), 6: (2, 3), 8: (1, 3)}
+#: Discrete moves: step -> (distance of the neighbour, size of the window that judges), px.
+MOVES = {4: (4, (5, 5)), 6: (2, (3, 3)), 8: (1, (1, 11))}
 #: Most that one step moves the map, relative: the linearisation is not good for more.
 MOST_MOVE = np.float32(0.5)
 #: Root mean square of a step, in standard errors, at which the descent ends.
@@ -87,7 +87,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
         # Without noise every area contains evidence.
         if volume.finding is not None:
             tolerance = np.hypot(tolerance, unseen(evidence.w))
-        edges = link(volume.loops, z, slope, variance, mu, tolerance)
+        edges = link(z, slope, variance, mu, tolerance)
         slopes.fit(z, evidence.w, evidence.g, edges, variance, mu)
         slope = slopes.pixels()
         delta = map_step(volume.loops, z, slope, evidence.w, evidence.g, edges, variance, slopes.change())
@@ -96,7 +96,7 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
             settled = z
         if step in MOVES:
             z = propagate(energy, follow_median(energy, z), slope, *MOVES[step])
-        energy.refit(z, evidence, evidence.w, variance)
+        energy.refit(z, evidence, variance)
         progress((step + 1) / STEPS)
         if step > LAST_STIFFENING and _size(delta, evidence.w, variance) < SETTLED:
             break

@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .windows import cell_sums, enlarged
+from .grid import cell_sums, enlarged
 
 __all__ = ["adapt", "initial", "score_test", "spread"]
 

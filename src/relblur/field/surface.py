@@ -22,20 +22,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .edges import CUT, Edges, between, spread_difference, spread_sum
+from .grid import CUT, Edges, between, box_any, cell_means, enlarged, spread_difference, spread_sum, unexplained
 from .loops import Loops
 from .multigrid import Grid
-from .windows import box_any, cell_means, enlarged
 
-__all__ = [
-    "CELL",
-    "JUMP",
-    "Edges",
-    "Slopes",
-    "link",
-    "map_step",
-    "unseen",
-]
+__all__ = ["JUMP", "Slopes", "link", "map_step", "unseen"]
 
 Array = NDArray[np.float32]
 
@@ -43,8 +34,8 @@ Array = NDArray[np.float32]
 MOST_LAMBDA = np.float32(3e5)
 #: Shares of ``1 / lambda`` and ``1 / mu`` in the squared step that is half a jump.
 TAU_LAMBDA, TAU_MU = np.float32(0.3), np.float32(0.125)
-#: Side in px of the window that must contain evidence of a jump, and its least information times the squared jump. Of
-#: 0 and 5e-6 to 0.4 the least that clears skies and walls of jumps (`street`, rocket).
+#: Side of the window that must contain evidence of a jump (px), and its least information times the squared jump. Of 0
+#: and 5e-6 to 0.4 the least that clears skies and walls of jumps (`street`, rocket).
 SEEN_IN, SEEN = 17, np.float32(2e-5)
 #: Weight below which an edge counts as a jump.
 JUMP = 0.1
@@ -53,20 +44,22 @@ CELL = 3
 #: Slopes return to zero over the longer side of the image divided by this, where nothing determines them.
 REST = 0.5
 #: Conjugate-gradient steps of each linear system.
-SOLVER_STEPS = 8
+SOLVER_STEPS = 16
 #: Least information of a pixel or cell, for the solver.
 LEAST = np.float32(1e-4)
 
 
-def stiffness(variance: Array) -> Array:
+def _stiffness(variance: Array) -> Array:
     """Return ``lambda``."""
     return np.minimum(np.float32(0.25) / variance, MOST_LAMBDA)
 
 
-def link(loops: Loops, z: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
-    """Return the edges of a map: which of them are jumps."""
-    tau2 = tolerance * tolerance + TAU_LAMBDA / stiffness(variance) + TAU_MU / mu
-    return loops.link(z, slope, tau2)
+def link(z: Array, slope: Array, variance: Array, mu: Array, tolerance: Array) -> Edges:
+    """Return the edges of a map: the steps that its slopes do not explain, and ``h``."""
+    tau2 = tolerance * tolerance + TAU_LAMBDA / _stiffness(variance) + TAU_MU / mu
+    d = unexplained(z, slope, 0), unexplained(z, slope, 1)
+    h = [np.maximum(np.exp(-2 * step * step / between(tau2, axis)), CUT) for axis, step in enumerate(d)]
+    return Edges(d, (h[0], h[1]))
 
 
 def unseen(w: Array) -> Array:
@@ -78,9 +71,12 @@ def unseen(w: Array) -> Array:
 def map_step(
     loops: Loops, z: Array, slope: Array, w: Array, g: Array, edges: Edges, variance: Array, guess: Array
 ) -> Array:
-    """Return the change of the map that the evidence and the prior with given slopes and edges call for."""
-    down, right, force = loops.pull(z, slope, stiffness(variance), edges)
-    return loops.solve(Grid(w + LEAST, right, down), g + force, SOLVER_STEPS, guess)
+    """Return the change of the map to its most likely value, given the evidence, the slopes and the edges."""
+    lam, b = _stiffness(variance), g.copy()
+    down, right = (between(lam, axis) * edges.h[axis] for axis in (0, 1))
+    for axis, weight in enumerate((down, right)):
+        spread_difference(-weight * unexplained(z, slope, axis), axis, b)
+    return loops.solve(Grid(w + LEAST, right, down), b, SOLVER_STEPS, guess)
 
 
 class Slopes:
@@ -118,7 +114,7 @@ class Slopes:
 
     def fit(self, z: Array, w: Array, g: Array, edges: Edges, variance: Array, mu: Array) -> None:
         """Find the slopes that suit a map after its next step."""
-        lam, bend = self._cells(stiffness(variance)), self._cells(mu)
+        lam, bend = self._cells(_stiffness(variance)), self._cells(mu)
         # The curvature's scale is no finer than the cells.
         bend = np.maximum(bend, np.float32(CELL**2) * lam)
         down = _ways(z.T, edges.h[0].T, self._margin[::-1])

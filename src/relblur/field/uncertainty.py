@@ -18,10 +18,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from .edges import ENDS, Edges
 from .energy import Energy, Evidence
+from .grid import ENDS, WINDOWS, Edges, box, box_any, window_sizes
 from .surface import JUMP
-from .windows import WINDOWS, box, box_any, window_sizes
 
 __all__ = ["filled", "hidden_variance", "information_around", "model_error", "rims", "standard_error"]
 
@@ -97,11 +96,12 @@ def _misfit_error(energy: Energy, z: Array, evidence: Evidence, scale: Array) ->
     They repeat from pixel to pixel, and a share of them looks like a change of the map.
     """
     known = evidence.w * np.square(scale) > CLEAR
-    power = evidence.power
+    power, reading = evidence.power, energy.reading(z)
     if not energy.volume.noise.repeats:
-        power = power - np.float32(SURE_NOISE) * energy.noise(z)
+        own, passed = energy.tables.at(reading.level, 0, 1)
+        power = power - np.float32(SURE_NOISE) * reading.at_pixels * (own + passed)
     beyond = len(energy.volume.residuals) * energy.use * power
-    change = evidence.w * energy.inflation * energy.variance(z) * np.square(scale)
+    change = evidence.w * energy.inflation * reading.variance() * np.square(scale)
     sums = [float(np.sum(a, where=known, dtype=np.float64)) for a in (beyond, change, np.square(scale))]
     if not sums[1] > 0:
         return np.zeros_like(z)
@@ -119,9 +119,9 @@ def _disagreement(energy: Energy, z: Array) -> Array:
     count = len(energy.volume.residuals)
     squares, total = np.zeros_like(z), np.zeros_like(z)
     for channel in range(count):
-        w, g = energy.of_channel(z, channel)
-        squares += np.square(box_any(g, AGREE))
-        total += box_any(w, AGREE)
+        found = energy.evidence(z, correlated=False, channels=slice(channel, channel + 1))
+        squares += np.square(box_any(found.g, AGREE))
+        total += box_any(found.w, AGREE)
     error = np.sqrt(squares * np.float32(count / (count - 1))) / np.maximum(total, np.float32(1e-12))
     return np.asarray(np.minimum(error, np.sqrt(energy.volume.unknown)))
 

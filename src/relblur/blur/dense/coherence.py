@@ -144,7 +144,7 @@ def _bands(plane: Array, loops: Loops) -> list[Array]:
         else np.pad(plane, margin, "edge")
     )
     inner = slice(margin, -margin), slice(margin, -margin)
-    levels = [wide[inner]] + [blur(wide, variance, "band_limited", loops)[inner] for variance in _VARIANCES[1:]]
+    levels = [wide[inner]] + [blur(wide, variance, "band_limited")[inner] for variance in _VARIANCES[1:]]
     return [fine - coarse for fine, coarse in itertools.pairwise(levels)]
 
 

@@ -168,7 +168,7 @@ def build_volume(
     """Return the residuals of a pair, with the images, the noise and the kernels that they are made with."""
     images = leading_colours(planes.first, planes.second, whole.directions if whole else None)
     if prefilter > 0:
-        images = blurred(images, prefilter, loops)
+        images = blurred(images[0], prefilter), blurred(images[1], prefilter)
     signed, most = request.sharper == "auto", request.max_sigma**2
     lowest = -most if signed else 0.0
 

@@ -138,4 +138,4 @@ class _Sample:
 
 def _images(pair: Planes, directions: Array | None, prefilter: float) -> tuple[Array, Array]:
     images = leading_colours(pair.first, pair.second, directions)
-    return blurred(images, prefilter, Loops()) if prefilter > 0 else images
+    return (blurred(images[0], prefilter), blurred(images[1], prefilter)) if prefilter > 0 else images

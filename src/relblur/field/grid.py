@@ -1,8 +1,8 @@
-"""Means over windows and cells of pixels."""
+"""Windows, cells and edges of the pixel grid: axis 0 runs along rows (downwards), axis 1 along columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TypeVar
 
 import cv2
@@ -10,15 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CUT",
+    "ENDS",
+    "Edges",
+    "between",
     "box",
     "box_any",
     "cell_means",
     "cell_sums",
     "enlarged",
+    "fill",
     "of_pairs",
     "pairs",
-    "row_bands",
-    "sum_blocks",
+    "spread_difference",
+    "spread_sum",
+    "unexplained",
     "window_sizes",
 ]
 
@@ -27,8 +33,14 @@ _Float = TypeVar("_Float", np.float32, np.float64)
 
 #: Sides of the windows that may be the best, px.
 WINDOWS = (5, 9, 17, 33, 65, 129, 257, 513, 1025)
-#: Elements of an array that NumPy processes at a time, so that temporary arrays stay in the processor's cache.
-BAND = 16_384
+#: Weight of an edge that is cut: a linear system needs some.
+CUT = np.float32(1e-6)
+
+#: Both ends of the edges along rows (0: downwards) and columns (1: to the right).
+ENDS = (
+    ((slice(None, -1), slice(None)), (slice(1, None), slice(None))),
+    ((slice(None), slice(None, -1)), (slice(None), slice(1, None))),
+)
 
 
 def box(image: Array, size: int) -> Array:
@@ -44,14 +56,14 @@ def box_any(image: Array, size: int) -> Array:
 
 
 def window_sizes(shape: tuple[int, ...]) -> list[int]:
-    """Return the sides of the windows that an image has room for."""
+    """Return the sides of the windows that fit an image."""
     return [size for size in WINDOWS if size == WINDOWS[0] or size <= 2 * max(shape)]
 
 
 def cell_means(image: NDArray[_Float], side: int) -> NDArray[_Float]:
     """Return the means over cells of about ``side`` x ``side`` pixels, all of one size, that together fill an image.
 
-    Cells have fractions of pixels where the image is no multiple of ``side``: so they lie symmetrically in it.
+    Cells contain fractions of pixels where the image is no multiple of ``side``, so they lie symmetrically in it.
     """
     rows, cols = (-(-n // side) for n in image.shape)
     return np.asarray(cv2.resize(image, (cols, rows), interpolation=cv2.INTER_AREA))
@@ -86,17 +98,47 @@ def of_pairs(cells: Array, shape: tuple[int, ...]) -> Array:
     return cells
 
 
-def sum_blocks(a: NDArray[_Float]) -> NDArray[_Float]:
-    """Sum over blocks of 2 x 2; the last row or column of an odd grid is a block by itself."""
-    rows = a[..., 0::2, :].copy()
-    rows[..., : a.shape[-2] // 2, :] += a[..., 1::2, :]
-    blocks = rows[..., :, 0::2].copy()
-    blocks[..., :, : a.shape[-1] // 2] += rows[..., :, 1::2]
-    return blocks
+def fill(value: Array, weight: Array) -> Array:
+    """Return the mean of the values around each pixel, from the smallest cells with some weight.
+
+    ``value`` is already multiplied by ``weight``.
+    """
+    if max(weight.shape) == 1:
+        return np.asarray(value / np.maximum(weight, np.float32(1e-12)))
+    far = enlarged(fill(cell_means(value, 2), cell_means(weight, 2)), weight.shape)
+    value, weight = box(value, 3), box(weight, 3)
+    known = np.minimum(weight * np.float32(4), 1)
+    return np.asarray(known * value / np.maximum(weight, np.float32(1e-12)) + (1 - known) * far)
 
 
-def row_bands(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Yield slices of a few rows each that together cover arrays of (H, W)."""
-    rows = max(1, BAND // shape[1])
-    for start in range(0, shape[0], rows):
-        yield slice(start, min(start + rows, shape[0]))
+@dataclass(frozen=True)
+class Edges:
+    """Unexplained steps ``d`` and weights ``h`` of the edges along rows and columns."""
+
+    d: tuple[Array, Array]
+    h: tuple[Array, Array]
+
+
+def unexplained(z: Array, slope: Array, axis: int) -> Array:
+    """Return the steps of a map along an axis that the slopes do not explain."""
+    return np.asarray(np.diff(z, axis=axis) - between(slope[axis], axis))
+
+
+def between(a: Array, axis: int) -> Array:
+    """Return the mean of the two ends of each edge along an axis."""
+    near, far = ENDS[axis]
+    return np.asarray(np.float32(0.5) * (a[near] + a[far]))
+
+
+def spread_sum(edge: Array, axis: int, out: Array) -> None:
+    """Add the value of each edge to both its ends."""
+    near, far = ENDS[axis]
+    out[near] += edge
+    out[far] += edge
+
+
+def spread_difference(edge: Array, axis: int, out: Array) -> None:
+    """Add the value of each edge to its far end, subtract it from the near one."""
+    near, far = ENDS[axis]
+    out[far] += edge
+    out[near] -= edge
