@@ -171,7 +171,7 @@ def aperture_pairs(data: Path, sheets: Path | None, kappa: float) -> dict[str, A
     print("|---|---|---|---|---|---|")
     rows, panels = [], []
     for name in scored:
-        front, behind = blur_to_depth(blur[name], camera, side="both")
+        front, behind = (blur_to_depth(blur[name], camera, side=side) for side in ("front", "behind"))
         z = truth[name]
         use = np.isfinite(z) & (behind.flags == 0)
         errors = [np.abs(found.depth_m.clip(*REAL_SPAN_M) / z - 1) for found in (behind, front)]

@@ -14,19 +14,15 @@ from relblur import (
     BlurMap,
     Camera,
     ComparablePair,
-    DepthMap,
     Flag,
     InputError,
     calibrate,
     depth_to_blur,
-    estimate_blur,
     save,
     synth,
 )
 from relblur.depth.calibration import calibrate_shape, check_fit
 from relblur.depth.defocus import defocused_pair
-from relblur.depth.psf import usual_psf
-from relblur.depth.relation import relative_blur
 
 SHAPE = (96, 128)
 TRUE = Camera(coc_constant_px_m=22, focus_first_m=1.05, focus_second_m=2.1, blur_constant=0.273)
@@ -60,11 +56,7 @@ def test_the_blur_constant_is_found_whatever_is_known(known):
     assert 0 < found.stderr["blur_constant"] < 0.003
     assert found.depth_error < 0.01
     assert len(found.residual_px2) == found.points
-
-
-def test_a_target_that_faces_the_camera_is_enough_for_the_blur_constant():
-    found = calibrate(measured(1.05), SHEET, depth_m=1.05)
-    assert_allclose(found.values["blur_constant"], 0.273, rtol=3e-3)
+    assert abs(np.median(found.residual_px2)) < 0.005
 
 
 @pytest.mark.parametrize(
@@ -80,23 +72,20 @@ def test_any_two_of_the_three_are_found(fit):
         assert abs(found.values[name] - getattr(TRUE, name)) < 5 * found.stderr[name] + 1e-6
 
 
-def test_an_aperture_pair_gives_both_at_once():
-    true = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.6, focus_second_m=1.6, blur_constant=0.27)
-    start = replace(true, focus_first_m=1.8, focus_second_m=1.8, blur_constant=0.25)
-    found = calibrate(measured(PLANE, true), start, depth_m=PLANE, fit=("blur_constant", "focus_first_m"))
-    assert_allclose([found.camera.blur_constant, found.camera.focus_first_m], [0.27, 1.6], rtol=5e-3)
-    assert found.camera.focus_second_m == found.camera.focus_first_m
-
-
-def test_blur_that_is_there_in_focus_too_is_found_beside_the_rest():
+@pytest.mark.parametrize(
+    ("fit", "wrong"),
+    [
+        (("blur_constant", "focus_first_m"), {"blur_constant": 0.25, "focus_first_m": 1.8, "focus_second_m": 1.8}),
+        (("focus_second_m", "variance_offset_px2"), {"focus_first_m": 1.8, "focus_second_m": 1.8}),
+    ],
+)
+def test_an_aperture_pair_has_one_focus_and_an_offset(fit, wrong):
     true = Camera(
         coc_constant_px_m=(8, 24), focus_first_m=1.6, focus_second_m=1.6, blur_constant=0.27, variance_offset_px2=0.4
     )
-    start = replace(true, focus_first_m=1.8, focus_second_m=1.8, blur_constant=0.25, variance_offset_px2=0.0)
-    fit = ("blur_constant", "focus_first_m", "variance_offset_px2")
-    found = calibrate(measured(PLANE, true), start, depth_m=PLANE, fit=fit)
-    assert_allclose([found.values[name] for name in fit], [0.27, 1.6, 0.4], rtol=0.02)
-    assert found.camera.decimated(2).variance_offset_px2 == found.camera.variance_offset_px2 / 4
+    found = calibrate(measured(PLANE, true), replace(true, **wrong), depth_m=PLANE, fit=fit)
+    for name in (*fit, "focus_first_m", "focus_second_m"):
+        assert_allclose(getattr(found.camera, name), getattr(true, name), rtol=0.02)
 
 
 @pytest.mark.slow
@@ -119,25 +108,6 @@ def test_wild_and_flagged_pixels_do_not_pull():
     assert_allclose(calibrate(spoilt, SHEET, depth_m=PLANE, valid=valid).values["blur_constant"], 0.273, rtol=2e-3)
 
 
-def test_a_pixel_counts_as_much_as_its_standard_error_allows():
-    clean = measured(PLANE)
-    s, stderr = np.array(clean.variance_difference), np.array(clean.variance_stderr)
-    s[:, ::3] += 2.0
-    stderr[:, ::3] = 5.0
-    spoilt = BlurMap(s, stderr, clean.flags, clean.sharper)
-    for fit in (("blur_constant",), ("blur_constant", "focus_second_m")):
-        found = calibrate(spoilt, SHEET, depth_m=PLANE, fit=fit)
-        assert_allclose(found.values["blur_constant"], 0.273, rtol=0.01)
-
-
-def test_from_images_to_a_camera(texture):
-    x = np.indices(texture.shape)[1]
-    depth = 1 / (0.55 + 0.004 * x)
-    pair = defocused_pair(texture, depth, TRUE, psf="gaussian")
-    found = calibrate(estimate_blur(*pair, prefilter=1.0), SHEET, depth_m=depth)
-    assert_allclose(found.values["blur_constant"], 0.273, rtol=0.01)
-
-
 @pytest.mark.parametrize(
     ("known", "options", "words"),
     [
@@ -149,7 +119,7 @@ def test_from_images_to_a_camera(texture):
         ({"depth_m": np.ones((3, 3))}, {}, "depth_m has shape"),
         ({"depth_m": -1.0}, {}, "> 0 m"),
         ({"points": [(1, 1, 1.0)]}, {}, "2 or more"),
-        ({"points": [(1, 1, 1.0), (500, 1, 2.0)]}, {}, "outside"),
+        ({"points": [(1, 1, 1.0), (500, 1, 2.0)]}, {}, "must lie in the image"),
         ({"plane": places((1, 1), (10, 10), (20, 20))}, {}, "one line"),
         ({"points": [(1, 1), (2, 2)]}, {}, "triples"),
         ({"depth_m": np.full(SHAPE, np.nan)}, {}, "known"),
@@ -175,21 +145,6 @@ def test_swapped_images_are_noticed():
         calibrate(measured(PLANE), swapped, depth_m=PLANE)
 
 
-def test_residuals_are_measured_minus_predicted_blur_at_every_usable_pixel():
-    blur = measured(PLANE)
-    found = calibrate(blur, SHEET, depth_m=PLANE)
-    assert found.points == PLANE.size
-    wanted = blur.variance_difference - depth_to_blur(PLANE, found.camera)
-    assert_allclose(found.residual_px2, wanted.ravel(), atol=1e-12)
-
-
-@pytest.mark.parametrize("constant", [0.06, 1.4])
-def test_blur_constants_near_their_limits_are_found(constant):
-    true = replace(TRUE, blur_constant=constant)
-    found = calibrate(measured(PLANE, true, noise=0.003), SHEET, depth_m=PLANE)
-    assert_allclose(found.values["blur_constant"], constant, rtol=5e-3)
-
-
 @pytest.mark.parametrize("constant", [0.045, 1.6])
 def test_blur_constants_beyond_their_limits_are_not(constant):
     s = (constant / TRUE.blur_constant) ** 2 * depth_to_blur(PLANE, TRUE)
@@ -202,43 +157,9 @@ def test_blur_constants_beyond_their_limits_are_not(constant):
 def test_values_that_make_up_for_one_another_are_refused_by_name():
     """Over a few centimetres s is as good as proportional to k^2, and to the distance from the plane of equal blur."""
     shallow = 1 / (0.60 + 0.00005 * X)
-    with pytest.raises(InputError, match="cannot separate blur_constant and focus_second_m"):
+    with pytest.raises(InputError, match="do not determine blur_constant and focus_second_m together"):
         calibrate(measured(shallow, noise=1e-5), SHEET, depth_m=shallow, fit=("blur_constant", "focus_second_m"))
 
-
-def test_three_values_that_explain_less_than_two_are_refused():
-    """Half of the pixels say something else: with a third value the fit follows them and loses the depth of most."""
-    true = Camera(coc_constant_px_m=(8, 24), focus_first_m=1.6, focus_second_m=1.6, blur_constant=0.27)
-    blur = measured(PLANE, true, noise=0.01)
-    s = np.array(blur.variance_difference)
-    far = np.quantile(PLANE, 0.6) < PLANE
-    s[far] += 1.5
-    spoilt = BlurMap(s, blur.variance_stderr, blur.flags, blur.sharper)
-    fit = ("blur_constant", "focus_first_m", "variance_offset_px2")
-    with pytest.raises(InputError, match=r"worse depth .* alone"):
-        calibrate(spoilt, true, depth_m=PLANE, fit=fit)
-
-
-def test_the_standard_error_is_the_scatter_between_blocks():
-    """An offset of each block of 48 px alone: six data, of which one value is found."""
-    offsets = np.random.default_rng(3).normal(0, 0.2, (2, 3))
-    wide = (96, 144)
-    s = np.full(wide, 1.0) + np.kron(offsets, np.ones((48, 48)))
-    zero = np.zeros(wide, np.uint8)
-    blur = BlurMap(s, np.full(wide, 10.0), zero, zero.astype(np.int8))
-    # A distance at which the pair is equally blurred up to the offset, and so the offset is measured alone.
-    found = calibrate(blur, replace(TRUE, variance_offset_px2=0.9), depth_m=1.3, fit="variance_offset_px2")
-    one = found.residual_px2.reshape(wide)[::48, ::48]
-    spread = 1.4826 * np.median(np.abs(depth_to_blur(1.3, replace(TRUE, variance_offset_px2=0.9)) - s))
-    y = (one / spread) ** 2
-    # The loss is the sum of 2 (sqrt(1 + y) - 1): its score, and its second derivative.
-    score, slope = one / (1 + y) ** 0.5, 1 / (1 + y) ** 1.5
-    assert abs(score.sum()) < 1e-3
-    wanted = np.sqrt(6 / 5 * (score**2).sum()) / slope.sum()
-    assert found.stderr["variance_offset_px2"] == pytest.approx(wanted, rel=1e-3)
-
-
-# For a disc: lenses that differ from their data sheet are found, and only those
 
 LENS = Camera(focal_length_mm=50, f_number=2.8, pixel_pitch_um=60, focus_first_m=1, focus_second_m=2)
 
@@ -257,19 +178,10 @@ def test_a_lens_whose_circles_are_larger_or_smaller_than_stated_is_found(texture
 
 
 def test_what_a_disc_cannot_be_calibrated_for_is_refused():
-    with pytest.raises(InputError, match="belongs to the Gaussian"):
-        check_fit(["variance_offset_px2"], LENS, is_gaussian=False)
     apertures = Camera(coc_constant_px_m=(24, 8), focus_first_m=1.6, focus_second_m=1.6)
-    with pytest.raises(InputError, match="two apertures"):
-        check_fit(["blur_constant"], apertures, is_gaussian=False)
-
-
-def test_the_usual_shape_is_the_disc_unless_the_camera_was_fitted_for_the_gaussian():
-    assert usual_psf(LENS) == "disc"
-    assert usual_psf(LENS.with_circles(1.1)) == "disc"
-    assert usual_psf(Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, blur_constant=0.269)) == "gaussian"
-    offset = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, variance_offset_px2=0.2)
-    assert usual_psf(offset) == "gaussian"
+    for camera, name in ((LENS, "variance_offset_px2"), (apertures, "blur_constant")):
+        with pytest.raises(InputError, match="belong to the Gaussian"):
+            check_fit([name], camera, is_gaussian=False)
 
 
 @pytest.mark.slow
@@ -296,22 +208,3 @@ def test_from_data_sheet_to_depth_on_the_command_line(texture, tmp_path):
     assert errors["cal"] < 0.004 < 0.01 < errors["cam"]
     message = failed(run(*calibrating, "--fit", "variance_offset_px2", "--psf", "disc"), 3)
     assert "--psf gaussian" in message
-
-
-@pytest.mark.parametrize("constants", [22.0, (24.0, 8.0)])
-@pytest.mark.parametrize("depth", [0.7, 1.2, 1.8, 5.0])
-def test_the_blur_of_a_depth_has_the_error_that_its_slope_makes(depth, constants):
-    focus = 2.0 if constants == 22.0 else 1.0
-    camera = Camera(coc_constant_px_m=constants, focus_first_m=1.0, focus_second_m=focus)
-
-    def blur(metres):
-        there = np.full((2, 2), metres)
-        return relative_blur(DepthMap(there, np.full((2, 2), 0.01), np.zeros((2, 2), np.uint8), camera))
-
-    found, step = blur(depth), 1e-5
-    slope = (blur(depth + step).variance_difference - blur(depth - step).variance_difference) / (2 * step)
-    np.testing.assert_allclose(found.variance_stderr, np.abs(slope) * 0.01, rtol=1e-4)
-    near, far = camera.focus_per_m
-    growth = camera.blur_constants_px_m
-    wanted = (growth[1] * (1 / depth - far)) ** 2 - (growth[0] * (1 / depth - near)) ** 2
-    np.testing.assert_allclose(found.variance_difference, wanted, rtol=1e-6)

@@ -9,10 +9,11 @@ from scipy.special import j1  # noqa: TID253
 
 from relblur import Camera, InputError
 from relblur.depth.defocus import defocused_pair
-from relblur.depth.psf import as_psf
+from relblur.depth.psf import as_psf, usual_psf
 
 ROWS, COLUMNS = np.fft.fftfreq(32), np.fft.rfftfreq(40)
 FREQUENCY = np.hypot(ROWS[:, None], COLUMNS)
+LENS = Camera(focal_length_mm=50, f_number=2.8, pixel_pitch_um=60, focus_first_m=1, focus_second_m=2)
 #: An aperture that is its own mirror image in no direction, 2 x 3.
 ODD = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 5.0]])
 
@@ -47,48 +48,22 @@ def test_a_picture_of_the_aperture_spans_the_circle(picture, circle):
     assert_allclose(found, wanted / cells.sum(), atol=1e-3)
 
 
-def test_a_picture_of_yes_and_no_is_one_of_ones_and_zeros():
-    picture = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 1]])
-    rows, columns = np.fft.fftfreq(12), np.fft.rfftfreq(14)
-    wanted, got = (as_psf(kind, 0.3).transfer_on(rows, columns)(3.3) for kind in (picture.astype(float), picture > 0))
-    assert_allclose(got, wanted)
-
-
-def test_a_kernel_is_centred_and_normalised():
-    kernel = np.arange(15.0).reshape(3, 5)
-    canvas = np.zeros((32, 40))
-    canvas[:3, :5] = kernel / kernel.sum()
-    wanted = np.fft.rfft2(np.roll(canvas, (-1, -2), (0, 1)))
-    assert_allclose(as_psf(lambda circle: kernel, 0.3).transfer_on(ROWS, COLUMNS)(2.0), wanted, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        np.ones(3),
-        np.ones((2, 3)),
-        np.ones((3, 2)),
-        np.zeros((3, 3)),
-        np.full((3, 3), np.nan),
-        np.array([[np.nan, 5.0, 1.0]]),
-        -np.ones((3, 3)),
-    ],
-)
-def test_kernels_that_cannot_be_are_refused(kernel):
-    with pytest.raises(InputError, match=r"psf\(1\) must return"):
-        as_psf(lambda circle: kernel, 0.3)
-    as_psf(lambda circle: np.ones((1, 3)), 0.3)
-    as_psf(lambda circle: np.full((3, 3), 1e-3), 0.3)  # the sum may be anything above 0
-
-
 @pytest.mark.parametrize(
     "picture",
-    [np.ones(3), np.zeros((0, 3)), np.zeros((2, 2), bool), np.zeros((2, 2)), np.array([[1.0, -0.1]]), [[np.nan, 1.0]]],
+    [
+        np.ones(3),
+        np.zeros((0, 3)),
+        np.zeros((2, 2), bool),
+        np.zeros((2, 2)),
+        np.array([[1.0, -0.1]]),
+        [[np.nan, 1.0]],
+        [[1], [2, 3]],
+        len,
+    ],
 )
 def test_pictures_that_cannot_be_are_refused(picture):
     with pytest.raises(InputError, match="psf must be"):
         as_psf(picture, 0.3)
-    as_psf(np.array([[1.0]]), 0.3)
 
 
 def test_a_pair_is_blurred_by_the_circle_of_each_pixel():
@@ -111,3 +86,11 @@ def test_a_pair_is_blurred_by_the_circle_of_each_pixel():
     for bad in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="finite and > 0"):
             defocused_pair(image, bad, camera)
+
+
+def test_the_usual_shape_is_the_disc_unless_the_camera_was_fitted_for_the_gaussian():
+    assert usual_psf(LENS) == "disc"
+    assert usual_psf(LENS.with_circles(1.1)) == "disc"
+    assert usual_psf(Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, blur_constant=0.269)) == "gaussian"
+    offset = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2, variance_offset_px2=0.2)
+    assert usual_psf(offset) == "gaussian"

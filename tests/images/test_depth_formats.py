@@ -100,17 +100,17 @@ def test_ply_holds_the_known_points_in_colour(tmp_path, depth_map, dtype):
     assert_allclose(rows["red"][6], 255 * float(image[0, 6, 0]) / full, atol=1)
 
 
-def test_ply_without_colours_and_with_a_given_focal_length(tmp_path, depth_map):
+def test_ply_without_colours(tmp_path, depth_map):
     direct = Camera(coc_constant_px_m=20, focus_first_m=1, focus_second_m=2)
     other = DepthMap(depth_map.depth_m, depth_map.depth_stderr_m, depth_map.flags, direct)
-    with pytest.raises(InputError, match="focal_length_px"):
+    with pytest.raises(InputError, match="focal_length_mm"):
         other.save(tmp_path / "d.ply")
-    other.save(tmp_path / "d.ply", focal_length_px=100)
+    depth_map.save(tmp_path / "d.ply")
     header, data = (tmp_path / "d.ply").read_bytes().split(b"end_header\n", 1)
     assert b"red" not in header
     assert len(data) == 34 * 20
     with pytest.raises(InputError, match="same 5x7 pixels"):
-        other.save(tmp_path / "e.ply", focal_length_px=100, image=np.zeros((4, 4)))
+        depth_map.save(tmp_path / "e.ply", image=np.zeros((4, 4)))
     assert not (tmp_path / "e.ply").exists()
 
 

@@ -11,14 +11,15 @@ Gaussian that stands for a disc. It corrects the assumed circles and repeats the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import ArrayLike, FloatArray, Progress
+from ..base._typing import ArrayLike, BoolArray, FloatArray, Progress
 from ..base.errors import InputError
+from ..base.inputs import as_valid
 from ..base.settings import DISC_BLUR_CONSTANT
 from ..blur.blur_map import BlurMap, Flag, has_flag
 from ..blur.comparable_pair import ComparablePair
@@ -30,24 +31,30 @@ from .relation import Relation, relative_blur
 
 __all__ = ["FIELDS", "Calibration", "calibrate", "calibrate_shape", "check_fit"]
 
-FIELDS = ("blur_constant", "focus_first_m", "focus_second_m", "variance_offset_px2")
+#: Range of the search for each field: log(kappa), 1/focus (1/m), and px^2.
+_RANGES = {
+    "blur_constant": (math.log(0.0501), math.log(1.499)),
+    "focus_first_m": (1e-9, 900.0),
+    "focus_second_m": (1e-9, 900.0),
+    "variance_offset_px2": (-98.0, 98.0),
+}
+FIELDS = tuple(_RANGES)
 
 #: Maximum number of pixels in a fit, evenly spaced: more do not change the result.
 _MOST_PIXELS = 60_000
 #: Side of the blocks (px) whose scatter gives the standard error.
 _BLOCK = 48
-#: Relative standard error at or above which a value counts as undetermined.
+#: Relative standard error (px^2 for the offset) at or above which a value counts as undetermined.
 _UNDETERMINED = 0.3
-#: A fitted value this close to a bound of its range (fraction of the range) counts as at the bound.
+#: A fitted value this close to a bound of its range (fraction of the value) counts as at the bound.
 _AT_BOUND = 1e-3
 #: Largest accepted correlation of two fitted values. Above it each standard error is more than
 #: 20 times that of a fit of one value.
 _MOST_CORRELATION = 0.999
-#: Ratio of median depth errors (simpler fit to full fit) below which the simpler fit is clearly better.
-_CLEARLY = 0.9
-_FOCUS = ("focus_first_m", "focus_second_m")
 #: Maximum number of matchings in :func:`calibrate_shape`, and the relative change of the circles that ends them.
 _ROUNDS, _CONVERGED = 3, 0.003
+#: Pixels around a known point (px) that get its distance.
+_POINT_REACH = 4
 _UNUSABLE = Flag.INVALID | Flag.CLIPPED | Flag.FLAT | Flag.AT_LIMIT | Flag.FILLED | Flag.EQUAL
 
 Known = Sequence[tuple[float, float, float]]
@@ -118,28 +125,35 @@ def calibrate(
     points : two or more (row, column, depth in m)
         Points with measured distances. The 9 x 9 pixels around each are used.
     fit : sequence of field names
-        ``"blur_constant"``, ``"focus_first_m"``, ``"focus_second_m"``, ``"variance_offset_px2"``. A focus pair
-        determines at most two of them. An aperture pair determines three, because its focus distances are one value.
+        One or two of ``"blur_constant"``, ``"focus_first_m"``, ``"focus_second_m"``, ``"variance_offset_px2"``. The
+        focus distances of an aperture pair are one value.
     valid : (H, W) bool, optional
         True = use.
 
     Raises
     ------
     InputError
-        If the known depths do not determine a value or cannot separate two values. Also if a fitted value ends at a
-        bound of its range, or if three values explain the depths worse than two of them.
+        If the known depths do not determine a value or cannot separate two values, or if a fitted value ends at a
+        bound of its range.
     """
     names = check_fit(fit, camera)
-    samples = _collect(blur_map.compute(), depth_m, plane, points, valid)
+    samples = _collect(blur_map.compute(), _inverse_of(depth_m, plane, points, blur_map.shape), valid)
     if len(samples.s) < len(names) + 1:
         raise InputError(
             f"only {len(samples.s)} usable pixels have a known depth; {len(names)} values need more, "
             "in textured parts of the image"
         )
-    calibration = _checked_fit(camera, names, samples)
-    if len(names) > 2:
-        _refuse_if_simpler_is_better(camera, names, samples, calibration)
-    return calibration
+    start = _scaled_to(camera, samples, "blur_constant" in names)
+    values, covariance = _fit(start, names, samples)
+    fitted = _with(start, names, values)
+    errors = np.sqrt(np.diag(covariance)) * [_slope(*each) for each in zip(names, values, strict=True)]
+    known = {name: float(_natural(name, value)) for name, value in zip(names, values, strict=True)}
+    stderr = {name: float(error) for name, error in zip(names, errors, strict=True)}
+    for name, value in known.items():
+        if not stderr[name] < _UNDETERMINED * (1.0 if name == "variance_offset_px2" else value):
+            raise _undetermined(f"{name} ({value:.3g} with standard error {stderr[name]:.2g})")
+    residual = samples.s - Relation.of(fitted).s(samples.u)
+    return Calibration(fitted, known, stderr, len(samples.s), residual, _depth_error(fitted, samples))
 
 
 def calibrate_shape(
@@ -169,11 +183,10 @@ def calibrate_shape(
         ``values["circle_scale"]`` is their size divided by that of the given camera's circles.
     """
     names = check_fit(fit, camera, is_gaussian=False)
-    report: Callable[[float], None] = progress or (lambda _share: None)
-    start = replace(camera, blur_constant=DISC_BLUR_CONSTANT, variance_offset_px2=0.0)
-    model, scale = start, 1.0
+    model, scale = replace(camera, blur_constant=DISC_BLUR_CONSTANT, variance_offset_px2=0.0), 1.0
     for turn in range(_ROUNDS):
-        depth_map = estimate_depth(pair, model, psf=psf, progress=part_of(report, turn, _ROUNDS))
+        share = None if progress is None else part_of(progress, turn, _ROUNDS)
+        depth_map = estimate_depth(pair, model, psf=psf, progress=share)
         fitted = calibrate(relative_blur(depth_map), model.decimated(pair.factor), fit=names, **known)
         changes = [fitted.values[name] / getattr(model, name) for name in names if name != "blur_constant"]
         model = fitted.camera.at_full_resolution(pair.factor)
@@ -181,82 +194,11 @@ def calibrate_shape(
         model, scale = replace(model, blur_constant=DISC_BLUR_CONSTANT).with_circles(step), scale * step
         if max(abs(change - 1) for change in (*changes, step)) < _CONVERGED:
             break
-    values = {name: value for name, value in fitted.values.items() if name != "blur_constant"}
-    stderr = {name: fitted.stderr[name] for name in values}
+    values, stderr = dict(fitted.values), dict(fitted.stderr)
     if "blur_constant" in names:
-        values = {"circle_scale": scale, **values}
-        stderr = {"circle_scale": scale * fitted.stderr["blur_constant"] / fitted.values["blur_constant"], **stderr}
+        relative = stderr.pop("blur_constant") / values.pop("blur_constant")
+        values, stderr = {"circle_scale": scale, **values}, {"circle_scale": scale * relative, **stderr}
     return replace(fitted, camera=model, values=values, stderr=stderr)
-
-
-def _checked_fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> Calibration:
-    """Fit the fields in ``names``; refuse values that the data do not determine."""
-    start = _scaled_to(camera, samples, "blur_constant" in names)
-    values, covariance = _fit(start, names, samples)
-    fitted = _with(start, names, values)
-    errors = np.sqrt(np.diag(covariance))
-    known = {name: float(value) for name, value in zip(names, _natural(names, values), strict=True)}
-    stderr = {name: float(e * _slope(name, v)) for name, e, v in zip(names, errors, values, strict=True)}
-    for name, value in known.items():
-        size = 1.0 if name == "variance_offset_px2" else value  # the limit for an offset is absolute (px^2)
-        if not (math.isfinite(stderr[name]) and stderr[name] < _UNDETERMINED * size):
-            raise InputError(
-                f"the known depths do not determine {name} ({value:.3g} with standard error {stderr[name]:.2g}); "
-                "use depths that differ more, away from where both images are equally blurred, or fit less"
-            )
-    residual = samples.s - Relation.of(fitted).s(samples.u)
-    return Calibration(fitted, known, stderr, len(samples.s), residual, _depth_error(fitted, samples))
-
-
-def _refuse_if_simpler_is_better(camera: Camera, names: tuple[str, ...], samples: _Samples, full: Calibration) -> None:
-    """Refuse a fit if a fit of fewer values gives clearly better depth: its values then compensate each other."""
-    for left_out in names:
-        fewer = tuple(name for name in names if name != left_out)
-        try:
-            simpler = _checked_fit(camera, fewer, samples)
-        except InputError:
-            continue
-        if simpler.depth_error < _CLEARLY * full.depth_error:
-            raise InputError(
-                f"fitting {_listed(names)} gives worse depth (median error {full.depth_error:.2%}) than "
-                f"{_listed(fewer)} alone ({simpler.depth_error:.2%}); fit those, and leave {left_out} as it is"
-            )
-
-
-def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatArray) -> None:
-    """Refuse a fit that ended at a bound of a field: the best value lies outside the range."""
-    for name, value, low, high in zip(names, values, *bounds, strict=True):
-        margin = _AT_BOUND * (high - low) if name not in _FOCUS else _AT_BOUND * abs(value)
-        if low + margin < value < high - margin:
-            continue
-        ends = sorted(_natural((name, name), np.array([low, high])))
-        span = "any distance" if name in _FOCUS else f"{ends[0]:.3g} to {ends[1]:.3g}"
-        raise InputError(
-            f"the fit of {name} ends at the limit of what it may be ({span}): no plausible value explains the "
-            "measured blur; check the known depths, the camera's other fields and the order of the images"
-        )
-
-
-def _refuse_correlated(names: tuple[str, ...], jacobian: FloatArray) -> None:
-    """Refuse values that change the prediction in the same way: only their combination is determined."""
-    size = np.linalg.norm(jacobian, axis=0)
-    if np.linalg.matrix_rank(jacobian / (size + 1e-300), tol=1e-6) < len(names):
-        raise InputError(
-            f"the known depths do not determine {_listed(names)} together; use depths that differ more, or fit less"
-        )
-    inverse = np.linalg.inv((jacobian / size).T @ (jacobian / size))
-    deviation = np.sqrt(np.diag(inverse))
-    correlation = np.abs(inverse / np.outer(deviation, deviation)) - np.eye(len(names))
-    one, two = np.unravel_index(int(correlation.argmax()), correlation.shape)
-    if correlation[one, two] > _MOST_CORRELATION:
-        raise InputError(
-            f"the known depths cannot separate {names[min(one, two)]} and {names[max(one, two)]} (correlation "
-            f"{correlation[one, two]:.4f}): each compensates the other; fit one of them"
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def check_fit(fit: Sequence[str], camera: Camera, *, is_gaussian: bool = True) -> tuple[str, ...]:
@@ -267,38 +209,76 @@ def check_fit(fit: Sequence[str], camera: Camera, *, is_gaussian: bool = True) -
         raise InputError(f"fit must name some of {', '.join(FIELDS)}; got {unknown[0] if unknown else 'none'!r}")
     if camera.kind == "aperture" and {"focus_first_m", "focus_second_m"} <= set(names):
         names = tuple(name for name in names if name != "focus_second_m")
-    if camera.kind == "focus" and len(names) > 2:
-        raise InputError(
-            f"a focus pair does not determine {_listed(names)}: "
-            "blur is affine in 1/depth, which has two constants; fit two of them"
-        )
-    if not is_gaussian and "variance_offset_px2" in names:
-        raise InputError("variance_offset_px2 belongs to the Gaussian: use --psf gaussian, or leave it out")
-    if not is_gaussian and camera.kind != "focus":
-        raise InputError("a pair of two apertures is calibrated with the Gaussian: use --psf gaussian")
+    if len(names) > 2:
+        raise InputError(f"a pair does not determine {', '.join(names)} together; fit two of them")
+    if not is_gaussian and ("variance_offset_px2" in names or camera.kind != "focus"):
+        raise InputError("variance_offset_px2 and pairs of two apertures belong to the Gaussian: use --psf gaussian")
     return names
 
 
-def _collect(
-    blur_map: BlurMap, depth_m: ArrayLike | None, plane: Known | None, points: Known | None, valid: ArrayLike | None
-) -> _Samples:
+def _undetermined(what: str) -> InputError:
+    return InputError(
+        f"the known depths do not determine {what}; use depths that differ more, away from where both images are "
+        "equally blurred, or fit less"
+    )
+
+
+def _inverse_of(
+    depth_m: ArrayLike | None, plane: Known | None, points: Known | None, shape: tuple[int, int]
+) -> FloatArray:
+    """Return the known 1/z at every pixel, NaN where it is unknown."""
     given = [name for name, value in (("depth_m", depth_m), ("plane", plane), ("points", points)) if value is not None]
     if len(given) != 1:
         raise InputError(f"give exactly one of depth_m, plane and points; got {' and '.join(given) or 'none'}")
-    if depth_m is not None:
-        u = _inverse_of_map(depth_m, blur_map.shape)
-    elif plane is not None:
-        u = _inverse_of_plane(_places(plane, "plane", 3, blur_map.shape), blur_map.shape)
-    else:
-        assert points is not None
-        u = _inverse_around(_places(points, "points", 2, blur_map.shape), blur_map.shape)
-    usable = np.isfinite(u) & np.isfinite(blur_map.variance_difference + blur_map.variance_stderr)
+    if plane is not None:
+        return _inverse_of_plane(_places(plane, "plane", 3, shape), shape)
+    if points is not None:
+        u = np.full(shape, np.nan)
+        for row, column, z in _places(points, "points", 2, shape):
+            y, x = (slice(max(round(at) - _POINT_REACH, 0), round(at) + _POINT_REACH + 1) for at in (row, column))
+            u[y, x] = 1 / z
+        return u
+    depths = np.asarray(depth_m, dtype=np.float64)
+    if depths.ndim and depths.shape != shape:
+        raise InputError(f"depth_m has shape {depths.shape}; it must be a number or match the blur map, {shape}")
+    known = np.isfinite(depths)
+    if not known.any() or (depths[known] <= 0).any():
+        raise InputError("depth_m must be > 0 m where it is known (NaN elsewhere)")
+    return np.broadcast_to(1 / depths, shape)
+
+
+def _places(known: Known, name: str, least: int, shape: tuple[int, int]) -> FloatArray:
+    try:
+        table = np.asarray(known, dtype=np.float64)
+    except (TypeError, ValueError):
+        table = np.zeros(())
+    if table.ndim != 2 or table.shape[1] != 3 or len(table) < least:
+        raise InputError(f"{name} must be {least} or more (row, column, depth in m) triples, got {known!r:.60}")
+    inside = (table[:, :2] >= 0) & (table[:, :2] <= np.array(shape) - 1)
+    if not (np.isfinite(table).all() and (table[:, 2] > 0).all() and inside.all()):
+        raise InputError(
+            f"{name}: places must lie in the image of {shape[0]}x{shape[1]} (rows, columns), depths must be > 0 m; "
+            f"got {known!r:.60}"
+        )
+    return table
+
+
+def _inverse_of_plane(places: FloatArray, shape: tuple[int, int]) -> FloatArray:
+    """Return 1/z at every pixel of the plane through the given points: 1/z is affine over the image of a plane."""
+    columns = np.column_stack([np.ones(len(places)), places[:, :2] / max(shape)])
+    if np.linalg.matrix_rank(columns, tol=1e-3) < 3:
+        raise InputError("plane: the places lie on one line; add one beside it")
+    affine = np.linalg.lstsq(columns, 1 / places[:, 2], rcond=None)[0]
+    rows, cols = np.indices(shape) / max(shape)
+    u = affine[0] + affine[1] * rows + affine[2] * cols
+    return np.where(u > 0, u, np.nan)
+
+
+def _collect(blur_map: BlurMap, u: FloatArray, valid: ArrayLike | None) -> _Samples:
+    usable: BoolArray = np.isfinite(u) & np.isfinite(blur_map.variance_difference + blur_map.variance_stderr)
     usable &= ~has_flag(blur_map.flags, _UNUSABLE)
     if valid is not None:
-        chosen = np.asarray(valid)
-        if chosen.shape != blur_map.shape or chosen.dtype != bool:
-            raise InputError(f"valid must be booleans of shape {blur_map.shape}, got {chosen.dtype} {chosen.shape}")
-        usable &= chosen
+        usable &= as_valid(valid, blur_map.shape)
     index = np.flatnonzero(usable)
     index = index[:: max(1, len(index) // _MOST_PIXELS)]
     rows, columns = np.divmod(index, blur_map.shape[1])
@@ -308,54 +288,6 @@ def _collect(
     weight = 1 / np.maximum(np.maximum(stderr, floor), 1e-9)
     block = rows // _BLOCK * (blur_map.shape[1] // _BLOCK + 1) + columns // _BLOCK
     return _Samples(blur_map.variance_difference.ravel()[index], weight, u.ravel()[index], block)
-
-
-def _inverse_of_map(depth_m: ArrayLike, shape: tuple[int, int]) -> FloatArray:
-    z = np.asarray(depth_m, dtype=np.float64)
-    if z.ndim and z.shape != shape:
-        raise InputError(f"depth_m has shape {z.shape}; it must be a number or match the blur map, {shape}")
-    known = np.isfinite(z)
-    if not known.any() or (z[known] <= 0).any():
-        raise InputError("depth_m must be > 0 m where it is known (NaN elsewhere)")
-    return np.broadcast_to(1 / z, shape)
-
-
-def _places(known: Known, name: str, least: int, shape: tuple[int, int]) -> FloatArray:
-    try:
-        table = np.asarray(known, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be (row, column, depth in m) triples, got {known!r}") from None
-    if table.ndim != 2 or table.shape[1] != 3 or len(table) < least:
-        raise InputError(f"{name} must be {least} or more (row, column, depth in m) triples, got shape {table.shape}")
-    if not np.isfinite(table).all() or (table[:, 2] <= 0).any():
-        raise InputError(f"{name}: depths must be finite and > 0 m")
-    outside = (table[:, :2] < 0).any(axis=1) | (table[:, 0] > shape[0] - 1) | (table[:, 1] > shape[1] - 1)
-    if outside.any():
-        row, column, _ = table[outside][0]
-        raise InputError(
-            f"{name}: ({row:g}, {column:g}) lies outside the image of {shape[0]}x{shape[1]} (rows, columns)"
-        )
-    return table
-
-
-def _inverse_of_plane(places: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    """Return 1/z at every pixel of the plane through the given points: 1/z is affine over the image of a plane."""
-    columns = np.column_stack([np.ones(len(places)), places[:, :2]])
-    scale = np.array([1.0, max(shape), max(shape)])
-    if np.linalg.matrix_rank(columns / scale, tol=1e-3) < 3:
-        raise InputError("plane: the places lie on one line; add one beside it")
-    affine = np.linalg.lstsq(columns / scale, 1 / places[:, 2], rcond=None)[0] / scale
-    rows, cols = np.indices(shape)
-    u = affine[0] + affine[1] * rows + affine[2] * cols
-    return np.where(u > 0, u, np.nan)
-
-
-def _inverse_around(places: FloatArray, shape: tuple[int, int], reach: int = 4) -> FloatArray:
-    u = np.full(shape, np.nan)
-    for row, column, z in places:
-        y, x = round(row), round(column)
-        u[max(y - reach, 0) : y + reach + 1, max(x - reach, 0) : x + reach + 1] = 1 / z
-    return u
 
 
 def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
@@ -370,21 +302,19 @@ def _scaled_to(camera: Camera, samples: _Samples, free: bool) -> Camera:
             "the measured blur runs against the known depths: first and second (or their focus distances) are "
             "swapped, or the known depths belong to another pair"
         )
-    if not free:
-        return camera
     # A value outside the plausible range means a bad fit or a wrong unit. The check of the bounds reports it.
-    return replace(camera, blur_constant=float(np.clip(math.sqrt(square), 0.051, 1.49)))
+    return replace(camera, blur_constant=float(np.clip(math.sqrt(square), 0.051, 1.49))) if free else camera
 
 
 def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[FloatArray, FloatArray]:
+    """Return the fitted values in the variables of the search, and their covariance."""
     from scipy.optimize import least_squares
 
     def misfit(values: FloatArray) -> FloatArray:
         return np.asarray((Relation.of(_with(camera, names, values)).s(samples.u) - samples.s) * samples.weight)
 
     start = np.array([_internal(name, getattr(camera, name)) for name in names])
-    limits = {"blur_constant": (math.log(0.0501), math.log(1.499)), "variance_offset_px2": (-99.0, 99.0)}
-    bounds = np.array([limits.get(name, (1e-9, 900.0)) for name in names]).T
+    bounds = np.array([_RANGES[name] for name in names]).T
     spread = 1.4826 * float(np.median(np.abs(misfit(start)))) + 1e-12
     try:
         result: Any = least_squares(misfit, start, bounds=bounds, x_scale="jac", loss="soft_l1", f_scale=spread)
@@ -400,11 +330,31 @@ def _fit(camera: Camera, names: tuple[str, ...], samples: _Samples) -> tuple[Flo
     sums = np.zeros((int(block.max()) + 1, len(names)))
     np.add.at(sums, block, scores)
     blocks = len(sums)
-    widen = blocks / (blocks - len(names)) if blocks > len(names) else 1.0
-    covariance = widen * bread @ (sums.T @ sums) @ bread
+    covariance = max(blocks / max(blocks - len(names), 1), 1.0) * bread @ (sums.T @ sums) @ bread
     if blocks <= len(names) + 1:  # too few blocks to see scatter between them
         covariance = np.maximum(covariance, bread * float(np.mean(residual**2)))
     return np.asarray(result.x), covariance
+
+
+def _refuse_at_bound(names: tuple[str, ...], values: FloatArray, bounds: FloatArray) -> None:
+    """Refuse a fit that ended at a bound of a field: the best value lies outside the range."""
+    for name, value, low, high in zip(names, values, *bounds, strict=True):
+        margin = _AT_BOUND * (abs(value) if name.startswith("focus") else high - low)
+        if not low + margin < value < high - margin:
+            ends = sorted(_natural(name, end) for end in (low, high))
+            raise InputError(
+                f"the fit of {name} ends at the limit of what it may be ({ends[0]:.3g} to {ends[1]:.3g}): no plausible "
+                "value explains the measured blur; check the known depths, the camera's other fields and the order of "
+                "the images"
+            )
+
+
+def _refuse_correlated(names: tuple[str, ...], jacobian: FloatArray) -> None:
+    """Refuse two values that change the prediction in the same way: only their combination is determined."""
+    size = np.linalg.norm(jacobian, axis=0)
+    alike = abs(float(jacobian[:, 0] @ jacobian[:, -1])) / (float(size[0] * size[-1]) + 1e-300)
+    if len(names) > 1 and not 0 < alike < _MOST_CORRELATION:
+        raise _undetermined(f"{names[0]} and {names[1]} together (correlation {alike:.4f}: each compensates the other)")
 
 
 def _internal(name: str, value: float) -> float:
@@ -414,9 +364,10 @@ def _internal(name: str, value: float) -> float:
     return math.log(value) if name == "blur_constant" else max(1 / value, 1e-8)
 
 
-def _natural(names: tuple[str, ...], values: FloatArray) -> list[float]:
-    changes = {"blur_constant": math.exp, "variance_offset_px2": float}
-    return [changes[name](v) if name in changes else 1 / v for name, v in zip(names, values, strict=True)]
+def _natural(name: str, value: float) -> float:
+    if name == "variance_offset_px2":
+        return float(value)
+    return math.exp(value) if name == "blur_constant" else 1 / value
 
 
 def _slope(name: str, value: float) -> float:
@@ -426,12 +377,11 @@ def _slope(name: str, value: float) -> float:
 
 
 def _with(camera: Camera, names: tuple[str, ...], values: FloatArray) -> Camera:
-    changes = dict(zip(names, _natural(names, values), strict=True))
-    if camera.kind == "aperture":
-        for one, other in (("focus_first_m", "focus_second_m"), ("focus_second_m", "focus_first_m")):
-            if one in changes:
-                changes.setdefault(other, changes[one])
-    return replace(camera, **changes)  # type: ignore[arg-type]
+    changes: dict[str, Any] = {name: _natural(name, value) for name, value in zip(names, values, strict=True)}
+    focus = changes.get("focus_first_m", changes.get("focus_second_m"))
+    if camera.kind == "aperture" and focus is not None:
+        changes |= {"focus_first_m": focus, "focus_second_m": focus}
+    return replace(camera, **changes)
 
 
 def _depth_error(camera: Camera, samples: _Samples) -> float:

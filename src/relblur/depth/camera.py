@@ -13,6 +13,7 @@ images are brought to one magnification for the comparison, which scales their c
 from __future__ import annotations
 
 import math
+import tomllib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -21,29 +22,35 @@ from typing import Any, Literal
 import numpy as np
 
 from ..base._typing import ArrayLike, FloatArray
-from ..base.errors import InputError
-from ..base.settings import DISC_BLUR_CONSTANT
-from ..images.disk import PathLike
+from ..base.errors import FileError, InputError
+from ..base.settings import DISC_BLUR_CONSTANT, Sharper
+from ..images.disk import PathLike, replacing
+from ..images.reading import read_bytes
 from ..optics import aperture_mm, image_distance_mm
 
 __all__ = ["Camera"]
 
 Kind = Literal["focus", "aperture", "mixed"]
 
-#: field: (unit, least and largest plausible value, probable mistake outside them). A focus may also be infinite.
-_PLAUSIBLE = {
-    "focal_length_mm": ("mm", 0.5, 5000.0, "in metres or micrometres"),
-    "f_number": ("", 0.3, 128.0, "an aperture diameter"),
-    "pixel_pitch_um": ("um", 0.2, 1000.0, "in mm or nm"),
-    "focus_first_m": ("m", 1e-3, 1e12, "in mm, or infinite (inf)"),
-    "focus_second_m": ("m", 1e-3, 1e12, "in mm, or infinite (inf)"),
-    "coc_constant_px_m": ("px m", 1e-4, 1e6, "in px mm"),
-    "blur_constant": ("", 0.05, 1.5, "a percentage"),
+#: Least and largest plausible value of each field. A focus may also be infinite.
+_LIMITS = {
+    "focus_first_m": (1e-3, 1e12),
+    "focus_second_m": (1e-3, 1e12),
+    "focal_length_mm": (0.5, 5000.0),
+    "f_number": (0.3, 128.0),
+    "pixel_pitch_um": (0.2, 1000.0),
+    "coc_constant_px_m": (1e-4, 1e6),
+    "blur_constant": (0.05, 1.5),
+    "variance_offset_px2": (-99.0, 99.0),
+    "decimation": (1, 100_000),
+    "image_width_px": (1, 10_000_000),
 }
-#: Largest accepted whole numbers: above those of any real camera, below the limits of arithmetic.
-_MOST_WHOLE = {"decimation": 100_000, "image_width_px": 10_000_000}
+_WHOLE = ("decimation", "image_width_px")
+_ONE_OR_TWO = ("f_number", "coc_constant_px_m")
 #: Relative difference below which two focal planes (in 1/z), or two circle constants, count as equal.
 _SAME = 1e-9
+#: Largest camera file (bytes). A camera has less than 1000; a hostile TOML file of 10,000 takes seconds to read.
+_MOST_BYTES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,19 +103,10 @@ class Camera:
     image_width_px: int | None = None
 
     def __post_init__(self) -> None:
-        may_be_left_out = {field.name for field in fields(self) if field.default is None}
-        for name in _PLAUSIBLE:
-            value = getattr(self, name)
-            if value is not None or name not in may_be_left_out:
-                object.__setattr__(self, name, _checked(name, value))
-        offset = _number("variance_offset_px2", self.variance_offset_px2, "px^2")
-        object.__setattr__(self, "variance_offset_px2", offset)
-        if not abs(self.variance_offset_px2) < 100:
-            raise InputError(f"variance_offset_px2 = {self.variance_offset_px2:g} px^2 is not plausible (-100 to 100)")
-        for name in _MOST_WHOLE:
-            value = getattr(self, name)
-            if value is not None or name not in may_be_left_out:
-                object.__setattr__(self, name, _whole(name, value))
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None or field.default is not None:
+                object.__setattr__(self, field.name, _checked(field.name, value))
         self._check_lens()
         f = self.focal_length_mm
         for name in ("focus_first_m", "focus_second_m"):
@@ -126,31 +124,24 @@ class Camera:
 
     def _check_lens(self) -> None:
         lens = {name: getattr(self, name) for name in ("focal_length_mm", "f_number", "pixel_pitch_um")}
-        if self.coc_constant_px_m is None:
-            missing = [name for name, value in lens.items() if value is None]
-            if missing:
-                raise InputError(
-                    f"Camera lacks {', '.join(missing)}; give focal_length_mm, f_number and pixel_pitch_um, "
-                    "or coc_constant_px_m alone"
-                )
-        elif any(value is not None for value in lens.values()):
-            given = [name for name, value in lens.items() if value is not None]
-            raise InputError(f"Camera has both coc_constant_px_m and {', '.join(given)}; give one description")
+        missing = [name for name, value in lens.items() if value is None]
+        if self.coc_constant_px_m is None and missing:
+            raise InputError(
+                f"Camera lacks {', '.join(missing)}; give focal_length_mm, f_number and pixel_pitch_um, "
+                "or coc_constant_px_m alone"
+            )
+        if self.coc_constant_px_m is not None and len(missing) < len(lens):
+            raise InputError("Camera has both coc_constant_px_m and fields of a lens; give one description")
 
     @property
     def circle_constants_px_m(self) -> tuple[float, float]:
         """``c`` of both images, for the images as they are (decimated)."""
-        if self.coc_constant_px_m is not None:
-            both = _both(self.coc_constant_px_m)
-        else:
-            assert self.focal_length_mm is not None
-            assert self.f_number is not None
-            assert self.pixel_pitch_um is not None
-            f = self.focal_length_mm
-            sensor = self._sensor_distance_mm(f)
-            one, two = (float(aperture_mm(f, n)) * sensor / self.pixel_pitch_um for n in _both(self.f_number))
-            both = (one, two)  # mm^2 / um = m mm / mm = px m
-        return both[0] / self.decimation, both[1] / self.decimation
+        f, pitch = self.focal_length_mm, self.pixel_pitch_um
+        if f is None or pitch is None or self.f_number is None:
+            one, two = _both(self.coc_constant_px_m or math.nan)
+        else:  # mm^2 / um = m mm / mm = px m
+            one, two = (float(aperture_mm(f, n)) * self._sensor_distance_mm(f) / pitch for n in _both(self.f_number))
+        return one / self.decimation, two / self.decimation
 
     @property
     def focal_length_px(self) -> float | None:
@@ -183,6 +174,12 @@ class Camera:
             return "focus"
         return "aperture" if self.focus_first_m == self.focus_second_m else "mixed"
 
+    @property
+    def sharper(self) -> Sharper:
+        """The image that is sharper everywhere: that of the smaller aperture at one focus, else "auto"."""
+        one, two = self.circle_constants_px_m
+        return "auto" if self.kind != "aperture" else "first" if one < two else "second"
+
     def circle_px(self, depth_m: ArrayLike) -> FloatArray:
         """Return the signed diameters of both blur circles, (2, ...): positive behind the focal plane."""
         u = 1 / np.asarray(depth_m, dtype=np.float64)
@@ -194,56 +191,45 @@ class Camera:
 
     def decimated(self, factor: int) -> Camera:
         """Return the camera for images decimated by a further factor."""
-        factor = _whole("decimation", factor)
         offset = self.variance_offset_px2 / factor**2
         return replace(self, decimation=self.decimation * factor, variance_offset_px2=offset)
 
     def at_full_resolution(self, factor: int) -> Camera:
         """Return the camera before its images were decimated by a factor: the inverse of :meth:`decimated`."""
-        factor = _whole("decimation", factor)
         offset = self.variance_offset_px2 * factor**2
         return replace(self, decimation=max(1, self.decimation // factor), variance_offset_px2=offset)
 
     def with_circles(self, factor: float) -> Camera:
         """Return the camera with circles of confusion scaled by a factor, by its f-number or circle constant."""
 
-        def scaled(value: float | tuple[float, float] | None, by: float) -> float | tuple[float, float] | None:
+        def scaled(value: float | tuple[float, float] | None, by: float) -> Any:
             if isinstance(value, tuple):
                 return value[0] * by, value[1] * by
             return None if value is None else value * by
 
-        return replace(
-            self, f_number=scaled(self.f_number, 1 / factor), coc_constant_px_m=scaled(self.coc_constant_px_m, factor)
-        )
+        f_number, constant = scaled(self.f_number, 1 / factor), scaled(self.coc_constant_px_m, factor)
+        return replace(self, f_number=f_number, coc_constant_px_m=constant)
 
     def describe(self) -> str:
         """Return lens and focus in one line."""
         if self.focal_length_mm is not None:
-            numbers = self.f_number if isinstance(self.f_number, tuple) else (self.f_number,)
-            lens = f"{self.focal_length_mm:g} mm " + " and ".join(f"f/{number:.4g}" for number in numbers)
+            numbers = " and ".join(f"f/{number:.4g}" for number in dict.fromkeys(_both(self.f_number or math.nan)))
+            lens = f"{self.focal_length_mm:g} mm {numbers}"
         else:
-            lens = "c = " + " and ".join(f"{c:.4g}" for c in _both(self.coc_constant_px_m or 0.0)[:1]) + " px m"
+            constants = dict.fromkeys(_both(self.coc_constant_px_m or math.nan))
+            lens = f"c = {' and '.join(f'{c:.4g}' for c in constants)} px m"
         planes = dict.fromkeys((self.focus_first_m, self.focus_second_m))
         return f"{lens}, focus {' and '.join(f'{z:.4g}' for z in planes)} m"
 
     def check_width(self, width_px: int, stacklevel: int = 3) -> None:
         """Warn if the width of the images contradicts the camera."""
-        if self.image_width_px is None:
-            return
-        expected = self.image_width_px / self.decimation
-        if abs(width_px - expected) <= 1:
-            return
-        factor = self.image_width_px / width_px
-        hint = (
-            f"set decimation={round(factor)}"
-            if abs(factor - round(factor)) < 0.02 * factor and round(factor) > 1
-            else "check image_width_px and decimation; a crop is fine"
-        )
-        warnings.warn(
-            f"the images are {width_px} px wide, the camera expects {expected:g} "
-            f"(image_width_px {self.image_width_px}, decimation {self.decimation}); {hint}",
-            stacklevel=stacklevel,
-        )
+        expected = None if self.image_width_px is None else self.image_width_px / self.decimation
+        if expected is not None and abs(width_px - expected) > 1:
+            warnings.warn(
+                f"the images are {width_px} px wide, the camera expects {expected:g} (image_width_px / decimation); "
+                "set decimation if they were decimated; a crop is fine",
+                stacklevel=stacklevel,
+            )
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that are set, as plain numbers and lists."""
@@ -255,65 +241,32 @@ class Camera:
         """Make a camera from a table of fields; refuse unknown and missing fields by name."""
         if not isinstance(values, Mapping):
             raise InputError(f"{source} holds {type(values).__name__}; a camera is a table of fields")
-        known = [f.name for f in fields(cls)]
-        unknown = [name for name in values if name not in known]
+        unknown = [name for name in values if name not in _LIMITS]
         if unknown:
-            raise InputError(f"{source} has the unknown field {_shown(unknown[0])}; fields are {', '.join(known)}")
+            raise InputError(f"{source} has the unknown field {_shown(unknown[0])}; fields are {', '.join(_LIMITS)}")
         missing = [name for name in ("focus_first_m", "focus_second_m") if name not in values]
         if missing:
             raise InputError(f"{source} lacks {' and '.join(missing)} (distance in focus, metres)")
-        checked: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**checked)
+        return cls(**values)
 
     def save(self, path: PathLike) -> None:
-        """Write the camera as TOML, or as JSON if the name ends in ``.json``."""
-        from .camera_file import write_camera
-
-        write_camera(path, self.as_dict())
+        """Write the camera as TOML."""
+        lines = ["# relblur camera", *(f"{name} = {value!r}" for name, value in self.as_dict().items()), ""]
+        with replacing(path) as stream:
+            stream.write("\n".join(lines).encode())
 
     @classmethod
     def load(cls, path: PathLike) -> Camera:
         """Read a camera file, from :meth:`save` or written by hand."""
-        from .camera_file import read_camera
-
-        return cls.from_dict(read_camera(path), str(path))
-
-    @classmethod
-    def from_exif(
-        cls,
-        first: PathLike,
-        second: PathLike | None = None,
-        *,
-        sensor_width_mm: float | None = None,
-        **known: Any,
-    ) -> Camera:
-        """Make a camera from the EXIF data of the photographs.
-
-        Parameters
-        ----------
-        first, second : paths
-            The two photographs, unedited.
-        sensor_width_mm : float, optional
-            Width of the sensor. With the image width it gives the pixel pitch; by default that of EXIF.
-        **known
-            Fields that replace those of EXIF. Give the focus distances here, if you can.
-
-        Warns
-        -----
-        UserWarning
-            If a focus distance comes from EXIF, because such values are coarse and often wrong.
-        """
-        from .camera_file import camera_fields_from_exif
-
-        exif = camera_fields_from_exif(first, second, sensor_width_mm)
-        fields_, from_exif = {**exif, **known}, [n for n in ("focus_first_m", "focus_second_m") if n not in known]
-        if from_exif and any(name in exif for name in from_exif):
-            warnings.warn(
-                f"{' and '.join(from_exif)} come from EXIF, where focus distances are unreliable; "
-                "measure them, or fit them with calibrate",
-                stacklevel=2,
-            )
-        return cls.from_dict(fields_, f"EXIF of {first}")
+        content = read_bytes(path)
+        try:
+            if len(content) > _MOST_BYTES:
+                raise ValueError(f"it has {len(content)} bytes, a camera at most {_MOST_BYTES}")
+            values = tomllib.loads(content.decode("utf-8-sig"))  # Windows editors write a byte order mark
+        except (ValueError, RecursionError) as error:
+            what = " ".join(str(error).split(";")[0].split())
+            raise FileError(f"{path} is not a camera file (TOML): {what[:200]}") from None
+        return cls.from_dict(values, str(path))
 
 
 def _both(value: float | tuple[float, float]) -> tuple[float, float]:
@@ -321,46 +274,25 @@ def _both(value: float | tuple[float, float]) -> tuple[float, float]:
 
 
 def _checked(name: str, value: Any) -> float | tuple[float, float]:
-    """Check one field (or a pair of values) against its unit and its plausible range."""
-    if not isinstance(value, (tuple, list)):
-        return _plausible(name, value)
-    if name not in ("f_number", "coc_constant_px_m"):
-        raise InputError(f"{name} must be one number, got {_shown(value)}")
-    if len(value) != 2:
-        raise InputError(f"{name} must be one number or two (first, second), got {_shown(value)}")
-    return _plausible(name, value[0]), _plausible(name, value[1])
+    """Check one field (or a pair of values) against its range."""
+    if isinstance(value, (tuple, list)) and name in _ONE_OR_TWO and len(value) == 2:
+        return _number(name, value[0]), _number(name, value[1])
+    return _number(name, value)
 
 
-def _plausible(name: str, value: Any) -> float:
-    unit, least, most, mistake = _PLAUSIBLE[name]
-    in_unit = f" {unit}" if unit else ""
-    number = _number(name, value, unit)
-    if math.isnan(number) or number <= 0 or (math.isinf(number) and not name.startswith("focus_")):
-        raise InputError(f"{name} must be > 0{in_unit}, got {number:g}")
-    if not least <= number <= most and not math.isinf(number):
-        raise InputError(
-            f"{name} = {number:g}{in_unit} is not plausible ({least:g} to {most:g}{in_unit}); was it {mistake}?"
-        )
-    return number
-
-
-def _number(name: str, value: Any, unit: str) -> float:
-    """Return a value as a float; strings are accepted because JSON files write infinity as ``"inf"``."""
+def _number(name: str, value: Any) -> float:
+    """Return a value as a number; strings are accepted because records in JSON write infinity as ``"inf"``."""
+    least, most = _LIMITS[name]
     try:
-        if isinstance(value, bool):
-            raise TypeError
-        return float(value)
+        number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
-        in_unit = f" in {unit}" if unit else ""
-        raise InputError(f"{name} must be a number{in_unit}, got {_shown(value)}") from None
-
-
-def _whole(name: str, value: Any) -> int:
-    most = _MOST_WHOLE[name]
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if is_number and 1 <= value <= most and value == int(value):
-        return int(value)
-    raise InputError(f"{name} must be a whole number from 1 to {most}, got {_shown(value)}")
+        number = math.nan
+    is_infinite_focus = number == math.inf and name.startswith("focus_")
+    is_whole = name in _WHOLE
+    if is_infinite_focus or (least <= number <= most and not (is_whole and number != int(number))):
+        return int(number) if is_whole else number
+    kind = f"{'whole ' * is_whole}number{', or two (first, second),' * (name in _ONE_OR_TWO)}"
+    raise InputError(f"{name} must be a {kind} from {least:g} to {most:g}, got {_shown(value)}")
 
 
 def _shown(value: Any) -> str:

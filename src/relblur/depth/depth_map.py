@@ -73,21 +73,7 @@ class DepthMap(MapResult):
         """Absolute blur of ``first`` and ``second``, (2, H, W) in px, from depth and camera."""
         return self.camera.sigma_px(self.depth_m)
 
-    @property
-    def sigma_stderr_px(self) -> FloatArray:
-        """Standard error of :attr:`sigma_px`, (2, H, W)."""
-        k = np.array(self.camera.blur_constants_px_m)[:, None, None]
-        return np.asarray(k * (self.depth_stderr_m / self.depth_m**2))
-
-    def points_m(self, focal_length_px: float | None = None) -> FloatArray:
-        """Return (H, W, 3) positions x (right), y (down), z (away) in metres, relative to the lens.
-
-        ``focal_length_px`` is the sensor distance in pixels. It is needed only for a camera that is described by its
-        circle constant alone.
-        """
-        return point_cloud(self.depth_m, self._focal_length_px(focal_length_px))
-
-    def save(self, path: PathLike, *, image: ArrayLike | None = None, focal_length_px: float | None = None) -> None:
+    def save(self, path: PathLike, *, image: ArrayLike | None = None) -> None:
         """Write the map to one file; the suffix determines the format.
 
         * ``.npz``: everything, exactly; :func:`relblur.load` reads it.
@@ -95,30 +81,31 @@ class DepthMap(MapResult):
         * ``.tif``: depth and standard error in m, two float32 pages.
         * ``.npy``, ``.pfm``, ``.exr``: depth in m, float32.
         * ``.ply``: the known points, coloured by ``image``, with ``scalar_depth_stderr_m`` and ``scalar_flags``;
-          y is up and z towards the lens, so that viewers show them upright. ``focal_length_px`` as for
-          :meth:`points_m`.
+          y is up and z towards the lens, so that viewers show them upright. The camera needs a focal length.
         """
         suffix = Path(path).suffix.lower()
-        depth = self.depth_m.astype(np.float32)
+        depth, stderr = self.depth_m.astype(np.float32), self.depth_stderr_m.astype(np.float32)
         if suffix == ".npz":
-            about = {"format": FORMAT, "format_version": FORMAT_VERSION}
+            about = {"format": FORMAT, "format_version": FORMAT_VERSION, "camera": self.camera.as_dict()}
             arrays = {name: getattr(self, name) for name in ("depth_m", "depth_stderr_m", "flags")}
-            write_npz(path, arrays, {**about, "camera": self.camera.as_dict(), "settings": dict(self.settings)})
+            write_npz(path, arrays, {**about, "settings": dict(self.settings)})
         elif suffix == ".png":
             write_png_mm(path, self.depth_m)
         elif suffix in (".tif", ".tiff"):
-            pages = np.stack([self.depth_m, self.depth_stderr_m]).astype(np.float32)
-            about = {"pages": ["depth_m", "depth_stderr_m"], "camera": _finite(self.camera.as_dict())}
-            write_tiff(path, pages, about)
+            about = {"pages": ["depth_m", "depth_stderr_m"], "camera": self._camera_fields()}
+            write_tiff(path, np.stack([depth, stderr]), about)
         elif suffix == ".pfm":
             write_pfm(path, depth)
         elif suffix == ".npy":
             write_image(path, depth)
         elif suffix == ".exr":
-            write_exr(path, {"Z": depth, "stderr.Z": self.depth_stderr_m.astype(np.float32)})
+            write_exr(path, {"Z": depth, "stderr.Z": stderr})
         elif suffix == ".ply":
-            scalars: dict[str, Any] = {"depth_stderr_m": self.depth_stderr_m, "flags": self.flags}
-            write_ply(path, self.points_m(focal_length_px), image, scalars)
+            distance_px = self.camera.focal_length_px
+            if distance_px is None:
+                raise InputError("points in space need a camera with focal_length_mm and pixel_pitch_um")
+            scalars = {"depth_stderr_m": self.depth_stderr_m, "flags": self.flags}
+            write_ply(path, point_cloud(self.depth_m, distance_px), image, scalars)
         else:
             raise InputError(f"path ends in {suffix or 'nothing'!r}; a DepthMap goes to {', '.join(SUFFIXES)}")
 
@@ -144,18 +131,8 @@ class DepthMap(MapResult):
         }
 
     def _about(self) -> dict[str, Any]:
-        return {**self.settings, "camera": _finite(self.camera.as_dict())}
+        return {**self.settings, "camera": self._camera_fields()}
 
-    def _focal_length_px(self, given: float | None) -> float:
-        distance_px = given if given is not None else self.camera.focal_length_px
-        if distance_px is None:
-            raise InputError(
-                "focal_length_px is needed for points in space: the camera was given by its circle constant alone; "
-                "state the sensor distance in pixels"
-            )
-        return distance_px
-
-
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    """Replace infinities by ``"inf"``: JSON has no infinity."""
-    return {k: str(v) if v in (float("inf"),) else v for k, v in values.items()}
+    def _camera_fields(self) -> dict[str, Any]:
+        """Return the fields of the camera with infinities as ``"inf"``: JSON has no infinity."""
+        return {k: "inf" if v == float("inf") else v for k, v in self.camera.as_dict().items()}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from .. import __version__
-from ..base._typing import ArrayLike, BoolArray, Progress
+from ..base._typing import ArrayLike, Progress
 from ..base.arguments import as_choice, as_noise, as_odd_size, colour_axis
 from ..base.errors import InputError
 from ..base.inputs import Pair, RawPair, check_pair
 from ..base.options import Depth
-from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
+from ..base.settings import MAX_SIGMA, WINDOW_WINDOW, SideOfFocus
 from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
@@ -32,13 +31,6 @@ from .relation import Relation, depth_from_inverse, depth_on_side
 from .working_range import inverse_range
 
 __all__ = ["check_depth_range", "estimate_depth"]
-
-SIDES = ("behind", "front")
-
-#: Peak memory of the matching per pixel (bytes): a constant part, and a part per level.
-_BYTES_PER_PIXEL, _BYTES_PER_LEVEL = 250, 20
-#: Memory (bytes) above which a warning states the need.
-_BYTES_TO_WARN = 4e9
 
 
 def estimate_depth(
@@ -71,7 +63,7 @@ def estimate_depth(
     camera : Camera
         The camera, with ``first`` and ``second`` in this order. For a decimated pair, give the camera at full
         resolution.
-    psf : {"auto", "disc", "gaussian"}, array or callable
+    psf : {"auto", "disc", "gaussian"} or array
         The shape of the lens's blur.
 
         * ``"auto"``: ``"disc"``, or ``"gaussian"`` for a camera that was calibrated with it.
@@ -79,8 +71,6 @@ def estimate_depth(
         * ``"gaussian"``: an approximation for any lens. It needs a calibrated ``blur_constant``.
         * An array: a picture of the aperture that spans the circle's diameter, in the orientation of blur behind the
           focal plane. In front of it the blur is mirrored.
-        * A callable takes the circle's signed diameter in px (positive behind the focal plane) and returns a kernel
-          with odd sides.
     depth_range_m : (nearest, farthest), optional
         Distances of the search. The default is all distances at which the relative blur can be measured. A narrower
         range is faster and safer.
@@ -129,29 +119,27 @@ def estimate_depth(
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
     if second is None or isinstance(second, Camera):
         raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
-    as_choice(side, "side", SIDES)
+    as_choice(side, "side", get_args(SideOfFocus))
     engine = as_engine(engine, ("auto", "opencv", "compiled"))
-    if isinstance(psf, str) and psf == "auto":
-        psf = usual_psf(camera)
-    shape = as_psf(psf, camera.blur_constant)
+    shape = as_psf(usual_psf(camera) if isinstance(psf, str) and psf == "auto" else psf, camera.blur_constant)
     channel_axis = colour_axis(first, channel_axis)
     raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
     camera.check_width(raw.shape[1])
     if linear is None:
         tell_of_tone(raw)
-    low, high = u_range = _inverse_range(depth_range_m, camera, side, min(raw.shape))
+    u_range = _inverse_range(depth_range_m, camera, side, min(raw.shape))
     if shape.name != "gaussian":
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
         raw = light_of_srgb(raw, None, False)[0] if linear else raw
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
         engine = resolve_engine(engine, "depth by equal blur", ("opencv", "compiled"))
-        matched = _match(raw.part(), task, engine, workers, progress)
-        return replace(matched, settings={**matched.settings, **pair_settings})
+        found = _match(raw.part(), task, engine, workers, progress)
+        return replace(found, settings={**found.settings, **pair_settings})
     blur_map = estimate_blur(
         first,
         second,
-        sharper=_sharper(camera),
-        max_sigma=_largest_sigma(camera, u_range, side, min(raw.shape)),
+        sharper=camera.sharper,
+        max_sigma=_largest_sigma(camera, u_range, min(raw.shape)),
         window=window,
         noise=noise,
         prefilter=prefilter,
@@ -163,15 +151,24 @@ def estimate_depth(
         progress=progress,
         linear=bool(linear),
     )
-    found = depth_on_side(blur_map, camera, side)  # type: ignore[arg-type]
-    outside = ~((found.depth_m >= 1 / high) & (found.depth_m <= (1 / low if low > 0 else math.inf))) & found.known
-    depth, stderr, flags = found.depth_m.copy(), found.depth_stderr_m.copy(), found.flags.copy()
-    if depth_range_m is not None:  # clip to the range, as the matching does
-        depth = np.where(found.known, depth.clip(1 / high, 1 / low if low > 0 else None), depth)
-        mark(flags, outside, Flag.AT_LIMIT)
-    searched_m = [1 / high, 1 / low if low > 0 else "inf"]
-    settings = {**blur_map.settings, "psf": "gaussian", "side": side, "depth_range_m": searched_m, **pair_settings}
-    return DepthMap(depth, stderr, flags, camera, settings)
+    found = depth_on_side(blur_map, camera, side)
+    further = {"psf": "gaussian", "depth_range_m": _range_m(u_range), **pair_settings}
+    found = replace(found, settings={**found.settings, **further})
+    return found if depth_range_m is None else _clipped_to(found, u_range)
+
+
+def _clipped_to(found: DepthMap, u_range: tuple[float, float]) -> DepthMap:
+    """Return a map with its depths limited to a range of 1/z, as the matching limits them."""
+    high, low = 1 / u_range[1], 1 / u_range[0] if u_range[0] > 0 else math.inf
+    flags = found.flags.copy()
+    with np.errstate(invalid="ignore"):
+        mark(flags, (found.depth_m < high) | (found.depth_m > low), Flag.AT_LIMIT)
+    return replace(found, depth_m=found.depth_m.clip(high, low), flags=flags)
+
+
+def _range_m(u_range: tuple[float, float]) -> list[float | str]:
+    """Return a range of 1/z as the nearest and farthest distance in m, with "inf" for JSON."""
+    return [1 / u_range[1], 1 / u_range[0] if u_range[0] > 0 else "inf"]
 
 
 def _only_camera(second: Any, camera: Camera | None) -> Camera:
@@ -191,17 +188,8 @@ def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: Raw
 
 
 def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
-    from .equal_blur.candidates import depth_axis  # imports OpenCV and SciPy
-    from .equal_blur.match import match
+    from .equal_blur.match import match  # imports OpenCV and SciPy
 
-    levels = len(depth_axis(task.camera, task.u_range, task.side).levels)
-    needed = (_BYTES_PER_PIXEL + _BYTES_PER_LEVEL * levels) * pair.shape[0] * pair.shape[1]
-    if needed > _BYTES_TO_WARN:
-        warnings.warn(
-            f"estimate_depth will need about {needed / 1e9:.0f} GB for {pair.shape[1]}x{pair.shape[0]} pixels and "
-            f"{levels} candidate depths; decimate the pair, or narrow depth_range_m",
-            stacklevel=3,
-        )
     found = match(
         pair.first, pair.second, pair.usable, task, engine, count_workers(workers), progress or (lambda share: None)
     )
@@ -210,11 +198,8 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
     mark(flags, found.at_limit, Flag.AT_LIMIT)
     mark(flags, ~pair.finite, Flag.INVALID)
     mark(flags, ~pair.unclipped, Flag.CLIPPED)
-    known: BoolArray = np.asarray(pair.finite, bool)
-    depth, stderr, flags = depth_from_inverse(
-        np.where(known, found.u, np.nan), np.where(known, found.u_stderr, np.nan), flags, known, task.camera
-    )
-    low, high = task.u_range
+    u, stderr = (np.where(pair.finite, each, np.nan) for each in (found.u, found.u_stderr))
+    depth, stderr, flags = depth_from_inverse(u, stderr, flags, pair.finite, task.camera)
     settings: dict[str, Any] = {
         "relblur": __version__,
         "method": "equal blur",
@@ -224,7 +209,7 @@ def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progre
         "noise": list(found.noise),
         "engine": engine,
         "candidates": found.levels,
-        "depth_range_m": [1 / high, 1 / low if low > 0 else "inf"],
+        "depth_range_m": _range_m(task.u_range),
     }
     return DepthMap(depth, stderr, flags, task.camera, settings)
 
@@ -263,15 +248,7 @@ def _inverse_range(
     return low, high
 
 
-def _sharper(camera: Camera) -> str:
-    """Return which image is the sharper: with one focus, the image with the smaller aperture."""
-    if camera.kind != "aperture":
-        return "auto"
-    one, two = camera.circle_constants_px_m
-    return "first" if one < two else "second"
-
-
-def _largest_sigma(camera: Camera, u_range: tuple[float, float], side: str, shorter_px: int) -> float:
+def _largest_sigma(camera: Camera, u_range: tuple[float, float], shorter_px: int) -> float:
     """Return 1.1 times the largest relative blur (px) in a range of ``u``, within practical limits."""
     s = Relation.of(camera).s(np.array(u_range))
     return float(np.clip(1.1 * math.sqrt(float(np.abs(s).max())), 0.5, min(2 * MAX_SIGMA, shorter_px / 2)))

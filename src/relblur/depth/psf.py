@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..base._typing import AnyArray, FloatArray
+from ..base._typing import AnyArray
 from ..base.arguments import as_choice
 from ..base.errors import InputError
 from ..base.settings import DISC_BLUR_CONSTANT, PSF_NAMES
@@ -19,9 +19,10 @@ from .camera import Camera
 
 __all__ = ["NAMES", "Psf", "PsfLike", "Transfer", "as_psf", "usual_psf"]
 
+NAMES = PSF_NAMES
 
-#: A kernel as an array (the shape of the aperture), or a function of the circle's signed diameter in px.
-PsfLike = str | AnyArray | Callable[[float], AnyArray]
+#: The name of a shape, or a picture of the aperture.
+PsfLike = str | AnyArray
 
 #: Transfer function for the signed diameter of a circle of confusion in px (positive behind the focal plane).
 Transfer = Callable[[float], AnyArray]
@@ -92,14 +93,8 @@ class Aperture:
 
     name = "array"
 
-    def __init__(self, shape: AnyArray) -> None:
-        picture = np.asarray(shape)
-        if picture.ndim != 2 or picture.size == 0:
-            raise InputError(f"psf must be a two-dimensional picture of the aperture, got shape {picture.shape}")
-        weights = picture.astype(np.float64)
-        if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() <= 0:
-            raise InputError("psf must be finite and >= 0 everywhere, with something > 0 in it")
-        self._weights = weights / weights.sum()
+    def __init__(self, picture: AnyArray) -> None:
+        self._weights = picture / picture.sum()
 
     def transfer_on(self, rows: AnyArray, columns: AnyArray) -> Transfer:
         """Return the transform of the picture, its longer side scaled to the circle; mirrored in front of focus."""
@@ -117,42 +112,6 @@ class Aperture:
         return transfer
 
 
-class FromFunction:
-    """A PSF from a function that returns the kernel for a signed diameter of the circle."""
-
-    name = "callable"
-
-    def __init__(self, make: Callable[[float], AnyArray]) -> None:
-        self._make = make
-        self._kernel(1.0)  # reject a wrong function before the work
-
-    def _kernel(self, circle_px: float) -> FloatArray:
-        kernel = np.asarray(self._make(circle_px), dtype=np.float64)
-        if kernel.ndim != 2 or kernel.shape[0] % 2 == 0 or kernel.shape[1] % 2 == 0:
-            raise InputError(f"psf({circle_px:g}) must return a 2-D kernel with odd sides, got shape {kernel.shape}")
-        if not np.isfinite(kernel).all() or kernel.sum() <= 0:
-            raise InputError(f"psf({circle_px:g}) must return finite values with a sum > 0")
-        return kernel / kernel.sum()
-
-    def transfer_on(self, rows: AnyArray, columns: AnyArray) -> Transfer:
-        """Return the transform of the kernel, centred."""
-
-        def transfer(circle_px: float) -> AnyArray:
-            kernel = self._kernel(circle_px)
-            y = np.arange(kernel.shape[0]) - kernel.shape[0] // 2
-            x = np.arange(kernel.shape[1]) - kernel.shape[1] // 2
-            across, along = np.exp(-2j * np.pi * np.outer(rows, y)), np.exp(-2j * np.pi * np.outer(x, columns))
-            return np.asarray(across @ kernel @ along)
-
-        return transfer
-
-
-#: Constructors of the named shapes, from a camera's ``blur_constant``.
-_NAMED: dict[str, Callable[[float], Psf]] = dict(zip(PSF_NAMES, (Gaussian, lambda _: Disc()), strict=True))
-
-NAMES = PSF_NAMES
-
-
 def usual_psf(camera: Camera) -> str:
     """Return the default shape for a camera: the disc, unless the camera was calibrated for the Gaussian.
 
@@ -163,15 +122,16 @@ def usual_psf(camera: Camera) -> str:
 
 
 def as_psf(psf: PsfLike, blur_constant: float) -> Psf:
-    """Return the PSF of a name, an array or a function."""
+    """Return the PSF of a name or of a picture of the aperture."""
     if isinstance(psf, str):
-        return _NAMED[as_choice(psf, "psf", PSF_NAMES)](blur_constant)
-    if callable(psf):
-        return FromFunction(psf)
+        return Gaussian(blur_constant) if as_choice(psf, "psf", PSF_NAMES) == "gaussian" else Disc()
     try:
-        picture: Any = np.asarray(psf)
-    except ValueError:
-        raise InputError("psf is ragged; a picture of the aperture has rows of one length") from None
-    if not (np.issubdtype(picture.dtype, np.number) or picture.dtype == bool) or np.iscomplexobj(picture):
-        raise InputError(f"psf must be {', '.join(map(repr, PSF_NAMES))}, an array or a function; got {psf!r:.40}")
+        picture: Any = np.asarray(psf, dtype=np.float64)
+    except (TypeError, ValueError):
+        picture = np.zeros(())
+    if picture.ndim != 2 or not np.isfinite(picture).all() or picture.min(initial=0) < 0 or picture.sum() <= 0:
+        raise InputError(
+            f"psf must be {', '.join(map(repr, PSF_NAMES))} or a two-dimensional picture of the aperture, finite and "
+            f">= 0, with something > 0 in it; got {psf!r:.40}"
+        )
     return Aperture(picture)

@@ -14,22 +14,20 @@ vertex. For one common focus the vertex is the focal plane.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, overload
+from typing import get_args
 
 import numpy as np
 
 from ..base._typing import ArrayLike, BoolArray, FloatArray, UInt8Array
 from ..base.arguments import as_choice
 from ..base.errors import InputError
+from ..base.settings import SideOfFocus
 from ..blur.blur_map import BlurMap, Flag, has_flag, mark
 from ..blur.request import side_of
 from .camera import Camera
 from .depth_map import DepthMap
 
 __all__ = ["DepthRange", "blur_to_depth", "check_two_planes", "depth_to_blur", "in_depth_range", "relative_blur"]
-
-Side = Literal["behind", "front"]
-SIDES = ("behind", "front", "both")
 
 #: A blur of the wrong sign within this many standard errors of zero counts as in focus.
 _ZERO_STDERRS = 2.0
@@ -68,7 +66,7 @@ class Relation:
         """Return ``s`` of ``u``."""
         return (self.a * u + self.b) * u + self.c
 
-    def u(self, s: FloatArray, stderr: FloatArray, side: Side) -> tuple[FloatArray, FloatArray]:
+    def u(self, s: FloatArray, stderr: FloatArray, side: str) -> tuple[FloatArray, FloatArray]:
         """Return ``u`` and its standard error; NaN where no ``u`` gives ``s``."""
         if self.a == 0:
             return (s - self.c) / self.b, stderr / abs(self.b)
@@ -83,13 +81,7 @@ class Relation:
         return self.vertex + (-root if side == "behind" else root), root_error
 
 
-@overload
-def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: Side = "behind") -> DepthMap: ...
-@overload
-def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: Literal["both"]) -> tuple[DepthMap, DepthMap]: ...
-
-
-def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") -> DepthMap | tuple[DepthMap, DepthMap]:
+def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") -> DepthMap:
     """Return the distance at which the camera makes the relative blur of a map.
 
     Parameters
@@ -99,33 +91,28 @@ def blur_to_depth(blur_map: BlurMap, camera: Camera, *, side: str = "behind") ->
     camera : Camera
         The camera of the images that :func:`relblur.estimate_blur` received. Set its ``decimation`` if those were
         decimated. Its ``blur_constant`` determines the scale; calibrate it.
-    side : {"behind", "front", "both"}
-        For two apertures only: the solution to return. ``"both"`` returns the pair (front, behind).
+    side : {"behind", "front"}
+        For two apertures only: the side of the focal plane on which the scene lies.
 
     Returns
     -------
     DepthMap
         ``depth_m`` is NaN and flagged ``OUT_OF_RANGE`` where the camera makes this blur at no distance.
     """
-    as_choice(side, "side", SIDES)
+    as_choice(side, "side", get_args(SideOfFocus))
     if not isinstance(blur_map, BlurMap):
         raise InputError(f"blur_map must be a BlurMap, got {type(blur_map).__name__}; use estimate_blur first")
     camera.check_width(blur_map.shape[1])
-    blur_map = blur_map.compute()
-    if side == "both":
-        if camera.kind == "focus":
-            raise InputError('side="both" is for two apertures; with one aperture there is one depth: leave side out')
-        return depth_on_side(blur_map, camera, "front"), depth_on_side(blur_map, camera, "behind")
-    return depth_on_side(blur_map, camera, "front" if side == "front" else "behind")
+    return depth_on_side(blur_map.compute(), camera, side)
 
 
-def depth_on_side(blur_map: BlurMap, camera: Camera, side: Side) -> DepthMap:
+def depth_on_side(blur_map: BlurMap, camera: Camera, side: str) -> DepthMap:
     """Return the depth map on one side of the vertex, without checks of the arguments."""
     u, error = Relation.of(camera).u(blur_map.variance_difference, blur_map.variance_stderr, side)
     depth, stderr, flags = depth_from_inverse(
         u, error, blur_map.flags, np.isfinite(blur_map.variance_difference), camera
     )
-    return DepthMap(depth, stderr, flags, camera, {**blur_map.settings, "side": side, "from": "blur map"})
+    return DepthMap(depth, stderr, flags, camera, {**blur_map.settings, "side": side})
 
 
 def depth_from_inverse(
@@ -202,25 +189,22 @@ def in_depth_range(blur_map: BlurMap, camera: Camera) -> DepthRange:
     A flagged pixel (filled, clipped, invalid, at the limit) is unknown unless both ends of the range are more than
     three standard errors away. A pixel at the limit is outside or unknown, because its true blur may be larger.
     """
-    check_two_planes(camera)
-    relation = Relation.of(camera)
-    u_1, u_2 = camera.focus_per_m
-    # s is monotonic between the planes, also with two apertures, because the vertex lies outside them.
     from scipy.special import ndtr
 
-    low, high = sorted(float(s) for s in relation.s(np.array([u_1, u_2])))
+    check_two_planes(camera)
+    # s is monotonic between the planes, also with two apertures, because the vertex lies outside them.
+    low, high = sorted(float(s) for s in Relation.of(camera).s(np.array(camera.focus_per_m)))
     camera.check_width(blur_map.shape[1])
     whole = blur_map.compute()
-    s, stderr, flags = whole.variance_difference, whole.variance_stderr, whole.flags
+    s, stderr = whole.variance_difference, whole.variance_stderr
     slack = _ROUNDING * (high - low)
     with np.errstate(invalid="ignore", divide="ignore"):
         between = np.asarray((s >= low - slack) & (s <= high + slack))
         spread = ndtr((high - s) / stderr) - ndtr((low - s) / stderr)
         clear = np.minimum(np.abs(s - low), np.abs(s - high)) > _CLEAR_STDERRS * stderr
-    certain = np.where(np.isfinite(s), between, np.nan)
-    probability = np.where(stderr > 0, spread, np.where(stderr == 0, certain, np.nan))
-    decided = (flags == 0) | (clear & ~(between & has_flag(flags, Flag.AT_LIMIT)))
-    unknown = ~decided | np.isnan(probability)
+    probability = np.where(stderr == 0, between, spread)
+    decided = (whole.flags == 0) | (clear & ~(between & has_flag(whole.flags, Flag.AT_LIMIT)))
+    unknown = ~decided | np.isnan(probability) | np.isnan(s)
     near, far = sorted((camera.focus_first_m, camera.focus_second_m))
     return DepthRange(between & ~unknown, np.where(unknown, np.nan, probability), near, far)
 

@@ -16,7 +16,6 @@ from .camera import Camera
 from .relation import Relation
 
 __all__ = [
-    "Opening",
     "Resolution",
     "decimation_to_reach",
     "inverse_range",
@@ -51,16 +50,6 @@ def working_range_m(camera: Camera) -> tuple[float, float]:
     return 1 / high, 1 / low if low > 0 else math.inf
 
 
-@dataclass(frozen=True)
-class Opening:
-    """A decimation factor, the working range that it gives, and what it adds (``why``)."""
-
-    factor: int
-    nearest_m: float
-    farthest_m: float
-    why: str
-
-
 def decimation_to_reach(camera: Camera, depths_m: Sequence[float]) -> int:
     """Return the least decimation factor at which the search covers these distances."""
     u = 1 / np.asarray(depths_m, dtype=np.float64)
@@ -68,17 +57,12 @@ def decimation_to_reach(camera: Camera, depths_m: Sequence[float]) -> int:
     return max(1, math.ceil(blur / MAX_SIGMA * (1 - 1e-9)))
 
 
-def openings(camera: Camera) -> list[Opening]:
-    """Return the decimations that extend the working range to both focal planes and to infinity, if any."""
+def openings(camera: Camera) -> list[tuple[int, str]]:
+    """Return the decimation factors that extend the working range to the focal planes and to infinity, if any."""
     planes = (camera.focus_first_m, camera.focus_second_m)
-    goals = [(planes, "both distances in focus"), ((*planes, math.inf), "all distances behind them as well")]
-    found: list[Opening] = []
-    for depths, why in goals:
-        factor = decimation_to_reach(camera, depths)
-        if factor > max((1, *(each.factor for each in found))):
-            near, far = working_range_m(camera.decimated(factor))
-            found.append(Opening(factor, near, far, why))
-    return found
+    to_planes, to_infinity = (decimation_to_reach(camera, each) for each in (planes, (*planes, math.inf)))
+    found = [(to_planes, "both distances in focus")] if to_planes > 1 else []
+    return [*found, (to_infinity, "all distances behind them as well")] if to_infinity > to_planes else found
 
 
 @dataclass(frozen=True)

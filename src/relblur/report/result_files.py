@@ -122,17 +122,15 @@ def _mean(values: FloatArray) -> float | None:
     return float(np.nanmean(values)) if np.isfinite(values).any() else None
 
 
-def write_depth_files(
-    folder: Path, pair: ComparablePair, depth_map: DepthMap, *, focal_length_px: float | None = None
-) -> dict[str, Any]:
+def write_depth_files(folder: Path, pair: ComparablePair, depth_map: DepthMap) -> dict[str, Any]:
     """Write a depth map in every format, pictures and a summary into an empty folder; return the summary."""
     left_out = []
     for name in ("depth.npz", "depth_mm.png", "depth.tif", "depth.pfm", "depth.npy"):
         depth_map.save(folder / name)
-    if focal_length_px is None and depth_map.camera.focal_length_px is None:
-        left_out.append("points.ply (the camera file has no focal length: add --focal-px)")
+    if depth_map.camera.focal_length_px is None:
+        left_out.append("points.ply (the camera file has no focal length)")
     else:
-        depth_map.save(folder / "points.ply", image=look_of(pair)(pair.first), focal_length_px=focal_length_px)
+        depth_map.save(folder / "points.ply", image=look_of(pair)(pair.first))
     try:
         depth_map.save(folder / "depth.exr")
     except MissingDependencyError as error:
@@ -140,7 +138,7 @@ def write_depth_files(
     depth_map.camera.save(folder / "camera.toml")
     method = f"depth, psf {depth_map.settings.get('psf', '?')}, {depth_map.camera.describe()}"
     heading = caption(pair, depth_map.settings, method)
-    view = depth_picture(folder / "overview.png", pair, depth_map, focal_length_px, heading)
+    view = depth_picture(folder / "overview.png", pair, depth_map, heading)
     write_image(folder / "view.png", view)
     map_picture(folder / "depth_colour.png", result_panels(depth_map)[0], heading)
     summary = {**summarise(depth_map), "left_out": left_out, "notes": list(pair.notes)}
@@ -148,11 +146,9 @@ def write_depth_files(
     return summary
 
 
-def depth_picture(
-    path: Path, pair: ComparablePair, depth_map: DepthMap, focal_length_px: float | None = None, heading: str = ""
-) -> AnyArray:
+def depth_picture(path: Path, pair: ComparablePair, depth_map: DepthMap, heading: str = "") -> AnyArray:
     """Write a picture of pair, depth, standard error, flags and a 3-D view of the scene; return the view."""
-    focal = focal_length_px or depth_map.camera.focal_length_px
+    focal = depth_map.camera.focal_length_px
     view = scene_picture(_points(pair, depth_map, focal or _ASSUMED_FOCAL * depth_map.shape[1]))
     title = "the scene in space" if focal else "the scene in space (angle of view assumed)"
     panels_picture(path, [*pair_panels(pair), *result_panels(depth_map), Panel(title, view)], heading=heading)

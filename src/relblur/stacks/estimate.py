@@ -80,7 +80,7 @@ def estimate_stack(
     camera : Camera, optional
         Determines the growth of the blur; its own focus distances count for two images only. Without a camera the
         growth is measured.
-    psf : {"auto", "disc", "gaussian"}, array or callable
+    psf : {"auto", "disc", "gaussian"} or array
         Shape of the blur, with a camera; ``"auto"`` as for :func:`relblur.estimate_depth`.
     align, exposure, linear, gamma, decimate
         As for :func:`relblur.prepare_pair`. Each frame is aligned to its neighbour; one that fits nowhere is left out.

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from ...base.options import Depth, Preparing
 from ..terminal.console import UsageError, print_json, print_table, progress_bar, say
 from ..terminal.options import OUTPUT, CameraFile, First, Force, Json, Only, Second, given, numbers
-
-if TYPE_CHECKING:
-    from ...base._typing import Progress
-    from ...blur.comparable_pair import ComparablePair
-    from ...depth.calibration import Calibration
-    from ...depth.camera import Camera
 
 __all__ = ["calibrate"]
 
@@ -55,12 +49,15 @@ def calibrate(
 
     With a disc, the size of the blur is the circle of confusion, and the new camera file gets the f-number (or circle
     constant) that produces it. With a Gaussian it is blur_constant; use the same --prefilter for 'relblur depth'
-    afterwards. A fit is refused if a value is at its limit, if the known distances do not determine it, or if three
-    values fit worse than two.
+    afterwards. A fit is refused if a value is at its limit or if the known distances do not determine it.
     """
-    from ...depth.calibration import check_fit
+    from ...blur.estimate import estimate_blur
+    from ...blur.result import refuse_empty_map
+    from ...depth.calibration import calibrate as fit_camera
+    from ...depth.calibration import calibrate_shape, check_fit
     from ...depth.camera import Camera
     from ...depth.order import file_order_warnings
+    from ...depth.psf import usual_psf
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
     from ...photo.pipeline import prepare_pair
 
@@ -68,20 +65,26 @@ def calibrate(
     refuse_to_replace_file(output, force)
     model = Camera.load(camera)
     names = [name.strip() for name in fit.split(",")]
-    shape = _usual_shape(model, names) if psf == "auto" else psf
+    if psf == "auto":
+        only_gaussian = model.kind != "focus" or "variance_offset_px2" in names
+        shape = "gaussian" if only_gaussian else usual_psf(model)
+    else:
+        shape = psf
     check_fit(names, model, is_gaussian=shape == "gaussian")
     known = _known(depth_file, distance, plane, point)
     pair = prepare_pair(first, second, **preparing.arguments())
     known = _at_resolution(known, pair.factor)
     with progress_bar(f"measuring blur, {pair.size}") as progress:
         if shape == "gaussian":
-            calibration, fitted = _fit_gaussian(pair, model, known, names, options.prefilter, progress)
+            blur_map = estimate_blur(pair, sharper=model.sharper, prefilter=options.prefilter, progress=progress)
+            refuse_empty_map(blur_map.variance_difference, blur_map.flags)
+            calibration = fit_camera(blur_map, model.decimated(pair.factor), fit=names, **known)
+            fitted = calibration.camera.at_full_resolution(pair.factor)
         else:
-            calibration, fitted = _fit_disc(pair, model, known, names, progress)
-    for note in (
-        *pair.notes,
-        *(f"relblur: note: {warning}" for warning in file_order_warnings((first, second), model)),
-    ):
+            calibration = calibrate_shape(pair, model, known=known, fit=names, progress=progress)
+            fitted = calibration.camera
+    warnings = file_order_warnings((first, second), model)
+    for note in (*pair.notes, *(f"relblur: note: {warning}" for warning in warnings)):
         say(note)
     if output is not None:
         with placing(output, force=force) as file:
@@ -101,63 +104,26 @@ def calibrate(
     print_table(f"{first.name} and {second.name}, psf {shape}", ("", "value", "standard error"), rows)
 
 
-def _usual_shape(model: Camera, names: list[str]) -> str:
-    from ...depth.psf import usual_psf
-
-    return "gaussian" if model.kind != "focus" or "variance_offset_px2" in names else usual_psf(model)
-
-
-def _fit_gaussian(
-    pair: ComparablePair, model: Camera, known: dict[str, Any], names: list[str], prefilter: float, report: Progress
-) -> tuple[Calibration, Camera]:
-    """Return the calibration, and the camera of the full resolution."""
-    from ...blur.estimate import estimate_blur
-    from ...blur.result import refuse_empty_map
-    from ...depth.calibration import calibrate as fit_camera
-
-    one, two = model.circle_constants_px_m
-    side = "auto" if model.kind != "aperture" else "first" if one < two else "second"
-    blur_map = estimate_blur(pair, sharper=side, prefilter=prefilter, progress=report)
-    refuse_empty_map(blur_map.variance_difference, blur_map.flags)
-    calibration = fit_camera(blur_map, model.decimated(pair.factor), fit=names, **known)
-    return calibration, calibration.camera.at_full_resolution(pair.factor)
-
-
-def _fit_disc(
-    pair: ComparablePair, model: Camera, known: dict[str, Any], names: list[str], report: Progress
-) -> tuple[Calibration, Camera]:
-    from ...depth.calibration import calibrate_shape
-
-    calibration = calibrate_shape(pair, model, known=known, fit=names, progress=report)
-    return calibration, calibration.camera
-
-
 def _known(
     depth_file: Path | None, distance: float | None, plane: list[str] | None, point: list[str] | None
 ) -> dict[str, Any]:
     """Return the known distances, at the full resolution."""
-    known: dict[str, Any] = {}
-    if depth_file is not None:
-        known["depth_m"] = _read_depth(depth_file)
-    if distance is not None:
-        known["depth_m"] = distance
-    if plane:
-        known["plane"] = [numbers(text, "--plane", 3) for text in plane]
-    if point:
-        known["points"] = [numbers(text, "--point", 3) for text in point]
-    if len(known) != 1 or (depth_file is not None and distance is not None):
+    given = [value for value in (depth_file, distance, plane, point) if value]
+    if len(given) != 1:
         raise UsageError("give exactly one of --depth, --distance, --plane and --point")
-    return known
+    if plane:
+        return {"plane": [numbers(text, "--plane", 3) for text in plane]}
+    if point:
+        return {"points": [numbers(text, "--point", 3) for text in point]}
+    return {"depth_m": distance if depth_file is None else _read_depth(depth_file)}
 
 
 def _at_resolution(known: dict[str, Any], factor: int) -> dict[str, Any]:
     """Return known distances for images decimated by a factor."""
-    return {
-        name: (value if isinstance(value, float) else value[::factor, ::factor])
-        if name == "depth_m"
-        else [(row / factor, column / factor, z) for row, column, z in value]
-        for name, value in known.items()
-    }
+    if "depth_m" not in known:
+        return {name: [(row / factor, column / factor, z) for row, column, z in v] for name, v in known.items()}
+    depth_m = known["depth_m"]
+    return {"depth_m": depth_m if isinstance(depth_m, float) else depth_m[::factor, ::factor]}
 
 
 def _read_depth(path: Path) -> Any:

@@ -12,7 +12,6 @@ from ..terminal.console import UsageError, print_json, print_lines, print_table,
 from ..terminal.options import OUTPUT, Force, Json, given, numbers
 
 if TYPE_CHECKING:
-    from ...depth.camera import Camera
     from ...depth.working_range import Resolution
 
 __all__ = ["camera"]
@@ -49,14 +48,8 @@ def camera(
     decimation: Annotated[
         int | None, given("--decimation", "Factor by which the images were decimated.", "N", CAMERA)
     ] = None,
-    exif: Annotated[
-        list[Path] | None, given("--exif", "Photograph with EXIF fields; twice for first and second.", "FILE", CAMERA)
-    ] = None,
     output: Annotated[Path | None, given("--output,-o", "Camera file to write.", "FILE", OUTPUT)] = None,
     plot: Annotated[Path | None, given("--plot", "Draw the table as a PNG.", "FILE", OUTPUT)] = None,
-    stderr: Annotated[
-        float, given("--stderr", "Assumed standard error of s, px^2.", "NUMBER", OUTPUT)
-    ] = ASSUMED_STDERR_PX2,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -68,29 +61,40 @@ def camera(
     """
     from ...base.arguments import as_positive
     from ...base.shown import span
+    from ...depth.camera import Camera
     from ...depth.working_range import openings, resolution_table, working_range_m
     from ...images.results import placing, refuse_inputs, refuse_to_replace_file
 
-    refuse_inputs((output, plot), (file, *(exif or ())))
+    refuse_inputs((output, plot), (file,))
     for target in (output, plot):
         refuse_to_replace_file(target, force)
-    fields: dict[str, Any] = {"focal_length_mm": focal_length, "pixel_pitch_um": pixel_pitch}
-    fields |= {"blur_constant": blur_constant, "decimation": decimation, "image_width_px": image_width}
-    fields["f_number"] = _one_or_two(f_number, "--f-number")
-    fields["coc_constant_px_m"] = _one_or_two(circle_constant, "--circle-constant")
     planes = _one_or_two(focus, "--focus")
-    if planes is not None:
-        both = planes if isinstance(planes, tuple) else (planes, planes)
-        fields |= {"focus_first_m": both[0], "focus_second_m": both[1]}
-    if sensor_width is not None and not exif:
+    both = planes if isinstance(planes, tuple) else (planes, planes)
+    stated: dict[str, Any] = {
+        "focus_first_m": both[0],
+        "focus_second_m": both[1],
+        "focal_length_mm": focal_length,
+        "f_number": _one_or_two(f_number, "--f-number"),
+        "pixel_pitch_um": pixel_pitch,
+        "coc_constant_px_m": _one_or_two(circle_constant, "--circle-constant"),
+        "blur_constant": blur_constant,
+        "decimation": decimation,
+        "image_width_px": image_width,
+    }
+    if sensor_width is not None:
         if image_width is None:
             raise UsageError("--sensor-width needs --image-width: together they give the pixel pitch")
         width = as_positive(image_width, "--image-width", "px")
-        fields["pixel_pitch_um"] = 1000 * as_positive(sensor_width, "--sensor-width", "mm") / width
-    fields = {name: value for name, value in fields.items() if value is not None}
-    model = _model(file, exif, sensor_width, fields)
+        stated["pixel_pitch_um"] = 1000 * as_positive(sensor_width, "--sensor-width", "mm") / width
+    stated = {name: value for name, value in stated.items() if value is not None}
+    if file is None and not stated:
+        raise UsageError(
+            "name a camera file, or describe one: relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2"
+        )
+    of_file = {} if file is None else Camera.load(file).as_dict()
+    model = Camera.from_dict({**of_file, **stated}, "the camera on the command line" if file is None else str(file))
     near, far = working_range_m(model)
-    table = resolution_table(model, stderr_px2=stderr)
+    table, opened = resolution_table(model), openings(model)
     if output is not None:
         with placing(output, force=force) as fresh:
             model.save(fresh)
@@ -99,25 +103,20 @@ def camera(
         from ...plot.figures import camera_png
 
         with placing(plot, force=force) as fresh:
-            fresh.write_bytes(camera_png(model, stderr))
+            fresh.write_bytes(camera_png(model))
         say(f"plot: {plot}")
     if as_json:
         about = {"camera": model.as_dict(), "kind": model.kind, "nearest_m": near, "farthest_m": far}
-        print_json(
-            {
-                **about,
-                "table": [vars(row) for row in table],
-                "openings": [vars(each) for each in openings(model)],
-            }
-        )
+        print_json({**about, "table": [vars(row) for row in table], "openings": [factor for factor, _ in opened]})
         return
-    title = f"{model.kind} pair, measures {span(near, far)}; resolution for a standard error of s of {stderr:g} px^2"
+    title = (
+        f"{model.kind} pair, measures {span(near, far)}; "
+        f"resolution for a standard error of s of {ASSUMED_STDERR_PX2:g} px^2"
+    )
     print_table(title, COLUMNS, [_cells(row) for row in table])
-    for each in openings(model):
-        print_lines(
-            f"--decimate {each.factor} in 'relblur depth' and 'calibrate' extends the range to "
-            f"{span(each.nearest_m, each.farthest_m)}: {each.why}"
-        )
+    for factor, why in opened:
+        wider = span(*working_range_m(model.decimated(factor)))
+        print_lines(f"--decimate {factor} in 'relblur depth' and 'calibrate' extends the range to {wider}: {why}")
 
 
 def _cells(row: Resolution) -> tuple[str, ...]:
@@ -129,21 +128,6 @@ def _cells(row: Resolution) -> tuple[str, ...]:
         f"{row.resolution_mm:.2g}",
         f"{row.resolution_mm / row.depth_m / 10:.2g} %",
     )
-
-
-def _model(file: Path | None, exif: list[Path] | None, sensor_width: float | None, given: dict[str, Any]) -> Camera:
-    """Return the camera described by EXIF fields, a camera file or options."""
-    from ...depth.camera import Camera
-
-    if exif:
-        if len(exif) > 2:
-            raise UsageError(f"--exif takes one or two photographs, got {len(exif)}")
-        return Camera.from_exif(*exif, sensor_width_mm=sensor_width, **given)
-    if file is not None:
-        return Camera.from_dict({**Camera.load(file).as_dict(), **given}, str(file))
-    if given:
-        return Camera.from_dict(given, "the camera on the command line")
-    raise UsageError("name a camera file, or describe one: relblur camera --focal-length 35 -N 2.8 -p 6 --focus 1,2")
 
 
 def _one_or_two(text: str | None, name: str) -> float | tuple[float, float] | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from ...base.options import Depth, Preparing
 from ...base.settings import PSF_NAMES
@@ -18,7 +17,6 @@ from ..terminal.console import (
     say,
 )
 from ..terminal.options import (
-    OUTPUT,
     CameraFile,
     First,
     Force,
@@ -27,7 +25,6 @@ from ..terminal.options import (
     ReportOption,
     ResultFolder,
     Second,
-    given,
 )
 from .many import Manner, do_many
 from .report import write_result_page
@@ -50,10 +47,6 @@ def depth(
     output: ResultFolder,
     options: Depth,
     preparing: Preparing,
-    focal_px: Annotated[
-        float | None,
-        given("--focal-px", "Sensor distance for the point cloud, px.", "PX", OUTPUT, show_default="from the camera"),
-    ] = None,
     report: ReportOption = False,
     force: Force = False,
     as_json: Json = False,
@@ -77,18 +70,18 @@ def depth(
     from ...report.result_files import DEPTH_FILES, write_depth_files
 
     model, named = Camera.load(camera), options.psf
-    options = _checked(options, model, focal_px)
+    options = _checked(options, model)
     shape = options.psf if isinstance(options.psf, str) else Path(named).name
     if is_batch(first, second):
 
         def work(one: Path, two: Path, folder: Path) -> None:
             pair, depth_map, _ = _measure(one, two, model, options, preparing, watched=jobs == 1)
-            write_depth_files(folder, pair, depth_map, focal_length_px=focal_px)
+            write_depth_files(folder, pair, depth_map)
             for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (one, two))):
                 say(note if jobs == 1 else f"{one.name}: {note}")
 
         made_with: dict[str, Any] = {"camera": {name: str(value) for name, value in model.as_dict().items()}}
-        made_with |= {"focal_px": focal_px, **preparing.arguments(), **options.arguments("psf"), "psf": shape}
+        made_with |= {**preparing.arguments(), **options.arguments("psf"), "psf": shape}
         heading = f"depth (m), {model.describe()}, psf {shape}"
         how, read = Manner(jobs, report, force, as_json), (camera, Path(named))
         do_many((first, second), output, made_with, work, sheet=(_read_map, heading), how=how, reads=read)
@@ -98,7 +91,7 @@ def depth(
     refuse_to_replace(output, names, force)  # before the work, not after it
     pair, depth_map, seconds = _measure(first, second, model, options, preparing)
     with filling(output, force=force) as results:
-        summary = write_depth_files(results, pair, depth_map, focal_length_px=focal_px)
+        summary = write_depth_files(results, pair, depth_map)
         if report:
             write_result_page(results, depth_map, (first, second, camera), summary, pair=pair)
     for note in (*pair.notes, *_warnings(depth_map, model, options, pair, (first, second))):
@@ -111,7 +104,7 @@ def depth(
     say(f"look at {', '.join(str(output / name) for name in pictures)}")
 
 
-def _checked(options: Depth, camera: Camera, focal_px: float | None) -> Depth:
+def _checked(options: Depth, camera: Camera) -> Depth:
     """Return the options with the shape of the blur resolved; refuse wrong values before the images are read."""
     from ...base.arguments import as_positive
     from ...depth.estimate import check_depth_range
@@ -120,6 +113,8 @@ def _checked(options: Depth, camera: Camera, focal_px: float | None) -> Depth:
 
     if options.depth_range_m is not None:
         check_depth_range(options.depth_range_m, camera, options.side)
+    if options.prefilter:
+        as_positive(options.prefilter, "--prefilter", "px")
     shape: Any = usual_psf(camera) if options.psf == "auto" else options.psf
     if shape not in PSF_NAMES:
         if not Path(shape).exists():
@@ -127,9 +122,6 @@ def _checked(options: Depth, camera: Camera, focal_px: float | None) -> Depth:
         picture = read_image(shape)
         shape = picture.mean(axis=2) if picture.ndim == 3 else picture
     as_psf(shape, camera.blur_constant)
-    for name, value in (("--focal-px", focal_px), ("--prefilter", options.prefilter or None)):
-        if value is not None:
-            as_positive(value, name, "px")
     return replace(options, psf=shape)
 
 
@@ -153,6 +145,7 @@ def _warnings(
     depth_map: DepthMap, camera: Camera, options: Depth, pair: ComparablePair, files: tuple[Path, Path]
 ) -> list[str]:
     """Return the warnings about a depth map, as printed notes."""
+    from ...base.shown import span
     from ...blur.blur_map import Flag, has_flag
     from ...depth.order import depth_order_warnings, file_order_warnings, image_order_warnings
     from ...depth.working_range import openings
@@ -161,20 +154,14 @@ def _warnings(
     warnings += depth_order_warnings(depth_map)
     at_limit = float(has_flag(depth_map.flags, Flag.AT_LIMIT | Flag.OUT_OF_RANGE).mean())
     filled = float(has_flag(depth_map.flags, Flag.FILLED).mean())
-    near, far = (float(end) for end in depth_map.settings["depth_range_m"])
     if at_limit >= MUCH_AT_LIMIT:
-        farthest = "infinity" if math.isinf(far) else f"{far:.3g} m"
-        remedy = (
-            "a wider --range"
-            if options.depth_range_m is not None
-            else "the camera file, and whether its distances are right"
-        )
-        wider = [] if options.depth_range_m is not None else openings(depth_map.camera)
-        if wider:
-            factor = pair.factor * wider[0].factor
-            remedy = f"--decimate {factor}, which extends the range: it then begins at {wider[0].nearest_m:.3g} m"
+        remedy = "a wider --range"
+        if options.depth_range_m is None:
+            wider = openings(depth_map.camera)
+            remedy = f"--decimate {pair.factor * wider[0][0]}, which extends the range" if wider else "the camera file"
+        near, far = (float(end) for end in depth_map.settings["depth_range_m"])
         warnings.append(
-            f"{at_limit:.0%} of the pixels lie at the ends of the search ({near:.3g} m to {farthest}) or beyond: their "
+            f"{at_limit:.0%} of the pixels lie at the ends of the search ({span(near, far)}) or beyond: their "
             f"distance is unknown; try {remedy}"
         )
     if filled >= MUCH_FILLED:

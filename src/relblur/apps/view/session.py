@@ -24,7 +24,7 @@ from ...blur.blur_map import BlurMap
 from ...blur.comparable_pair import ComparablePair
 from ...depth.camera import Camera
 from ...depth.depth_map import DepthMap
-from ...depth.relation import Side, blur_to_depth
+from ...depth.relation import blur_to_depth
 from ...stacks.stack_map import StackMap
 from . import planes as shown
 from .choices import Choices
@@ -357,7 +357,7 @@ class Session:
         now = self.now
         if now.blur_map is None or now.camera is None:
             raise InputError("there is no map yet; wait until it is measured")
-        side: Side = "front" if now.depth_choices.side == "front" else "behind"
+        side = "front" if now.depth_choices.side == "front" else "behind"
         return blur_to_depth(now.blur_map, now.camera.decimated(now.factor), side=side)
 
     # -- accepting -------------------------------------------------------------------------------------------
