@@ -9,18 +9,17 @@ import cv2
 import numpy as np
 
 from relblur.base.settings import paper_sigmas
-from relblur.kernels import choose_engine
+from relblur.kernels.separable import box_mean
 from relblur.paper import gaussian_bank
 
 
 def box_on_grid(first: np.ndarray, second: np.ndarray, size: int = 9) -> np.ndarray:
     """Grid sigma of least squared misfit over a ``size`` x ``size`` box, first as the sharper; 50 levels."""
     sigmas = np.array(paper_sigmas())
-    box = choose_engine().box_mean
     best = np.full(first.shape, np.inf)
     sigma = np.zeros(first.shape)
     for level, blurred in zip(sigmas, gaussian_bank(first, sigmas, workers=1), strict=True):
-        cost = box((blurred - second) ** 2, size)
+        cost = box_mean((blurred - second) ** 2, size)
         sigma = np.where(cost < best, level, sigma)
         best = np.minimum(cost, best)
     return sigma
@@ -29,12 +28,11 @@ def box_on_grid(first: np.ndarray, second: np.ndarray, size: int = 9) -> np.ndar
 def signed_box_on_grid(first: np.ndarray, second: np.ndarray, size: int = 9) -> np.ndarray:
     """Signed grid sigma: both directions, the lower cost wins."""
     sigmas = np.array(paper_sigmas())
-    box = choose_engine().box_mean
     best = np.full(first.shape, np.inf)
     sigma = np.zeros(first.shape)
     for sign, sharp, blurry in ((1, first, second), (-1, second, first)):
         for level, blurred in zip(sigmas, gaussian_bank(sharp, sigmas, workers=1), strict=True):
-            cost = box((blurred - blurry) ** 2, size)
+            cost = box_mean((blurred - blurry) ** 2, size)
             sigma = np.where(cost < best, sign * level, sigma)
             best = np.minimum(cost, best)
     return sigma

@@ -133,12 +133,10 @@ NB_MODULE(_kernels, m) {
         .def(
             "__init__",
             [](Frame* frame, float noise, float flat, float rounded_first, float rounded_second, bool first,
-               bool second, bool blank) {
-                new (frame)
-                    Frame{noise, flat, {rounded_first, rounded_second}, {first, second}, blank, {}, {}, {}, {}, {}};
+               bool second) {
+                new (frame) Frame{noise, flat, {rounded_first, rounded_second}, {first, second}, {}, {}, {}, {}, {}};
             },
-            "noise"_a, "flat"_a, "rounded_first"_a, "rounded_second"_a, "texture_first"_a, "texture_second"_a,
-            "blank"_a);
+            "noise"_a, "flat"_a, "rounded_first"_a, "rounded_second"_a, "texture_first"_a, "texture_second"_a);
     nb::class_<BoundWindow>(m, "Window")
         .def("begin", [](BoundWindow& w) { w.window->begin(); })
         .def("load", &BoundWindow::load, "first"_a, "second"_a)

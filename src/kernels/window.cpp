@@ -514,7 +514,7 @@ private:
                     share = 1 / samples;
         const float round1 = frame.rounded[0], round2 = frame.rounded[1];
         const float at_low = o.limit_low ? 1 : -1, at_high = o.limit_high ? float(count - 2) : -1;
-        const bool bad = frame.distance[0] || frame.distance[1], blank = frame.blank && !bad;
+        const bool bad = frame.distance[0] || frame.distance[1];
         const float *best = this->best + row * stride, *others = this->others + row * stride;
         const float *texture1 = texture[0] + row * stride, *texture2 = texture[1] + row * stride;
         const float *x_ = table[0], *information_ = table[1], *cost_ = table[2], *s_k = table[3], *width_k = table[4];
@@ -541,12 +541,12 @@ private:
             const float end = best[j] == at_high ? 1.0f : best[j] == at_low ? -1.0f : 0.0f;
             flags[j] = (known ? 0 : FLAT) | (x * end == 1.0f ? AT_LIMIT : 0);
             sharper[j] = (error_s < s ? 1 : 0) - (s < -error_s ? 1 : 0);
-            s_[j] = known | !blank ? s : NAN_;
-            stderr_[j] = known | !blank ? error_s : NAN_;
+            s_[j] = known | bad ? s : NAN_;  // bad pixels spread by their blur
+            stderr_[j] = known ? error_s : NAN_;
         }
         for (int which : {0, 1})
             if (frame.distance[which]) spread_bad(frame.distance[which] + to, which ? CLIPPED : INVALID, s_);
-        for (int j = 0; bad && frame.blank && j < n; ++j)
+        for (int j = 0; bad && j < n; ++j)
             if (flags[j] & (INVALID | CLIPPED | FLAT)) s_[j] = stderr_[j] = NAN_;
         uint8_t* out_flags = frame.flags + to;
         int8_t* out_sharper = frame.sharper + to;

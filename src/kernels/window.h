@@ -37,7 +37,6 @@ struct Frame {                 // settings and results of one pair
     float noise, flat;         // least standard deviation of the noise; error in t above which a pixel is FLAT
     float rounded[2];          // local variance of each image below which a pixel has no texture but rounding
     bool texture[2];           // whether the local variance of each image is needed
-    bool blank;                // whether to write NaN where there is no answer
     const float* distance[2];  // distance to the nearest invalid and clipped pixel (px), or null
     float *s, *stderr_;        // results
     uint8_t* flags;

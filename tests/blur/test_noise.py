@@ -82,9 +82,8 @@ def test_information_falls_where_light_is_noisier(light):
     """The same texture twice, dark and bright: shot noise makes the bright one tell less."""
     from relblur.blur.dense.estimate import estimate
     from relblur.blur.request import Request
-    from relblur.kernels import choose_engine
 
-    request = Request("refined", "first", np.array([5.0]), 9, choose_engine("opencv"), given_noise=(0.01, 0.01))
+    request = Request("refined", "first", np.array([5.0]), 9, "opencv", given_noise=(0.01, 0.01))
     half = 0.5 * (light[:, :130] - light[:, :130].mean())
     scene = np.hstack([half + 0.2, half[:, ::-1] + 2.0])
     first, second = synth.pair(scene, 1.5 * np.ones(scene.shape))

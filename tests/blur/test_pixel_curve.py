@@ -56,7 +56,7 @@ def test_it_tells_what_the_map_says_and_looks_as_the_map_was_made(texture, metho
     if method == "window":
         assert curve.window_sigma == pytest.approx(curve.chosen, abs=0.01)
     if method == "paper":
-        assert curve.chosen == pytest.approx(curve.chosen_root, abs=0.051)
+        assert np.abs(curve.roots - curve.chosen).min() < 0.051
 
 
 def test_prefiltered_maps_have_prefiltered_curves(texture):
@@ -86,7 +86,7 @@ def test_a_pair_is_followed_by_row_and_column(noise_pair):
     for curve in (*(pixel_curve(*call) for call in calls), *by_name):
         assert (curve.row, curve.column) == (30, 40)
         np.testing.assert_array_equal(curve.blurred, wanted.blurred)
-    with pytest.raises(relblur.InputError, match=r"a comparable pair is followed by row and column"):
+    with pytest.raises(relblur.InputError, match="a comparable pair holds both images"):
         pixel_curve(pair, noise_pair[1], 30, 40)
     with pytest.raises(relblur.InputError, match=r"row must be a whole number from 0 to 79, got None"):
         pixel_curve(pair)

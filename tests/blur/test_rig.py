@@ -183,19 +183,10 @@ def test_masks_and_scales_without_a_rig():
         assert np.isfinite(stream.process(stored, SECOND).sigma).mean() > 0.9
 
 
-@pytest.mark.parametrize(
-    ("stream_shape", "frame_shape", "message"),
-    [
-        ((20, 30, 3), (20, 30, 4), r"leave its alpha channel out, first\[..., :3\]"),
-        ((20, 30, 3), (3, 20, 30), r"bring its channels to the end, numpy.moveaxis\(first, 0, -1\)"),
-        ((20, 30), (30, 20), r"rows come first, columns second; make the stream for \(30, 20\)"),
-        ((20, 30), (20, 31), "make one for each size"),
-        ((20, 30, 4), (20, 30, 4), r"is alpha, not light; make the stream for \(20, 30, 3\)"),
-    ],
-)
-def test_frames_of_another_shape_get_the_right_advice(stream_shape, frame_shape, message):
+@pytest.mark.parametrize(("stream_shape", "frame_shape"), [((20, 30, 3), (20, 30, 4)), ((20, 30), (30, 20))])
+def test_frames_of_another_shape_are_refused(stream_shape, frame_shape):
     frame = np.full(frame_shape, 255, np.uint8)
-    with Stream(stream_shape) as stream, pytest.raises(InputError, match=message):
+    with Stream(stream_shape) as stream, pytest.raises(InputError, match=r"first has shape .* this stream takes"):
         stream.process(frame, frame)
 
 

@@ -53,7 +53,6 @@ CASES = {
     "one side": {"sharper": "first", "channel_axis": -1},
     "valid": {"valid": True},
     "wide blur": {"max_sigma": 6.5, "window": 15},
-    "reference engine": {"engine": "reference"},
     "turned": {"turned": True},
 }
 

@@ -14,7 +14,6 @@ from relblur.blur.request import Request
 from relblur.field import AsinhAxis, Field, filled, information_around, rims
 from relblur.field.grid import WINDOWS, Edges
 from relblur.field.uncertainty import _at_borders, _best_window, _knowing_window, _near_jumps, standard_error
-from relblur.kernels import choose_engine
 
 SHAPE = (80, 100)
 MIDDLE = (40, 50)
@@ -221,7 +220,7 @@ def test_a_pixel_is_filled_where_no_blur_explains_half_of_the_blurrier_image(s, 
     noise = SimpleNamespace(sensor=(0.01, 0.01))
     monkeypatch.setattr(dense, "_local_variance", lambda image, window: image[0])
     monkeypatch.setattr(dense, "build_volume", lambda *given: (volume, images, noise, "band_limited"))
-    request = Request("refined", "auto", np.array([5.0]), 7, choose_engine("opencv"))
+    request = Request("refined", "auto", np.array([5.0]), 7, "opencv")
     explained = 3.0 if s >= 0 else 1.0
     for power, answer in ((1.01 * explained, True), (explained, False), (0.99 * explained, False)):
         found = Field(plain(s), plain(0.1), plain(1e3), plain(power), 1, {})

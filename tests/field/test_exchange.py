@@ -14,7 +14,6 @@ from relblur.field import Loops
 from relblur.field.energy import Energy
 from relblur.field.noise import Tables
 from relblur.field.start import label
-from relblur.kernels import choose_engine
 
 EQUAL, UNEQUAL = (0.005, 0.005), (0.002, 0.01)
 #: Largest difference, in parts of the largest entry.
@@ -32,7 +31,7 @@ def noisy_pair(noise):
 
 def volume_of(first, second, noise):
     planes = prepare(first, second, None)
-    request = Request("refined", "auto", np.array([2.0]), 11, choose_engine("opencv"))
+    request = Request("refined", "auto", np.array([2.0]), 11, "opencv")
     return build_volume(planes, request, GivenNoise(noise).on_scale(planes.unit), None, 0.0, Loops())[0]
 
 

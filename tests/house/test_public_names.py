@@ -149,7 +149,6 @@ FORMER = [
     *((lambda name=name: getattr(relblur, name), f"relblur.paper.{name}") for name in PAPER),
     (lambda: relblur.estimate_blur(*PAIR, steps={}), "steps=True).steps"),
     (lambda: relblur.estimate_blur(*PAIR, method="window", sigmas=[0.5, 2.0]), "max_sigma=2)"),
-    (lambda: relblur.estimate_blur(*PAIR, method="window", everywhere=True), 'method="window")'),
 ]
 
 

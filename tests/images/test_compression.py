@@ -10,7 +10,7 @@ import pytest
 
 from relblur import estimate_blur, prepare_pair, synth
 from relblur.base.tone import SRGB, encode_srgb
-from relblur.blur.recompressed import is_worthwhile
+from relblur.blur.recompressed import is_strongly_compressed
 from relblur.images.compression import JpegTable, find_traces
 from relblur.photo.photograph import read_photograph
 
@@ -139,7 +139,7 @@ def test_what_strong_compression_did_is_not_taken_for_blur(tmp_path, exchanged):
     if exchanged:
         pair = replace(pair, first=pair.second, second=pair.first, exposure=None)
         truth = -truth
-    assert is_worthwhile(pair)
+    assert is_strongly_compressed(pair)
     aware, unaware = (estimate_blur(one) for one in (pair, replace(pair, jpeg=(None, None))))
     assert _error(aware, truth) < 0.7 * _error(unaware, truth)
 
@@ -156,7 +156,7 @@ def test_what_is_compressed_again_lies_where_its_file_has_it(photograph, tmp_pat
     assert moved.motion.moves
     assert moved.jpeg == (None, None)
     weak, _ = _jpeg_pair(tmp_path, grey, 95)
-    assert not is_worthwhile(weak)
+    assert not is_strongly_compressed(weak)
     assert prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", gamma=2.2).jpeg == (None, None)
 
 

@@ -40,7 +40,7 @@ CASES = {
     "float32": ([x.astype(np.float32) for x in ONE_WAY], {}),
     "small": ([x[:9, :11] for x in ONE_WAY], {"max_sigma": 2.0}),
 }
-wanted = partial(estimate_blur, method="window", engine="reference")
+wanted = partial(estimate_blur, method="window", engine="opencv")
 
 
 @pytest.fixture(params=_kernels.levels())

@@ -20,43 +20,33 @@ def team():
     team.close()
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 3, 7])
-def test_every_work_is_done_once(team, count):
-    done = []
-    for _ in range(5):
-        team.run([lambda k=k: done.append(k) for k in range(count)])
-    assert sorted(done) == sorted(5 * list(range(count)))
-
-
-def test_every_item_is_worked_on_once(team):
-    done = []
-    team.each(done.append, iter(range(50)))
-    assert sorted(done) == list(range(50))
+@pytest.mark.parametrize("count", [0, 1, 2, 50])
+def test_every_item_is_worked_on_once_before_the_call_returns(team, count):
+    for _ in range(50):
+        done = []
+        team.each(lambda item: (time.sleep(1e-4), done.append(item)), iter(range(count)))  # noqa: B023
+        assert sorted(done) == list(range(count))
 
 
 def test_a_team_of_one_works_in_the_calling_thread():
     threads = []
-    Team(1).run([lambda: threads.append(threading.current_thread())] * 3)
+    Team(1).each(lambda _: threads.append(threading.current_thread()), range(3))
     assert set(threads) == {threading.current_thread()}
 
 
-@pytest.mark.parametrize("where", [0, 1])
-def test_an_error_is_raised_when_all_have_ended(team, where):
+def test_an_error_is_raised_when_all_have_ended(team):
     ended = []
 
-    def fail():
-        raise ValueError("no")
-
-    def take_long():
+    def work(item):
+        if item == 0:
+            raise ValueError("no")
         time.sleep(0.05)
-        ended.append(True)
+        ended.append(item)
 
-    works = [take_long, take_long]
-    works.insert(where, fail)
     with pytest.raises(ValueError, match="no"):
-        team.run(works)
-    assert ended == [True, True]
-    team.run([lambda: ended.append(True)] * 3)  # and the team is as good as new
+        team.each(work, range(3))
+    assert sorted(ended) == [1, 2]
+    team.each(ended.append, range(3))  # and the team is as good as new
     assert len(ended) == 5
 
 
@@ -72,30 +62,32 @@ def interruptible():
 def test_an_interruption_waits_for_the_work_to_end(team):
     ended = []
 
-    def interrupt():
-        _thread.interrupt_main()
-        time.sleep(0.1)
-        ended.append(True)
+    def work(item):
+        if threading.current_thread() is threading.main_thread():
+            time.sleep(0.05)  # the helper takes the other item
+        else:
+            _thread.interrupt_main()
+            time.sleep(0.2)
+        ended.append(item)
 
     with pytest.raises(KeyboardInterrupt):
-        team.run([lambda: None, interrupt])
-    assert ended == [True]
+        team.each(work, range(2))
+    assert len(ended) >= 1
+    assert threading.main_thread() is threading.current_thread()
 
 
 def test_work_may_call_its_own_team(team):
     done = []
 
-    def inner():
-        team.run([lambda: done.append(threading.current_thread())] * 3)
-
-    team.run([inner] * 3)
-    assert len(done) == 9
+    team.each(lambda _: team.each(done.append, range(3)), range(3))
+    assert sorted(done) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
 @pytest.mark.parametrize("how", ["closed", "forgotten"])
 def test_helpers_end_with_their_team(how):
     before = set(threading.enumerate())
     team = Team(4)
+    team.each(lambda _: None, range(4))
     helpers = set(threading.enumerate()) - before
     assert len(helpers) == 3
     if how == "closed":

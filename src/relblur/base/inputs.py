@@ -29,6 +29,7 @@ __all__ = [
     "check_image",
     "check_image_with_gaps",
     "check_pair",
+    "fill_bad_pixels",
     "is_chunked",
     "looks_like_alpha",
     "refuse_mixed_scales",
@@ -141,7 +142,7 @@ def check_pair(
         raise InputError(f"first and second differ in shape: {times(one.shape)} and {times(two.shape)}; {remedy}")
     stacked = [_channels_last(array, name, channel_axis) for array, name in ((one, "first"), (two, "second"))]
     refuse_mixed_scales(*stacked)
-    images, finite = _without_bad_pixels(_without_alpha(stacked))
+    images, finite = fill_bad_pixels(_without_alpha(stacked))
     if valid is not None:
         usable = as_valid(valid, images[0].shape[:2])
         finite = usable if finite is None else finite & usable
@@ -269,7 +270,7 @@ def refuse_mixed_scales(one: AnyArray, two: AnyArray) -> None:
         )
 
 
-def _without_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray | None]:
+def fill_bad_pixels(images: list[AnyArray]) -> tuple[list[AnyArray], BoolArray | None]:
     """Fill the bad pixels of two (H, W, C) images; return the images, and the pixels good in both (None: all)."""
     goods = [_good(image, name) for image, name in zip(images, ("first", "second"), strict=True)]
     filled = [_filled(image, good) for image, good in zip(images, goods, strict=True)]

@@ -126,7 +126,6 @@ class Estimating(Record):
     sigmas: ArrayLike | Sequence[float] | None = None
     direction: str = field(default="deviation", metadata={"choices": DIRECTIONS})
     tolerance: float = 0.0
-    everywhere: bool = False
     engine: str = "auto"
     workers: int | None = None
 

@@ -22,10 +22,11 @@ from ..images.archives import check_format
 from ..images.map_formats import FORMAT, FORMAT_VERSION
 from ..images.zarr_arrays import open_zarr_array, read_zarr_node
 from .blur_map import BlurMap
+from .dense.run import notes_of
 from .estimating import Estimating, answer_of, request_of, settings_of
-from .global_statistics import GlobalStatistics, Source, clean, measure_source
+from .global_statistics import Source, clean, measure_source
 from .methods import METHOD_TABLE
-from .request import Answer
+from .request import Answer, Request, no_progress
 from .tiles import Region, Tile
 
 __all__ = ["STORED", "dask_call", "estimate_chunked", "is_zarr_map", "lazy_map", "read_zarr_map"]
@@ -59,10 +60,9 @@ def lazy_map(source: Source, options: Estimating, side: int, about: Mapping[str,
     if len(tiles) == 1 and not entry.surveys:  # no shared statistics
         planes = [source.call(_estimate_whole, tiles[0].outer, _later(options))]
     else:
-        statistics = measure_source(source, options)
-        request, notes = statistics.request, statistics.notes
-        tiles = entry.tiling.tiles(form.shape, request, side, statistics.halo)
-        together, join = _later(statistics), dask_call(_join_tiles)
+        request = measure_source(source, options)
+        notes = notes_of(request)
+        together, join = _later(request), dask_call(_join_tiles)
         estimates = [source.call(_estimate_tile, tile.outer, together) for tile in tiles]
         around = [entry.tiling.needed(number, tiles) for number in range(len(tiles))]
         planes = [
@@ -90,28 +90,23 @@ def _later(value: Any) -> Any:
     return dask.delayed(value, traverse=False, pure=False)
 
 
-def _estimate_tile(part: RawPair, statistics: GlobalStatistics) -> Any:
-    request = statistics.request
-    return METHOD_TABLE[request.method].tiling.estimate(clean(part, statistics.bad), request, _no_progress)
+def _estimate_tile(part: RawPair, request: Request) -> Any:
+    return METHOD_TABLE[request.method].tiling.estimate(clean(part), request, no_progress)
 
 
-def _join_tiles(tile: Tile, others: Sequence[Tile], estimates: Sequence[Any], statistics: GlobalStatistics) -> Planes:
-    entry = METHOD_TABLE[statistics.request.method]
+def _join_tiles(tile: Tile, others: Sequence[Tile], estimates: Sequence[Any], request: Request) -> Planes:
+    entry = METHOD_TABLE[request.method]
     pairs = list(zip(others, estimates, strict=True))
-    return _planes(entry.complete(entry.tiling.join(tile, pairs, statistics.request)))
+    return _planes(entry.complete(entry.tiling.join(tile, pairs, request)))
 
 
 def _estimate_whole(part: RawPair, options: Estimating) -> Planes:
     raw = check_pair(part.first, part.second, valid=part.finite, clipped=part.clipped, channel_axis=-1)
-    return _planes(answer_of(options, raw, _no_progress)[1])
+    return _planes(answer_of(options, raw, no_progress)[1])
 
 
 def _planes(answer: Answer) -> Planes:
     return answer.s, answer.stderr, answer.flags, answer.sharper
-
-
-def _no_progress(_share: float) -> None:
-    pass
 
 
 def _assembled(planes: Sequence[Any], tiles: Sequence[Tile], number: int, dtype: str) -> Any:

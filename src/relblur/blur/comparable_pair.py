@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray
-from ..base.errors import InputError
 from ..base.inputs import check_pair
 from ..base.pixels import clipped_pixels
 from ..base.settings import Sharper
@@ -138,18 +137,6 @@ class ComparablePair:
         if not self.full_size:
             return {}
         return {"decimate": self.factor, "full_size": self.full_size, "decimate_because": self.because}
-
-    def inputs(
-        self, valid: Any, clipped: Any, channel_axis: int | None, noise: Any
-    ) -> tuple[tuple[AnyArray, AnyArray], BoolArray | None, BoolArray | None, int | None, Any]:
-        """Return images, valid, clipped, channel axis and noise for an estimator; refuse those that the pair has."""
-        given = {"valid": valid, "clipped": clipped, "channel_axis": channel_axis}
-        twice = [name for name, value in given.items() if value is not None]
-        if twice:
-            raise InputError(f"{', '.join(twice)} came with the pair that is given; leave it out")
-        images = self.measured
-        axis = -1 if images[0].ndim == 3 else None
-        return images, self.valid, self.clipped_in_either, axis, self.noise if noise is None else noise
 
     def without_bad_pixels(self) -> ComparablePair:
         """Return the pair with finite values everywhere; filled pixels and hot pixels become invalid."""

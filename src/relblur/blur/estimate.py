@@ -8,21 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from ..base._typing import ArrayLike, FloatArray, Progress
-from ..base.arguments import as_sigmas, colour_axis
-from ..base.deprecated import warn_of_old_call
 from ..base.errors import InputError
-from ..base.inputs import check_pair, is_chunked
+from ..base.inputs import is_chunked
 from ..kernels import as_engine
-from . import recompressed
 from .blur_map import BlurMap, labelled
 from .comparable_pair import ComparablePair
 from .estimating import Estimating, GivenNoise, answer_of, check_estimating, settings_of
+from .given import Given
 from .model_warnings import find_model_warnings
-from .request import part_of
-from .stored_values import light_of_srgb, tell_of_tone
+from .recompressed import is_strongly_compressed, without_compression
+from .request import no_progress, part_of
 
 __all__ = ["estimate_blur"]
 
@@ -47,8 +44,7 @@ def estimate_blur(
     engine: str = Estimating.engine,
     workers: int | None = Estimating.workers,
     progress: Progress | None = None,
-    steps: bool | dict[str, FloatArray] = False,
-    everywhere: bool = Estimating.everywhere,
+    steps: bool = False,
 ) -> BlurMap:
     """Estimate, at every pixel, how much blurrier one image is than the other.
 
@@ -105,10 +101,9 @@ def estimate_blur(
         ``"paper"`` only: 3 x 3 deviations that differ by this many grey levels (of 255) or less are equal, and such
         points get no answer. The paper leaves out 10 to 23 % of the points of its Real-MFF pair, which corresponds to
         about 0.1 to 0.4 levels.
-    engine : {"auto", "reference", "opencv", "compiled"}
-        Implementation of the loops. ``"reference"`` (not for ``"refined"``) and ``"opencv"`` agree to rounding,
-        ``"compiled"`` to a thousandth; for ``"paper"`` it falls back to OpenCV. ``"auto"`` is ``"compiled"`` where
-        there is compiled code for the method, else ``"opencv"``. ``settings["engine"]`` names the engine that ran.
+    engine : {"auto", "opencv", "compiled"}
+        Implementation of the loops, which agree to a thousandth. ``"paper"`` has OpenCV only. ``"auto"`` is
+        ``"compiled"`` where there is compiled code for the method. ``settings["engine"]`` names the engine that ran.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
     progress : callable, optional
@@ -117,8 +112,6 @@ def estimate_blur(
         Keep the intermediate maps of ``"refined"`` in ``BlurMap.steps``: ``start`` (the labelling, px^2),
         ``information`` (1 / px^4), ``misfit`` (variance on the pair's scale), ``mu`` (stiffness of the prior). Empty
         for other methods and for images cut into tiles.
-    everywhere : bool
-        Deprecated: ``"window"`` keeps the values of flat and clipped places.
 
     Returns
     -------
@@ -131,10 +124,9 @@ def estimate_blur(
     on the tiles, to the bit (with ``engine="compiled"`` to single precision). ``"refined"`` uses one tile up to 1.4
     megapixels. Tiles of larger images overlap and are blended; ``settings["tiles"]`` is their number.
 
-    Dask arrays give a lazy map of Dask arrays. Statistics that all chunks share are measured during the call:
-    ``"paper"`` and ``"window"`` read both images once, ``"refined"`` 49 patches. Flat and clipped places of ``"paper"``
-    are filled from their own chunk. An xarray gives a map of xarrays with its labels. ``progress`` and ``steps`` are
-    for arrays in memory.
+    Dask arrays give a lazy map of Dask arrays. Statistics that all chunks share are measured on 49 patches during the
+    call. Bad pixels, and flat and clipped places of ``"paper"``, are filled from their own chunk. An xarray gives a
+    map of xarrays with its labels. ``progress`` and ``steps`` are for arrays in memory.
 
     Examples
     --------
@@ -145,75 +137,43 @@ def estimate_blur(
     >>> float(np.median(estimate_blur(sharp, blurry, method="window").sigma).round(2))
     1.5
     """
-    pair_settings: dict[str, Any] = {}
-    pair: ComparablePair | None = None
-    if isinstance(first, ComparablePair):
-        if second is not None:
-            raise InputError("a comparable pair holds both images; leave second out")
-        if linear is not None:
-            raise InputError("linear belongs to prepare_pair, which made this pair; leave it out here")
-        pair = first
-        (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
-        pair_settings, linear = pair.settings, False
-        sharper = pair.sharper if sharper == "auto" else sharper
+    given = Given.of(Given(first, second, valid, clipped, channel_axis, noise, linear))
+    if given.pair is not None and sharper == "auto":
+        sharper = given.pair.sharper
     options = Estimating(
         method=method,
         sharper=sharper,
         sigmas=sigmas,
         max_sigma=max_sigma,
         window=window,
-        noise=noise,
+        noise=given.noise,
         prefilter=prefilter,
         engine=as_engine(engine),
         workers=workers,
         direction=direction,
         tolerance=tolerance,
-        everywhere=everywhere,
     )
     entry = check_estimating(options)
-    if second is None:
-        raise InputError("second is missing; pass two images, or the pair that relblur.prepare_pair returns")
-    _warn_of_old_arguments(method, sigmas, steps, everywhere)
-    kept: dict[str, FloatArray] = {} if isinstance(steps, bool) else steps
-    kept.clear()
-    channel_axis = colour_axis(first, channel_axis)
-    if is_chunked(first, second):
+    if is_chunked(given.first, given.second):
         from .chunked import estimate_chunked
 
         if linear:
             raise InputError("linear is for arrays in memory; undo the curve of chunked ones first, chunk by chunk")
-        return labelled(estimate_chunked(first, second, options, valid, clipped, channel_axis), first, channel_axis)
-    raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
-    if linear:
-        raw, noise = light_of_srgb(raw, noise, entry.surveys)
-        options = replace(options, noise=noise)
-    elif linear is None:
-        tell_of_tone(raw)
-    report = progress or _no_progress
-    if pair is not None and method == "refined" and not prefilter and recompressed.is_worthwhile(pair):
+        lazy = estimate_chunked(given.first, given.second, options, valid, clipped, given.channel_axis)
+        return labelled(lazy, given.first, given.channel_axis)
+    raw, assumed = given.as_light(given.checked(), entry.surveys)
+    options = replace(options, noise=assumed)
+    report = progress or no_progress
+    if method == "refined" and not prefilter and is_strongly_compressed(given.pair):
         _, answer = answer_of(options, raw, part_of(report, 0, 2))
-        raw = recompressed.without_compression(raw, pair, answer.s, answer.notes["kernel"])
+        raw = without_compression(raw, given.pair, answer.s, answer.notes["kernel"])
         report = part_of(report, 1, 2)
-    request, answer = answer_of(options, raw, report, None if steps is False else kept)
+    kept: dict[str, FloatArray] = {}
+    request, answer = answer_of(options, raw, report, kept if steps else None)
     model_warnings = find_model_warnings(raw, answer.s, answer.flags, answer.notes.get("kernel", "sampled"))
-    further = {**pair_settings, "doubts": model_warnings} if model_warnings else pair_settings
-    settings = settings_of(request, answer.notes, further)
+    further = {**given.settings, "doubts": model_warnings} if model_warnings else given.settings
     arrays = (answer.s, answer.stderr, answer.flags, answer.sharper)
     for array in arrays:  # read-only, so that the map need not copy them
         array.setflags(write=False)
-    return labelled(BlurMap(*arrays, settings, kept if steps is True else {}), first, channel_axis)
-
-
-def _warn_of_old_arguments(method: str, sigmas: Any, steps: Any, everywhere: bool) -> None:
-    """Warn of deprecated arguments."""
-    if everywhere:
-        warn_of_old_call("everywhere=True", f'estimate_blur(first, second, method="{method}")', 4)
-    if sigmas is not None and method != "paper":
-        largest = as_sigmas(sigmas)[-1]
-        warn_of_old_call(f'sigmas with method="{method}"', f"estimate_blur(first, second, max_sigma={largest:g})", 4)
-    if not isinstance(steps, bool):
-        warn_of_old_call("steps={}", "estimate_blur(first, second, steps=True).steps", 4)
-
-
-def _no_progress(_share: float) -> None:
-    pass
+    blur_map = BlurMap(*arrays, settings_of(request, answer.notes, further), kept)
+    return labelled(blur_map, given.first, given.channel_axis)

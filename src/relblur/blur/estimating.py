@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 from .. import __version__
-from ..base._typing import ArrayLike, FloatArray, Progress
+from ..base._typing import FloatArray, Progress
 from ..base.arguments import as_choice, as_noise, as_odd_size, as_positive, as_sigmas
 from ..base.errors import InputError
 from ..base.inputs import RawPair
 from ..base.options import Estimating
 from ..base.settings import PAPER_SIGMA_STEP
 from ..filters.sharpness import as_tolerance
-from ..kernels import ENGINES
+from ..kernels import ENGINES, resolve_engine
 from ..kernels.threads import count_workers
-from .methods import METHOD_TABLE, MethodEntry, engine_for
+from .methods import METHOD_TABLE, MethodEntry
 from .noise import NoiseModel, noise_at_light
 from .request import Answer, Request
 from .tiles import run_in_tiles
@@ -45,25 +45,22 @@ GivenNoise = float | NoiseModel | tuple[float | NoiseModel, float | NoiseModel]
 
 def check_estimating(options: Estimating) -> MethodEntry:
     """Refuse options that are wrong for any pair, or that contradict each other; return the entry of the method."""
-    entry, method = METHOD_TABLE[options.method], options.method
     as_choice(options.engine, "engine", ENGINES)
-    if options.max_sigma is not None and options.sigmas is not None:
-        raise InputError("max_sigma and sigmas both limit the search; leave one of them out")
-    if options.prefilter and not entry.takes_prefilter:
-        others = " or ".join(f'"{name}"' for name, each in METHOD_TABLE.items() if each.takes_prefilter)
-        raise InputError(f'prefilter is not part of method="{method}"; leave it out or use {others}')
-    if options.direction != "deviation" and method != "paper":
-        raise InputError(
-            f'direction is part of method="paper" only; method="{method}" takes the better fit: leave it out'
-        )
-    if as_tolerance(options.tolerance) and (method != "paper" or options.direction != "deviation"):
-        raise InputError(
-            'tolerance compares 3 x 3 deviations, as method="paper" with direction="deviation" does; leave it out'
-        )
-    _blurs(options)
+    if options.method == "paper" and options.prefilter:
+        raise InputError('prefilter is not part of method="paper"; leave it out')
+    of_the_paper = {
+        "sigmas": options.sigmas is not None,
+        "direction": options.direction != "deviation",
+        "tolerance": as_tolerance(options.tolerance) > 0,
+    }
+    for name, is_given in of_the_paper.items():
+        if is_given and options.method != "paper":
+            other = "max_sigma limits the search" if name == "sigmas" else "leave it out"
+            raise InputError(f'{name} is part of method="paper" only; {other}')
+    _sigmas(options)
     if noise_models(options) is None:
         plain_noise(options)
-    return entry
+    return METHOD_TABLE[options.method]
 
 
 def noise_models(options: Estimating) -> tuple[NoiseModel, NoiseModel] | None:
@@ -85,24 +82,26 @@ def plain_noise(options: Estimating) -> tuple[float, float] | None:
 
 def request_of(options: Estimating, raw: RawPair, given_noise: tuple[float, float] | None) -> Request:
     """Return the request for a pair; only its shape and types are used."""
-    entry = METHOD_TABLE[options.method]
-    window = entry.window if options.window is None else options.window
+    entry, half = METHOD_TABLE[options.method], min(raw.shape) / 2
+    window = as_odd_size(entry.window if options.window is None else options.window, "window", raw.shape)
     noise = options.noise if isinstance(options.noise, (tuple, list)) else (options.noise,)
+    prefilter = 0.0 if options.prefilter == 0 else as_positive(options.prefilter, "prefilter", "px")
+    if prefilter > half / 2:
+        raise InputError(f"prefilter={prefilter:g} px is too wide for an image of {raw.shape}; 1.5 to 2 is usual")
     return Request(
         method=options.method,  # type: ignore[arg-type]
         sharper=options.sharper,  # type: ignore[arg-type]
-        sigmas=_check_sigmas(options, raw.shape, entry.sigmas),
-        window=as_odd_size(window, "window", raw.shape),
+        sigmas=_sigmas(options, half),
+        window=window,
         given_noise=given_noise,
         noise_repeats=any(isinstance(one, NoiseModel) and one.compressed for one in noise),
         noise_may_differ=isinstance(options.noise, NoiseModel),
         noise_models=noise_models(options),
-        prefilter=_check_prefilter(options.prefilter, raw.shape),
-        engine=engine_for(options.engine, options.method, window),
+        prefilter=prefilter,
+        engine=resolve_engine(options.engine, entry.has_compiled and window > 1),
         workers=count_workers(options.workers),
         direction=options.direction,  # type: ignore[arg-type]
         tolerance=float(options.tolerance),
-        everywhere=options.everywhere,
     )
 
 
@@ -113,25 +112,10 @@ def answer_of(
     models = noise_models(options)
     given = plain_noise(options) if models is None else None
     if models is not None:
-        given, _ = noise_at_light(models[0], models[1], smoothed_light(raw), raw.usable)
+        given, _ = noise_at_light(*models, smoothed_light(raw), raw.usable)
     entry = METHOD_TABLE[options.method]
     request = entry.measure(raw, replace(request_of(options, raw, given), steps=steps))
     return request, entry.complete(run_in_tiles(entry.tiling, raw, request, progress))
-
-
-def _blurs(options: Estimating) -> ArrayLike | Sequence[float] | None:
-    """Return the requested blurs of the search, px; None for the default of the method."""
-    if options.max_sigma is None:
-        return options.sigmas
-    largest = as_positive(options.max_sigma, "max_sigma", "px")
-    if options.method != "paper":
-        return [largest]
-    if not PAPER_SIGMA_STEP <= largest < LARGEST_GRID_PX:
-        raise InputError(
-            f"max_sigma must be at least {PAPER_SIGMA_STEP} and below {LARGEST_GRID_PX:g} px for "
-            f'method="paper", got {largest:g}'
-        )
-    return [round(PAPER_SIGMA_STEP * (m + 1), 10) for m in range(math.floor(largest / PAPER_SIGMA_STEP + 1e-9))]
 
 
 def settings_of(request: Request, notes: Mapping[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,31 +127,34 @@ def settings_of(request: Request, notes: Mapping[str, Any], further: Mapping[str
         "window": request.window,
         "noise": request.noise,
         "prefilter": request.prefilter,
-        "engine": request.engine.name,
+        "engine": request.engine,
         **notes,
         **further,
     }
 
 
-def _check_sigmas(options: Estimating, shape: tuple[int, int], usual: tuple[float, ...]) -> FloatArray:
-    """Return the grid of blurs, or the largest blur, px, limited to half the shorter side of the image."""
-    sigmas = _blurs(options)
-    if sigmas is None:
-        grid = np.array(usual)
-        fits = grid[grid <= min(shape) / 2]
-        return fits if fits.size else np.array([min(shape) / 2])
-    checked = as_sigmas(sigmas)
-    if checked[-1] > min(shape) / 2:
-        given = "sigmas go up to" if options.max_sigma is None else "max_sigma is"
+def _sigmas(options: Estimating, half: float = math.inf) -> FloatArray:
+    """Return the grid of ``"paper"``, or the largest blur of the search, px; ``half`` the shorter side limits both."""
+    if options.sigmas is not None and options.max_sigma is not None:
+        raise InputError("max_sigma and sigmas both limit the search; leave one of them out")
+    if options.sigmas is None and options.max_sigma is None:
+        usual = np.array(METHOD_TABLE[options.method].sigmas)
+        fits = usual[usual <= half]
+        return fits if fits.size else np.array([half])
+    if options.sigmas is not None:
+        name, sigmas = "sigmas", as_sigmas(options.sigmas)
+    else:
+        name, sigmas = "max_sigma", np.array([as_positive(options.max_sigma, "max_sigma", "px")])  # type: ignore[arg-type]
+        if options.method == "paper":
+            if not PAPER_SIGMA_STEP <= sigmas[0] < LARGEST_GRID_PX:
+                raise InputError(
+                    f"max_sigma must be at least {PAPER_SIGMA_STEP} and below {LARGEST_GRID_PX:g} px for "
+                    f'method="paper", got {sigmas[0]:g}'
+                )
+            count = math.floor(sigmas[0] / PAPER_SIGMA_STEP + 1e-9)
+            sigmas = np.round(PAPER_SIGMA_STEP * np.arange(1, count + 1), 10)
+    if sigmas[-1] > half:
         raise InputError(
-            f"{given} {checked[-1]:g} px, more than half the image's shorter side ({min(shape)} px); "
-            f"keep {'them' if options.max_sigma is None else 'it'} below {min(shape) / 2:g}"
+            f"{name} is {sigmas[-1]:g} px, more than half the image's shorter side; use {half:g} px or less"
         )
-    return checked
-
-
-def _check_prefilter(prefilter: float, shape: tuple[int, int]) -> float:
-    value = 0.0 if prefilter == 0 else as_positive(prefilter, "prefilter", "px")
-    if value > min(shape) / 4:
-        raise InputError(f"prefilter={value:g} px is too wide for an image of {shape}; 1.5 to 2 is usual")
-    return value
+    return sigmas

@@ -1,30 +1,41 @@
-"""The table of methods: the code of each, its defaults, its engines.
+"""The table of methods: the code of each, and its defaults.
 
 A new method needs a :class:`~relblur.blur.tiles.Tiling`, an entry here, and its name in :mod:`relblur.base.settings`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ..base.inputs import RawPair
 from ..base.settings import MAX_SIGMA, PAPER_WINDOW, WINDOW_WINDOW, paper_sigmas
-from ..kernels import Engine, choose_engine, resolve_engine
-from .dense.run import DENSE_TILING, measure_dense
+from .dense.run import DENSE_TILING, measure_dense, measure_dense_patches
 from .paper.answer import answer_on_grid, fill_from_neighbours
 from .request import Answer, Request
 from .tiles import Tiling, local_tiling
 from .whole_image import survey
-from .window.answer import answer_in_windows
+from .window.answer import WINDOW_TILING
 
-__all__ = ["METHOD_TABLE", "MethodEntry", "engine_for"]
+__all__ = ["METHOD_TABLE", "MethodEntry"]
 
 
 def _survey_pair(raw: RawPair, request: Request) -> Request:
-    """Return a request with exact statistics of both whole images."""
+    """Return a request with the statistics of both whole images."""
     return replace(request, overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)))
+
+
+def _survey_patches(patches: Sequence[RawPair], request: Request) -> Request:
+    """Return a request with the statistics of both images, from patches."""
+    goods = [slice(None) if each.finite is None else each.finite.ravel() for each in patches]
+    one, two = (
+        np.concatenate([image.reshape(-1, image.shape[2])[good] for image, good in zip(images, goods, strict=True)])
+        for images in ([each.first for each in patches], [each.second for each in patches])
+    )
+    return replace(request, overall=(survey(one[:, None]), survey(two[:, None])))
 
 
 @dataclass(frozen=True)
@@ -32,40 +43,23 @@ class MethodEntry:
     """Properties of a method that ``estimate_blur`` needs."""
 
     tiling: Tiling[Any]
-    engines: tuple[str, ...]  #: engines with loops for the method
+    has_compiled: bool = True  #: whether it has compiled loops, for windows of 3 px or more
     sigmas: tuple[float, ...] = (MAX_SIGMA,)  #: default grid, or the largest blur of the search, px
     window: int = WINDOW_WINDOW  #: default side of the square of neighbours, px
-    least_compiled_window: int = 1  #: smallest side for compiled loops, px
-    takes_prefilter: bool = True
     complete: Callable[[Answer], Answer] = lambda answer: answer  #: last step, on a whole map or a chunk of one
     measure: Callable[[RawPair, Request], Request] = _survey_pair  #: adds the statistics that all tiles share
-    surveys: bool = True  #: whether the method needs statistics of all pixels, not of patches
+    measure_patches: Callable[[Sequence[RawPair], Request], Request] = _survey_patches  #: the same, from patches
+    surveys: bool = True  #: whether the rounding of the values is the lower bound of the noise
 
 
 METHOD_TABLE: Mapping[str, MethodEntry] = {
     "paper": MethodEntry(
         local_tiling(answer_on_grid, keep_doubtful=True),
-        ("reference", "opencv"),
+        has_compiled=False,
         complete=fill_from_neighbours,
         sigmas=paper_sigmas(),
         window=PAPER_WINDOW,
-        takes_prefilter=False,
     ),
-    "window": MethodEntry(
-        local_tiling(answer_in_windows),
-        ("reference", "opencv", "compiled"),
-        least_compiled_window=3,
-    ),
-    "refined": MethodEntry(DENSE_TILING, ("opencv", "compiled"), measure=measure_dense, surveys=False),
+    "window": MethodEntry(WINDOW_TILING),
+    "refined": MethodEntry(DENSE_TILING, measure=measure_dense, measure_patches=measure_dense_patches, surveys=False),
 }
-
-
-def engine_for(name: str, method: str, window: int) -> Engine:
-    """Return the engine that runs the loops."""
-    entry = METHOD_TABLE[method]
-    offered = entry.engines
-    if window < entry.least_compiled_window:
-        offered = tuple(each for each in offered if each != "compiled")
-    if name == "compiled" and name not in offered:  # OpenCV has loops for everything
-        name = "opencv"
-    return choose_engine(resolve_engine(name, f'method="{method}"', offered))

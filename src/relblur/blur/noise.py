@@ -14,7 +14,6 @@ from ..base.inputs import as_pair
 __all__ = [
     "GRIDS",
     "NoiseModel",
-    "Rounding",
     "estimate_noise",
     "fine_power",
     "noise_at_light",
@@ -75,85 +74,44 @@ class NoiseModel:
         return NoiseModel(math.hypot(self.read, other.read), self.shot + other.shot, compressed)
 
 
-def rounding_noise(image: FloatArray) -> float:
-    """Return the standard deviation of the rounding error in an image.
+def rounding_noise(
+    image: AnyArray, limits: tuple[float, float] = (-math.inf, math.inf), own_step: bool = True
+) -> float:
+    """Return the standard deviation of the rounding error of values within the limits.
 
-    It is ``step / sqrt(12)`` if all values lie on a grid, of 8 or 16 bits or of any other step. Otherwise it is a small
-    share of the intensity range. It is the lower bound of the noise in every estimate.
+    It is ``step / sqrt(12)`` if all values lie on a grid, of 8 or 16 bits or (with ``own_step``) of any other step.
+    Otherwise it is a small share of the intensity range. It is the lower bound of the noise in every estimate.
     """
-    rounding = Rounding()
-    rounding.look_at(image, any_scale=True)
-    return rounding.noise()
+    low, high = max(float(image.min()), limits[0]), min(float(image.max()), limits[1])
+    contrast, largest = high - low, max(abs(low), abs(high))
+    own = quantisation_step(image) if own_step else 0.0
+    if contrast > LEAST_STEPS * own > 0:
+        return own / math.sqrt(12)
+    for step, least_steps in GRIDS:
+        if contrast > least_steps * step and _on_grid(image.ravel()[:4096], step) and _on_grid(image, step):
+            return step / math.sqrt(12)
+    return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * largest, np.finfo(np.float64).tiny)
 
 
 def quantisation_step(image: AnyArray) -> float:
     """Return the spacing of an image's values if they lie on a grid of at most 65536 values, else 0."""
-    some = np.unique(image.ravel()[:4096]).astype(np.float64)
-    if len(some) > 1 and not np.diff(some).min() > (some[-1] - some[0]) * 1e-5:
-        return 0.0  # a few values show that there is no grid; sorting all values is slow
-    values = np.unique(image).astype(np.float64)
-    if len(values) < 3:
-        return 0.0
-    span = values[-1] - values[0]
-    gap = float(np.diff(values).min())
-    count = round(span / gap) if gap > span * 1e-5 else 0
+    for some in (image.ravel()[:4096], image):  # a few values show that there is no grid; sorting all values is slow
+        values = np.unique(some).astype(np.float64)
+        span = values[-1] - values[0]
+        gap = float(np.diff(values).min()) if len(values) > 1 else span
+        if len(values) > 1 and not gap > span * 1e-5:
+            return 0.0
+    count = round(span / gap) if len(values) > 2 else 0
     if not 0 < count <= 65535:
         return 0.0
-    step = span / count
-    place = (values - values[0]) / step
     # float32 values of a 16-bit grid are off by up to 0.01 of a step.
-    return float(step) if np.abs(place - np.round(place)).max() < 0.02 else 0.0
+    step = float(span / count)
+    return step if _on_grid(values - values[0], step, 0.02) else 0.0
 
 
-class Rounding:
-    """The grid of an image's values, determined part by part."""
-
-    def __init__(self) -> None:
-        self.low, self.high = math.inf, -math.inf
-        self._possible = [step for step, _ in GRIDS]
-        self._own_steps: set[float] = set()
-
-    def look_at(self, part: FloatArray, any_scale: bool = False) -> None:
-        """Add a part of the image; with ``any_scale`` its grid may have any step."""
-        low, high = float(part.min()), float(part.max())
-        self.low, self.high = min(self.low, low), max(self.high, high)
-        self._possible = [step for step in self._possible if _on_grid(part, step)]
-        if any_scale and low < high and 0.0 not in self._own_steps:  # 0: a part has no grid
-            self._own_steps.add(quantisation_step(part))
-
-    def add(self, other: Rounding) -> None:
-        """Add the result of other parts of the image."""
-        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self._possible = [step for step in self._possible if step in other._possible]
-        self._own_steps |= other._own_steps
-
-    def _own_step(self) -> float:
-        """Return the common step of all parts, 0 if there is none."""
-        least = min(self._own_steps, default=0.0)
-        if not least or not all(_whole(step / least) for step in self._own_steps):
-            return 0.0
-        known = [step for step, _ in GRIDS if abs(least / step - 1) < 1e-3]  # a measured step is not exact
-        return known[0] if known else least
-
-    def noise(self, limits: tuple[float, float] = (-math.inf, math.inf)) -> float:
-        """Return the standard deviation of the rounding error for values within the limits."""
-        low, high = max(self.low, limits[0]), min(self.high, limits[1])
-        contrast, largest = high - low, max(abs(low), abs(high))
-        own = self._own_step()
-        for step, least_steps in ((own, LEAST_STEPS), *GRIDS):
-            if step in (own, *self._possible) and contrast > least_steps * step > 0:
-                return step / math.sqrt(12)
-        return max(FLOAT_NOISE * contrast, ARITHMETIC_NOISE * largest, np.finfo(np.float64).tiny)
-
-
-def _whole(ratio: float) -> bool:
-    """Return whether a ratio of two steps is a whole number to a thousandth."""
-    return abs(ratio - round(ratio)) < 2e-3 * ratio
-
-
-def _on_grid(part: FloatArray, step: float) -> bool:
-    scaled = part / step
-    return float(np.abs(scaled - np.rint(scaled)).max()) < 1e-4
+def _on_grid(values: AnyArray, step: float, within: float = 1e-4) -> bool:
+    scaled = values / step
+    return float(np.abs(scaled - np.rint(scaled)).max()) < within
 
 
 def estimate_noise(

@@ -14,29 +14,28 @@ Only pixels within reach of the largest kernel are used, so a curve takes millis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base._typing import ArrayLike, FloatArray
 from ..base.arguments import as_odd_size, as_positive, is_whole, times
 from ..base.errors import InputError
-from ..base.inputs import as_valid, check_form
-from ..base.pixels import clipped_pixels, unit_float, without_gaps
+from ..base.inputs import Pair, RawPair, as_valid, check_form
 from ..base.settings import MAX_SIGMA, WINDOW_WINDOW
 from ..filters.decimation import mirrored
 from ..filters.kernels import (
     BAND_LIMITED_RADIUS,
-    Family,
     band_limited_kernel,
     band_limited_weights,
     kernel_radius,
     sampled_weights,
 )
-from .blur_map import BlurMap, Flag
+from .blur_map import BlurMap, Flag, flag_name
 from .comparable_pair import ComparablePair
+from .given import Given
+from .global_statistics import clean
 
 __all__ = ["PixelCurve", "pixel_curve"]
 
@@ -98,12 +97,6 @@ class PixelCurve:
         return float(self.observed[-1])
 
     @property
-    def chosen_root(self) -> float:
-        """The root nearest to the map's sigma, of the same direction; NaN if there is none."""
-        same = self.roots[self.roots * self.chosen >= 0]
-        return float(same[np.abs(same - self.chosen).argmin()]) if same.size else float("nan")
-
-    @property
     def window_sigma(self) -> float:
         """Signed blur with the least ``cost`` of the window, px."""
         if not np.isfinite(self.cost).all():
@@ -120,7 +113,7 @@ class PixelCurve:
     @property
     def flag_names(self) -> tuple[str, ...]:
         """The flags in words."""
-        return tuple(str(flag.name).lower().replace("_", " ") for flag in Flag if self.flags & flag)
+        return tuple(flag_name(flag) for flag in Flag if self.flags & flag)
 
 
 def pixel_curve(
@@ -160,165 +153,90 @@ def pixel_curve(
     >>> bool(np.abs(curve.roots - 1.5).min() < 0.01), round(curve.window_sigma, 2)
     (True, 1.5)
     """
-    clipped: BoolArray | None = None
-    if isinstance(first, ComparablePair):
-        pair = first
-        if second is not None:
-            if np.ndim(second) != 0 or None not in (row, column):
-                raise InputError("a comparable pair is followed by row and column: pixel_curve(pair, row, column)")
-            given: Any = second
-            row, column = given, row if column is None else column
-        (first, second), valid, clipped, channel_axis, _ = pair.inputs(valid, None, channel_axis, None)
-    if second is None:
-        raise InputError("second is missing; pass two images, or what relblur.prepare_pair gives")
-    images = tuple(
-        check_form(image, name, channel_axis=channel_axis) for image, name in ((first, "first"), (second, "second"))
-    )
-    shape = images[0].shape[:2]
-    if images[0].shape != images[1].shape:
-        raise InputError(f"first and second differ in shape: {times(images[0].shape)} and {times(images[1].shape)}")
-    place = _checked_place(row, column, shape)
+    if isinstance(first, ComparablePair) and isinstance(second, int):
+        second, row, column = None, second, row if column is None else column
+    given = Given.of(Given(first, second, valid, channel_axis=channel_axis))
+    raw, shape = _uncut(given)
+    for value, name, count in ((row, "row", shape[0]), (column, "column", shape[1])):
+        if not is_whole(value) or not 0 <= value < count:  # type: ignore[operator]
+            raise InputError(f"{name} must be a whole number from 0 to {count - 1}, got {value!r}")
     if blur_map is not None and blur_map.shape != shape:
         raise InputError(f"blur_map is {blur_map.shape}, the images {shape}; it belongs to another pair")
-    options = _Options.of(blur_map, max_sigma, window)
-    usable = None if valid is None else as_valid(valid, shape)
-    if clipped is not None:
-        usable = ~clipped if usable is None else usable & ~clipped
-    patch = _cut(images[0], images[1], usable, *place, options)
-    return _curve(patch, options, *place, blur_map)
+    assert row is not None
+    assert column is not None
+    made_with = {} if blur_map is None else blur_map.settings
+    if max_sigma is None:
+        max_sigma = made_with["sigmas"][-1] if "sigmas" in made_with else made_with.get("max_sigma", MAX_SIGMA)
+    if window is None:
+        window = int(made_with.get("window", WINDOW_WINDOW))
+    levels = np.linspace(0.0, as_positive(max_sigma, "max_sigma", "px"), LEVELS + 1)
+    window = as_odd_size(window, "window")
+    curve = _curve(raw, (row, column), levels, window, made_with)
+    if blur_map is not None:
+        one = blur_map[row : row + 1, column : column + 1]
+        chosen, stderr = float(one.sigma[0, 0]), float(one.sigma_stderr[0, 0])
+        curve = replace(curve, chosen=chosen, chosen_stderr=stderr, flags=int(one.flags[0, 0]))
+    return curve
 
 
-@dataclass(frozen=True)
-class _Options:
-    """Levels and filters of the curve."""
-
-    max_sigma: float
-    window: int
-    family: Family
-    prefilter: float
-
-    @classmethod
-    def of(cls, blur_map: BlurMap | None, max_sigma: float | None, window: int | None) -> _Options:
-        made_with = {} if blur_map is None else blur_map.settings
-        if max_sigma is None:
-            grid = made_with.get("sigmas")
-            max_sigma = grid[-1] if grid else made_with.get("max_sigma", MAX_SIGMA)
-        if window is None:
-            window = int(made_with.get("window", WINDOW_WINDOW))
-        return cls(
-            as_positive(max_sigma, "max_sigma", "px"),
-            as_odd_size(window, "window"),
-            "sampled" if made_with.get("kernel") == "sampled" else "band_limited",
-            float(made_with.get("prefilter", 0.0)),
-        )
-
-    @property
-    def radius(self) -> int:
-        """Radius of the widest kernel, px."""
-        return max(kernel_radius(self.max_sigma), BAND_LIMITED_RADIUS)
-
-    @property
-    def levels(self) -> FloatArray:
-        """Blurs on either side of zero, px."""
-        return np.linspace(0.0, self.max_sigma, LEVELS + 1)
-
-    @property
-    def prefilter_taps(self) -> FloatArray:
-        return band_limited_kernel(self.prefilter**2)
+def _uncut(given: Given) -> tuple[RawPair, tuple[int, int]]:
+    """Return the whole images and their maps; the values are not checked."""
+    one, two = (
+        check_form(image, name, channel_axis=given.channel_axis)
+        for image, name in ((given.first, "first"), (given.second, "second"))
+    )
+    if one.shape != two.shape:
+        raise InputError(f"first and second differ in shape: {times(one.shape)} and {times(two.shape)}")
+    shape = one.shape[0], one.shape[1]
+    return RawPair(one, two, None if given.valid is None else as_valid(given.valid, shape), given.clipped), shape
 
 
-@dataclass(frozen=True)
-class _Patch:
-    """The surroundings of a pixel, (P, P, C): its window and a margin; the usable pixels of the window, (W, W)."""
-
-    first: FloatArray
-    second: FloatArray
-    usable: BoolArray
-    centre_is_finite: bool
+def _cut(raw: RawPair, rows: Any, columns: Any) -> Pair:
+    """Return a part of the pair with its bad pixels filled; ``rows`` and ``columns`` are slices or indices."""
+    place = np.ix_(rows, columns)
+    maps = (None if each is None else each[place] for each in (raw.finite, raw.clipped))
+    return clean(RawPair(raw.first[place], raw.second[place], *maps)).part()
 
 
-def _checked_place(row: Any, column: Any, shape: tuple[int, ...]) -> tuple[int, int]:
-    for value, name, count in ((row, "row", shape[0]), (column, "column", shape[1])):
-        if not is_whole(value) or not 0 <= value < count:
-            raise InputError(f"{name} must be a whole number from 0 to {count - 1}, got {value!r}")
-    return int(row), int(column)
-
-
-def _cut(
-    first: AnyArray, second: AnyArray, usable: BoolArray | None, row: int, column: int, options: _Options
-) -> _Patch:
-    """Cut out the surroundings of a pixel, mirrored at the border of the image as in the estimators."""
-    half = options.window // 2
-    reach = half + options.radius + len(options.prefilter_taps) // 2
+def _curve(raw: RawPair, place: tuple[int, int], levels: FloatArray, window: int, made_with: Any) -> PixelCurve:
+    """Return the curve of a pixel, from its surroundings mirrored at the border of the image."""
+    half, before = window // 2, band_limited_kernel(float(made_with.get("prefilter", 0.0)) ** 2)
+    radius = max(kernel_radius(float(levels[-1])), BAND_LIMITED_RADIUS)
+    reach = half + radius + before.size // 2
     around = np.arange(-reach, reach + 1)
-    places = np.ix_(mirrored(row + around, first.shape[0]), mirrored(column + around, first.shape[1]))
-    good = np.ones((around.size, around.size), dtype=bool) if usable is None else usable[places]
-    cuts, finite = [], np.ones_like(good)
-    for image in (first, second):
-        cut = np.ma.getdata(image)[places]
-        here = np.isfinite(cut).all(axis=2)
-        if np.ma.is_masked(image):
-            here &= ~np.ma.getmaskarray(image)[places].any(axis=2)
-        at_top = clipped_pixels(cut)
-        if at_top is not None:
-            good = good & ~at_top
-        finite &= here
-        whole = cut if here.all() else without_gaps(cut, here) if here.any() else np.zeros_like(cut)
-        cuts.append(_convolved(unit_float(whole), options.prefilter_taps))
-    middle = slice(reach - half, reach + half + 1)
-    return _Patch(cuts[0], cuts[1], (good & finite)[middle, middle], bool(finite[reach, reach]))
+    pair = _cut(raw, *(mirrored(at + around, count) for at, count in zip(place, raw.shape, strict=True)))
+    weights = sampled_weights if made_with.get("kernel") == "sampled" else band_limited_weights
+    right = weights(levels[None, :], radius)[:, 0].T
+    taps = np.concatenate([right[:, :0:-1], right], axis=1)
+    taps /= taps.sum(axis=1, keepdims=True)
+    patches = [_convolved(image, before) for image in (pair.first, pair.second)]
+    inner = slice(radius, radius + window)
+    first, second = (patch[inner, inner] for patch in patches)
+    from_first, from_second = (_blurred(patch, taps, window) for patch in patches)
+    # In ascending order of sigma; zero belongs to the right half.
+    residual = np.concatenate([(from_second - first)[:0:-1], second - from_first])
+    middle = (slice(None), half, half)
+    blurred = np.concatenate([from_second[middle][:0:-1], from_first[middle]]).mean(axis=1)
+    sigma = np.concatenate([-levels[:0:-1], levels])
+    seen = [float(image[half, half].mean()) for image in (first, second)]
+    observed, misfit = np.where(sigma < 0, seen[0], seen[1]), residual[middle].mean(axis=1)
+    if not pair.finite[reach, reach]:
+        observed, misfit = np.full_like(observed, np.nan), np.full_like(misfit, np.nan)
+    gain = 1 + (taps**2).sum(axis=1) ** 2
+    here = slice(reach - half, reach + half + 1)
+    usable = pair.usable[here, here]
+    cost = np.full(sigma.size, np.nan)
+    if usable.any():
+        cost = (residual[:, usable] ** 2).mean(axis=(1, 2)) / np.concatenate([gain[:0:-1], gain])
+    roots = _zeros(sigma, misfit, 1e-12 * max(map(abs, seen)))
+    return PixelCurve(*place, sigma, blurred, observed, cost, roots, window)
 
 
 def _convolved(patch: FloatArray, taps: FloatArray) -> FloatArray:
     """Filter a patch separably; return the part where the kernel lies inside it."""
-    if taps.size == 1:
-        return patch
     for axis in (0, 1):
         patch = np.lib.stride_tricks.sliding_window_view(patch, taps.size, axis=axis) @ taps
     return patch
-
-
-def _curve(patch: _Patch, options: _Options, row: int, column: int, blur_map: BlurMap | None) -> PixelCurve:
-    levels = options.levels
-    taps = _kernels(options)
-    inner = slice(options.radius, options.radius + options.window)
-    first, second = patch.first[inner, inner], patch.second[inner, inner]
-    from_first, from_second = (_blurred(image, taps, options.window) for image in (patch.first, patch.second))
-    # In ascending order of sigma; zero belongs to the right half.
-    residual = np.concatenate([(from_second - first)[:0:-1], second - from_first])
-    half = options.window // 2
-    middle = (slice(None), half, half)
-    blurred = np.concatenate([from_second[middle][:0:-1], from_first[middle]]).mean(axis=1)
-    seen = [float(image[half, half].mean()) for image in (first, second)]
-    sigma = np.concatenate([-levels[:0:-1], levels])
-    observed = np.where(sigma < 0, seen[0], seen[1])
-    misfit = residual[middle].mean(axis=1)
-    if not patch.centre_is_finite:
-        observed, misfit = np.full_like(observed, np.nan), np.full_like(misfit, np.nan)
-    gain = 1 + (taps**2).sum(axis=1) ** 2
-    cost = _cost(residual, patch.usable, np.concatenate([gain[:0:-1], gain]))
-    roots = _zeros(sigma, misfit, 1e-12 * max(map(abs, seen)))
-    return PixelCurve(
-        row, column, sigma, blurred, observed, cost, roots, options.window, *_map_at(blur_map, row, column)
-    )
-
-
-def _map_at(blur_map: BlurMap | None, row: int, column: int) -> tuple[float, float, int]:
-    """Return sigma, its standard error and the flags of one pixel."""
-    if blur_map is None:
-        return float("nan"), float("nan"), 0
-    one = blur_map[row : row + 1, column : column + 1]
-    return float(one.sigma[0, 0]), float(one.sigma_stderr[0, 0]), int(one.flags[0, 0])
-
-
-@lru_cache(maxsize=4)
-def _kernels(options: _Options) -> FloatArray:
-    """Return the normalised taps of every level, (N, 2 radius + 1)."""
-    levels = options.levels
-    weights = sampled_weights if options.family == "sampled" else band_limited_weights
-    half = weights(levels[None, :], options.radius)[:, 0].T
-    taps = np.concatenate([half[:, :0:-1], half], axis=1)
-    return np.asarray(taps / taps.sum(axis=1, keepdims=True))
 
 
 def _blurred(patch: FloatArray, taps: FloatArray, window: int) -> FloatArray:
@@ -330,12 +248,6 @@ def _blurred(patch: FloatArray, taps: FloatArray, window: int) -> FloatArray:
         rows[:, i, i : i + length] = taps
     down = (rows.reshape(-1, size) @ patch.reshape(size, -1)).reshape(count, window, size, channels)
     return np.asarray(np.einsum("niqc,njq->nijc", down, rows, optimize=True))
-
-
-def _cost(residual: FloatArray, usable: BoolArray, gain: FloatArray) -> FloatArray:
-    if not usable.any():
-        return np.full(len(residual), np.nan)
-    return np.asarray((residual[:, usable] ** 2).mean(axis=(1, 2)) / gain)
 
 
 def _zeros(sigma: FloatArray, misfit: FloatArray, rounding: float) -> FloatArray:

@@ -11,7 +11,7 @@ seventh, at 95 nothing (``benchmarks/honest.py --only jpeg``).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -25,15 +25,15 @@ from .comparable_pair import ComparablePair, brightness
 if TYPE_CHECKING:
     from ..images.compression import JpegTable
 
-__all__ = ["is_worthwhile", "without_compression"]
+__all__ = ["is_strongly_compressed", "without_compression"]
 
 #: JPEG quality below which the second measurement is worth its time.
 _PAYS_BELOW = 90
 
 
-def is_worthwhile(pair: ComparablePair) -> bool:
+def is_strongly_compressed(pair: ComparablePair | None) -> TypeGuard[ComparablePair]:
     """Return whether the compression of one of the files is known and strong."""
-    return any(table is not None and table.quality < _PAYS_BELOW for table in pair.jpeg)
+    return pair is not None and any(table is not None and table.quality < _PAYS_BELOW for table in pair.jpeg)
 
 
 def without_compression(raw: RawPair, pair: ComparablePair, s: FloatArray, family: Family) -> RawPair:

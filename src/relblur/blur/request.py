@@ -10,14 +10,13 @@ import numpy as np
 from ..base._typing import FloatArray, Int8Array, Progress, UInt8Array
 from ..base.settings import Direction, Method, Sharper
 from ..filters.kernels import BAND_LIMITED_RADIUS, kernel_radius
-from ..kernels import Engine
 from .noise import NoiseModel
 from .whole_image import Intensities, Lights
 
 if TYPE_CHECKING:
     from .dense.whole import Whole
 
-__all__ = ["Answer", "Request", "part_of", "side_of"]
+__all__ = ["Answer", "Request", "no_progress", "part_of", "side_of"]
 
 
 @dataclass(frozen=True)
@@ -28,20 +27,19 @@ class Request:
     sharper: Sharper
     sigmas: FloatArray
     window: int
-    engine: Engine
+    engine: str
     workers: int = 1
     given_noise: tuple[float, float] | None = None
     noise_may_differ: bool = False  #: the noise is that of the less noisy image; ``"refined"`` measures the other
+    noise_repeats: bool = False  #: noise is correlated between neighbouring pixels, as after compression
+    noise_models: tuple[NoiseModel, NoiseModel] | None = None  #: of both images, if noise depends on the light
     relative_variance: FloatArray | None = None  #: noise variance of each pixel over its mean, if it depends on light
     prefilter: float = 0.0
+    direction: Direction = "deviation"  #: rule of ``"paper"`` for the sharper image
+    tolerance: float = 0.0  #: largest difference of equal deviations in ``"paper"``, grey levels of 255
     overall: tuple[Intensities, Intensities] | None = None  #: statistics of the whole images; None for ``"refined"``
     lights: Lights | None = None  #: ranges of the values without bright lights, for ``"refined"``
     whole: Whole | None = None  #: statistics that all tiles share; None for an image of one tile
-    noise_models: tuple[NoiseModel, NoiseModel] | None = None  #: of both images, if noise depends on the light
-    direction: Direction = "deviation"  #: rule of ``"paper"`` for the sharper image
-    tolerance: float = 0.0  #: largest difference of equal deviations in ``"paper"``, grey levels of 255
-    everywhere: bool = False  #: deprecated: ``"window"`` keeps the values of flat and clipped places
-    noise_repeats: bool = False  #: noise is correlated between neighbouring pixels, as after compression
     steps: dict[str, FloatArray] | None = None  #: receives the intermediate maps of ``"refined"``
 
     @property
@@ -83,3 +81,7 @@ def side_of(s: FloatArray, stderr: FloatArray) -> Int8Array:
 def part_of(progress: Progress, index: int, parts: int) -> Progress:
     """Return the progress function of part ``index`` of several."""
     return lambda share: progress((index + share) / parts)
+
+
+def no_progress(_share: float) -> None:
+    """Ignore the progress."""

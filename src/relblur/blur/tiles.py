@@ -180,9 +180,9 @@ class Tiling(Generic[T]):
     grid: int  #: px
     blends: bool
 
-    def tiles(self, shape: tuple[int, int], request: Request, side: int | None = None, halo: int = 0) -> list[Tile]:
-        """Return the tiles of an image, of about ``side`` px (by default the largest) with at least this halo (px)."""
-        halo = max(halo, self.halo(request))
+    def tiles(self, shape: tuple[int, int], request: Request, side: int | None = None) -> list[Tile]:
+        """Return the tiles of an image, of about ``side`` px; by default the largest."""
+        halo = self.halo(request)
         least, most = self.sides(halo)
         return cut_into_tiles(shape, most if side is None else min(max(side, least), most), halo, self.grid)
 
@@ -244,7 +244,7 @@ def _estimate_locally(
     estimate = answer(pair, request, progress)
     flags = flag_pixels(pair, request, estimate.s, estimate.flags)
     flags[~pair.finite] = Flag.INVALID  # other flags there describe the fill value
-    without = has_flag(flags, NO_VALUE if keep_doubtful or request.everywhere else NO_VALUE | DOUBTFUL)
+    without = has_flag(flags, NO_VALUE if keep_doubtful else NO_VALUE | DOUBTFUL)
     estimate.s[without] = estimate.stderr[without] = np.nan
     return replace(estimate, flags=flags, sharper=np.where(pair.finite, estimate.sharper, 0))
 

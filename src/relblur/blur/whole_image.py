@@ -9,13 +9,13 @@ import numpy as np
 
 from ..base._typing import AnyArray, BoolArray, FloatArray
 from ..base.inputs import Pair, RawPair
-from ..base.pixels import Usual, grey, unit_float, usual_values
-from .noise import LIGHT_REACH, Rounding, smooth_light
+from ..base.pixels import Usual, sample_step, unit_float, usual_values
+from .noise import LIGHT_REACH, rounding_noise, smooth_light
 
-__all__ = ["CELL", "Intensities", "Lights", "Survey", "find_lights", "lights_of", "smoothed_light", "survey"]
+__all__ = ["Intensities", "Lights", "find_lights", "lights_of", "smoothed_light", "survey"]
 
-#: Side of the squares that are summed separately, px.
-CELL = 256
+#: Number of pixels in the sample for the statistics.
+_SAMPLE = 1 << 20
 
 #: Number of rows that are smoothed together.
 ROWS = 256
@@ -37,60 +37,20 @@ class Intensities:
     grey_range: float  #: between the darkest and the lightest grey
 
 
-class Survey:
-    """Statistics of an image from its parts, in any order.
-
-    Parts begin at multiples of ``CELL`` and end there or at the border. Each cell is summed separately in one order,
-    and the sums are added without rounding. So the statistics do not depend on the parts, to the bit.
-    """
-
-    def __init__(self) -> None:
-        self.rounding, self.greys = Rounding(), Rounding()
-        self.sums: list[FloatArray] = []
-        self.pixels = 0
-
-    def look_at(self, part: AnyArray, good: BoolArray | None = None) -> None:
-        """Add the good pixels of an (H, W, C) part."""
-        for top in range(0, part.shape[0], CELL):
-            for left in range(0, part.shape[1], CELL):
-                cell = slice(top, top + CELL), slice(left, left + CELL)
-                values = np.ascontiguousarray(unit_float(part[cell]))
-                self._look_at_cell(values, None if good is None else good[cell], part.dtype.kind == "f")
-
-    def _look_at_cell(self, cell: FloatArray, good: BoolArray | None, any_scale: bool) -> None:
-        if good is not None and not good.all():
-            if not good.any():
-                return
-            cell = cell[good][:, None]
-        self.rounding.look_at(cell, any_scale)
-        self.greys.look_at(grey(cell))
-        self.sums.append(cell.reshape(-1, cell.shape[2]).sum(axis=0))
-        self.pixels += cell.shape[0] * cell.shape[1]
-
-    def add(self, other: Survey) -> None:
-        """Add the survey of other parts."""
-        self.rounding.add(other.rounding)
-        self.greys.add(other.greys)
-        self.sums += other.sums
-        self.pixels += other.pixels
-
-    def intensities(self, usual: Usual | None) -> Intensities:
-        """Return the statistics; ``usual`` are the usual values of an image of floats, None for integers."""
-        limits = (-math.inf, math.inf)
-        if usual is not None and usual.core > 0:
-            limits = (usual.middle - MOST_RANGES * usual.core, usual.middle + MOST_RANGES * usual.core)
-        centre = np.array([math.fsum(channel) for channel in np.transpose(self.sums)]) / self.pixels
-        grey_range = min(self.greys.high, limits[1]) - max(self.greys.low, limits[0])
-        return Intensities(self.rounding.noise(limits), centre, grey_range)
-
-
 def survey(image: AnyArray, good: BoolArray | None = None) -> Intensities:
-    """Return the statistics of the good pixels of a checked (H, W, C) image; by default all are good."""
-    seen = Survey()
-    for top in range(0, image.shape[0], CELL):
-        rows = slice(top, top + CELL)
-        seen.look_at(image[rows], None if good is None else good[rows])
-    return seen.intensities(usual_values(image, good=good) if np.issubdtype(image.dtype, np.floating) else None)
+    """Return the statistics of the good pixels of a checked (H, W, C) image, from a sample; by default all are good."""
+    step = sample_step(image.shape[:2], _SAMPLE)
+    sample, known = image[::step, ::step], None if good is None else good[::step, ::step]
+    if known is not None and not known.any():
+        sample, known = image, good
+    pixels = sample.reshape(-1, image.shape[2]) if known is None else sample[known]
+    limits, real = (-math.inf, math.inf), pixels.dtype.kind == "f"
+    if real and (usual := usual_values(pixels[None])).core > 0:
+        limits = (usual.middle - MOST_RANGES * usual.core, usual.middle + MOST_RANGES * usual.core)
+    values = unit_float(pixels)
+    grey = values.mean(axis=1)
+    grey_range = min(grey.max(), limits[1]) - max(grey.min(), limits[0])
+    return Intensities(rounding_noise(values, limits, real), values.mean(axis=0), float(grey_range))
 
 
 @dataclass(frozen=True)
@@ -111,15 +71,13 @@ class Lights:
 def find_lights(raw: RawPair) -> Lights:
     """Return the ranges of the values of both images without bright lights; None for integers."""
     one, two = (
-        lights_of(usual_values(image), float(image.min()), float(image.max()))
-        if np.issubdtype(image.dtype, np.floating)
-        else None
+        lights_of(usual_values(image), float(image.min()), float(image.max())) if image.dtype.kind == "f" else None
         for image in (raw.first, raw.second)
     )
     return Lights((one, two))
 
 
-def lights_of(usual: Usual, least: float, largest: float) -> tuple[float, float] | None:
+def lights_of(usual: Usual, least: float = -math.inf, largest: float = math.inf) -> tuple[float, float] | None:
     """Return the range of the values without bright lights; None if there are none, or if the range is empty."""
     reach = LEFT_OUT_RANGES * usual.span
     low, high = usual.middle - reach, usual.middle + reach

@@ -10,16 +10,16 @@ import numpy as np
 
 from .. import __version__
 from ..base._typing import ArrayLike, Progress
-from ..base.arguments import as_choice, as_noise, as_odd_size, colour_axis
+from ..base.arguments import as_choice, as_noise, as_odd_size
 from ..base.errors import InputError
-from ..base.inputs import Pair, RawPair, check_pair
+from ..base.inputs import Pair, RawPair
 from ..base.options import Depth
 from ..base.settings import MAX_SIGMA, WINDOW_WINDOW, SideOfFocus
 from ..blur.blur_map import Flag, mark
 from ..blur.comparable_pair import ComparablePair
 from ..blur.estimate import estimate_blur
+from ..blur.given import Given
 from ..blur.noise import NoiseModel, noise_at_light
-from ..blur.stored_values import light_of_srgb, tell_of_tone
 from ..blur.whole_image import smoothed_light
 from ..kernels import as_engine, resolve_engine
 from ..kernels.threads import count_workers
@@ -108,51 +108,46 @@ def estimate_depth(
     >>> bool(abs(np.median(estimate_depth(first, second, camera, psf="gaussian").depth_m) - 1.25) < 0.01)
     True
     """
-    pair_settings: dict[str, Any] = {}
     if isinstance(first, ComparablePair):
         pair = first
         camera = _only_camera(second, camera).decimated(pair.factor)
-        (first, second), valid, clipped, channel_axis, noise = pair.inputs(valid, clipped, channel_axis, noise)
-        pair_settings = pair.settings
-        linear = False  # the values of a comparable pair are used as they are
+        second = None
     if not isinstance(camera, Camera):
         raise InputError(f"camera must be a Camera, got {type(camera).__name__}; make one or Camera.load a file")
-    if second is None or isinstance(second, Camera):
+    if isinstance(second, Camera):
         raise InputError("second must be an image; pass two images and a camera, or a comparable pair and a camera")
+    given = Given.of(Given(first, second, valid, clipped, channel_axis, noise, linear))
     as_choice(side, "side", get_args(SideOfFocus))
-    engine = as_engine(engine, ("auto", "opencv", "compiled"))
+    engine = as_engine(engine)
     shape = as_psf(usual_psf(camera) if isinstance(psf, str) and psf == "auto" else psf, camera.blur_constant)
-    channel_axis = colour_axis(first, channel_axis)
-    raw = check_pair(first, second, valid=valid, clipped=clipped, channel_axis=channel_axis)
+    raw = given.checked()
     camera.check_width(raw.shape[1])
-    if linear is None:
-        tell_of_tone(raw)
     u_range = _inverse_range(depth_range_m, camera, side, min(raw.shape))
     if shape.name != "gaussian":
         window = as_odd_size(_default_window(raw.shape) if window is None else window, "window", raw.shape)
-        raw = light_of_srgb(raw, None, False)[0] if linear else raw
+        raw, noise = given.as_light(raw, False)
         task = MatchTask(camera, shape, u_range, side, _task_noise(noise, raw), window)
-        engine = resolve_engine(engine, "depth by equal blur", ("opencv", "compiled"))
+        engine = resolve_engine(engine)
         found = _match(raw.part(), task, engine, workers, progress)
-        return replace(found, settings={**found.settings, **pair_settings})
+        return replace(found, settings={**found.settings, **given.settings})
     blur_map = estimate_blur(
-        first,
-        second,
+        given.first,
+        given.second,
         sharper=camera.sharper,
         max_sigma=_largest_sigma(camera, u_range, min(raw.shape)),
         window=window,
-        noise=noise,
+        noise=given.noise,
         prefilter=prefilter,
-        valid=valid,
-        clipped=clipped,
-        channel_axis=channel_axis,
+        valid=given.valid,
+        clipped=given.clipped,
+        channel_axis=given.channel_axis,
         engine=engine,
         workers=workers,
         progress=progress,
-        linear=bool(linear),
+        linear=bool(given.linear),
     )
     found = depth_on_side(blur_map, camera, side)
-    further = {"psf": "gaussian", "depth_range_m": _range_m(u_range), **pair_settings}
+    further = {"psf": "gaussian", "depth_range_m": _range_m(u_range), **given.settings}
     found = replace(found, settings={**found.settings, **further})
     return found if depth_range_m is None else _clipped_to(found, u_range)
 

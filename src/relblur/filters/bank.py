@@ -16,14 +16,11 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike
 from ..base.arguments import as_choice, as_sigmas
 from ..base.errors import InputError
-from ..kernels import as_engine, choose_engine
+from ..kernels.separable import MODES, filter_separable
 from ..kernels.threads import count_workers
 from .kernels import sampled_kernel
 
-__all__ = ["MODES", "gaussian_bank"]
-
-#: Boundary modes, named as in :mod:`scipy.ndimage`.
-MODES = ("reflect", "mirror", "nearest", "wrap", "constant")
+__all__ = ["gaussian_bank"]
 
 
 def gaussian_bank(
@@ -31,7 +28,6 @@ def gaussian_bank(
     sigmas: ArrayLike | Sequence[float],
     *,
     mode: str = "reflect",
-    engine: str = "auto",
     workers: int | None = None,
 ) -> AnyArray:
     """Blur one image with each of several Gaussians.
@@ -47,8 +43,6 @@ def gaussian_bank(
     mode : str
         Extension of the image beyond its border, named as in :mod:`scipy.ndimage`: ``"reflect"``
         (d c b a | a b c d), ``"mirror"``, ``"nearest"``, ``"wrap"`` or ``"constant"`` (zero).
-    engine : {"auto", "reference", "opencv", "compiled"}
-        Implementation of the loops; all agree to rounding.
     workers : int, optional
         Threads; all cores by default. The result does not depend on it.
 
@@ -68,7 +62,6 @@ def gaussian_bank(
     """
     levels = as_sigmas(sigmas)
     as_choice(mode, "mode", MODES)
-    engine = as_engine(engine)
     array = np.asarray(image)
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"image must be two-dimensional and not empty, got shape {array.shape}")
@@ -78,10 +71,9 @@ def gaussian_bank(
         array = array.astype(np.float64)
     array = np.ascontiguousarray(array)
     out = np.empty((levels.size, *array.shape), dtype=array.dtype)
-    loops = choose_engine(engine)
 
     def blur(m: int) -> None:
-        out[m] = loops.filter_separable(array, sampled_kernel(float(levels[m])), mode)
+        out[m] = filter_separable(array, sampled_kernel(float(levels[m])), mode)
 
     threads = count_workers(workers)
     with ThreadPoolExecutor(threads) as pool:

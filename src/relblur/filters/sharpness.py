@@ -16,7 +16,7 @@ from ..base.arguments import as_odd_size, as_positive, colour_axis
 from ..base.inputs import as_pair, check_image_with_gaps
 from ..base.pixels import grey, unit_float
 from ..base.settings import SHARPNESS_SIZE
-from ..kernels import choose_engine
+from ..kernels.separable import box_mean
 
 __all__ = ["compare_sharpness", "detail_energy", "local_sharpness"]
 
@@ -63,7 +63,7 @@ def local_sharpness(image: ArrayLike, size: int = SHARPNESS_SIZE, *, channel_axi
     as_odd_size(size, "size", (stacked.shape[0], stacked.shape[1]))
     deviation = np.sqrt(local_variance(grey(unit_float(stacked))[:, :, None], size))
     if good is not None:
-        deviation[choose_engine("opencv").box_mean((~good).astype(np.float64), size) > 0] = np.nan
+        deviation[box_mean((~good).astype(np.float64), size) > 0] = np.nan
     return deviation
 
 
@@ -126,11 +126,10 @@ def local_variance(image: FloatArray, size: int, centre: FloatArray | None = Non
 
     ``centre`` is the mean intensity of each channel; for a tile it is that of the whole image.
     """
-    mean = choose_engine("opencv").box_mean
     # Centred to avoid cancellation, which would lose the texture of flat areas.
     centred = image - (image.mean(axis=(0, 1)) if centre is None else centre)
     planes = np.moveaxis(centred, -1, 0)
-    variances = [np.maximum(mean(plane * plane, size) - mean(plane, size) ** 2, 0) for plane in planes]
+    variances = [np.maximum(box_mean(plane * plane, size) - box_mean(plane, size) ** 2, 0) for plane in planes]
     return np.asarray(np.mean(variances, axis=0))
 
 

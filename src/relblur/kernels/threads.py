@@ -1,7 +1,7 @@
 """The number of threads, and a team of threads for short tasks.
 
-An estimate runs hundreds of loops of a millisecond or less. The queues, futures and conditions of an executor cost
-0.1 ms per task; a lock for each thread costs a third to two thirds of that.
+An estimate runs hundreds of loops of a millisecond or less. The futures of an executor cost 0.1 ms per task, a queue
+and no future a tenth of that.
 
 After a fork the child has only the forking thread, and its locks keep their state. Objects with threads or locks
 therefore register a function that renews them in the child (:func:`renew_after_fork`).
@@ -13,7 +13,8 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
 from typing import Any
 
 from ..base.arguments import as_whole
@@ -56,68 +57,70 @@ if hasattr(os, "register_at_fork"):
 
 
 class Team:
-    """The calling thread and ``workers - 1`` helpers.
+    """The calling thread and ``workers - 1`` helpers, which start with the first work.
 
     Helpers end with :meth:`close`, or when the team is collected.
     """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._helpers = [_Helper() for _ in range(workers - 1)]
-        self._busy = threading.Lock()
-        self._dismiss = weakref.finalize(self, _dismiss, self._helpers)
+        self._renew()
         renew_after_fork(self, Team._renew)
 
     def _renew(self) -> None:
-        """Drop the helpers of the parent process; new ones start with the next work."""
-        self._helpers.clear()
+        """Forget the helpers, which a forked process does not have."""
         self._busy = threading.Lock()
+        self._helpers = 0
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._dismiss = weakref.finalize(self, _dismiss, self._calls, self.workers - 1)
 
-    def run(self, works: Sequence[Callable[[], None]]) -> None:
-        """Run every task once, as many at a time as there are workers.
+    def each(self, work: Callable[[Any], object], items: Iterable[Any]) -> None:
+        """Run ``work`` on every item; a free thread takes the next item.
 
-        An error is raised when all tasks have ended. Tasks that call their own team run in one thread.
+        An error is raised when all threads have ended. Work that calls its own team runs in one thread.
         """
-        if len(works) > self.workers:
-            self.each(lambda work: work(), works)
-        elif len(works) < 2 or not self._busy.acquire(blocking=False):
-            for work in works:
-                work()
-        else:
-            try:
-                self._run_together(works)
-            finally:
-                self._busy.release()
-
-    def _run_together(self, works: Sequence[Callable[[], None]]) -> None:
-        while len(self._helpers) < len(works) - 1:
-            self._helpers.append(_Helper())
-        helpers = self._helpers[: len(works) - 1]
-        error: BaseException | None = None
-        try:
-            for helper, work in zip(helpers, works[1:], strict=True):
-                helper.start(work)
-            works[0]()
-        except BaseException as wrong:
-            error = wrong
-        for helper in helpers:
-            error = helper.wait() or error
-        if error is not None:
-            raise error
-
-    def each(self, work: Callable[[Any], None], items: Iterable[Any]) -> None:
-        """Run ``work`` on every item; a free thread takes the next item."""
         listed = list(items)
         queue = iter(listed)  # next() is atomic
+        ended: SimpleQueue[None] = SimpleQueue()
+        errors: list[BaseException] = []
+        helpers = min(self.workers, len(listed)) - 1
 
         def take() -> None:
-            for item in queue:
-                work(item)
+            try:
+                for item in queue:
+                    work(item)
+            except BaseException as wrong:
+                errors.append(wrong)
+            ended.put(None)
 
-        self.run([take] * min(self.workers, len(listed)))
+        if helpers < 1 or not self._busy.acquire(blocking=False):
+            helpers = 0
+        try:
+            for _ in range(helpers):
+                self._start_or_call(take)
+            take()
+            left = helpers + 1  # with this thread's own
+            while left:
+                try:
+                    ended.get()
+                    left -= 1
+                except BaseException as interruption:
+                    errors.append(interruption)
+        finally:
+            if helpers:
+                self._busy.release()
+        if errors:
+            raise errors[0]
+
+    def _start_or_call(self, work: Callable[[], None]) -> None:
+        if self._helpers < self.workers - 1:
+            self._helpers += 1
+            threading.Thread(target=_live, args=(self._calls,), name="relblur", daemon=True).start()
+        self._calls.put(work)
 
     def close(self) -> None:
-        """End the helpers."""
+        """End the helpers; later work runs in the calling thread."""
+        self.workers = 1
         self._dismiss()
 
     def __enter__(self) -> Team:
@@ -127,64 +130,12 @@ class Team:
         self.close()
 
 
-class _Helper:
-    """A thread with at most one task. The caller sets the task and the thread removes it.
-
-    The locks only wake threads. Spurious wake-ups are possible, because an interruption can occur between any two
-    steps.
-    """
-
-    def __init__(self) -> None:
-        self._called, self._done = threading.Lock(), threading.Lock()
-        self._called.acquire()
-        self._done.acquire()
-        self._work: Callable[[], None] | None = None
-        self._error: BaseException | None = None
-        self._dismissed = False
-        threading.Thread(target=self._live, name="relblur", daemon=True).start()
-
-    def start(self, work: Callable[[], None]) -> None:
-        """Start a task in the thread."""
-        self._work = work
-        _wake(self._called)
-
-    def wait(self) -> BaseException | None:
-        """Wait for the end of the task; return its error, or an interruption of the wait."""
-        interruption: BaseException | None = None
-        while self._work is not None:
-            try:
-                self._done.acquire()
-            except BaseException as wrong:
-                interruption = wrong
-                _wake(self._called)
-        error, self._error = self._error, None
-        return interruption or error
-
-    def dismiss(self) -> None:
-        """End the thread."""
-        self._dismissed = True
-        _wake(self._called)
-
-    def _live(self) -> None:
-        while True:
-            self._called.acquire()
-            if self._dismissed:
-                return
-            if self._work is None:
-                continue
-            try:
-                self._work()
-            except BaseException as wrong:
-                self._error = wrong
-            self._work = None
-            _wake(self._done)
+def _live(calls: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (work := calls.get()) is not None:
+        work()
+        del work  # it may hold the team
 
 
-def _wake(lock: threading.Lock) -> None:
-    if lock.locked():
-        lock.release()
-
-
-def _dismiss(helpers: list[_Helper]) -> None:
-    for helper in helpers:
-        helper.dismiss()
+def _dismiss(calls: SimpleQueue[Callable[[], None] | None], helpers: int) -> None:
+    for _ in range(helpers):
+        calls.put(None)

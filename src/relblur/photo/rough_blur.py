@@ -19,7 +19,6 @@ from ..blur.window.method import LINEAR_BELOW, WindowFit, estimate_in_windows, s
 from ..filters.decimation import grey_block_means, whole_blocks
 from ..filters.sharpness import local_variance
 from ..filters.variable_blur import blur_by_levels
-from ..kernels import choose_engine
 
 __all__ = ["LEAST_SIDE", "MOST_LOOKS", "MOST_PIXELS", "EqualBlur", "RoughBlur", "equalise", "reduction_for"]
 
@@ -151,7 +150,7 @@ def _fit(grey: list[AnyArray], good: BoolArray, limit: float) -> WindowFit:
     noise = 1e-3 * float(np.ptp(grey[0]) or 1.0)
     nodes = signed_nodes(limit, spacing=0.8)
     one, two = (image[:, :, None] for image in grey)
-    return estimate_in_windows((one, two), nodes, WINDOW_WINDOW, noise, choose_engine("opencv"), good)
+    return estimate_in_windows((one, two), nodes, WINDOW_WINDOW, noise, good)
 
 
 def _smoothed(s: FloatArray, stderr: FloatArray, usable: BoolArray) -> FloatArray:

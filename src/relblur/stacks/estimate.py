@@ -20,7 +20,7 @@ from ..blur.estimating import GivenNoise
 from ..blur.result import FLAG_TYPE, Flag, has_flag, mark
 from ..depth.camera import Camera
 from ..depth.psf import PsfLike, usual_psf
-from ..kernels import ENGINES, as_engine, resolve_engine
+from ..kernels import as_engine, resolve_engine
 from .few import estimate_jointly
 from .frames import Frames, read_frames
 from .fuse import fuse_by_detail, prefer_at_outlines
@@ -123,7 +123,7 @@ def estimate_stack(
     preparing = Preparing(align=align, exposure=exposure, linear=linear, gamma=gamma, decimate=decimate)
     options = Stack(
         focus_m=focus_m, psf=psf, fuse=fuse, prefer=prefer, step_um=step_um, pixel_um=pixel_um,
-        noise=noise, max_sigma=max_sigma, engine=as_engine(engine, [each for each in ENGINES if each != "reference"]),
+        noise=noise, max_sigma=max_sigma, engine=as_engine(engine),
         workers=workers,
     )  # fmt: skip
     if camera is not None and not isinstance(camera, Camera):
@@ -174,7 +174,7 @@ def _measured(frames: Frames, camera: Camera | None, options: Stack, progress: P
         )
     if camera is not None and not frames.has_distances:
         raise InputError("camera needs focus_m, the distance in focus of every image (EXIF does not have them all)")
-    options = replace(options, engine=resolve_engine(options.engine, "stacks", ("opencv", "compiled")))
+    options = replace(options, engine=resolve_engine(options.engine))
     positions = frames.positions.astype(np.float64)
     places = (
         np.array([1 / frame.focus_m for frame in frames.frames if frame.focus_m]) if frames.has_distances else positions

@@ -113,7 +113,7 @@ def estimate(
     planes = prepare(first, second, valid, whole.limits if whole else None)
     given, prefilter = given.on_scale(planes.unit), request.prefilter
     with Team(request.workers) as team:
-        loops = choose_loops(request.engine.name, team)
+        loops = choose_loops(request.engine, team)
         if prefilter > 0:
             # A prefilter blurs jumps too: a narrower one is used there.
             wide = _map(planes, request, given, whole, prefilter, loops, lambda share: progress(share / 2))

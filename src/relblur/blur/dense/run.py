@@ -17,14 +17,24 @@ import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, Progress
 from ...base.inputs import Pair, RawPair
+from ...base.pixels import usual_values
 from ..blur_map import Flag, mark
 from ..noise import smooth_light
 from ..request import Answer, Request, side_of
 from ..result import flag_pixels
 from ..tiles import Region, Tile, Tiling, blend_weights, overlap
-from ..whole_image import find_lights
+from ..whole_image import Lights, find_lights, lights_of
 
-__all__ = ["DENSE_TILING", "MARGIN", "PASSAGE", "PATCH", "measure_dense", "measure_patches", "notes_of", "patches_of"]
+__all__ = [
+    "DENSE_TILING",
+    "MARGIN",
+    "PASSAGE",
+    "PATCH",
+    "measure_dense",
+    "measure_dense_patches",
+    "notes_of",
+    "patches_of",
+]
 
 #: Sides of the smallest and the largest tile without their halos, px. At 1.1 kB a pixel with its halo they take 0.4 and
 #: 1.5 GB.
@@ -108,10 +118,19 @@ def measure_dense(raw: RawPair, request: Request) -> Request:
     request = replace(request, lights=find_lights(raw))
     if len(DENSE_TILING.tiles(raw.shape, request)) == 1:
         return request
-    return measure_patches([raw.part(*place) for place in patches_of(raw.shape)], request)
+    return _measure_patches([raw.part(*place) for place in patches_of(raw.shape)], request)
 
 
-def measure_patches(patches: Sequence[Pair], request: Request) -> Request:
+def measure_dense_patches(patches: Sequence[RawPair], request: Request) -> Request:
+    """Return the request for a pair that is read in parts with the figures that its tiles share."""
+    ranges = []
+    for images in ([each.first for each in patches], [each.second for each in patches]):
+        pixels = np.concatenate([image.reshape(1, -1, image.shape[2]) for image in images], axis=1)
+        ranges.append(lights_of(usual_values(pixels)) if pixels.dtype.kind == "f" else None)
+    return _measure_patches([each.part() for each in patches], replace(request, lights=Lights((ranges[0], ranges[1]))))
+
+
+def _measure_patches(patches: Sequence[Pair], request: Request) -> Request:
     """Return a request that has its lights with the figures of a whole image, measured on patches of it."""
     from .noise import GivenNoise
     from .whole import measure_whole
@@ -126,7 +145,7 @@ def measure_patches(patches: Sequence[Pair], request: Request) -> Request:
         given=given.swapped() if swapped else given,
         prefilter=request.prefilter,
         max_sigma=request.max_sigma,
-        engine=request.engine.name,
+        engine=request.engine,
         workers=request.workers,
     )
     return replace(request, whole=whole)

@@ -28,7 +28,7 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
 
     ``levels`` are by default filters on the grid of the request.
     """
-    levels = filter_bank(request.sigmas, request.engine) if levels is None else levels
+    levels = filter_bank(request.sigmas) if levels is None else levels
     images = grey(pair.first), grey(pair.second)
     if request.direction == "fit" and request.sharper == "auto":
         roots = {side: _roots(images, side, levels, request, progress) for side in (1, -1)}
@@ -96,9 +96,7 @@ def _roots(
 ) -> GridRoots:
     """Find the roots for one side: the first image is the sharper one for +1, the second for -1."""
     ordered = images if side == 1 else (images[1], images[0])
-    return estimate_on_grid(
-        ordered, levels, request.window, request.noise, request.engine, where, request.workers, progress
-    )
+    return estimate_on_grid(ordered, levels, request.window, request.noise, where, request.workers, progress)
 
 
 def _which_is_sharper(first: FloatArray, second: FloatArray, request: Request) -> Int8Array:

@@ -32,7 +32,6 @@ from ...base.arguments import as_choice, as_noise, as_odd_size, as_positive, as_
 from ...base.errors import InputError
 from ...base.inputs import as_image, check_pair
 from ...base.settings import PAPER_N_RADII, PAPER_RADIUS_LIMIT, PAPER_WINDOW, SIDES, paper_sigmas
-from ...kernels import choose_engine
 from ...kernels.threads import count_workers
 from ..blur_map import BlurMap
 from ..request import Request
@@ -185,7 +184,7 @@ class Framework:
             sigmas=self.sigmas,
             window=as_odd_size(window, "window", raw.shape),
             given_noise=as_noise(noise),
-            engine=choose_engine("opencv"),
+            engine="opencv",
             workers=count_workers(None),
             overall=(survey(raw.first, raw.finite), survey(raw.second, raw.finite)),
         )

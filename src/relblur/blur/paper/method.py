@@ -20,7 +20,7 @@ import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ...filters.kernels import kernel_radius, sampled_kernel
-from ...kernels import Engine
+from ...kernels.separable import box_mean, filter_separable
 from ...kernels.threads import count_workers
 from ..tiles import padded_tiles
 
@@ -43,11 +43,11 @@ class Levels:
     reach: int  #: radius of the largest kernel, px
 
 
-def filter_bank(sigmas: FloatArray, engine: Engine) -> Levels:
+def filter_bank(sigmas: FloatArray) -> Levels:
     """Return the levels of separable Gaussian filters."""
 
     def respond(image: FloatArray) -> Callable[[int], FloatArray]:
-        return lambda m: engine.filter_separable(image, sampled_kernel(float(sigmas[m])), "nearest")
+        return lambda m: filter_separable(image, sampled_kernel(float(sigmas[m])), "nearest")
 
     return Levels(sigmas, respond, kernel_radius(float(sigmas[-1])))
 
@@ -69,7 +69,6 @@ def estimate_on_grid(
     levels: Levels,
     window: int,
     noise: float,
-    engine: Engine,
     where: BoolArray | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -94,7 +93,7 @@ def estimate_on_grid(
     done = 0
     for place, (sharp_part, blurry_part) in padded_tiles(images, reach, 4 * sigmas.size):
         here = wanted[place]
-        misfit, energy = _misfit_and_energy((sharp_part, blurry_part), levels, window, engine, here, threads)
+        misfit, energy = _misfit_and_energy((sharp_part, blurry_part), levels, window, here, threads)
         part = _solve_in_blocks(misfit, energy, sigmas, window, noise, threads)
         for each in fields(GridRoots):
             getattr(result, each.name)[place][here] = getattr(part, each.name)
@@ -108,7 +107,6 @@ def _misfit_and_energy(
     padded: tuple[FloatArray, FloatArray],
     levels: Levels,
     window: int,
-    engine: Engine,
     where: BoolArray,
     workers: int,
 ) -> tuple[FloatArray, FloatArray]:
@@ -123,7 +121,7 @@ def _misfit_and_energy(
     def level(m: int) -> None:
         difference = blurred_by(m) - blurry
         misfit[m] = difference[inner][where]
-        energy[m] = engine.box_mean(difference**2, window)[inner][where]
+        energy[m] = box_mean(difference**2, window)[inner][where]
 
     with ThreadPoolExecutor(workers) as pool:
         # The longest kernels are filtered first, to balance the threads.

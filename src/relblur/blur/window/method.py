@@ -27,7 +27,7 @@ import numpy as np
 from ...base._typing import AnyArray, BoolArray, FloatArray, Progress
 from ...base.settings import Sharper
 from ...filters.kernels import band_limited_kernel, kernel_radius, noise_gain
-from ...kernels import Engine
+from ...kernels.separable import box_mean, filter_separable
 from ...kernels.threads import count_workers
 from ..tiles import padded_tiles
 
@@ -82,13 +82,13 @@ def signed_nodes(max_sigma: float, sharper: Sharper = "auto", spacing: float = N
     return Nodes(t, LINEAR_BELOW * np.sinh(t))
 
 
-def signed_residual(first: FloatArray, second: FloatArray, s: float, engine: Engine) -> FloatArray:
+def signed_residual(first: FloatArray, second: FloatArray, s: float) -> FloatArray:
     """Return e(s) for (H, W, C) images."""
     if s == 0:
         return second - first
     sharp, blurry, sign = (first, second, 1.0) if s > 0 else (second, first, -1.0)
     kernel = band_limited_kernel(abs(s))
-    channels = [engine.filter_separable(sharp[:, :, c], kernel, "nearest") for c in range(sharp.shape[2])]
+    channels = [filter_separable(sharp[:, :, c], kernel, "nearest") for c in range(sharp.shape[2])]
     return sign * (blurry - np.stack(channels, axis=2))
 
 
@@ -97,7 +97,6 @@ def estimate_in_windows(
     nodes: Nodes,
     window: int,
     noise: float,
-    engine: Engine,
     usable: BoolArray | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
@@ -116,7 +115,7 @@ def estimate_in_windows(
     planes = (images[0].shape[2] + 4) * nodes.s.size
     done = 0
     for place, (one, two, usable_part) in padded_tiles((*images, weight), reach, planes):
-        part = _fit_tile(one, two, usable_part, nodes, window, noise, engine, count_workers(workers))
+        part = _fit_tile(one, two, usable_part, nodes, window, noise, count_workers(workers))
         inner = (slice(reach, part.s.shape[0] - reach), slice(reach, part.s.shape[1] - reach))
         for name in ("s", "stderr", "power", "at_limit"):
             getattr(fit, name)[place] = getattr(part, name)[inner]
@@ -133,14 +132,13 @@ def _fit_tile(
     nodes: Nodes,
     window: int,
     noise: float,
-    engine: Engine,
     workers: int,
 ) -> WindowFit:
     channels = first.shape[2]
     root_weight = np.sqrt(weight)[:, :, None]
     shape, count = weight.shape, nodes.s.size
     a, b, c = (np.empty((n, *shape), weight.dtype) for n in (count, count - 1, count - 2))
-    samples = engine.box_mean(np.ascontiguousarray(weight), window) * window**2 * channels
+    samples = box_mean(np.ascontiguousarray(weight), window) * window**2 * channels
     gain = np.array([1 + (1.0 if s == 0 else noise_gain(band_limited_kernel(abs(s)))) for s in nodes.s], a.dtype)
     s, stderr, power = np.empty((3, *shape))
     fit = WindowFit(s, stderr, power, np.empty(shape, dtype=bool))
@@ -148,7 +146,7 @@ def _fit_tile(
     def window_sum(one: FloatArray, two: FloatArray) -> FloatArray:
         product = one * two
         flat = product.sum(axis=2) if channels > 1 else product[:, :, 0]
-        return engine.box_mean(np.ascontiguousarray(flat), window) * window**2
+        return box_mean(np.ascontiguousarray(flat), window) * window**2
 
     def sum_products(k: int) -> None:
         a[k] = window_sum(e[k], e[k])
@@ -164,7 +162,7 @@ def _fit_tile(
             getattr(fit, name)[rows] = getattr(part, name)
 
     with ThreadPoolExecutor(workers) as pool:
-        e = list(pool.map(lambda s: signed_residual(first, second, float(s), engine) * root_weight, nodes.s))
+        e = list(pool.map(lambda s: signed_residual(first, second, float(s)) * root_weight, nodes.s))
         list(pool.map(sum_products, range(count)))
         list(pool.map(fit_rows, range(0, shape[0], BAND_ROWS)))
     return fit

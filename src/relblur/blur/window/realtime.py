@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from ...base._typing import AnyArray, BoolArray, FloatArray
-from ...base.pixels import clipped_pixels, full_scale, usual_values
+from ...base.inputs import RawPair
+from ...base.pixels import clipped_pixels, full_scale, sample_step, usual_values
 from ...base.settings import FLAT_ABOVE, Sharper
 from ...filters.kernels import band_limited_kernel, noise_gain
 from ...kernels.compiled import kernels
@@ -30,7 +31,7 @@ from ..result import FLAG_TYPE
 from ..whole_image import MOST_RANGES
 from .method import LINEAR_BELOW, PROBE_NODE, signed_nodes
 
-__all__ = ["FrameFit", "NotOrdinaryError", "WindowEngine", "single_precision_unit"]
+__all__ = ["FrameFit", "NotOrdinaryError", "WindowEngine"]
 
 #: Variance from which a node uses the half-size image, px^2.
 HALF_FROM = 6.0
@@ -49,6 +50,9 @@ FLOAT32_NOISE = 5e-7
 
 #: Smallest noise, whose square is still a float32.
 _TINY = 1e-18
+
+#: Magnitudes of values whose squares, and their sums, fit into float32.
+_LEAST, _LARGEST = 1e-12, 1e12
 
 #: Number of values in the sample for the usual range of a frame.
 _SAMPLE = 1024
@@ -82,17 +86,13 @@ class _Seen:
     at_top: bool  #: whether a value is at the top of its integer range
     not_finite: bool
 
+    @property
+    def largest(self) -> float:
+        return max(self.high, -self.low)
+
 
 class WindowEngine:
-    """``method="window"`` for pairs of one size, in float32.
-
-    Parameters
-    ----------
-    shape
-        Rows and columns.
-    channels
-        1, or more for interleaved colour.
-    """
+    """``method="window"`` for pairs of (rows, columns) with interleaved channels, in float32."""
 
     def __init__(
         self, shape: tuple[int, int], channels: int, sharper: Sharper, window: int, max_sigma: float, workers: int
@@ -114,7 +114,19 @@ class WindowEngine:
 
     def _together(self, work: Callable[[], None]) -> None:
         """Run ``work`` in every thread; the compiled code divides it among them."""
-        self.team.run([work] * self.team.workers)
+        self.team.each(lambda _: work(), range(self.team.workers))
+
+    def run_checked(self, raw: RawPair, noise: float | None = None) -> FrameFit:
+        """Estimate a checked pair, whose values may have any magnitude."""
+        images, unit = [raw.first, raw.second], 1.0
+        if all(image.dtype.kind == "f" for image in images):
+            largest = max(float(np.abs([image.min(), image.max()]).max()) for image in images)
+            unit = 1.0 if largest == 0 or _LEAST < largest < _LARGEST else largest
+            images = [image if unit == 1 else image / unit for image in images]
+        native = (np.ascontiguousarray(image, image.dtype.newbyteorder("=")) for image in images)
+        first, second = (image.reshape(self._shape[0], -1) for image in native)
+        noise = None if noise is None else noise / unit
+        return self.run(first, second, noise=noise, valid=raw.finite, clipped=raw.clipped, checked=True)
 
     def run(
         self,
@@ -123,16 +135,14 @@ class WindowEngine:
         *,
         noise: float | None = None,
         valid: BoolArray | None = None,
-        blank: bool = True,
-        checked: bool = False,
         clipped: BoolArray | None = None,
+        checked: bool = False,
     ) -> FrameFit:
         """Estimate one pair of (rows, columns x channels) frames of uint8, uint16, float32 or float64.
 
-        ``noise`` is the least standard deviation to assume, by default that of the rounding of the values. ``blank``
-        sets pixels without an answer to NaN, and flags the surroundings of clipped and invalid pixels. Without it the
-        fit is returned unchanged. Unless ``checked``, frames with values that may not be light raise
-        :class:`NotOrdinaryError`. ``clipped`` are further clipped pixels beside integers at full scale.
+        ``noise`` is the least standard deviation to assume, by default that of the rounding of the values. ``clipped``
+        are further clipped pixels beside integers at full scale. Unless ``checked``, frames with values that may not be
+        light raise :class:`NotOrdinaryError`.
         """
         window, frames = self._window, (first, second)
         window.begin()
@@ -143,55 +153,42 @@ class WindowEngine:
         ranges = [_range(*each, checked) for each in zip(frames, seen, strict=True)]
         least = [_least_noise(*each) for each in zip(seen, ranges, strict=True)]
         assumed = max(least) if noise is None else max(noise, *map(_arithmetic_noise, ranges))
-        how = kernels().Frame(assumed, FLAT_ABOVE, *(3 * each**2 for each in least), *self._textures(least), blank)
-        near = self._near_bad_pixels(frames, seen, valid, clipped) if blank else (_NOWHERE, _NOWHERE)
+        # The local variance is needed of the image that may be the blurrier one, and of rounded values.
+        rounded = max(least) > ROUNDED_ABOVE
+        textures = (rounded or self._sharper != "first", rounded or self._sharper != "second")
+        how = kernels().Frame(assumed, FLAT_ABOVE, *(3 * each**2 for each in least), *textures)
+        near_invalid = self._near_invalid(valid)
+        near_clipped = self._near_clipped(frames, clipped, any(each.at_top for each in seen))
         self._together(window.halve)
-        self._together(lambda: window.fit(how, *self._results, *near))
+        self._together(lambda: window.fit(how, *self._results, near_invalid, near_clipped))
         np.copyto(self._flags, self._results[2])
         s, stderr, flags, sharper = map(_read_only, (*self._results[:2], self._flags, self._results[3]))
         return FrameFit(s, stderr, flags, sharper, float(np.float32(assumed)))
 
-    def _textures(self, least: list[float]) -> tuple[bool, bool]:
-        """Return whether the local variance of each image is needed: of the blurrier image, or of rounded values."""
-        rounded = max(least) > ROUNDED_ABOVE
-        return rounded or self._sharper != "first", rounded or self._sharper != "second"
+    def _near_invalid(self, valid: BoolArray | None) -> AnyArray:
+        """Return the distances (px) to the nearest invalid pixel."""
+        if valid is None or valid.all():
+            return _NOWHERE
+        if valid is not self._measured[0]:
+            self._measured = valid, _distance_to(valid)
+        return self._measured[1]
 
-    def _near_bad_pixels(
-        self,
-        frames: tuple[AnyArray, AnyArray],
-        seen: list[_Seen],
-        valid: BoolArray | None,
-        clipped: BoolArray | None,
-    ) -> tuple[AnyArray, AnyArray]:
-        """Return the distances (px) to the nearest invalid pixel and to the nearest clipped pixel."""
-        near_invalid = near_clipped = _NOWHERE
-        if valid is not None and not valid.all():
-            if valid is not self._measured[0]:
-                self._measured = valid, _distance_to(valid)
-            near_invalid = self._measured[1]
-        if clipped is not None or any(each.at_top for each in seen):
-            good = np.ones(self._shape, bool) if clipped is None else ~clipped
-            for frame in frames:
-                at_top = clipped_pixels(frame.reshape(*self._shape, -1))
-                if at_top is not None:
-                    good &= ~at_top
-            near_clipped = _distance_to(good)
-        return near_invalid, near_clipped
+    def _near_clipped(
+        self, frames: tuple[AnyArray, AnyArray], clipped: BoolArray | None, may_be_clipped: bool
+    ) -> AnyArray:
+        """Return the distances (px) to the nearest clipped pixel."""
+        if clipped is None and not may_be_clipped:
+            return _NOWHERE
+        good = np.ones(self._shape, bool) if clipped is None else ~clipped
+        for frame in frames:
+            at_top = clipped_pixels(frame.reshape(*self._shape, -1))
+            if at_top is not None:
+                good &= ~at_top
+        return _NOWHERE if good.all() else _distance_to(good)
 
     def close(self) -> None:
         """End the threads."""
         self.team.close()
-
-
-def single_precision_unit(first: AnyArray, second: AnyArray) -> float:
-    """Return the divisor with which the squares of a pair fit into float32; 1 if they fit already."""
-    largest = max(float(np.abs([image.min(), image.max()]).max()) for image in (first, second))
-    return 1.0 if single_precision_holds(largest) else largest
-
-
-def single_precision_holds(largest: float) -> bool:
-    """Return whether squares of values up to this, and their sums, fit into float32."""
-    return largest == 0 or 1e-12 < largest < 1e12
 
 
 def _options(shape: tuple[int, int], channels: int, sharper: Sharper, window: int, max_sigma: float) -> Any:
@@ -252,9 +249,10 @@ def _range(frame: AnyArray, seen: _Seen, checked: bool) -> tuple[float, float]:
     scale = float(full_scale(frame.dtype) or 1)
     if scale == 255:  # 8 bits cannot contain bad values
         return seen.low, seen.high
-    usual = usual_values(frame[:, :, None], _SAMPLE)
-    holds = single_precision_holds(max(seen.high, -seen.low))
-    if holds and usual.is_ordinary(scale * seen.low, scale * seen.high):
+    step = sample_step(frame.shape, _SAMPLE)
+    usual = usual_values(frame[::step, ::step, None], frame.size)
+    fits = seen.largest == 0 or _LEAST < seen.largest < _LARGEST
+    if fits and usual.is_ordinary(scale * seen.low, scale * seen.high):
         return seen.low, seen.high
     if not checked:
         raise NotOrdinaryError

@@ -15,7 +15,7 @@ import numpy as np
 from ...base._typing import AnyArray, BoolArray, FloatArray
 from ...base.arguments import shape_of
 from ...base.errors import InputError
-from ...base.pixels import full_scale
+from ...base.pixels import clipped_pixels, full_scale, without_gaps
 from ...filters.resampling import positions, resample_nearest
 from ...kernels.compiled import kernels
 from ...kernels.threads import Team
@@ -94,12 +94,7 @@ def _gain_of(exposure: Any, shape: tuple[int, int, int]) -> tuple[FloatArray, Fl
 class Rig:
     """A correction for frames of one size. ``undo`` returns the same array each time."""
 
-    def __init__(
-        self,
-        correction: Correction,
-        shape: tuple[int, int, int],
-        team: Team,
-    ) -> None:
+    def __init__(self, correction: Correction, shape: tuple[int, int, int], team: Team) -> None:
         self._shape = shape
         rows, columns, channels = shape
         self.correction = correction
@@ -141,11 +136,25 @@ class Rig:
             self._out += np.tile(self._offset, columns)
         return self._out
 
-    def undo_map(self, bad: BoolArray) -> BoolArray:
-        """Return the pixels of the first frame that bad pixels of the second influence."""
+    def undo_all(self, frame: AnyArray, bad: BoolArray | None) -> tuple[AnyArray, BoolArray | None, BoolArray | None]:
+        """Transform a second frame; return it with the pixels that bad and clipped pixels influence (None: none)."""
+        planes = frame.reshape(self._shape)
+        if frame.dtype.kind == "f" and not np.isfinite(frame.sum(dtype=np.float64)):
+            gaps: BoolArray = np.asarray(~np.isfinite(planes).all(axis=2))
+            bad = gaps if bad is None else bad | gaps
+        clipped = clipped_pixels(planes)
+        if bad is not None:
+            if bad.all():
+                raise InputError("second holds no usable pixel; all are masked or not finite")
+            frame = np.ascontiguousarray(without_gaps(planes, ~bad)).reshape(frame.shape)
+        return self.undo(frame), self._undo_map(bad), self._undo_map(clipped)
+
+    def _undo_map(self, bad: BoolArray | None) -> BoolArray | None:
         import cv2
 
-        if self._motion == "still" or not bad.any():
+        if bad is None or not bad.any():
+            return None
+        if self._motion == "still":
             return bad
         wide = cv2.dilate(bad.view(np.uint8), np.ones((5, 5), np.uint8))
         return np.asarray(resample_nearest(wide, self.correction.transform) > 0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -14,22 +13,20 @@ from ... import __version__
 from ...base._typing import AnyArray, ArrayLike, BoolArray
 from ...base.arguments import as_choice, as_noise, as_odd_size, as_positive, plain_array
 from ...base.errors import InputError
-from ...base.inputs import MOST_CHANNELS, check_pair, looks_like_alpha, refuse_mixed_scales
-from ...base.pixels import clipped_pixels, full_scale, without_gaps
+from ...base.inputs import MOST_CHANNELS, check_pair, refuse_mixed_scales
+from ...base.pixels import full_scale
 from ...base.settings import MAX_SIGMA, SIDES, WINDOW_WINDOW, Sharper
 from ...base.tone import Curve, light_in_16_bits, power_curve
 from ...kernels.compiled import kernels
 from ...kernels.threads import count_workers, renew_after_fork
 from ..blur_map import BlurMap
-from .realtime import FrameFit, NotOrdinaryError, WindowEngine, single_precision_unit
+from .realtime import FrameFit, NotOrdinaryError, WindowEngine
 from .rig import Rig, read_calibration
 
 __all__ = ["Stream"]
 
 #: Types of frames that are accepted without conversion.
 FRAME_TYPES = ("uint8", "uint16", "float32", "float64")
-#: Largest frame, pixels; the same as for image files.
-MOST_PIXELS = 250_000_000
 #: Step of the sample for the scale of a frame, px.
 _STEP = 16
 #: Names of the accepted types by dtype; arrays of a foreign byte order have another dtype.
@@ -64,8 +61,6 @@ class Stream:
         from (row, column, 1) of ``first`` to ``second``.
     gamma : float, optional
         The tone curve of the frames: ``light = stored ** gamma``. By default frames contain light.
-    tell : callable, optional
-        Deprecated and not used.
 
     Notes
     -----
@@ -95,7 +90,6 @@ class Stream:
         noise: float | tuple[float, float] | None = None,
         valid: ArrayLike | None = None,
         workers: int | None = None,
-        tell: Callable[[str], None] | None = None,
         calibration: Any = None,
         gamma: float | None = None,
     ) -> None:
@@ -154,12 +148,6 @@ class Stream:
         """Memory of the stream, bytes."""
         return self._engine.nbytes + (0 if self._rig is None else self._rig.nbytes)
 
-    def prepare(self, *frame_types: str) -> None:
-        """Check the names of the frames' dtypes; a stream needs no other preparation."""
-        unknown = ", ".join(sorted(set(frame_types) - set(FRAME_TYPES)))
-        if unknown:
-            raise InputError(f"frame_types must be among {', '.join(FRAME_TYPES)}; got {unknown}")
-
     def process(self, first: ArrayLike, second: ArrayLike) -> BlurMap:
         """Estimate one pair.
 
@@ -185,10 +173,10 @@ class Stream:
         with self._lock:
             if self._closed:
                 raise InputError("this stream is closed; make a new one")
-            if self._rig is None:
-                fit = self._fit(one, two, noise, self._valid_but(bad_one, bad_two))
-            else:
-                fit = self._fit_in_rig(self._rig, (one, two), noise, bad_one, bad_two)
+            clipped = None
+            if self._rig is not None:
+                two, bad_two, clipped = self._rig.undo_all(two, bad_two)
+            fit = self._fit(one, two, noise, self._valid_but(bad_one, bad_two), clipped)
         settings = {**self._settings, "noise": fit.noise}
         return BlurMap.of_views(fit.s, fit.stderr, fit.flags, fit.sharper, settings)
 
@@ -202,49 +190,7 @@ class Stream:
             raise InputError("no pixel of this pair is usable: all are masked, not finite or not valid")
         return valid
 
-    def _fit_in_rig(
-        self,
-        rig: Rig,
-        frames: tuple[AnyArray, AnyArray],
-        noise: float | None,
-        bad_one: BoolArray | None,
-        bad_two: BoolArray | None,
-    ) -> FrameFit:
-        """Correct the second frame with its bad and clipped pixels, then fit the pair."""
-        one, two = frames
-        size = self.shape
-        planes = two.reshape(self._shape)
-        if two.dtype.kind == "f" and not np.isfinite(two.sum(dtype=np.float64)):
-            gaps: BoolArray = np.asarray(~np.isfinite(planes).all(axis=2))
-            bad_two = gaps if bad_two is None else bad_two | gaps
-        if bad_two is not None:
-            if bad_two.all():
-                raise InputError("second holds no usable pixel; all are masked or not finite")
-            two = np.ascontiguousarray(without_gaps(planes, ~bad_two)).reshape(two.shape)
-            bad_two = rig.undo_map(bad_two)
-        clipped = None
-        if two.dtype.kind == "u" and two.max() == full_scale(two.dtype):
-            at_top = clipped_pixels(two.reshape(self._shape))
-            clipped = None if at_top is None else rig.undo_map(at_top)
-        valid = self._valid_but(bad_one, bad_two)
-        assert valid is None or valid.shape == size
-        return self._fit(one, rig.undo(two), noise, valid, clipped)
-
     def _fit(
-        self,
-        one: AnyArray,
-        two: AnyArray,
-        noise: float | None,
-        valid: BoolArray | None,
-        clipped: BoolArray | None = None,
-    ) -> FrameFit:
-        try:
-            return self._engine.run(one, two, noise=noise, valid=valid, clipped=clipped)
-        except NotOrdinaryError:
-            # Rare and slow: fill bad pixels as estimate_blur does.
-            return self._fit_filled(one, two, noise, valid, clipped)
-
-    def _fit_filled(
         self,
         one: AnyArray,
         two: AnyArray,
@@ -252,48 +198,26 @@ class Stream:
         valid: BoolArray | None,
         clipped: BoolArray | None,
     ) -> FrameFit:
-        shape = self._shape
-        pair = check_pair(one.reshape(shape), two.reshape(shape), valid=valid, channel_axis=-1)
-        frames: list[AnyArray] = []
-        unit = 1.0
-        if pair.first.dtype.kind == pair.second.dtype.kind == "f":
-            unit = single_precision_unit(pair.first, pair.second)
-        for image in (pair.first, pair.second):
-            image = image if unit == 1 else (image / unit).astype(np.float64)
-            frames.append(np.ascontiguousarray(image).reshape(shape[0], -1))
-        noise = None if noise is None else noise / unit
-        return self._engine.run(frames[0], frames[1], noise=noise, valid=pair.finite, checked=True, clipped=clipped)
+        try:
+            return self._engine.run(one, two, noise=noise, valid=valid, clipped=clipped)
+        except NotOrdinaryError:  # rare and slow: fill bad pixels as estimate_blur does
+            frames = (frame.reshape(self._shape) for frame in (one, two))
+            raw = check_pair(*frames, valid=valid, clipped=clipped, channel_axis=-1)
+            return self._engine.run_checked(raw, noise)
 
     def _check(self, frame: ArrayLike, name: str) -> tuple[AnyArray, BoolArray | None]:
         """Return a frame as (rows, columns x channels), and a map of its masked pixels (None: none)."""
         array = plain_array(frame, name)
         rows, columns, channels = self._shape
-        if array.shape not in ((rows, columns, channels), (rows, columns) if channels == 1 else ()):
-            raise InputError(self._wrong_shape(array.shape, name))
+        if array.shape != self._shape and (channels > 1 or array.shape != (rows, columns)):
+            wanted = (rows, columns) if channels == 1 else self._shape
+            raise InputError(f"{name} has shape {array.shape}; this stream takes {wanted}, make one for each shape")
         if array.dtype not in _NAMES:
             raise InputError(f"{name} is {array.dtype}; a stream takes native {', '.join(FRAME_TYPES)}, convert it")
         masked = None
         if np.ma.is_masked(array):
             masked = np.ascontiguousarray(np.ma.getmaskarray(array).reshape(self._shape).any(axis=2))
-        values = np.ascontiguousarray(np.ma.getdata(array))
-        if channels in (2, 4) and looks_like_alpha(values[::_STEP, ::_STEP, -1]):
-            raise InputError(
-                f"the last channel of {name} is alpha, not light; make the stream for "
-                f"{(rows, columns, channels - 1)} and pass {name}[..., :{channels - 1}]"
-            )
-        return values.reshape(rows, columns * channels), masked
-
-    def _wrong_shape(self, shape: tuple[int, ...], name: str) -> str:
-        rows, columns, channels = self._shape
-        wanted = (rows, columns) if channels == 1 else self._shape
-        problem = f"{name} has shape {shape}; this stream takes {wanted}"
-        if shape == (rows, columns, channels + 1) and channels in (1, 3):
-            return f"{problem}: leave its alpha channel out, {name}[..., :{channels}]"
-        if shape == (channels, rows, columns):
-            return f"{problem}: bring its channels to the end, numpy.moveaxis({name}, 0, -1)"
-        if shape == (columns, rows) or shape == (columns, rows, channels):
-            return f"{problem}: rows come first, columns second; make the stream for {shape}"
-        return f"{problem}, make one for each size"
+        return np.ascontiguousarray(np.ma.getdata(array)).reshape(rows, columns * channels), masked
 
     def close(self) -> None:
         """End the threads. A closed stream cannot process."""
@@ -321,17 +245,15 @@ def _as_light(frame: AnyArray, curve: Curve) -> tuple[AnyArray, float]:
 def _check_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
     try:
         sizes = [int(n) for n in shape]
+        rows, columns, channels = sizes if len(sizes) == 3 else [*sizes, 1]
     except (TypeError, ValueError):
-        raise InputError(f"shape must be (rows, columns) or (rows, columns, channels), got {shape!r}") from None
-    if len(sizes) in (2, 3) and min(sizes) > 0 and math.prod(sizes[:2]) > MOST_PIXELS:
+        rows = columns = channels = 0
+    if min(rows, columns) < 2 or not 1 <= channels <= MOST_CHANNELS:
         raise InputError(
-            f"shape {shape!r} is {math.prod(sizes[:2]) / 1e6:.3g} megapixels; a stream takes {MOST_PIXELS / 1e6:g}"
+            "shape must be (rows, columns) or (rows, columns, channels), 2 or more rows and columns and up to "
+            f"{MOST_CHANNELS} channels, got {shape!r}"
         )
-    if len(sizes) == 3 and sizes[2] > MOST_CHANNELS:
-        raise InputError(f"shape {shape!r} has {sizes[2]} channels; a stream takes {MOST_CHANNELS}")
-    if len(sizes) not in (2, 3) or min(sizes[:2]) < 2 or min(sizes) < 1:
-        raise InputError(f"shape must be (rows, columns), 2 or more each, or (rows, columns, channels), got {shape!r}")
-    return sizes[0], sizes[1], sizes[2] if len(sizes) == 3 else 1
+    return rows, columns, channels
 
 
 def _check_valid(valid: ArrayLike, size: tuple[int, int]) -> BoolArray:
