@@ -39,7 +39,7 @@ SOLVER = ("field", "blur/dense", "depth/equal_blur", "stacks/few", "stacks/many"
 #: Other modules with constants that shape an answer.
 OTHERS = (
     "base/settings", "base/pixels", "filters/kernels", "filters/discs", "filters/sharpness", "filters/guided",
-    "blur/result", "blur/model_warnings", "blur/noise", "blur/stored_values", "blur/whole_image", "blur/paper",
+    "blur/result", "blur/model_warnings", "blur/noise", "blur/whole_image", "blur/paper",
     "blur/window",
     "photo", "depth/calibration", "depth/camera", "depth/order", "depth/refocus", "depth/relation", "stacks/estimate",
     "stacks/frames", "stacks/fuse", "stacks/order", "stacks/topography",

@@ -100,7 +100,7 @@ def test_the_map_is_a_mean_weighted_by_what_each_pixel_knows(texture, monkeypatc
     stderr = np.where(columns < 56, 0.1, 0.5) * np.ones(texture.shape)
     stderr[40, 20] = np.nan  # knows nothing
 
-    def measure(images, _nodes, _window, noise, _engine, usable):
+    def measure(images, _nodes, _window, noise, usable):
         asked.append((images, noise, usable))
         return SimpleNamespace(s=np.nan_to_num(s), stderr=stderr, power=np.zeros(s.shape))
 
