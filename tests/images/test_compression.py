@@ -99,16 +99,11 @@ def test_other_pairs_are_measured_in_colour(photograph, tmp_path):
     assert prepare_pair(tmp_path / "a.jpg", tmp_path / "b.jpg", linear=False).measured[0].ndim == 3
 
 
-@pytest.mark.parametrize("quality", [30, 75, 95])
-@pytest.mark.parametrize("size", [(64, 80), (61, 75)])
-def test_compressed_again_is_what_a_program_writes(photograph, quality, size):
-    grey = as_grey(photograph)[: size[0], : size[1]]
-    picture = stored(grey, quality)
+def test_compressed_again_is_what_a_program_writes(photograph):
+    grey = as_grey(photograph)[:61, :75]
+    picture = stored(grey, 75)
     again = JpegTable.of(picture.quantization).compressed(grey.astype(float))
-    differ = np.abs(again - np.asarray(picture, float))[: size[0] // 8 * 8, : size[1] // 8 * 8]
-    assert np.mean(differ <= 1) > 0.97  # programs round their cosines, and ties fall otherwise
-    assert differ.mean() < 0.2
-    assert again.shape == size
+    np.testing.assert_array_equal(again, np.asarray(picture, float))
 
 
 def _cat():
@@ -173,16 +168,11 @@ def test_a_gain_of_exposure_is_undone_before_it_is_compressed_again(tmp_path):
 def test_the_quality_shows_in_the_pixels(astronaut, kind, quality):
     image = astronaut if kind == "colour" else as_grey(astronaut)
     found = find_traces(through_jpeg(image, quality))
-    assert found.table.quality == pytest.approx(quality, abs=4)
-    assert found.corner == (0, 0)
+    assert found.quality == pytest.approx(quality, abs=4)
 
 
-def test_a_cropped_picture_has_its_blocks_elsewhere(astronaut):
-    found = find_traces(through_jpeg(astronaut, 75)[3:, 6:])
-    assert found.corner == (5, 2)
-    assert found.table.quality == pytest.approx(75, abs=2)
+def test_only_bytes_show_traces(astronaut):
     assert find_traces(through_jpeg(astronaut, 75).astype(np.uint16)) is None
-    assert find_traces(through_jpeg(astronaut, 75) / 255) is None
 
 
 @pytest.mark.parametrize("name", ["astronaut", "camera", "brick", "gravel", "text"])
@@ -242,6 +232,3 @@ def test_a_pair_knows_both(astronaut, tmp_path):
     blurred = np.rint(synth.blur_with_map(grey.astype(float), 1.5)).astype(np.uint8)
     pair = prepare_pair(*(through_jpeg(image, 75) for image in (grey, blurred)), align="off")
     assert [table.quality for table in pair.jpeg] == pytest.approx([75, 75], abs=2)
-    cropped = prepare_pair(*(through_jpeg(image, 75)[4:, 4:] for image in (grey, blurred)), align="off")
-    assert cropped.jpeg == (None, None)
-    assert all(one.compressed for one in cropped.rounding)

@@ -3,9 +3,6 @@
 JPEG rounds the cosine coefficients of blocks of 8 x 8 pixels to multiples of the divisors ``q`` in a table. The
 transform preserves energy. The variance of the rounding error is therefore the mean of ``q^2 / 12`` over the table, if
 the coefficients are large compared with ``q``. Smaller coefficients become 0, and the error is the coefficient itself.
-It is limited by the energy of photographs at these frequencies.
-
-:meth:`JpegTable.compressed` repeats the compression.
 
 The file of a picture that was compressed earlier, and then stored as PNG or as a JPEG of higher quality, has no table
 of that compression. But the cosine coefficients ``c`` of its blocks still lie close to multiples of ``q``. For
@@ -15,13 +12,13 @@ coefficients beyond ``q / 2`` (the others became 0)
 
 is nearly 1 at the right ``q``, and nearly 0 at every ``q`` in a picture without compression. Several values of ``q``
 may have a large mean. The right one has the most coefficients beyond ``q / 2``: its multiples have fewer, and its
-fractions have a lower mean. In a cropped picture blocks may begin at any of 64 positions, and all are tried. Regular
-patterns repeat one coefficient in every block, so a frequency counts only if several multiples occur.
+fractions have a lower mean. Regular patterns repeat one coefficient in every block, so a frequency counts only if
+several multiples occur.
 """
 
 from __future__ import annotations
 
-import functools
+import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +27,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 
-__all__ = ["BLOCK", "JpegTable", "Traces", "cosines", "find_traces", "usual_divisors"]
+__all__ = ["BLOCK", "JpegTable", "find_traces"]
 
 #: Side of a block, px.
 BLOCK = 8
@@ -57,8 +54,8 @@ _LEAST_MEAN, _LEAST_COUNT = 0.5, 40
 #: Least numbers of multiples of a frequency, of blocks with each of them, and of such frequencies: one of the 113
 #: pictures had one such frequency, the others none.
 _MULTIPLES, _EACH, _FREQUENCIES = 3, 4, 6
-#: Number of sampled blocks, and their number for each position while the position of the blocks is unknown.
-_BLOCKS, _FEW_BLOCKS = 3000, 200
+#: Number of sampled blocks.
+_BLOCKS = 3000
 #: Brightness of red, green and blue in JPEG (JFIF).
 _LUMA = np.array([0.299, 0.587, 0.114])
 
@@ -94,87 +91,42 @@ class JpegTable:
 
     def compressed(self, brightness: FloatArray) -> FloatArray:
         """Compress an (H, W) brightness in levels of 255, with blocks from its upper left corner."""
-        height, width = brightness.shape
-        rows, columns = (-(-n // BLOCK) for n in brightness.shape)
-        whole = np.pad(brightness - 128, ((0, rows * BLOCK - height), (0, columns * BLOCK - width)), mode="edge")
-        blocks = whole.reshape(rows, BLOCK, columns, BLOCK).swapaxes(1, 2)
-        divisors = np.reshape(self.divisors, (BLOCK, BLOCK))
-        coefficients = np.rint(cosines() @ blocks @ cosines().T / divisors) * divisors
-        kept = (cosines().T @ coefficients @ cosines()).swapaxes(1, 2).reshape(whole.shape)
-        return np.asarray(np.clip(np.rint(kept[:height, :width] + 128), 0, 255))
+        from PIL import Image
+
+        stream = io.BytesIO()
+        picture = Image.fromarray(np.rint(brightness).clip(0, 255).astype(np.uint8))
+        picture.save(stream, "JPEG", qtables=[list(self.divisors)])
+        return np.asarray(Image.open(stream), np.float64)
 
 
-@functools.cache
-def cosines() -> FloatArray:
-    """Return the orthonormal cosine transform of a block's side."""
-    frequency, place = np.mgrid[:BLOCK, :BLOCK]
-    rows = np.sqrt(2 / BLOCK) * np.cos(np.pi * (2 * place + 1) * frequency / (2 * BLOCK))
-    rows[0] /= np.sqrt(2)
-    return np.asarray(rows)
-
-
-def usual_divisors() -> FloatArray:
-    """Return the divisors (8, 8) of quality 50."""
-    return np.array(_AT_50, np.float64)
-
-
-@dataclass(frozen=True)
-class Traces:
-    """The estimated table of an earlier compression, and the row and column at which its blocks begin."""
-
-    table: JpegTable
-    corner: tuple[int, int]
-
-
-def find_traces(values: AnyArray) -> Traces | None:
-    """Return the traces of compression in an (H, W) or (H, W, 3) picture of bytes, None if there are none."""
+def find_traces(values: AnyArray) -> JpegTable | None:
+    """Return the table of an earlier compression of an (H, W) or (H, W, 3) picture of bytes, None without traces."""
     if values.dtype != np.uint8:
         return None
-    corner: tuple[int, int] | None = (0, 0)
-    traced = _divisors(_coefficients(values, (0, 0), _BLOCKS))
+    traced = _divisors(_coefficients(values))
     if traced is None:
-        corner = _corner(values)
-        traced = None if corner is None else _divisors(_coefficients(values, corner, _BLOCKS))
-    if corner is None or traced is None:
         return None
     # Divisors without a trace come from the usual table, scaled to the others.
-    usual, known = usual_divisors(), traced > 0
+    usual, known = np.array(_AT_50, np.float64), traced > 0
     scale = float(np.median(traced[known] / usual[known]))
     divisors = np.where(known, traced, np.maximum(np.rint(scale * usual), 1))
-    return Traces(JpegTable(tuple(int(q) for q in divisors.ravel())), corner)
+    return JpegTable(tuple(int(q) for q in divisors.ravel()))
 
 
-def _corner(values: AnyArray) -> tuple[int, int] | None:
-    """Return the row and column at which blocks begin: where low frequencies are closest to multiples."""
-    places = [(row, column) for row in range(BLOCK) for column in range(BLOCK)]
-    size = np.zeros((len(places), _FEW_BLOCKS, 3))
-    for n, place in enumerate(places):
-        coefficients = _coefficients(values, place, _FEW_BLOCKS)
-        size[n, : len(coefficients)] = np.abs(coefficients[:, (0, 1, 1), (1, 0, 1)])
-    evidence = np.zeros((len(places), 3))
-    for q in _DIVISORS:
-        beyond = size > q / 2
-        count = beyond.sum(axis=1)
-        mean = np.cos(2 * np.pi / q * size).sum(axis=1, where=beyond) / np.maximum(count, 1)
-        rounded = (count >= _LEAST_COUNT) & (mean > _LEAST_MEAN)
-        np.maximum(evidence, np.where(rounded, mean * np.sqrt(count), 0), out=evidence)
-    best = int(np.argmax(evidence.sum(axis=1)))
-    return places[best] if evidence[best].any() else None
-
-
-def _coefficients(values: AnyArray, corner: tuple[int, int], most: int) -> FloatArray:
+def _coefficients(values: AnyArray) -> FloatArray:
     """Return the cosine coefficients of sampled blocks, (blocks, 8, 8), without blocks that contain 0 or 255."""
-    inner = values[corner[0] :, corner[1] :]
-    rows, columns = inner.shape[0] // BLOCK, inner.shape[1] // BLOCK
-    chosen = np.unique(np.linspace(0, rows * columns - 1, min(most, rows * columns)).astype(int))
+    from scipy.fft import dctn
+
+    rows, columns = values.shape[0] // BLOCK, values.shape[1] // BLOCK
     if not rows * columns:
         return np.zeros((0, BLOCK, BLOCK))
-    inner = inner[: rows * BLOCK, : columns * BLOCK]
+    chosen = np.unique(np.linspace(0, rows * columns - 1, min(_BLOCKS, rows * columns)).astype(int))
+    inner = values[: rows * BLOCK, : columns * BLOCK]
     blocks = inner.reshape(rows, BLOCK, columns, BLOCK, -1).swapaxes(1, 2)[chosen // columns, chosen % columns]
     inside = (blocks.min(axis=(1, 2, 3)) > 0) & (blocks.max(axis=(1, 2, 3)) < 255)
     blocks = blocks[inside].astype(np.float64)
     brightness = blocks @ _LUMA if blocks.shape[3] == 3 else blocks[..., 0]
-    return np.asarray(cosines() @ brightness @ cosines().T)
+    return np.asarray(dctn(brightness, axes=(1, 2), norm="ortho"))
 
 
 def _divisors(coefficients: FloatArray) -> FloatArray | None:

@@ -186,11 +186,10 @@ class _Compression:
 def _compression(stored: StoredImage) -> _Compression:
     """Return the compression that the file states, or a stronger earlier one detected in the pixels."""
     own, traces = stored.jpeg, find_traces(stored.values)
-    if traces is not None and (own is None or traces.table.quality < own.quality - CLEARLY_LOWER):
-        table = traces.table if own is None else traces.table.coarser(own)
-        return _Compression(table, traces.corner == (0, 0), earlier=True)
     # Rotation moves the corner at which the blocks start, unless whole blocks fill the picture.
     in_place = not stored.changes or not any(n % BLOCK for n in stored.values.shape[:2])
+    if traces is not None and (own is None or traces.quality < own.quality - CLEARLY_LOWER):
+        return _Compression(traces if own is None else traces.coarser(own), in_place, earlier=True)
     return _Compression(own, in_place, earlier=False)
 
 
