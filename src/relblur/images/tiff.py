@@ -25,7 +25,7 @@ __all__ = ["TIFF_MAGIC", "decode_tiff", "open_tiff"]
 
 TIFF_MAGIC = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 
-_LZW, _JPEG, _ZSTD = 5, 7, 50000
+_LZW, _JPEG = 5, 7
 _DEFLATE, _LZMA, _WITHOUT_PREDICTOR = (8, 32946), 34925, (1, 32773)  #: the last: none, PackBits
 _WHITE_IS_ZERO, _BLACK_IS_ZERO, _RGB, _PALETTE, _CMYK, _YCBCR = 0, 1, 2, 3, 5, 6
 _UNSIGNED, _SIGNED, _FLOAT = 1, 2, 3
@@ -143,7 +143,7 @@ class _Page:
             return False
         if self.compression == _JPEG:
             return form in ((8, 1), (8, 3)) and colours in (_BLACK_IS_ZERO, _RGB, _YCBCR) and not self.is_planar
-        if self.compression in (_LZW, _ZSTD) and self._is_grey_or_rgb() and self.bits >= 8:
+        if self.compression == _LZW and self._is_grey_or_rgb() and self.bits >= 8:
             return self.bits == 8 or (form == (16, 1) and colours == _BLACK_IS_ZERO)
         if colours == _CMYK:
             return form == (8, 4)
