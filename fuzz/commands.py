@@ -144,16 +144,11 @@ def _call(arguments: list[str]) -> int:
 
 def _load(path: str) -> int:
     import relblur
-    from relblur.images.depth_formats import read_pfm
-    from relblur.images.reading import read_bytes
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if path.endswith(".pfm"):
-                read_pfm(read_bytes(path), path)
-            else:
-                relblur.load(path)
+            relblur.load(path)
     except relblur.RelblurError as error:
         print(f"relblur: {error}", file=sys.stderr)
         return 3

@@ -31,7 +31,7 @@ __all__ = [
     "EXR_ABOUT",
     "count_frames",
     "decode_exr",
-    "decode_hdr",
+    "decode_light",
     "decode_npy",
     "decode_picture",
     "decode_pnm",
@@ -208,9 +208,9 @@ def opencv_values(source: Source, kind: str, content: bytes | None = None) -> An
     return array
 
 
-def decode_hdr(source: Source) -> StoredImage:
-    """Decode Radiance HDR."""
-    return StoredImage(opencv_values(source, "Radiance HDR"), "Radiance HDR", linear=True)
+def decode_light(source: Source, kind: str) -> StoredImage:
+    """Decode a format of OpenCV that stores light."""
+    return StoredImage(opencv_values(source, kind), kind, linear=True)
 
 
 def decode_npy(source: Source) -> StoredImage:

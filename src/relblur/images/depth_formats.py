@@ -13,9 +13,8 @@ from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.pixels import as_integers
 from .decoders import EXR_ABOUT
 from .disk import PathLike, replacing, write_image
-from .reading import Budget
 
-__all__ = ["point_cloud", "read_pfm", "write_exr", "write_pfm", "write_ply", "write_png_mm"]
+__all__ = ["point_cloud", "write_exr", "write_pfm", "write_ply", "write_png_mm"]
 
 
 def write_png_mm(path: PathLike, depth_m: FloatArray) -> None:
@@ -36,26 +35,12 @@ def write_png_mm(path: PathLike, depth_m: FloatArray) -> None:
 
 
 def write_pfm(path: PathLike, image: AnyArray) -> None:
-    """Write a float32 plane as grey PFM: rows from the bottom, little-endian."""
-    height, width = image.shape
+    """Write a float32 plane as grey PFM."""
+    import cv2
+
+    _, content = cv2.imencode(".pfm", np.ascontiguousarray(image, np.float32))
     with replacing(path) as stream:
-        stream.write(f"Pf\n{width} {height}\n-1.0\n".encode())
-        stream.write(np.ascontiguousarray(image[::-1]).astype("<f4").tobytes())
-
-
-def read_pfm(content: bytes, name: str = "the file") -> AnyArray:
-    """Return the plane in the bytes of a grey PFM file."""
-    parts = content.split(b"\n", 3)
-    try:
-        width, height = (int(n[:20]) for n in parts[1].split())
-        if parts[0].strip() != b"Pf" or min(width, height) < 1:
-            raise ValueError
-        Budget(name, len(content)).check_pixels(height, width)
-        order = "<" if float(parts[2]) < 0 else ">"
-        values = np.frombuffer(parts[3], dtype=f"{order}f4", count=width * height)
-    except (ValueError, IndexError):
-        raise InputError(f"{name} is not a complete grey PFM") from None
-    return np.ascontiguousarray(values.reshape(height, width)[::-1]).astype(np.float32)
+        stream.write(bytes(content))
 
 
 def point_cloud(depth_m: FloatArray, focal_length_px: float) -> FloatArray:

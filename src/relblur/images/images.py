@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..base._typing import AnyArray, PathLike
 from ..base.errors import FileError
 from .decoders import (
     decode_exr,
-    decode_hdr,
+    decode_light,
     decode_npy,
     decode_picture,
     decode_pnm,
@@ -88,7 +89,8 @@ _FORMATS = (
     _Format("BMP", (".bmp",), (b"BM",), in_child=False),
     _Format("GIF", (".gif",), (b"GIF87a", b"GIF89a"), in_child=False),
     _Format("PNM", (".ppm", ".pgm"), (b"P5", b"P6"), decode_pnm),
-    _Format("Radiance HDR", (".hdr",), (b"#?RADIANCE", b"#?RGBE"), decode_hdr),
+    _Format("Radiance HDR", (".hdr",), (b"#?RADIANCE", b"#?RGBE"), partial(decode_light, kind="Radiance HDR")),
+    _Format("PFM", (".pfm",), (b"Pf", b"PF"), partial(decode_light, kind="PFM")),
     _Format("OpenEXR", (".exr",), (b"\x76\x2f\x31\x01",), decode_exr),
     _Format("NPY", (".npy",), (b"\x93NUMPY",), decode_npy, in_child=False),
 )

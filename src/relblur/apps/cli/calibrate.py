@@ -130,11 +130,9 @@ def _read_depth(path: Path) -> Any:
     """Return known depth in m, NaN where the file has no value."""
     import numpy as np
 
-    from ...images.depth_formats import read_pfm
     from ...images.images import read_image
-    from ...images.reading import read_bytes
 
-    stored = read_pfm(read_bytes(path), str(path)) if path.suffix.lower() == ".pfm" else read_image(path)
+    stored = read_image(path)
     if stored.ndim != 2:
         raise UsageError(f"{path} has {stored.shape[2]} channels; a depth map has one")
     metres = stored / 1000 if np.issubdtype(stored.dtype, np.integer) else stored.astype(np.float64)
