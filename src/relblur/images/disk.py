@@ -17,7 +17,6 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ import numpy as np
 
 from ..base._typing import AnyArray, PathLike
 from ..base.errors import FileError, InputError, RelblurError
-from .exif import SOFTWARE, Exif, tiff_of_strips
+from .exif import SOFTWARE, Exif, packed_tags
 
 __all__ = [
     "IMAGE_SUFFIXES",
@@ -53,8 +52,10 @@ EXCLUSIVE = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
 #: Windows flushes only files that are open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
 
-#: Approximate size of a strip of a TIFF, bytes.
-_STRIP_BYTES = 1 << 18
+#: Tags of a TIFF: resolution and its unit; pointers to other lists of tags, with their names in tifffile.
+_RESOLUTION, _POINTERS, _LONG = {282, 283, 296}, {0x8769: "ExifTag", 0x8825: "GPSTag"}, 4
+#: Number of bytes at the start of a TIFF that contain its list of tags.
+_START_BYTES = 4096
 
 
 @contextmanager
@@ -160,12 +161,11 @@ def write_image(
     if suffix == ".npy":
         with replacing(path) as stream:
             np.save(stream, array, allow_pickle=False)
-    elif suffix in TIFF_SUFFIXES and tags is None:
-        write_tiff(path, array, dict(text or {}))
-    elif suffix in IMAGE_SUFFIXES:
-        tags = tags or PictureTags()
-        is_tiff = suffix in TIFF_SUFFIXES
-        content = _encode_tiff(array, tags) if is_tiff else _encode_picture(suffix, array, text or {}, tags)
+    elif suffix in TIFF_SUFFIXES:
+        pixel_um = None if tags is None else tags.pixel_um
+        write_tiff(path, array, dict(text or {}) if tags is None else {}, pixel_um=pixel_um, tags=tags)
+    elif suffix in PILLOW_SUFFIXES:
+        content = _encode_picture(suffix, array, text or {}, tags or PictureTags())
         with replacing(path) as stream:
             stream.write(content)
     else:
@@ -173,28 +173,57 @@ def write_image(
 
 
 def write_tiff(
-    path: PathLike, array: AnyArray, description: Mapping[str, Any], *, pixel_um: float | None = None
+    path: PathLike,
+    array: AnyArray,
+    description: Mapping[str, Any],
+    *,
+    pixel_um: float | None = None,
+    tags: PictureTags | None = None,
 ) -> None:
-    """Write one array, or pages (P, H, W), as TIFF; with a JSON description the file is packed by deflate.
+    """Write one array, or pages (P, H, W), as TIFF; with a JSON description or tags the file is packed by deflate.
 
     ``pixel_um`` is the side of a pixel, micrometres. The file states it as a resolution in pixels per centimetre.
     """
     import tifffile
 
-    photometric = "rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack"
-    per_cm = None if pixel_um is None else 1e4 / pixel_um
-    scale: dict[str, Any] = {} if per_cm is None else {"resolution": (per_cm, per_cm), "resolutionunit": "CENTIMETER"}
+    exif = Exif() if tags is None or tags.exif is None else tags.exif
+    order, lists = exif.order, {tag: each for tag, each in exif.tags.items() if isinstance(each, dict)}
+    others = {tag: each for tag, each in exif.tags.items() if tag not in lists}
+    extra: list[Any] = [(tag, each[0], None, each[2], True) for tag, each in others.items() if tag not in _RESOLUTION]
+    extra += [(_POINTERS[tag], _LONG, 1, 0, True) for tag in lists]
+    options: dict[str, Any] = {"extratags": extra}
+    if pixel_um is not None:
+        options |= {"resolution": (1e4 / pixel_um, 1e4 / pixel_um), "resolutionunit": "CENTIMETER"}
+    elif set(others) >= _RESOLUTION:
+        across, down, unit = (others[tag][2] for tag in sorted(_RESOLUTION))
+        options["resolution"] = [struct.unpack(f"{order}2I", each) for each in (across, down)]
+        options["resolutionunit"] = struct.unpack(f"{order}H", unit)[0]
+    if tags is not None:
+        options |= {"iccprofile": tags.profile, "byteorder": order, "predictor": array.dtype.kind == "u"}
     with replacing(path) as stream:
         tifffile.imwrite(
             stream,
             array,
-            photometric=photometric,
-            description=json.dumps(description),
+            photometric="rgb" if array.ndim == 3 and array.shape[2] == 3 else "minisblack",
+            description=json.dumps(description) if description or tags is None else None,
             metadata=None,
-            software=SOFTWARE if description else None,
-            compression="zlib" if description else None,
-            **scale,
+            software=SOFTWARE if description else False,
+            compression="zlib" if description or tags is not None else None,
+            **options,
         )
+        _append(stream, order, lists)
+
+
+def _append(stream: BinaryIO, order: str, lists: Mapping[int, Any]) -> None:
+    """Append lists of tags to a TIFF of one page whose own list, at its start, has pointers to them."""
+    stream.seek(0)
+    start = stream.read(_START_BYTES)
+    for tag, each in lists.items():
+        at = start.index(struct.pack(f"{order}HHI", tag, _LONG, 1)) + 8
+        end = stream.seek(0, os.SEEK_END)
+        stream.write(packed_tags(order, each, end))
+        stream.seek(at)
+        stream.write(struct.pack(f"{order}I", end))
 
 
 def write_npz(path: PathLike, arrays: Mapping[str, AnyArray], metadata: Mapping[str, Any]) -> None:
@@ -254,39 +283,3 @@ def _with_chunks(png: bytes, text: Mapping[str, str], tags: PictureTags) -> byte
         chunks += struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
     after_head = 8 + 25
     return png[:after_head] + chunks + png[after_head:]
-
-
-def _encode_tiff(array: AnyArray, tags: PictureTags) -> bytes:
-    """Return a TIFF of one page with EXIF and 16-bit colour, which neither tifffile nor Pillow writes together."""
-    exif = tags.exif or Exif()
-    values = np.atleast_3d(array)
-    height, width, channels = values.shape
-    is_whole = values.dtype.kind == "u"
-    if is_whole:  # differences along a row are smaller
-        values = np.diff(values, axis=1, prepend=values.dtype.type(0))
-    values = values.astype(values.dtype.newbyteorder(exif.order), copy=False)  # type: ignore[arg-type]
-    rows = max(1, _STRIP_BYTES // (width * channels * values.itemsize))
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
-        parts = [values[top : top + rows] for top in range(0, height, rows)]
-        strips = list(pool.map(lambda part: zlib.compress(part.tobytes(), 4), parts))
-    numbers = {
-        256: [width],
-        257: [height],
-        258: [8 * values.itemsize] * channels,
-        259: [8],  # deflate
-        262: [2 if channels == 3 else 1],
-        277: [channels],
-        278: [rows],
-        284: [1],
-        317: [2 if is_whole else 1],
-        339: [1 if is_whole else 3] * channels,
-    }
-    others = dict(exif.tags)
-    if tags.pixel_um is not None:  # pixels per centimetre, as fractions
-        numbers[296] = [3]
-        per_cm = struct.pack(f"{exif.order}2I", round(1e7 / tags.pixel_um), 1000)
-        others |= dict.fromkeys((282, 283), (5, 1, per_cm))
-    undefined = 7
-    if tags.profile is not None:
-        others[34675] = (undefined, len(tags.profile), tags.profile)
-    return tiff_of_strips(exif.order, numbers, others, strips)

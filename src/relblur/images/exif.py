@@ -5,10 +5,9 @@ Tags are copied as bytes without decoding, so all information of a camera is kep
 
 from __future__ import annotations
 
-import itertools
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
@@ -24,8 +23,8 @@ __all__ = [
     "Shot",
     "Tags",
     "exif_of",
+    "packed_tags",
     "smaller_aperture",
-    "tiff_of_strips",
 ]
 
 #: Name of the program in results.
@@ -46,9 +45,6 @@ _OF_PROGRAMS = (b"{", b"<", b"ImageJ=")
 #: Size of a value by its kind, bytes.
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
 _ASCII, _SHORT, _LONG = 2, 3, 4
-_STRIP_OFFSETS, _STRIP_BYTES = 273, 279
-#: Tags of 32 bits: width, height, offsets, rows and sizes of strips, options of fax. The other tags have 16 bits.
-_LONG_TAGS = (256, 257, _STRIP_OFFSETS, 278, _STRIP_BYTES, 292, 293)
 #: Largest size of the EXIF data (bytes) and of the text on the processing (letters): a JPEG has room for 65533 bytes.
 _MOST_BYTES, _MOST_LETTERS = 60_000, 1000
 #: Largest number of bytes that is read for one list of tags.
@@ -136,7 +132,8 @@ class Exif:
 
     def packed(self) -> bytes:
         """Return the bytes of EXIF data: a TIFF without a picture."""
-        return tiff_head(self.order) + packed_tags(self.order, self.tags, 8)
+        start = (b"II" if self.order == "<" else b"MM") + struct.pack(f"{self.order}HI", 42, 8)
+        return start + packed_tags(self.order, self.tags, 8)
 
     def _packed(self, kind: str, number: int) -> bytes:
         return struct.pack(f"{self.order}{kind}", number)
@@ -184,29 +181,6 @@ def packed_tags(order: str, tags: Mapping[int, Any], at: int) -> bytes:
         body += b"" if is_inline else content + bytes(len(content) % 2)
         table += struct.pack(f"{order}HHI", tag, kind, count) + inline
     return table + bytes(4) + body
-
-
-def tiff_of_strips(
-    order: str, numbers: Mapping[int, Sequence[int]], others: Mapping[int, Any], strips: Sequence[bytes]
-) -> bytes:
-    """Return a TIFF of one page made of packed strips, with tags of whole numbers and others."""
-    sizes = [len(strip) for strip in strips]
-    offsets = [0, *itertools.accumulate(sizes[:-1])]
-    start = 0
-    for _ in range(2):  # the second pass knows the length of the tags, after which the strips begin
-        lists = {**numbers, _STRIP_OFFSETS: [start + offset for offset in offsets], _STRIP_BYTES: sizes}
-        tags = dict(others)
-        for tag, values in lists.items():
-            kind, letter = (_LONG, "I") if tag in _LONG_TAGS else (_SHORT, "H")
-            tags[tag] = (kind, len(values), struct.pack(f"{order}{len(values)}{letter}", *values))
-        head = tiff_head(order) + packed_tags(order, tags, 8)
-        start = len(head)
-    return head + b"".join(strips)
-
-
-def tiff_head(order: str) -> bytes:
-    """Return the first bytes of a TIFF whose tags begin at offset 8."""
-    return (b"II" if order == "<" else b"MM") + struct.pack(f"{order}HI", 42, 8)
 
 
 def exif_of(content: bytes) -> Any:
