@@ -120,17 +120,6 @@ def test_maps_come_back_exactly(tmp_path, blur_map, read):
     assert np.isnan(read(path).sigma).all()
 
 
-def test_tiff_export_holds_sigma_and_its_error(tmp_path, blur_map):
-    blur_map.save(tmp_path / "map.tif")
-    with tifffile.TiffFile(tmp_path / "map.tif") as tiff:
-        pages = tiff.asarray()
-        described = json.loads(tiff.pages[0].description)
-    assert pages.dtype == np.float32
-    assert_allclose(pages, [blur_map.sigma, blur_map.sigma_stderr], rtol=1e-6)
-    assert described["pages"] == ["sigma_px", "sigma_stderr_px"]
-    assert described["settings"]["method"] == "window"
-
-
 @pytest.mark.parametrize("value", [None, 0.0, 2.25, np.nan], ids=["many values", "0", "2.25", "none"])
 def test_png_export_states_its_scale(tmp_path, blur_map, value):
     ones = np.ones((4, 4))

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from conftest import ROOT
 from relblur import BlurMap, load
@@ -32,7 +30,6 @@ from relblur.images.results import (
     sign,
     staging,
 )
-from relblur.report.batch import Job, run_batch
 
 #: A disk takes ten times as long.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -272,17 +269,6 @@ def test_an_old_folder_that_cannot_be_replaced_is_put_back(tmp_path, monkeypatch
     assert os.listdir(tmp_path) == ["p"]
 
 
-def test_a_folder_of_very_many_files_is_known_as_ours_and_replaced(tmp_path):
-    target = tmp_path / "clip.zarr"
-    target.mkdir()
-    for number in range(12000):
-        (target / f"{'variance_difference' * 4}.c.{number}.0.0").touch()
-    sign(target, {"format": "test"})
-    assert (target / "made_from.json").stat().st_size > 1_000_000
-    _replace_folder(tmp_path, "clip.zarr")
-    assert sorted(os.listdir(target)) == ["made_from.json", "result"]
-
-
 def test_an_output_is_never_an_input_nor_another_output(tmp_path):
     (tmp_path / "a").write_text("x")
     (tmp_path / "link").symlink_to("a")
@@ -295,54 +281,6 @@ def test_an_output_is_never_an_input_nor_another_output(tmp_path):
     (tmp_path / "x").symlink_to("nowhere")
     with pytest.raises(OutputExistsError, match="x would be replaced"):
         refuse_to_replace(tmp_path, ("x",), force=False)
-
-
-HOSTILE = st.one_of(
-    st.text(st.sampled_from("/\\.\0~a- \né\udc80*[$"), max_size=8),
-    st.sampled_from(["batch.json", "BATCH.JSON", ".relblur.lock", STAGE, "precious", "../precious", "/", "x" * 256]),
-    st.text(max_size=12),
-)
-
-
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(name=HOSTILE, force=st.booleans())
-@example(name="..", force=True)
-@example(name=".", force=True)
-@example(name="precious", force=True)
-@example(name="link", force=True)
-def test_no_name_of_a_pair_reaches_what_relblur_did_not_make(name, force):
-    top = Path(tempfile.mkdtemp(dir=MEMORY))
-    try:
-        out = top / "out"
-        for folder in (top / "precious", out / "precious"):
-            folder.mkdir(parents=True)
-            (folder / "thesis.txt").write_text("mine")
-        (out / "link").symlink_to(top / "precious")
-        (top / "image").write_text("x")
-
-        def work(_first, _second, folder):
-            (folder / "result").write_text("x")
-
-        try:
-            usable = len(os.fsencode(name)) <= 255
-        except UnicodeEncodeError:
-            usable = False
-        (outcome,) = run_batch([Job(name, top / "image", top / "image")], out, {}, work, force=force)
-        assert sorted(os.listdir(top)) == ["image", "out", "precious"]
-        assert all((folder / "thesis.txt").read_text() == "mine" for folder in (top / "precious", out / "precious"))
-        there = set(os.listdir(out)) - {"batch.json", "summary.csv", "precious", "link"}
-        if outcome.state == "done":
-            assert usable
-            assert there == {name}
-            assert sorted(os.listdir(out / name)) == ["made_from.json", "result"]
-        else:
-            assert not there
-            assert "--force" not in outcome.error
-            assert "unexpected" not in outcome.error
-            assert "\n" not in outcome.error
-    finally:
-        shutil.rmtree(top)
 
 
 def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, monkeypatch):

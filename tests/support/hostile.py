@@ -126,14 +126,10 @@ def _shared_strips(method: int, data: bytes) -> bytes:
 
 def _tiff_claims() -> Iterator[tuple[str, bytes]]:
     page = struct.pack("<H", 1) + struct.pack("<HHII", 256, 4, 1, 24)
-    links = np.arange(1, 300_001) * 18 + 8
-    links[-1] = 0
-    body = np.empty((300_000, 18), np.uint8)
-    body[:, :14] = np.frombuffer(page, np.uint8)
-    body[:, 14:] = links.astype("<u4").view(np.uint8).reshape(-1, 4)
-    yield "many_pages.tif", b"II*\0" + struct.pack("<I", 8) + body.tobytes()
+    links = [struct.pack("<I", 8 + 18 * n) for n in range(1, 300_000)]
+    yield "many_pages.tif", b"II*\0" + struct.pack("<I", 8) + b"".join(page + link for link in links) + page + bytes(4)
     for tag in (256, 258, 273, 279, 320, 339, 347, 34675):
-        for count in (2**20, 2**28, 2**32 - 1):
+        for count in (2**20, 2**32 - 1):
             whole = bytearray(tiff({tag: 1, 259: 7 if tag == 347 else 1}, bytes(576)))
             at = whole.index(struct.pack("<HHI", tag, 4, 1))
             whole[at + 4 : at + 8] = struct.pack("<I", count)
@@ -148,8 +144,7 @@ def _tiff_claims() -> Iterator[tuple[str, bytes]]:
 
 def _mistakable() -> Iterator[tuple[str, bytes]]:
     for name, changes in MISTAKABLE.items():
-        for order, mark in (("<", "le"), (">", "be")):
-            yield f"colours_{name}_{mark}.tif", tiff(changes, bytes(24 * 24 * 16), order)
+        yield f"colours_{name}.tif", tiff(changes, bytes(24 * 24 * 16))
 
 
 def _exr() -> Iterator[tuple[str, bytes]]:
@@ -159,29 +154,24 @@ def _exr() -> Iterator[tuple[str, bytes]]:
         yield f"flat_{name}.exr", content
         yield f"flat_{name}_padded.exr", content + bytes(2_000_000)
     rng = random.Random(4)
-    grey = np.random.default_rng(3).random((64, 80)).astype(np.float32)
-    good = {name: exr({"Y": grey}, name) for name in ("no", "zip", "dwaa")}
-    for name, content in good.items():
-        for share in (0.01, 0.1, 0.3, 0.6, 0.95):
-            yield f"truncated_{share}_{name}.exr", content[: int(len(content) * share)]
-        for number in range(10):
-            spoilt = bytearray(content)
-            for _ in range(3):
-                spoilt[rng.randrange(400 if number % 2 else len(spoilt))] ^= 1 << rng.randrange(8)
-            yield f"flipped_{number}_{name}.exr", bytes(spoilt)
-        window = content.index(b"dataWindow\0box2i\0") + 21
-        for number, corners in enumerate(
-            ((0, 0, 16_499, 16_499), (0, 0, 99_999, 99_999), (-(2**31), -(2**31), 2**31 - 1, 2**31 - 1), (5, 5, 0, 0),
-             (0, 0, 79, 9_999), (0, 0, 2**31 - 1, 0))
-        ):  # fmt: skip
-            yield f"window_{number}_{name}.exr", patched(content, window, struct.pack("<4i", *corners))
-        for flag in (0x200, 0x800, 0x1000, 0x1A00):
-            yield f"flag_{flag}_{name}.exr", patched(content, 4, struct.pack("<I", 2 | flag))
-    content = good["zip"]
-    for name in (b"channels", b"compression", b"dataWindow"):
+    content = exr({"Y": np.random.default_rng(3).random((64, 80)).astype(np.float32)}, "zip")
+    for share in (0.01, 0.1, 0.3, 0.6, 0.95):
+        yield f"truncated_{share}_zip.exr", content[: int(len(content) * share)]
+    for number in range(10):
+        spoilt = bytearray(content)
+        for _ in range(3):
+            spoilt[rng.randrange(400 if number % 2 else len(spoilt))] ^= 1 << rng.randrange(8)
+        yield f"flipped_{number}_zip.exr", bytes(spoilt)
+    window = content.index(b"dataWindow\0box2i\0") + 21
+    for number, corners in enumerate(
+        ((0, 0, 16_499, 16_499), (0, 0, 99_999, 99_999), (-(2**31), -(2**31), 2**31 - 1, 2**31 - 1), (5, 5, 0, 0),
+         (0, 0, 79, 9_999), (0, 0, 2**31 - 1, 0))
+    ):  # fmt: skip
+        yield f"window_{number}_zip.exr", patched(content, window, struct.pack("<4i", *corners))
+    for flag in (0x200, 0x800, 0x1000, 0x1A00):
+        yield f"flag_{flag}_zip.exr", patched(content, 4, struct.pack("<I", 2 | flag))
+    for name in (b"channels", b"dataWindow"):
         yield f"lacks_{name.decode()}.exr", content.replace(name + b"\0", name[:-1] + b"_\0", 1)
-    at = content.index(b"compression\0compression\0\1\0\0\0\3")
-    yield "unknown_compression.exr", patched(content, at + 28, b"\x63")
     yield "only_magic.exr", content[:8]
     yield "many_parts.exr", content[:4] + struct.pack("<I", 0x1002) + b"a\0int\0\4\0\0\0\0\0\0\0\0" * 3000
 
@@ -228,17 +218,10 @@ def _jpeg() -> Iterator[tuple[str, bytes]]:
 
 
 def _webp() -> Iterator[tuple[str, bytes]]:
-    def riff(*chunks: tuple[bytes, bytes]) -> bytes:
-        body = b"WEBP" + b"".join(kind + struct.pack("<I", len(content)) + content for kind, content in chunks)
-        return b"RIFF" + struct.pack("<I", len(body)) + body
-
     lossless = b"\x2f" + struct.pack("<I", 15_000 - 1 | (15_000 - 1) << 14) + bytes(1000)
-    yield "flat.webp", riff((b"VP8L", lossless))
-    yield "padded.webp", riff((b"VP8L", lossless), (b"XMP ", bytes(1_000_000)))
-    canvas = bytes(4) + (2**24 - 1).to_bytes(3, "little") + (2**8 - 1).to_bytes(3, "little")
-    yield "canvas.webp", riff((b"VP8X", canvas), (b"VP8L", lossless))
-    claim = b"WEBPVP8L" + struct.pack("<I", 2**32 - 1) + lossless
-    yield "long_chunk.webp", b"RIFF" + struct.pack("<I", 2**32 - 2) + claim
+    for name, size in (("flat", len(lossless)), ("long_chunk", 2**32 - 10)):
+        body = b"WEBPVP8L" + struct.pack("<I", size) + lossless
+        yield f"{name}.webp", b"RIFF" + struct.pack("<I", min(size + 12, 2**32 - 2)) + body
 
 
 def _archive(size: int, shape: str, padding: int, method: int = 8, name: bytes = b"flags.npy") -> bytes:
@@ -256,17 +239,14 @@ def _archive(size: int, shape: str, padding: int, method: int = 8, name: bytes =
 
 
 def _npz() -> Iterator[tuple[str, bytes]]:
-    for megabytes in (400, 1800, 4000):
+    for megabytes in (400, 4000):
         shape = f"({megabytes}, 250000)"
         yield f"npz_flat_{megabytes}.npz", _archive(megabytes * 10**6, shape, 0)
         yield f"npz_padded_{megabytes}.npz", _archive(megabytes * 10**6, shape, 900_000)
-        yield f"npz_false_{megabytes}.npz", _archive(megabytes * 10**6, "(6, 8)", 0)
-    for name in (b"unused.npy", b"metadata.npy", b"../escape.npy"):
-        label = name.decode().replace("/", "_")
-        yield f"npz_bomb_{label}.npz", _archive(800 * 10**6, "(800, 250000)", 0, 8, name)
+    for name in (b"metadata.npy", b"../escape.npy"):
+        yield f"npz_bomb_{name[-10:-4].decode()}.npz", _archive(800 * 10**6, "(800, 250000)", 0, 8, name)
     for method in (12, 14, 93, 99):  # bzip2, LZMA, Zstandard, encrypted
         yield f"npz_method_{method}.npz", _archive(10**7, "(10, 250000)", 0, method)
-    yield "npz_comment.npz", _archive(10**7, "(10, 250000)", 0)[:-2] + b"\xff\xff" + bytes(65535)
 
 
 def _others() -> Iterator[tuple[str, bytes]]:
@@ -281,22 +261,18 @@ def _others() -> Iterator[tuple[str, bytes]]:
 
 
 def odd_files(folder: Path, good: dict[str, bytes]) -> Iterator[tuple[Path, bool]]:
-    """Make pipes, devices and files that are mostly holes; tell whether each may be read."""
-    for suffix in ("npz", "tif", "exr", "npy", "hdr", "nef", "pfm"):
-        path = folder / f"fifo.{suffix}"
-        os.mkfifo(path)
+    """Make pipes, devices and files that are mostly holes; return whether each may be read."""
+    for suffix in ("npz", "tif", "exr", "npy", "nef"):
+        os.mkfifo(path := folder / f"fifo.{suffix}")
         yield path, False
-    for name in ("/dev/full", "/dev/random", "/dev/tty", "/proc/version", "/proc/self/mem", "/proc/self/maps"):
-        path = folder / f"{name.strip('/').replace('/', '_')}.tif"
-        path.symlink_to(name)
+    for name in ("/dev/full", "/dev/random", "/dev/tty", "/proc/version", "/proc/self/mem"):
+        (path := folder / f"{name.strip('/').replace('/', '_')}.tif").symlink_to(name)
         yield path, False
-    for suffix in ("png", "jpg", "webp", "tif", "exr", "hdr", "npy", "npz", "dng", "pfm"):
-        path = folder / f"hole.{suffix}"
-        path.write_bytes(b"")
+    for suffix in ("png", "jpg", "webp", "tif", "exr", "npy", "npz", "dng"):
+        (path := folder / f"hole.{suffix}").touch()
         os.truncate(path, 4 << 30)
         yield path, False
     for name, content in good.items():
-        path = folder / f"hole_after_{name}"
-        path.write_bytes(content)
+        (path := folder / f"hole_after_{name}").write_bytes(content)
         os.truncate(path, 4 << 30)
         yield path, True  # what follows the picture is not read, or the file is too large

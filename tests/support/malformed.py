@@ -36,11 +36,10 @@ from hostile_pictures import bad_pictures
 #: Damage that a decoder may repair: missing pixels become grey or black, or the damaged part holds no pixels.
 REPAIRED = {
     *("no_ispe.heic", "many_scans.jpg", "tall.jpg"),
-    *("lacks_compression.exr", "unknown_compression.exr", *(f"flag_2048_{name}.exr" for name in ("no", "zip", "dwaa"))),
+    "flag_2048_zip.exr",
     *("data_too_short.png", "wrong_checksum.png", "chunk_longer_than_file.png"),
     *("tiff_compression_5.tif", "tiff_compression_34712.tif", "tiff_samples_0.tif"),
     # The bytes beyond the pixels are not used.
-    *("npz_BlurMap_bomb.npz", "npz_DepthMap_bomb.npz"),
     *(
         each
         for name in ("none", "lzma")
@@ -215,9 +214,9 @@ def _bad_npy() -> Iterator[tuple[str, bytes]]:
     yield "npy_all_nan.npy", content("'<f4'", "(4, 4)", b"\0\0\xc0\x7f" * 16)
 
 
-def _npz(entries: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
+def _npz(entries: dict[str, bytes]) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", compression) as archive:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries.items():
             archive.writestr(name, content)
     return stream.getvalue()
@@ -247,26 +246,20 @@ def _bad_npz() -> Iterator[tuple[str, bytes]]:
             **{f"type_{number}": {main: header(kind, right)} for number, kind in enumerate(TYPES)},
             "pickle": {main: header("'|O'", "(1, )", PICKLE)},
             "not_npy": {main: b"no array at all" * 40},
-            "bomb": {main: header("'<f8'", right, bytes(60_000_000))},
         }
-        for number, text in enumerate(
-            ("", "[]", "5", "{}", "[" * 50_000, '{"format": "relblur.NAME"}',
-             '{"format": "relblur.NAME", "format_version": "x", "settings": {}}',
-             '{"format": "relblur.NAME", "format_version": 99, "settings": {}}',
-             '{"format": "relblur.NAME", "format_version": 1, "settings": 7, "camera": {}}')
-        ):  # fmt: skip
+        about = '{"format": "relblur.NAME", "format_version": %s, "settings": %s, "camera": {}}'
+        texts = ("", "[]", "5", "{}", "[" * 50_000, about % ('"x"', "{}"), about % (99, "{}"), about % (1, 7))
+        for number, text in enumerate(texts):
             changes[f"metadata_{number}"] = {"metadata.npy": npy(np.array(text.replace("NAME", result)))}
         spoilt |= {name: _npz(good | change) for name, change in changes.items()}
         spoilt["lacks_an_array"] = _npz({name: good[name] for name in good if name != main})
         yield from ((f"npz_{result}_{name}.npz", content) for name, content in spoilt.items())
-    for number, camera in enumerate(("5", "[]", "{}", '{"focus_first_m": "x", "focus_second_m": []}')):
+    for number, camera in enumerate(("5", "{}", '{"focus_first_m": "x", "focus_second_m": []}')):
         text = f'{{"format": "relblur.DepthMap", "format_version": 1, "settings": {{}}, "camera": {camera}}}'
         yield f"npz_camera_{number}.npz", _npz(good | {"metadata.npy": npy(np.array(text))})
-    yield "npz_lzma.npz", _npz(good, zipfile.ZIP_LZMA)[:-60]
     yield "npz_empty.npz", _npz({})
     yield "npz_metadata_only.npz", _npz({"metadata.npy": npy(np.array("{}"))})
     yield "npz_metadata_numbers.npz", _npz({"metadata.npy": header("'<f8'", right)})
-    yield "npz_many_entries.npz", _npz({**good, **{f"a{n}.npy": b"" for n in range(20_000)}})
 
 
 def _bad_hdr() -> Iterator[tuple[str, bytes]]:
@@ -278,21 +271,16 @@ def _bad_hdr() -> Iterator[tuple[str, bytes]]:
 
 
 def _not_images() -> Iterator[tuple[str, bytes]]:
-    suffixes = ("png", "jpg", "jpeg", "tif", "tiff", "npy", "webp", "hdr", "bmp", "dat")
     contents = {
         "text": b"This is a letter, not a photograph.\n" * 30,
-        "page": b"<!DOCTYPE html><html><body>404 Not Found</body></html>",
         "archive": b"PK\x03\x04" + bytes(200),
         "program": b"\x7fELF\x02\x01\x01" + bytes(200),
-        "document": b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n" + bytes(100),
         "zeros": bytes(5000),
     }
-    for name, content in contents.items():
-        for suffix in suffixes:
-            yield f"{name}.{suffix}", content
     rng = random.Random(2)
-    for number in range(20):
-        yield f"random_{number}.{suffixes[number % len(suffixes)]}", rng.randbytes(1 + 137 * number)
+    for suffix in ("png", "jpg", "tif", "npy", "webp", "hdr", "dat"):
+        yield from ((f"{name}.{suffix}", content) for name, content in contents.items())
+        yield from ((f"random_{n}.{suffix}", rng.randbytes(1 + 937 * n)) for n in range(3))
 
 
 def _odd_paths(folder: Path) -> Iterator[Case]:
@@ -340,18 +328,13 @@ def _camera_photographs(folder: Path) -> Iterator[Case]:
 
     texts: dict[str, dict[int, object]] = {
         "pixel_x": {0xA002: "wide", 0xA20E: 4000.0}, "unit": {0xA210: "inch", 0xA20E: 4000.0},
-        "resolution": {0xA20E: "fine"}, "focal_length": {0x920A: "long"}, "f_number": {0x829D: "open"},
-        "distance": {0x9206: "far"}, "unit_2": {0xA210: "2.0", 0xA20E: 4000.0}, "pixel_x_0": {0xA002: 0, 0xA20E: 1.0},
+        "lens": {0x920A: "long", 0x829D: "open", 0x9206: "far"}, "pixel_x_0": {0xA002: 0, 0xA20E: 1.0},
     }  # fmt: skip
     for name, tags in texts.items():
         exif = Image.Exif()
         exif.get_ifd(0x8769).update(tags)
         path = folder / f"exif_{name}.jpg"
         Image.fromarray(np.zeros(SIZE, np.uint8)).save(path, exif=exif)
-        yield Case(path.name, (str(path),), may_succeed=True)
-        whole = path.read_bytes()
-        path = folder / f"exif_{name}_cut.jpg"
-        path.write_bytes(whole[: whole.index(b"Exif") + 40])
         yield Case(path.name, (str(path),), may_succeed=True)
 
 
