@@ -115,14 +115,13 @@ def test_arrays_of_maps_are_sigma_and_depth():
     assert "0.1 m, the median" in str(depth)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_open_exr_holds_everything_in_single_precision(tmp_path, dtype):
-    pytest.importorskip("OpenEXR")
-    blur = made(dtype)
+def test_open_exr_holds_everything_in_single_precision(tmp_path):
+    OpenEXR = pytest.importorskip("OpenEXR")
+    blur = made()
     blur.save(tmp_path / "map.exr")
-    found = BlurMap.load(tmp_path / "map.exr")
-    assert_same(found, BlurMap(*(getattr(blur, n).astype(np.float32) for n in FIELDS[:2]), blur.flags, blur.sharper,
-                               blur.settings))  # fmt: skip
+    with OpenEXR.File(str(tmp_path / "map.exr")) as file:
+        for name in (*FIELDS, "sigma"):
+            assert_array_equal(file.channels()[name].pixels, getattr(blur, name).astype(np.float32))
 
 
 def test_tiff_holds_sigma_and_its_error_in_two_pages(tmp_path):
@@ -138,33 +137,18 @@ def test_npy_holds_sigma_and_is_no_map(tmp_path):
     blur = made()
     blur.save(tmp_path / "map.npy")
     assert_array_equal(np.load(tmp_path / "map.npy"), blur.sigma)
-    with pytest.raises(FileError, match=r"map.npy is no BlurMap, or an export of sigma alone; one is read from .npz"):
+    with pytest.raises(
+        FileError, match=r"map.npy is no BlurMap, or an export without its flags; one is read from .npz"
+    ):
         BlurMap.load(tmp_path / "map.npy")
 
 
 def test_images_are_no_maps(tmp_path):
     tifffile.imwrite(tmp_path / "a.tif", np.zeros((4, 5), np.float32))
-    with pytest.raises(FileError, match=r"a.tif is no BlurMap, or an export of sigma alone"):
+    with pytest.raises(FileError, match=r"a.tif is no BlurMap, or an export without its flags"):
         BlurMap.load(tmp_path / "a.tif")
     with pytest.raises(FileError, match="there is no file"):
         BlurMap.load(tmp_path / "d.npz")
-
-
-def test_an_image_in_open_exr_is_no_map(tmp_path):
-    pytest.importorskip("OpenEXR")
-    from relblur.images.depth_formats import write_exr
-
-    write_exr(tmp_path / "a.exr", {"Y": np.zeros((4, 5))})
-    with pytest.raises(FileError, match=r"a.exr is an image, not a BlurMap"):
-        BlurMap.load(tmp_path / "a.exr")
-    about = json.dumps({"format": "relblur.BlurMap", "format_version": 1, "settings": {}})
-    write_exr(tmp_path / "b.exr", {"variance_difference": np.zeros((4, 5))}, about)
-    with pytest.raises(FileError, match=r"b.exr lacks 'variance_stderr'"):
-        BlurMap.load(tmp_path / "b.exr")
-    planes = {name: np.full((4, 5), 0.5) for name in FIELDS}
-    write_exr(tmp_path / "c.exr", planes, about)
-    with pytest.raises(FileError, match=r"c.exr is not a usable BlurMap: its flags are no whole numbers"):
-        BlurMap.load(tmp_path / "c.exr")
 
 
 def test_depth_maps_are_loaded_by_their_class(tmp_path):

@@ -162,11 +162,7 @@ class BlurMap(MapResult):
 
     @classmethod
     def load(cls, path: PathLike) -> BlurMap:
-        """Read a map that :meth:`save` wrote as ``.npz``, ``.exr`` or ``.tif``.
-
-        NPZ restores the map to the bit; OpenEXR too if the map is in single precision, as from a Stream. A TIFF has no
-        flags: pixels without an answer get ``INVALID``, the others none.
-        """
+        """Read a map that :meth:`save` wrote as ``.npz``."""
         arrays, settings = read_map(path)
         whole: dict[str, Any] = {**arrays, "settings": settings}
         try:

@@ -28,7 +28,6 @@ from .reading import Plane, Source, first_line, in_child
 from .stored import StoredImage, damage_told, described
 
 __all__ = [
-    "EXR_ABOUT",
     "count_frames",
     "decode_exr",
     "decode_light",
@@ -37,10 +36,8 @@ __all__ = [
     "decode_pnm",
     "decode_raw",
 ]
-__all__ += ["exr_planes", "needed", "open_picture", "opencv_values", "pillow_values"]
+__all__ += ["needed", "open_picture", "opencv_values", "pillow_values"]
 
-#: The attribute in which relblur describes its maps.
-EXR_ABOUT = "relblur"
 #: Lossless compressions of OpenEXR: none, RLE, ZIPS, ZIP, PIZ.
 _LOSSLESS_EXR = range(5)
 
@@ -242,31 +239,18 @@ def decode_pnm(source: Source) -> StoredImage:
 
 def decode_exr(source: Source) -> StoredImage:
     """Decode the light in an OpenEXR file: (H, W, 3) or (H, W, 1), float32."""
-    planes, _ = exr_planes(source)
-    for names in (("R", "G", "B"), ("Y",)):
-        if all(name in planes for name in names):
-            return StoredImage(np.stack([planes[name] for name in names], axis=2), "OpenEXR", linear=True)
-    raise FileError(f"{source.path} has the channels {', '.join(planes)[:200]}; relblur takes R, G, B or Y")
-
-
-def exr_planes(source: Source, is_map: bool = False) -> tuple[dict[str, AnyArray], str]:
-    """Return the channels of an OpenEXR file, float32, and relblur's description in its header ("" if none).
-
-    An empty map may unpack to more than a photograph.
-    """
     import OpenEXR
 
     source.budget.check_file()
     # The library opens paths only. That of the open descriptor, where it exists, excludes a swapped file.
     name = f"/proc/self/fd/{source.stream.fileno()}"
+    open_file = partial(OpenEXR.File, name if os.path.exists(name) else os.fspath(source.path))
     try:
-        open_file = partial(OpenEXR.File, name if os.path.exists(name) else os.fspath(source.path))
         with open_file(header_only=True) as exr:
             for part in exr.parts:
-                _check_exr(source, part.header, is_map)
+                _check_exr(source, part.header)
         with open_file(separate_channels=True) as exr:
             planes = {name: np.asarray(channel.pixels, np.float32) for name, channel in exr.channels().items()}
-            about = exr.header().get(EXR_ABOUT, "")
     except RelblurError:
         raise
     except Exception as error:
@@ -274,14 +258,17 @@ def exr_planes(source: Source, is_map: bool = False) -> tuple[dict[str, AnyArray
         if "file has 0 parts" in detail or "Unable to run decoder" in detail:  # messages of its versions for damage
             detail = "its pixels are damaged or incomplete"
         raise FileError(f"{source.path} is not a readable OpenEXR image: {detail.replace(name, 'it')}") from None
-    return planes, about if isinstance(about, str) else ""
+    for names in (("R", "G", "B"), ("Y",)):
+        if all(name in planes for name in names):
+            return StoredImage(np.stack([planes[name] for name in names], axis=2), "OpenEXR", linear=True)
+    raise FileError(f"{source.path} has the channels {', '.join(planes)[:200]}; relblur takes R, G, B or Y")
 
 
-def _check_exr(source: Source, header: Any, is_map: bool) -> None:
+def _check_exr(source: Source, header: Any) -> None:
     (left, top), (right, bottom) = (corner.tolist() for corner in header["dataWindow"])
     width, height = right - left + 1, bottom - top + 1
     source.budget.check_pixels(height, width)
-    lossy = is_map or int(header["compression"]) not in _LOSSLESS_EXR
+    lossy = int(header["compression"]) not in _LOSSLESS_EXR
     source.check_expansion(4 * height * width * len(header["channels"]), lossy=lossy)
 
 

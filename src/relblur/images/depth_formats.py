@@ -11,7 +11,6 @@ import numpy as np
 from ..base._typing import AnyArray, ArrayLike, FloatArray
 from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.pixels import as_integers
-from .decoders import EXR_ABOUT
 from .disk import PathLike, replacing, write_image
 
 __all__ = ["point_cloud", "write_exr", "write_pfm", "write_ply", "write_png_mm"]
@@ -88,15 +87,13 @@ def write_ply(
         stream.write(rows.tobytes())
 
 
-def write_exr(path: PathLike, channels: Mapping[str, AnyArray], about: str = "") -> None:
-    """Write float32 planes as the channels of an OpenEXR file (needs the ``exr`` extra), and a description."""
+def write_exr(path: PathLike, channels: Mapping[str, AnyArray]) -> None:
+    """Write float32 planes as the channels of an OpenEXR file (needs the ``exr`` extra)."""
     try:
         import OpenEXR
     except ImportError:
         raise MissingDependencyError("OpenEXR files need the OpenEXR package: pip install 'relblur[exr]'") from None
     header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
-    if about:
-        header[EXR_ABOUT] = about
     planes = {name: np.ascontiguousarray(plane, dtype=np.float32) for name, plane in channels.items()}
     try:
         with replacing(path) as stream, tempfile.TemporaryDirectory() as folder:

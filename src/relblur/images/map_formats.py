@@ -1,11 +1,10 @@
-"""Files of blur maps: complete in NPZ, complete in single precision in OpenEXR, exports in TIFF, NPY and PNG.
+"""Files of blur maps: complete in NPZ, exports in OpenEXR, TIFF, NPY and PNG.
 
 Arrays are written and read by name; :class:`~relblur.blur.blur_map.BlurMap` defines their meaning.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,10 @@ import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
 from ..base.errors import FileError, InputError
-from .archives import ZIP_MAGIC, check_format, read_npz
-from .decoders import needed
+from .archives import check_format, is_npz, read_npz
 from .depth_formats import write_exr
 from .disk import TIFF_SUFFIXES, PathLike, write_image, write_npz, write_tiff
-from .reading import in_child, opened
+from .reading import opened
 
 __all__ = ["MAP_SUFFIXES", "read_map", "write_16_bit", "write_map"]
 
@@ -26,8 +24,6 @@ FORMAT = "relblur.BlurMap"
 FORMAT_VERSION = 1
 
 MAP_SUFFIXES = (".npz", ".exr", ".tif", ".tiff", ".npy", ".png")
-#: Formats from which a map can be read; the others contain sigma alone.
-READ_SUFFIXES = (".npz", ".exr")
 
 #: The fields of a map; real numbers keep their precision.
 FIELDS = ("variance_difference", "variance_stderr", "flags", "sharper")
@@ -46,7 +42,7 @@ def write_map(
     if suffix == ".npz":
         write_npz(path, fields, about)
     elif suffix == ".exr":
-        write_exr(path, {**fields, "sigma": sigma, "sigma_stderr": sigma_stderr}, json.dumps(about))
+        write_exr(path, {**fields, "sigma": sigma, "sigma_stderr": sigma_stderr})
     elif suffix in TIFF_SUFFIXES:
         pages = np.stack([sigma, sigma_stderr]).astype(np.float32)
         write_tiff(path, pages, {**about, "pages": _PAGES, "sign": _SIGN})
@@ -59,51 +55,16 @@ def write_map(
 
 
 def read_map(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    """Return the fields of a map and its settings."""
-    with opened(path) as source:  # the format is recognised by the content
-        start = source.read(0, 4)
-    if start == b"\x76\x2f\x31\x01":
-        fields, about = _read_exr(path)
-    elif start == ZIP_MAGIC:
-        fields, about = read_npz(path)
-    else:
-        raise FileError(
-            f"{path} is no BlurMap, or an export of sigma alone; one is read from {', '.join(READ_SUFFIXES)}"
-        )
+    """Return the fields of a map and its settings from an NPZ."""
+    if not is_npz(path):
+        with opened(path):  # a missing or an empty file has an error of its own
+            raise FileError(f"{path} is no BlurMap, or an export without its flags; one is read from .npz")
+    fields, about = read_npz(path)
     check_format(path, about, FORMAT, FORMAT_VERSION)
     missing = [name for name in FIELDS if name not in fields]
     if missing:
         raise FileError(f"{path} lacks {missing[0]!r}; it is not a complete BlurMap, save it again")
     return {name: fields[name] for name in FIELDS}, about["settings"]
-
-
-def _read_exr(path: PathLike) -> tuple[dict[str, AnyArray], dict[str, Any]]:
-    with opened(path) as source:
-        needed(source, "OpenEXR")
-        planes, about = in_child("relblur.images.decoders:exr_planes", source, True)
-    fields = {name: planes[name] for name in FIELDS if name in planes}
-    for name, dtype in (("flags", np.uint16), ("sharper", np.int8)):
-        if name in fields:
-            fields[name] = _whole(fields[name], dtype, path)
-    return fields, _description(path, about)
-
-
-def _description(path: PathLike, text: str) -> dict[str, Any]:
-    try:
-        about = json.loads(text)
-    except (ValueError, RecursionError):
-        about = None
-    if not isinstance(about, dict) or "format" not in about:
-        raise FileError(f"{path} is an image, not a BlurMap; choose a file made by its save, or use relblur.imread")
-    return about
-
-
-def _whole(plane: AnyArray, dtype: type[np.integer[Any]], path: PathLike) -> AnyArray:
-    """Convert whole numbers that were stored as floats; refuse other numbers."""
-    limits = np.iinfo(dtype)
-    if not ((plane == np.rint(plane)) & (plane >= limits.min) & (plane <= limits.max)).all():
-        raise FileError(f"{path} is not a usable BlurMap: its flags are no whole numbers; save it again")
-    return plane.astype(dtype)
 
 
 def write_16_bit(path: PathLike, quantity_px: FloatArray, meaning: str) -> None:

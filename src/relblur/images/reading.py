@@ -23,7 +23,7 @@ from ..base._typing import PathLike
 from ..base.children import ChildError, Limits, run_limited
 from ..base.errors import FileError
 
-__all__ = ["Budget", "Plane", "Source", "first_line", "in_child", "opened", "read_bytes"]
+__all__ = ["Budget", "Plane", "Source", "first_line", "in_child", "limited", "opened", "read_bytes"]
 
 #: Largest number of pixels of a picture: the largest cameras have 150 megapixels.
 MOST_PIXELS = 250_000_000
@@ -127,11 +127,7 @@ class Budget:
     def check_time(self) -> None:
         """Stop after more time than an undamaged file takes."""
         if time.thread_time() - self.started > self.seconds:
-            raise self.too_slow()
-
-    def too_slow(self) -> FileError:
-        """Return the error of a file that takes too long."""
-        return FileError(f"{self.path} takes more than {self.seconds:.0f} s to unpack; it is damaged or hostile")
+            raise FileError(f"{self.path} takes more than {self.seconds:.0f} s to unpack; it is damaged or hostile")
 
 
 @dataclass(frozen=True)
@@ -172,21 +168,24 @@ class Source:
             )
 
 
+def limited(function: str, path: PathLike, *arguments: Any, limits: Limits) -> Any:
+    """Call the function "module:name" in a child process within limits; name the file in errors."""
+    try:
+        return run_limited(function, *arguments, limits=limits)
+    except ChildError as error:
+        why = f"is damaged or incomplete: {error}"
+        if error.time:
+            why = f"takes more than {limits.seconds:.0f} s to unpack; it is damaged or hostile"
+        if error.memory:
+            why = f"takes more than {limits.memory_bytes / 1e9:.1f} GB of memory to unpack; it is damaged or hostile"
+        raise FileError(f"{path} {why}") from None
+
+
 def in_child(function: str, source: Source, *arguments: Any) -> Any:
     """Call the function "module:name" with a file in a child process, within the budget; return its value."""
     budget, place = source.budget, os.path.abspath(source.path)
-    limits = budget.child_limits
-    try:
-        value, texts = run_limited(f"{__name__}:_call_on", function, place, budget, arguments, limits=limits)
-    except ChildError as error:
-        if error.time:
-            raise budget.too_slow() from None
-        if error.memory:
-            most = f"{limits.memory_bytes / 1e9:.1f} GB"
-            raise FileError(
-                f"{source.path} takes more than {most} of memory to unpack; it is damaged or hostile"
-            ) from None
-        raise FileError(f"{source.path} is damaged or incomplete: {error}") from None
+    call, limits = f"{__name__}:_call_on", budget.child_limits
+    value, texts = limited(call, source.path, function, place, budget, arguments, limits=limits)
     for text in texts:
         warnings.warn(text, stacklevel=4)
     return value

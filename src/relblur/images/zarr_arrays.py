@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, PathLike
-from ..base.children import ChildError, Limits, run_limited
+from ..base.children import Limits
 from ..base.errors import FileError
-from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget, first_line
+from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget, first_line, limited
 
 __all__ = ["OmeImage", "ZarrArray", "ZarrNode", "axes_of", "is_zarr", "ome_images", "open_zarr_array", "read_zarr_node"]
 
@@ -142,11 +142,7 @@ def _check(path: PathLike, array: ZarrArray) -> None:
 
 def _in_child(function: str, path: str, *arguments: Any, unpacked: int = 0) -> Any:
     limits = Limits(CHILD_BYTES + _COPIES * unpacked, FREE_SECONDS + unpacked / SLOWEST_BYTES)
-    try:
-        return run_limited(f"{__name__}:{function}", path, *arguments, limits=limits)
-    except ChildError as error:
-        why = f"it takes more than {limits.seconds:.0f} s" if error.time else str(error)
-        raise FileError(f"{path} cannot be read: {why}; it may be damaged") from None
+    return limited(f"{__name__}:{function}", path, path, *arguments, limits=limits)
 
 
 def _opened(path: str) -> Any:
