@@ -136,6 +136,8 @@ def _known(source: Source) -> _Format | None:
 
 def _format_of(source: Source) -> _Format:
     found = _known(source)
+    if found is None and source.read(4, 4) == b"ftyp":
+        raise FileError(f"{source.path} is a video; save two of its frames as images, and give these")
     if found is None:
         raise FileError(
             f"{source.path} is not an image relblur can read; it takes {', '.join(READ_SUFFIXES)}, "

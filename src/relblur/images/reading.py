@@ -213,6 +213,9 @@ def opened(path: PathLike) -> Iterator[Source]:
         # Opening a pipe must not wait. The open descriptor is checked, so the file cannot be swapped.
         descriptor = os.open(source, os.O_RDONLY | _WITHOUT_WAITING)
     except FileNotFoundError:
+        scheme, _, rest = str(path).partition(":/")  # ``Path`` removes a slash
+        if scheme in ("http", "https", "s3", "gs"):
+            raise FileError(f"{scheme}://{rest.lstrip('/')} is an address; download the file first") from None
         raise FileError(f"there is no file {source}; check the path") from None
     except (OSError, ValueError) as error:  # a loop of links, a socket, a name that is too long or contains a zero byte
         raise FileError(f"{str(source)!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
