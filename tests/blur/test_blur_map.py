@@ -137,7 +137,7 @@ def test_npy_holds_sigma_and_is_no_map(tmp_path):
     blur = made()
     blur.save(tmp_path / "map.npy")
     assert_array_equal(np.load(tmp_path / "map.npy"), blur.sigma)
-    with pytest.raises(FileError, match="map.npy is no BlurMap, or an export without its flags"):
+    with pytest.raises(FileError, match=r"map.npy is no BlurMap, or an export without its flags"):
         BlurMap.load(tmp_path / "map.npy")
 
 

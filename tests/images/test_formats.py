@@ -60,17 +60,13 @@ def test_formats_without_loss_are_read_exactly(tmp_path, suffix, array):
     assert not photograph.rounding.compressed
 
 
-@pytest.mark.parametrize("bits", [10, 16])
 @pytest.mark.parametrize("channels", [1, 3])
-def test_pnm_of_many_bits_spans_its_full_scale(tmp_path, bits, channels):
-    top = 2**bits - 1
-    values = np.rint(np.linspace(0, top, 20 * 30 * channels)).astype(">u2").reshape(20, 30, channels)
-    head = f"P{5 if channels == 1 else 6}\n# a comment\n30 20\n{top}\n".encode()
+def test_pnm_of_many_bits_keeps_its_numbers(tmp_path, channels):
+    values = np.rint(np.linspace(0, 1023, 20 * 30 * channels)).astype(">u2").reshape(20, 30, channels)
+    head = f"P{5 if channels == 1 else 6}\n# a comment\n30 20\n1023\n".encode()
     (tmp_path / "image.pgm").write_bytes(head + values.tobytes())
-    found = read_image(tmp_path / "image.pgm")
-    assert found.dtype == np.uint16
-    assert_allclose(found / 65535, values.squeeze() / top, atol=1e-5)
-    assert found.max() == 65535
+    assert_array_equal(read_image(tmp_path / "image.pgm"), values.squeeze())
+    assert read_photograph(tmp_path / "image.pgm").clipped.any()  # the top of 10 bits is recognised
 
 
 def test_of_a_gif_the_first_frame_is_used_and_that_is_said(tmp_path):

@@ -10,7 +10,6 @@ import importlib
 import io
 import logging
 import os
-import re
 import sys
 import warnings
 from dataclasses import replace
@@ -29,11 +28,10 @@ from .stored import StoredImage, damage_told, described
 
 __all__ = [
     "count_frames",
+    "decode_by_opencv",
     "decode_exr",
-    "decode_light",
     "decode_npy",
     "decode_picture",
-    "decode_pnm",
     "decode_raw",
 ]
 __all__ += ["needed", "open_picture", "opencv_values", "pillow_values"]
@@ -58,11 +56,6 @@ _PACKAGES = {
     "HEIC": ("pillow_heif", "which needs pillow-heif: pip install 'relblur[heif]'"),
     "AVIF": ("PIL._avif", "which needs Pillow 11.3 or newer with AVIF: pip install -U pillow"),
 }
-
-#: Header of PGM and PPM: two letters, width, height and the largest value, with comments between them, then one blank.
-_BETWEEN = rb"(?:\s|#[^\n]*\n)+"
-_PNM_HEAD = re.compile(_BETWEEN.join((rb"(P[56])", rb"(\d{1,9})", rb"(\d{1,9})", rb"(\d{1,5})")) + rb"\s")
-_MOST_HEAD_BYTES = 10_000
 
 
 def needed(source: Source, kind: str) -> None:
@@ -205,9 +198,9 @@ def opencv_values(source: Source, kind: str, content: bytes | None = None) -> An
     return array
 
 
-def decode_light(source: Source, kind: str) -> StoredImage:
-    """Decode a format of OpenCV that stores light."""
-    return StoredImage(opencv_values(source, kind), kind, linear=True)
+def decode_by_opencv(source: Source, kind: str, linear: bool = True) -> StoredImage:
+    """Decode a format of OpenCV; ``linear`` states that it stores light."""
+    return StoredImage(opencv_values(source, kind), kind, linear=linear)
 
 
 def decode_npy(source: Source) -> StoredImage:
@@ -219,22 +212,6 @@ def decode_npy(source: Source) -> StoredImage:
     if values.ndim in (2, 3):
         source.budget.check_pixels(*values.shape[:2])
     return StoredImage(values, "NPY")
-
-
-def decode_pnm(source: Source) -> StoredImage:
-    """Decode a binary PGM or PPM to integers of full scale: (H, W) or (H, W, 3)."""
-    head = _PNM_HEAD.match(source.read(0, _MOST_HEAD_BYTES))
-    if head is None:
-        raise FileError(f"{source.path} is damaged or incomplete: its head is no PGM's or PPM's")
-    width, height, largest = (int(number) for number in head.groups()[1:])
-    source.budget.check_pixels(height, width)
-    if not 0 < largest < 65536:
-        raise FileError(f"{source.path} declares values up to {largest}")
-    values = opencv_values(source, "PNM")
-    top = np.iinfo(values.dtype).max
-    if largest != top:  # scale to full scale
-        values = np.rint(values.clip(max=largest) * (top / largest)).astype(values.dtype)
-    return StoredImage(values, "PNM")
 
 
 def decode_exr(source: Source) -> StoredImage:

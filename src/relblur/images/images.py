@@ -18,11 +18,10 @@ import numpy as np
 from ..base._typing import AnyArray, PathLike
 from ..base.errors import FileError
 from .decoders import (
+    decode_by_opencv,
     decode_exr,
-    decode_light,
     decode_npy,
     decode_picture,
-    decode_pnm,
     decode_raw,
     needed,
     open_picture,
@@ -88,9 +87,14 @@ _FORMATS = (
     _Format("HEIC", (".heic", ".heif"), (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), at=8),
     _Format("BMP", (".bmp",), (b"BM",), in_child=False),
     _Format("GIF", (".gif",), (b"GIF87a", b"GIF89a"), in_child=False),
-    _Format("PNM", (".ppm", ".pgm"), (b"P5", b"P6"), decode_pnm),
-    _Format("Radiance HDR", (".hdr",), (b"#?RADIANCE", b"#?RGBE"), partial(decode_light, kind="Radiance HDR")),
-    _Format("PFM", (".pfm",), (b"Pf", b"PF"), partial(decode_light, kind="PFM")),
+    _Format("PNM", (".ppm", ".pgm"), (b"P5", b"P6"), partial(decode_by_opencv, kind="PNM", linear=False)),
+    _Format(
+        "Radiance HDR",
+        (".hdr",),
+        (b"#?RADIANCE", b"#?RGBE"),
+        partial(decode_by_opencv, kind="Radiance HDR"),
+    ),
+    _Format("PFM", (".pfm",), (b"Pf", b"PF"), partial(decode_by_opencv, kind="PFM")),
     _Format("OpenEXR", (".exr",), (b"\x76\x2f\x31\x01",), decode_exr),
     _Format("NPY", (".npy",), (b"\x93NUMPY",), decode_npy, in_child=False),
 )
