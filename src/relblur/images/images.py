@@ -88,12 +88,7 @@ _FORMATS = (
     _Format("BMP", (".bmp",), (b"BM",), in_child=False),
     _Format("GIF", (".gif",), (b"GIF87a", b"GIF89a"), in_child=False),
     _Format("PNM", (".ppm", ".pgm"), (b"P5", b"P6"), partial(decode_by_opencv, kind="PNM", linear=False)),
-    _Format(
-        "Radiance HDR",
-        (".hdr",),
-        (b"#?RADIANCE", b"#?RGBE"),
-        partial(decode_by_opencv, kind="Radiance HDR"),
-    ),
+    _Format("Radiance HDR", (".hdr",), (b"#?RADIANCE", b"#?RGBE"), partial(decode_by_opencv, kind="Radiance HDR")),
     _Format("PFM", (".pfm",), (b"Pf", b"PF"), partial(decode_by_opencv, kind="PFM")),
     _Format("OpenEXR", (".exr",), (b"\x76\x2f\x31\x01",), decode_exr),
     _Format("NPY", (".npy",), (b"\x93NUMPY",), decode_npy, in_child=False),
