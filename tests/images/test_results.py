@@ -26,7 +26,6 @@ from relblur.images.results import (
     placing,
     refuse_inputs,
     refuse_to_replace,
-    resuming,
     sign,
     staging,
 )
@@ -48,9 +47,7 @@ def _map(value: float) -> BlurMap:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("force", ["fresh", "force"])
-@pytest.mark.parametrize(
-    ("scenario", "moments"), [("file", 5), ("files", 30), ("batch", 55), ("folder", 20), ("unfinished", 35)]
-)
+@pytest.mark.parametrize(("scenario", "moments"), [("file", 5), ("files", 30), ("batch", 55), ("folder", 20)])
 def test_killed_before_any_change_to_the_disk(scenario, moments, force):
     if (scenario, force) == ("folder", "force"):
         pytest.skip("a folder of results is not replaced")
@@ -212,13 +209,6 @@ def test_a_stage_that_this_user_did_not_make_or_that_contains_a_link_is_left_alo
     assert sorted({*before, out / "result"}) == sorted(tmp_path.rglob("*"))
     assert (victims / "precious").read_text() == "mine"
     assert (out / "result").read_text() == "x"
-
-
-@pytest.mark.parametrize("forge", ["of another user", "with a link to a folder", "a link"])
-def test_unfinished_work_of_another_user_is_not_gone_on_with(tmp_path, forge):
-    FORGED[forge](_stage(tmp_path, f"{HIDDEN}-unfinished-x.zarr"))
-    with pytest.raises(OutputExistsError, match="is in the way"), resuming(tmp_path, "x.zarr"):
-        pass
 
 
 def test_files_do_not_move_through_a_folder_that_is_a_link(tmp_path):

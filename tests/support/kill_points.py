@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from relblur.images.disk import replacing
-from relblur.images.results import clear, entered, filling, move_folder_in, resuming, sign
+from relblur.images.results import entered, filling
 from relblur.report.batch import Job, run_batch
 
 #: Every function by which relblur changes the disk or makes sure of a change.
@@ -111,32 +111,6 @@ class Folder(Scenario):
             pass  # whole
 
 
-class Unfinished(Batch):
-    """A folder that the next run goes on with, as a map in a Zarr."""
-
-    def do(self, generation: str) -> None:
-        with resuming(self.out, "p") as new:
-            if (new / "p" / "below").exists() and (new / "generation").read_text() != generation:
-                shutil.rmtree(new / "p")
-            if not (new / "p" / "below").exists():
-                (new / "generation").write_text(generation)
-                (new / "p").mkdir(exist_ok=True)
-                (new / "p" / "below").mkdir()
-            for part in PARTS:
-                with replacing(new / "p" / part) as stream:
-                    stream.write(generation.encode() * 1000)
-            sign(new / "p", {"generation": generation})
-            move_folder_in(new, "p", True)
-
-    def check(self, at: str) -> list[str]:
-        """Like the others, but what is unfinished stays until the next run."""
-        clear(self.out)
-        wrong = self.check_moment(at)
-        self.do("new")
-        wrong += [f"{at}: not finished: {self.generation()}"] * (self.generation() != {"new"})
-        return wrong + self._check_rest(at)
-
-
 class Files(Scenario):
     """The results of one pair, in a folder that holds other things: they move in one by one, each whole."""
 
@@ -215,7 +189,7 @@ def _killed_before(moment: int, what: Callable[[], None]) -> bool:
 def main() -> None:
     """Kill at every moment."""
     scenario, force, folder = sys.argv[1], sys.argv[2] == "force", Path(sys.argv[3])
-    kind = {"batch": Batch, "folder": Folder, "files": Files, "file": File, "unfinished": Unfinished}[scenario]
+    kind = {"batch": Batch, "folder": Folder, "files": Files, "file": File}[scenario]
     moment, wrong, killed = 0, list[str](), True
     while killed:
         moment += 1

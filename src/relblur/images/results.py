@@ -5,8 +5,7 @@ its name in one step. Files for an existing folder get their names one after the
 
 The name of a stage is ``.relblur-``, 8 digits of this machine and 16 random ones. It is locked (``flock``) while its
 process lives; the next run deletes the stages of dead runs. Process numbers are not used, because two containers may
-have the same. Nothing in a stage is acted upon. A stage of another user, or with a link in it, is not touched. An
-interrupted result that the next run continues is in ``.relblur-unfinished-`` with the name of the result.
+have the same. Nothing in a stage is acted upon. A stage of another user, or with a link in it, is not touched.
 """
 
 from __future__ import annotations
@@ -53,7 +52,6 @@ __all__ = [
     "refuse_inputs",
     "refuse_to_replace",
     "refuse_to_replace_file",
-    "resuming",
     "sign",
     "staging",
     "strangers",
@@ -67,7 +65,6 @@ _LONGEST = 100_000_000
 
 #: Folder with the results in a stage.
 NEW = "new"
-_UNFINISHED = f"{HIDDEN}-unfinished-"
 
 #: Longest wait for another run in the folder, at the end and before the work, and pause between two attempts (s).
 _WAIT_S, _SOON_S, _PAUSE_S = 30.0, 2.0, 0.02
@@ -175,7 +172,7 @@ def _locked(folder: Path) -> Iterator[bool | None]:
 
 
 def clear(folder: Path) -> None:
-    """Delete the stages that dead runs of this user on this machine left in a folder, but not unfinished results."""
+    """Delete the stages that dead runs of this user on this machine left in a folder."""
     if not os.path.isdir(folder):
         return
     stage = re.compile(re.escape(_stage_prefix()) + "[0-9a-f]{16}")  # locks may not work across machines
@@ -213,28 +210,6 @@ def _new_stage(folder: Path, stack: ExitStack) -> Path:
             if stack.enter_context(_locked(home)) is not False:
                 os.mkdir(home / NEW)
                 return home
-
-
-@contextmanager
-def resuming(folder: Path, name: str) -> Iterator[Path]:
-    """Yield a folder to fill, with the files of an interrupted run of the same result.
-
-    The folder stays until ``name`` has been moved out of it.
-    """
-    home = folder / f"{_UNFINISHED}{name}"
-    with plain_errors(home):
-        os.makedirs(home, 0o700, exist_ok=True)
-        if not _made_by_this_user(home):
-            raise OutputExistsError(
-                f"{home} is in the way: another user made it, or it holds a link; move it elsewhere"
-            )
-    with entered(home, 0.0):
-        with plain_errors(home):
-            os.makedirs(home / NEW, exist_ok=True)
-        yield home / NEW
-        with plain_errors(home):
-            if not os.path.lexists(home / NEW / name):
-                shutil.rmtree(home)
 
 
 @contextmanager
