@@ -345,13 +345,16 @@ void scan_across(In<3> costs, Out<3> totals, float small, float large, int start
     const size_t plane = size_t(height) * width;
     // A row as (width, levels); the levels are the lanes of vectors.
     std::vector<float> row(size_t(width) * levels), sum(row.size()), path(levels), raised(levels + 2, NEVER);
-    for (int y = start; y < stop; ++y) {
-        const float* from = cost + size_t(y) * width;
-        float* to = total + size_t(y) * width;
+    const auto transpose = [&](auto copy) {  // in blocks that stay in the cache
         for (int first = 0; first < width; first += 16)
             for (int k = 0; k < levels; ++k)
                 for (int x = first; x < std::min(first + 16, width); ++x)
-                    row[size_t(x) * levels + k] = from[k * plane + x];
+                    copy(k * plane + x, size_t(x) * levels + k);
+    };
+    for (int y = start; y < stop; ++y) {
+        const float* from = cost + size_t(y) * width;
+        float* to = total + size_t(y) * width;
+        transpose([&](size_t line, size_t level) { row[level] = from[line]; });
         std::fill(path.begin(), path.end(), 0.0f);
         for (int x = 0; x < width; ++x) {
             step(&row[size_t(x) * levels], levels, small, large, path.data(), raised.data() + 1);
@@ -364,10 +367,7 @@ void scan_across(In<3> costs, Out<3> totals, float small, float large, int start
             #pragma omp simd
             for (int k = 0; k < levels; ++k) here[k] += path[k];
         }
-        for (int first = 0; first < width; first += 16)
-            for (int k = 0; k < levels; ++k)
-                for (int x = first; x < std::min(first + 16, width); ++x)
-                    to[k * plane + x] += sum[size_t(x) * levels + k];
+        transpose([&](size_t line, size_t level) { to[line] += sum[level]; });
     }
 }
 

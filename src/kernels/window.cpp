@@ -25,7 +25,7 @@ namespace LEVEL {
 namespace {
 
 constexpr int CHUNK = 32;   // rows that are completed together
-constexpr int STRIP = 160;  // largest number of rows of a tile
+constexpr int STRIP = 128;  // largest number of rows of a tile: two threads share VGA evenly
 constexpr int SPAN = 256;   // largest number of columns of a tile's residuals, for windows up to 33 px
 constexpr int ROWS = 16;    // rows of a frame that a thread processes at a time
 constexpr int LINE = 16;    // float32 numbers in a cache line

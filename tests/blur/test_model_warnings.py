@@ -35,12 +35,6 @@ def test_defocus_raises_no_doubt(sigma) -> None:
     assert _doubts(*synth.pair(_scene(), np.broadcast_to(sigma, SHAPE))) == []
 
 
-def test_a_disc_raises_no_doubt() -> None:
-    y, x = np.mgrid[-4:5, -4:5]
-    disc = (np.hypot(x, y) <= 3).astype(float)
-    assert _doubts(_scene(), ndimage.convolve(_scene(), disc / disc.sum(), mode="reflect")) == []
-
-
 @pytest.mark.parametrize(("axis", "angle"), [(1, 0), (0, 90)], ids=["along rows", "down columns"])
 def test_motion_blur_is_named_with_its_direction(axis: int, angle: int) -> None:
     (doubt,) = _doubts(_scene(), ndimage.uniform_filter1d(_scene(), 7, axis=axis, mode="reflect"))
@@ -58,11 +52,6 @@ def test_a_shift_is_named_in_pixels(order: int) -> None:
 
 def test_another_exposure_is_named() -> None:
     assert any("brightness" in doubt for doubt in _doubts(_scene(), 0.8 * ndimage.gaussian_filter(_scene(), 1.5)))
-
-
-def test_every_method_doubts() -> None:
-    pair = _noisy(_scene(), ndimage.uniform_filter1d(_scene(), 7, axis=1, mode="reflect"))
-    assert any("motion" in doubt for doubt in estimate_blur(*pair, method="window").settings["doubts"])
 
 
 @pytest.mark.slow

@@ -67,17 +67,6 @@ def test_prefiltered_maps_have_prefiltered_curves(texture):
     assert curve.first_value == pytest.approx(synth.blur_with_map(first, 1.5)[40, 40], abs=1e-5)
 
 
-def test_colour_and_integers_and_a_pair(colour):
-    first, second = synth.pair(colour, np.full(colour.shape[:2], 1.4), channel_axis=-1)
-    stored = [np.rint(image * 65535).astype(np.uint16) for image in (first, second)]
-    pair = relblur.ComparablePair(*stored)
-    curve = pixel_curve(pair, 30, 40)
-    same = pixel_curve(*stored, 30, 40, channel_axis=-1)
-    np.testing.assert_array_equal(curve.blurred, same.blurred)
-    assert curve.window_sigma == pytest.approx(1.4, abs=0.02)
-    assert curve.second_value == pytest.approx(second[30, 40].mean(), abs=1e-4)
-
-
 def test_a_pair_is_followed_by_row_and_column(noise_pair):
     pair = relblur.ComparablePair(*noise_pair)
     wanted = pixel_curve(*noise_pair, 30, 40)
@@ -92,19 +81,6 @@ def test_a_pair_is_followed_by_row_and_column(noise_pair):
         pixel_curve(pair)
     with pytest.raises(relblur.InputError, match=r"column must be a whole number from 0 to 89, got None"):
         pixel_curve(*noise_pair, 30)
-
-
-def test_a_flat_pixel_has_one_root_and_no_slope():
-    flat = np.full((40, 40), 0.3)
-    curve = pixel_curve(flat, flat, 20, 20)
-    assert curve.roots == pytest.approx([0.0])
-    assert curve.cost == pytest.approx(0.0, abs=1e-20)
-
-
-def test_blurring_noise_away_is_no_fit():
-    one, two = np.random.default_rng(0).normal(size=(2, 120, 120))
-    curve = pixel_curve(one, two, 60, 60, window=31)
-    assert curve.cost[-1] == pytest.approx(curve.cost[curve.sigma == 0][0], rel=0.2)
 
 
 def test_bad_pixels_are_no_evidence(noise_pair):

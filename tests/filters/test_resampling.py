@@ -41,13 +41,6 @@ def test_no_motion_changes_nothing_and_whole_shifts_only_move(shape):
     assert_allclose(resample(given, shift)[0, :-2, 3:], given[0, 2:, :-3], atol=1e-12)
 
 
-def test_neither_bands_of_rows_nor_threads_change_anything(monkeypatch):
-    given = np.random.default_rng(1).random((2, 70, 90))
-    whole = resample(given, TURN)
-    monkeypatch.setattr(resampling, "_BAND", 7)
-    assert_array_equal(resample(given, TURN), whole)
-
-
 def test_far_beyond_the_frame_there_are_numbers_of_the_image():
     given = np.random.default_rng(2).random((1, 40, 50))
     far = resample(given, np.array([[1.0, 0, 200.5], [0, 1, -300.25], [0, 0, 1]]))

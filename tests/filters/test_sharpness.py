@@ -32,12 +32,6 @@ def test_of_colours_the_grey_values_are_compared_as_in_table_1(colour):
     assert_allclose(local_sharpness(np.moveaxis(colour, -1, 0), channel_axis=0), wanted, atol=1e-9)
 
 
-def test_sharpness_scales_with_intensity_and_ignores_an_offset(texture):
-    assert_allclose(local_sharpness(3 * texture + 100), 3 * local_sharpness(texture), atol=1e-6)
-    stored = np.rint(texture * 255).astype(np.uint8)
-    assert_allclose(local_sharpness(stored), local_sharpness(stored / 255.0), atol=1e-12)
-
-
 def test_each_half_is_decided_for_itself(noise):
     blurred = gaussian_bank(noise, [2.0])[0]
     first, second = np.array(noise), np.array(noise)
@@ -53,16 +47,6 @@ def test_swapping_flips_the_sign_exactly(texture):
     blurred = gaussian_bank(texture, [1.0])[0]
     for size in (3, 7):
         assert_array_equal(compare_sharpness(blurred, texture, size), -compare_sharpness(texture, blurred, size))
-
-
-def test_a_colour_pair_is_compared_as_by_the_papers_method(colour):
-    """Noise in red against green and blue: grey values cancel most of it."""
-    rng = np.random.default_rng(2)
-    noisy = colour + rng.normal(0, 0.1, colour.shape[:2])[:, :, None] * [1.0, -0.5, -0.5]
-    blurred = np.stack([gaussian_bank(colour[:, :, c], [1.0])[0] for c in range(3)], axis=-1)
-    sides = compare_sharpness(blurred, noisy, channel_axis=-1)
-    assert_array_equal(sides, compare_sharpness(blurred.mean(axis=2), noisy.mean(axis=2)))
-    assert_array_equal(sides, estimate_blur(blurred, noisy, method="paper", sigmas=[1.0, 2.0]).sharper)
 
 
 def test_deviations_within_the_tolerance_are_equal(texture):
@@ -91,16 +75,6 @@ def test_a_bad_tolerance_is_refused_by_name(texture, tolerance):
             call(texture, texture, tolerance=tolerance)
     with pytest.raises(InputError, match='tolerance is part of method="paper" only'):
         estimate_blur(texture, texture, tolerance=1, method="window")
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
-def test_flat_and_identical_images_are_equal_everywhere_at_any_scale(texture, scale):
-    assert_array_equal(compare_sharpness(scale * texture, scale * texture), 0)
-    flat = np.full((9, 9), 0.7 * scale)
-    assert_array_equal(compare_sharpness(flat, 0.3 * flat), 0)
-    noticeable = np.array(scale * texture)
-    noticeable[40, 40] += 1e-3 * scale
-    assert_array_equal(np.argwhere(compare_sharpness(noticeable, scale * texture))[[0, -1]], [[39, 39], [41, 41]])
 
 
 @pytest.mark.parametrize("call", [local_sharpness, lambda image, size: compare_sharpness(image, image, size)])

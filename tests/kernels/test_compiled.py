@@ -62,26 +62,11 @@ def assert_agree(got, want):
     assert np.mean(got.sharper != want.sharper) <= 10 * UNDECIDED
 
 
-def test_a_level_has_the_lanes_of_its_processor(level):
-    assert compiled.kernels().lanes() == {"v4": 16, "v3": 8, "v1": 4}[level]
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_every_level_agrees_with_the_readable_engine(level, case):
     pair, options = CASES[case]
     got = stream_of(pair, **{"noise": 1e-4, **options})
     assert_agree(got, wanted(*pair, **{"noise": 1e-4, "max_sigma": 5.0, **options}))
-
-
-@pytest.mark.parametrize("case", ["through zero", "first", "noise", "colour"])
-def test_levels_agree_with_each_other(level, case, monkeypatch):
-    pair, options = CASES[case]
-    got = stream_of(pair, **options)
-    monkeypatch.setattr(compiled, "level", "v1")
-    plain = stream_of(pair, **options)
-    off = np.abs(got.variance_difference - plain.variance_difference)
-    assert np.mean(off > BETWEEN_LEVELS * np.hypot(plain.variance_difference, LINEAR_BELOW)) <= UNDECIDED
-    assert np.mean(got.flags != plain.flags) <= UNDECIDED
 
 
 def test_bad_and_clipped_pixels_and_what_they_reach(level):

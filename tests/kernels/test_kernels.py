@@ -18,7 +18,7 @@ from relblur import (
 )
 from relblur.base.errors import MissingDependencyError
 from relblur.filters.kernels import sampled_kernel
-from relblur.kernels.separable import MODES, box_mean, filter_separable
+from relblur.kernels.separable import MODES, filter_separable
 
 CAMERA = Camera(coc_constant_px_m=14, focus_first_m=1, focus_second_m=2)
 
@@ -34,12 +34,6 @@ def test_separable_filters_are_those_of_scipy(texture, mode, sigma, shape):
     wanted = ndimage.correlate1d(ndimage.correlate1d(image, taps, 0, mode=mode), taps, 1, mode=mode)
     assert_allclose(filter_separable(image, taps, mode), wanted, rtol=0, atol=1e-12)
     assert_array_equal(image, before)
-
-
-@pytest.mark.parametrize("size", [1, 9, 15])
-def test_box_means_are_means(texture, size):
-    padded = np.pad(texture, size // 2, mode="symmetric")
-    assert_allclose(box_mean(texture, size)[2, 3], padded[2 : 2 + size, 3 : 3 + size].mean())
 
 
 def test_unknown_engine_is_refused_with_those_there_are(texture):
@@ -122,14 +116,3 @@ def test_without_kernels_the_error_is_one_line_with_the_remedy(texture, not_buil
         with pytest.raises(MissingDependencyError, match=r"not built here .*make kernels.*engine='opencv'") as caught:
             use()
         assert "\n" not in str(caught.value)
-
-
-def test_numba_is_a_deprecated_name_of_compiled(texture):
-    image = texture[:32, :32]
-    with pytest.warns(DeprecationWarning, match='use engine="compiled"') as caught:
-        found = estimate_blur(image, image, method="window", engine="numba")
-    assert found.settings["engine"] == "compiled"
-    assert caught[0].filename == __file__
-    for call in (lambda: estimate_depth(image, image, CAMERA, engine="numba"),):
-        with pytest.warns(DeprecationWarning, match='use engine="compiled"'):
-            call()

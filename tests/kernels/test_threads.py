@@ -28,12 +28,6 @@ def test_every_item_is_worked_on_once_before_the_call_returns(team, count):
         assert sorted(done) == list(range(count))
 
 
-def test_a_team_of_one_works_in_the_calling_thread():
-    threads = []
-    Team(1).each(lambda _: threads.append(threading.current_thread()), range(3))
-    assert set(threads) == {threading.current_thread()}
-
-
 def test_an_error_is_raised_when_all_have_ended(team):
     ended = []
 

@@ -153,8 +153,8 @@ def usual_of(sample: AnyArray) -> Usual:
     values.sort()
     cuts = [int(len(values) * percent / 100) for percent in (_TAIL, _OUTSIDE_CORE)]
     span, core = (float(values[-1 - cut] - values[cut]) for cut in cuts)
-    sizes = np.abs(values[values != 0])
-    size = float(np.median(sizes)) if sizes.size else 0.0
+    sizes = np.sort(np.abs(values[values != 0]))
+    size = float(sizes[sizes.size // 2]) if sizes.size else 0.0
     return Usual(float(values[len(values) // 2]), span, core, size)
 
 

@@ -31,7 +31,7 @@ from .blur_map import Flag, has_flag
 __all__ = ["find_model_warnings"]
 
 #: Side of a patch (px), and number of patches along each side of a larger picture.
-_PATCH, _ALONG = 192, 2
+_PATCH, _ALONG = 128, 2
 #: Least number of pixels for a warning.
 _LEAST_PIXELS = 500
 #: Least shift (px), and least share of the residual's power that it explains.
@@ -93,12 +93,11 @@ def _marks(
     second_is_blurrier = here > 0
     sigma = np.sqrt(np.abs(np.nan_to_num(here)))
     observed, sharper = (np.where(second_is_blurrier, *images) for images in ((second, first), (first, second)))
-    planes = [image.astype(np.float32)[None] for image in (first, second)]
-    sides = [
-        blur_by_levels(plane, np.where(where, sigma, 0), family)[0].astype(np.float64)
-        for plane, where in zip(planes, (second_is_blurrier, ~second_is_blurrier), strict=True)
-    ]
-    made = np.where(second_is_blurrier, sides[0], sides[1])
+    made = np.empty_like(first)
+    for image, where in ((first, second_is_blurrier), (second, ~second_is_blurrier)):
+        if where.any():
+            blurred = blur_by_levels(image.astype(np.float32)[None], np.where(where, sigma, 0), family)
+            np.copyto(made, blurred[0], where=where)
     slope, bend, none = np.array([-0.5, 0, 0.5]), np.array([1.0, -2, 1]), np.array([0.0, 1, 0])
 
     def derived(along: FloatArray, down: FloatArray) -> FloatArray:

@@ -74,9 +74,11 @@ def _costs(energy: Energy) -> Array:
 
     volume.loops.team.each(look, range(volume.levels))
     if volume.noise.present or volume.support is not None:
-        steps = np.diff(cost, axis=0)
-        for k, step in enumerate(steps):
-            cost[k + 1] = cost[k] + _share(volume, k + 1) * step
+        before = cost[0].copy()
+        for k in range(1, volume.levels):
+            here = cost[k].copy()
+            cost[k] = cost[k - 1] + _share(volume, k) * (here - before)
+            before = here
     return cost
 
 
@@ -105,7 +107,11 @@ def _aggregate(cost: Array, loops: Loops, dearer: float, price: float = 1.0) -> 
 
 def _least(cost: Array) -> Array:
     """Return the fractional level of least cost (K, H, W), by equal slopes on both sides of the minimum."""
-    k = np.clip(cost.argmin(axis=0), 1, cost.shape[0] - 2)[None]
+    least, at = cost[0].copy(), np.zeros(cost.shape[1:], np.intp)  # argmin along the first axis is slow
+    for level in range(1, len(cost)):
+        np.copyto(at, level, where=cost[level] < least)
+        np.minimum(least, cost[level], out=least)
+    k = np.clip(at, 1, len(cost) - 2)[None]
     below, here, above = (np.take_along_axis(cost, k + step, 0)[0] for step in (-1, 0, 1))
     steeper = np.maximum(np.maximum(below, above) - here, np.float32(1e-6))
     return np.asarray(k[0] + np.clip((below - above) / (2 * steeper), -0.5, 0.5), np.float32)
