@@ -109,16 +109,6 @@ def test_compiled_windows_are_equal_to_single_precision(photograph, case, reques
     assert (cut.sharper == whole.sharper).mean() > 0.999
 
 
-def test_gaps_wider_than_a_margin_make_no_difference(photograph, request):
-    first = photograph[0][:, :, 1] / 255.0
-    second = photograph[1][:, :, 1] / 255.0
-    first[10:80, 30:150] = np.nan
-    second[90, ::7] = np.inf
-    whole = estimate_blur(first, second, method="window", engine="opencv")
-    request.getfixturevalue("small_tiles")
-    _same_bits(estimate_blur(first, second, method="window", engine="opencv"), whole)
-
-
 @pytest.mark.parametrize(
     ("height", "width", "side", "margin"), [(500, 700, 96, 96), (1000, 97, 192, 10), (5, 9, 96, 1)]
 )
@@ -178,35 +168,3 @@ def test_refined_tiles_are_within_tolerance_of_the_whole(refined_both_ways):
     assert_allclose(cut.settings["noise"], whole.settings["noise"], rtol=0.05)
     assert (cut.flags == whole.flags).mean() > 0.97
     assert (cut.sharper == whole.sharper).mean() > 0.97
-
-
-@pytest.mark.slow
-def test_no_seam_shows(refined_both_ways):
-    """In most rows differences to the whole change across the borders of tiles no faster than elsewhere."""
-    whole, cut, _ = refined_both_ways
-    step = np.median(np.abs(np.diff(cut.variance_difference - whole.variance_difference, axis=1)), axis=0)
-    at_borders = np.mean([step[border - 2 : border + 1].mean() for border in (192, 384)])
-    assert at_borders < 3 * step.mean()
-
-
-@pytest.mark.slow
-def test_refined_tiles_take_every_option():
-    """Colour, a stated side, given noise, valid and prefilter reach the tiles: a swap flips the sign and no more."""
-    from skimage import data
-
-    first, second, _ = _pair(data.astronaut()[40:137, :400] / 255.0, np.random.default_rng(0))
-    valid = np.ones(first.shape[:2], bool)
-    valid[40:60, 120:140] = False
-    options = {"channel_axis": -1, "valid": valid, "prefilter": 1.0}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "SIDES", (96, 96))
-        cut = estimate_blur(first, second, sharper="first", noise=(0.004, 0.006), **options)
-        swapped = estimate_blur(second, first, sharper="second", noise=(0.006, 0.004), **options)
-    assert cut.settings["tiles"] == swapped.settings["tiles"] >= 3
-    assert_allclose(cut.settings["noise"], (0.004, 0.006), rtol=1e-5)
-    assert_allclose(swapped.settings["noise"], (0.006, 0.004), rtol=1e-5)
-    assert_allclose(cut.variance_difference, -swapped.variance_difference, rtol=1e-6)
-    assert_allclose(cut.variance_stderr, swapped.variance_stderr, rtol=1e-6)
-    assert (cut.flags[40:60, 120:140] & np.uint8(Flag.INVALID)).all()
-    assert np.isnan(cut.sigma[40:60, 120:140]).all()
-    assert np.isfinite(cut.sigma[valid]).all()

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, ArrayLike, FloatArray, Int8Array, PathLike, UInt8Array
+from ..base._typing import AnyArray, ArrayLike, PathLike
 from ..base.errors import FileError, InputError, MissingDependencyError
 from ..base.inputs import RawPair, as_form, as_valid, check_pair
 from ..images.archives import check_format
@@ -29,10 +29,7 @@ from .methods import METHOD_TABLE
 from .request import Answer, Request, no_progress
 from .tiles import Region, Tile
 
-__all__ = ["STORED", "dask_call", "estimate_chunked", "is_zarr_map", "lazy_map", "read_zarr_map"]
-
-#: Estimate of a rectangle: s, its standard error, flags, and the sharper side.
-Planes = tuple[FloatArray, FloatArray, UInt8Array, Int8Array]
+__all__ = ["STORED", "estimate_chunked", "is_zarr_map", "later", "lazy_map", "read_zarr_map"]
 
 #: The arrays of a map on disk, with their types. The rounding of single precision (1e-7) is far below the errors.
 STORED = {"variance_difference": "f4", "variance_stderr": "f4", "flags": "u2", "sharper": "i1"}
@@ -58,33 +55,25 @@ def lazy_map(source: Source, options: Estimating, side: int, about: Mapping[str,
     request, notes = request_of(options, form, None), {}
     tiles = entry.tiling.tiles(form.shape, request, side)
     if len(tiles) == 1 and not entry.surveys:  # no shared statistics
-        planes = [source.call(_estimate_whole, tiles[0].outer, _later(options))]
+        answers = [source.call(_estimate_whole, tiles[0].outer, later(options))]
     else:
         request = measure_source(source, options)
-        notes = notes_of(request)
-        together, join = _later(request), dask_call(_join_tiles)
+        notes, together = notes_of(request), later(request)
         estimates = [source.call(_estimate_tile, tile.outer, together) for tile in tiles]
-        around = [entry.tiling.needed(number, tiles) for number in range(len(tiles))]
-        planes = [
-            join(tile, [tiles[n] for n in others], [estimates[n] for n in others], together)
-            for tile, others in zip(tiles, around, strict=True)
+        answers = [
+            later(_join_tiles)(tile, [tiles[n] for n in others], [estimates[n] for n in others], together)
+            for tile, others in zip(tiles, entry.tiling.needed(tiles), strict=True)
         ]
-    s, stderr, flags, sharper = (
-        _assembled(planes, tiles, n, dtype) for n, dtype in enumerate(("f8", "f8", "u1", "i1"))
+    s, stderr = (_assembled([getattr(each, name) for each in answers], tiles, "f8") for name in ("s", "stderr"))
+    flags = _assembled([each.flags for each in answers], tiles, "u1")
+    sharper = _assembled([each.sharper for each in answers], tiles, "i1")
+    return BlurMap.of_views(
+        s, stderr, flags, sharper, settings_of(request, notes, {**(about or {}), "chunks": len(tiles)})
     )
-    settings = settings_of(request, notes, {**(about or {}), "chunks": len(tiles)})
-    return BlurMap.of_views(s, stderr, flags, sharper, settings)
 
 
-def dask_call(function: Callable[..., Any]) -> Any:
-    """Return a function whose calls are delayed, and not shared with equal ones."""
-    import dask
-
-    return dask.delayed(function, pure=False)
-
-
-def _later(value: Any) -> Any:
-    """Return a delayed value that is sent once and shared by all tasks."""
+def later(value: Any) -> Any:
+    """Return a delayed value, which all tasks share, or a function whose calls are delayed."""
     import dask
 
     return dask.delayed(value, traverse=False, pure=False)
@@ -94,31 +83,26 @@ def _estimate_tile(part: RawPair, request: Request) -> Any:
     return METHOD_TABLE[request.method].tiling.estimate(clean(part), request, no_progress)
 
 
-def _join_tiles(tile: Tile, others: Sequence[Tile], estimates: Sequence[Any], request: Request) -> Planes:
+def _join_tiles(tile: Tile, others: Sequence[Tile], estimates: Sequence[Any], request: Request) -> Answer:
     entry = METHOD_TABLE[request.method]
-    pairs = list(zip(others, estimates, strict=True))
-    return _planes(entry.complete(entry.tiling.join(tile, pairs, request)))
+    return entry.complete(entry.tiling.join(tile, list(zip(others, estimates, strict=True)), request))
 
 
-def _estimate_whole(part: RawPair, options: Estimating) -> Planes:
+def _estimate_whole(part: RawPair, options: Estimating) -> Answer:
     raw = check_pair(part.first, part.second, valid=part.finite, clipped=part.clipped, channel_axis=-1)
-    return _planes(answer_of(options, raw, no_progress)[1])
+    return answer_of(options, raw, no_progress)[1]
 
 
-def _planes(answer: Answer) -> Planes:
-    return answer.s, answer.stderr, answer.flags, answer.sharper
-
-
-def _assembled(planes: Sequence[Any], tiles: Sequence[Tile], number: int, dtype: str) -> Any:
-    """Return one of the four lazy arrays of a map."""
+def _assembled(parts: Sequence[Any], tiles: Sequence[Tile], dtype: str) -> Any:
+    """Return the lazy array of the cores of all tiles."""
     import dask.array as da
 
     rows: dict[int, list[Any]] = {}
-    for plane, tile in zip(planes, tiles, strict=True):
+    for part, tile in zip(parts, tiles, strict=True):
         shape = tuple(each.stop - each.start for each in tile.core)
-        array = da.from_delayed(plane[number], shape, dtype, meta=np.empty((0, 0), dtype))
+        array = da.from_delayed(part, shape, dtype, meta=np.empty((0, 0), dtype))
         rows.setdefault(tile.core[0].start, []).append(array)
-    return da.block([rows[top] for top in sorted(rows)])
+    return da.block(list(rows.values()))
 
 
 @dataclass(frozen=True)
@@ -134,13 +118,12 @@ class _DaskPair:
     def of(cls, first: Any, second: Any, valid: Any, clipped: Any, channel_axis: int | None) -> _DaskPair:
         import dask.array as da
 
-        if hasattr(first, "dims") and hasattr(second, "dims") and first.dims != second.dims:
+        if hasattr(first, "dims") and hasattr(second, "dims"):
             if set(first.dims) != set(second.dims):
                 raise InputError(f"first has the dimensions {first.dims}, second {second.dims}; name them alike")
             second = second.transpose(*first.dims)
         arrays = []
-        for image, name in ((first, "first"), (second, "second")):
-            array = _as_dask(image)
+        for name, array in (("first", _as_dask(first)), ("second", _as_dask(second))):
             if any(math.isnan(length) for length in array.shape):
                 raise InputError(f"{name} has chunks of unknown size; call {name}.compute_chunk_sizes() first")
             as_form(array.shape, array.dtype, name, channel_axis)
@@ -165,7 +148,12 @@ class _DaskPair:
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
         """Return the delayed call of a function with a rectangle and further arguments."""
         arrays = (self.first, self.second, self.valid, self.clipped)
-        return dask_call(_with_part)(function, *(None if each is None else each[region] for each in arrays), *further)
+        return later(_with_part)(function, *(None if each is None else each[region] for each in arrays), *further)
+
+
+def _with_part(function: Callable[..., Any], first: AnyArray, second: AnyArray, *rest: Any) -> Any:
+    valid, clipped, *further = rest
+    return function(RawPair(first, second, valid, clipped), *further)
 
 
 def _as_dask(values: Any) -> Any:
@@ -176,11 +164,6 @@ def _as_dask(values: Any) -> Any:
 
 def _form(array: Any) -> AnyArray:
     return np.broadcast_to(np.zeros((), array.dtype), array.shape)
-
-
-def _with_part(function: Callable[..., Any], first: AnyArray, second: AnyArray, *rest: Any) -> Any:
-    valid, clipped, *further = rest
-    return function(RawPair(first, second, valid, clipped), *further)
 
 
 def is_zarr_map(path: PathLike) -> bool:
@@ -201,8 +184,7 @@ def read_zarr_map(path: PathLike) -> BlurMap:
     check_format(path, about, FORMAT, FORMAT_VERSION)
     stored = [open_zarr_array(os.path.join(path, name)) for name in STORED]
     for array, dtype in zip(stored, STORED.values(), strict=True):
-        types = (np.dtype(dtype), np.dtype("u1")) if dtype == "u2" else (np.dtype(dtype),)  # u1: flags before 1.0
-        if array.ndim != 2 or array.shape != stored[0].shape or array.dtype not in types:
+        if array.ndim != 2 or array.shape != stored[0].shape or not np.can_cast(array.dtype, dtype):
             raise FileError(f"{array.path} is {array.dtype} of shape {array.shape}; it is not part of a map of relblur")
     arrays = [da.from_array(array, chunks=array.chunks) for array in stored]
     return BlurMap.of_views(arrays[0], arrays[1], arrays[2], arrays[3], about["settings"])

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -22,22 +21,6 @@ from ..filters.decimation import mirrored
 from .blur_map import Flag, has_flag
 from .request import Answer, Request, part_of
 from .result import flag_pixels
-
-__all__ = [
-    "DOUBTFUL",
-    "NO_VALUE",
-    "Region",
-    "Tile",
-    "Tiling",
-    "blend_weights",
-    "cut_into_tiles",
-    "grown",
-    "local_tiling",
-    "neighbours",
-    "overlap",
-    "padded_tiles",
-    "run_in_tiles",
-]
 
 T = TypeVar("T")
 Region = tuple[slice, slice]
@@ -69,7 +52,7 @@ class Tile:
     @property
     def inside(self) -> Region:
         """The core, relative to the corner of the outer rectangle."""
-        return overlap(self.outer, self.core)[0]
+        return within(self.core, self.outer)
 
 
 def cut_into_tiles(shape: tuple[int, int], side: int, halo: int, grid: int) -> list[Tile]:
@@ -87,31 +70,23 @@ def _spans(length: int, side: int, halo: int, grid: int) -> list[tuple[slice, sl
     if length <= side + 2 * halo:
         return [(slice(0, length), slice(0, length))]
     # Cores of equal size, rounded to the grid, so that the last one is not narrow.
-    count = math.ceil(length / side)
-    size = math.ceil(length / count / grid) * grid
+    size = math.ceil(length / math.ceil(length / side) / grid) * grid
     return [
         (slice(a, min(a + size, length)), slice(max(a - halo, 0), min(a + size + halo, length)))
         for a in range(0, length, size)
     ]
 
 
-def neighbours(number: int, tiles: Sequence[Tile]) -> list[int]:
-    """Return the numbers of a tile and of those beside it, in order."""
-    across = next((n for n, tile in enumerate(tiles) if tile.core[0] != tiles[0].core[0]), len(tiles))
-    row, column = divmod(number, across)
-    rows = range(max(row - 1, 0), min(row + 2, len(tiles) // across))
-    columns = range(max(column - 1, 0), min(column + 2, across))
-    return [r * across + c for r in rows for c in columns]
+def within(region: Region, outer: Region) -> Region:
+    """Return a rectangle relative to the corner of another."""
+    rows, columns = (slice(a.start - b.start, a.stop - b.start) for a, b in zip(region, outer, strict=True))
+    return rows, columns
 
 
 def overlap(one: Region, two: Region) -> tuple[Region, Region]:
     """Return the intersection of two rectangles, relative to the corner of each of them."""
-    spans = [(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(one, two, strict=True)]
-    in_one, in_two = (
-        tuple(slice(start - b.start, stop - b.start) for (start, stop), b in zip(spans, base, strict=True))
-        for base in (one, two)
-    )
-    return in_one, in_two  # type: ignore[return-value]
+    rows, columns = (slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(one, two, strict=True))
+    return within((rows, columns), one), within((rows, columns), two)
 
 
 def grown(region: Region, by: int, shape: tuple[int, int]) -> Region:
@@ -131,40 +106,27 @@ def blend_weights(tile: Tile, width: int) -> FloatArray:
     ramps = []
     for core, outer in zip(tile.core, tile.outer, strict=True):
         place = np.arange(outer.start, outer.stop) + 0.5
-        ramp = np.ones(place.size)
-        if core.start > outer.start:
-            ramp *= ((place - core.start) / (2 * width) + 0.5).clip(0, 1)
-        if core.stop < outer.stop:
-            ramp *= ((core.stop - place) / (2 * width) + 0.5).clip(0, 1)
-        ramps.append(ramp)
-    return ramps[0][:, None] * ramps[1]
+        first = core.start - (width if core.start > outer.start else math.inf)
+        last = core.stop - (width if core.stop < outer.stop else -math.inf)
+        rise, fall = (((place - start) / (2 * width)).clip(0, 1) for start in (first, last))
+        ramps.append(rise - fall)
+    return np.asarray(ramps[0][:, None] * ramps[1])
 
 
 def padded_tiles(images: tuple[AnyArray, ...], reach: int, planes: int) -> Iterator[tuple[Region, list[AnyArray]]]:
     """Yield rectangles of several equally large (H, W, ...) images with ``reach`` px around them.
 
-    Beyond the border images are mirrored (d c b a | a b c d).
-
-    Parameters
-    ----------
-    images
-        Arrays with common rows and columns.
-    reach
-        Width of the margin, px.
-    planes
-        Number of float64 planes of the padded size in memory at once.
+    Beyond the border images are mirrored (d c b a | a b c d). ``planes`` is the number of float64 planes of the padded
+    size that are in memory at once.
     """
     height, width = images[0].shape[:2]
-    side = math.isqrt(WORKING_BYTES // (8 * planes))
-    columns = width if width + 2 * reach <= side else max(32, side - 2 * reach)
-    rows = max(32, side * side // (columns + 2 * reach) - 2 * reach)
-    for top in range(0, height, rows):
-        bottom = min(top + rows, height)
-        down = mirrored(np.arange(top - reach, bottom + reach), height)
-        for left in range(0, width, columns):
-            right = min(left + columns, width)
-            across = mirrored(np.arange(left - reach, right + reach), width)
-            yield (slice(top, bottom), slice(left, right)), [image[down[:, None], across] for image in images]
+    side = max(32, math.isqrt(WORKING_BYTES // (8 * planes)) - 2 * reach)
+    for tile in cut_into_tiles((height, width), side, 0, 1):
+        down, across = (
+            mirrored(np.arange(each.start - reach, each.stop + reach), length)
+            for each, length in zip(tile.core, (height, width), strict=True)
+        )
+        yield tile.core, [image[down[:, None], across] for image in images]
 
 
 @dataclass(frozen=True)
@@ -186,15 +148,26 @@ class Tiling(Generic[T]):
         least, most = self.sides(halo)
         return cut_into_tiles(shape, most if side is None else min(max(side, least), most), halo, self.grid)
 
-    def needed(self, number: int, tiles: Sequence[Tile]) -> list[int]:
-        """Return the numbers of the tiles that a tile's core is joined from."""
-        return neighbours(number, tiles) if self.blends else [number]
+    def needed(self, tiles: Sequence[Tile]) -> list[list[int]]:
+        """Return for each tile the numbers of the tiles that its core is joined from, in order."""
+        if not self.blends:
+            return [[number] for number in range(len(tiles))]
+        across = len({tile.core[1].start for tile in tiles})
+        places = [divmod(number, across) for number in range(len(tiles))]
+        return [
+            [
+                r * across + c
+                for r in range(max(row - 1, 0), min(row + 2, len(tiles) // across))
+                for c in range(max(column - 1, 0), min(column + 2, across))
+            ]
+            for row, column in places
+        ]
 
 
 def run_in_tiles(tiling: Tiling[T], raw: RawPair, request: Request, progress: Progress) -> Answer:
     """Run a method on a pair in memory; keep each estimate until its last neighbour is joined."""
     tiles = tiling.tiles(raw.shape, request)
-    around = [tiling.needed(number, tiles) for number in range(len(tiles))]
+    around = tiling.needed(tiles)
     s, stderr = np.empty(raw.shape), np.empty(raw.shape)
     flags, sharper = np.empty(raw.shape, np.uint8), np.empty(raw.shape, np.int8)
     notes: dict[str, Any] = {}
@@ -203,15 +176,13 @@ def run_in_tiles(tiling: Tiling[T], raw: RawPair, request: Request, progress: Pr
     for number, tile in enumerate(tiles):
         estimates[number] = tiling.estimate(raw.cut(*tile.outer), request, part_of(progress, number, len(tiles)))
         while joined < len(tiles) and around[joined][-1] <= number:
-            own = tiles[joined]
-            answer = tiling.join(own, [(tiles[n], estimates[n]) for n in around[joined]], request)
-            s[own.core], stderr[own.core] = answer.s, answer.stderr
-            flags[own.core], sharper[own.core] = answer.flags, answer.sharper
+            core = tiles[joined].core
+            answer = tiling.join(tiles[joined], [(tiles[n], estimates[n]) for n in around[joined]], request)
+            s[core], stderr[core], flags[core], sharper[core] = answer.s, answer.stderr, answer.flags, answer.sharper
             notes |= answer.notes
             joined += 1
             del answer  # a view that would keep an estimate in memory
-        for each in [each for each in estimates if around[each][-1] < joined]:
-            del estimates[each]
+        estimates = {n: each for n, each in estimates.items() if around[n][-1] >= joined}
     return Answer(s, stderr, flags, sharper, {**notes, "tiles": len(tiles)} if len(tiles) > 1 else notes)
 
 
@@ -220,33 +191,27 @@ def local_tiling(answer: Callable[[Pair, Request, Progress], Answer], keep_doubt
 
     With ``keep_doubtful`` flat and clipped pixels keep their values.
     """
+
+    def estimate(raw: RawPair, request: Request, progress: Progress) -> Answer:
+        pair = raw.part()
+        if not pair.finite.any():
+            unknown = np.full(pair.shape, np.nan)
+            return Answer(unknown, unknown, np.full(pair.shape, Flag.INVALID, np.uint8), np.zeros(pair.shape, np.int8))
+        found = answer(pair, request, progress)
+        flags = flag_pixels(pair, request, found.s, found.flags)
+        flags[~pair.finite] = Flag.INVALID  # other flags there describe the fill value
+        without = has_flag(flags, NO_VALUE if keep_doubtful else NO_VALUE | DOUBTFUL)
+        found.s[without] = found.stderr[without] = np.nan
+        return replace(found, flags=flags, sharper=np.where(pair.finite, found.sharper, 0))
+
     return Tiling(
-        partial(_estimate_locally, answer, keep_doubtful),
+        estimate,
         _cut,
         halo=lambda request: request.reach,
         sides=lambda halo: (min(LEAST_HALOS * halo, LOCAL_SIDE), LOCAL_SIDE),
         grid=GROUP,
         blends=False,
     )
-
-
-def _estimate_locally(
-    answer: Callable[[Pair, Request, Progress], Answer],
-    keep_doubtful: bool,
-    raw: RawPair,
-    request: Request,
-    progress: Progress,
-) -> Answer:
-    pair = raw.part()
-    if not pair.finite.any():
-        unknown = np.full(pair.shape, np.nan)
-        return Answer(unknown, unknown, np.full(pair.shape, Flag.INVALID, np.uint8), np.zeros(pair.shape, np.int8))
-    estimate = answer(pair, request, progress)
-    flags = flag_pixels(pair, request, estimate.s, estimate.flags)
-    flags[~pair.finite] = Flag.INVALID  # other flags there describe the fill value
-    without = has_flag(flags, NO_VALUE if keep_doubtful else NO_VALUE | DOUBTFUL)
-    estimate.s[without] = estimate.stderr[without] = np.nan
-    return replace(estimate, flags=flags, sharper=np.where(pair.finite, estimate.sharper, 0))
 
 
 def _cut(tile: Tile, estimates: Sequence[tuple[Tile, Answer]], _request: Request) -> Answer:

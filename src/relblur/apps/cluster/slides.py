@@ -21,12 +21,12 @@ from ...base.errors import AlignmentError, FileError, InputError
 from ...base.inputs import RawPair, as_form
 from ...base.pixels import clipped_pixels, unit_float
 from ...base.tone import Curve
-from ...blur.chunked import dask_call
+from ...blur.chunked import later
 from ...blur.comparable_pair import ComparablePair
 from ...blur.dense.run import patches_of
 from ...blur.global_statistics import compute
 from ...blur.noise import NoiseModel
-from ...blur.tiles import Region, grown
+from ...blur.tiles import Region, grown, within
 from ...filters.decimation import decimate, decimation_margin, keeps_light
 from ...images.images import StoredImage
 from ...images.reading import first_line
@@ -139,7 +139,7 @@ class SlidePair:
 
     def call(self, function: Callable[..., Any], region: Region, *further: Any) -> Any:
         """Return a delayed call of a function with a prepared rectangle; the task reads the rectangle."""
-        return dask_call(_with_part)(function, self, region, *further)
+        return later(_with_part)(function, self, region, *further)
 
     def part(self, region: Region) -> RawPair:
         """Read and prepare a rectangle."""
@@ -158,7 +158,7 @@ class SlidePair:
         clipped = np.logical_or.reduce(clipped) if clipped else None
         if self.factor == 1:
             return RawPair(one, two, None, clipped)
-        here = tuple(slice(r.start - o.start, r.stop - o.start) for r, o in zip(region, outer, strict=True))
+        here = within(region, outer)
         one, two = (decimate(image, self.factor, channel_axis=-1)[here] for image in (one, two))
         return RawPair(one, two, None, None if clipped is None else ~keeps_light(~clipped, self.factor)[here])
 

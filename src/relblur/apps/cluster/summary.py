@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+
+import numpy as np
 
 from ...base.errors import FileError
 from ...blur.evaluate import PairScore
@@ -14,11 +15,11 @@ from ...report.batch import Outcome
 from ...report.html import Html, bullets, document, element, image, titled_table, write_document
 from ..paper.pairs import TableRow, means, short_table
 
-__all__ = ["loss", "read_scores", "write_scores", "write_summary"]
+__all__ = ["read_scores", "write_scores", "write_summary"]
 
 SCORES_FILE = "scores.json"
 
-#: Pairs shown on the page: those with the largest loss.
+#: Pairs shown on the page: those with the largest error.
 WORST = 10
 
 NOTE = (
@@ -41,42 +42,29 @@ def read_scores(folder: Path) -> list[TableRow]:
         raise FileError(f"{path} has no scores of relblur; delete its folder and run the command again") from None
 
 
-def loss(score: PairScore) -> float:
-    """Return the unexplained share of the difference of two images, which ranks the worst pairs.
-
-    Colour pairs use the channels that the estimate does not use, grey pairs the re-made image itself.
-    """
-    if math.isfinite(score.explained):
-        return 1 - score.explained
-    parts = [
-        (score.first_sharper_fraction, score.e_second, score.unblurred_e_second),
-        (score.second_sharper_fraction, score.e_first, score.unblurred_e_first),
-    ]
-    remade = sum(share * error for share, error, _ in parts if math.isfinite(error))
-    unblurred = sum(share * error for share, _, error in parts if math.isfinite(error))
-    return remade / unblurred if unblurred > 0 else math.nan
-
-
 def write_summary(
     folder: Path, results: Path, rows: Mapping[str, list[TableRow]], outcomes: Sequence[Outcome], title: str
 ) -> None:
     """Write the page of a set of pairs into a folder; ``rows`` and pictures are in subfolders of ``results``."""
     failed = [f"{each.name}: {each.error}" for each in outcomes if not each.succeeded]
     full = {name: min(group, key=lambda row: row.factor) for name, group in rows.items()}
-    known = [(loss(row.score), name, row) for name, row in full.items() if math.isfinite(loss(row.score))]
-    worst = sorted(known, key=lambda each: -each[0])[:WORST]
+    worst = sorted(full.items(), key=lambda each: -_error(each[1]))[:WORST]
     every = [row for group in rows.values() for row in group]
     body = [
         element("p", f"{len(rows)} pairs measured, {len(failed)} failed. Stored values, not linear light."),
         titled_table(short_table("Table I over the whole set", means(every), NOTE)),
         element("h3", f"The worst {len(worst)}"),
-        element("div", *(_figure(results / name, row, share) for share, name, row in worst), class_="figures pairs"),
+        element("div", *(_figure(results / name, row) for name, row in worst), class_="figures pairs"),
         bullets(failed, "Failed"),
     ]
     write_document(folder / "summary.html", document(title, *body))
 
 
-def _figure(folder: Path, row: TableRow, share: float) -> Html:
-    caption = f"{row.data_set} {row.pair}: {share:.0%} of the difference unexplained"
+def _error(row: TableRow) -> float:
+    return max(np.nan_to_num([row.score.e_first, row.score.e_second]))
+
+
+def _figure(folder: Path, row: TableRow) -> Html:
+    caption = f"{row.data_set} {row.pair}: e_B {row.score.e_first:.4f}, e_F {row.score.e_second:.4f}"
     picture = image((folder / "picture.png").read_bytes(), caption)
     return element("figure", element("figcaption", caption), element("div", picture, class_="picture"))

@@ -27,9 +27,9 @@ from ...images.stored import StoredImage
 from ...photo.tone_curves import choose_curve
 from .light import (
     ASSUMED_LEVELS,
+    REFUSED,
     ROUNDING_LEVELS,
     bits_of,
-    check_transfer,
     frame_light,
     h264_levels,
     mjpeg_levels,
@@ -103,7 +103,7 @@ class Clip:
         self._av = import_av()
         self.path = Path(path)
         self.name = self.path.name
-        self.lost = 0  #: damaged frames
+        self.damaged = 0  #: damaged frames
         self.curve: tuple[Curve, str] | None = None
         self.shape: tuple[int, int] | None = None
         self._linear, self._gamma = linear, gamma
@@ -155,7 +155,7 @@ class Clip:
             elif light.shape != self.shape:
                 old, new = times(self.shape[::-1]), times(light.shape[::-1])
                 raise FileError(f"{self.path} changes from {old} to {new} at frame {number}; cut it there")
-            levels = self._levels_of(picture)
+            levels = 0.0 if self.lossless else self._levels_of(picture)
             noise = per_level * math.hypot(ROUNDING_LEVELS / 2 ** (bits_of(picture) - 8), levels)
             time_s = number / self.rate if picture.time is None else float(picture.time)
             if time_s <= previous:  # a wrong time stamp: the frames are in order all the same
@@ -184,7 +184,7 @@ class Clip:
             except StopIteration:
                 return
             except self._av.FFmpegError:
-                self.lost += 1
+                self.damaged += 1
                 in_a_row, spoilt = in_a_row + 1, True
                 continue
             in_a_row = 0
@@ -192,7 +192,7 @@ class Clip:
             for picture in pictures:
                 spoilt = not whole or (spoilt and not picture.key_frame)
                 if spoilt or picture.is_corrupt:
-                    self.lost += 1
+                    self.damaged += 1
                 else:
                     yield picture
             spoilt |= not whole
@@ -204,8 +204,10 @@ class Clip:
         if self.curve is None:
             # Before PyAV 17 the stream has the transfer characteristics, its frames do not.
             transfer = int(getattr(picture, "color_trc", self._codec.color_trc))
-            if self._linear and self._gamma is None:
-                check_transfer(str(self.path), transfer)
+            if self._linear and self._gamma is None and transfer in REFUSED:
+                raise FileError(
+                    f"{self.path} is {REFUSED[transfer]} video; convert it to standard range, or state its --gamma"
+                )
             stored = self._image_file() or stored_as(picture, self._codec.name, transfer)
             self.curve = choose_curve(stored, linear=self._linear, gamma=self._gamma)
         return self.curve[0]
@@ -222,8 +224,6 @@ class Clip:
 
     def _levels_of(self, picture: Any) -> float:
         """Return the compression error of a frame, levels of 255."""
-        if self.lossless:
-            return 0.0
         levels = h264_levels(picture) if self._codec.name == "h264" else self._levels
         return ASSUMED_LEVELS if levels is None else levels
 

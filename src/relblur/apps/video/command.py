@@ -138,7 +138,8 @@ def _writers(
 class _Run:
     """Pairs of frames of one source or two, and the figures of the pairs that were measured."""
 
-    def __init__(self, sources: list[Clip | LiveCamera], start_s: float, offset_s: float) -> None:
+    def __init__(self, sources: list[Any], start_s: float, offset_s: float) -> None:
+        from .cameras import LiveCamera, pairs_of_cameras
         from .pairing import Dropped, pair_alternating, pair_by_time
 
         self._sources, self._dropped = sources, Dropped()
@@ -148,12 +149,13 @@ class _Run:
         self._stderr: list[float] = []
         self._settings: dict[str, Any] = {}
         self.pairs: Iterator[tuple[Frame, Frame]]
-        if len(sources) == 1:
-            self.names = ("even frames", "odd frames")
-            self.pairs = pair_alternating(_from(sources[0], start_s), 1 / self.rate)
+        near, far = sources[0], sources[-1]
+        self.names = ("even frames", "odd frames") if near is far else (near.name, far.name)
+        if isinstance(near, LiveCamera) or isinstance(far, LiveCamera):
+            self.pairs = pairs_of_cameras(near, far)
+        elif near is far:
+            self.pairs = pair_alternating(_from(near, start_s), 1 / self.rate)
         else:
-            near, far = sources
-            self.names = (near.name, far.name)
             moved = (replace(frame, time_s=frame.time_s + offset_s) for frame in far)
             self.pairs = pair_by_time(_from(near, start_s), _from(moved, start_s), 0.5 / self.rate, self._dropped)
 
@@ -187,7 +189,7 @@ class _Run:
             "pairs": self.count,
             "frames_per_second": (self.count - 1) / self._seconds if self.count > 1 else None,
             "dropped": {"first": self._dropped.first, "second": self._dropped.second},
-            "lost": sum(source.lost for source in self._sources),
+            "damaged": sum(getattr(source, "damaged", 0) for source in self._sources),
             "largest_time_difference_s": self._dropped.largest_gap_s,
             "answered_fraction": self._answered / self.count,
             "median_stderr_px": sum(self._stderr) / len(self._stderr) if self._stderr else None,
@@ -204,7 +206,7 @@ def _rows(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
         ("sustained", "one pair only" if rate is None else f"{rate:.1f} pairs a second"),
         ("dropped", f"{dropped['first']} of the first, {dropped['second']} of the second"),
-        ("damaged or overwritten", f"{summary['lost']} frames"),
+        ("damaged", f"{summary['damaged']} frames"),
         ("largest time difference", f"{1e3 * summary['largest_time_difference_s']:.1f} ms"),
         ("pixels answered", f"{summary['answered_fraction']:.1%}"),
     ]

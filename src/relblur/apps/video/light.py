@@ -20,17 +20,16 @@ from typing import Any
 import numpy as np
 
 from ...base._typing import AnyArray
-from ...base.errors import FileError
 from ...base.tone import TOP, Curve, light_in_16_bits
 from ...images.compression import JpegTable
 from ...images.stored import StoredImage
 
 __all__ = [
     "ASSUMED_LEVELS",
+    "REFUSED",
     "ROUNDING_LEVELS",
     "WIDENING",
     "bits_of",
-    "check_transfer",
     "frame_light",
     "h264_levels",
     "light_of",
@@ -47,7 +46,7 @@ _COLOURS, _GREYS = ("gbr", "rgb", "bgr", "pal"), ("gray", "ya8", "ya16", "mono")
 _NOT_PLAIN = ("be", "f32le", "f16le")
 
 #: Transfer characteristics that are refused, by number (ITU-T H.273).
-_REFUSED = {9: "logarithmic", 10: "logarithmic", 16: "PQ (HDR)", 17: "SMPTE 428", 18: "HLG (HDR)"}
+REFUSED = {9: "logarithmic", 10: "logarithmic", 16: "PQ (HDR)", 17: "SMPTE 428", 18: "HLG (HDR)"}
 
 #: Standard deviation of rounding to whole levels, levels.
 ROUNDING_LEVELS = 1 / math.sqrt(12)
@@ -84,14 +83,6 @@ def stored_as(frame: Any, codec: str, transfer: int) -> StoredImage:
     luma = ("full" if _is_luma(frame) else "") if _is_full_range(frame) else "limited"
     nothing = np.zeros((0, 0), np.uint8 if bits_of(frame) == 8 else np.uint16)
     return StoredImage(nothing, codec, transfer=None if codec == "tiff" else transfer, luma=luma)
-
-
-def check_transfer(name: str, transfer: int) -> None:
-    """Refuse a clip with a logarithmic or high-dynamic-range transfer."""
-    if transfer in _REFUSED:
-        raise FileError(
-            f"{name} is {_REFUSED[transfer]} video; convert it to standard range, or give its curve with --gamma"
-        )
 
 
 def frame_light(frame: Any, curve: Curve) -> tuple[AnyArray, float]:

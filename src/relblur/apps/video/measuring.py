@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.arguments import as_choice, as_positive, times
+from ...base.arguments import as_choice, times
 from ...base.errors import AlignmentError, InputError
-from ...base.settings import ALIGN_MODELS, EXPOSURES, FLAT_ABOVE, MAX_SIGMA, SIDES, WINDOW_WINDOW
+from ...base.settings import ALIGN_MODELS, EXPOSURES, FLAT_ABOVE, MAX_SIGMA, WINDOW_WINDOW
 from ...base.tone import TOP
 from ...blur.blur_map import BlurMap, Flag, mark
 from ...blur.request import side_of
@@ -57,13 +57,8 @@ class Settings:
     noise: float | None = None
 
     def __post_init__(self) -> None:
-        as_choice(self.sharper, "sharper", SIDES)
         as_choice(self.align, "align", (*ALIGN_MODELS, "off"))
         as_choice(self.exposure, "exposure", EXPOSURES)
-        if self.noise is not None:
-            as_positive(self.noise, "noise", "(on a scale of 0..1)")
-        if not 0 <= self.smooth_s < 1e6:
-            raise InputError(f"smooth must be 0 or a number of seconds, got {self.smooth_s:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +101,26 @@ class VideoMeter:
         smooth = TemporalFilter(settings.smooth_s) if settings.smooth_s else None
         try:
             for index, (first, second) in enumerate(pairs):
-                _check_sizes(first, second)
+                one, two = (times(frame.light.shape[::-1]) for frame in (first, second))
+                if one != two:
+                    raise InputError(f"the frames differ in size: {one} and {two}; crop or scale one of the sources")
                 if index == 0:
                     calibration = self._calibrate(first, second)
                 noise = settings.noise or max(first.noise, second.noise, 1e-6)
                 if stream is None or not 1 / NOISE_FACTOR < noise / stream_noise < NOISE_FACTOR:
                     if stream is not None:
                         stream.close()
-                    stream, stream_noise = self._stream(first.light.shape, noise, calibration), noise
+                    stream_noise, stream = (
+                        noise,
+                        Stream(
+                            first.light.shape,
+                            sharper=settings.sharper,
+                            window=settings.window,
+                            max_sigma=settings.max_sigma,
+                            noise=noise,
+                            calibration=calibration,
+                        ),
+                    )
                 blur_map = stream.process(first.light, second.light)
                 if first.lossy or second.lossy:
                     blur_map = widened(blur_map, WIDENING)
@@ -149,17 +156,6 @@ class VideoMeter:
             found += [exposure] if exposure.changes else []
         return found or None
 
-    def _stream(self, shape: tuple[int, ...], noise: float, calibration: Any) -> Stream:
-        chosen = self.settings
-        return Stream(
-            shape,
-            sharper=chosen.sharper,
-            window=chosen.window,
-            max_sigma=chosen.max_sigma,
-            noise=noise,
-            calibration=calibration,
-        )
-
 
 def widened(blur_map: BlurMap, factor: float) -> BlurMap:
     """Multiply the standard errors of a map by a factor; pixels that become too uncertain are flagged flat."""
@@ -170,11 +166,3 @@ def widened(blur_map: BlurMap, factor: float) -> BlurMap:
     s[flat], stderr[flat] = np.nan, np.nan
     settings = {**blur_map.settings, "stderr_widened_by": factor}
     return BlurMap.of_views(s, stderr, flags, side_of(s, stderr), settings)
-
-
-def _check_sizes(first: Frame, second: Frame) -> None:
-    one, two = (times(frame.light.shape[::-1]) for frame in (first, second))
-    if one != two:
-        raise InputError(
-            f"the frames differ in size: the first source has {one}, the second {two}; crop or scale one of them"
-        )

@@ -33,15 +33,7 @@ _BACKGROUND, _INK = (24, 24, 24), (235, 235, 235)
 
 
 class SideBySide:
-    """Draw the pictures of a clip, in the size, brightness and colour scale of its first pair.
-
-    Parameters
-    ----------
-    measured : MeasuredFrame
-        The first pair.
-    names : (first, second)
-        Titles of the panels.
-    """
+    """Draw the pictures of a clip, in the size, brightness and colour scale of its first pair."""
 
     def __init__(self, measured: MeasuredFrame, names: tuple[str, str]) -> None:
         rows, columns = measured.blur_map.shape
@@ -68,7 +60,7 @@ class SideBySide:
         draw = ImageDraw.Draw(sheet)
         width, height = self._panel
         for panel, title in enumerate((*names, "relative blur, px")):
-            _write(draw, self._place(panel)[1].start + 4, STRIP // 2, _fitting(title, width))
+            _write(draw, self._place(panel)[1].start + 4, STRIP // 2, title[: width // 9])
         left = 3 * (width + GAP)
         bar = self._scale.colours[::-1][np.arange(height) * 256 // height]
         sheet.paste(Image.fromarray(np.repeat(bar[:, None], BAR, axis=1)), (left, STRIP))
@@ -116,22 +108,8 @@ def _look(white: int) -> UInt8Array:
     return np.rint(255 * encode_srgb(np.arange(TOP + 1) / white)).astype(np.uint8)
 
 
-@lru_cache
-def _font(points: int = 14) -> Any:
-    from PIL import ImageFont
-
-    return ImageFont.load_default(points)
-
-
 def _write(draw: Any, left: int, middle: int, text: str, points: int = 14) -> None:
-    draw.text((left, middle), text, _INK, _font(points), anchor="lm")
-
-
-def _fitting(text: str, width: int) -> str:
-    """Return a text cut to a width, px."""
-    while _font().getlength(text) > width - 8:
-        text = text[:-1]
-    return text
+    draw.text((left, middle), text, _INK, font_size=points, anchor="lm")
 
 
 def _even(side: int) -> int:
@@ -180,10 +158,7 @@ class ClipWriter:
     def __init__(self, path: Path, rate: float, names: tuple[str, str]) -> None:
         self._av = import_av()
         if path.suffix.lower() not in _CODECS:
-            raise InputError(
-                f"the clip's name ends in {path.suffix or 'nothing'!r}; "
-                "use .mkv or .avi (FFV1, lossless), .mp4 or .mov (H.264)"
-            )
+            raise InputError(f"the clip's name ends in {path.suffix or 'nothing'!r}; use {', '.join(_CODECS)}")
         self._path, self._rate, self._names = path, rate, names
         self._thread = ThreadPoolExecutor(1)
         self._waiting: deque[Future[None]] = deque()

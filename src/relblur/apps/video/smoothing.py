@@ -41,50 +41,41 @@ class TemporalFilter:
 
     def __init__(self, memory_s: float) -> None:
         self._memory_s = as_positive(memory_s, "smooth", "s")
-        self._time_s: float | None = None
-        self._s: AnyArray | None = None
-        self._variance: AnyArray | None = None
-        self._last: tuple[AnyArray, AnyArray] | None = None
+        self._state: tuple[AnyArray, AnyArray] | None = None  #: s and its variance P
+        self._last: tuple[AnyArray, AnyArray, float] | None = None  #: z, R and time of the last frame
         self._updates = 0
         self.random_share = 1.0
 
     def update(self, blur_map: BlurMap, time_s: float) -> BlurMap:
         """Update the filter with the map of the next frame; return the filtered map with that frame's flags."""
-        z = np.array(blur_map.variance_difference)
-        r = np.square(blur_map.variance_stderr)
-        if self._s is None or self._s.shape != z.shape or self._variance is None or self._time_s is None:
-            self._s, self._variance = z.copy(), r.copy()
+        z, r = np.array(blur_map.variance_difference), np.square(blur_map.variance_stderr)
+        if self._state is None or self._last is None:
+            self._state = z, r
         else:
-            self._update_random_share(z, r)
-            self._step(z, r, max(time_s - self._time_s, 1e-6))
-        self._time_s = time_s
-        self._last = z, r
-        variance = self.random_share * self._variance + (1 - self.random_share) * r
-        stderr = np.sqrt(variance)
+            last_z, last_r, last_time_s = self._last
+            self._update_random_share(np.square(z - last_z) / (r + last_r))
+            self._state = self._step(*self._state, z, r, max(time_s - last_time_s, 1e-6))
+        self._last = z, r, time_s
+        s, variance = self._state
+        stderr = np.sqrt(self.random_share * variance + (1 - self.random_share) * r)
         settings = {**blur_map.settings, "smooth_s": self._memory_s, "random_share": self.random_share}
-        return BlurMap(self._s, stderr, blur_map.flags, side_of(self._s, stderr), settings)
+        return BlurMap(s, stderr, blur_map.flags, side_of(s, stderr), settings)
 
-    def _update_random_share(self, z: AnyArray, r: AnyArray) -> None:
-        """Update the share of the error variance that varies between frames, from two successive maps."""
-        assert self._last is not None
-        change = np.square(z - self._last[0]) / (r + self._last[1])
+    def _update_random_share(self, change: AnyArray) -> None:
+        """Update the share of the error variance that varies between frames, from the relative change of two maps."""
         known = change[np.isfinite(change)]
         if known.size:
             share = min(float(np.median(known)) / _MEDIAN_SQUARE, 1.0)
             self._updates += 1
             self.random_share += (share - self.random_share) / min(self._updates, _SHARE_MEMORY)
 
-    def _step(self, z: AnyArray, r: AnyArray, gap_s: float) -> None:
-        assert self._s is not None
-        assert self._variance is not None
+    def _step(self, s: AnyArray, p: AnyArray, z: AnyArray, r: AnyArray, gap_s: float) -> tuple[AnyArray, AnyArray]:
         gain = -math.expm1(-gap_s / self._memory_s)
         # Q for which the gain of the filter converges to this value.
-        predicted = self._variance + r * np.float32(gain**2 / (1 - gain) if gain < 1 else 1e6)
-        innovation = z - self._s
+        predicted = p + r * np.float32(gain**2 / (1 - gain) if gain < 1 else 1e6)
         total = predicted + r
         share = max(self.random_share, _LEAST_SHARE)
         with np.errstate(invalid="ignore"):
-            stays = np.square(innovation) <= GATE**2 * share * total
+            stays = np.square(z - s) <= GATE**2 * share * total
             k = predicted / total
-            self._s = np.where(stays, self._s + k * innovation, z)
-            self._variance = np.where(stays, (1 - k) * predicted, r)
+            return np.where(stays, s + k * (z - s), z), np.where(stays, (1 - k) * predicted, r)
