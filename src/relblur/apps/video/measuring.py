@@ -1,17 +1,17 @@
 """Measure the blur of pairs of frames: alignment, exposure, :class:`relblur.Stream`, smoothing, in this order.
 
-Alignment and exposure are measured on the first pair as for photographs (:mod:`relblur.photo`). The stream undoes them
-in the second frame of every pair.
+Alignment and exposure are measured on the first pair as for photographs (:mod:`relblur.photo`), and undone in the
+second frame of every pair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ...base._typing import AnyArray
 from ...base.arguments import as_choice, times
 from ...base.errors import AlignmentError, InputError
 from ...base.settings import ALIGN_MODELS, EXPOSURES, FLAT_ABOVE, MAX_SIGMA, WINDOW_WINDOW
@@ -20,8 +20,8 @@ from ...blur.blur_map import BlurMap, Flag, mark
 from ...blur.request import side_of
 from ...blur.window.method import LINEAR_BELOW
 from ...blur.window.stream import Stream
-from ...photo.alignment import find_motion
-from ...photo.exposure import FIELD_FOR, find_exposure
+from ...photo.alignment import Motion, find_motion
+from ...photo.exposure import FIELD_FOR, Exposure, find_exposure
 from .clip import Frame
 from .light import WIDENING
 from .smoothing import TemporalFilter
@@ -41,7 +41,7 @@ class Settings:
     sharper, window, max_sigma
         As in :class:`relblur.Stream`.
     align, exposure : str
-        As in :func:`relblur.prepare_pair`; a stream does not undo a bend.
+        As in :func:`relblur.prepare_pair`.
     smooth_s : float
         Memory of the temporal filter, s; 0: no filter.
     noise : float, optional
@@ -97,15 +97,15 @@ class VideoMeter:
 
     def measure(self, pairs: Iterable[tuple[Frame, Frame]]) -> Iterator[MeasuredFrame]:
         """Measure pairs in their order and yield the results."""
-        settings, calibration, stream, stream_noise = self.settings, None, None, 0.0
+        settings, stream, stream_noise = self.settings, None, 0.0
         smooth = TemporalFilter(settings.smooth_s) if settings.smooth_s else None
+        change: _Change | None = None
         try:
             for index, (first, second) in enumerate(pairs):
                 one, two = (times(frame.light.shape[::-1]) for frame in (first, second))
                 if one != two:
                     raise InputError(f"the frames differ in size: {one} and {two}; crop or scale one of the sources")
-                if index == 0:
-                    calibration = self._calibrate(first, second)
+                change = change or self._measure_change(first, second)
                 noise = settings.noise or max(first.noise, second.noise, 1e-6)
                 if stream is None or not 1 / NOISE_FACTOR < noise / stream_noise < NOISE_FACTOR:
                     if stream is not None:
@@ -118,10 +118,10 @@ class VideoMeter:
                             window=settings.window,
                             max_sigma=settings.max_sigma,
                             noise=noise,
-                            calibration=calibration,
+                            valid=None if change.motion is None else change.motion.inside(first.light.shape[:2]),
                         ),
                     )
-                blur_map = stream.process(first.light, second.light)
+                blur_map = stream.process(first.light, change.undo(second.light))
                 if first.lossy or second.lossy:
                     blur_map = widened(blur_map, WIDENING)
                 if smooth is not None:
@@ -131,13 +131,13 @@ class VideoMeter:
             if stream is not None:
                 stream.close()
 
-    def _calibrate(self, first: Frame, second: Frame) -> Any:
-        """Return motion and exposure of the second frame as the calibration of a stream."""
+    def _measure_change(self, first: Frame, second: Frame) -> _Change:
+        """Measure motion and exposure of the second frame."""
         usable = (first.light != TOP) & (second.light != TOP)
         if not usable.any():
             raise AlignmentError("the frames are white all over; begin at a time with a picture, with --start")
         one, two = (frame.light[:, :, None] / np.float64(TOP) for frame in (first, second))
-        found: list[Any] = []
+        motion = exposure = None
         if self.settings.align != "off":
             try:
                 motion = find_motion(one, two, usable, model=self.settings.align)
@@ -146,15 +146,41 @@ class VideoMeter:
                     f"at frames {first.number} and {second.number}: {error}, or begin elsewhere with --start"
                 ) from None
             self._tell(f"alignment: {motion.describe(usable.shape)}")
-            found.append(motion if self.settings.align == "bent" else motion.transform)
             if motion.moves:
                 usable = usable & motion.inside(usable.shape) & ~motion.resample_map(second.light == TOP)
                 two = motion.resample(two)
         if self.settings.exposure != "off":
             exposure = find_exposure(one, two, usable, field=FIELD_FOR[self.settings.exposure])
             self._tell(f"exposure: {exposure.describe()}")
-            found += [exposure] if exposure.changes else []
-        return found or None
+        return _Change(
+            motion if motion is not None and motion.moves else None,
+            exposure if exposure is not None and exposure.changes else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Change:
+    """Motion and exposure of the second frames relative to the first."""
+
+    motion: Motion | None
+    exposure: Exposure | None
+
+    def undo(self, light: AnyArray) -> AnyArray:
+        """Return a second frame without its motion and exposure.
+
+        The resampling is nearly ideal. The splines of a calibrated stream are faster, but increase s.
+        """
+        if self.motion is None and self.exposure is None:
+            return light
+        clipped = light == TOP
+        values = light.astype(np.float32)[:, :, None] / np.float32(TOP)
+        if self.motion is not None:
+            values, clipped = self.motion.resample(values), self.motion.resample_map(clipped)
+        if self.exposure is not None:
+            values = self.exposure.apply(values)
+        result = np.rint(values[:, :, 0] * np.float32(TOP)).clip(0, TOP).astype(np.uint16)
+        result[clipped] = TOP
+        return result
 
 
 def widened(blur_map: BlurMap, factor: float) -> BlurMap:
