@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from relblur import Flag, InputError, estimate_blur, synth
+from relblur import Flag, estimate_blur, synth
 from relblur.paper import compare_sharpness, gaussian_bank
 
 GRID = np.arange(1, 51) / 10
@@ -61,32 +61,6 @@ def test_direction_is_that_of_the_3x3_standard_deviation(texture):
     assert_array_equal(np.sign(found.sigma[known]), found.sharper[known])
     assert (found.sigma[:, :40][known[:, :40]] < 0).mean() > 0.85
     assert (found.sigma[:, 72:][known[:, 72:]] > 0).mean() > 0.85
-
-
-def test_direction_by_the_fit_is_right_more_often(texture):
-    truth = synth.ramp(texture.shape, -2, 2, axis=1)
-    rng = np.random.default_rng(0)
-    pair = [synth.degrade(image, noise=0.005, rng=rng) for image in synth.pair(texture, truth)]
-    clear = np.abs(truth) > 0.5
-    right = {}
-    for direction in ("deviation", "fit"):
-        found = estimate_blur(*pair, method="paper", direction=direction)
-        right[direction] = (found.sharper == np.sign(truth))[clear].mean()
-        assert found.settings["direction"] == direction
-    assert right["fit"] > 0.97
-    assert right["fit"] > right["deviation"] + 0.05
-    turned = estimate_blur(*pair[::-1], method="paper", direction="fit")
-    assert_array_equal(turned.sigma, -found.sigma)
-    assert (estimate_blur(pair[0], pair[0], method="paper", direction="fit").sharper == 0).all()
-    stated = estimate_blur(*pair, method="paper", direction="fit", sharper="first")
-    assert (stated.sharper == 1).all()
-
-
-def test_direction_is_the_papers_alone(texture):
-    with pytest.raises(InputError, match='direction is part of method="paper" only'):
-        estimate_blur(texture, texture, method="window", direction="fit")
-    with pytest.raises(InputError, match="direction must be one of"):
-        estimate_blur(texture, texture, method="paper", direction="up")
 
 
 def test_points_of_equal_sharpness_are_excluded(texture):

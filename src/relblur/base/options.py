@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, get_args
 from .settings import (
     ALIGN_MODELS,
     DEPTH_PREFILTER,
-    DIRECTIONS,
     EXPOSURES,
     MAX_SIGMA,
     METHODS,
@@ -124,8 +123,6 @@ class Estimating(Record):
     )
     prefilter: float = _option(0.0, "Blur both images by this many px first. 1.5 to 2 suits real lenses.")
     sigmas: ArrayLike | Sequence[float] | None = None
-    direction: str = field(default="deviation", metadata={"choices": DIRECTIONS})
-    tolerance: float = 0.0
     engine: str = "auto"
     workers: int | None = None
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Final, Literal, get_args
 
-__all__ = ["METHODS", "SIDES", "Align", "Direction", "Exposure", "Method", "Sharper", "SideOfFocus", "paper_sigmas"]
+__all__ = ["METHODS", "SIDES", "Align", "Exposure", "Method", "Sharper", "SideOfFocus", "paper_sigmas"]
 
 Method = Literal["paper", "window", "refined"]
 Sharper = Literal["auto", "first", "second"]
 
 #: How ``method="paper"`` finds the sharper image: by the 3 x 3 standard deviation, or by the better fit.
-Direction = Literal["deviation", "fit"]
 
 #: Models of the motion between the images; "off": no registration.
 Align = Literal["auto", "translation", "similarity", "affine", "bent", "off"]
@@ -19,7 +18,6 @@ Exposure = Literal["auto", "gain", "field", "off"]
 #: Two apertures, one focus: the side of the focal plane on which the scene lies.
 SideOfFocus = Literal["behind", "front"]
 
-DIRECTIONS: Final[tuple[Direction, ...]] = get_args(Direction)
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 SIDES: Final[tuple[Sharper, ...]] = get_args(Sharper)
 ALIGN_MODELS: Final[tuple[Align, ...]] = tuple(model for model in get_args(Align) if model != "off")

@@ -39,8 +39,6 @@ def estimate_blur(
     channel_axis: int | None = None,
     linear: bool | None = None,
     sigmas: ArrayLike | Sequence[float] | None = Estimating.sigmas,
-    direction: str = Estimating.direction,
-    tolerance: float = Estimating.tolerance,
     engine: str = Estimating.engine,
     workers: int | None = Estimating.workers,
     progress: Progress | None = None,
@@ -93,14 +91,6 @@ def estimate_blur(
         unchanged. This is the default, with a warning for uint8.
     sigmas : sequence of floats, optional
         ``"paper"`` only: the grid, px; 0.1 to 5 by default.
-    direction : {"deviation", "fit"}
-        ``"paper"`` only: selection of the sharper image at each pixel, by the larger 3 x 3 standard deviation, as in
-        the paper, or by the better fit of the window. The fit is right more often and takes twice as long. The other
-        methods always use the fit.
-    tolerance : float
-        ``"paper"`` only: 3 x 3 deviations that differ by this many grey levels (of 255) or less are equal, and such
-        points get no answer. The paper leaves out 10 to 23 % of the points of its Real-MFF pair, which corresponds to
-        about 0.1 to 0.4 levels.
     engine : {"auto", "opencv", "compiled"}
         Implementation of the loops, which agree to a thousandth. ``"paper"`` has OpenCV only. ``"auto"`` is
         ``"compiled"`` where there is compiled code for the method. ``settings["engine"]`` names the engine that ran.
@@ -150,8 +140,6 @@ def estimate_blur(
         prefilter=prefilter,
         engine=as_engine(engine),
         workers=workers,
-        direction=direction,
-        tolerance=tolerance,
     )
     entry = check_estimating(options)
     if is_chunked(given.first, given.second):

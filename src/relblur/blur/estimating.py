@@ -16,7 +16,6 @@ from ..base.errors import InputError
 from ..base.inputs import RawPair
 from ..base.options import Estimating
 from ..base.settings import PAPER_SIGMA_STEP
-from ..filters.sharpness import as_tolerance
 from ..kernels import ENGINES, resolve_engine
 from ..kernels.threads import count_workers
 from .methods import METHOD_TABLE, MethodEntry
@@ -48,15 +47,8 @@ def check_estimating(options: Estimating) -> MethodEntry:
     as_choice(options.engine, "engine", ENGINES)
     if options.method == "paper" and options.prefilter:
         raise InputError('prefilter is not part of method="paper"; leave it out')
-    of_the_paper = {
-        "sigmas": options.sigmas is not None,
-        "direction": options.direction != "deviation",
-        "tolerance": as_tolerance(options.tolerance) > 0,
-    }
-    for name, is_given in of_the_paper.items():
-        if is_given and options.method != "paper":
-            other = "max_sigma limits the search" if name == "sigmas" else "leave it out"
-            raise InputError(f'{name} is part of method="paper" only; {other}')
+    if options.method != "paper" and options.sigmas is not None:
+        raise InputError('sigmas is part of method="paper" only; pass max_sigma')
     _sigmas(options)
     if noise_models(options) is None:
         plain_noise(options)
@@ -100,8 +92,6 @@ def request_of(options: Estimating, raw: RawPair, given_noise: tuple[float, floa
         prefilter=prefilter,
         engine=resolve_engine(options.engine, entry.has_compiled and window > 1),
         workers=count_workers(options.workers),
-        direction=options.direction,  # type: ignore[arg-type]
-        tolerance=float(options.tolerance),
     )
 
 

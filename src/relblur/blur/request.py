@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base._typing import FloatArray, Int8Array, Progress, UInt8Array
-from ..base.settings import Direction, Method, Sharper
+from ..base.settings import Method, Sharper
 from ..filters.kernels import BAND_LIMITED_RADIUS, kernel_radius
 from .noise import NoiseModel
 from .whole_image import Intensities, Lights
@@ -35,8 +35,6 @@ class Request:
     noise_models: tuple[NoiseModel, NoiseModel] | None = None  #: of both images, if noise depends on the light
     relative_variance: FloatArray | None = None  #: noise variance of each pixel over its mean, if it depends on light
     prefilter: float = 0.0
-    direction: Direction = "deviation"  #: rule of ``"paper"`` for the sharper image
-    tolerance: float = 0.0  #: largest difference of equal deviations in ``"paper"``, grey levels of 255
     overall: tuple[Intensities, Intensities] | None = None  #: statistics of the whole images; None for ``"refined"``
     lights: Lights | None = None  #: ranges of the values without bright lights, for ``"refined"``
     whole: Whole | None = None  #: statistics that all tiles share; None for an image of one tile

@@ -19,6 +19,7 @@ from ..base.errors import InputError
 from ..base.inputs import check_image_with_gaps
 from ..base.pixels import unit_float
 from ..base.settings import DECIMATE_BETA, DECIMATE_HALF_WIDTH
+from ..kernels.separable import filter_separable
 from ..kernels.threads import count_workers
 
 __all__ = [
@@ -34,9 +35,6 @@ __all__ = [
 
 #: Size of a band of rows that is filtered at a time, px.
 BAND_PIXELS = 1_000_000
-
-#: Columns of a band that are filtered at a time: they stay in the processor's cache.
-BLOCK_COLUMNS = 512
 
 
 def decimation_kernel(factor: int, half_width: int = DECIMATE_HALF_WIDTH, beta: float = DECIMATE_BETA) -> FloatArray:
@@ -144,31 +142,8 @@ def _decimate_in_bands(array: AnyArray, factor: int, steps: list[tuple[int, int]
 
 def _decimate_once(array: AnyArray, factor: int, half_width: int, beta: float) -> FloatArray:
     kernel = decimation_kernel(factor, half_width, beta)
-    rows = _decimate_rows(array, factor, kernel)
-    return np.ascontiguousarray(_decimate_rows(rows.swapaxes(0, 1), factor, kernel).swapaxes(0, 1))
-
-
-def _decimate_rows(array: AnyArray, factor: int, kernel: FloatArray) -> FloatArray:
-    """Filter an (N, ...) array along its first axis, mirrored at the ends, and keep every ``factor``-th row.
-
-    Only rows that are kept are computed, a tap of all of them at a time.
-    """
-    reach = kernel.size // 2
-    length = array.shape[0]
-    places = mirrored(np.arange(-reach, length + reach), length)
-    flat = array.reshape(length, -1)
-    count = -(-length // factor)
-    out = np.empty((count, flat.shape[1]))
-    for left in range(0, flat.shape[1], BLOCK_COLUMNS):
-        part = unit_float(np.take(flat[:, left : left + BLOCK_COLUMNS], places, axis=0))
-        total = part[reach::factor][:count] * kernel[reach]
-        pair = np.empty_like(total)
-        for d in range(1, reach + 1):
-            np.add(part[reach - d :: factor][:count], part[reach + d :: factor][:count], out=pair)
-            pair *= kernel[reach + d]
-            total += pair
-        out[:, left : left + BLOCK_COLUMNS] = total
-    return out.reshape(count, *array.shape[1:])
+    planes = (np.ascontiguousarray(plane) for plane in np.moveaxis(unit_float(array), 2, 0))
+    return np.stack([filter_separable(plane, kernel)[::factor, ::factor] for plane in planes], axis=2)
 
 
 def _prime_factors(n: int) -> list[int]:

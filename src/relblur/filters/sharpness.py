@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base._typing import AnyArray, ArrayLike, FloatArray, Int8Array
-from ..base.arguments import as_odd_size, as_positive, colour_axis
+from ..base.arguments import as_odd_size, colour_axis
 from ..base.inputs import as_pair, check_image_with_gaps
 from ..base.pixels import grey, unit_float
 from ..base.settings import SHARPNESS_SIZE
@@ -23,9 +23,6 @@ __all__ = ["compare_sharpness", "detail_energy", "local_sharpness"]
 #: Largest difference of equal variances, relative to the squared intensity range: far above the rounding of float64
 #: and far below one 16-bit step.
 EQUAL = 1e-12
-
-#: Number of grey levels of full scale; ``tolerance`` is in such levels.
-LEVELS = 255
 
 #: Window of the finest band, and (inner Gaussian, window) of the others, sigma in px: chosen on half of the Real-MFF
 #: pairs. For the fused picture wider windows lose 0.05 dB, the finest band alone 0.1 dB.
@@ -73,7 +70,6 @@ def compare_sharpness(
     size: int = SHARPNESS_SIZE,
     *,
     channel_axis: int | None = None,
-    tolerance: float = 0.0,
 ) -> Int8Array:
     """Return +1 where ``first`` is sharper, -1 where ``second`` is, 0 where they are equal.
 
@@ -86,38 +82,27 @@ def compare_sharpness(
         Grey values of colours are compared, as in ``method="paper"`` and Table I.
     size : int
         Side of the square, as for :func:`local_sharpness`.
-    tolerance : float
-        Deviations that differ by this many grey levels or less are equal; 255 levels are full scale (1 for floats).
-        0 means equal to rounding.
 
     Examples
     --------
     >>> import numpy as np
     >>> first, second = np.eye(3), 0.99 * np.eye(3)
-    >>> int(compare_sharpness(first, second)[1, 1]), int(compare_sharpness(first, second, tolerance=2)[1, 1])
-    (1, 0)
+    >>> int(compare_sharpness(first, second)[1, 1])
+    1
     """
     channel_axis = colour_axis(first, channel_axis)
     pair = as_pair(first, second, channel_axis=channel_axis)
     as_odd_size(size, "size", pair.shape)
-    levels = as_tolerance(tolerance)
     greys = grey(pair.first)[:, :, None], grey(pair.second)[:, :, None]
     contrast = max(float(np.ptp(image)) for image in greys)
     variances = [local_variance(image, size) for image in greys]
-    return np.where(pair.finite, compare_variances(variances[0], variances[1], contrast, levels), 0).astype(np.int8)
+    return np.where(pair.finite, compare_variances(variances[0], variances[1], contrast), 0).astype(np.int8)
 
 
-def as_tolerance(tolerance: float) -> float:
-    """Check a tolerance in grey levels."""
-    return 0.0 if tolerance == 0 else as_positive(tolerance, "tolerance", "grey levels")
-
-
-def compare_variances(first: FloatArray, second: FloatArray, contrast: float, tolerance: float = 0.0) -> Int8Array:
+def compare_variances(first: FloatArray, second: FloatArray, contrast: float) -> Int8Array:
     """Compare local variances of two images whose intensities span ``contrast``."""
     difference = first - second
     equal = np.abs(difference) <= EQUAL * contrast**2
-    if tolerance:
-        equal |= np.abs(np.sqrt(first) - np.sqrt(second)) <= tolerance / LEVELS
     return np.where(equal, 0, np.sign(difference)).astype(np.int8)
 
 

@@ -30,17 +30,12 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
     """
     levels = filter_bank(request.sigmas) if levels is None else levels
     images = grey(pair.first), grey(pair.second)
-    if request.direction == "fit" and request.sharper == "auto":
-        roots = {side: _roots(images, side, levels, request, progress) for side in (1, -1)}
-        # Equal where both directions have the same residual: in identical images.
-        sharper = np.sign(roots[-1].energy - roots[1].energy).astype(np.int8)
-    else:
-        sharper = _which_is_sharper(*images, request)
-        sides = [side for side in (1, -1) if (sharper == side).any()]
-        roots = {
-            side: _roots(images, side, levels, request, part_of(progress, done, len(sides)), sharper == side)
-            for done, side in enumerate(sides)
-        }
+    sharper = _which_is_sharper(*images, request)
+    sides = [side for side in (1, -1) if (sharper == side).any()]
+    roots = {
+        side: _roots(images, side, levels, request, part_of(progress, done, len(sides)), sharper == side)
+        for done, side in enumerate(sides)
+    }
     s = np.full(pair.shape, np.nan)
     stderr = np.full(pair.shape, np.nan)
     flags = np.zeros(pair.shape, dtype=np.uint8)
@@ -50,13 +45,7 @@ def answer_on_grid(pair: Pair, request: Request, progress: Progress, levels: Lev
         s[here] = side * estimate.sigma[here] ** 2
         stderr[here] = (2 * estimate.sigma * estimate.stderr)[here]
         flags[here] |= _root_flags(estimate, request.sigmas)[here]
-    notes = {
-        "kernel": "sampled",
-        "direction": request.direction,
-        "tolerance": request.tolerance,
-        "sigmas": request.sigmas.tolist(),
-    }
-    return Answer(s, stderr, flags, sharper, notes)
+    return Answer(s, stderr, flags, sharper, {"kernel": "sampled", "sigmas": request.sigmas.tolist()})
 
 
 def fill_from_neighbours(answer: Answer) -> Answer:
@@ -92,7 +81,7 @@ def _roots(
     levels: Levels,
     request: Request,
     progress: Progress,
-    where: BoolArray | None = None,
+    where: BoolArray,
 ) -> GridRoots:
     """Find the roots for one side: the first image is the sharper one for +1, the second for -1."""
     ordered = images if side == 1 else (images[1], images[0])
@@ -107,9 +96,7 @@ def _which_is_sharper(first: FloatArray, second: FloatArray, request: Request) -
         local_variance(image[:, :, None], SHARPNESS_SIZE, whole.centre.mean())
         for image, whole in zip((first, second), request.overall, strict=True)
     ]
-    return compare_variances(
-        variances[0], variances[1], max(whole.grey_range for whole in request.overall), request.tolerance
-    )
+    return compare_variances(variances[0], variances[1], max(whole.grey_range for whole in request.overall))
 
 
 def _root_flags(roots: GridRoots, sigmas: FloatArray) -> UInt8Array:
