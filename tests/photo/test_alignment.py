@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import AlignmentError, InputError, align, estimate_blur, synth
 from relblur.apps.demo.program import photograph
-from relblur.photo import alignment, equal_bands
 from relblur.photo.alignment import Motion
 
 SHAPE = (180, 220)
@@ -56,7 +55,7 @@ MOTIONS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("blur", [(0.8, 2.0), (-2.0, 2.0), (3.0, 0.5)], ids=str)
+@pytest.mark.parametrize("blur", [(0.8, 2.0), (-2.0, 2.0)], ids=str)
 @pytest.mark.parametrize(("model", "how"), MOTIONS, ids=str)
 def test_motion_is_found_to_a_twentieth_of_a_pixel_whatever_the_blur(scene, model, how, blur):
     still, moving = np.eye(3), about_the_middle(**how)
@@ -165,7 +164,7 @@ def test_clipped_pixels_are_found_before_resampling(scene):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_another_scene_is_refused(scene, seed):
     from scipy import ndimage
 
@@ -194,47 +193,6 @@ def test_an_unknown_model_is_refused(scene):
         align(scene, scene, model="rigid")
 
 
-def test_inputs_are_not_written_to(scene):
-    first, second = seen(scene, np.eye(3)), seen(scene, about_the_middle(shift=(1.5, 0)))
-    for image in (first, second):
-        image.setflags(write=False)
-    align(first, second)
-
-
-@pytest.mark.parametrize("left", [np.s_[:0, :], np.s_[10:11, 4:5], np.s_[10, :]], ids=["nothing", "a pixel", "a row"])
-def test_what_cannot_tell_a_motion_is_refused(left, monkeypatch):
-    """Where all but a few pixels are left out as moving, no motion can be read from the rest."""
-    first = np.random.default_rng(3).random((24, 30, 1))
-    second = np.roll(first, 2, axis=1)
-
-    def hardly_any(one, two, seen):
-        few = np.zeros_like(seen)
-        few[left] = 1
-        return few
-
-    monkeypatch.setattr(alignment, "static_mask", hardly_any)
-    with pytest.raises(AlignmentError, match="do not show the same scene"):
-        alignment.find_motion(first, second, np.ones((24, 30), bool))
-
-
-def test_how_far_pixels_move_is_told_at_full_size():
-    shift = np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]])
-    found = alignment._motion(np.eye(2, 3), "none", 3, (90, 120), 0.9, shift)
-    assert found.largest_px == pytest.approx(1.5)
-    assert found.correlation == 0.9
-    scaled = alignment._motion(shift, "translation", 3, (90, 120), 0.9, shift)
-    assert_allclose(scaled.transform[:2, 2], [0.0, 1.5])  # row, column
-
-
-def test_a_motion_is_found_on_reduced_copies_too(scene, monkeypatch):
-    """Large pictures are brought to equal blur at a lower resolution."""
-    monkeypatch.setattr(equal_bands, "MOST_PIXELS", SHAPE[0] * SHAPE[1] // 4)
-    wanted = about_the_middle(shift=(3.3, -2.6))
-    first, second = seen(scene, about_the_middle()), seen(scene, np.linalg.inv(wanted))
-    found = align(first, synth.blur_with_map(second, 1.5)).motion
-    assert worst_px(found.transform, wanted) < 0.1
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("moved", [(3, 6), (0, 1)])
 @pytest.mark.parametrize("name", ["camera", "brick"])
@@ -249,3 +207,13 @@ def test_a_moving_object_does_not_pull_the_frame(name, moved):
     corners = np.array([[0, 0, 1], [0, 255, 1], [255, 0, 1], [255, 255, 1.0]]).T
     transform = align(first, second).motion.transform
     assert np.abs(transform @ corners - corners).max() < 0.02
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 3e4])
+def test_neither_the_scale_of_the_values_nor_a_lamp_matters(scene, scale):
+    moving = about_the_middle(shift=(1.5, -2.5))
+    first, second = seen(scene, np.eye(3)), seen(scene, moving)
+    second[100:103, 50:53] = 1e5
+    found = align(scale * first, scale * second).motion
+    assert found.model == "translation"
+    assert worst_px(found.transform, np.linalg.inv(moving)) < 0.05

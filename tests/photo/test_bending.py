@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import relblur
-from relblur import InputError, align, synth
-from relblur.filters.resampling import Bend, positions, resample, resample_nearest
+from relblur import align, synth
+from relblur.filters.resampling import Bend, positions
 from relblur.photo.bending import is_bent
 from relblur.photo.equal_bands import EqualBands
 from relblur.photo.motion import Motion
@@ -131,24 +131,3 @@ def test_the_enlarged_motion_moves_the_enlarged_frame():
     # Means of blocks lie half a block farther.
     means = bend().enlarged_from_means(3)
     assert_allclose(means.at([1.0, 4.0], [1.0, 7.0]), 3 * np.asarray(bend().at([0.0, 1.0], [0.0, 2.0])), atol=1e-9)
-
-
-def test_images_are_read_where_the_bend_says(monkeypatch):
-    rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]].astype(float)
-    down, right = positions(np.eye(3), SHAPE, bend=bend())
-    wave = lambda y, x: np.sin(0.2 * y) * np.cos(0.15 * x + 1)  # noqa: E731
-    inner = np.s_[20:-20, 20:-20]
-    given = wave(rows, columns)[None]
-    assert_allclose(resample(given, np.eye(3), bend())[0][inner], wave(down, right)[inner], atol=0.005)
-    monkeypatch.setattr("relblur.filters.resampling.DOUBLE_BELOW", 0)
-    assert_allclose(resample(given, np.eye(3), bend())[0][inner], wave(down, right)[inner], atol=0.005)
-    numbers = np.arange(rows.size).reshape(SHAPE)
-    nearest = resample_nearest(numbers, np.eye(3), bend())
-    assert_array_equal(nearest[inner], numbers[np.rint(down).astype(int)[inner], np.rint(right).astype(int)[inner]])
-
-
-def test_a_stream_says_that_it_does_not_follow_a_bend():
-    zero = np.zeros((60, 80))
-    bent = Motion(np.eye(3), "bent", 1.0, 1.0, bend())
-    with pytest.raises(InputError, match="align with model='affine'"):
-        relblur.Stream(zero.shape, calibration=bent)

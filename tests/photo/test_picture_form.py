@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import warnings
 from functools import cache
 
 import cv2  # noqa: TID253
@@ -204,19 +203,3 @@ def test_fuse_and_refocus_keep_depth_curve_profile_and_exif(tmp_path, colour):
         assert_allclose(written, expected, atol=3)
         assert is_result(tmp_path / "out.jpg")
         assert not is_result(pair[0])
-
-
-def test_damaged_exif_data_of_a_tiff_are_left_out_silently(tmp_path):
-    exif = Image.Exif()
-    exif[271], exif[305] = "Maker of a long name", "editor"
-    path = tmp_path / "in.tif"
-    Image.fromarray(CODES[:, :, 0].astype(np.uint16)).save(path, exif=exif.tobytes())
-    content = path.read_bytes()
-    at = content.index(struct.pack("<HHI", 271, 2, 21)) + 8
-    path.write_bytes(content[:at] + struct.pack("<I", 10**8) + content[at + 4 :])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        photograph = read_photograph(path, dtype=np.float64)
-        light = photograph.light
-    photograph.form.write(tmp_path / "out.tif", light, "")
-    assert_array_equal(numbers_of(tmp_path / "out.tif"), CODES[:, :, 0])

@@ -166,35 +166,6 @@ def test_large_pictures_are_matched_after_they_have_been_decimated(shape, decima
     assert pair.full_size == f"{shape[1]}x{shape[0]}"
 
 
-def test_images_that_do_not_go_together_are_named(tmp_path):
-    np.save(tmp_path / "small.npy", np.random.default_rng(0).random((20, 30)))
-    with pytest.raises(InputError, match=r"small.npy is 30x20, second is 32x21; crop or resize"):
-        prepare_pair(tmp_path / "small.npy", np.ones((21, 32)))
-    with pytest.raises(InputError, match=r"first is 32x21, .*small.npy is 30x20; crop or resize"):
-        prepare_pair(np.ones((21, 32)), tmp_path / "small.npy")
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-def test_grey_goes_with_colour(tmp_path, swapped):
-    rng = np.random.default_rng(2)
-    colour = relblur.paper.gaussian_bank(rng.random((96 * 3, 128)), [1.0])[0].reshape(3, 96, 128).transpose(1, 2, 0)
-    shares = np.array([0.3, 0.6, 0.1])
-    first, second = synth.pair(colour, 1.2, channel_axis=-1)
-    np.save(tmp_path / "colour.npy", first)
-    np.save(tmp_path / "grey.npy", second @ shares)
-    files = [tmp_path / "colour.npy", tmp_path / "grey.npy"]
-    found = prepare_pair(*files[:: -1 if swapped else 1], align="off", exposure="off", decimate=1)
-    mixed = found.second if swapped else found.first
-    np.testing.assert_allclose(mixed, first @ shares, atol=0.03)
-    assert any("grey.npy is grey; the channels of the other are mixed" in note for note in found.notes)
-    assert abs(abs(np.nanmedian(estimate_blur(found, method="window").sigma)) - 1.2) < 0.05
-
-
-def test_grey_that_says_nothing_goes_with_equal_parts_of_colour():
-    found = prepare_pair(np.zeros((20, 30)), np.ones((20, 30, 3)), align="off", exposure="off", decimate=1)
-    np.testing.assert_allclose(found.second, 1.0)
-
-
 def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
     """Row r, column c of the first image is row r + 2, column c - 3 of the second."""
     shape = (40, 50)
@@ -222,16 +193,6 @@ def test_what_is_not_usable_in_the_second_moves_with_it(monkeypatch):
     everything = pipeline.match_pair(replace(pair, valid=None, clipped=None), exposure="off")
     assert_array_equal(everything.valid, motion.inside(shape))
     assert everything.clipped is None
-
-
-@pytest.mark.parametrize(("exposure", "field"), [("auto", None), ("gain", False), ("field", True)])
-def test_a_field_of_exposure_is_looked_for_if_it_is_asked_for(monkeypatch, exposure, field):
-    asked = []
-    monkeypatch.setattr(pipeline, "_exposed", lambda pair, field, blur: asked.append(field) or pair)
-    pair = ComparablePair(np.zeros((4, 4)), np.ones((4, 4)))
-    pipeline.match_pair(pair, align="off", exposure=exposure)
-    pipeline.match_pair(pair, align="off", exposure="off")
-    assert asked == [field]
 
 
 @pytest.mark.parametrize(("shift", "gain"), [((0, 0), 1.0), ((1.3, -0.7), 1.08)])

@@ -74,15 +74,6 @@ def test_a_gross_difference_in_exposure_is_not_taken_for_blur(photograph):
     assert unequal.largest_blur_px == pytest.approx(equal.largest_blur_px, rel=0.15)
 
 
-@pytest.mark.slow
-def test_single_precision_light_gives_the_same_choice(photograph):
-    pair = _pair(photograph, 4.0)
-    light = [(image / 255).astype(np.float32) for image in pair]
-    whole, single = choose(*pair), choose(*light)
-    assert single.factor == whole.factor
-    assert single.largest_blur_px == pytest.approx(whole.largest_blur_px, rel=0.02)
-
-
 def test_without_texture_the_size_decides(monkeypatch):
     flat = np.full((300, 300), 100, np.uint8)
     assert choose(flat, flat).factor == 1
@@ -124,20 +115,6 @@ def test_a_search_without_an_end_never_decimates():
     choice = resolution_for((3000, 4000), np.inf, 5.0)
     assert (choice.factor, choice.largest_blur_px) == (1, None)
     assert "the search for it ended; state a factor" in choice.describe()
-
-
-def test_blur_that_a_coarse_copy_does_not_show_is_searched_in_a_finer_one(photograph, monkeypatch):
-    """As in 40 megapixels with a blur of 2 px, an eighth of a pixel in the copy."""
-    answered = iter([False, True])
-    look = RoughBlur.look
-
-    def only_fine(self, *images):
-        look(self, *images)
-        self._answered = next(answered)
-
-    monkeypatch.setattr(RoughBlur, "look", only_fine)
-    first, second = _pair(photograph, 1.5)
-    assert largest_blur(first, second, np.ones(first.shape, bool)) == pytest.approx(1.5, rel=0.25)
 
 
 @pytest.mark.slow

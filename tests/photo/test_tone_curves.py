@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import struct
 
 import numpy as np
@@ -14,7 +13,7 @@ from PIL import Image, ImageCms, PngImagePlugin  # noqa: TID253
 from profiles import gamma_element, icc
 from relblur import InputError, imread, read_photograph, save
 from relblur.base.errors import FileError, MissingDependencyError
-from relblur.base.tone import LINEAR, SRGB, encode_srgb, power_curve
+from relblur.base.tone import LINEAR, SRGB, power_curve
 from relblur.photo.tone_curves import curve_of_icc_profile
 
 CODES = np.arange(256, dtype=np.uint8).reshape(16, 16)
@@ -59,13 +58,6 @@ def test_8_bits_that_say_nothing_are_srgb(tmp_path, suffix):
     assert "sRGB curve undone (usual for 8 bits)" in photograph.describe()
 
 
-@pytest.mark.parametrize("suffix", [".jpg", ".webp"])
-def test_jpeg_and_webp_are_srgb(tmp_path, suffix):
-    path = tmp_path / f"image{suffix}"
-    Image.fromarray(np.full((16, 16, 3), 128, np.uint8)).save(path)
-    assert_allclose(imread(path), srgb_light(np.full((16, 16, 3), 128)), atol=0.01)
-
-
 @pytest.mark.parametrize(("suffix", "dtype"), [(".png", np.uint16), (".tif", np.uint16), (".npy", np.uint8)])
 def test_16_bits_and_arrays_that_say_nothing_are_light(tmp_path, suffix, dtype):
     path = tmp_path / f"image{suffix}"
@@ -99,11 +91,6 @@ def test_the_caller_has_the_last_word(tmp_path):
 def test_png_gamma_chunk_is_honoured(tmp_path, stored_power, gamma):
     path = png_with(tmp_path, gAMA=struct.pack(">I", round(100000 * stored_power)))
     assert_allclose(imread(path), (CODES / 255) ** gamma, atol=1e-3)
-
-
-def test_png_srgb_chunk_beats_its_gamma_chunk(tmp_path):
-    path = png_with(tmp_path, sRGB=b"\0", gAMA=struct.pack(">I", 45455))
-    assert_allclose(imread(path), srgb_light(CODES), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -154,11 +141,6 @@ def test_an_icc_profile_beats_everything_but_the_caller(tmp_path):
 # ICC profiles
 
 
-def test_littlecms_own_srgb_profile_is_recognised():
-    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    assert curve_of_icc_profile(profile) is SRGB
-
-
 @pytest.mark.parametrize(
     ("element", "function"),
     [
@@ -179,6 +161,8 @@ def test_littlecms_own_srgb_profile_is_recognised():
     ids=["gamma", "table", "para0", "para1", "para2", "para3", "para4"],
 )
 def test_every_kind_of_profile_curve(element, function):
+    assert curve_of_icc_profile(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()) is SRGB
+    assert curve_of_icc_profile(icc(b"curv" + bytes(4) + struct.pack(">I", 0))) is LINEAR
     curve = curve_of_icc_profile(icc(element))
     x = np.linspace(0, 1, 101)
     assert_allclose(curve.undo(x, np.float64), function(x), atol=2e-3)
@@ -214,16 +198,7 @@ def test_profiles_without_a_usable_curve_give_none_and_the_usual_is_taken(tmp_pa
     assert photograph.info["because"] == "usual for 8 bits"
 
 
-def test_a_linear_profile_is_linear():
-    assert curve_of_icc_profile(icc(b"curv" + bytes(4) + struct.pack(">I", 0))) is LINEAR
-
-
 # What else is said
-
-
-def test_encoding_and_decoding_srgb_are_inverse():
-    light = np.linspace(0, 1, 1001)
-    assert_allclose(SRGB.undo(encode_srgb(light), np.float64), light, atol=1e-6)
 
 
 def test_clipped_pixels_are_those_at_the_top_of_the_file(tmp_path):
@@ -277,7 +252,7 @@ def test_the_rounding_noise_of_8_bits_in_light_is_what_rounding_does(curve):
         assert np.sqrt(a + b * level) == pytest.approx(error.std(), rel=0.4)
 
 
-@pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.parametrize("orientation", [1, 3, 6, 7])
 def test_pictures_are_turned_upright(tmp_path, orientation):
     from PIL import ImageOps
 
@@ -293,19 +268,6 @@ def test_pictures_are_turned_upright(tmp_path, orientation):
     assert photograph.info["changes"] == ([] if orientation == 1 else ["turned upright as the file says"])
     tifffile.imwrite(tmp_path / "image.tif", codes, photometric="rgb", extratags=[(274, "H", 1, orientation, True)])
     assert_allclose(imread(tmp_path / "image.tif", linear=False), wanted / 255, atol=1e-12)
-
-
-def test_tiled_and_compressed_tiff(tmp_path):
-    codes = np.random.default_rng(0).integers(0, 65535, (70, 90, 3), dtype=np.uint16)
-    tifffile.imwrite(tmp_path / "tiled.tif", codes, photometric="rgb", tile=(32, 32))
-    tifffile.imwrite(tmp_path / "zip.tif", codes, photometric="rgb", compression="zlib")
-    for name in ("tiled.tif", "zip.tif"):
-        assert_allclose(imread(tmp_path / name), codes / 65535, atol=1e-12)
-
-
-def test_a_tiff_whose_zero_is_white_is_inverted(tmp_path):
-    tifffile.imwrite(tmp_path / "image.tif", CODES.astype(np.uint16), photometric="miniswhite")
-    assert_allclose(imread(tmp_path / "image.tif"), (65535 - CODES.astype(float)) / 65535, atol=1e-12)
 
 
 def test_radiance_hdr_is_light(tmp_path):
@@ -392,11 +354,6 @@ def test_raw_clips_where_the_sensor_does(tmp_path):
     assert not clipped[42:].any()
 
 
-def test_raw_is_turned_upright(tmp_path):
-    write_dng(tmp_path / "image.dng", np.full((48, 64), 1500, np.uint16), orientation=6)
-    assert imread(tmp_path / "image.dng").shape == (64, 48, 3)
-
-
 def test_what_is_not_raw_is_one_line(tmp_path):
     (tmp_path / "notes.nef").write_text("not a photograph\n" * 10)
     with pytest.raises(FileError, match=r"notes.nef is not a raw file that LibRaw can read") as error:
@@ -412,45 +369,3 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, packag
     (tmp_path / name).write_bytes(b"\x76\x2f\x31\x01" + bytes(100))
     with pytest.raises(MissingDependencyError, match=rf"install 'relblur\[{extra}\]'"):
         imread(tmp_path / name)
-
-
-def test_float_jpeg_comes_back_as_light(tmp_path):
-    ramp = np.broadcast_to(np.linspace(0, 1, 64), (32, 64))
-    save(tmp_path / "image.jpg", ramp)
-    with Image.open(io.BytesIO((tmp_path / "image.jpg").read_bytes())) as picture:
-        assert_allclose(np.asarray(picture) / 255, encode_srgb(ramp), atol=0.02)
-    assert_allclose(imread(tmp_path / "image.jpg"), ramp, atol=0.03)
-
-
-def test_looking_for_clipped_pixels_in_bands_finds_the_same(tmp_path, monkeypatch):
-    from relblur.photo import photograph as photographs
-
-    rng = np.random.default_rng(5)
-    values = rng.integers(1, 30, (97, 40, 3)).astype(np.uint8)
-    values[rng.random(values.shape) < 0.13] = 0  # crushed here and there
-    save(tmp_path / "image.png", values)
-    whole = read_photograph(tmp_path / "image.png").clipped
-    monkeypatch.setattr(photographs, "_BAND_PIXELS", 40 * 9)
-    assert 0.1 < whole.mean() < 0.9
-    assert_array_equal(read_photograph(tmp_path / "image.png").clipped, whole)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_table_for_8_bits_gives_the_curve_itself(tmp_path, dtype):
-    codes = np.arange(256, dtype=np.uint8).reshape(16, 16)
-    for stored in (codes, np.stack([codes, codes.T, codes[::-1]], axis=2), codes[:1, :1]):
-        light = SRGB.undo(stored, dtype)
-        assert light.dtype == dtype
-        assert_allclose(light, srgb_light(stored), rtol=1e-6 if dtype == np.float32 else 1e-14, atol=0)
-
-
-def test_rounding_in_linear_light_is_the_same_everywhere():
-    """A twelfth of a squared step, whatever the light."""
-    assert_allclose(LINEAR.rounding_variance(255), (1 / (12 * 255**2), 0.0))
-
-
-def test_rounding_by_a_square_root_grows_with_the_light():
-    """``light = stored^2`` has the squared slope ``4 light``; what a straight line cannot be at 0 stays small."""
-    a, b = np.array(power_curve(2.0).rounding_variance(100)) * 12 * 100**2
-    assert_allclose(b, 4.0, rtol=1e-3)
-    assert_allclose(a, 1e-3)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray
+from ..base._typing import AnyArray, BoolArray
 from ..base.inputs import check_pair
 from ..base.pixels import clipped_pixels
 from ..base.settings import Sharper
@@ -61,8 +61,6 @@ class ComparablePair:
         Names of the images in reports: those of their files.
     motion, exposure : optional
         Registration of ``second`` on ``first``, in px before decimation, and correction of its exposure.
-    shares : (C,) array, optional
-        Weights that mixed the channels of a colour image, if the other image is grey.
     jpeg : (first, second)
         Compression of each image, if its pixels are still at their positions in the file.
     form : PictureForm, optional
@@ -84,7 +82,6 @@ class ComparablePair:
     names: tuple[str, str] = ("first", "second")
     motion: Motion | None = None
     exposure: Exposure | None = None
-    shares: FloatArray | None = None
     jpeg: tuple[JpegTable | None, JpegTable | None] = (None, None)
     form: PictureForm | None = None
 

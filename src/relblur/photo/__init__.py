@@ -5,7 +5,8 @@
 ``picture_form``  the format of pictures made from photographs
 ``alignment``     registration of the second image on the first
 ``warps``         motions as matrices, and the simplest sufficient one
-``static_mask``   exclusion of moving objects
+``equal_bands``   the pair at equal blur and exposure, and the chessboard on which motions are tested
+``bending``       residual motion, affine or bent
 ``exposure``      one exposure for both
 ``rough_blur``    rough relative blur for alignment, exposure and resolution
 ``resolution``    the factor by which the pair is decimated

@@ -20,15 +20,14 @@ from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
 from ..base.arguments import as_choice, colour_axis
 from ..base.errors import AlignmentError
 from ..base.inputs import as_pair
-from ..base.pixels import Usual, usual_values, without_gaps
+from ..base.pixels import usual_values
 from ..base.settings import ALIGN_MODELS
 from ..filters.decimation import block_means
-from .bending import find_bend, is_bent
+from .bending import block_weights, find_bend, fit_displacement, is_bent, linearised, moved_by
 from .equal_bands import EqualBands, band, black_squares, compare, difference
 from .motion import Motion
 from .rough_blur import RoughBlur, reduction_for
-from .static_mask import static_mask
-from .warps import largest, rows_first, scaled, simplest, size
+from .warps import largest, rows_first, scaled, simplest, size, warp_of
 
 __all__ = ["Alignment", "Motion", "align", "find_motion"]
 
@@ -38,9 +37,8 @@ LEAVE_BELOW_PX = 0.05
 #: Minimum correlation of two aligned images of one scene, at low resolution.
 LEAST_CORRELATION = 0.5
 
-#: Minimum common fraction of the frame, and largest factor of scale, of an accepted motion.
-LEAST_OVERLAP = 0.5
-MOST_SCALE = 1.25
+#: Largest fraction of the difference that an accepted motion leaves (root mean square).
+ACCEPT_BELOW = 0.95
 
 #: Size (pixels) of the copies that are registered, and of the coarsest level of their pyramid.
 WORKING_PIXELS = 1_000_000
@@ -49,14 +47,17 @@ COARSE_PIXELS = 20_000
 #: Maximum number of ECC iterations.
 _STEPS = 50
 
-#: Values farther from the middle than this many times the range of 99 % of the values are lights (the sun, lamps).
-#: Pixels within the second number (px) of a light are glare.
-MOST_RANGES, GLARE_PX = 10.0, 8
+#: Values farther from the middle than this many times the range of 99 % of the values are clipped: lights (the sun,
+#: lamps) would dominate a correlation, which is a sum of squares.
+MOST_RANGES = 3.0
+
+#: Degree of the displacement that is fitted at equal blur, for models other than affine.
+_DEGREES = {"translation": 0}
 
 #: Repeat the fit at equal blur if it changed the motion by more than this (px, mean over the texture): blur measured on
 #: a badly aligned pair is wrong.
 CONVERGED_PX = 0.1
-#: Maximum number of fits at equal blur, and of exclusions of moving objects in each.
+#: Maximum number of fits at equal blur.
 _ROUNDS = 3
 
 
@@ -137,18 +138,17 @@ def find_motion(
     blur = RoughBlur() if blur is None else blur
     shape = (first.shape[0], first.shape[1])
     factor = reduction_for(shape, WORKING_PIXELS)
-    *grey, usable = _without_lights(_grey(first), _grey(second), usable)
-    one, two, good = (block_means(image, factor) for image in (*grey, usable.astype(np.float32)))
+    images = (*_comparable(first, second), usable.astype(np.float32))
+    one, two, good = (block_means(image, factor) for image in images)
     mask = (good > 0.999).astype(np.uint8)
     warp = _coarse_to_fine(one, two, mask)
-    _refuse_implausible(warp, one.shape)
     if model == "auto" and factor * largest(warp, one.shape) < LEAVE_BELOW_PX:
         correlation = _correlation(band(one), band(two), mask, warp)
         if correlation > LEAST_CORRELATION:
             return _motion(np.eye(2, 3), "none", factor, shape, correlation, warp)
     for turn in range(_ROUNDS):
         start = warp
-        fit = _without_blur((one, two, mask), start, model == "translation", blur, again=turn > 0)
+        fit = _without_blur((one, two, mask), start, model, blur, again=turn > 0)
         chosen, warp = simplest(fit.warp, model, fit.information, factor)
         if factor * size(warp - start, fit.information) < CONVERGED_PX:
             break
@@ -158,7 +158,7 @@ def find_motion(
             f"{LEAST_CORRELATION:g} needed); check the pair, or align it by other means and switch alignment off"
         )
     left = None if chosen == "none" else _remaining((one, two, mask), warp, chosen, blur)
-    rejected = left is not None and left >= 1
+    rejected = left is not None and left > ACCEPT_BELOW
     accepted = np.eye(2, 3) if rejected else warp
     motion = _motion(accepted, "none" if rejected else chosen, factor, shape, fit.correlation, warp)
     motion = replace(motion, left=left)
@@ -212,32 +212,18 @@ class _Fit:
 
 
 def _without_blur(
-    images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, translation: bool, blur: RoughBlur, again: bool
+    images: tuple[AnyArray, AnyArray, AnyArray], warp: AnyArray, model: str, blur: RoughBlur, again: bool
 ) -> _Fit:
     """Refine a warp on the pair that is aligned by it and brought to equal blur."""
-    import cv2
-
-    failed = _Fit(warp, 0.0, np.eye(6))
     equal = compare(*images, warp, blur=blur, again=again)
-    if equal is None:
-        return failed
-    here = equal.mask
-    kind = cv2.MOTION_TRANSLATION if translation else cv2.MOTION_AFFINE
-    rest = _ecc(equal.first, equal.second, np.eye(2, 3, dtype=np.float32), here, kind)
-    for _ in range(_ROUNDS):
-        steady = static_mask(equal.first, *_moved(equal.second, rest, here))
-        if (steady == here).all():
-            break
-        here = steady
-        rest = _ecc(equal.first, equal.second, np.eye(2, 3, dtype=np.float32), here, kind)
-    information = _information(equal.first, here, equal.factor)
-    if np.linalg.matrix_rank(information) < len(information):  # too few pixels, or pixels on one line
-        return failed
-    correlation = _correlation(equal.first, equal.second, here, rest)
+    information = None if equal is None else _information(equal.first, equal.mask, equal.factor)
+    if equal is None or information is None or np.linalg.matrix_rank(information) < len(information):
+        return _Fit(warp, 0.0, np.eye(6))  # too few pixels, or pixels on one line
+    bend = fit_displacement(equal, equal.mask > 0, _DEGREES.get(model, 1))
+    rest, moved = warp_of(bend), moved_by(equal.second, bend)
     both = np.vstack([scaled(warp, 1 / equal.factor), [0, 0, 1]]) @ np.vstack([rest, [0, 0, 1]])
-    moved, seen = _moved(equal.second, rest, equal.mask)
-    left = EqualBands(equal.first, moved, seen, equal.factor)
-    return _Fit(scaled(both[:2], equal.factor), correlation, information, left)
+    correlation = _correlation(equal.first, moved, equal.mask)
+    return _Fit(scaled(both[:2], equal.factor), correlation, information, replace(equal, second=moved))
 
 
 def _remaining(
@@ -248,31 +234,16 @@ def _remaining(
     The fraction is measured on the white squares of a chessboard, for two warps: this one, and one that is fitted
     again to the black squares alone. The larger fraction is returned. None if the frame is too small for squares.
     """
-    import cv2
-
     still, moved = (compare(*images, motion, blur=blur) for motion in (np.eye(2, 3), warp))
     black = None if still is None else black_squares(still.mask.shape)
     if still is None or moved is None or black is None:
         return None
-    kind = cv2.MOTION_TRANSLATION if model == "translation" else cv2.MOTION_AFFINE
-    use = np.asarray(still.mask * moved.mask, np.uint8)
-    rest = _ecc(moved.first, moved.second, np.eye(2, 3), np.asarray(use * black, np.uint8), kind)
-    fitted, seen = _moved(moved.second, rest, use)
-    white = (static_mask(moved.first, moved.second, seen) > 0) & ~black
-    before = difference(still.first, still.second, white)
-    after = max(difference(moved.first, image, white) for image in (moved.second, fitted))
+    use = np.asarray(still.mask * moved.mask > 0)
+    fitted = moved_by(moved.second, fit_displacement(moved, use & black, _DEGREES.get(model, 1)))
+    weight = (use & ~black) * block_weights(*linearised(moved, moved.second), use)
+    before = difference(still.first, still.second, weight)
+    after = max(difference(moved.first, image, weight) for image in (moved.second, fitted))
     return float(np.sqrt(after / before)) if before > 0 else None
-
-
-def _moved(band: AnyArray, warp: AnyArray, mask: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return a band resampled by a warp, and the mask of the pixels that come from inside the frame."""
-    import cv2
-
-    size = (band.shape[1], band.shape[0])
-    flags = cv2.INTER_CUBIC | cv2.WARP_INVERSE_MAP
-    moved = cv2.warpAffine(band, warp, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
-    seen = cv2.warpAffine(np.ones_like(band), warp, size, flags=cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP) > 0.999
-    return moved, np.asarray(mask * seen, np.uint8)
 
 
 def _information(band: AnyArray, mask: AnyArray, factor: int) -> FloatArray:
@@ -305,30 +276,21 @@ def _ecc(first: AnyArray, second: AnyArray, warp: AnyArray, mask: AnyArray, kind
     return refined
 
 
-def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray) -> float:
+def _correlation(first: AnyArray, second: AnyArray, mask: AnyArray, warp: AnyArray | None = None) -> float:
+    """Return the correlation of two bands, of which the second is moved by a warp, over the pixels of a mask."""
     import cv2
 
-    size = (first.shape[1], first.shape[0])
-    flags = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
-    moved = cv2.warpAffine(second, warp, size, flags=flags)
-    seen = cv2.warpAffine(np.ones_like(second), warp, size, flags=flags) > 0.999
-    here = seen & (mask > 0)
+    if warp is not None:
+        size, flags = (first.shape[1], first.shape[0]), cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+        seen = cv2.warpAffine(np.ones_like(second), warp, size, flags=flags) > 0.999
+        second, mask = cv2.warpAffine(second, warp, size, flags=flags), mask * seen
+    here = mask > 0
     if here.sum() < 16:
         return 0.0
-    one, two = (image[here].astype(np.float64) for image in (first, moved))
+    one, two = (image[here].astype(np.float64) for image in (first, second))
     one, two = one - one.mean(), two - two.mean()
     power = float(np.sqrt((one * one).sum() * (two * two).sum()))
     return float((one * two).sum()) / power if power > 0 else 0.0
-
-
-def _refuse_implausible(warp: AnyArray, shape: tuple[int, int]) -> None:
-    scale = float(np.sqrt(abs(np.linalg.det(warp[:, :2]))))
-    overlap = float(Motion(rows_first(warp), "affine", 0.0, 0.0).inside(shape).mean())
-    if overlap < LEAST_OVERLAP or not 1 / MOST_SCALE < scale < MOST_SCALE:
-        raise AlignmentError(
-            f"first and second could not be registered (best motion: overlap {overlap:.0%}, scale {scale:.2f}); "
-            "they may not show the same scene; check the pair, or align it by other means and switch alignment off"
-        )
 
 
 def _motion(
@@ -338,35 +300,9 @@ def _motion(
     return Motion(rows_first(scaled(warp, factor)), model, farthest, correlation)
 
 
-def _grey(image: AnyArray) -> AnyArray:
-    return np.ascontiguousarray(image.mean(axis=2) if image.shape[2] > 1 else image[:, :, 0])
-
-
-def _without_lights(first: AnyArray, second: AnyArray, usable: BoolArray) -> tuple[AnyArray, AnyArray, BoolArray]:
-    """Return two images scaled to about 1 by a power of two (which is exact), without lights and their glare.
-
-    A correlation is a sum of squares. A single extreme pixel would dominate it.
-    """
-    images = [first, second]
-    usual = [usual_values(image[:, :, None]) for image in images]
-    lights = [_lights(image, of) for image, of in zip(images, usual, strict=True)]
-    if lights[0] is not None or lights[1] is not None:
-        import cv2
-
-        both = np.logical_or.reduce([each for each in lights if each is not None])
-        glare = cv2.dilate(both.astype(np.uint8), np.ones((2 * GLARE_PX + 1, 2 * GLARE_PX + 1), np.uint8)) > 0
-        if not glare.all():
-            usable = usable & ~glare
-            images = [without_gaps(image, ~glare) for image in images]
-    largest = max(of.span for of in usual)
-    power = -round(float(np.log2(largest))) if largest > 0 else 0
-    one, two = (np.ldexp(image, power).astype(np.float32) for image in images)
-    return one, two, usable
-
-
-def _lights(image: AnyArray, usual: Usual) -> BoolArray | None:
-    """Return a mask of the values far outside the range of 99 % of them; None if there are none."""
-    low, high = usual.middle - MOST_RANGES * usual.span, usual.middle + MOST_RANGES * usual.span
-    if usual.span == 0 or (low <= image.min() and image.max() <= high):
-        return None
-    return np.asarray((image < low) | (image > high))
+def _comparable(first: AnyArray, second: AnyArray) -> list[AnyArray]:
+    """Return two (H, W, C) images as grey values around 0 on a scale of about 1, with lights clipped."""
+    grey = [image.mean(axis=2) for image in (first, second)]
+    usual = usual_values(grey[0][:, :, None])
+    span = usual.span if usual.span > 0 else 1.0
+    return [((image - usual.middle) / span).clip(-MOST_RANGES, MOST_RANGES).astype(np.float32) for image in grey]

@@ -75,11 +75,11 @@ def black_squares(shape: tuple[int, ...]) -> BoolArray | None:
     return np.asarray((rows // SQUARE + columns // SQUARE) % 2 == 0)
 
 
-def difference(first: AnyArray, second: AnyArray, where: BoolArray) -> float:
-    """Return the power of the difference of two bands as a fraction of the sum of their powers."""
-    one, two = (image[where].astype(np.float64) for image in (first, second))
-    power = float((one * one).sum() + (two * two).sum())
-    return float(np.square(one - two).sum()) / power if power > 0 else 0.0
+def difference(first: AnyArray, second: AnyArray, weight: AnyArray) -> float:
+    """Return the weighted power of the difference of two bands as a fraction of the sum of their powers."""
+    one, two = first.astype(np.float64), second.astype(np.float64)
+    power = float((weight * (one * one + two * two)).sum())
+    return float((weight * np.square(one - two)).sum()) / power if power > 0 else 0.0
 
 
 def band(image: AnyArray, usable: BoolArray | None = None) -> AnyArray:

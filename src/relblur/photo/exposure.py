@@ -30,11 +30,11 @@ LEAST_SIGNIFICANCE = 3.0
 #: Minimum change of an intensity by a correction (fraction of the contrast).
 LEAST_EFFECT = 2e-3
 
-#: Relative correction below which the rounds end.
-CONVERGED = 5e-4
-
 #: Widths of the Gaussian averages in each round (px of the reduced copies). In the first the blur is not known yet.
 _BROAD = (12.0, 6.0, 6.0)
+
+#: Change of gain and offset below which the rounds end.
+CONVERGED = 5e-4
 
 #: Number of reweighted least-squares steps.
 _REWEIGHTINGS = 8
@@ -54,9 +54,6 @@ FIELD_BELOW, LEAST_FIELD = 0.8, 0.01
 
 #: Number of squares of the chessboard along each side of the picture.
 _SQUARES = 8
-
-#: Number of parameters of gain, offset and field.
-_FIELD_TERMS = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,12 +108,8 @@ class ExposureMatch:
     second: FloatArray
     exposure: Exposure
 
-    def describe(self) -> str:
-        """Return the correction in one line."""
-        return self.exposure.describe()
-
     def __repr__(self) -> str:
-        return f"ExposureMatch({self.first.shape[0]}x{self.first.shape[1]}, {self.describe()})"
+        return f"ExposureMatch({self.first.shape[0]}x{self.first.shape[1]}, {self.exposure.describe()})"
 
 
 def match_exposure(
@@ -184,11 +177,12 @@ def find_exposure(
     factor = reduction_for(first.shape, MOST_PIXELS)
     one, two = (block_means(np.asarray(image, np.float64), factor) for image in (first, second))
     good = block_means(usable[:, :, None].astype(np.float64), factor)[:, :, 0] > 0.999
-    fit = _fit_in_rounds(one, two, good, _BROAD[:1] if broad else _BROAD, RoughBlur() if blur is None else blur)
+    fit = _fit_in_rounds(one, two, good, _BROAD[:1] if broad else _BROAD, blur)
     if fit is None:
-        return _none(one.shape[2])
+        zero = np.zeros(one.shape[2])
+        return Exposure(zero + 1, zero, zero, zero, None, False)
     if not broad and (field or (field is None and _has_field(fit))):
-        fit = _with_field(fit)
+        fit = fit.fitted(len(_positions((2, 2))) + 2)
     terms, errors = fit.terms, fit.errors
     varies = np.abs(terms[:, 2:]).max(axis=1, initial=0.0) > 1e-3
     changes = any(_matters(one[:, :, c][good], terms[c], errors[c], bool(varies[c])) for c in range(one.shape[2]))
@@ -197,22 +191,29 @@ def find_exposure(
 
 
 @dataclass(frozen=True, eq=False)
-class _RoundsFit:
-    """Gain, offset (and field) per channel before and after the last fit, their errors, and the fitted averages."""
+class _Fit:
+    """Broad averages of a pair, the correction before their fit, and the correction with its errors after it."""
 
-    before: FloatArray
-    terms: FloatArray
-    errors: FloatArray
     first: FloatArray
     second: FloatArray
     usable: BoolArray
+    before: FloatArray
+    terms: FloatArray
+    errors: FloatArray
+
+    def fitted(self, count: int) -> _Fit:
+        """Return the fit of ``count`` terms for each channel; unchanged if too few pixels are usable."""
+        if self.usable.sum() < _LEAST_PER_TERM * count:
+            return self
+        more, errors = _fit(self.first, self.second, self.usable, count)
+        return replace(self, terms=_compose(self.before, more), errors=errors)
 
 
 def _fit_in_rounds(
-    one: FloatArray, two: FloatArray, good: BoolArray, widths: tuple[float, ...], blur: RoughBlur
-) -> _RoundsFit | None:
-    """Fit gain and offset and equalise the blur in turn; None if too few pixels are usable."""
-    fit = None
+    one: FloatArray, two: FloatArray, good: BoolArray, widths: tuple[float, ...], blur: RoughBlur | None
+) -> _Fit | None:
+    """Fit gain and offset to broad averages, then again at equal blur; None if too few pixels are usable."""
+    fit, blur = None, RoughBlur() if blur is None else blur
     terms = np.tile([1.0, 0.0], (one.shape[2], 1))
     for round_, width in enumerate(widths):
         corrected = _corrected(two, terms)
@@ -221,30 +222,21 @@ def _fit_in_rounds(
             return None
         images = [_averaged(image, equal.usable, width) for image in (equal.first, equal.second)]
         usable = _every(equal.usable, round(width / 3))
-        more, errors = _fit(images[0], images[1], usable, 2)
-        before, terms = terms, _compose(terms, more)
-        fit = _RoundsFit(before, terms, errors, images[0], images[1], usable)
-        if round_ and _moves_little(more, float(np.ptp(one))):  # a new measurement of the blur would not differ
+        fit = _Fit(images[0], images[1], usable, terms, terms, terms).fitted(2)
+        if round_ and np.abs(fit.terms - terms).max() < CONVERGED:  # a new measurement of the blur would not differ
             break
+        terms = fit.terms
     return fit
 
 
-def _with_field(fit: _RoundsFit) -> _RoundsFit:
-    """Add a field, fitted to the same averages; return the fit unchanged if too few pixels are usable."""
-    if fit.usable.sum() < _LEAST_PER_TERM * _FIELD_TERMS:
-        return fit
-    more, errors = _fit(fit.first, fit.second, fit.usable, _FIELD_TERMS)
-    return replace(fit, terms=_compose(fit.before, more), errors=errors)
-
-
-def _has_field(fit: _RoundsFit) -> bool:
+def _has_field(fit: _Fit) -> bool:
     """Return whether a field fitted to the black squares clearly reduces the difference in the white ones."""
     rows, columns = (np.arange(n) * _SQUARES // n for n in fit.usable.shape)
     black = (rows[:, None] + columns) % 2 == 0
     fitted, tested = fit.usable & black, fit.usable & ~black
-    if min(fitted.sum(), tested.sum()) < _LEAST_PER_TERM * _FIELD_TERMS:
-        return False
     where = _positions((black.shape[0], black.shape[1]))
+    if min(fitted.sum(), tested.sum()) < _LEAST_PER_TERM * (len(where) + 2):
+        return False
     shares, largest = [], 0.0
     for c in range(fit.first.shape[2]):
         y, x = fit.first[:, :, c], fit.second[:, :, c]
@@ -274,17 +266,6 @@ def _every(usable: BoolArray, step: int) -> BoolArray:
     few = np.zeros_like(usable)
     few[::step, ::step] = usable[::step, ::step]
     return few if few.sum() > 200 else usable
-
-
-def _moves_little(correction: FloatArray, contrast: float) -> bool:
-    """Return whether a correction is negligible for images whose intensities span ``contrast``."""
-    gain, offset, field = np.abs(correction[:, 0] - 1), np.abs(correction[:, 1]), np.abs(correction[:, 2:])
-    return bool(max(gain.max(), field.max(initial=0.0)) < CONVERGED and offset.max() <= CONVERGED * contrast)
-
-
-def _none(channels: int) -> Exposure:
-    one, zero = np.ones(channels), np.zeros(channels)
-    return Exposure(one, zero, zero, zero, None, False)
 
 
 def _matters(first: FloatArray, terms: FloatArray, errors: FloatArray, has_field: bool) -> bool:
@@ -323,53 +304,42 @@ def _design(x: FloatArray, where: FloatArray) -> FloatArray:
 def _robust(design: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the solution of least squares reweighted against outliers, and the weights."""
     weight = np.ones_like(y)
-    best = _solve(design, y, weight)
+    best = _solve(*_normal(design, y, weight))
     for _ in range(_REWEIGHTINGS):
         residual = y - design @ best
         scale = max(1.4826 * float(np.median(np.abs(residual))), 1e-9 * float(np.abs(y).max()), 1e-300)
         weight = 1 / (1 + (residual / (_OUTLIER * scale)) ** 2)
-        best = _solve(design, y, weight)
+        best = _solve(*_normal(design, y, weight))
     return best, weight
 
 
-def _solve(design: FloatArray, y: FloatArray, weight: FloatArray) -> FloatArray:
+def _normal(design: FloatArray, y: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the normal equations of weighted least squares for the residual at a gain of 1."""
     weighted = (design * weight[:, None]).T
-    return _solve_normal(weighted @ design, weighted @ (y - design[:, 0]))
+    return weighted @ design, weighted @ (y - design[:, 0])
 
 
-def _solve_normal(normal: FloatArray, score: FloatArray) -> FloatArray:
-    """Return the solution of normal equations; ``score`` is that of the residual at a gain of 1."""
+def _solve(normal: FloatArray, score: FloatArray) -> FloatArray:
+    """Return the solution; the gain, its first term, is 1 in images without contrast."""
     size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
-    # The ridge avoids a division by zero in images without contrast, whose gain becomes 1.
-    scaled = normal / np.outer(size, size) + 1e-9 * np.eye(len(size))
-    solution = np.linalg.solve(scaled, score / size) / size
+    solution = np.linalg.solve(normal / np.outer(size, size) + 1e-9 * np.eye(len(size)), score / size) / size
     solution[0] += 1.0
     return np.asarray(solution)
 
 
 def _jackknife(design: FloatArray, y: FloatArray, weight: FloatArray, part: AnyArray, ends: FloatArray) -> FloatArray:
     """Return the standard errors of gain, of offset and of the corrected values at two intensities."""
-    count = _PARTS * _PARTS
-    terms = design.shape[1]
-    pixels = np.bincount(part, minlength=count)
-    # Sums over each part. They are subtracted from the total below.
-    normal, score = np.empty((count, terms, terms)), np.empty((count, terms))
-    for i in range(terms):
-        column = weight * design[:, i]
-        score[:, i] = np.bincount(part, column * (y - design[:, 0]), count)
-        for j in range(i, terms):
-            normal[:, i, j] = normal[:, j, i] = np.bincount(part, column * design[:, j], count)
-    all_normal, all_score = normal.sum(axis=0), score.sum(axis=0)
-    without = []
-    for index in np.flatnonzero(pixels):
-        if pixels.sum() - pixels[index] > 4 * terms:
-            gain, offset = _solve_normal(all_normal - normal[index], all_score - score[index])[:2]
-            without.append([gain, offset, gain * ends[0] + offset, gain * ends[1] + offset])
-    if len(without) < 3:
+    parts = [part == index for index in np.unique(part)]
+    sums = [_normal(design[here], y[here], weight[here]) for here in parts]
+    normal, score = (np.sum(each, axis=0) for each in zip(*sums, strict=True))
+    values = []
+    for here, (of_normal, of_score) in zip(parts, sums, strict=True):
+        if len(y) - here.sum() > 4 * design.shape[1]:
+            gain, offset = _solve(normal - of_normal, score - of_score)[:2]
+            values.append([gain, offset, *(gain * ends + offset)])
+    if len(values) < 3:
         return np.full(4, np.inf)
-    values = np.array(without)
-    used = len(values)
-    return np.asarray(np.sqrt((used - 1) / used * ((values - values.mean(axis=0)) ** 2).sum(axis=0)))
+    return np.asarray(np.std(values, axis=0) * np.sqrt(len(values) - 1))
 
 
 def _corrected(image: AnyArray, terms: FloatArray) -> AnyArray:

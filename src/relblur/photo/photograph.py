@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base._typing import AnyArray, ArrayLike, BoolArray, FloatArray
+from ..base._typing import AnyArray, ArrayLike, BoolArray
 from ..base.arguments import as_positive, colour_axis, plain_array
 from ..base.errors import InputError
 from ..base.inputs import check_form
@@ -27,7 +27,6 @@ from ..base.pixels import full_scale
 from ..base.tone import LINEAR, SRGB
 from ..blur.comparable_pair import ComparablePair
 from ..blur.noise import NoiseModel
-from ..filters.decimation import block_means
 from ..images.compression import BLOCK, JpegTable, find_traces
 from ..images.disk import PathLike
 from ..images.exif import smaller_aperture
@@ -59,9 +58,6 @@ _CRUSHED_BELOW = 0.2
 
 #: Minimum drop in JPEG quality, from the value that the file states, for an earlier compression to count.
 CLEARLY_LOWER = 3
-
-#: Pixels per band of rows: small bands reuse memory, which is much faster than new memory.
-_BAND_PIXELS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,17 +195,9 @@ def _clipped(values: AnyArray) -> BoolArray:
         return np.zeros(values.shape[:2], dtype=bool)
     if values.dtype.itemsize == 2 and (highest := int(values.max())) in _SENSOR_TOPS:
         top = highest
-    height, width = values.shape[:2]
-    rows, around = max(_CRUSHED_WINDOW, _BAND_PIXELS // width), _CRUSHED_WINDOW // 2
-    clipped = np.empty((height, width), dtype=bool)
-    for start in range(0, height, rows):
-        above = min(start, around)
-        band = values[start - above : start + rows + around]
-        planes = [np.ascontiguousarray(band[:, :, c]) for c in range(band.shape[2])] if band.ndim == 3 else [band]
-        brightest = reduce(np.maximum, planes)
-        found = (brightest >= top) | _crushed(planes, brightest)
-        clipped[start : start + rows] = found[above : above + rows]
-    return clipped
+    planes = [values] if values.ndim == 2 else [np.ascontiguousarray(values[:, :, c]) for c in range(values.shape[2])]
+    brightest = reduce(np.maximum, planes)
+    return np.asarray((brightest >= top) | _crushed(planes, brightest))
 
 
 def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
@@ -222,16 +210,12 @@ def _crushed(planes: Sequence[AnyArray], brightest: AnyArray) -> BoolArray:
         return np.zeros(brightest.shape, dtype=bool)
     import cv2
 
-    def mean_around(plane: AnyArray) -> AnyArray:
-        size = (_CRUSHED_WINDOW, _CRUSHED_WINDOW)
-        plane = plane if plane.dtype.itemsize <= 2 else plane.astype(np.float32)
-        return np.asarray(cv2.boxFilter(plane, cv2.CV_32F, size, borderType=cv2.BORDER_REFLECT))
+    def mean_around(plane: AnyArray) -> AnyArray:  # in whole numbers, which saves memory
+        return np.asarray(cv2.boxFilter(plane, -1, (_CRUSHED_WINDOW,) * 2, borderType=cv2.BORDER_REFLECT))
 
     dark = mean_around(brightest) < _CRUSHED_BELOW * np.iinfo(brightest.dtype).max
-    if not dark.any():
-        return np.asarray(dark)
-    black = [mean_around((plane == 0).view(np.uint8)) for plane in planes]
-    return np.asarray(dark & (reduce(np.maximum, black) > _CRUSHED_SHARE))
+    black = reduce(np.maximum, (mean_around(255 * (plane == 0).view(np.uint8)) for plane in planes))
+    return np.asarray(dark & (black > 255 * _CRUSHED_SHARE))
 
 
 def _root(variance: tuple[float, float]) -> tuple[float, float]:
@@ -241,10 +225,6 @@ def _root(variance: tuple[float, float]) -> tuple[float, float]:
 
 #: An image file, or an image as an array.
 Source = PathLike | ArrayLike
-
-#: Side of the blocks (px) whose means relate a grey image to the channels of a colour image, and their minimum number
-#: along a side.
-GREY_BLOCK_PX, LEAST_BLOCKS = 16, 4
 
 
 def read_pair(first: PathLike, second: PathLike) -> ComparablePair:
@@ -281,10 +261,9 @@ def read_light_pair(
     photographs = [photograph for photograph, _ in found]
     masks = [valid for _, valid in found if valid is not None]
     names = [str(s) if isinstance(s, (str, os.PathLike)) else n for n, s in (("first", first), ("second", second))]
-    one, two, shares = _of_one_kind(photographs[0].light, photographs[1].light)
+    one, two = (photograph.light for photograph in photographs)
     _check_alike(one, two, (names[0], names[1]))
     sharper = smaller_aperture(photographs[0].info["shot"], photographs[1].info["shot"])
-    mixed = () if shares is None else (_mixing_note(photographs[0].light.ndim == 3, names, shares),)
     roundings = [photograph.rounding for photograph in photographs]
     return ComparablePair(
         one,
@@ -293,11 +272,10 @@ def read_light_pair(
         clipped=(photographs[0].clipped, photographs[1].clipped),
         rounding=None if roundings[0] is None or roundings[1] is None else (roundings[0], roundings[1]),
         is_light=linear,
-        notes=(*_reading_notes(photographs[0], photographs[1], sharper), *mixed),
+        notes=_reading_notes(photographs[0], photographs[1], sharper),
         sharper=sharper or "auto",
         names=(os.path.basename(names[0]), os.path.basename(names[1])),
-        shares=shares,
-        jpeg=(photographs[0].jpeg, photographs[1].jpeg) if shares is None else (None, None),
+        jpeg=(photographs[0].jpeg, photographs[1].jpeg),
         form=photographs[0].form,
     ).without_bad_pixels()
 
@@ -312,16 +290,15 @@ def _reading_notes(first: Photograph, second: Photograph, sharper: str | None) -
 
 
 def _refuse_one_file_twice(first: Source, second: Source) -> None:
-    if not (isinstance(first, (str, os.PathLike)) and isinstance(second, (str, os.PathLike))):
-        return
-    if isinstance(first, Plane) and isinstance(second, Plane) and first != second:
+    paths = [each for each in (first, second) if isinstance(each, (str, os.PathLike))]
+    if len(paths) < 2:
         return
     try:
-        same = os.path.samefile(first, second)
+        same = paths[0] == paths[1] if isinstance(first, Plane) else os.path.samefile(*paths)
     except (OSError, ValueError):  # missing or not a valid name: read_photograph raises the error
         return
     if same:
-        raise InputError(f"first and second are one file, {first}; name the two photographs of the pair")
+        raise InputError(f"first and second are one file, {paths[0]}; name the two photographs of the pair")
 
 
 def stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[StoredImage, BoolArray | None]:
@@ -336,39 +313,6 @@ def stored_array(source: Any, name: str, channel_axis: int | None) -> tuple[Stor
         values = values[:, :, :-1]
     values = values[:, :, 0] if values.shape[2] == 1 else values
     return StoredImage(np.ascontiguousarray(values), "array", linear=values.dtype != np.uint8), valid
-
-
-def _of_one_kind(one: AnyArray, two: AnyArray) -> tuple[AnyArray, AnyArray, FloatArray | None]:
-    """Return two images of one kind, and the mixing weights if a colour image was mixed to grey (else None)."""
-    if {one.ndim, two.ndim} != {2, 3} or one.shape[:2] != two.shape[:2]:
-        return one, two, None
-    colour, grey = (one, two) if one.ndim == 3 else (two, one)
-    shares = grey_shares(colour, grey)
-    mixed = (colour @ shares.astype(colour.dtype)).astype(colour.dtype)
-    return (mixed, two, shares) if one.ndim == 3 else (one, mixed, shares)
-
-
-def _mixing_note(first_is_colour: bool, names: list[str], shares: FloatArray) -> str:
-    percentages = "/".join(f"{share:.0%}" for share in shares)
-    return f"colour: {names[int(first_is_colour)]} is grey; the channels of the other are mixed to it, {percentages}"
-
-
-def grey_shares(colour: AnyArray, grey: AnyArray) -> FloatArray:
-    """Return the weights of the channels of a colour image in a grey image of the same scene.
-
-    The weights are fitted to block means, which blur hardly changes, because sensors and programs weight colours
-    differently. They are equal if the pair does not determine them.
-    """
-    from scipy.optimize import nnls
-
-    height, width = grey.shape
-    factor = max(1, min(GREY_BLOCK_PX, height // LEAST_BLOCKS, width // LEAST_BLOCKS))
-    good = np.isfinite(grey) & np.isfinite(colour).all(axis=2)
-    planes = [np.where(good, plane, 0) for plane in (*np.moveaxis(colour, 2, 0), grey)]
-    *columns, target = (block_means(np.asarray(plane, np.float64), factor).ravel() for plane in planes)
-    shares, _ = nnls(np.stack(columns, axis=1), target)
-    equal = np.full(colour.shape[2], 1 / colour.shape[2])
-    return shares / shares.sum() if shares.sum() > 0 else equal
 
 
 def _check_alike(one: AnyArray, two: AnyArray, names: tuple[str, str]) -> None:

@@ -51,7 +51,6 @@ def prepare_pair(
         Image files, or (H, W) or (H, W, 3) arrays, tensors or pictures of Pillow. Arrays are
         linear light, integers relative to their full scale, as :func:`relblur.imread` returns
         them. Bytes (uint8) are sRGB as in files; pass ``gamma=1`` if they are light.
-        If one image is grey, the channels of the other are mixed to match it.
     align : {"auto", "translation", "similarity", "affine", "bent", "off"}
         Model of the registration of ``second`` on ``first`` (:func:`relblur.align`).
     exposure : {"auto", "gain", "field", "off"}
@@ -122,9 +121,7 @@ def match_pair(
     blur = RoughBlur() if blur is None else blur
     if align != "off":
         pair = _aligned(pair, align, blur)
-    if exposure != "off":
-        pair = _exposed(pair, FIELD_FOR[exposure], blur)
-    return pair
+    return pair if exposure == "off" else _exposed(pair, FIELD_FOR[exposure], blur)
 
 
 def noise_of(pair: ComparablePair) -> NoiseModel | None:

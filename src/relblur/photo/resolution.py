@@ -99,13 +99,10 @@ def resolution_for(shape: tuple[int, ...], blur: float | None, limit_px: float) 
 
 
 def largest_blur(first: AnyArray, second: AnyArray, usable: BoolArray, blur: RoughBlur | None = None) -> float | None:
-    """Return the 95th percentile of a registered pair's blur in px (None: no texture, inf: beyond the search).
-
-    Each copy is reduced by twice the factor of the last one, until a copy shows the largest blur.
-    """
+    """Return the 95th percentile of a registered pair's blur in px (None: no texture, inf: beyond the search)."""
     height, width = first.shape[:2]
     blur = RoughBlur() if blur is None else blur
-    while not blur.is_whole:
+    if not blur.looks:
         blur.look(first, second, usable)
     if blur.largest is None and min(height, width) >= 4 * LEAST_SIDE and reduction_for(first.shape, MOST_PIXELS) > 1:
         # A coarse copy may lack texture. Measure the middle of the frame then, at twice the resolution.

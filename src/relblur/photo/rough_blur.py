@@ -42,6 +42,8 @@ SEARCH_ENDS = 0.99
 LEAST_ANSWERED = 0.01
 #: Minimum side of a copy (px).
 LEAST_SIDE = 64
+#: Spacing of the nodes (method.NODE_SPACING is 0.43): the largest blur must be right to a tenth.
+NODE_SPACING = 0.8
 
 
 @dataclass(frozen=True)
@@ -62,41 +64,43 @@ class RoughBlur:
     ----------
     looks : int
         Number of measurements.
-    is_whole : bool
-        True if the last copy was small enough to measure the largest blur, or no smaller copy is possible.
+    largest : float or None
+        The 95th percentile of the blur in frame heights (None: no texture, inf: beyond the end of the search). It is
+        the least value of all copies, because coarse copies overestimate the blur.
     """
 
     def __init__(self) -> None:
         self.looks = 0
-        self.is_whole = False
+        self.largest: float | None = None
         self._s: AnyArray = np.zeros((1, 1))
-        self._coarser = 1
-        self._largest: dict[int, float] = {}
-        self._answered = False
-
-    @property
-    def largest(self) -> float | None:
-        """The 95th percentile of the blur in frame heights (None: no texture, inf: beyond the end of the search).
-
-        It is the least value of all copies, because coarse copies overestimate the blur.
-        """
-        return min(self._largest.values(), default=math.inf) if self._answered else None
 
     def look(self, first: AnyArray, second: AnyArray, usable: BoolArray) -> None:
         """Measure the blur of two aligned (H, W, C) images of about equal exposure, on a copy.
 
-        The next copy is reduced by twice the factor if this one does not measure the largest blur.
+        Each further copy is reduced by twice the factor, until a copy measures the largest blur or is small.
         """
+        self.looks += 1
+        factor, largest = reduction_for(first.shape, MOST_PIXELS), math.inf
+        while True:
+            grey = [np.asarray(grey_block_means(image, factor), np.float32) for image in (first, second)]
+            good = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3)))
+            sigma = self._measure(grey, good)
+            if sigma is None:
+                self.largest = None
+                return
+            if sigma < SEARCH_ENDS * MAX_SIGMA:
+                largest = min(largest, sigma / good.shape[0])
+            if sigma < SEEN_WHOLE_PX or min(good.shape) < 2 * LEAST_SIDE:
+                self.largest = largest if self.largest is None else min(largest, self.largest)
+                return
+            factor *= 2
+
+    def _measure(self, grey: list[AnyArray], good: BoolArray) -> float | None:
+        """Set the map of s from one copy; return its largest blur in px, None without texture."""
         import cv2
 
-        self.looks += 1
-        factor = self._coarser * reduction_for(first.shape, MOST_PIXELS)
-        # Single precision suffices: the map of s is smoothed and must be right to a few percent.
-        grey: list[AnyArray] = [np.asarray(grey_block_means(image, factor), np.float32) for image in (first, second)]
-        good = np.asarray(whole_blocks(usable, factor).all(axis=(1, 3)))
-        self.is_whole, self._answered = True, False
         if min(good.shape) < WINDOW_WINDOW or not good.any():
-            return
+            return None
         limit = min(MAX_SIGMA, min(good.shape) / 8)
         smooth = _fit([cv2.GaussianBlur(image, (0, 0), PREFILTER) for image in grey], good, limit)
         self._s = _smoothed(smooth.s, smooth.stderr, good) / good.shape[0] ** 2
@@ -104,14 +108,9 @@ class RoughBlur:
         fit = _fit(grey, good, limit)
         variance = np.where(fit.s >= 0, *(local_variance(image[:, :, None], WINDOW_WINDOW) for image in grey[::-1]))
         known = good & (fit.stderr <= FLAT_ABOVE * np.hypot(fit.s, LINEAR_BELOW)) & (fit.power <= 0.5 * variance)
-        self._answered = known.sum() >= LEAST_ANSWERED * known.size
-        if not self._answered:
-            return
-        largest = math.sqrt(float(np.percentile(np.abs(fit.s[known]), LARGEST_PERCENT)))
-        if largest < SEARCH_ENDS * MAX_SIGMA:
-            self._largest[factor] = largest / good.shape[0]
-        if largest >= SEEN_WHOLE_PX and min(good.shape) >= 2 * LEAST_SIDE:
-            self.is_whole, self._coarser = False, 2 * self._coarser
+        if known.sum() < LEAST_ANSWERED * known.size:
+            return None
+        return math.sqrt(float(np.percentile(np.abs(fit.s[known]), LARGEST_PERCENT)))
 
     def sigma(self, shape: tuple[int, int]) -> FloatArray:
         """Return the signed blur in px of a copy of this shape."""
@@ -148,7 +147,7 @@ def equalise(
 def _fit(grey: list[AnyArray], good: BoolArray, limit: float) -> WindowFit:
     """Return the relative blur of two (H, W) images in windows."""
     noise = 1e-3 * float(np.ptp(grey[0]) or 1.0)
-    nodes = signed_nodes(limit, spacing=0.8)
+    nodes = signed_nodes(limit, spacing=NODE_SPACING)
     one, two = (image[:, :, None] for image in grey)
     return estimate_in_windows((one, two), nodes, WINDOW_WINDOW, noise, good)
 

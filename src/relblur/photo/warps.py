@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
+from ..filters.resampling import Bend
 
-__all__ = ["largest", "rows_first", "scaled", "simplest", "size"]
+__all__ = ["largest", "rows_first", "scaled", "simplest", "size", "warp_of"]
 
 #: Prefer a simpler motion that differs by less than this (px, mean over the texture). A difference that grows from the
 #: middle of an evenly textured frame is then below 0.05 px in its corners.
@@ -68,6 +69,14 @@ def scaled(warp: AnyArray, factor: float) -> AnyArray:
     half = (factor - 1) / 2  # the middle of a block, in small pixels
     result[:, 2] = factor * result[:, 2] + half - result[:, :2] @ np.array([half, half])
     return result
+
+
+def warp_of(bend: Bend) -> FloatArray:
+    """Return the warp of a displacement of first degree."""
+    (y, x), (v, u) = bend.coefficients[:, 0, 0], bend.middle
+    y_v, x_v = bend.coefficients[:, 1, 0] / bend.radius
+    y_u, x_u = bend.coefficients[:, 0, 1] / bend.radius
+    return np.array([[1 + x_u, x_v, x - x_u * u - x_v * v], [y_u, 1 + y_v, y - y_u * u - y_v * v]])
 
 
 def rows_first(warp: AnyArray) -> FloatArray:

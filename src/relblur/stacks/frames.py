@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..base._typing import AnyArray, BoolArray, FloatArray, Progress
+from ..base._typing import AnyArray, BoolArray, Progress
 from ..base.errors import AlignmentError, InputError
 from ..base.options import Preparing
 from ..blur.comparable_pair import ComparablePair
@@ -91,8 +91,6 @@ class Frames:
     dropped : tuple of (int, str)
         Which images were left out, and why.
     notes : tuple of str
-    shares : (C,) array or None
-        Weights of the channels of a colour frame, another frame being grey.
     is_full : bool
         Whether the small copies are the frames at full size.
     """
@@ -103,7 +101,6 @@ class Frames:
     factor: int
     dropped: tuple[tuple[int, str], ...] = ()
     notes: tuple[str, ...] = field(default=())
-    shares: FloatArray | None = None
     is_full: bool = False
 
     @property
@@ -152,8 +149,6 @@ class Frames:
             return frame.small, frame.inside
         photograph, inside = self.images.read(frame.number)
         light = photograph.light
-        if self.shares is not None and light.shape[2] == len(self.shares):
-            light = (light @ self.shares.astype(np.float32))[:, :, None]
         if frame.motion is not None and frame.motion.moves:
             motion = frame.motion.enlarged(self.factor)
             light = motion.resample(light, fast=fast).astype(np.float32, copy=False)
@@ -211,7 +206,7 @@ def frames_of_pair(images: Sequence[Source] | StackImages, preparing: Preparing,
     first = Frame(0, small[0], pair.usable, form=pair.form)
     second = Frame(1, small[1], pair.usable, motion, pair.exposure, position=1)
     width, height = map(int, pair.full_size.split("x"))
-    return Frames(images, (first, second), (height, width), pair.factor, shares=pair.shares)
+    return Frames(images, (first, second), (height, width), pair.factor)
 
 
 def frames_of_channel(frames: Frames, images: StackImages) -> Frames:
