@@ -17,7 +17,6 @@ from relblur.blur.evaluate import observed_blurrier, resynthesize
 from relblur.blur.pixel_curve import pixel_curve
 from relblur.depth.defocus import defocused_pair
 from relblur.report.panels import Panel, pair_panels, panels_picture, result_panels
-from relblur.report.result_files import depth_picture
 
 IMAGES = Path(__file__).parent / "images"
 STEPS = ("1_pair", "5_inside", "6_result", "7_remade")
@@ -79,7 +78,7 @@ def depth_case(path: Path) -> None:
     heading = (
         f"Depth from two focus settings (1 m and 2 m): {np.median(error):.2g} % median error, {error.mean():.2g} % mean"
     )
-    depth_picture(path, ComparablePair(first, second), found, heading=heading)
+    panels_picture(path, [*pair_panels(ComparablePair(first, second)), *result_panels(found)], heading=heading)
 
 
 def plots_case(path: Path) -> None:

@@ -104,7 +104,7 @@ def test_the_lines_run_as_written_in_their_order(tmp_path, monkeypatch):
         "result/report.html",
         "sharp.png",
         "depth/points.ply",
-        "depth/view.png",
+        "depth/depth_colour.png",
         "range/probability.tif",
         "all/summary.csv",
     ):

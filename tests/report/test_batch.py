@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -301,14 +300,16 @@ def test_an_input_is_not_replaced_with_a_folder_of_results(tmp_path, kept):
     inside = out / "a" / "camera.toml"
     inside.write_text("mine")
     again = {
-        "camera file": [replace(job, also_read=(inside,)) for job in jobs],
+        "camera file": jobs,
         "image of another pair": [jobs[0], Job("b", inside, images[3])],
         "image of the pair": [Job("a", inside, images[1]), jobs[1]],
     }
-    outcomes = run_batch(again[kept], out, {}, work, force=True)
+    outcomes = run_batch(again[kept], out, {}, work, reads=[inside] if kept == "camera file" else (), force=True)
     assert [outcome.state for outcome in outcomes] == ["failed", "done"]
     assert "holds a file that this command reads" in outcomes[0].error
     assert inside.read_text() == "mine"
+    with pytest.raises(InputError, match="two pairs are called 'a'"):
+        run_batch([jobs[0], jobs[0]], out, {}, work)
     with pytest.raises(OutputExistsError, match=r"summary\.csv is also read"):
         run_batch([Job("a", tmp_path / "new" / "summary.csv", images[0])], tmp_path / "new", {}, work, force=True)
     assert not (tmp_path / "new").exists()

@@ -238,8 +238,10 @@ def test_many_pairs_get_one_page_that_names_the_failures(scene, tmp_path):
     _check_alone(page)
     for text in ("Without a result", "not an image relblur can read", 'href="#r0">p</a>'):
         assert text in page
+    (tmp_path / "out" / "damaged").mkdir()
+    (tmp_path / "out" / "damaged" / "depth.npz").write_text("no map")
     assert run("tools", "report", tmp_path / "out", "-o", tmp_path / "again.html").exit_code == 0
-    assert "not an image relblur can read" in (tmp_path / "again.html").read_text()
+    assert "damaged" in (tmp_path / "again.html").read_text()
     assert run(*command).exit_code == 3  # the page of the first run may be replaced
 
 

@@ -63,5 +63,5 @@ def test_pictures_of_commands_need_no_matplotlib(tmp_path, texture):
     )
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
     assert "matplotlib" not in done.stdout.split()
-    for name in ("blur/overview.png", "blur/report.html", "depth/view.png", "stack/overview.png"):
+    for name in ("blur/overview.png", "blur/report.html", "depth/overview.png", "stack/overview.png"):
         assert (tmp_path / name).exists()

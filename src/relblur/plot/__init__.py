@@ -9,7 +9,7 @@ save the figure with ``pyplot.show()`` or ``figure.savefig()``.
 ``trust``     error bars against the truth
 
 ``colours``   colours of maps and flags, for figures, panels, pages and the viewer
-``figures``   figures of reports and pages as files
+``figures``   figures as files: circles and resolution of a camera
 
 ``napari_reader`` returns the same results as layers for napari, without matplotlib. ``napari.yaml`` registers it.
 """

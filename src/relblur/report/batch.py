@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import os
-import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -43,9 +43,7 @@ __all__ = [
     "files_of",
     "find_jobs",
     "is_batch",
-    "named_job",
     "on_threads",
-    "refuse_equal_names",
     "run_batch",
 ]
 
@@ -57,30 +55,11 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True)
 class Job:
-    """One pair of files and the name of its results; an image is None if it is missing.
-
-    ``more`` contains the further files of a stack.
-    """
+    """One pair of files and the name of its results; an image is None if it is missing."""
 
     name: str
     first: Path | None
     second: Path | None
-    more: tuple[Path, ...] = ()
-    also_read: tuple[Path, ...] = ()  #: read by all jobs, such as a camera file; the options contain its content
-
-
-def named_job(name: str, *files: Path) -> Job:
-    """Return a job; in its name only letters, digits, dots and dashes remain, all else becomes "_"."""
-    return Job(re.sub(r"[^\w.-]+", "_", name), files[0], files[1], files[2:])
-
-
-def refuse_equal_names(jobs: Iterable[Job], what: str) -> None:
-    """Refuse jobs whose results would share a folder."""
-    known: dict[str, Job] = {}
-    for job in jobs:
-        if job.name in known:
-            raise InputError(f"two {what} are called {job.name!r}: {known[job.name].first} and {job.first}; rename one")
-        known[job.name] = job
 
 
 @dataclass(frozen=True)
@@ -165,6 +144,7 @@ def run_batch(
     options: Mapping[str, Any],
     work: Callable[[Path, Path, Path], None],
     *,
+    reads: Iterable[Path] = (),
     force: bool = False,
     tell: Callable[[int, Outcome], None] | None = None,
     report: Callable[[Path, Sequence[Outcome]], None] | None = None,
@@ -179,6 +159,8 @@ def run_batch(
     work
         Function of both files and an empty folder. It fills the folder; ``summary.json`` in it becomes a row of the
         table. With several workers it is called from several threads.
+    reads
+        Files that all jobs read, such as a camera file. They are never replaced; the options contain their content.
     force
         Process finished pairs again, and replace results of other options or files. Only results of relblur are
         replaced.
@@ -191,10 +173,12 @@ def run_batch(
         (:func:`on_threads`), or on other machines.
     """
     refuse_file_name(output)
-    inputs = [path for job in jobs for path in (job.first, job.second, *job.more, *job.also_read) if path is not None]
+    names = Counter(job.name for job in jobs)
+    if len(names) < len(jobs):
+        raise InputError(f"two pairs are called {names.most_common(1)[0][0]!r}; rename one")
+    inputs = [*reads, *(path for job in jobs for path in (job.first, job.second) if path is not None)]
     refuse_inputs((output / name for name in REPORTS), inputs)
-    homes = {Path(os.path.realpath(path)).parent for path in inputs}
-    kept = {folder for home in homes for folder in (home, *home.parents)}
+    kept = {folder for path in inputs for folder in Path(os.path.realpath(path)).parents}
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -207,28 +191,22 @@ def run_batch(
             by_name[outcome.name] = outcome
             if tell is not None:
                 tell(count, outcome)
-        outcomes = [by_name[job.name] for job in jobs]
+        outcomes = [by_name[name] for name in names]
         with staging(output) as new:
             (new / TABLE_FILE).write_bytes(_table(jobs, outcomes, output))
             if report is not None:
                 report(new, outcomes)
             files = sorted({*reports, *(path.name for path in new.iterdir())})  # keep an older sheet
-            pairs = [asdict(each) for each in outcomes]
-            content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": pairs}
+            content = {"made_by": "relblur", "files": files, "pairs": [asdict(each) for each in outcomes]}
             (new / BATCH_FILE).write_text(json.dumps(content, indent=2))
             move_files_in(new, True, output)
     return outcomes
 
 
 def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:
-    """Run the jobs on several threads; yield the outcomes in order of completion."""
+    """Run the jobs on several threads; after an interrupt no further job starts."""
     with ThreadPoolExecutor(threads) as pool:
-        try:
-            for done in as_completed([pool.submit(do, job) for job in jobs]):
-                yield done.result()
-        except BaseException:  # interrupted: start no further pair
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        yield from pool.map(do, jobs)
 
 
 def _own_reports(output: Path) -> list[str]:
@@ -283,7 +261,7 @@ def _do(
             raise InputError(f"a folder of results cannot be called {job.name!r}; rename both files of this pair")
         if job.first is None or job.second is None:
             raise InputError(f"{job.first or job.second} has no partner of the same name")
-        states = [(path.name, path.stat()) for path in (job.first, job.second, *job.more)]
+        states = [(path.name, path.stat()) for path in (job.first, job.second)]
         files = [{"name": name, "bytes": each.st_size, "modified_ns": each.st_mtime_ns} for name, each in states]
         made_from = {"options": dict(options), "files": files}
         if _is_done(output / job.name, made_from, kept, force):

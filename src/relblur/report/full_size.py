@@ -1,13 +1,8 @@
 """Result files at the full size of the photographs, enlarged from decimated maps.
 
 ``relative_depth.png``   relative depth in grey, without a camera
-``fused.png``            the all-in-focus picture
-``second_aligned.png``   the second photograph, aligned to the first
-``sigma_full.tif``       relative blur and its standard error in px of the photographs
 ``height*.tif``          heights of a stack in micrometres
 ``profile.csv``          heights along a line
-
-Pictures have the bit depth, tone curve, ICC profile and EXIF data of the first photograph.
 """
 
 from __future__ import annotations
@@ -19,23 +14,19 @@ from typing import Any
 import numpy as np
 
 from ..base._typing import AnyArray, FloatArray
-from ..blur.blur_map import BlurMap, signed_sigma, signed_sigma_stderr
+from ..blur.blur_map import BlurMap
 from ..filters.guided import guided_enlarge
 from ..images.disk import PathLike, replacing, write_image, write_tiff
 from ..images.scaled import write_ome_tiff
 from ..photo.picture_form import FOR_SCREENS, PictureForm
-from ..stacks.frames import Frame, Frames
-from ..stacks.fuse import fuse_by_detail
 from ..stacks.stack_map import StackMap
 from ..stacks.topography import Surface, profile, surface_of
 
 __all__ = [
-    "FULL_FILES",
     "HEIGHT_FILES",
     "PROFILE_FILE",
     "RELATIVE_DEPTH",
     "relative_depth",
-    "write_full_size",
     "write_heights",
     "write_picture",
     "write_relative_depth",
@@ -43,13 +34,11 @@ __all__ = [
 ]
 
 RELATIVE_DEPTH = "relative_depth.png"
-FULL_FILES = ("fused.png", "second_aligned.png", "sigma_full.tif")
 HEIGHT_FILES = ("height.ome.tif", "height_16bit.tif")
 PROFILE_FILE = "profile.csv"
 
 #: Percent of the pixels of the relative depth that are clipped at black, and at white.
 _BEYOND = 1.0
-_WHITE_OF_PAIR = "nearer to the distance in focus in the first image; affine in 1/distance"
 
 
 def write_picture(
@@ -80,8 +69,9 @@ def write_relative_depth(folder: Path, blur_map: BlurMap, first: AnyArray | None
     """Write the relative depth of a pair, enlarged along the outlines of the first photograph if its light is given."""
     s = blur_map.variance_difference
     if factor > 1 and first is not None:
-        s, _ = _enlarged(blur_map, first, factor)
-    _write_relative_depth(folder, s, _WHITE_OF_PAIR)
+        grey = np.sqrt(np.maximum(first.mean(axis=2), 0)).astype(np.float32)
+        s, _ = guided_enlarge(s, blur_map.variance_stderr, grey, factor)
+    _write_relative_depth(folder, s, "nearer to the distance in focus in the first image; affine in 1/distance")
 
 
 def write_relative_depth_of_stack(folder: Path, stack: StackMap) -> None:
@@ -96,28 +86,6 @@ def write_relative_depth_of_stack(folder: Path, stack: StackMap) -> None:
 
 def _write_relative_depth(folder: Path, s: FloatArray, white: str) -> None:
     write_image(folder / RELATIVE_DEPTH, relative_depth(s), {"quantity": f"white: {white}; transparent: no answer"})
-
-
-def write_full_size(folder: Path, frames: Frames, blur_map: BlurMap) -> None:
-    """Write the fused picture, the aligned second image, the relative depth and the blur map at full size."""
-
-    def write_second(frame: Frame, light: AnyArray) -> None:
-        if frame.number == 1:
-            about = "second photograph, aligned to the first"
-            write_picture(folder / "second_aligned.png", light, frames.form, about)
-
-    fused = fuse_by_detail(frames, lambda share: None, seen=write_second)
-    write_picture(folder / "fused.png", fused, frames.form, "sharp everywhere, from two photographs")
-    s, stderr = _enlarged(blur_map, fused, frames.factor)
-    _write_relative_depth(folder, s, _WHITE_OF_PAIR)
-    sigma, error = (np.float32(frames.factor) * each for each in (signed_sigma(s), signed_sigma_stderr(s, stderr)))
-    about = {"pages": ["sigma_px", "sigma_stderr_px"], "sign": "positive: second is blurrier"}
-    write_tiff(folder / "sigma_full.tif", np.stack([sigma, error]).astype(np.float32), about)
-
-
-def _enlarged(blur_map: BlurMap, picture: AnyArray, factor: int) -> tuple[FloatArray, FloatArray]:
-    grey = np.sqrt(np.maximum(picture.mean(axis=2), 0)).astype(np.float32)
-    return guided_enlarge(blur_map.variance_difference, blur_map.variance_stderr, grey, factor)
 
 
 def write_heights(folder: Path, stack: StackMap, surface: Surface, line: tuple[float, ...] | None) -> dict[str, Any]:

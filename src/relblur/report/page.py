@@ -169,16 +169,16 @@ def _figure(title: str, picture: bytes, below: Html, shape: tuple[int, int], is_
 def _figures_of(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the key figures of a summary: the error of the re-made image, the roughness of a surface."""
     try:
-        error, base = (summary.get(f"{name}_mean_absolute_error") for name in ("remade", "unblurred"))
-        figures = [] if error is None else [("re-made image, error", f"{error:.4f}")]
-        if error is not None and base is not None:
-            figures = [("re-made image, error (unblurred)", f"{error:.4f} ({base:.4f})")]
         heights = summary.get("topography") or {}
         level = ", tilt removed" if heights.get("tilt_removed_um_per_px") else ""
-        names = [name for name in ("Sa", "Sq") if heights]
-        spans = [(heights[f"{name.lower()}_um"], heights[f"{name.lower()}_stderr_um"]) for name in names]
-        written = [f"{value:.4g} ± {error:.2g} µm" for value, error in spans]
-        return [*figures, *((f"{name}{level}", text) for name, text in zip(names, written, strict=True))]
+        figures = [
+            (f"{name}{level}", f"{heights[f'{key}_um']:.4g} ± {heights[f'{key}_stderr_um']:.2g} µm")
+            for name, key in ((("Sa", "sa"), ("Sq", "sq")) if heights else ())
+        ]
+        error, base = (summary.get(f"{name}_mean_absolute_error") for name in ("remade", "unblurred"))
+        if error is not None and base is not None:
+            figures.append(("re-made image, error (unblurred)", f"{error:.4f} ({base:.4f})"))
+        return figures
     except (AttributeError, KeyError, TypeError, ValueError):  # the summary was edited
         return []
 
@@ -215,18 +215,14 @@ def _model_warnings(result: MapResult, summary: Mapping[str, Any]) -> list[str]:
 
 def _pixel_warnings(view: MapView) -> list[str]:
     """Return warnings about many pixels without a value, at the limit or clipped, with the remedy."""
+    at_limit, clipped = (float(has_flag(view.flags, flag).mean()) for flag in (Flag.AT_LIMIT, Flag.CLIPPED))
     shares = (
         (float(np.isnan(view.values).mean()), MANY_UNANSWERED, "have no answer: see the flags."),
         (
-            float(has_flag(view.flags, Flag.AT_LIMIT).mean()),
+            at_limit,
             MANY_AT_LIMIT,
-            "are at the end of the search range, the largest blur or the range of distances: enlarge it (--max-sigma, "
-            "--range), or decimate.",
+            "are at the end of the search range: enlarge it (--max-sigma, --range), or decimate.",
         ),
-        (
-            float(has_flag(view.flags, Flag.CLIPPED).mean()),
-            MANY_CLIPPED,
-            "are clipped or near a clipped one: expose less.",
-        ),
+        (clipped, MANY_CLIPPED, "are clipped or near a clipped one: expose less."),
     )
     return [f"{percent(share)} of the pixels {text}" for share, most, text in shares if share > most]

@@ -1,4 +1,4 @@
-"""Entries of pages from saved results, and their provenance: input files with SHA-256, command, versions."""
+"""Entries of pages from saved results, and their provenance: input files with SHA-256, command, version."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import json
 import platform
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +16,6 @@ from ..base.errors import FileError, InputError
 from ..blur.result import MapResult
 from ..images.images import read_image
 from ..images.reading import read_bytes
-from .batch import BATCH_FILE
 from .io import load
 from .page import Entry
 from .summary import SUMMARY_FILE
@@ -28,27 +25,19 @@ __all__ = ["MAP_FILES", "digest", "provenance", "read_entries"]
 #: Maps that identify a folder of results, in order of precedence.
 MAP_FILES = ("blur_map.npz", "depth.npz", "stack.npz")
 
-#: Packages whose version may influence the results.
-PACKAGES = ("numpy", "opencv-python-headless", "scipy", "pillow", "tifffile")
-
 _LONGEST_SUMMARY = 10_000_000  # bytes
 
 
 def provenance(inputs: Sequence[Path] = (), command: Sequence[str] = ()) -> list[tuple[str, str]]:
-    """Return the provenance of a page as rows of a table: input files, command, versions, date."""
+    """Return the provenance of a page as rows of a table: input files, command, version, date."""
     rows = []
     for path in inputs:
         size, sha256 = digest(path)
         rows.append((path.name, "a folder" if sha256 is None else f"{size} bytes, SHA-256 {sha256}"))
     if command:
         rows.append(("command", shlex.join(command)))
-    rows.append(("page made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by relblur {__version__}"))
-    versions = [f"Python {platform.python_version()}"]
-    for name in PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            versions.append(f"{name} {metadata.version(name)}")
-    rows.append(("with", ", ".join(versions)))
-    return [*rows, ("on", f"{platform.system()} {platform.machine()}")]
+    where = f"relblur {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}"
+    return [*rows, ("page made", f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by {where}")]
 
 
 def digest(path: Path) -> tuple[int | None, str | None]:
@@ -61,7 +50,7 @@ def digest(path: Path) -> tuple[int | None, str | None]:
 
 
 def read_entries(path: Path) -> tuple[list[Entry], list[tuple[str, str]]]:
-    """Return the maps at a path as entries of a page, and the pairs without a map as (name, reason).
+    """Return the maps at a path as entries of a page, and the unreadable ones as (name, reason).
 
     The path is a saved map, a folder of results, or a folder that contains such folders (a run over many pairs).
     """
@@ -75,17 +64,17 @@ def read_entries(path: Path) -> tuple[list[Entry], list[tuple[str, str]]]:
         return [Entry(title, result, provenance=provenance())], []
     if _has_map(path):
         return [_read_folder(path, title)], []
-    failures = _failed_pairs(path)
     try:
         folders = [each for each in sorted(path.iterdir()) if _has_map(each) and not each.name.startswith(".")]
     except OSError as error:
         raise FileError(f"the folder {path} cannot be read: {error.strerror}") from None
-    if not folders and not failures:
+    if not folders:
         raise FileError(
             f"{path} has no result of relblur ({', '.join(MAP_FILES)}); "
             "name a folder that 'relblur estimate', 'depth' or 'stack' wrote"
         )
-    entries = []
+    entries: list[Entry] = []
+    failures: list[tuple[str, str]] = []
     for folder in folders:
         try:
             entries.append(_read_folder(folder, folder.name))
@@ -104,13 +93,6 @@ def _read_folder(folder: Path, title: str) -> Entry:
     fused = folder / "fused.png"
     pictures = [("sharp everywhere", read_image(fused))] if fused.is_file() else []
     return Entry(title, result, pictures, _read_json(folder / SUMMARY_FILE), provenance=provenance())
-
-
-def _failed_pairs(folder: Path) -> list[tuple[str, str]]:
-    """Return (name, error) of the failed pairs in the report of a run over many pairs."""
-    pairs = _read_json(folder / BATCH_FILE).get("pairs")
-    listed = [each for each in (pairs if isinstance(pairs, list) else ()) if isinstance(each, dict)]
-    return [(str(each.get("name")), str(each.get("error"))) for each in listed if each.get("state") == "failed"]
 
 
 def _read_json(path: Path) -> dict[str, Any]:

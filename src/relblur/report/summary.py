@@ -107,8 +107,6 @@ def key_figures(result: MapResult) -> list[tuple[str, str]]:
         figures.append((f"{view.name}, 5 / 50 / 95 %", f"{written} {view.unit}"))
         scale, unit = (1000, "mm") if view.unit == "m" else (1, view.unit)
         figures.append(("median standard error", f"{scale * np.median(view.stderr[known]):.3g} {unit}"))
-    if isinstance(result, StackMap) and result.dropped:
-        figures.append(("images left out", str(len(result.dropped))))
     return figures
 
 

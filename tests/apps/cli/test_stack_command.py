@@ -8,7 +8,6 @@ import os
 import numpy as np
 import pytest
 import tifffile  # noqa: TID253
-from numpy.testing import assert_allclose
 from PIL import Image  # noqa: TID253
 
 from command import failed, run
@@ -134,17 +133,11 @@ def test_refocus_without_a_camera_goes_from_one_image_to_the_other(files, tmp_pa
 
 def test_estimate_writes_near_and_far_at_the_size_of_the_photographs(files, tmp_path, texture):
     out = tmp_path / "out"
-    done("estimate", files / "0.png", files / "2.png", "-o", out, "--decimate", 2, "--full-size", *PLAIN)
+    done("estimate", files / "0.png", files / "2.png", "-o", out, "--decimate", 2, *PLAIN)
     depth, alpha = np.moveaxis(np.asarray(Image.open(out / "relative_depth.png"), np.float64), 2, 0)
     assert (alpha == 255).all()
     assert depth.shape == texture.shape
     assert depth[:, 10:30].mean() > depth[:, -30:-10].mean() + 100  # the left is in focus in the first
-    sigma, stderr = tifffile.imread(out / "sigma_full.tif")
-    expected = CAMERA.blur_constants_px_m[0] * 0.5  # at the ends, px of the photographs
-    assert abs(np.median(sigma[:, 8:14]) - expected) < 0.25 * expected
-    assert stderr.shape == texture.shape
-    for name in ("fused.png", "second_aligned.png"):
-        assert np.asarray(Image.open(out / name)).shape[:2] == texture.shape
 
 
 def test_relative_depth_is_transparent_without_an_answer():
@@ -158,17 +151,6 @@ def test_relative_depth_is_transparent_without_an_answer():
 def test_pictures_are_cut_off_at_white(tmp_path):
     write_picture(tmp_path / "a.png", np.array([[0.5, 2.0], [-1.0, np.nan]]))
     assert np.asarray(Image.open(tmp_path / "a.png")).tolist() == [[188, 255], [0, 0]]
-
-
-def test_full_size_lies_as_the_map_does_and_takes_grey_beside_colour(files, tmp_path):
-    first, second = (imread(files / f"{number}.png") for number in (0, 2))
-    colour = np.stack([second * tint for tint in (1, 0.9, 0.8)], axis=2)
-    write_picture(tmp_path / "a.png", first)
-    write_picture(tmp_path / "b.png", np.roll(colour, (4, -2), (0, 1)))
-    out = tmp_path / "out"
-    done("estimate", tmp_path / "a.png", tmp_path / "b.png", "-o", out, "--decimate", 2, "--full-size")
-    inside = np.s_[12:-12, 12:-12]
-    assert_allclose(imread(out / "second_aligned.png")[inside], second[inside], atol=0.03)
 
 
 def test_two_names_of_one_file_are_one_image(files, tmp_path):

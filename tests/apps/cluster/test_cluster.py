@@ -255,7 +255,6 @@ def test_pairs_are_found_in_lists_and_layouts(data, tmp_path):
     for text, message in (
         ("first,second\nx.png,none.png\n", "line 2: there is no file"),
         ("one,two\n", "columns first,second"),
-        ("first,second\nx.png,x.png\nx.png,x.png\n", "two pairs are called"),
     ):
         listed.write_text(text)
         with pytest.raises(RelblurError, match=message):

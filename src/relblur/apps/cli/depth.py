@@ -56,9 +56,9 @@ def depth(
 
         relblur depth near.png far.png --camera cam.toml -o depth
 
-    DIR gets depth.npz (all maps); the depth as depth_mm.png (16 bits), depth.tif, .pfm, .npy and .exr; a coloured
-    point cloud, points.ply (y up, z towards the lens, with standard error and flags); the pictures depth_colour.png
-    and view.png; and overview.png, all pictures on one sheet.
+    DIR gets depth.npz (all maps); the depth as depth_mm.png (16 bits), depth.tif, .pfm and .npy; a coloured
+    point cloud, points.ply (y up, z towards the lens, with standard error and flags); the picture
+    depth_colour.png; and overview.png, all pictures on one sheet.
 
     FIRST and SECOND may also be two folders or two quoted patterns, as for 'relblur estimate'. Each pair gets a folder
     in DIR, a row in summary.csv and a picture in contact_sheet.png.
@@ -100,7 +100,7 @@ def depth(
     for what in summary["left_out"]:
         say(f"relblur: note: left out: {what}")
     print_summary(f"{first.name} and {second.name}, {pair.size}", _depth_rows(summary), summary, as_json)
-    pictures = (PAGE_FILE,) if report else ("overview.png", "depth_colour.png", "view.png")
+    pictures = (PAGE_FILE,) if report else ("overview.png", "depth_colour.png")
     say(f"look at {', '.join(str(output / name) for name in pictures)}")
 
 

@@ -11,7 +11,6 @@ from ...base.options import Estimating, Preparing
 from ...base.settings import MAX_SIGMA
 from ..terminal.console import UsageError, flags_in_words, print_summary, progress_bar, say
 from ..terminal.options import (
-    OUTPUT,
     AsStoredOption,
     First,
     Force,
@@ -48,9 +47,6 @@ def estimate(
         str | None, given("--page", "Page of multi-page files, from 1; 3,5: one each for FIRST, SECOND.", "N")
     ] = None,
     report: ReportOption = False,
-    full_size: Annotated[
-        bool, given("--full-size", "Also write a fused picture and the maps at full size.", panel=OUTPUT)
-    ] = False,
     force: Force = False,
     as_json: Json = False,
     jobs: JobsOption = 1,
@@ -62,9 +58,9 @@ def estimate(
         relblur estimate near.jpg far.jpg -o result --report
 
     The files are read as linear light, aligned and brought to one exposure; every step is printed. DIR gets the map
-    (blur_map.npz, sigma.tif, 16-bit sigma.png), its standard error, the sharper image and the flags of each pixel, and
-    the blurrier image re-made from the sharper one. relative_depth.png shows near and far at full size, overview.png
-    all pictures on one sheet.
+    (blur_map.npz, sigma.tif with the standard error, 16-bit sigma.png), a picture of the flags, and the blurrier image
+    re-made from the sharper one. relative_depth.png shows near and far at full size, overview.png all pictures on one
+    sheet.
 
     FIRST and SECOND may also be two folders, whose files are paired by name, or two quoted patterns,
     'dir/*_near.png' 'dir/*_far.png'. Each pair gets a folder in DIR, a row in summary.csv and a picture in
@@ -78,8 +74,8 @@ def estimate(
     preparing = stored_values(preparing) if as_stored else preparing
     files = (first, second)
     is_large = any(part.lower().endswith(".zarr") for path in (output, *files) for part in path.parts)
-    if (is_large or is_batch(*files)) and (page or full_size):
-        raise UsageError("--page and --full-size are for one pair that is read whole; leave them out")
+    if (is_large or is_batch(*files)) and page:
+        raise UsageError("--page is for one pair that is read whole; leave it out")
     how = Manner(jobs, report, force, as_json)
     if is_large:
         _estimate_large(files, output, preparing, estimating, (processes, scheduler), how)
@@ -88,7 +84,7 @@ def estimate(
     elif is_batch(*files):
         _estimate_many(files, output, preparing, estimating, how)
     else:
-        _estimate_one(files, output, preparing, estimating, how, full_size, page)
+        _estimate_one(files, output, preparing, estimating, how, page)
 
 
 def _estimate_one(
@@ -97,18 +93,17 @@ def _estimate_one(
     preparing: Preparing,
     estimating: Estimating,
     how: Manner,
-    full_size: bool,
     page: str | None,
 ) -> None:
     """Estimate a pair that is read whole."""
     from ...images.planes import page_of
     from ...images.results import filling, refuse_inputs, refuse_to_replace
-    from ...report.full_size import FULL_FILES, RELATIVE_DEPTH, write_full_size, write_relative_depth
+    from ...report.full_size import RELATIVE_DEPTH, write_relative_depth
     from ...report.page import PAGE_FILE
     from ...report.result_files import BLUR_FILES, write_blur_files
     from ...stacks.frames import frames_of_pair
 
-    names = [*BLUR_FILES, RELATIVE_DEPTH, *(FULL_FILES if full_size else ()), *((PAGE_FILE,) if how.report else ())]
+    names = [*BLUR_FILES, RELATIVE_DEPTH, *((PAGE_FILE,) if how.report else ())]
     refuse_to_replace(output, names, how.force)  # before the work
     refuse_inputs((output / name for name in names), files)
     images: tuple[Path | Plane, Path | Plane] = files
@@ -119,11 +114,8 @@ def _estimate_one(
     with filling(output, force=how.force) as results:
         summary = {**write_blur_files(results, pair, blur_map), "seconds": seconds}
         frames = frames_of_pair(images, preparing, pair)
-        if full_size:
-            write_full_size(results, frames, blur_map)
-        else:
-            light = frames.full(frames.frames[0])[0] if pair.factor > 1 else None
-            write_relative_depth(results, blur_map, light, pair.factor)
+        light = frames.full(frames.frames[0])[0] if pair.factor > 1 else None
+        write_relative_depth(results, blur_map, light, pair.factor)
         if how.report:
             write_result_page(results, blur_map, files, summary, pair=pair)
     for note in _notes(pair, blur_map):

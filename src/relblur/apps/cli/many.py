@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +53,7 @@ def do_many(
         raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
     if output is None:
         raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
-    pairs = [replace(job, also_read=tuple(reads)) for job in find_jobs(*files)]
+    pairs = find_jobs(*files)
 
     def tell(count: int, outcome: Outcome) -> None:
         say(f"{count}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
@@ -69,7 +69,7 @@ def do_many(
             write_page(folder / PAGE_FILE, entries, f"{output.resolve().name}: {len(names)} pairs", failures)
 
     run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
-    outcomes = run_batch(pairs, output, options, work, force=how.force, tell=tell, report=report, run=run)
+    outcomes = run_batch(pairs, output, options, work, reads=reads, force=how.force, tell=tell, report=report, run=run)
     failed = [each for each in outcomes if not each.succeeded]
     counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
     if how.as_json:

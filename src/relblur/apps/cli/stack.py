@@ -121,7 +121,7 @@ def _write(
     from ...stacks.topography import surface_of
 
     is_light = result.steps["frames"].is_light
-    summary = write_stack_files(folder, result, is_light, depth=result.depth_m is not None, images=files)
+    summary = write_stack_files(folder, result, is_light, images=files)
     if result.step_um is not None and result.known.any():
         surface = surface_of(result)
         summary["topography"] = write_heights(folder, result, surface.levelled() if remove_tilt else surface, line)

@@ -9,7 +9,7 @@ and the output folder under the same names.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -71,19 +71,18 @@ def run_data_set(
     pairs = find_pairs(data)
     reads = (data, data / "pairs.csv")
     refuse_inputs((output / name for name in BATCH_FILES), reads)
-    jobs = [replace(pair.job, also_read=reads) for pair in pairs]
+    jobs = [pair.job for pair in pairs]
     with started(workers, scheduler) as client:
         outcomes = run_batch(
             jobs,
             output.absolute(),
             {"method": method, "scores": "Table I"},
             Score({pair.first: pair for pair in pairs}, method),
+            reads=reads,
             force=force,
             tell=lambda count, outcome: tell(count, len(jobs), outcome),
             run=partial(_on_workers, client),
         )
-    order = {job.name: number for number, job in enumerate(jobs)}
-    outcomes.sort(key=lambda outcome: order[outcome.name])
     rows = {each.name: read_scores(output / each.name) for each in outcomes if each.succeeded}
     every = [row for group in rows.values() for row in group]
     if every:

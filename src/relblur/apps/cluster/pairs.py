@@ -6,11 +6,12 @@ A list is a CSV with the columns ``first`` and ``second`` (paths relative to the
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...base.errors import InputError
-from ...report.batch import Job, named_job, refuse_equal_names
+from ...report.batch import Job
 from ..paper.data_sets import LAYOUTS, factors, find_data_sets, listed_files, read_list
 
 __all__ = ["DataPair", "find_pairs"]
@@ -35,20 +36,18 @@ class DataPair:
 
     @property
     def job(self) -> Job:
-        """Job of the pair, with the name of its result folder."""
-        return named_job(f"{self.data_set}_{self.name}", self.first, self.second)
+        """Job of the pair; in the name of its result folder only letters, digits, dots and dashes remain."""
+        return Job(re.sub(r"[^\w.-]+", "_", f"{self.data_set}_{self.name}"), self.first, self.second)
 
 
 def find_pairs(data: Path) -> list[DataPair]:
     """Return the pairs of a folder or a list."""
     listed = data / "pairs.csv" if data.is_dir() else data
-    pairs = (_from_list(listed.absolute()) if listed.is_file() else None) or [
+    return (_from_list(listed.absolute()) if listed.is_file() else None) or [
         DataPair(files.title, files.name, files.background, files.foreground, found.data_set)
         for found in find_data_sets(data.absolute())
         for files in found.pairs
     ]
-    refuse_equal_names((pair.job for pair in pairs), "pairs")
-    return pairs
 
 
 def _from_list(path: Path) -> list[DataPair]:

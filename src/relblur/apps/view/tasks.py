@@ -185,7 +185,7 @@ def export(
             [Path(source) for source in frames.images.sources if isinstance(source, str)] if frames is not None else []
         )
         is_light = frames is None or frames.is_light
-        write_stack_files(target, measured, is_light, depth=measured.depth_m is not None, images=files)
+        write_stack_files(target, measured, is_light, images=files)
         if measured.step_um is not None and measured.known.any():
             write_heights(target, measured, surface_of(measured), None)
     elif pair is not None:
