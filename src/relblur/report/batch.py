@@ -146,7 +146,6 @@ def run_batch(
     *,
     reads: Iterable[Path] = (),
     force: bool = False,
-    tell: Callable[[int, Outcome], None] | None = None,
     report: Callable[[Path, Sequence[Outcome]], None] | None = None,
     run: Callable[[Callable[[Job], Outcome], Sequence[Job]], Iterable[Outcome]] = map,
 ) -> list[Outcome]:
@@ -164,8 +163,6 @@ def run_batch(
     force
         Process finished pairs again, and replace results of other options or files. Only results of relblur are
         replaced.
-    tell
-        Called with the number of processed pairs and the outcome of the last.
     report
         Called with a folder for further reports and with all outcomes.
     run
@@ -173,34 +170,36 @@ def run_batch(
         (:func:`on_threads`), or on other machines.
     """
     refuse_file_name(output)
-    names = Counter(job.name for job in jobs)
-    if len(names) < len(jobs):
-        raise InputError(f"two pairs are called {names.most_common(1)[0][0]!r}; rename one")
-    inputs = [*reads, *(path for job in jobs for path in (job.first, job.second) if path is not None)]
-    refuse_inputs((output / name for name in REPORTS), inputs)
-    kept = {folder for path in inputs for folder in Path(os.path.realpath(path)).parents}
+    kept = _input_folders(jobs, reads, output)
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"cannot make the folder {output}: {error.strerror}; choose another") from None
     with entered(output, wait_s=0.0):
         reports = _own_reports(output)
-        by_name: dict[str, Outcome] = {}
         do = partial(_do, output=output, options=options, work=work, force=force, kept=kept)
-        for count, outcome in enumerate(run(do, jobs), start=1):
-            by_name[outcome.name] = outcome
-            if tell is not None:
-                tell(count, outcome)
-        outcomes = [by_name[name] for name in names]
+        by_name = {outcome.name: outcome for outcome in run(do, jobs)}
+        outcomes = [by_name[job.name] for job in jobs]
         with staging(output) as new:
             (new / TABLE_FILE).write_bytes(_table(jobs, outcomes, output))
             if report is not None:
                 report(new, outcomes)
             files = sorted({*reports, *(path.name for path in new.iterdir())})  # keep an older sheet
-            content = {"made_by": "relblur", "files": files, "pairs": [asdict(each) for each in outcomes]}
+            pairs = [asdict(each) for each in outcomes]
+            content = {"made_by": "relblur", "files": files, "options": dict(options), "pairs": pairs}
             (new / BATCH_FILE).write_text(json.dumps(content, indent=2))
             move_files_in(new, True, output)
     return outcomes
+
+
+def _input_folders(jobs: Sequence[Job], reads: Iterable[Path], output: Path) -> set[Path]:
+    """Return the folders of the input files and their parents; refuse equal names, and an input that is a report."""
+    names = Counter(job.name for job in jobs)
+    if len(names) < len(jobs):
+        raise InputError(f"two pairs are called {names.most_common(1)[0][0]!r}; rename one")
+    inputs = [*reads, *(path for job in jobs for path in (job.first, job.second) if path is not None)]
+    refuse_inputs((output / name for name in REPORTS), inputs)
+    return {folder for path in inputs for folder in Path(os.path.realpath(path)).parents}
 
 
 def on_threads(do: Callable[[Job], Outcome], jobs: Sequence[Job], threads: int) -> Iterator[Outcome]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from ..terminal.console import EXIT_DATA, UsageError, print_json, print_table, s
 
 if TYPE_CHECKING:
     from ...blur.result import MapResult
-    from ...report.batch import Outcome
+    from ...report.batch import Job, Outcome
 
 __all__ = ["Manner", "do_many"]
 
@@ -53,10 +52,12 @@ def do_many(
         raise UsageError(f"--jobs must be a whole number >= 1, got {how.jobs}")
     if output is None:
         raise UsageError("folders and patterns need --output, a folder for the results of all pairs")
-    pairs = find_jobs(*files)
 
-    def tell(count: int, outcome: Outcome) -> None:
-        say(f"{count}/{len(pairs)} {outcome.name}: {outcome.state}{': ' if outcome.error else ''}{outcome.error}")
+    def run(do: Callable[[Job], Outcome], jobs: Sequence[Job]) -> Iterator[Outcome]:
+        outcomes = map(do, jobs) if how.jobs == 1 else on_threads(do, jobs, how.jobs)
+        for count, each in enumerate(outcomes, start=1):
+            say(f"{count}/{len(jobs)} {each.name}: {each.state}{': ' if each.error else ''}{each.error}")
+            yield each
 
     def report(folder: Path, outcomes: Sequence[Outcome]) -> None:
         names = [each.name for each in outcomes if each.succeeded]
@@ -68,8 +69,7 @@ def do_many(
             failures = [(each.name, each.error) for each in outcomes if not each.succeeded]
             write_page(folder / PAGE_FILE, entries, f"{output.resolve().name}: {len(names)} pairs", failures)
 
-    run = map if how.jobs == 1 else partial(on_threads, threads=how.jobs)
-    outcomes = run_batch(pairs, output, options, work, reads=reads, force=how.force, tell=tell, report=report, run=run)
+    outcomes = run_batch(find_jobs(*files), output, options, work, reads=reads, force=how.force, report=report, run=run)
     failed = [each for each in outcomes if not each.succeeded]
     counts = {state: sum(each.state == state for each in outcomes) for state in ("done", "was done", "failed")}
     if how.as_json:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -73,6 +72,12 @@ def run_data_set(
     refuse_inputs((output / name for name in BATCH_FILES), reads)
     jobs = [pair.job for pair in pairs]
     with started(workers, scheduler) as client:
+
+        def run(function: Callable[[Job], Outcome], jobs: Sequence[Job]) -> Iterator[Outcome]:
+            for count, outcome in enumerate(_on_workers(client, function, jobs), start=1):
+                tell(count, len(jobs), outcome)
+                yield outcome
+
         outcomes = run_batch(
             jobs,
             output.absolute(),
@@ -80,8 +85,7 @@ def run_data_set(
             Score({pair.first: pair for pair in pairs}, method),
             reads=reads,
             force=force,
-            tell=lambda count, outcome: tell(count, len(jobs), outcome),
-            run=partial(_on_workers, client),
+            run=run,
         )
     rows = {each.name: read_scores(output / each.name) for each in outcomes if each.succeeded}
     every = [row for group in rows.values() for row in group]
