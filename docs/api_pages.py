@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
 from types import ModuleType
-
-from page_files import write_pages
 
 import relblur
 
-__all__ = ["GROUPS", "pages", "write"]
+__all__ = ["GROUPS", "pages"]
 
 #: Headings in their order, and what stands below them before the alphabet takes over.
 GROUPS = {
@@ -26,13 +23,7 @@ def pages() -> dict[str, str]:
     """Return the reStructuredText of each page by its name."""
     grouped = _grouped()
     modules = grouped.pop(MODULES, [])
-    lines = [
-        "Names in Python",
-        "===============",
-        "",
-        "Every public name. ``import relblur`` is all that is needed.",
-        "",
-    ]
+    lines = ["Names in Python", "===============", "", "All that ``import relblur`` brings.", ""]
     for heading, names in grouped.items():
         lines += [heading, "-" * len(heading), "", ".. currentmodule:: relblur", "", ".. autosummary::"]
         lines += ["   :toctree: names", "", *(f"   {name}" for name in names), ""]
@@ -61,8 +52,3 @@ def _grouped() -> dict[str, list[str]]:
         grouped.setdefault(heading, []).append(name)
     order = [*GROUPS, OTHERS, CLASSES, ERRORS, MODULES]
     return {heading: grouped[heading] for heading in order if grouped.get(heading)}
-
-
-def write(folder: Path) -> None:
-    """Write the pages that have changed, and remove those of names that are gone."""
-    write_pages(folder, pages())

@@ -41,27 +41,22 @@ def problems(site: Path) -> list[str]:
     """Return a line for everything that is wrong."""
     found = sorted(path for path in site.rglob("*.html") if path.relative_to(site).parts[0] != "_static")
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in found}
-    if not pages:
-        return [f"{site} holds no page"]
-    wrong = []
+    wrong = [] if pages else [f"{site} holds no page"]
     for path, page in pages.items():
         here = path.relative_to(site)
         for target in (*page.links, *page.loads):
             parts = urlsplit(target)
-            if parts.scheme or parts.netloc:
-                if target in page.loads and parts.scheme != "data":
-                    wrong.append(f"{here} loads {target}")
-                continue
             to = path if not parts.path else (path.parent / unquote(parts.path)).resolve()
-            if to.is_dir():
-                to /= "index.html"
-            if not to.exists():
+            to = to / "index.html" if to.is_dir() else to
+            if parts.scheme or parts.netloc:
+                wrong += [f"{here} loads {target}"] if target in page.loads and parts.scheme != "data" else []
+            elif not to.exists():
                 wrong.append(f"{here} leads to {target}, which is not there")
             elif parts.fragment and to in pages and unquote(parts.fragment) not in pages[to].places:
                 wrong.append(f"{here} leads to {target}, which has no such place")
     for path in site.rglob("*.css"):
         text = path.read_text(encoding="utf-8", errors="replace")
-        if "url(http" in text or "url(//" in text or '@import "http' in text:
+        if any(each in text for each in ("url(http", "url(//", '@import "http')):
             wrong.append(f"{path.relative_to(site)} loads from elsewhere")
     return wrong
 

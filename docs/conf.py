@@ -15,6 +15,7 @@ sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
 import command_pages  # noqa: E402
+from page_files import write_pages  # noqa: E402
 
 import relblur  # noqa: E402
 
@@ -83,8 +84,8 @@ html_theme_options = {
     "show_toc_level": 2,
 }
 
-api_pages.write(HERE / "api")
-command_pages.write(HERE / "commands")
+write_pages(HERE / "api", api_pages.pages())
+write_pages(HERE / "commands", command_pages.pages())
 
 
 def _stay_inside(_app: object, _name: str, source: list[str]) -> None:

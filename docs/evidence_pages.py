@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import evidence_plots as plots
-import evidence_records
 import numpy as np
-from evidence_records import CONTESTANTS, accuracy_of, codec_cells, percent, record, short, span
+from evidence_records import CONTESTANTS, accuracy_of, codec_cells, grouped, percent, record, short, span
 
 Rows = Sequence[Sequence[str]]
 
@@ -21,9 +20,14 @@ class Section:
     record: str
     title: str
     measured: str
-    columns: tuple[str, ...]
+    heads: str
     rows: Rows
     draw: Callable[[Any], None] | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Headings of the table."""
+        return self.heads.split(" | ")
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,7 @@ def accuracy() -> Page:
         "Mean relative error of sigma over all pixels (percent), for eight fields of known blur on ten photographs of "
         "scikit-image. Table: median and largest value over images and fields, and the share of pixels within one "
         "standard error (68 % is ideal).",
-        ("data", "sharper image stated", "direction found", "largest error", "within 1 (%)"),
+        "data | sharper image stated | direction found | largest error | within 1 (%)",
         table,
         plots.draw_accuracy,
     )
@@ -71,8 +75,7 @@ def error_bars() -> Page:
         for row in rows["scenes"]
     ]
     walls = []
-    for noise in dict.fromkeys(row["noise"] for row in rows["walls"]):
-        those = [row for row in rows["walls"] if row["noise"] == noise]
+    for noise, those in grouped(rows["walls"], "noise").items():
         errors = [max(abs(value - 2) for value in row["sigma_5_95"]) for row in those]
         walls.append(
             (
@@ -92,7 +95,7 @@ def error_bars() -> Page:
                 "Rendered scenes",
                 "Four path-traced scenes of 640 x 480 px with sensor noise, 8-bit sRGB, JPEG 95. Off edges: more than "
                 "10 px from a depth edge. Wrong: beyond 3 standard errors and by more than 0.5 px.",
-                ("scene, place", "unflagged (%)", "of these wrong (%)", "within 1 (%)", "within 2 (%)"),
+                "scene, place | unflagged (%) | of these wrong (%) | within 1 (%) | within 2 (%)",
                 scenes,
                 plots.draw_scenes,
             ),
@@ -101,7 +104,7 @@ def error_bars() -> Page:
                 "Plain walls",
                 "A textured area with a blur of 2 px beside a plain wall, with noise of 14 kinds. Each column has the "
                 "worst of these kinds.",
-                ("noise", "wall within 2 (%)", "wall off by (px)", "wall's standard error (px)", "texture off by (%)"),
+                "noise | wall within 2 (%) | wall off by (px) | wall's standard error (px) | texture off by (%)",
                 walls,
             ),
             Section(
@@ -109,7 +112,7 @@ def error_bars() -> Page:
                 "Impossible signs",
                 "Two apertures at one focus: the wider one is nowhere the sharper. Share of pixels where the map "
                 "has the impossible sign, unflagged and beyond 3 standard errors.",
-                ("set", "pairs", "mean (%)", "worst pair (%)", "unflagged (%)"),
+                "set | pairs | mean (%) | worst pair (%) | unflagged (%)",
                 _signs(rows["signs"]),
             ),
         ),
@@ -118,8 +121,7 @@ def error_bars() -> Page:
 
 def _signs(rows: Any) -> Rows:
     table = []
-    for name in dict.fromkeys(row["set"] for row in rows):
-        those = [row for row in rows if row["set"] == name]
+    for name, those in grouped(rows, "set").items():
         wrong, unflagged = ([row[key] for row in those] for key in ("impossible", "unflagged"))
         shares = (percent(np.mean(wrong), 2), percent(max(wrong), 2), percent(np.mean(unflagged)))
         table.append((name, str(len(those)), *shares))
@@ -130,8 +132,7 @@ def compression() -> Page:
     """JPEG."""
     rows = record("honest")["rows"]["jpeg"]
     table = []
-    for kind in dict.fromkeys(row["kind"] for row in rows):
-        those = [row for row in rows if row["kind"] == kind and row["photograph"] != "mean"]
+    for kind, those in grouped([row for row in rows if row["photograph"] != "mean"], "kind").items():
         every, unflagged = ([row for row in those if row["pixels"] == name] for name in ("all", "unflagged"))
         errors = (np.mean([row["error"] for row in group]) for group in (every, unflagged))
         within = (np.mean([row["within"][k] for row in unflagged]) for k in range(2))
@@ -141,7 +142,7 @@ def compression() -> Page:
         "JPEG quality",
         "Five photographs, blur of 1 to 2 px, noise 0.3 %, 8-bit sRGB, stored and read again. Mean relative error of "
         "sigma; share of unflagged pixels within 1 and 2 standard errors.",
-        ("file", "error, all (%)", "error, unflagged (%)", "within 1 (%)", "within 2 (%)"),
+        "file | error, all (%) | error, unflagged (%) | within 1 (%) | within 2 (%)",
         table,
         plots.draw_compression,
     )
@@ -167,7 +168,7 @@ def violations() -> Page:
         "One fault at a time",
         "Six photographs of 256 x 256 px, 8 bits, noise 0.003, each spoiled in one way and measured without "
         "preparation. The table has the eight worst faults; errors are shares of unflagged pixels.",
-        ("fault", "unflagged (%)", "beyond 3 (%)", "worst photograph (%)", "warned"),
+        "fault | unflagged (%) | beyond 3 (%) | worst photograph (%) | warned",
         table,
         plots.draw_violations,
     )
@@ -207,7 +208,7 @@ def depth() -> Page:
                 "Rendered scenes",
                 "640 x 480 px, disc blur, occlusion, focus at 1 m and 2 m, true depth. Mean |z error| / z in percent "
                 "over all pixels, and in brackets more than 8 px from depth edges.",
-                ("function", "plane", "stairs", "poles", "CPU s"),
+                "function | plane | stairs | poles | CPU s",
                 table,
                 plots.draw_depth,
             ),
@@ -216,31 +217,11 @@ def depth() -> Page:
                 "Scenes with plain walls",
                 "Path-traced scenes stored as JPEG 95. Unflagged pixels: median |1/z error| (1/m) and share within one "
                 "standard error.",
-                ("scene", "psf", "unflagged (%)", "median error (1/m)", "within 1 (%)"),
+                "scene | psf | unflagged (%) | median error (1/m) | within 1 (%)",
                 hard,
             ),
         ),
     )
-
-
-def relative() -> Page:
-    """The methods on rendered pairs."""
-    rows = record("real")["rows"]["renders"]
-    by = {(row["method"], row["scene"]): row for row in rows}
-    table = []
-    for method in dict.fromkeys(row["method"] for row in rows):
-        cells = [short(by[method, scene]["all"]) for scene in ("plane", "stairs", "poles")]
-        table.append((method, *cells, f"{by[method, 'plane']['seconds']:.1f}"))
-    section = Section(
-        "real",
-        "Depth from the blur of each method",
-        "The rendered scenes of [depth](depth.md), depth computed from the relative blur; the blur constant is fitted "
-        "on the plane. Mean |z error| / z in percent over all pixels. Seconds of one thread, plane.",
-        ("method", "plane", "stairs", "poles", "seconds"),
-        table,
-        plots.draw_relative,
-    )
-    return Page("methods", "Methods compared", (section,))
 
 
 def stacks() -> Page:
@@ -282,7 +263,7 @@ def stacks() -> Page:
                 "Forty-one frames",
                 "Three generated stacks, JPEG 75. RMS error of the frame in best focus, in frames, beside the largest "
                 "Laplacian energy with the best window and a parabola.",
-                ("stack", "relblur", "Laplacian", "within 1 (%)", "within 2 (%)"),
+                "stack | relblur | Laplacian | within 1 (%) | within 2 (%)",
                 generated,
                 plots.draw_stacks,
             ),
@@ -290,14 +271,14 @@ def stacks() -> Page:
                 "stacks",
                 "Five frames with a known camera",
                 "Rendered stacks, JPEG 95. Mean error of depth away from edges (m).",
-                ("scene", "five frames", "two frames", "Laplacian", "within 1 (%)"),
+                "scene | five frames | two frames | Laplacian | within 1 (%)",
                 hard,
             ),
             Section(
                 "stacks",
                 "Fused pictures",
                 "Mean PSNR against the sharp picture (dB). focus-stack is version 1.3.",
-                ("pictures", "relblur", "focus-stack", "Laplacian, pixel", "Laplacian, window"),
+                "pictures | relblur | focus-stack | Laplacian, pixel | Laplacian, window",
                 fused,
             ),
         ),
@@ -308,8 +289,7 @@ def video() -> Page:
     """What lossy codecs cost."""
     rows = record("video")["rows"]["codecs"]
     table = []
-    for codec in dict.fromkeys(row["codec"] for row in rows):
-        those = [row for row in rows if row["codec"] == codec]
+    for codec, those in grouped(rows, "codec").items():
         plain, command = (
             np.mean([codec_cells(row[key]) for row in those], axis=0) for key in ("told_nothing", "as_the_command")
         )
@@ -319,7 +299,7 @@ def video() -> Page:
         "Codecs",
         "A ramp from -2 to +2 px on three panning photographs with 0.3 % noise, by `Stream` and by `relblur video`, "
         "which accounts for the codec. Median error of sigma, and pixels within two standard errors.",
-        ("codec", "error (px)", "answered (%)", "within 2, `Stream` (%)", "within 2, `video` (%)"),
+        "codec | error (px) | answered (%) | within 2, `Stream` (%) | within 2, `video` (%)",
         table,
         plots.draw_video,
     )
@@ -356,21 +336,22 @@ def scaling() -> Page:
                 "scaling_pairs",
                 "Many pairs",
                 "`relblur tools batch` on pairs of 625 x 433 px, each run twice, two cores.",
-                ("workers", "seconds a pair", "of these estimating"),
+                "workers | seconds a pair | of these estimating",
                 [(str(r["workers"]), f"{r['seconds_per_pair']:.1f}", f"{r['compute_per_pair']:.1f}") for r in pairs],
+                plots.draw_scaling,
             ),
             Section(
                 "scaling_slide",
                 "A pair of 400 megapixels",
                 "20 000 x 20 000 px, float32, in chunks. Median relative error of sigma.",
-                ("method", "side of the map (px)", "peak memory (GB)", "CPU s", "error (%)"),
+                "method | side of the map (px) | peak memory (GB) | CPU s | error (%)",
                 slide,
             ),
             Section(
                 "rig",
                 "A stream that is calibrated",
                 "Processor time of `Stream` with a calibration over that without, and the error of s (px^2).",
-                ("frame", "motion", "time", "error of s"),
+                "frame | motion | time | error of s",
                 rig,
             ),
         ),
@@ -395,7 +376,7 @@ def preparation() -> Page:
                 "What each step gains",
                 "Ten photographs, blur of 1 to 2 px, moved, scaled, brightened, noise 0.3 %, 8-bit sRGB. Mean relative "
                 "error of sigma in percent, with a step left out, and pixels within 2 standard errors.",
-                ("run", "median (%)", "mean (%)", "worst (%)", "within 2 (%)"),
+                "run | median (%) | mean (%) | worst (%) | within 2 (%)",
                 steps,
                 plots.draw_preparation,
             ),
@@ -423,7 +404,7 @@ def alignment() -> Page:
                 "alignment",
                 "Alignment",
                 "Distance between where a pixel was put and where it is, over ten photographs and three blurs (px).",
-                ("motion", "RMS, median", "RMS, largest", "corner, largest"),
+                "motion | RMS, median | RMS, largest | corner, largest",
                 motions,
                 plots.draw_alignment,
             ),
@@ -431,7 +412,7 @@ def alignment() -> Page:
                 "alignment",
                 "Resampling",
                 "Blur that an interpolation adds at half a pixel in both directions (px^2 of s).",
-                ("interpolation", "mean", "largest"),
+                "interpolation | mean | largest",
                 resampling,
             ),
         ),
@@ -457,7 +438,7 @@ def photographs() -> Page:
         "sets_command",
         "Sets of pairs, `relblur estimate` with its defaults",
         "Light-field pairs (lytro), two apertures (dpdd_gif), blurred and sharp pictures of a phone (pixel4_dp).",
-        ("set", "pairs", "decimated by", "answered (%)", "unflagged (%)"),
+        "set | pairs | decimated by | answered (%) | unflagged (%)",
         table,
         plots.draw_photographs,
     )
@@ -468,13 +449,12 @@ def paper() -> Page:
     """The paper's Fig. 1 on ten photographs."""
     rows = record("framework")["rows"]
     ramps = []
-    for method in dict.fromkeys(row["method"] for row in rows["ramps"]):
-        error, remade = ([r[key] for r in rows["ramps"] if r["method"] == method] for key in ("error", "remade"))
+    for method, those in grouped(rows["ramps"], "method").items():
+        error, remade = ([row[key] for row in those] for key in ("error", "remade"))
         errors = (f"{100 * value:.3f}" for value in (np.median(error), max(error)))
         ramps.append((f"`{method}`", *errors, f"{np.median(remade):.6f}", f"{max(remade):.6f}"))
     harder = []
-    for bits, sharper in dict.fromkeys((row["bits"], row["sharper"]) for row in rows["harder_ramps"]):
-        those = [row for row in rows["harder_ramps"] if (row["bits"], row["sharper"]) == (bits, sharper)]
+    for (bits, sharper), those in grouped(rows["harder_ramps"], "bits", "sharper").items():
         shares = (span((100 * row[key] for row in those), 1) for key in ("own_answer_error", "filled", "error"))
         harder.append((str(bits), sharper, *shares))
     return Page(
@@ -486,7 +466,7 @@ def paper() -> Page:
                 "Ramps from 1 to 2 px",
                 "Ten photographs, two directions, float, sharper image stated, flat pixels left out. Mean relative "
                 "error of sigma, and mean error of the re-made image (0..1).",
-                ("method", "error, median (%)", "largest (%)", "re-made, median", "largest"),
+                "method | error, median (%) | largest (%) | re-made, median | largest",
                 ramps,
                 plots.draw_paper,
             ),
@@ -494,7 +474,7 @@ def paper() -> Page:
                 "framework",
                 "Rounded values, direction unknown",
                 "The paper's method on the same pairs. Ranges over photographs and directions, in percent.",
-                ("bits", "sharper", "error of own answers", "filled", "error of all"),
+                "bits | sharper | error of own answers | filled | error of all",
                 harder,
             ),
         ),
@@ -513,7 +493,7 @@ def speed() -> Page:
         "speed",
         "A pair of 480 x 640 px",
         "Milliseconds, all contestants in turn in one process, two threads.",
-        ("contestant", "wall, least", "wall, median", "CPU, median"),
+        "contestant | wall, least | wall, median | CPU, median",
         table,
         plots.draw_speed,
     )
@@ -522,7 +502,6 @@ def speed() -> Page:
 
 MAKERS = {
     "accuracy": accuracy,
-    "methods": relative,
     "error_bars": error_bars,
     "compression": compression,
     "violations": violations,
@@ -536,29 +515,3 @@ MAKERS = {
     "paper": paper,
     "speed": speed,
 }
-#: Records that each page is made from.
-RECORDS = {
-    "accuracy": ("accuracy",),
-    "methods": ("real",),
-    "error_bars": ("honest",),
-    "compression": ("honest",),
-    "violations": ("violations",),
-    "depth": ("depth",),
-    "stacks": ("stacks",),
-    "preparation": ("chain",),
-    "alignment": ("alignment",),
-    "photographs": ("sets_command",),
-    "video": ("video",),
-    "scaling": ("scaling_pairs", "scaling_slide", "rig"),
-    "paper": ("framework",),
-    "speed": ("speed",),
-}
-
-
-def names() -> list[str]:
-    """Return the pages whose records exist."""
-    return [
-        name
-        for name, needed in RECORDS.items()
-        if all((evidence_records.RESULTS / f"{each}.json").exists() for each in needed)
-    ]

@@ -90,21 +90,6 @@ def draw_depth(figure: Any) -> None:
     axis.legend(fontsize="small")
 
 
-def draw_relative(figure: Any) -> None:
-    """Errors of depth by method."""
-    rows = record("real")["rows"]["renders"]
-    axis = figure.subplots()
-    methods = list(dict.fromkeys(row["method"] for row in rows))
-    for number, scene in enumerate(("plane", "stairs", "poles")):
-        found = {row["method"]: row["all"] for row in rows if row["scene"] == scene}
-        axis.barh(np.arange(len(methods)) + 0.27 * (number - 1), [found[name] for name in methods], 0.25, label=scene)
-    axis.set_yticks(range(len(methods)), methods, fontsize="small")
-    axis.set_xscale("log")
-    axis.set_xlabel("mean |z error| / z (%)")
-    axis.invert_yaxis()
-    axis.legend(fontsize="small")
-
-
 def draw_stacks(figure: Any) -> None:
     """Errors of stacks."""
     rows = record("stacks")["rows"]
@@ -138,6 +123,15 @@ def draw_video(figure: Any) -> None:
         axis.set_xticks(range(len(codecs)), codecs, rotation=60, fontsize="x-small", ha="right")
         axis.set_ylabel(label)
     left.legend(fontsize="small")
+
+
+def draw_scaling(figure: Any) -> None:
+    """Seconds a pair by workers."""
+    rows = [row for row in record("scaling_pairs")["rows"] if "workers" in row]
+    axis = figure.subplots()
+    axis.bar([str(row["workers"]) for row in rows], [row["seconds_per_pair"] for row in rows])
+    axis.set_xlabel("workers")
+    axis.set_ylabel("seconds a pair")
 
 
 def draw_preparation(figure: Any) -> None:

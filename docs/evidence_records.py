@@ -18,6 +18,14 @@ def record(name: str) -> dict[str, Any]:
     return found
 
 
+def grouped(rows: Iterable[Any], *keys: str) -> dict[Any, list[Any]]:
+    """Return rows by the values of one key, or of several, in the order of their first row."""
+    found: dict[Any, list[Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in keys) if len(keys) > 1 else row[keys[0]], []).append(row)
+    return found
+
+
 def percent(value: float, digits: int = 0) -> str:
     """Return a fraction in percent."""
     return f"{100 * value:.{digits}f}"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import evidence_records
 import numpy as np
-from evidence_pages import MAKERS, RECORDS, Page, Rows, compression, names
+from evidence_pages import MAKERS, Page, Rows, compression
 from evidence_records import accuracy_of, record, short, span
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,9 +67,6 @@ def _speed(pairs: Rows) -> str:
         f"A map of 512 x 512 px takes about {seconds:.1f} s of processor time.\n"
         "`Stream` measures a pair of 480 x 640 px in "
     )
-    if "speed" not in names():
-        stream = record("video")["rows"]["speed"][0]["ms_wall_and_processor"]["Stream"][0]
-        return f"{text}{stream:.0f} ms on two cores."
     stream = record("speed")["rows"]["sizes"]["480x640"]["Stream, auto"]["cpu_median"]
     plot = "![Milliseconds a pair, relblur and other programs](docs/evidence/speed.png)"
     return f"{text}{stream:.0f} ms of processor time.\n\n{plot}\n"
@@ -150,9 +147,10 @@ def index(pages: Sequence[Page]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def digest(name: str) -> str:
+def digest(page: Page) -> str:
     """Return the digest of the records of a page."""
-    content = b"".join((evidence_records.RESULTS / f"{each}.json").read_bytes() for each in RECORDS[name])
+    records = dict.fromkeys(section.record for section in page.sections)
+    content = b"".join((evidence_records.RESULTS / f"{each}.json").read_bytes() for each in records)
     return hashlib.sha256(content).hexdigest()[:16]
 
 
@@ -171,11 +169,11 @@ def draw(page: Page) -> None:
                 axis.spines[["top", "right"]].set_visible(False)
                 axis.grid(alpha=0.3)
                 axis.set_axisbelow(True)
-            metadata = {DIGEST: digest(page.name), "Software": None}
+            metadata = {DIGEST: digest(page), "Software": None}
             figure.savefig(PAGES / f"{page.name}{number or ''}.png", dpi=110, metadata=metadata)
 
 
-def _drawn_from(plot: Path) -> str | None:
+def _digest_in(plot: Path) -> str | None:
     """Return the digest that a plot holds."""
     from PIL import Image
 
@@ -185,23 +183,25 @@ def _drawn_from(plot: Path) -> str | None:
         return picture.info.get(DIGEST)
 
 
+def texts() -> dict[Path, str]:
+    """Return the texts of all pages of evidence, and of those that quote figures."""
+    pages = [make() for make in MAKERS.values()]
+    found = {PAGES / f"{page.name}.md": markdown(page) for page in pages} | {PAGES / "index.md": index(pages)}
+    return found | {page: with_passages(page.read_text()) for page in quoting()}
+
+
 def stale() -> list[str]:
     """Return a line for every page or plot that differs from its records."""
-    found = []
-    if (PAGES / "index.md").read_text() != index([MAKERS[name]() for name in names()]):
-        found.append("docs/evidence/index.md lists other pages")
-    for name in names():
-        page, text = MAKERS[name](), PAGES / f"{name}.md"
-        if not text.exists() or text.read_text() != markdown(page):
-            found.append(f"{text.relative_to(ROOT)} differs from its record")
+    found = [
+        f"{path.relative_to(ROOT)} differs from its record"
+        for path, text in texts().items()
+        if not path.exists() or path.read_text() != text
+    ]
+    for page in (make() for make in MAKERS.values()):
         for number, section in enumerate(page.sections):
-            plot = PAGES / f"{name}{number or ''}.png"
-            if section.draw and _drawn_from(plot) != digest(name):
+            plot = PAGES / f"{page.name}{number or ''}.png"
+            if section.draw and _digest_in(plot) != digest(page):
                 found.append(f"{plot.relative_to(ROOT)} was drawn from another record")
-    for page_path in quoting():
-        text = page_path.read_text()
-        if with_passages(text) != text:
-            found.append(f"{page_path.relative_to(ROOT)} quotes other figures than the records have")
     return found
 
 
@@ -213,14 +213,10 @@ def main() -> None:
         found = stale()
         print(*found, sep="\n")
         raise SystemExit(1 if found else 0)
-    PAGES.mkdir(exist_ok=True)
-    pages = [MAKERS[name]() for name in names()]
-    (PAGES / "index.md").write_text(index(pages))
-    for page in pages:
-        (PAGES / f"{page.name}.md").write_text(markdown(page))
-        draw(page)
-    for page_path in quoting():
-        page_path.write_text(with_passages(page_path.read_text()))
+    for path, text in texts().items():
+        path.write_text(text)
+    for make in MAKERS.values():
+        draw(make())
 
 
 if __name__ == "__main__":

@@ -91,10 +91,8 @@ def test_ticks_are_round_numbers(low, high, most, texts):
 
 def test_the_later_of_two_flags_shows_and_is_counted():
     flags = np.array([[0, int(Flag.CLIPPED), int(Flag.CLIPPED | Flag.FILLED), 0]], np.uint8)
-    picture = flag_colours(flags)
-    assert (picture[0, 0] == rgb("#f2f2f2")).all()
-    assert (picture[0, 1] == rgb("#e7298a")).all()
-    assert (picture[0, 2] == rgb("#74c476")).all()
+    for place, colour in enumerate(("#f2f2f2", "#e7298a", "#74c476")):
+        assert (flag_colours(flags)[0, place] == rgb(colour)).all()
     shares = {name: share for name, _, share in flag_shares(flags)}
     assert shares == {"no flag": 0.5, "clipped": 0.25, "filled": 0.25}
 

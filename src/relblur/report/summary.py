@@ -116,8 +116,8 @@ def percent(share: float) -> str:
 
 
 def settings_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return settings as rows of a table, with long lists shortened."""
-    return [(str(name).replace("_", " "), _shown(value)) for name, value in settings.items()]
+    """Return settings as rows of a table, without empty ones and with long lists shortened."""
+    return [(str(name).replace("_", " "), _shown(value)) for name, value in settings.items() if value is not None]
 
 
 def _shown(value: Any) -> str:

@@ -67,7 +67,8 @@ def do_many(
         if how.report:
             entries = [entry for name in names for entry in read_entries(output / name)[0]]
             failures = [(each.name, each.error) for each in outcomes if not each.succeeded]
-            write_page(folder / PAGE_FILE, entries, f"{output.resolve().name}: {len(names)} pairs", failures)
+            title = f"{output.resolve().name}: {len(names)} of {len(outcomes)} pairs"
+            write_page(folder / PAGE_FILE, entries, title, failures)
 
     outcomes = run_batch(find_jobs(*files), output, options, work, reads=reads, force=how.force, report=report, run=run)
     failed = [each for each in outcomes if not each.succeeded]

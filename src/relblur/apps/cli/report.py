@@ -84,5 +84,6 @@ def write_result_page(
         title = title if pair.names == ("first", "second") else " and ".join(pair.names)
     elif len(inputs) > 1:
         title = f"{inputs[0].name} to {inputs[-1].name}"
-    sources = provenance(inputs, ["relblur", *sys.argv[1:]])
+    # The table of the frames of a stack has their SHA-256.
+    sources = provenance(() if pair is None else inputs, ["relblur", *sys.argv[1:]])
     write_page(folder / PAGE_FILE, [Entry(title, result, pictures, summary, printed_warnings(), sources)])
