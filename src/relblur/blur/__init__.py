@@ -14,10 +14,10 @@
 ``model_warnings``     signs of differences other than defocus
 ``pixel_curve``        M(sigma) of one pixel, its roots, the cost of its window
 ``evaluate``           the blurrier image made from the sharper one, and the score of a map
-``stored_values``      arrays that are not linear light
+``given``              the pair as users give it, and stored values as light
 ``recompressed``       removal of the effect of JPEG compression
 ``noise``              noise models and their estimation
 ``tiles``              a method on images of any size, tile by tile
 ``whole_image``        statistics of a whole image in memory that its tiles share
-``global_statistics``  the same statistics for a pair that is read in parts
+``global_statistics``  the same statistics for a pair that is read in parts, from patches
 """

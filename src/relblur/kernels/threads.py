@@ -2,9 +2,6 @@
 
 An estimate runs hundreds of loops of a millisecond or less. The futures of an executor cost 0.1 ms per task, a queue
 and no future a tenth of that.
-
-After a fork the child has only the forking thread, and its locks keep their state. Objects with threads or locks
-therefore register a function that renews them in the child (:func:`renew_after_fork`).
 """
 
 from __future__ import annotations
@@ -19,7 +16,7 @@ from typing import Any
 
 from ..base.arguments import as_whole
 
-__all__ = ["Team", "count_workers", "renew_after_fork"]
+__all__ = ["Team", "count_workers"]
 
 #: Number of threads that is allowed on any machine.
 MOST_THREADS = 16
@@ -39,23 +36,6 @@ def count_workers(workers: int | None) -> int:
     return min(count, max(MOST_THREADS, 2 * (os.cpu_count() or 1)))
 
 
-_renewals: weakref.WeakKeyDictionary[Any, Callable[[Any], None]] = weakref.WeakKeyDictionary()
-
-
-def renew_after_fork(thing: Any, renew: Callable[[Any], None]) -> None:
-    """Call ``renew(thing)`` in every process that is forked while ``thing`` lives."""
-    _renewals[thing] = renew
-
-
-def _renew_all() -> None:
-    for thing, renew in list(_renewals.items()):
-        renew(thing)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_all)
-
-
 class Team:
     """The calling thread and ``workers - 1`` helpers, which start with the first work.
 
@@ -65,10 +45,10 @@ class Team:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._renew()
-        renew_after_fork(self, Team._renew)
 
     def _renew(self) -> None:
         """Forget the helpers, which a forked process does not have."""
+        self._process = os.getpid()
         self._busy = threading.Lock()
         self._helpers = 0
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -79,6 +59,8 @@ class Team:
 
         An error is raised when all threads have ended. Work that calls its own team runs in one thread.
         """
+        if self._process != os.getpid():
+            self._renew()
         listed = list(items)
         queue = iter(listed)  # next() is atomic
         ended: SimpleQueue[None] = SimpleQueue()

@@ -18,7 +18,7 @@ from ...base.pixels import full_scale
 from ...base.settings import MAX_SIGMA, SIDES, WINDOW_WINDOW, Sharper
 from ...base.tone import Curve, light_in_16_bits, power_curve
 from ...kernels.compiled import kernels
-from ...kernels.threads import count_workers, renew_after_fork
+from ...kernels.threads import count_workers
 from ..blur_map import BlurMap
 from .realtime import FrameFit, NotOrdinaryError, WindowEngine
 from .rig import Rig, read_calibration
@@ -109,7 +109,6 @@ class Stream:
         threads = count_workers(workers)
         kernels()  # raises an error if they are not built
         self._lock = threading.Lock()
-        renew_after_fork(self, Stream._renew)
         self._closed = False
         self._engine = WindowEngine(size, self._shape[2], side, int(window), float(max_sigma), threads)
         self._rig = None if calibration is None else self._make_rig(calibration)
@@ -133,10 +132,6 @@ class Stream:
             if not self._valid.any():
                 raise InputError("valid and calibration together leave no pixel to use; at least one must be True")
         return rig
-
-    def _renew(self) -> None:
-        """Renew the lock in a forked process, which has no other thread that could release it."""
-        self._lock = threading.Lock()
 
     @property
     def shape(self) -> tuple[int, int]:
