@@ -25,117 +25,88 @@ PARTS = ("one", "below/two")
 
 
 class Scenario:
-    """Something to interrupt, in a folder."""
+    """Something to interrupt, in a folder with a file of the user's own."""
 
-    at_once = True  #: no moment at which some of the files are old and some new; there may be none for a moment
-    one_generation = True  #: the next run finds one of them
+    parts: tuple[str, ...] = PARTS  #: the files that are written
+    is_whole = True  #: the files appear together, or none of them does
 
-    def __init__(self, folder: Path, force: bool) -> None:
-        self.out, self.force = folder / "out", force
-        self.home = self.out  #: where relblur puts things in order
+    def __init__(self, folder: Path) -> None:
+        self.out = self.home = folder / "out"
         self.image = folder / "image"
+        self.image.write_text("x")
 
-    def prepare(self) -> None:
-        """Lay out what is there before: the user's own file, and with force the old results."""
+    def prepare(self, force: bool) -> None:
+        """Write what is there before: the user's own file, and with force the old results."""
         self.out.mkdir()
         (self.out / "notes.txt").write_text("mine")
-        self.image.write_text("x")
-        if self.force:
+        if force:
             self.do("old")
 
-    def generation(self) -> set[str]:
-        """Return whose files are there: '' if there are none."""
-        return {_generation(self.out / part) for part in PARTS}
+    def do(self, generation: str) -> None:
+        """Write the results."""
+        with filling(self.out, force=True) as new:
+            _write(new, generation)
 
-    def enter(self) -> None:
-        """Let the folder be put in order."""
-        with entered(self.home):
-            pass
-
-    def check_moment(self, at: str) -> list[str]:
-        """Return what nobody may see at any moment."""
-        found = self.generation()
-        whole = found <= {"old", "new", ""} and not (self.at_once and len(found) > 1)
-        return [] if whole else [f"{at}: something half {found}"]
+    def generations(self) -> set[str]:
+        """Return the generations of the files that are there, '' for missing ones."""
+        return {_generation(self.out / part) for part in self.parts}
 
     def check(self, at: str) -> list[str]:
         """Return what is wrong after a kill, before and after somebody has entered the folder."""
-        before = "old" if self.force else ""
-        wrong = self.check_moment(at)
-        self.enter()
-        if self.one_generation and self.generation() not in ({before}, {"new"}, {""}):
-            wrong.append(f"{at}: not one generation {self.generation()}")
+        found = self.generations()
+        wrong = [] if found <= {"old", "new", ""} else [f"{at}: half {found}"]
+        wrong += [f"{at}: not one generation {found}"] * (self.is_whole and len(found) > 1)
+        with entered(self.home):
+            pass
         wrong += self._check_rest(at)
         self.do("new")  # as a user does who repeats the command
-        if self.generation() != {"new"}:
-            wrong.append(f"{at}: the next run did not finish: {self.generation()}")
+        if self.generations() != {"new"}:
+            wrong.append(f"{at}: the next run did not finish: {self.generations()}")
         return wrong + self._check_rest(at)
 
     def _check_rest(self, at: str) -> list[str]:
-        hidden = [name for name in os.listdir(self.home) if name.startswith(".")]
+        hidden = [name for name in os.listdir(self.home) if name.startswith(".") and not name.endswith(".part")]
         lost = self.home == self.out and (self.out / "notes.txt").read_text() != "mine"
         return [f"{at}: left {hidden}"] * bool(hidden) + [f"{at}: the user's file is lost"] * lost
-
-    def do(self, generation: str) -> None:
-        """Do the thing."""
-        raise NotImplementedError
-
-
-class Batch(Scenario):
-    """One pair of a run over many."""
-
-    def do(self, generation: str) -> None:
-        def work(_first: Path, _second: Path, folder: Path) -> None:
-            _write(folder, generation)
-
-        job = Job("p", self.image, self.image)
-        run_batch([job], self.out, {"generation": generation}, work, force=self.force)
-
-    def generation(self) -> set[str]:
-        return {_generation(self.out / "p" / part) for part in (*PARTS, "made_from.json")}
-
-
-class Folder(Scenario):
-    """The results of one pair, in a folder of their own."""
-
-    def prepare(self) -> None:
-        """Lay out no folder."""
-        self.home = self.out.parent
-        self.image.write_text("x")
-
-    def do(self, generation: str) -> None:
-        try:
-            with filling(self.out) as new:
-                _write(new, generation)
-        except FileExistsError:
-            pass  # whole
 
 
 class Files(Scenario):
     """The results of one pair, in a folder that holds other things: they move in one by one, each whole."""
 
-    at_once = one_generation = False
+    is_whole = False
+
+
+class Batch(Scenario):
+    """One pair of a run over many."""
+
+    parts = ("p/one", "p/below/two", "p/made_from.json")
 
     def do(self, generation: str) -> None:
-        with filling(self.out, force=True) as new:
-            _write(new, generation)
+        def work(_first: Path, _second: Path, folder: Path) -> None:
+            _write(folder, generation)
+
+        run_batch([Job("p", self.image, self.image)], self.out, {"generation": generation}, work, force=True)
+
+
+class Folder(Scenario):
+    """The results of one pair, in a folder of their own."""
+
+    def prepare(self, force: bool) -> None:
+        self.home = self.out.parent
+
+    def do(self, generation: str) -> None:
+        if not self.out.exists():
+            super().do(generation)
 
 
 class File(Scenario):
     """One file, saved by a user's own program, which nobody clears up after."""
 
+    parts = ("one",)
+
     def do(self, generation: str) -> None:
         with replacing(self.out / "one") as stream:
             stream.write(generation.encode() * 1000)
-
-    def generation(self) -> set[str]:
-        return {_generation(self.out / "one")}
-
-    def _check_rest(self, at: str) -> list[str]:
-        for name in os.listdir(self.out):
-            if name.endswith(".part"):
-                os.unlink(self.out / name)
-        return super()._check_rest(at)
 
 
 def _write(folder: Path, generation: str) -> None:
@@ -146,7 +117,7 @@ def _write(folder: Path, generation: str) -> None:
 
 
 def _generation(path: Path) -> str:
-    """Return whose file this is: old, new, none, or a description of half a file."""
+    """Return the generation of a file: old, new, none, or a description of half a file."""
     try:
         text = path.read_text()
     except (FileNotFoundError, NotADirectoryError):
@@ -195,12 +166,9 @@ def main() -> None:
         moment += 1
         place = folder / str(moment)
         place.mkdir()
-        each = kind(place, force)
-        each.prepare()
+        each = kind(place)
+        each.prepare(force)
         killed = _killed_before(moment, lambda each=each: each.do("new"))  # type: ignore[misc]
-        wrong += each.check_moment(f"moment {moment}")
-        if kind is not File:  # whoever clears up may be killed too
-            _killed_before(1 + moment % 11, each.enter)
         wrong += each.check(f"moment {moment}")
         shutil.rmtree(place)
     print(moment - 1, "moments")
