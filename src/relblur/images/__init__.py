@@ -5,9 +5,9 @@ Reading:
 ``reading``        files as bytes, within a budget; decoders in a child process
 ``images``         image files to arrays: the table of formats
 ``decoders``       each format but TIFF to pixels
-``tiff``           TIFF, whole or in parts
+``tiff``           TIFF to pixels
 ``planes``         several pictures in one file
-``zarr_arrays``    Zarr arrays in parts
+``zarr_arrays``    Zarr arrays, in parts; images of OME-Zarr
 ``stored``         the numbers of an image file and their metadata
 ``exif``           tags that a picture made from a photograph keeps; aperture and focus
 ``compression``    effects of JPEG on the pixels, from its table or from traces
