@@ -1,6 +1,6 @@
-"""Ways to spoil a good file: bytes, blocks and splices for any format, and edits that know the format.
+"""Ways to spoil a good file: bytes, blocks and splices for any format, and edits of one format.
 
-Edits that know it repair checksums, so that the damage reaches the code behind them.
+Edits of a format repair checksums, so that the damage reaches the code behind them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Bombs, and files that claim what they are not: the part of the corpus that is made to cost memory and time.
+"""Bombs, and files with wrong headers: the part of the corpus that is made to cost memory and time.
 
 Nothing here is large: what would unpack to gigabytes has some megabytes at most, and the largest files are holes.
 """
@@ -109,7 +109,7 @@ def _tiff_bombs() -> Iterator[tuple[str, bytes]]:
         yield f"huge_tile_{name}.tif", tiff(packed | {322: 2**31 - 1, 323: 2**31 - 1}, short)
         yield f"shared_{name}.tif", _shared_strips(method, short)
     yield "full_large_tile.tif", tiff({259: 8, 322: 50_000, 323: 50_000}, _packings()["deflate"][1])
-    # A dictionary of 4 GB, as the old format's header may ask for.
+    # A dictionary of 4 GB, the largest in the old format's header.
     yield "lzma_dictionary.tif", tiff({259: 34925}, b"\x5d\xff\xff\xff\xff" + b"\xff" * 8 + bytes(500))
 
 

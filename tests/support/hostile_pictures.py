@@ -1,4 +1,4 @@
-"""HEIC, AVIF, GIF, BMP and PNM: bombs and false claims."""
+"""HEIC, AVIF, GIF, BMP and PNM: bombs and wrong headers."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ..base.errors import FileError, MissingDependencyError, RelblurError
 from .compression import JpegTable
 from .exif import Exif, exif_of
 from .reading import Plane, Source, first_line, in_child
-from .stored import StoredImage, damage_told, described
+from .stored import StoredImage, damage_as_error, described
 
 __all__ = [
     "count_frames",
@@ -116,7 +116,7 @@ def count_frames(source: Source, kind: str) -> int:
     """Return the number of pictures in a file that Pillow reads, 1 for all others."""
     if kind not in _CLASSES:
         return 1
-    with damage_told(source):
+    with damage_as_error(source):
         return int(getattr(_with_frames(open_picture(source, kind)), "n_frames", 1))
 
 
@@ -131,7 +131,7 @@ def _with_frames(picture: Any) -> Any:
 
 def decode_picture(source: Source, kind: str, plane: Plane | None = None) -> StoredImage:
     """Decode a format of Pillow or pillow-heif; of several frames the first, or a given one."""
-    with damage_told(source):
+    with damage_as_error(source):
         picture = open_picture(source, kind)
         if plane is not None:
             picture = _with_frames(picture)
@@ -206,7 +206,7 @@ def decode_by_opencv(source: Source, kind: str, linear: bool = True) -> StoredIm
 def decode_npy(source: Source) -> StoredImage:
     """Decode an array of NumPy; refuse arrays of objects."""
     source.budget.check_file()
-    with damage_told(source):  # the header is parsed as Python, which may raise any type
+    with damage_as_error(source):  # the header is parsed as Python, which may raise any type
         source.stream.seek(0)
         values = np.asarray(np.load(source.stream, allow_pickle=False))
     if values.ndim in (2, 3):

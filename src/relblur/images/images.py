@@ -28,7 +28,7 @@ from .decoders import (
 )
 from .exif import EXIF_IFD, SOFTWARE, Exif, exif_of
 from .reading import Plane, Source, in_child, opened
-from .stored import StoredImage, damage_told
+from .stored import StoredImage, damage_as_error
 from .tiff import TIFF_MAGIC, decode_tiff, open_tiff
 from .zarr_arrays import open_zarr_array
 
@@ -152,7 +152,7 @@ def read_exif(path: PathLike) -> tuple[dict[int, Any], int]:
         needed(source, found.name)
         if found.decode is not None:
             raise FileError(f"{path} is {found.name}, whose EXIF data are not read; give the camera by hand")
-        with damage_told(source):
+        with damage_as_error(source):
             return in_child(f"{__name__}:_exif", source, found.name) if found.in_child else _exif(source, found.name)
 
 

@@ -18,7 +18,7 @@ from .reading import Source, first_line
 __all__ = [
     "StoredImage",
     "changes_of",
-    "damage_told",
+    "damage_as_error",
     "described",
     "turned_upright",
 ]
@@ -60,7 +60,7 @@ class StoredImage:
 
 
 @contextmanager
-def damage_told(source: Source) -> Iterator[None]:
+def damage_as_error(source: Source) -> Iterator[None]:
     """Convert any error of a decoder to a one-line error."""
     try:
         yield
