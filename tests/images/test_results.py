@@ -47,7 +47,7 @@ def _map(value: float) -> BlurMap:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("force", ["fresh", "force"])
-@pytest.mark.parametrize(("scenario", "moments"), [("file", 5), ("files", 30), ("batch", 55), ("folder", 20)])
+@pytest.mark.parametrize(("scenario", "moments"), [("file", 2), ("files", 20), ("batch", 35), ("folder", 10)])
 def test_killed_before_any_change_to_the_disk(scenario, moments, force):
     if (scenario, force) == ("folder", "force"):
         pytest.skip("a folder of results is not replaced")
@@ -271,25 +271,6 @@ def test_an_output_is_never_an_input_nor_another_output(tmp_path):
     (tmp_path / "x").symlink_to("nowhere")
     with pytest.raises(OutputExistsError, match="x would be replaced"):
         refuse_to_replace(tmp_path, ("x",), force=False)
-
-
-def test_results_are_flushed_to_the_disk_before_they_have_their_names(tmp_path, monkeypatch):
-    seen = []
-    for name in ("fsync", "replace", "rename", "link"):
-        real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, real=real, name=name, **k: (seen.append(name), real(*a, **k))[1])
-    with replacing(tmp_path / "x") as stream:
-        stream.write(b"x")
-    assert seen == ["fsync", "replace", "fsync"]
-    (tmp_path / "out").mkdir()
-    for folder, into in (("new", "rename"), ("out", "replace")):
-        seen.clear()
-        with filling(tmp_path / folder) as new:
-            for name in ("x", "y"):
-                (new / name).write_text("x")
-        first = seen.index(into)
-        assert seen[:first].count("fsync") >= 3  # two files, their folder
-        assert "fsync" in seen[first:]
 
 
 def test_a_link_is_replaced_and_not_written_through(tmp_path):

@@ -29,7 +29,7 @@ def is_npz(path: PathLike) -> bool:
 def read_npz(path: PathLike, names: Collection[str] | None = None) -> tuple[dict[str, AnyArray], dict[str, Any]]:
     """Return the arrays (all, or those named) and the description in a file of :func:`~.disk.write_npz`."""
     with opened(path) as source:
-        source.budget.check_file()
+        source.check_file()
         arrays, metadata = in_child(f"{__name__}:_unpacked", source, names)
     if not isinstance(metadata, dict):
         raise FileError(f"{path} is not a relblur file: its metadata is not a table; save it again")
@@ -47,7 +47,7 @@ def _unpacked(source: Source, names: Collection[str] | None) -> tuple[dict[str, 
             if array.dtype.kind not in "fiub" or array.ndim > 3:
                 raise ValueError(f"{name} holds {str(array.dtype)[:60]} of shape {str(array.shape)[:60]}")
             if array.ndim >= 2:
-                source.budget.check_pixels(*array.shape[:2])
+                source.check_pixels(*array.shape[:2])
     except (FileError, MemoryError):
         raise
     except Exception as error:  # damaged archives raise many types, and so do hostile headers

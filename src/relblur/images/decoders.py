@@ -74,14 +74,14 @@ class _Clocked(io.BytesIO):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source.whole())
-        self._budget = source.budget
+        self._source = source
         self.reads_left = _MOST_READS
 
     def read(self, size: int | None = -1, /) -> bytes:
-        self._budget.check_time()
+        self._source.check_time()
         self.reads_left -= 1
         if self.reads_left < 0:
-            raise FileError(f"{self._budget.path} is damaged or incomplete: what is before its pixels has no end")
+            raise FileError(f"{self._source.path} is damaged or incomplete: what is before its pixels has no end")
         return super().read(size)
 
 
@@ -102,7 +102,7 @@ def open_picture(source: Source, kind: str) -> Any:
         channels = 3 if picture.mode == "P" else len(picture.getbands())
     content.reads_left = sys.maxsize
     width, height = picture.size
-    source.budget.check_pixels(height, width)
+    source.check_pixels(height, width)
     source.check_expansion(depth * height * width * channels, lossy=kind in _LOSSY)
     return picture
 
@@ -191,7 +191,7 @@ def opencv_values(source: Source, kind: str, content: bytes | None = None) -> An
     array = cv2.imdecode(np.frombuffer(content or source.whole(), np.uint8), cv2.IMREAD_UNCHANGED)
     if array is None:
         raise FileError(f"{source.path} is a damaged or incomplete {kind} image")
-    source.budget.check_pixels(*array.shape[:2])
+    source.check_pixels(*array.shape[:2])
     source.check_expansion(array.nbytes, lossy=kind in _LOSSY)
     if array.ndim == 3:
         array = np.concatenate([array[:, :, 2::-1], array[:, :, 3:]], axis=2)  # BGR(A) to RGB(A)
@@ -205,12 +205,12 @@ def decode_by_opencv(source: Source, kind: str, linear: bool = True) -> StoredIm
 
 def decode_npy(source: Source) -> StoredImage:
     """Decode an array of NumPy; refuse arrays of objects."""
-    source.budget.check_file()
+    source.check_file()
     with damage_as_error(source):  # the header is parsed as Python, which may raise any type
         source.stream.seek(0)
         values = np.asarray(np.load(source.stream, allow_pickle=False))
     if values.ndim in (2, 3):
-        source.budget.check_pixels(*values.shape[:2])
+        source.check_pixels(*values.shape[:2])
     return StoredImage(values, "NPY")
 
 
@@ -218,7 +218,7 @@ def decode_exr(source: Source) -> StoredImage:
     """Decode the light in an OpenEXR file: (H, W, 3) or (H, W, 1), float32."""
     import OpenEXR
 
-    source.budget.check_file()
+    source.check_file()
     # The library opens paths only. That of the open descriptor, where it exists, excludes a swapped file.
     name = f"/proc/self/fd/{source.stream.fileno()}"
     open_file = partial(OpenEXR.File, name if os.path.exists(name) else os.fspath(source.path))
@@ -244,7 +244,7 @@ def decode_exr(source: Source) -> StoredImage:
 def _check_exr(source: Source, header: Any) -> None:
     (left, top), (right, bottom) = (corner.tolist() for corner in header["dataWindow"])
     width, height = right - left + 1, bottom - top + 1
-    source.budget.check_pixels(height, width)
+    source.check_pixels(height, width)
     lossy = int(header["compression"]) not in _LOSSLESS_EXR
     source.check_expansion(4 * height * width * len(header["channels"]), lossy=lossy)
 
@@ -261,7 +261,7 @@ def decode_raw(source: Source) -> StoredImage:
     try:
         with rawpy.imread(io.BytesIO(source.whole())) as raw:
             height, width = int(raw.sizes.raw_height), int(raw.sizes.raw_width)
-            source.budget.check_pixels(height, width)
+            source.check_pixels(height, width)
             source.check_expansion(2 * height * width)
             black = sorted({int(level) for level in raw.black_level_per_channel})
             white = int(raw.white_level)

@@ -1,7 +1,7 @@
 """Writing of arrays to files that appear complete or not at all.
 
-Bytes go to a new hidden file beside the target and are flushed to the disk. One rename then gives the file its name. A
-reader gets the old file or the new one at any moment, also after a crash. The hidden name is random and created
+Bytes go to a new hidden file beside the target. One rename then gives the file its name. A reader gets the old file or
+the new one at any moment, also after ``kill -9``. The hidden name is random and created
 exclusively, so writers of one target do not collide, and no link is followed. A target that is a link is replaced; the
 file that it points to stays.
 """
@@ -49,9 +49,6 @@ HIDDEN = ".relblur"
 NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 EXCLUSIVE = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_LINKS
 
-#: Windows flushes only files that are open for writing.
-_TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY
-
 #: Tags of a TIFF: resolution and its unit; pointers to other lists of tags, with their names in tifffile.
 _RESOLUTION, _POINTERS, _LONG = {282, 283, 296}, {0x8769: "ExifTag", 0x8825: "GPSTag"}, 4
 #: Number of bytes at the start of a TIFF that contain its list of tags.
@@ -75,19 +72,12 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
     target = Path(path)
     check_target(target)
     temporary = target.parent / f"{HIDDEN}-{secrets.token_hex(8)}.part"
-    # Files in a stage are flushed together, before they move.
-    staged = any(part.startswith(f"{HIDDEN}-") for part in target.parent.parts)
     with plain_errors(target):
         try:
             # Not tempfile.mkstemp: only the owner can read its files, while open() respects the user's umask.
             with open(temporary, "x+b", opener=_open_exclusively) as stream:
                 yield stream
-                stream.flush()
-                if not staged:
-                    os.fsync(stream.fileno())
             os.replace(temporary, target)
-            if not staged:
-                sync_folder(target.parent)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
@@ -96,29 +86,6 @@ def replacing(path: PathLike) -> Iterator[BinaryIO]:
 
 def _open_exclusively(name: str, _flags: int) -> int:
     return os.open(name, EXCLUSIVE, 0o666)
-
-
-def sync_folder(folder: PathLike) -> None:
-    """Flush the names in a folder to the disk, where the system supports it."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def sync_tree(folder: Path) -> None:
-    """Flush all files in a folder and below to the disk; links are not followed."""
-    for path, _, names in os.walk(folder):
-        for name in names:
-            if not os.path.islink(os.path.join(path, name)):
-                descriptor = os.open(os.path.join(path, name), _TO_SYNC | NO_LINKS)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-        sync_folder(path)
 
 
 def check_target(target: Path) -> None:

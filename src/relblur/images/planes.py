@@ -171,7 +171,7 @@ def _file_series(path: PathLike) -> list[_Series]:
     with opened(path) as source:
         kind = format_name(source)
         if kind == "TIFF":
-            source.budget.check_file()
+            source.check_file()
             every: list[_Series] = in_child(f"{__name__}:tiff_series", source)
         else:
             count = int(in_child("relblur.images.decoders:count_frames", source, kind))

@@ -23,7 +23,7 @@ from ..base._typing import PathLike
 from ..base.children import ChildError, Limits, run_limited
 from ..base.errors import FileError
 
-__all__ = ["Budget", "Plane", "Source", "first_line", "in_child", "limited", "opened", "read_bytes"]
+__all__ = ["Plane", "Source", "check_pixels", "first_line", "in_child", "limited", "opened", "read_bytes"]
 
 #: Largest number of pixels of a picture: the largest cameras have 150 megapixels.
 MOST_PIXELS = 250_000_000
@@ -90,54 +90,47 @@ class Plane(os.PathLike[str]):
         return self.name
 
 
+def check_pixels(path: PathLike, height: int, width: int, most: int = MOST_PIXELS) -> None:
+    """Refuse more pixels than any camera has."""
+    if height * width > most:
+        raise FileError(
+            f"{path} declares {width} x {height} pixels; relblur reads up to "
+            f"{most // 10**6} megapixels, decimate or crop it first"
+        )
+
+
 @dataclass(frozen=True)
-class Budget:
-    """Limits for one file. Every ``check`` may raise a one-line :class:`~relblur.base.errors.FileError`."""
+class Source:
+    """An open file of known size, with random access, and limits on the work that it may cause.
+
+    Every ``check`` may raise a one-line :class:`~relblur.base.errors.FileError`.
+    """
 
     path: PathLike
-    file_bytes: int
+    stream: BinaryIO
+    size: int
     started: float = field(default_factory=time.thread_time)
     most_pixels: int = field(default_factory=lambda: MOST_PIXELS)
-
-    def check_file(self, most: int = MOST_FILE_BYTES) -> None:
-        """Refuse a file that is larger than an image can be."""
-        if self.file_bytes > most:
-            size = f"{self.file_bytes / 1e6:.0f} MB"
-            raise FileError(f"{self.path} has {size}; relblur reads files of this kind up to {most / 1e6:.0f} MB")
-
-    def check_pixels(self, height: int, width: int) -> None:
-        """Refuse more pixels than any camera has."""
-        if height * width > self.most_pixels:
-            raise FileError(
-                f"{self.path} declares {width} x {height} pixels; relblur reads up to "
-                f"{self.most_pixels // 10**6} megapixels, decimate or crop it first"
-            )
 
     @property
     def seconds(self) -> float:
         """Largest processor time of this thread for an undamaged file, s."""
-        return FREE_SECONDS + self.file_bytes / SLOWEST_BYTES
-
-    @property
-    def child_limits(self) -> Limits:
-        """Limits of a child that decodes the file."""
-        pixels = min(MOST_LOSSY_EXPANSION * self.file_bytes, 24 * self.most_pixels)
-        return Limits(CHILD_BYTES + pixels + CHILD_BYTES_PER_BYTE * self.file_bytes, self.seconds)
+        return FREE_SECONDS + self.size / SLOWEST_BYTES
 
     def check_time(self) -> None:
         """Stop after more time than an undamaged file takes."""
         if time.thread_time() - self.started > self.seconds:
             raise FileError(f"{self.path} takes more than {self.seconds:.0f} s to unpack; it is damaged or hostile")
 
+    def check_file(self, most: int = MOST_FILE_BYTES) -> None:
+        """Refuse a file that is larger than an image can be."""
+        if self.size > most:
+            size = f"{self.size / 1e6:.0f} MB"
+            raise FileError(f"{self.path} has {size}; relblur reads files of this kind up to {most / 1e6:.0f} MB")
 
-@dataclass(frozen=True)
-class Source:
-    """An open file of known size, with random access, and its budget."""
-
-    path: PathLike
-    stream: BinaryIO
-    size: int
-    budget: Budget
+    def check_pixels(self, height: int, width: int) -> None:
+        """Refuse more pixels than any camera has."""
+        check_pixels(self.path, height, width, self.most_pixels)
 
     def read(self, offset: int, count: int) -> bytes:
         """Return ``count`` bytes from an offset: fewer at the end of the file, none outside it."""
@@ -152,7 +145,7 @@ class Source:
 
     def whole(self, most: int = MOST_WHOLE_BYTES) -> bytes:
         """Return all bytes."""
-        self.budget.check_file(most)
+        self.check_file(most)
         return self.read(0, self.size)
 
     def check_expansion(self, unpacked: int, *, lossy: bool = False) -> None:
@@ -182,26 +175,30 @@ def limited(function: str, path: PathLike, *arguments: Any, limits: Limits) -> A
 
 
 def in_child(function: str, source: Source, *arguments: Any) -> Any:
-    """Call the function "module:name" with a file in a child process, within the budget; return its value."""
-    budget, place = source.budget, os.path.abspath(source.path)
-    call, limits = f"{__name__}:_call_on", budget.child_limits
-    value, texts = limited(call, source.path, function, place, budget, arguments, limits=limits)
+    """Call the function "module:name" with a file in a child process, within its limits; return its value."""
+    pixels = min(MOST_LOSSY_EXPANSION * source.size, 24 * source.most_pixels)
+    limits = Limits(CHILD_BYTES + pixels + CHILD_BYTES_PER_BYTE * source.size, source.seconds)
+    call, place, names = f"{__name__}:_call_on", os.path.abspath(source.path), (source.path, source.most_pixels)
+    value, texts = limited(call, source.path, function, place, *names, arguments, limits=limits)
     for text in texts:
         warnings.warn(text, stacklevel=4)
     return value
 
 
 def _call_on(
-    function: str, place: str, budget: Budget, arguments: tuple[Any, ...], progress: Callable[[float], None]
+    function: str,
+    place: str,
+    path: PathLike,
+    most_pixels: int,
+    arguments: tuple[Any, ...],
+    progress: Callable[[float], None],
 ) -> tuple[Any, list[str]]:
     """Call a function in the child; return its value and warnings."""
     module, _, name = function.partition(":")
     with warnings.catch_warnings(record=True) as caught, opened(place) as source:
         warnings.simplefilter("always")
-        budget = replace(source.budget, path=budget.path, most_pixels=budget.most_pixels)
-        value = getattr(importlib.import_module(module), name)(
-            replace(source, path=budget.path, budget=budget), *arguments
-        )
+        call = getattr(importlib.import_module(module), name)
+        value = call(replace(source, path=path, most_pixels=most_pixels), *arguments)
     return value, [str(each.message) for each in caught if issubclass(each.category, UserWarning)]
 
 
@@ -228,7 +225,7 @@ def opened(path: PathLike) -> Iterator[Source]:
         if state.st_size == 0:
             raise FileError(f"{source} is empty (0 bytes); it may not have been written to the end")
         with open(descriptor, "rb", closefd=False) as stream:
-            yield Source(path, stream, state.st_size, Budget(path, state.st_size))
+            yield Source(path, stream, state.st_size)
     finally:
         os.close(descriptor)
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import FileError, OutputExistsError
-from .disk import HIDDEN, NO_LINKS, check_target, plain_errors, replacing, sync_folder, sync_tree
+from .disk import HIDDEN, NO_LINKS, check_target, plain_errors, replacing
 
 fcntl: Any
 try:
@@ -251,11 +251,9 @@ def move_files_in(new: Path, force: bool, folder: Path) -> None:
         for below in sorted({each for name in names for each in Path(name).parents} - {Path()}):
             if os.path.islink(folder / below):
                 raise OutputExistsError(f"{folder / below} is a link and is not followed; choose another place")
-        sync_tree(new)
         for name in names:
             os.makedirs((folder / name).parent, exist_ok=True)
             os.replace(new / name, folder / name)
-        sync_folder(folder)
 
 
 def move_folder_in(new: Path, name: str, force: bool) -> None:
@@ -266,7 +264,6 @@ def move_folder_in(new: Path, name: str, force: bool) -> None:
     home = new.parent
     source, target, aside = new / name, home.parent / name, home / secrets.token_hex(4)
     with plain_errors(target):
-        sync_tree(source)
         if os.path.lexists(target):
             refuse_foreign(target)
             if not force:
@@ -278,11 +275,9 @@ def move_folder_in(new: Path, name: str, force: bool) -> None:
             except BaseException:
                 os.rename(aside, target)
                 raise
-            sync_folder(target.parent)
             shutil.rmtree(aside)
         elif not _becomes(source, target):
             raise OutputExistsError(f"{target} has appeared meanwhile and is not replaced; run the command again")
-        sync_folder(target.parent)
 
 
 def refuse_file_name(folder: Path) -> None:
@@ -365,11 +360,9 @@ def _made_by_this_user(home: Path) -> bool:
 def _becomes(source: Path, target: Path) -> bool:
     """Rename a folder to ``target``; return False if that exists and is not an empty folder."""
     try:
-        sync_tree(source)
         os.rename(source, target)
     except OSError:
         if not os.path.lexists(target):
             raise
         return False
-    sync_folder(target.parent)
     return True

@@ -45,7 +45,7 @@ def open_tiff(source: Source) -> Any:
 
 def decode_tiff(source: Source, plane: Plane | None = None) -> StoredImage:
     """Decode the first page of a file, or a given plane."""
-    source.budget.check_file()
+    source.check_file()
     number, shift = (0, 0) if plane is None else (plane.number, plane.shift)
     try:
         with open_tiff(source) as file:
@@ -115,17 +115,17 @@ class _Page:
 
     def _check_size(self) -> None:
         """Refuse declared sizes beyond the limits, before memory is allocated."""
-        budget, (tall, wide) = self.source.budget, self.piece
+        source, (tall, wide) = self.source, self.piece
         if min(self.height, self.width, self.samples, tall, wide) < 1:
             raise ValueError(f"it declares {self.width} x {self.height} pixels")
-        budget.check_pixels(self.height, self.width)
-        budget.check_pixels(tall, wide)
+        source.check_pixels(self.height, self.width)
+        source.check_pixels(tall, wide)
         pieces = math.ceil(self.height / tall) * math.ceil(self.width / wide)
         wanted = pieces * (self.samples if self.is_planar else 1)
         if not wanted == len(self.page.dataoffsets) == len(self.page.databytecounts):
             raise ValueError(f"it has {len(self.page.dataoffsets)} of {wanted} pieces")
         pixels = pieces * tall * wide if self.is_tiled else self.height * self.width
-        self.source.check_expansion(pixels * self.samples * self.bits // 8, lossy=self.compression == _JPEG)
+        source.check_expansion(pixels * self.samples * self.bits // 8, lossy=self.compression == _JPEG)
 
     def _is_grey_or_rgb(self) -> bool:
         colours = {_WHITE_IS_ZERO: 1, _BLACK_IS_ZERO: 1, _RGB: 3}

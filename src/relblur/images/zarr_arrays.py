@@ -17,7 +17,7 @@ import numpy as np
 from ..base._typing import AnyArray, PathLike
 from ..base.children import Limits
 from ..base.errors import FileError
-from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, Budget, first_line, limited
+from .reading import CHILD_BYTES, FREE_SECONDS, SLOWEST_BYTES, check_pixels, first_line, limited
 
 __all__ = ["OmeImage", "ZarrArray", "ZarrNode", "axes_of", "is_zarr", "ome_images", "open_zarr_array", "read_zarr_node"]
 
@@ -128,7 +128,7 @@ def open_zarr_array(path: PathLike) -> ZarrArray:
 def _check(path: PathLike, array: ZarrArray) -> None:
     if not array.shape or min(array.shape) < 1 or min(array.chunks) < 1:
         raise FileError(f"{path} has the shape {array.shape[:4]} in chunks of {array.chunks[:4]}; it may be damaged")
-    Budget(path, 0).check_pixels(math.prod(array.chunks[:-1]), array.chunks[-1])
+    check_pixels(path, math.prod(array.chunks[:-1]), array.chunks[-1])
     values, pieces = (
         math.prod(array.shape),
         math.prod(-(-n // c) for n, c in zip(array.shape, array.chunks, strict=True)),

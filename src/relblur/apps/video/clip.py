@@ -22,7 +22,7 @@ from ...base.arguments import times
 from ...base.errors import FileError, MissingDependencyError, RelblurError
 from ...base.tone import Curve
 from ...images.images import read_stored
-from ...images.reading import Budget
+from ...images.reading import check_pixels
 from ...images.stored import StoredImage
 from ...photo.tone_curves import choose_curve
 from .light import (
@@ -118,7 +118,7 @@ class Clip:
             self._stream, self._codec = streams[0], streams[0].codec_context
             self._codec.thread_type = "SLICE"  # parallel frames would hide which one is damaged
             self._codec.options = {"export_side_data": "venc_params"}
-            Budget(self.path, 0).check_pixels(self._codec.height, self._codec.width)
+            check_pixels(self.path, self._codec.height, self._codec.width)
         except BaseException:
             self._container.close()
             raise
