@@ -5,7 +5,7 @@ its name in one step. Files for an existing folder get their names one after the
 
 The name of a stage is ``.relblur-``, 8 digits of this machine and 16 random ones. It is locked (``flock``) while its
 process lives; the next run deletes the stages of dead runs. Process numbers are not used, because two containers may
-have the same. Nothing in a stage is acted upon. A stage of another user, or with a link in it, is not touched.
+have the same. Nothing in a stage is acted upon. A stage of another user, or a link, is not touched.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _LONGEST = 100_000_000
 #: Folder with the results in a stage.
 NEW = "new"
 
-#: Longest wait for another run in the folder, at the end and before the work, and pause between two attempts (s).
-_WAIT_S, _SOON_S, _PAUSE_S = 30.0, 2.0, 0.02
+#: Longest wait for another run in the folder, and pause between two attempts (s).
+_WAIT_S, _PAUSE_S = 30.0, 0.02
 
 #: Suffixes of files; a new folder with one of them is refused as a mistake.
 _FILE_SUFFIXES = (
@@ -177,11 +177,13 @@ def clear(folder: Path) -> None:
         return
     stage = re.compile(re.escape(_stage_prefix()) + "[0-9a-f]{16}")  # locks may not work across machines
     for name in sorted(filter(stage.fullmatch, os.listdir(folder))):
+        home = folder / name
         with suppress(OSError):
-            if _made_by_this_user(folder / name):
-                with _locked(folder / name) as held:
+            state = os.lstat(home)
+            if stat.S_ISDIR(state.st_mode) and state.st_uid == getattr(os, "geteuid", int)():
+                with _locked(home) as held:
                     if held:
-                        shutil.rmtree(folder / name)
+                        shutil.rmtree(home)  # follows no links
 
 
 def _stage_prefix() -> str:
@@ -296,8 +298,7 @@ def refuse_to_replace(folder: Path, names: Iterable[str], force: bool) -> None:
     refuse_file_name(folder)
     with plain_errors(folder):
         if os.path.isdir(folder):
-            with entered(folder, _SOON_S):
-                _replaced(folder, names, force, "folder")
+            _replaced(folder, names, force, "folder")
 
 
 def refuse_to_replace_file(path: Path | None, force: bool) -> None:
@@ -334,8 +335,7 @@ def place_of(path: Path) -> tuple[int, int] | str:
 
 def is_plain(name: str) -> bool:
     """Return whether a name is a single part of a path and cannot lead to another folder."""
-    separators = {os.sep, os.altsep or os.sep, "\0"}
-    return name not in ("", os.curdir, os.pardir) and not any(each in name for each in separators)
+    return Path(name).name == name and name not in ("", os.pardir) and "\0" not in name
 
 
 def _replaced(folder: Path, names: Iterable[str], force: bool, other: str = "place") -> list[str]:
@@ -348,13 +348,6 @@ def _replaced(folder: Path, names: Iterable[str], force: bool, other: str = "pla
 
 def _first_of(names: list[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
-
-
-def _made_by_this_user(home: Path) -> bool:
-    """Return whether this is a folder of this user without links in it."""
-    state = os.lstat(home)
-    ours = not hasattr(os, "geteuid") or state.st_uid == os.geteuid()
-    return stat.S_ISDIR(state.st_mode) and ours and not any(os.path.islink(home / name) for name in listing(home))
 
 
 def _becomes(source: Path, target: Path) -> bool:
