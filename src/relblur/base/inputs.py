@@ -98,14 +98,13 @@ class RawPair:
 
     def part(self, rows: slice = slice(None), columns: slice = slice(None)) -> Pair:
         """Convert a rectangle to floats; by default all pixels."""
-        first, second = self.first[rows, columns], self.second[rows, columns]
-        finite = np.ones(first.shape[:2], dtype=bool) if self.finite is None else self.finite[rows, columns]
-        return Pair(unit_float(first), unit_float(second), finite, self._unclipped(rows, columns))
+        raw = self.cut(rows, columns)
+        finite = np.ones(raw.shape, dtype=bool) if raw.finite is None else raw.finite
+        return Pair(unit_float(raw.first), unit_float(raw.second), finite, raw._unclipped())
 
-    def _unclipped(self, rows: slice = slice(None), columns: slice = slice(None)) -> BoolArray:
-        first, second = self.first[rows, columns], self.second[rows, columns]
-        good = np.ones(first.shape[:2], dtype=bool) if self.clipped is None else ~self.clipped[rows, columns]
-        for clipped in (clipped_pixels(first), clipped_pixels(second)):
+    def _unclipped(self) -> BoolArray:
+        good = np.ones(self.shape, dtype=bool) if self.clipped is None else ~self.clipped
+        for clipped in (clipped_pixels(self.first), clipped_pixels(self.second)):
             if clipped is not None:
                 good &= ~clipped
         return good
