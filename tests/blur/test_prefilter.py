@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relblur import estimate_blur
-from relblur.blur.dense import jumps
+from relblur.blur.dense import estimate as dense
 
 SHAPE = (160, 200)
 
@@ -37,7 +37,7 @@ def _disc(radius):
 def test_a_jump_stays_sharp(stripes, monkeypatch):
     first, second, truth = stripes
     found = estimate_blur(first, second, sharper="first", prefilter=1.8)
-    monkeypatch.setattr(jumps, "share_of_wide", lambda wide, narrow, prefilter: np.ones_like(wide))
+    monkeypatch.setattr(dense, "_share_of_wide", lambda wide, narrow, prefilter: np.ones_like(wide))
     wide = estimate_blur(first, second, sharper="first", prefilter=1.8)
     beside = slice(92, 108)
     error, without = (np.abs(one.sigma - truth)[:, beside].mean() for one in (found, wide))
@@ -45,21 +45,16 @@ def test_a_jump_stays_sharp(stripes, monkeypatch):
     np.testing.assert_array_equal(found.sigma[:, :80], wide.sigma[:, :80])
 
 
-def test_a_smooth_map_is_that_of_the_wide_prefilter():
-    s = np.broadcast_to(np.linspace(0.5, 4, 80, dtype=np.float32), (60, 80))
-    assert (jumps.share_of_wide(s, s, 1.5) == 1).all()
-
-
 def test_the_narrow_one_is_used_at_jumps():
     flat = np.ones((60, 80), np.float32)
     step = flat.copy()
     step[:, 40:] = 4
-    share = jumps.share_of_wide(step, flat, 2.0)
+    share = dense._share_of_wide(step, flat, 2.0)
     assert (share[:, 36:44] == 0).all()
     assert (share[:, :28] == 1).all()
     assert (share[:, 52:] == 1).all()
     assert (np.diff(share[:, 40:], axis=1) >= 0).all()
-    down = jumps.share_of_wide(step.T.copy(), flat.T.copy(), 2.0)
+    down = dense._share_of_wide(step.T.copy(), flat.T.copy(), 2.0)
     np.testing.assert_allclose(down, share.T, rtol=1e-6)  # OpenCV may sum along rows in another order
 
 
@@ -68,7 +63,7 @@ def test_a_jump_of_the_narrow_one_counts_only_beside_one_of_the_wide():
     step[:, 40:] = 4
     moved[:, 45:] = 4
     moved[20:24, 8:12] = 4  # a speck
-    share = jumps.share_of_wide(step, moved, 2.0)
+    share = dense._share_of_wide(step, moved, 2.0)
     assert (share[:, 48] == 0).all()
     assert (share[:, :28] == 1).all()
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from relblur import estimate_blur, synth
-from relblur.blur.dense import estimate as dense
-from relblur.blur.request import Request
-from relblur.field import AsinhAxis, Field, filled, information_around, rims
+from relblur.field import filled, information_around, rims
 from relblur.field.grid import WINDOWS, Edges
-from relblur.field.uncertainty import _at_borders, _best_window, _knowing_window, _near_jumps, standard_error
+from relblur.field.uncertainty import _at_borders, _near_jumps, standard_error
 
 SHAPE = (80, 100)
 MIDDLE = (40, 50)
@@ -100,24 +96,6 @@ def test_a_jump_is_known_to_some_pixels_only():
     assert_allclose(_near_jumps(edges_with()), 0)
 
 
-def test_a_jump_downwards_counts_as_one_to_the_right():
-    """Also beside the last row, and alike on both sides of a single cut edge."""
-    across = edges_with(0.7, slice(49, 50))
-    height, width = SHAPE
-    turned = Edges((across.d[1].T, np.zeros((width, height - 1), np.float32)), (across.h[1].T, across.h[0].T))
-    assert_allclose(_near_jumps(turned), _near_jumps(across).T, rtol=1e-5)
-    last = edges_with()
-    last.d[0][-1], last.h[0][-1] = 0.7, 0.0
-    # It is mirrored at the border, three pixels away.
-    assert_allclose(_near_jumps(last)[-2, 20:80], 0.7**2 / 4 * (1 + np.exp(-0.5)), rtol=0.05)
-    one = edges_with()
-    one.d[0][MIDDLE], one.h[0][MIDDLE] = 0.7, 0.0
-    found = _near_jumps(one)
-    assert_allclose(found[MIDDLE[0] + 5, MIDDLE[1]], found[MIDDLE[0] - 4, MIDDLE[1]], rtol=1e-4)
-    assert_allclose(found[MIDDLE[0], MIDDLE[1] + 4], found[MIDDLE[0], MIDDLE[1] - 4], rtol=1e-4)
-    assert found[MIDDLE[0] + 4, MIDDLE[1]] > 0.3 * found[MIDDLE] > 0
-
-
 def poorest_half(w, y, x, rows, cols):
     """The least of the means of the four halves around a pixel, of a picture that is mirrored at its borders."""
     padded = np.pad(w, ((rows, rows), (cols, cols)), mode="symmetric")
@@ -135,15 +113,6 @@ def test_evidence_of_the_four_halves():
         assert_allclose(found[y, x], 49 * poorest_half(w, y, x, 7, 7), rtol=1e-5)
 
 
-def test_a_window_larger_than_the_image_sees_all_of_it():
-    """Each pixel as often as the mirrored picture has it; the window is as wide as that allows."""
-    w = np.random.default_rng(1).random((3, 4), dtype=np.float32)
-    for size in (9, 33):
-        found = information_around(w, size)
-        for y, x in np.ndindex(3, 4):
-            assert_allclose(found[y, x], size**2 * poorest_half(w, y, x, 5, 7), rtol=1e-5)
-
-
 def test_evidence_counts_if_it_lies_around():
     w = plain(0.0)
     w[:, 50:] = 1.0
@@ -154,41 +123,6 @@ def test_evidence_counts_if_it_lies_around():
     assert_allclose(found[40, 50], 81 / 5)  # its left half has a column of five
     assert_array_equal(information_around(w[:, ::-1].copy(), 9), found[:, ::-1])
     assert_array_equal(information_around(np.ascontiguousarray(w.T), 9), found.T)
-
-
-def test_the_best_window_has_enough_information_and_no_bend():
-    around = {5: plain(25.0), 9: plain(81.0)}
-    assert_allclose(_best_window(around, plain(np.inf)), 1 / 81, rtol=1e-4)
-    assert_allclose(_best_window(around, plain(25 / 256)), 1 / 25 + 1, rtol=1e-4)
-
-
-def windows_of(w):
-    """The information of all windows where every pixel has the same."""
-    return {size: plain(w * size**2) for size in WINDOWS}
-
-
-@pytest.mark.parametrize("number", range(len(WINDOWS)))
-def test_the_smallest_window_that_knows_the_blur(number):
-    size = WINDOWS[number]
-    assert_allclose(_knowing_window(windows_of(1 / size**2 / 2), plain(2.0)), size, rtol=1e-4)
-    between = 1.2 * size  # information grows with the square of the side here, so the place between is exact
-    if number < len(WINDOWS) - 1:
-        assert_allclose(_knowing_window(windows_of(1 / between**2), plain(1.0)), between, rtol=1e-3)
-    assert (_knowing_window(windows_of(0.0), plain(2.0)) > 1.8 * WINDOWS[-1]).all()
-
-
-def test_the_largest_window_of_a_small_image_may_know_too_little():
-    """Then the side lies between it and twice the largest of all, where four times the least would be known."""
-    around = {5: plain(0.1), 9: plain(0.5)}
-    part = np.log(4) / np.log(4 / 0.5)
-    wanted = 2 * WINDOWS[-1] * (9 / (2 * WINDOWS[-1])) ** part
-    assert_allclose(_knowing_window(around, plain(1.0)), wanted, rtol=1e-4)
-    assert_allclose(
-        _knowing_window({5: plain(0.5), 9: plain(1.5)}, plain(1.0)), 9 * (5 / 9) ** (np.log(1.5) / np.log(3))
-    )
-    assert_array_equal(_knowing_window({5: plain(1.0), 9: plain(1.5)}, plain(1.0)), 5)
-    # A larger window may know less, if one of its halves is poor.
-    assert_array_equal(_knowing_window({5: plain(1.5), 9: plain(0.5)}, plain(1.0)), 5)
 
 
 def test_a_pixel_is_filled_where_its_window_leaves_more_than_100_percent_open():
@@ -204,34 +138,6 @@ def test_the_rim_of_a_plain_area_is_filled_too():
     # The pixels next to it have evidence on both sides; what they show may lie in front of the plain area.
     assert found[:, :44].all()
     assert not found[:, 46:].any()
-
-
-def test_a_single_unknown_pixel_has_no_rim():
-    unknown = np.zeros(SHAPE, bool)
-    unknown[MIDDLE] = True
-    assert_array_equal(rims(unknown), unknown)
-
-
-@pytest.mark.parametrize("s", [-0.4, 0.0, 0.4])
-def test_a_pixel_is_filled_where_no_blur_explains_half_of_the_blurrier_image(s, monkeypatch):
-    """Whatever the information says: the two images show different things there."""
-    volume = SimpleNamespace(axis=AsinhAxis(-25.0, 0.3, 0.2))
-    images = plain(2.0)[None], plain(6.0)[None]  # their local variance is given, instead of theirs
-    noise = SimpleNamespace(sensor=(0.01, 0.01))
-    monkeypatch.setattr(dense, "_local_variance", lambda image, window: image[0])
-    monkeypatch.setattr(dense, "build_volume", lambda *given: (volume, images, noise, "band_limited"))
-    request = Request("refined", "auto", np.array([5.0]), 7, "opencv")
-    explained = 3.0 if s >= 0 else 1.0
-    for power, answer in ((1.01 * explained, True), (explained, False), (0.99 * explained, False)):
-        found = Field(plain(s), plain(0.1), plain(1e3), plain(power), 1, {})
-        monkeypatch.setattr(dense, "solve", lambda volume, progress, found=found: found)
-        assert (dense.estimate(*np.random.default_rng(0).random((2, *SHAPE)), request).filled == answer).all()
-
-
-def test_texture_is_the_variance_over_a_window_in_the_mean_of_the_channels():
-    image = np.random.default_rng(0).random((2, 9, 11), dtype=np.float32)
-    wanted = image[:, 2:7, 3:8].var(axis=(1, 2)).mean()
-    assert_allclose(dense._local_variance(image, 5)[4, 5], wanted, rtol=1e-4)
 
 
 #: Share of errors within one standard error on small noisy pairs, as measured: 0.68 would be ideal; brick has plain

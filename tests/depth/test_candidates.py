@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from relblur import Camera
-from relblur.depth.equal_blur.candidates import (
-    CIRCLE_STEP_PX,
-    LEAST_LEVELS,
-    MOST_LEVELS,
-    depth_axis,
-    reach_px,
-)
-from relblur.depth.equal_blur.match import _larger_radius, weight_inside
+from relblur.depth.equal_blur.candidates import CIRCLE_STEP_PX, LEAST_LEVELS, MOST_LEVELS, DepthAxis, depth_axis
+from relblur.depth.equal_blur.match import weight_inside
 
 FOCUS = Camera(coc_constant_px_m=22, focus_first_m=1.0, focus_second_m=2.0)
 APERTURES = Camera(coc_constant_px_m=(30, 10), focus_first_m=1.25, focus_second_m=1.25)
@@ -51,29 +43,18 @@ def test_an_aperture_pair_runs_along_the_axis_as_its_relative_blur_does(side, ra
     assert (axis.levels >= -1e-9).all()
 
 
-@pytest.mark.parametrize("u_range", [(0.2, 0.6), (0.6, 1.8), (0.4, 3.0)])
-@pytest.mark.parametrize("camera", [FOCUS, APERTURES], ids=["focus", "apertures"])
-def test_the_reach_is_that_of_the_largest_circle_on_the_axis(camera, u_range):
-    axis = depth_axis(camera, u_range, "both")
-    largest = np.abs(camera.circle_px(1 / axis.u(axis.levels))).max()
-    assert reach_px(camera, axis) == math.ceil(largest) + 4
+def test_depths_within_a_fifth_of_a_step_of_the_ends_are_at_the_limit():
+    axis = DepthAxis(10.0, -10.0, np.arange(-5.0, 6.0), False)
+    u = np.array([[0.5, 0.515, 0.53, 1.0, 1.47, 1.485, 1.5]])
+    assert axis.at_end(u).tolist() == [[True, True, False, False, False, True, True]]
 
 
 def test_pixels_count_less_where_their_circle_reaches_the_border_and_not_where_it_reaches_a_gap():
-    axis = depth_axis(FOCUS, (0.4, 1.2), "both")
-    x = np.full((21, 33), axis.levels[0])
-    distance = np.hypot(*(np.indices(x.shape) - np.array([10, 25])[:, None, None])).astype(np.float32)
-    radius = np.abs(FOCUS.circle_px(1 / axis.u(axis.levels[0]))).max() / 2
-    assert 4 < radius < 9
-    circles = _larger_radius(FOCUS, axis)(x)
-    assert_allclose(circles, radius, rtol=1e-5)
-    rows, columns = np.indices(x.shape)
+    shape, radius = (21, 33), 6.0
+    distance = np.hypot(*(np.indices(shape) - np.array([10, 25])[:, None, None])).astype(np.float32)
+    circles = np.full(shape, radius, np.float32)
+    rows, columns = np.indices(shape)
     inside = np.minimum.reduce([rows, columns, 20 - rows, 32 - columns]) + 0.5
     wanted = np.clip(inside / (radius + 1), 0.1, 1) ** 2
     assert_allclose(weight_inside(circles, None), wanted, rtol=1e-5)
-    spoilt = weight_inside(circles, distance)
-    assert_allclose(spoilt, np.where(distance > radius + 1, wanted, 0), rtol=1e-5)
-    tiny = np.full((21, 3), axis.levels[0])
-    camera = Camera(coc_constant_px_m=22, focus_first_m=0.2, focus_second_m=0.25)
-    wide = weight_inside(_larger_radius(camera, axis)(tiny), None)
-    assert_allclose(wide.min(), 0.01, rtol=1e-5)  # what reaches the border keeps a hundredth
+    assert_allclose(weight_inside(circles, distance), np.where(distance > radius + 1, wanted, 0), rtol=1e-5)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from relblur.field import AsinhAxis, RootAxis, UniformAxis
 from relblur.field.axis import read, read_cubic
-from relblur.filters.kernels import SOFTENING, STEP, relative_scale
+from relblur.filters.kernels import SOFTENING, STEP
 
 OF_BLUR, FROM_ZERO = AsinhAxis(-25.0, SOFTENING, STEP), AsinhAxis(0.0, SOFTENING, STEP)
 UNIFORM = UniformAxis(-3.0, 0.07, 0.07 / STEP)
@@ -30,36 +30,6 @@ def test_slopes_are_those_of_the_axis(axis):
     slope = (axis.value_of(levels + h) - axis.value_of(levels - h)) / (2 * h)
     assert_allclose(axis.rate(z) * slope, 1, rtol=1e-6)
     assert_allclose(axis.scale(z) * STEP, slope, rtol=1e-6)
-
-
-@pytest.mark.parametrize("axis", AXES, ids=repr)
-def test_single_precision_stays_single(axis):
-    level = LEVELS[4:].astype(np.float32)
-    z = axis.value_of(level)
-    for found in (z, axis.level_of(z), axis.rate(z), axis.scale(z)):
-        assert found.dtype == np.float32
-
-
-def test_asinh_levels_are_even_around_zero_and_geometric_far_out():
-    steps = np.diff(FROM_ZERO.value_of(np.arange(40.0)))
-    assert_allclose(steps[0], SOFTENING * STEP, rtol=0.01)
-    assert_allclose(steps[-1] / steps[-2], np.exp(STEP), rtol=1e-4)
-
-
-def test_a_relative_change_of_blur_is_that_of_its_axis():
-    s = np.linspace(-25, 25, 101, dtype=np.float32)
-    assert_allclose(relative_scale(s), OF_BLUR.scale(s), rtol=1e-6)
-
-
-def test_levels_of_an_axis_are_those_at_which_residuals_are_tabulated():
-    from relblur.blur.dense.residuals import build_residuals
-    from relblur.field import Loops
-
-    image = np.random.default_rng(0).random((1, 9, 11), np.float32)
-    made = {"lowest": -25.0, "highest": 16.0, "family": "band_limited", "prefilter": 0.0, "loops": Loops()}
-    levels = build_residuals(image, image, **made).levels
-    axis = AsinhAxis(float(levels[0]), SOFTENING, STEP)
-    assert_allclose(axis.value_of(np.arange(len(levels))), levels, atol=1e-9)
 
 
 def volume_of(curve):

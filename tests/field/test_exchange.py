@@ -7,7 +7,6 @@ import pytest
 
 from relblur import estimate_blur, synth
 from relblur.blur.dense.estimate import build_volume
-from relblur.blur.dense.noise import GivenNoise
 from relblur.blur.dense.planes import prepare
 from relblur.blur.request import Request
 from relblur.field import Loops
@@ -31,8 +30,8 @@ def noisy_pair(noise):
 
 def volume_of(first, second, noise):
     planes = prepare(first, second, None)
-    request = Request("refined", "auto", np.array([2.0]), 11, "opencv")
-    return build_volume(planes, request, GivenNoise(noise).on_scale(planes.unit), None, 0.0, Loops())[0]
+    request = Request("refined", "auto", np.array([2.0]), 11, "opencv", given_noise=noise)
+    return build_volume(planes, request, 0.0, Loops())[0]
 
 
 @pytest.fixture(params=[EQUAL, UNEQUAL], ids=["equal noise", "unequal noise"], scope="module")

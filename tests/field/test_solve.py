@@ -7,8 +7,6 @@ Two images show ``a = truth t + noise`` and ``b = t + noise`` of one texture ``t
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,10 +15,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import relblur.field
-from relblur.field import Loops, Noise, UniformAxis, Volume, solve
+from relblur.field import Noise, UniformAxis, Volume, solve
 from relblur.field.energy import Energy
 from relblur.field.moves import follow_median, propagate
-from relblur.kernels.threads import Team
 
 SHAPE = (96, 120)
 ROWS, COLUMNS = np.indices(SHAPE)
@@ -166,14 +163,6 @@ def test_turning_the_values_round_turns_the_map_round():
     assert_allclose(np.median(two.stderr), np.median(one.stderr), rtol=1e-3)
 
 
-def test_threads_change_nothing():
-    volume = volume_of(STEP, channels=2)
-    with Team(2) as team:
-        one, two = solve(volume), solve(replace(volume, loops=Loops(team)))
-    assert_array_equal(one.z, two.z)
-    assert_array_equal(one.stderr, two.stderr)
-
-
 def test_without_noise_and_support_the_map_is_exact():
     none = np.zeros(len(VALUES))
     exact = replace(volume_of(RAMP, (0.1, 0.0)), support=None)
@@ -238,14 +227,3 @@ def test_the_solver_knows_nothing_of_blur():
                 assert module[0] != "relblur", f"{path.name}: {node.module}"
             elif isinstance(node, ast.Import):
                 assert not any(alias.name.startswith("relblur") for alias in node.names), path.name
-
-
-def test_importing_the_solver_loads_no_other_part_of_the_package():
-    code = (
-        "import relblur.field, sys;"
-        "print(*{m.__name__.split('.')[1] for n, m in sys.modules.items() if n.startswith('relblur.')})"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(done.stdout.split())
-    assert "field" in loaded
-    assert loaded <= BELOW | {"field"}

@@ -185,9 +185,7 @@ def _task_noise(noise: float | NoiseModel | tuple[float, float] | None, raw: Raw
 def _match(pair: Pair, task: MatchTask, engine: str, workers: int | None, progress: Progress | None) -> DepthMap:
     from .equal_blur.match import match  # imports OpenCV and SciPy
 
-    found = match(
-        pair.first, pair.second, pair.usable, task, engine, count_workers(workers), progress or (lambda share: None)
-    )
+    found = match(pair, task, engine, count_workers(workers), progress or (lambda share: None))
     flags = np.zeros(pair.shape, np.uint8)
     mark(flags, found.filled | ~pair.unclipped, Flag.FILLED)
     mark(flags, found.at_limit, Flag.AT_LIMIT)

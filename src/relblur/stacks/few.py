@@ -31,15 +31,14 @@ from ..base._typing import Progress
 from ..base.errors import InputError
 from ..base.options import Stack
 from ..blur.dense.coherence import Coherence
-from ..blur.dense.noise import GivenNoise, estimate_noise
 from ..blur.dense.planes import Planes, colour_directions, intensity_range, prepare
 from ..blur.noise import NoiseModel, noise_at_light, smooth_light
 from ..blur.noise import estimate_noise as estimate_file_noise
 from ..depth.camera import Camera
-from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, DepthAxis, NoisePower, softening
+from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, NOISE_FLOOR, DepthAxis, NoisePower, softening
 from ..depth.equal_blur.edges import settle_edges
-from ..depth.equal_blur.match import FIRST_STIFFNESS, MOST_STIFFNESS, weight_inside
-from ..depth.equal_blur.task import NOISE_FLOOR, TaskNoise
+from ..depth.equal_blur.match import FIRST_STIFFNESS, MOST_STIFFNESS, measured_noise, weight_inside
+from ..depth.equal_blur.task import TaskNoise
 from ..depth.psf import Psf, Transfer, as_psf
 from ..field import Loops, Volume, choose_loops, filled, rims, solve
 from ..kernels.threads import Team, count_workers
@@ -152,15 +151,13 @@ def estimate_jointly(
     power, file_noise = noise_power(law, axis), _file_noise(frames, options)
     with Team(workers) as team:
         loops = choose_loops(options.engine, team)
-        reference = float(np.median(power.total))
-        residual = 2 * float(np.median(loops.best_fit(residuals, power.total / reference))) / reference
-        given = GivenNoise(file_noise.deviations).on_scale(pairs[0].unit)
-        noise = estimate_noise(planes[0], planes[-1], pairs[0].usable, residual, given)
+        both = replace(pairs[0], first=planes[0], second=planes[-1])
+        noise = measured_noise(residuals, power, both, file_noise, loops)
         support = None if noise.is_arithmetic else _SharedByNeighbours(planes, law, axis, loops)
         volume = Volume(
             residuals,
             axis.between,
-            power.noise(noise.sensor, noise.rounding, file_noise.relative_variance, file_noise.repeats),
+            power.noise(noise.sensor, noise.rounding, file_noise),
             (float(axis.levels[0]), float(axis.levels[-1])),
             power.independent,
             support,

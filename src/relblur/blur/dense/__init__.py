@@ -5,10 +5,7 @@
 ``planes``      images on one intensity scale, without unusable pixels
 ``residuals``   residuals at every candidate blur
 ``noise``       noise of the images and of their residuals
-``sensor``      white noise of each image, separated from texture
 ``coherence``   texture that both images show
-``shading``     slow differences of brightness, which blur does not make
 ``family``      Gaussians or discs
-``jumps``       a wide prefilter away from jumps, a narrow one at them
-``whole``       quantities that the tiles of one image share
+``whole``       scale, colours, noise and kernel, which the tiles of one image share
 """

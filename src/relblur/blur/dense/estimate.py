@@ -7,8 +7,11 @@ With u = 1 / z affine over a plane and blur ``sigma_i = k |u - u_i|`` for focus 
 for two focus settings.  Where one image is given as the sharper everywhere (all in focus, a small aperture), its own
 blur is negligible and ``sigma = k |u - u_2|`` is affine: the map is then found in sigma.
 
-Costs about ``4 (channels + 2) * levels`` bytes a pixel at its peak, held by the residuals and, while labelling, by
-costs on a quarter of the pixels.
+A prefilter blurs jumps too.  With one, the map is made of two: away from jumps that of the prefilter, at jumps that of
+a narrower one.
+
+Memory: about ``4 (channels + 2) * levels`` bytes a pixel, for the residuals and, while labelling, for costs on a
+quarter of the pixels.
 """
 
 from __future__ import annotations
@@ -17,22 +20,33 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from ...field import AsinhAxis, Loops, RootAxis, Support, Volume, box_any, choose_loops, filled, rims, solve
+from ...base._typing import Progress
+from ...field import (
+    AsinhAxis,
+    Loops,
+    RootAxis,
+    Support,
+    Volume,
+    box_any,
+    cell_means,
+    choose_loops,
+    enlarged,
+    filled,
+    rims,
+    solve,
+)
 from ...filters.discs import apart_of
-from ...filters.kernels import SOFTENING, STEP, Family
+from ...filters.kernels import SOFTENING, STEP, Family, relative_scale
 from ...kernels.threads import Team
 from ..request import Request
-from . import jumps
 from .coherence import Coherence
-from .family import choose_family, usual_family
-from .noise import GivenNoise, PairNoise, estimate_noise, rounding_floor
-from .planes import Planes, leading_colours, prepare
-from .residuals import Residuals, blurred, build_residuals
-from .shading import remove_slow
-from .whole import Whole
+from .noise import PairNoise
+from .planes import Planes, colour_directions, prepare
+from .whole import Measurement
 
 __all__ = ["DenseMap", "build_volume", "estimate", "reach_of_blur"]
 
@@ -49,6 +63,13 @@ _SMALLEST_SIGMA = 0.15
 _STIFFNESS = {"s": (4.0, 6.5), "sigma": (5.0, 9.0)}
 #: Fraction of the blurrier image's local variance below which residuals must lie: with more, no blur explains it.
 _EXPLAINED = np.float32(0.5)
+#: Standard deviation of the window of slow differences of brightness, over the largest blur. Chosen on `dfd_carvalho`
+#: (two apertures, walls) and `street`: narrower windows calm walls more, wider ones keep more of a large blur.
+_SLOW = 2.5
+#: Width of the narrow prefilter over that of the wide one, and the step from pixel to pixel that is a jump, relative.
+_NARROWER, _JUMP = 0.65, np.float32(0.2)
+#: Distances from a jump up to which the narrow prefilter and from which the wide one is used, widths of the prefilter.
+_NEAR, _FAR = 2.5, 5.0
 
 
 @dataclass(frozen=True)
@@ -62,10 +83,9 @@ class DenseMap:
     s_stderr : (H, W) float32
         Its standard error in px^2: about 68 % of errors are smaller.
     filled : (H, W) bool
-        True where the 9 x 9 pixels around say too little: the value comes from neighbours farther away.
+        True where the window around does not determine the value: it comes from neighbours farther away.
     noise : (float, float)
         Sensor noise used, standard deviation of ``first`` and ``second`` on the input's intensity scale.
-    iterations : int
     steps : dict
         Intermediates: ``start`` (labelling), ``mu`` (stiffness), ``information``, ``misfit``.
     family : str
@@ -76,9 +96,8 @@ class DenseMap:
     s_stderr: Array
     filled: NDArray[np.bool_]
     noise: tuple[float, float]
-    iterations: int
     steps: dict[str, Array] = field(repr=False)
-    family: Family | None = None
+    family: Family
 
 
 def estimate(
@@ -87,8 +106,7 @@ def estimate(
     request: Request,
     *,
     valid: NDArray[np.bool_] | None = None,
-    whole: Whole | None = None,
-    progress: Callable[[float], None] = lambda share: None,
+    progress: Progress = lambda share: None,
 ) -> DenseMap:
     """Estimate how much blurrier ``second`` is than ``first`` at every pixel.
 
@@ -100,55 +118,67 @@ def estimate(
         Its noise is on the intensity scale of the images, its ``relative_variance`` of their size.
     valid : (H, W) bool, optional
         False where the images must not be used (clipped, dead); pixels their blur reaches are excluded too.
-    whole : Whole, optional
-        Quantities that a tile shares with the other tiles of its image, for the images in the order of ``sharper``:
-        the sharper first where one is given.
     progress : callable
         Called with the share done, 0 to 1.
     """
-    given = GivenNoise(request.given_noise, request.noise_may_differ, request.noise_repeats)
     swapped = request.sharper == "second"
     if swapped:
-        first, second, given = second, first, given.swapped()
-    planes = prepare(first, second, valid, whole.limits if whole else None)
-    given, prefilter = given.on_scale(planes.unit), request.prefilter
+        first, second = second, first
+    planes = prepare(first, second, valid, request.whole.limits if request.whole else None)
+    prefilter = request.prefilter
     with Team(request.workers) as team:
         loops = choose_loops(request.engine, team)
-        if prefilter > 0:
-            # A prefilter blurs jumps too: a narrower one is used there.
-            wide = _map(planes, request, given, whole, prefilter, loops, lambda share: progress(share / 2))
-            narrower = jumps.NARROWER * prefilter
-            narrow = _map(planes, request, given, whole, narrower, loops, lambda share: progress(0.5 + share / 2))
-            found = _blend(wide, narrow, jumps.share_of_wide(wide.s, narrow.s, prefilter))
+        if prefilter == 0:
+            found = _map(planes, request, 0.0, loops, progress)
         else:
-            found = _map(planes, request, given, whole, 0.0, loops, progress)
+            wide = _map(planes, request, prefilter, loops, lambda share: progress(share / 2))
+            narrow = _map(planes, request, _NARROWER * prefilter, loops, lambda share: progress(0.5 + share / 2))
+            found = _blend(wide, narrow, _share_of_wide(wide.s, narrow.s, prefilter))
     if not swapped:
         return found
     steps = {**found.steps, "start": -found.steps["start"]}
     return replace(found, s=-found.s, noise=found.noise[::-1], steps=steps)
 
 
-def _blend(one: DenseMap, two: DenseMap, share: Array) -> DenseMap:
+def _blend(wide: DenseMap, narrow: DenseMap, share: Array) -> DenseMap:
     """Return the map of which ``share`` is the first and the rest the second."""
     return replace(
-        one,
-        s=share * one.s + (1 - share) * two.s,
-        s_stderr=share * one.s_stderr + (1 - share) * two.s_stderr,
-        filled=np.where(share > np.float32(0.5), one.filled, two.filled),
-        iterations=max(one.iterations, two.iterations),
+        wide,
+        s=share * wide.s + (1 - share) * narrow.s,
+        s_stderr=share * wide.s_stderr + (1 - share) * narrow.s_stderr,
+        filled=np.where(share > np.float32(0.5), wide.filled, narrow.filled),
     )
 
 
-def _map(
-    planes: Planes,
-    request: Request,
-    given: GivenNoise,
-    whole: Whole | None,
-    prefilter: float,
-    loops: Loops,
-    progress: Callable[[float], None],
-) -> DenseMap:
-    volume, images, noise, family = build_volume(planes, request, given, whole, prefilter, loops)
+def _share_of_wide(wide: Array, narrow: Array, prefilter: float) -> Array:
+    """Return the weight of the map ``wide`` at each pixel, 0 at its jumps and at those of ``narrow`` beside them."""
+    jumps = _jumps(wide)
+    if not jumps.any():
+        return np.ones_like(wide)
+    # A jump that only the narrow prefilter shows is a speck.
+    jumps |= _jumps(narrow) & (_distance(jumps) < _FAR * prefilter)
+    share = (_distance(jumps) / np.float32(prefilter) - _NEAR) / (_FAR - _NEAR)
+    return np.asarray(np.clip(share, 0, 1), np.float32)
+
+
+def _distance(jumps: NDArray[np.bool_]) -> Array:
+    """Return the distance to the next jump, px."""
+    return np.asarray(cv2.distanceTransform((~jumps).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE))
+
+
+def _jumps(s: Array) -> NDArray[np.bool_]:
+    """Return the pixels on both sides of a jump."""
+    least = _JUMP * relative_scale(s)
+    found = np.zeros(s.shape, bool)
+    for one, two in ((np.s_[1:], np.s_[:-1]), (np.s_[:, 1:], np.s_[:, :-1])):
+        jump = np.abs(s[one] - s[two]) > np.minimum(least[one], least[two])
+        found[one] |= jump
+        found[two] |= jump
+    return found
+
+
+def _map(planes: Planes, request: Request, prefilter: float, loops: Loops, progress: Progress) -> DenseMap:
+    volume, images, noise, family = build_volume(planes, request, prefilter, loops)
     found = solve(volume, progress)
     scale = volume.axis.scale(found.z)
     s, stderr, steps = found.z, found.stderr, found.steps
@@ -159,67 +189,68 @@ def _map(
     unexplained = box_any(found.power, request.window) > _EXPLAINED * np.where(s >= 0, texture[1], texture[0])
     plain = rims(filled(found.w, scale, request.window) | unexplained)
     deviations = (noise.sensor[0] * planes.unit, noise.sensor[1] * planes.unit)
-    return DenseMap(s, stderr, plain, deviations, found.iterations, steps, family)
+    return DenseMap(s, stderr, plain, deviations, steps, family)
 
 
 def build_volume(
-    planes: Planes, request: Request, given: GivenNoise, whole: Whole | None, prefilter: float, loops: Loops
+    planes: Planes, request: Request, prefilter: float, loops: Loops
 ) -> tuple[Volume, tuple[Array, Array], PairNoise, Family]:
     """Return the residuals of a pair, with the images, the noise and the kernels that they are made with."""
-    images = leading_colours(planes.first, planes.second, whole.directions if whole else None)
-    if prefilter > 0:
-        images = blurred(images[0], prefilter), blurred(images[1], prefilter)
-    signed, most = request.sharper == "auto", request.max_sigma**2
-    lowest = -most if signed else 0.0
-
-    rounding = rounding_floor(planes.first), rounding_floor(planes.second)
-
-    def look(family: Family, into: Array | None = None) -> tuple[Residuals, PairNoise]:
-        residuals = build_residuals(
-            *images, lowest=lowest, highest=most, family=family, prefilter=prefilter**2, loops=loops, into=into
-        )
-        if whole is not None:
-            return residuals, whole.noise
-        gain = residuals.gain
-        residual = float(np.median(loops.best_fit(residuals.planes, gain.relative))) / gain.q0
-        pair = planes.first, planes.second, planes.usable
-        return residuals, estimate_noise(*pair, residual, given, lambda: [residuals], rounding)
-
-    family = usual_family(signed) if whole is None else whole.family
-    residuals, noise = look(family)
-    # Prefiltered images have lost the detail that distinguishes the kernels.
-    if whole is None and prefilter == 0:
-        chosen = choose_family([(images, planes.usable)], noise, family, lowest, most, loops)
-        if chosen != family:
-            family = chosen
-            residuals, noise = look(family, residuals.planes)
+    whole = request.whole
+    directions = whole.directions if whole else colour_directions([(planes.first, planes.second)])
+    measured = Measurement([planes], directions, request, prefilter, loops)
+    noise, family = measured.noise, measured.family
+    images, residuals = measured.images[0], next(measured.stacks())
     known = request.relative_variance
     relative = None if known is None else np.ascontiguousarray(known, np.float32)
     support: Support | None = None
     if not noise.is_arithmetic:
-        remove_slow(residuals.planes, request.max_sigma, planes.usable, loops.team)
+        _remove_slow(residuals.planes, _SLOW * request.max_sigma, planes.usable, loops.team)
         alike = None
-        if given.repeats:
-            alike = np.float32(_ALIKE * max(noise.sensor) ** 2) * np.ones(images[0].shape[1:], np.float32)
+        if request.noise_repeats:
+            alike = np.float32(_ALIKE * max(noise.sensor) ** 2) * np.ones(planes.usable.shape, np.float32)
             alike = alike if relative is None else alike * relative
         support = Coherence(*images, loops, alike)
+    signed = request.sharper == "auto"
     axis = AsinhAxis(float(residuals.levels[0]), SOFTENING, STEP)
-    reach = reach_of_blur(planes.distance)
     first_stiffness, most_stiffness = _STIFFNESS["s" if signed else "sigma"]
     volume = Volume(
         residuals.planes,
         axis,
-        noise.of(residuals, relative, given.repeats),
+        noise.of(residuals, relative, request.noise_repeats),
         (float(residuals.levels[0]), float(residuals.levels[-1])),
         residuals.gain.independent,
         support,
-        weight_at=reach,
+        weight_at=reach_of_blur(planes.distance),
         first_stiffness=first_stiffness,
         most_stiffness=most_stiffness,
         shape_error=0.0 if apart_of(family) is None else _SHAPE_ERROR,
         loops=loops,
     )
     return volume if signed else _in_sigma(volume, axis), images, noise, family
+
+
+def _remove_slow(planes: Array, width: float, usable: NDArray[np.bool_], team: Team) -> None:
+    """Subtract the mean around, over a Gaussian window, from residuals in place.
+
+    Blur moves light over a few pixels.  Vignetting, glare and offsets differ slowly between photographs, which looks
+    like a very large blur where an image shows nothing but shading.  Computed pairs keep their slow differences: where
+    blur varies, the window would mix it.
+    """
+    height, cols = usable.shape
+    cell = max(1, int(width / 4))
+
+    def mean_around(plane: Array) -> Array:
+        small = cv2.GaussianBlur(cell_means(plane, cell), (0, 0), width / cell, borderType=cv2.BORDER_REFLECT)
+        return enlarged(np.asarray(small), (height, cols))
+
+    mask = usable.astype(np.float32)
+    share = np.maximum(mean_around(mask), np.float32(1e-3))
+
+    def remove(plane: Array) -> None:
+        plane -= mean_around(plane * mask) / share
+
+    team.each(remove, planes.reshape(-1, height, cols))
 
 
 def _in_sigma(volume: Volume, axis: AsinhAxis) -> Volume:

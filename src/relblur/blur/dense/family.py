@@ -2,22 +2,19 @@
 
 From 0.8 px on the two Gaussians are the same.  Below, a program's kernel of 0.5 px has the second moment of a lens of
 0.46 px, and passes far more of the finest detail: where the pair shows such detail, the residuals distinguish them.
+Discs differ from Gaussians where blur is larger; their parameter is described in :mod:`relblur.filters.discs`.
 
-At every window each family takes the blur that suits it best, and what is left is compared: ``log max(c, v)``, with
-``c`` the mean of ``e^2`` and ``v`` its variance in noise alone, which is the negative log-likelihood with a misfit that
-makes up what noise does not explain.  A lens fits neither Gaussian exactly: the worse the fit, the clearer the
-difference has to be.
-
-Discs are compared with the Gaussian in the same way, where blur is larger.  Where they fit better their parameter
-(:mod:`relblur.filters.discs`) is looked for.  All comparisons use a few squares with much texture.
+At every window each family takes the blur that suits it best, and the remaining ``log max(c, v)`` are compared, with
+``c`` the mean of ``e^2`` and ``v`` its variance in noise alone.  This is the negative log-likelihood with a misfit that
+makes up for unexplained residuals.  A lens fits neither Gaussian exactly: the worse the fit, the clearer the difference
+has to be.  A few squares with much texture are compared.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import cv2
 import numpy as np
@@ -29,48 +26,35 @@ from ...filters.kernels import SOFTENING, STEP, Family
 from .noise import PairNoise
 from .residuals import noise_gain, residuals_of
 
-__all__ = ["choose_family", "usual_family"]
+__all__ = ["Part", "choose_family", "usual_family"]
 
 Array = NDArray[np.float32]
+#: Images and their usable pixels.
+Part = tuple[tuple[Array, Array], NDArray[np.bool_]]
 
-#: Blur in px^2 up to which the families are compared, and between which they differ enough to be told apart.
-_ALIKE, _NEARLY_NONE, _NEARLY_ALIKE = 1.0, 0.05, 0.6
-#: Share of the pixels below which it does not matter.
-_FEW = 0.003
-#: Side of the window in px, and the distance between windows that are looked at.
+#: Blurs (px^2) between which the two Gaussians, and discs and Gaussians, are compared: less is alike, more is rare.
+_GAUSSIANS, _DISCS = (0.05, 0.6), (0.5, 12.0)
+#: Side of a window, and the distance of the windows that are compared, px.
 _WINDOW, _STRIDE = 9, 4
-_MEAN: dict[str, Any] = {"normalize": True, "borderType": cv2.BORDER_REFLECT}
-#: Most that one pixel's preference counts.
+#: Largest preference that one window counts, nats.
 _MOST = 1.0
-#: Standard errors of the mean preference that are asked for, and what in addition of a noisy pair or one that seems
-#: band-limited (with 0.016 a photograph was taken for computed), and of residuals twice what noise explains.
-#: (Photographs and rendered lenses prefer one by up to 0.06, computed pairs without noise by 0.3 and more.)
-_STANDARD_ERRORS, _FOR_NOISE, _FOR_MISFIT = 3.0, 0.018, 0.1
-#: Blur in px^2 between which discs are told from Gaussians: less is alike, more is rare.
-_DISCS_FROM, _DISCS_TO = 0.5, 12.0
+#: Least mean preference, in standard errors.
+_STANDARD_ERRORS = 3.0
+#: Additional preference (nats) for the other Gaussian, of a noisy pair or one that seems band-limited, and where
+#: residuals are twice what noise explains. Photographs prefer one by up to 0.06, computed pairs by 0.3 and more.
+_FOR_NOISE, _FOR_MISFIT = 0.018, 0.1
 #: Parameters of the discs that are tried beside 0, px, and the factor to those beside the best.
 _APART, _BESIDE = (1.4, 2.0, 2.8, 4.0), 2**0.25
-#: Least mean preference (nats) for discs of parameter 0, and of others over those. Real lenses reach 0.05 to 0.9 on
+#: Least preference (nats) for discs of parameter 0, and of others over those. Real lenses reach 0.05 to 0.9 on
 #: `street`, `table`, `leaves` and the demo's pairs; computed Gaussians in noise and in JPEG files stay below 0.
 _DISCS_BETTER, _APART_BETTER = 0.02, 0.01
-#: Number and side in px of the squares that are looked at.
+#: Number and side in px of the squares.
 _SQUARES, _SQUARE = 4, 160
-#: Step of the levels that are looked at: twice that of the estimate.
-_COARSE_STEP = 0.4
 
 
 def usual_family(signed: bool) -> Family:
-    """Return the family to use unless the pair says otherwise: a signed map needs a slope at zero."""
+    """Return the family to use unless the pair contradicts: a signed map needs a slope at zero."""
     return "band_limited" if signed else "sampled"
-
-
-def other_family(family: Family) -> Family:
-    """Return the other one."""
-    return "sampled" if family == "band_limited" else "band_limited"
-
-
-#: Images and their usable pixels.
-Part = tuple[tuple[Array, Array], NDArray[np.bool_]]
 
 
 def choose_family(
@@ -81,89 +65,35 @@ def choose_family(
     ``lowest`` and ``highest`` are the range of ``s`` in px^2.
     """
     squares = _textured_squares(parts)
-    if _is_better(_compare_gaussians(squares, noise, family, lowest, highest, loops), noise, family):
-        family = other_family(family)
-    if noise.is_arithmetic or highest < _DISCS_FROM:
+    small = _Comparison(squares, noise, lowest, highest, _GAUSSIANS, STEP, loops)
+    other: Family = "sampled" if family == "band_limited" else "band_limited"
+    gain = small.gain(family, other)
+    least = _FOR_NOISE * (max(noise.sensor) > 0 or family == "sampled") + _FOR_MISFIT * gain.misfit
+    if gain.mean > least + gain.chance:
+        family = other
+    if noise.is_arithmetic or highest < _DISCS[0]:
         return family
-    return _choose_discs(squares, noise, family, lowest, highest, loops) or family
+    return _choose_discs(_Comparison(squares, noise, lowest, highest, _DISCS, 2 * STEP, loops), family)
 
 
-@dataclass(frozen=True)
-class _Preference:
-    """How much better the other family suits each telling window, and ``c / v`` with the better of the two."""
-
-    gain: Array
-    excess: Array
-
-
-def _compare_gaussians(
-    squares: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, loops: Loops
-) -> _Preference:
-    """Compare a family of Gaussians with the other one, where blur is small."""
-    most = int(np.arcsinh(min(highest, 1.5 * _ALIKE) / SOFTENING) / STEP)
-    levels = SOFTENING * np.sinh(STEP * np.arange(-most if lowest < 0 else 0, most + 1))
-    if len(levels) < 3:
-        return _Preference(*np.zeros((2, 0), np.float32))
-    found = []
-    for images, usable in squares:
-        seen = usable[::_STRIDE, ::_STRIDE]
-        mine, theirs = (
-            _fit(levels, images, noise, each, (_NEARLY_NONE, _NEARLY_ALIKE), loops)
-            for each in (family, other_family(family))
-        )
-        telling = (mine.telling | theirs.telling) & seen
-        # Where few windows tell, the families would give the same map.
-        found.append(_preference(mine, theirs, telling & (telling.sum() >= _FEW * max(seen.sum(), 1))))
-    return _Preference(*(np.concatenate([getattr(each, name) for each in found]) for name in ("gain", "excess")))
-
-
-def _preference(mine: _Fit, theirs: _Fit, telling: NDArray[np.bool_]) -> _Preference:
-    excess = np.minimum(mine.excess, theirs.excess)[telling]
-    # Noise that is taken for more than it is would favour the family that lets less of it pass.
-    less = min(1.0, float(np.median(excess))) if excess.size else 1.0
-    gain = np.clip(mine.cost(less) - theirs.cost(less), -_MOST, _MOST)
-    return _Preference(gain[telling], excess)
-
-
-def _choose_discs(
-    squares: Sequence[Part], noise: PairNoise, family: Family, lowest: float, highest: float, loops: Loops
-) -> Family | None:
-    """Return the discs that suit squares clearly better than a family of Gaussians."""
-    steps = np.arange(1, int(np.arcsinh(min(highest, 1.5 * _DISCS_TO) / SOFTENING) / _COARSE_STEP) + 1)
-    levels = SOFTENING * np.sinh(_COARSE_STEP * np.concatenate([-steps[::-1], steps] if lowest < 0 else [steps]))
-
-    def fit(family: Family, images: tuple[Array, Array]) -> _Fit:
-        return _fit(levels, images, noise, family, (_DISCS_FROM, _DISCS_TO), loops)
-
-    usual = [fit(family, images) for images, _ in squares]
-    found: dict[float, tuple[float, float]] = {}
-
-    def look(apart: float) -> None:
-        gains = np.zeros(0, np.float32)
-        for mine, (images, usable) in zip(usual, squares, strict=True):
-            theirs = fit(discs_family(apart), images)
-            # Blur beyond the search fits any kernel that is narrower than it should be.
-            telling = mine.telling & theirs.inside & usable[::_STRIDE, ::_STRIDE]
-            gains = np.append(gains, _preference(mine, theirs, telling).gain)
-        found[apart] = (float(gains.mean(dtype=np.float64)), _chance(gains)) if gains.size else (0.0, np.inf)
+def _choose_discs(large: _Comparison, family: Family) -> Family:
+    """Return the discs that suit squares clearly better than a family of Gaussians, or that family."""
+    first = large.gain(family, discs_family(0.0))
+    if first.mean <= _DISCS_BETTER + first.chance:
+        return family
+    means = {0.0: first.mean} | {apart: large.gain(family, discs_family(apart)).mean for apart in _APART}
 
     def best() -> float:
-        return max(found, key=lambda apart: found[apart][0] - (_APART_BETTER if apart else 0.0))
+        return max(means, key=lambda apart: means[apart] - (_APART_BETTER if apart else 0.0))
 
-    look(0.0)
-    mean, chance = found[0.0]
-    if mean <= _DISCS_BETTER + chance:
-        return None
-    for apart in _APART:
-        look(apart)
     if middle := best():
-        look(middle / _BESIDE)
-        look(middle * _BESIDE)
-    return discs_family(_vertex({apart: mean for apart, (mean, _) in found.items()}, best()))
+        for apart in (middle / _BESIDE, middle * _BESIDE):
+            means[apart] = large.gain(family, discs_family(apart)).mean
+    return discs_family(_vertex(means, best()))
 
 
 def _vertex(means: dict[float, float], best: float) -> float:
-    """Return where the parabola through the best parameter and its neighbours, in octaves, is greatest."""
+    """Return the maximum of the parabola through the best parameter and its neighbours, in octaves."""
     order = sorted(means)
     place = order.index(best)
     if not best or place + 1 == len(order) or not order[place - 1]:
@@ -198,89 +128,96 @@ def _pieces(length: int) -> list[slice]:
     return [slice(*ends) for ends in itertools.pairwise(edges)]
 
 
-def _chance(gain: Array) -> float:
-    """Return the standard errors of a mean preference that are asked for."""
-    # Windows overlap: only so many are independent.
-    count = gain.size * (_STRIDE / _WINDOW) ** 2
-    return _STANDARD_ERRORS * float(gain.std(dtype=np.float64)) / float(np.sqrt(max(count, 1e-9)))
+@dataclass(frozen=True)
+class _Gain:
+    """Mean preference for a family, the part of it that may be chance, and the relative misfit, 0 to 1."""
 
-
-def _is_better(preference: _Preference, noise: PairNoise, family: Family) -> bool:
-    """Return whether the other family than this one fits better."""
-    gain, excess = preference.gain, preference.excess
-    if gain.size * (_STRIDE / _WINDOW) ** 2 < 2:
-        return False
-    misfit = min(max(float(np.median(excess)) - 1, 0.0), 1.0)
-    least = _FOR_NOISE * (max(noise.sensor) > 0 or family == "sampled") + _FOR_MISFIT * misfit
-    return bool(gain.mean(dtype=np.float64) > least + _chance(gain))
+    mean: float
+    chance: float
+    misfit: float
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """The least ``c`` at every pixel, its ``v``, whether it is between the levels, and at a blur that can tell."""
+    """The least ``c`` of each window, its ``v``, whether it is between the levels, and at a blur within the limits."""
 
     least: Array
     noise: Array
     inside: NDArray[np.bool_]
     telling: NDArray[np.bool_]
 
-    @property
-    def excess(self) -> Array:
-        """``c / v``."""
-        return np.asarray(self.least / np.maximum(self.noise, np.float32(1e-30)), np.float32)
-
     def cost(self, less: float) -> Array:
         """Return the cost with ``less`` times the noise."""
-        noise = np.maximum(np.float32(less) * self.noise, np.float32(1e-30))
-        return np.asarray(np.log(np.maximum(self.least, noise)), np.float32)
+        return np.asarray(np.log(np.maximum(self.least, np.float32(less) * self.noise)), np.float32)
 
 
-def _fit(
-    levels: NDArray[np.float64],
-    images: tuple[Array, Array],
-    noise: PairNoise,
-    family: Family,
-    limits: tuple[float, float],
-    loops: Loops,
-) -> _Fit:
-    """Fit the best blur of a family among some levels; one whose ``|s|`` is between the limits can tell."""
-    residual = residuals_of(*images, float(np.abs(levels).max()), family, loops)
-    channels, *shape = images[0].shape
-    power = _power(lambda c, k: residual(c, float(levels[k])), channels, len(levels), tuple(shape), loops)
-    own, passed = noise.variances(levels, noise_gain(levels, family, 0.0))
-    return _best_of(power, own + passed, levels, limits)
+class _Comparison:
+    """Families on some squares, where ``|s|`` is between limits."""
 
+    def __init__(
+        self,
+        squares: Sequence[Part],
+        noise: PairNoise,
+        lowest: float,
+        highest: float,
+        limits: tuple[float, float],
+        step: float,
+        loops: Loops,
+    ) -> None:
+        most = max(int(np.arcsinh(min(highest, 1.5 * limits[1]) / SOFTENING) / step), 2)
+        #: Levels, px^2.
+        self._levels = SOFTENING * np.sinh(step * np.arange(-most if lowest < 0 else 0, most + 1))
+        self._squares, self._noise, self._limits, self._loops = squares, noise, limits, loops
+        self._fits: dict[Family, list[_Fit]] = {}
 
-def _power(
-    residual: Callable[[int, int], Array], channels: int, levels: int, shape: tuple[int, ...], loops: Loops
-) -> Array:
-    """Return the mean square of residuals (channel, level) in windows, (levels, rows, columns)."""
-    c = np.empty((levels, *(-(-n // _STRIDE) for n in shape)), np.float32)
+    def gain(self, family: Family, other: Family) -> _Gain:
+        """Return the preference for the second family over the first."""
+        gains, excesses = [], []
+        for mine, theirs, (_, usable) in zip(self._fit(family), self._fit(other), self._squares, strict=True):
+            # Blur beyond the search fits any kernel that is narrower than it should be.
+            telling = mine.telling & theirs.inside & usable[::_STRIDE, ::_STRIDE]
+            excess = np.minimum(mine.least / mine.noise, theirs.least / theirs.noise)[telling]
+            # Noise that is overestimated would favour the family that lets less of it pass.
+            less = min(1.0, float(np.median(excess))) if excess.size else 1.0
+            gains.append(np.clip(mine.cost(less) - theirs.cost(less), -_MOST, _MOST)[telling])
+            excesses.append(excess)
+        gain = np.concatenate(gains)
+        # Windows overlap: only so many are independent.
+        count = gain.size * (_STRIDE / _WINDOW) ** 2
+        if count < 2:
+            return _Gain(0.0, np.inf, 0.0)
+        chance = _STANDARD_ERRORS * float(gain.std(dtype=np.float64)) / count**0.5
+        misfit = min(max(float(np.median(np.concatenate(excesses))) - 1, 0.0), 1.0)
+        return _Gain(float(gain.mean(dtype=np.float64)), chance, misfit)
 
-    def fill(k: int) -> None:
-        power = sum(
-            cv2.sqrBoxFilter(residual(channel, k), cv2.CV_32F, (_WINDOW, _WINDOW), **_MEAN)
-            for channel in range(channels)
-        )
-        c[k] = power[::_STRIDE, ::_STRIDE] / channels
+    def _fit(self, family: Family) -> list[_Fit]:
+        if family not in self._fits:
+            self._fits[family] = [self._best(images, family) for images, _ in self._squares]
+        return self._fits[family]
 
-    loops.team.each(fill, range(levels))
-    return c
+    def _best(self, images: tuple[Array, Array], family: Family) -> _Fit:
+        """Fit the best blur of a family to the windows of one square."""
+        levels, (channels, *shape) = self._levels, images[0].shape
+        residual = residuals_of(*images, float(np.abs(levels).max()), family)
+        c = np.empty((len(levels), *(-(-n // _STRIDE) for n in shape)), np.float32)
+        window, border = (_WINDOW, _WINDOW), cv2.BORDER_REFLECT
 
+        def look(k: int) -> None:
+            power = np.zeros(shape, np.float32)
+            for channel in range(channels):
+                power += cv2.sqrBoxFilter(residual(channel, float(levels[k])), cv2.CV_32F, window, borderType=border)
+            c[k] = power[::_STRIDE, ::_STRIDE] / channels
 
-def _best_of(c: Array, variance: NDArray[np.float64], levels: NDArray[np.float64], limits: tuple[float, float]) -> _Fit:
-    """Return the least of the mean squares of each window."""
-    v, s = variance.astype(np.float32)[:, None, None], np.abs(levels)
-    best = _cost(c, v).argmin(axis=0)
-    k = np.clip(best, 1, len(s) - 2)
-    below, here, above = (np.take_along_axis(c, (k + step)[None], 0)[0] for step in (-1, 0, 1))
-    # The least of the parabola through three levels, within half a level.
-    bend = np.maximum(below - 2 * here + above, np.float32(1e-20))
-    u = np.clip((below - above) / (2 * bend), -0.5, 0.5)
-    least = np.maximum(here - (below - above) * u / 2 + bend * u * u / 2, here * np.float32(0.02))
-    inside = (best > 0) & (best < len(s) - 1)
-    return _Fit(least, np.take(v[:, 0, 0], k), inside, inside & (s[k] > limits[0]) & (s[k] < limits[1]))
-
-
-def _cost(c: Array, v: Array) -> Array:
-    return np.where(c < v, np.log(v) + c / v, np.log(np.maximum(c, v)) + 1)
+        self._loops.team.each(look, range(len(levels)))
+        variance = np.add(*self._noise.variances(levels, noise_gain(levels, family, 0.0)))
+        v, s = np.maximum(variance, 1e-30).astype(np.float32)[:, None, None], np.abs(levels)
+        best = np.where(c < v, np.log(v) + c / v, np.log(np.maximum(c, v)) + 1).argmin(axis=0)
+        k = np.clip(best, 1, len(s) - 2)
+        below, here, above = (np.take_along_axis(c, (k + step)[None], 0)[0] for step in (-1, 0, 1))
+        # The least of the parabola through three levels, within half a level.
+        bend = np.maximum(below - 2 * here + above, np.float32(1e-20))
+        u = np.clip((below - above) / (2 * bend), -0.5, 0.5)
+        least = np.maximum(here - (below - above) * u / 2 + bend * u * u / 2, here * np.float32(0.02))
+        inside = (best > 0) & (best < len(s) - 1)
+        telling = inside & (s[k] > self._limits[0]) & (s[k] < self._limits[1])
+        return _Fit(least, np.take(v[:, 0, 0], k), inside, telling)

@@ -1,13 +1,24 @@
-"""Noise of a pair: what the sensor and the rounding add to its residuals.
+"""Noise of a pair: the sensor's and that of rounding, and their parts in the residuals.
 
 The residual at blur ``s > 0`` is ``second - G_s * first``, so its variance is
 
     v(s) = q0 (n_second^2 + step_second^2 / 12) + q(s) n_first^2
 
-and with the roles exchanged for ``s < 0``.  ``q`` falls from ``q0`` as ``s`` grows because blurring averages the
-noise of the sharper image: forgetting that makes blur look better than it is (errors in variables).  Rounding
-counts for the blurrier image only: it is *part of* the sharper image, which is the source the blurrier one is made
-from.
+and with the roles exchanged for ``s < 0``.  ``q`` falls from ``q0`` as ``s`` grows because blurring averages the noise
+of the sharper image: without it large blur would seem to fit better than it does (errors in variables).  Rounding
+counts for the blurrier image only, because the rounded sharper image is the source of the blurrier one.
+
+White noise is separated from texture on cells of 2 x 2 pixels, by two powers:
+
+* *fine*: power of second differences of the image, ``n^2`` plus that of the texture;
+* *coarse*: the same of the image averaged over the cells, ``n^2 / 4`` plus at least as much texture (pictures have more
+  of it on a larger scale).  The fifth of the cells where it is least is the flattest, and there
+
+      (fine - coarse) 4 / 3  <=  n^2  <=  fine
+
+The lesser noise is that of the flatter of the two images at each place, in the flattest places.  If the lower bound of
+the other image is larger, that image has more noise, or it shows grain of the scene, which is as white as noise but
+shared by both.  The likelihood of the residuals in the textured half of the pair decides.
 """
 
 from __future__ import annotations
@@ -18,23 +29,35 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...field import Noise
-from ..noise import quantisation_step
+from ...field import Noise, box, pairs
+from ..noise import fine_power, quantisation_step
+from .planes import Planes
 from .residuals import NoiseGain, Residuals
-from .sensor import CellPowers, measure_powers, negative_log_likelihood, noise_candidates, prefer_second
 
-__all__ = ["GivenNoise", "PairNoise", "decide_noise", "estimate_noise", "rounding_floor"]
+__all__ = ["GivenNoise", "PairNoise", "estimate_noise", "rounding_floor"]
 
 Array = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 
 #: Share of the contrast below which float32 arithmetic itself is noise.
 ROUNDING = 2e-6
-#: Noise is not taken for more than this, times the contrast: nothing is seen through it, and its square is a number.
+#: Largest noise, times the contrast: its square is still a number.
 MOST_NOISE = 1e6
-#: A presumed noise is doubted from this ratio of one image's noise to the other's on (fine texture may look like 2),
-#: or if the negative log-likelihood of a residual falls by so much (nats, mean).
+#: Least ratio of one image's noise to the other's (fine texture may look like 2), or least drop of the mean negative
+#: log-likelihood (nats), for more noise in an image than stated.
 CLEARLY_MORE, CLEARLY_BETTER = 2.5, 1.0
+#: Percentage of the cells that counts as flat, and the mean over this percentile of the smaller of two powers of noise.
+FLATTEST, OF_QUANTILE = 20, 1.39
+#: Largest ratio of the noise to the residual's where the best of all levels is taken, in variance.
+LEAST_RESIDUAL = 1.3
+#: Ratio of two bounds (variances) from which on they differ, and the largest ratio of the noise of two images.
+TELLING, MOST_UNEQUAL = 1.5, 100.0
+#: Rows of the bands on which the likelihood is computed, and their distance.
+BAND_ROWS, EVERY = 10, 40
+#: Least drop of the mean negative log-likelihood (nats) for unequal noise. Chosen on brick, coffee, camera.
+DOUBT = 0.005
+#: Relative error of a minimum read off a parabola through three levels, and the most that one residual's square counts.
+APPROXIMATE, MISFIT = np.float32(0.005), np.float32(25)
 
 
 @dataclass(frozen=True)
@@ -42,20 +65,14 @@ class GivenNoise:
     """Noise that the caller gives.
 
     ``deviations`` are standard deviations of (first, second), None to estimate them.  If they ``may_differ``, they are
-    the noise of the less noisy image, and of the other too unless it shows more.  If it ``repeats`` from pixel to
-    pixel, averaging does not remove it.
+    the noise of the less noisy image, and of the other too unless it shows more.
     """
 
     deviations: tuple[float, float] | None = None
     may_differ: bool = False
-    repeats: bool = False
-
-    def swapped(self) -> GivenNoise:
-        """Return what is given for the images in the other order."""
-        return self if self.deviations is None else replace(self, deviations=self.deviations[::-1])
 
     def on_scale(self, unit: float) -> GivenNoise:
-        """Return what is given on an intensity scale whose 1 is ``unit``."""
+        """Return the same noise on an intensity scale whose 1 is ``unit``."""
         if self.deviations is None:
             return self
         one, two = (min(deviation / unit, MOST_NOISE) for deviation in self.deviations)
@@ -74,17 +91,17 @@ class PairNoise:
 
     @property
     def is_arithmetic(self) -> bool:
-        """Whether one image was computed from the other: then every difference between them tells of blur.
+        """Whether one image was computed from the other: then every difference between them is due to blur.
 
         Rounding is part of an image from which the other was made; the other has the noise of arithmetic only.
         """
         return max(self.sensor) == 0 and min(self.rounding) <= ROUNDING
 
-    def variances(self, levels: NDArray[np.float64], gain: NoiseGain) -> tuple[Doubles, Doubles]:
+    def variances(self, levels: Doubles, gain: NoiseGain) -> tuple[Doubles, Doubles]:
         """Return the variances of the residuals due to the blurrier image and to the sharper one, at each level."""
         n1, n2 = self.sensor[0] ** 2, self.sensor[1] ** 2
         f1, f2 = self.rounding[0] ** 2, self.rounding[1] ** 2
-        # Share of the second image in the role of the blurrier one. Neither is at s = 0, if either may be.
+        # Share of the second image in the role of the blurrier one: half at s = 0, if either may be.
         second = np.heaviside(levels, 0.5 if levels[0] < 0 else 1.0)
         own = gain.q0 * (second * (n2 + f2) + (1 - second) * (n1 + f1))
         return own, (second * n1 + (1 - second) * n2) * gain.q
@@ -97,71 +114,116 @@ class PairNoise:
         return Noise(own, passed, covariance, gain.relative, max(self.sensor) ** 2, relative, repeats)
 
 
+def rounding_floor(image: Array) -> float:
+    """Return the standard deviation of the error that rounding or arithmetic adds to an image."""
+    return max(float(quantisation_step(image) / np.sqrt(12.0)), ROUNDING)
+
+
 def estimate_noise(
-    first: Array,
-    second: Array,
-    usable: NDArray[np.bool_],
+    parts: Sequence[Planes],
     residual_variance: float,
     given: GivenNoise,
     stacks: Callable[[], Iterable[Residuals]] | None = None,
-    rounding: tuple[float, float] | None = None,
 ) -> PairNoise:
-    """Estimate the noise of a pair (before any prefilter), unless it is given.
+    """Estimate the noise of a pair (before any prefilter) from parts of it, unless it is given.
 
     Parameters
     ----------
     residual_variance : float
-        Median variance of the best local fit.
+        Median variance of the best local fit: the lesser noise cannot exceed it by much.
     stacks : callable, optional
-        Residuals that decide, in doubt, whether one image has more noise than the other; equal without them.
-    rounding : (float, float), optional
-        :func:`rounding_floor` of both images, if it is known.
+        Residuals of the parts, which decide whether one image has more noise than the other; equal without them.
     """
-    rounding = rounding or (rounding_floor(first), rounding_floor(second))
-    if given.deviations is not None and not given.may_differ:
-        return PairNoise(given.deviations, rounding)
-    return decide_noise([measure_powers(first, second, usable)], residual_variance, rounding, stacks, given.deviations)
-
-
-def rounding_floor(image: Array) -> float:
-    """Return the standard deviation of what rounding or arithmetic adds to an image."""
-    return max(float(quantisation_step(image) / np.sqrt(12.0)), ROUNDING)
-
-
-def decide_noise(
-    powers: Sequence[CellPowers],
-    residual_variance: float,
-    rounding: tuple[float, float],
-    stacks: Callable[[], Iterable[Residuals]] | None,
-    presumed: tuple[float, float] | None = None,
-) -> PairNoise:
-    """Return the noise that is the more likely: equal in both images, or not.
-
-    With a ``presumed`` noise that is only asked whether one image has clearly more, and how much.
-    """
-    candidates = noise_candidates(powers, residual_variance)
-    equal = _above_rounding(candidates.equal, rounding)
+    one, two = ([getattr(part, name).ravel() for part in parts] for name in ("first", "second"))
+    rounding = rounding_floor(np.concatenate(one)), rounding_floor(np.concatenate(two))
+    presumed = given.deviations
+    if presumed is not None and not given.may_differ:
+        return PairNoise(presumed, rounding)
+    equal, unequal = _candidates(parts, residual_variance, rounding)
     usual = equal if presumed is None else PairNoise(presumed, rounding)
-    if candidates.unequal is None or stacks is None:
+    if unequal is None or stacks is None:
         return usual
-    unequal = _above_rounding(candidates.unequal, rounding)
-    found = []
-    for stack in stacks():
-        variances = [np.add(*noise.variances(stack.levels, stack.gain)) for noise in (equal, unequal)]
-        found.append(negative_log_likelihood(stack, variances))
-    costs = np.mean(found, axis=0)
-    if not prefer_second(costs):
+    better = np.mean([_drop(stack, equal, unequal) for stack in stacks()])
+    if better <= DOUBT:
         return usual
     if presumed is None:
         return unequal
     first, second = unequal.sensor
-    if max(first, second) < CLEARLY_MORE * min(first, second) and not prefer_second(costs, by=CLEARLY_BETTER):
+    if max(first, second) < CLEARLY_MORE * min(first, second) and better <= CLEARLY_BETTER:
         return usual
     more = (presumed[0], max(second, presumed[1])) if first < second else (max(first, presumed[0]), presumed[1])
     return PairNoise(more, rounding)
 
 
-def _above_rounding(variances: tuple[float, float], rounding: tuple[float, float]) -> PairNoise:
-    floor = max(rounding) ** 2
-    first, second = (float(np.sqrt(max(variance - floor, 0.0))) for variance in variances)
-    return PairNoise((first, second), rounding)
+def _candidates(
+    parts: Sequence[Planes], residual_variance: float, rounding: tuple[float, float]
+) -> tuple[PairNoise, PairNoise | None]:
+    """Return equal noise of both images, and unequal noise if one of them may have more."""
+    fine, coarse = (np.concatenate(powers, axis=1) for powers in zip(*map(_powers, parts), strict=True))
+    bounds = [_bounds(*powers) for powers in zip(fine, coarse, strict=True)]
+    lesser = min((0, 1), key=lambda side: bounds[side][1])
+    least = OF_QUANTILE * float(np.percentile(fine.min(axis=0), FLATTEST))
+    least = min(least, LEAST_RESIDUAL * residual_variance)
+    other = min(bounds[1 - lesser])
+    little = max(least, other / MOST_UNEQUAL)
+
+    def noise(*variances: float) -> PairNoise:
+        one, two = (float(np.sqrt(max(variance - max(rounding) ** 2, 0.0))) for variance in variances)
+        return PairNoise((one, two), rounding)
+
+    unequal = noise(little, other) if lesser == 0 else noise(other, little)
+    return noise(least, least), unequal if other > TELLING * least else None
+
+
+def _powers(planes: Planes) -> tuple[Array, Array]:
+    """Return the fine and the coarse power of both images in the usable cells, each (2, cells)."""
+    use = pairs(planes.usable.astype(np.float32)) == 1
+    if not use.any():
+        use[...] = True
+    images = planes.first, planes.second
+    # Running sums may leave a negative trace of a zero.
+    fine = [pairs(np.maximum(fine_power(image), 0))[use] for image in images]
+    coarse = [np.maximum(fine_power(np.stack([pairs(p) for p in image])), 0)[use] for image in images]
+    return np.stack(fine), np.stack(coarse)
+
+
+def _bounds(fine: Array, coarse: Array) -> tuple[float, float]:
+    """Return the least and the largest variance that the noise of an image may have."""
+    flat = coarse <= np.percentile(coarse, FLATTEST)
+    most = float(fine[flat].mean(dtype=np.float64))
+    return max(most - float(coarse[flat].mean(dtype=np.float64)), 0.0) * 4 / 3, most
+
+
+def _drop(stack: Residuals, *noises: PairNoise) -> float:
+    """Return the drop of the mean of ``e^2 / v + log v`` from the first noise to the second.
+
+    It is taken over the textured half of a pair at its best blurs.  ``e^2``, averaged over 5 x 5 pixels, is that at the
+    vertex of the parabola through three levels.
+    """
+    some = _bands(stack.planes)
+    change: Array = box(np.square(some[:, -1] - some[:, 0]).sum(axis=0), 5)
+    textured = change >= np.median(change)
+    inside = np.arange(len(change)) % BAND_ROWS
+    textured &= ((inside >= 2) & (inside < BAND_ROWS - 2))[:, None] | (len(change) < EVERY)
+    variances = [np.add(*noise.variances(stack.levels, stack.gain)) for noise in noises]
+    powers = [box(np.square(some[:, k]).mean(axis=0), 5)[textured] for k in range(some.shape[1])]
+    best = np.full((len(noises), powers[0].size), np.inf, np.float32)
+    for k in range(1, len(powers) - 1):
+        below, here, above = powers[k - 1 : k + 2]
+        bend = np.maximum(below + above - 2 * here, np.float32(1e-30))
+        place = np.clip((below - above) / (2 * bend), -1, 1)
+        least = np.maximum(here - place * (below - above) / 4, 0)
+        for cost, variance in zip(best, variances, strict=True):
+            v = np.float32(variance[k]) + APPROXIMATE * bend
+            np.minimum(cost, np.minimum(least / v, MISFIT) + np.log(v), out=cost)
+    one, two = best.mean(axis=1, dtype=np.float64)
+    return float(one - two)
+
+
+def _bands(residuals: Array) -> Array:
+    """Return some of the rows of a (channels, levels, H, W) stack, all if there are few."""
+    count = residuals.shape[2] // EVERY
+    if count == 0:
+        return residuals
+    rows = residuals[:, :, : count * EVERY].reshape(*residuals.shape[:2], count, EVERY, -1)[:, :, :, :BAND_ROWS]
+    return np.ascontiguousarray(rows).reshape(*residuals.shape[:2], count * BAND_ROWS, -1)

@@ -14,14 +14,13 @@ slope at ``s = 0``.  The *band-limited* Gaussian (the inverse transform of ``exp
 one, and equals the sampled one above about 0.8 px: a signed map needs it.  Photographs are blurred by the *discs* of a
 lens (:mod:`relblur.filters.discs`), which no Gaussian fits.
 
-Cost: ``4 * channels * levels`` bytes a pixel (27 levels one-sided, 53 signed, for ``max_sigma = 5``).
+Memory: ``4 * channels * levels`` bytes a pixel (27 levels one-sided, 53 signed, for ``max_sigma = 5``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import cv2
 import numpy as np
@@ -97,73 +96,52 @@ class Residuals:
 
 
 def build_residuals(
-    first: Array,
-    second: Array,
-    *,
-    lowest: float,
-    highest: float,
-    family: Family,
-    prefilter: float,
-    loops: Loops,
-    into: Array | None = None,
+    first: Array, second: Array, limits: tuple[float, float], family: Family, prefilter: float, loops: Loops
 ) -> Residuals:
     """Tabulate the signed residuals of a pair of (channels, H, W) images.
 
     Parameters
     ----------
-    lowest, highest : float
-        Range of ``s`` in px^2; ``lowest`` is 0 when ``first`` is given as the sharper.
+    limits : (float, float)
+        Range of ``s`` in px^2; its lower end is 0 when ``first`` is given as the sharper.
     prefilter : float
         Variance in px^2 already applied to both images; it enters the noise gains only.
-    into : (channels, levels, H, W), optional
-        Memory of residuals in this range that are no longer needed.
     """
-    low = int(np.floor(np.arcsinh(lowest / SOFTENING) / STEP + 1e-9))
-    high = int(np.ceil(np.arcsinh(highest / SOFTENING) / STEP - 1e-9))
+    low = int(np.floor(np.arcsinh(limits[0] / SOFTENING) / STEP + 1e-9))
+    high = int(np.ceil(np.arcsinh(limits[1] / SOFTENING) / STEP - 1e-9))
     # The cubic between levels needs four of them, on one side or on both, however narrow the range.
     low, high = (min(low, -2), max(high, 2)) if low < 0 else (low, max(high, low + 3))
     levels = SOFTENING * np.sinh(np.arange(low, high + 1) * STEP)
-    channels, height, width = first.shape
-    planes = np.empty((channels, len(levels), height, width), np.float32) if into is None else into
-    residual = residuals_of(first, second, float(np.abs(levels).max()), family, loops)
+    planes = np.empty((len(first), len(levels), *first.shape[1:]), np.float32)
+    residual = residuals_of(first, second, float(np.abs(levels).max()), family)
 
     def fill(place: tuple[int, int]) -> None:
-        channel, k = place
-        residual(channel, float(levels[k]), planes[channel, k])
+        planes[place] = residual(place[0], float(levels[place[1]]))
 
-    loops.team.each(fill, np.ndindex(channels, len(levels)))
+    loops.team.each(fill, np.ndindex(planes.shape[:2]))
     return Residuals(planes, levels, noise_gain(levels, family, prefilter))
 
 
-def residuals_of(first: Array, second: Array, largest: float, family: Family, loops: Loops) -> Callable[..., Array]:
-    """Return a function of channel, ``s`` (``largest`` at most) and, optionally, memory: the signed residual."""
-    apart = discs.apart_of(family)
-    if apart is None:
+def residuals_of(first: Array, second: Array, largest: float, family: Family) -> Callable[[int, float], Array]:
+    """Return a function of channel and ``s`` (``largest`` at most): the signed residual."""
+    images, apart = (first, second), discs.apart_of(family)
+    ready = [] if apart is None else [[discs.DiscBlur(plane, largest**0.5) for plane in image] for image in images]
 
-        def blurred(image: int, channel: int, variance: float) -> Array:
-            return blur((first, second)[image][channel], variance, family)
-    else:
-        ready = [[discs.DiscBlur(plane, largest**0.5) for plane in image] for image in (first, second)]
+    def blurred(image: int, channel: int, variance: float) -> Array:
+        if apart is None:
+            return blur(images[image][channel], variance, family)
+        return ready[image][channel].by(variance, apart)
 
-        def blurred(image: int, channel: int, variance: float) -> Array:
-            return ready[image][channel].by(variance, apart)
-
-    def residual(channel: int, s: float, out: Array | None = None) -> Array:
+    def residual(channel: int, s: float) -> Array:
         if s >= 0:
-            return np.subtract(second[channel], blurred(0, channel, s), out=out)
-        return np.subtract(blurred(1, channel, -s), first[channel], out=out)
+            return second[channel] - blurred(0, channel, s)
+        return blurred(1, channel, -s) - first[channel]
 
     return residual
 
 
 def noise_gain(levels: Doubles, family: Family, prefilter: float) -> NoiseGain:
     """Tabulate the inner products of the kernels in the Fourier domain."""
-    return _noise_gain(tuple(levels.tolist()), family, prefilter)
-
-
-@lru_cache(maxsize=32)
-def _noise_gain(places: tuple[float, ...], family: Family, prefilter: float) -> NoiseGain:
-    levels = np.array(places)
     apart = discs.apart_of(family)
     if apart is None:
         of_levels, pre, gram = _gaussian_transfers(levels, family, prefilter)

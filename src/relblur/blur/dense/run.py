@@ -74,7 +74,7 @@ def _estimate(raw: RawPair, request: Request, progress: Progress) -> DenseTile:
         variance = request.noise_models[0].variance(light) + request.noise_models[1].variance(light)
         relative = variance / (request.given_noise[0] ** 2 + request.given_noise[1] ** 2)
         request = replace(request, relative_variance=relative)
-    found = estimate(pair.first, pair.second, request, valid=usable, whole=request.whole, progress=progress)
+    found = estimate(pair.first, pair.second, request, valid=usable, progress=progress)
     if request.whole is None and request.steps is not None:
         request.steps.update({name: values.astype(np.float64) for name, values in found.steps.items()})
     notes = {"kernel": found.family, "noise": list(found.noise), "max_sigma": request.max_sigma}
@@ -132,23 +132,9 @@ def measure_dense_patches(patches: Sequence[RawPair], request: Request) -> Reque
 
 def _measure_patches(patches: Sequence[Pair], request: Request) -> Request:
     """Return a request that has its lights with the figures of a whole image, measured on patches of it."""
-    from .noise import GivenNoise
-    from .whole import measure_whole
+    from .whole import measure_whole  # imports OpenCV
 
-    assert request.lights is not None
-    given = GivenNoise(request.given_noise, request.noise_may_differ)
-    swapped = request.sharper == "second"  # the estimator takes the sharper image as the first
-    images = [(each.first, each.second)[:: -1 if swapped else 1] for each in patches]
-    whole = measure_whole(
-        [(one, two, request.lights.usable(each)) for (one, two), each in zip(images, patches, strict=True)],
-        signed=request.sharper == "auto",
-        given=given.swapped() if swapped else given,
-        prefilter=request.prefilter,
-        max_sigma=request.max_sigma,
-        engine=request.engine,
-        workers=request.workers,
-    )
-    return replace(request, whole=whole)
+    return replace(request, whole=measure_whole(patches, request))
 
 
 def notes_of(request: Request) -> dict[str, Any]:

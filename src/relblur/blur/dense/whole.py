@@ -1,31 +1,31 @@
-"""Quantities that the tiles of an image share: scale, colours, noise and kernel, measured on patches all over it.
+"""Quantities of a whole pair: scale, colours, noise and kernel, measured on the pair or on patches all over it.
 
-By itself, a tile of sky would have another scale, other colours and other noise than a tile of leaves.  Patches on a
-regular grid stand for the whole: the quantities are quantiles and sums over many pixels.
+The tiles of an image share them.  By itself, a tile of sky would have another scale, other colours and other noise than
+a tile of leaves.  Patches on a regular grid stand for the whole: the quantities are quantiles and sums over many
+pixels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.inputs import Pair
 from ...field import Loops, choose_loops
 from ...filters.kernels import Family
 from ...kernels.threads import Team
+from ..request import Request
 from .family import choose_family, usual_family
-from .noise import GivenNoise, PairNoise, decide_noise, rounding_floor
-from .planes import Planes, colour_directions, intensity_range, leading_colours, prepare
+from .noise import GivenNoise, PairNoise, estimate_noise
+from .planes import Planes, colour_directions, in_colours, intensity_range, prepare
 from .residuals import Residuals, blurred, build_residuals
-from .sensor import measure_powers
 
-__all__ = ["Whole", "measure_whole"]
+__all__ = ["Measurement", "Whole", "given_noise", "measure_whole"]
 
 Array = NDArray[np.float32]
-Patch = tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -50,92 +50,87 @@ class Whole:
     family: Family
 
 
-def measure_whole(
-    patches: Sequence[Patch],
-    *,
-    signed: bool,
-    given: GivenNoise,
-    prefilter: float,
-    max_sigma: float,
-    engine: str,
-    workers: int,
-) -> Whole:
-    """Measure an image pair on (first, second, usable) patches of it."""
+def measure_whole(patches: Sequence[Pair], request: Request) -> Whole:
+    """Measure an image on patches of it; the request has the ranges of its lights."""
+    assert request.lights is not None
+    images = [(each.first, each.second) for each in patches]
+    if request.sharper == "second":  # the estimator takes the sharper image first
+        images = [(two, one) for one, two in images]
+    usable = [request.lights.usable(each) for each in patches]
     limits = intensity_range(
-        [np.concatenate([patch[side][patch[2]] for patch in patches]) for side in (0, 1)],
+        [np.concatenate([pair[side][use] for pair, use in zip(images, usable, strict=True)]) for side in (0, 1)]
     )
-    pairs = [prepare(*patch, limits) for patch in patches]
-    directions = colour_directions([(pair.first, pair.second) for pair in pairs])
-    joined = ([pair.first for pair in pairs], [pair.second for pair in pairs])
-    one, two = (rounding_floor(np.concatenate([image.ravel() for image in images])) for images in joined)
-    seen = [_Seen(pair, _images(pair, directions, prefilter)) for pair in pairs if pair.usable.any()]
-    given = given.on_scale(pairs[0].unit)
-    family = usual_family(signed)
-    if not seen:
-        return Whole(limits, directions, PairNoise(given.deviations or (0.0, 0.0), (one, two)), family)
-    with Team(workers) as team:
-        loops = choose_loops(engine, team)
-        sample = _Sample(seen, signed, given, (one, two), prefilter, max_sigma, loops)
-        noise = sample.noise(family)
+    parts = [prepare(one, two, use, limits) for (one, two), use in zip(images, usable, strict=True)]
+    directions = colour_directions([(part.first, part.second) for part in parts])
+    with Team(request.workers) as team:
+        loops = choose_loops(request.engine, team)
+        measured = Measurement(parts, directions, request, request.prefilter, loops)
+    return Whole(limits, directions, measured.noise, measured.family)
+
+
+def given_noise(request: Request) -> GivenNoise:
+    """Return the noise of a request, of the sharper image first where one is stated."""
+    deviations = request.given_noise
+    if deviations is not None and request.sharper == "second":
+        deviations = deviations[::-1]
+    return GivenNoise(deviations, request.noise_may_differ)
+
+
+class Measurement:
+    """Noise and kernel of a pair from parts of it, the sharper image first where one is stated to be sharper."""
+
+    def __init__(
+        self, parts: Sequence[Planes], directions: Array | None, request: Request, prefilter: float, loops: Loops
+    ) -> None:
+        self._request, self._prefilter, self._loops = request, prefilter, loops
+        self._parts = [part for part in parts if part.usable.any()] or list(parts[:1])
+        #: The images of the parts in the colours in use, prefiltered.
+        self.images = [
+            (self._filtered(in_colours(part.first, directions)), self._filtered(in_colours(part.second, directions)))
+            for part in self._parts
+        ]
+        # Residuals of the latest family, kept if there is one part.
+        self._built: dict[Family, Residuals] = {}
+        if request.whole is not None:
+            self.noise, self.family = request.whole.noise, request.whole.family
+            return
+        self._given = given_noise(request).on_scale(parts[0].unit)
+        self.family = usual_family(request.sharper == "auto")
+        self.noise = self._measured_noise()
+        # Prefiltered images have lost the detail that distinguishes the kernels.
         if prefilter == 0:
-            parts = [(each.images, each.pair.usable) for each in seen]
-            chosen = choose_family(parts, noise, family, sample.lowest, max_sigma**2, loops)
-            if chosen != family:
-                family, noise = chosen, sample.noise(chosen)
-    return Whole(limits, directions, noise, family)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """A patch with something to see, and the (prefiltered) colours that are used of it."""
-
-    pair: Planes
-    images: tuple[Array, Array]
-
-
-@dataclass(frozen=True)
-class _Sample:
-    """The patches of an image together."""
-
-    seen: Sequence[_Seen]
-    signed: bool
-    given: GivenNoise
-    rounding: tuple[float, float]
-    prefilter: float
-    max_sigma: float
-    loops: Loops
+            pairs = [(images, part.usable) for images, part in zip(self.images, self._parts, strict=True)]
+            chosen = choose_family(pairs, self.noise, self.family, *self._limits, loops)
+            if chosen != self.family:
+                self.family = chosen
+                self.noise = self._measured_noise()
 
     @property
-    def lowest(self) -> float:
-        """The least ``s``, px^2."""
-        return -(self.max_sigma**2) if self.signed else 0.0
+    def _limits(self) -> tuple[float, float]:
+        most = self._request.max_sigma**2
+        return (-most if self._request.sharper == "auto" else 0.0), most
 
-    def stacks(self, family: Family) -> Iterator[Residuals]:
-        """Build the residuals of one patch after the other: all of them would not fit."""
-        for each in self.seen:
-            yield build_residuals(
-                *each.images,
-                lowest=self.lowest,
-                highest=self.max_sigma**2,
-                family=family,
-                prefilter=self.prefilter**2,
-                loops=self.loops,
-            )
+    def _filtered(self, image: Array) -> Array:
+        return blurred(image, self._prefilter) if self._prefilter > 0 else image
 
-    def noise(self, family: Family) -> PairNoise:
-        """Return the noise of the pair if its blur is of a family."""
-        given = self.given
-        if given.deviations is not None and not given.may_differ:
-            return PairNoise(given.deviations, self.rounding)
-        best = [
-            self.loops.best_fit(stack.planes, stack.gain.relative).ravel() / np.float32(stack.gain.q0)
-            for stack in self.stacks(family)
-        ]
-        powers = [measure_powers(each.pair.first, each.pair.second, each.pair.usable) for each in self.seen]
-        residual = float(np.median(np.concatenate(best)))
-        return decide_noise(powers, residual, self.rounding, lambda: self.stacks(family), given.deviations)
+    def stacks(self) -> Iterator[Residuals]:
+        """Yield the residuals of one part after the other."""
+        for images in self.images:
+            if self.family in self._built:
+                yield self._built[self.family]
+                continue
+            self._built.clear()
+            built = build_residuals(*images, self._limits, self.family, self._prefilter**2, self._loops)
+            if len(self.images) == 1:
+                self._built[self.family] = built
+            yield built
 
-
-def _images(pair: Planes, directions: Array | None, prefilter: float) -> tuple[Array, Array]:
-    images = leading_colours(pair.first, pair.second, directions)
-    return (blurred(images[0], prefilter), blurred(images[1], prefilter)) if prefilter > 0 else images
+    def _measured_noise(self) -> PairNoise:
+        given, residual = self._given, 0.0
+        if given.deviations is None or given.may_differ:
+            best = [
+                self._loops.best_fit(stack.planes, stack.gain.relative).ravel() / np.float32(stack.gain.q0)
+                for stack in self.stacks()
+            ]
+            residual = float(np.median(np.concatenate(best)))
+        return estimate_noise(self._parts, residual, given, self.stacks)

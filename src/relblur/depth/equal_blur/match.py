@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base._typing import Progress
+from ...base.inputs import Pair
 from ...blur.dense.coherence import Coherence
 from ...blur.dense.noise import GivenNoise, PairNoise, estimate_noise
-from ...blur.dense.planes import leading_colours, prepare
-from ...field import Volume, choose_loops, filled, rims, solve
+from ...blur.dense.planes import Planes, colour_directions, in_colours, prepare
+from ...field import Loops, Volume, choose_loops, filled, rims, solve
 from ...kernels.threads import Team
 from ..camera import Camera
-from .candidates import DepthAxis, depth_axis, noise_power, residual_volume
+from .candidates import NoisePower, depth_axis, noise_power, residual_volume
 from .edges import settle_edges
-from .task import MatchTask
+from .task import MatchTask, TaskNoise
 
-__all__ = ["FIRST_STIFFNESS", "MOST_STIFFNESS", "Matched", "match", "weight_inside"]
+__all__ = ["FIRST_STIFFNESS", "MOST_STIFFNESS", "Matched", "match", "measured_noise", "weight_inside"]
 
 Array = NDArray[np.float32]
 
@@ -44,36 +44,30 @@ class Matched:
     levels: int
 
 
-def match(
-    first: NDArray[Any],
-    second: NDArray[Any],
-    valid: NDArray[np.bool_],
-    task: MatchTask,
-    engine: str,
-    workers: int,
-    progress: Callable[[float], None],
-) -> Matched:
-    """Estimate inverse depth from checked (H, W, C) images."""
-    camera, psf, floor = task.camera, task.psf, task.floor
-    pair = prepare(first, second, valid)
-    images = leading_colours(pair.first, pair.second)
+def match(given: Pair, task: MatchTask, engine: str, workers: int, progress: Progress) -> Matched:
+    """Estimate inverse depth from a checked pair."""
+    camera = task.camera
+    pair = prepare(given.first, given.second, given.usable)
+    directions = colour_directions([(pair.first, pair.second)])
+    images = in_colours(pair.first, directions), in_colours(pair.second, directions)
     axis = depth_axis(camera, task.u_range, task.side)
-    residuals = residual_volume(*images, camera, psf, axis, floor, workers, lambda share: progress(0.3 * share))
-    power = noise_power(camera, psf, axis, floor)
-    radius = _larger_radius(camera, axis)
+    residuals = residual_volume(*images, camera, task.psf, axis, workers, lambda share: progress(0.3 * share))
+    power = noise_power(camera, task.psf, axis)
+
+    def radius(x: Array) -> Array:
+        """Return the radius of the larger of the two circles of confusion, px."""
+        return np.asarray(np.maximum(*_circles(camera, axis.u(x))) / 2)
+
     with Team(workers) as team:
         loops = choose_loops(engine, team)
-        reference = float(np.median(power.total))
-        residual = 2 * float(np.median(loops.best_fit(residuals, power.total / reference))) / reference
-        given = GivenNoise(task.noise.deviations).on_scale(pair.unit)
-        noise = estimate_noise(pair.first, pair.second, pair.usable, residual, given)
+        noise = measured_noise(residuals, power, pair, task.noise, loops)
         # The bands of shared texture depend on relative variance, which is the axis of a focus pair only.
         support = None if noise.is_arithmetic or axis.is_sigma else Coherence(*images, loops)
         first_stiffness, most_stiffness = _OF_SIGMA if axis.is_sigma else (FIRST_STIFFNESS, MOST_STIFFNESS)
         volume = Volume(
             residuals,
             axis.between,
-            power.noise(noise.sensor, noise.rounding, task.noise.relative_variance, task.noise.repeats),
+            power.noise(noise.sensor, noise.rounding, task.noise),
             (float(axis.levels[0]), float(axis.levels[-1])),
             power.independent,
             support,
@@ -85,11 +79,26 @@ def match(
         )
         found = solve(volume, lambda share: progress(0.3 + 0.7 * share))
     u, u_stderr = axis.u(found.z).astype(np.float32), found.stderr / np.float32(abs(axis.gain))
-    reach = 2 * radius(found.z).max() + 1
-    guide = _sharper(images, camera, u)
-    u, u_stderr = settle_edges(u, u_stderr, guide, max(camera.circle_constants_px_m), int(np.ceil(reach)))
+    reach = int(np.ceil(2 * radius(found.z).max() + 1))
+    # The outlines are those of the image whose circle is the smaller.
+    guide = np.where(np.less_equal(*_circles(camera, u)), images[0], images[1])
+    u, u_stderr = settle_edges(u, u_stderr, guide, max(camera.circle_constants_px_m), reach)
     plain = filled(found.w, volume.axis.scale(found.z), task.window)
-    return _answer(axis, u, u_stderr, plain if support is None else rims(plain), noise, pair.unit)
+    return Matched(
+        u.astype(np.float64),
+        u_stderr.astype(np.float64),
+        plain if support is None else rims(plain),
+        axis.at_end(u.astype(np.float64)),
+        (noise.sensor[0] * pair.unit, noise.sensor[1] * pair.unit),
+        len(axis.levels),
+    )
+
+
+def measured_noise(residuals: Array, power: NoisePower, pair: Planes, known: TaskNoise, loops: Loops) -> PairNoise:
+    """Return the noise of a pair, as it is known or from its residuals at equal blur."""
+    reference = float(np.median(power.total))
+    residual = 2 * float(np.median(loops.best_fit(residuals, power.total / reference))) / reference
+    return estimate_noise([pair], residual, GivenNoise(known.deviations).on_scale(pair.unit))
 
 
 def weight_inside(radius: Array, distance: Array | None) -> Array:
@@ -106,37 +115,8 @@ def weight_inside(radius: Array, distance: Array | None) -> Array:
     return np.asarray(weight, np.float32)
 
 
-def _larger_radius(camera: Camera, axis: DepthAxis) -> Callable[[Array], Array]:
-    """Return a function of places on the axis: the radius of the larger of the two circles of confusion, px."""
-
-    def radius(x: Array) -> Array:
-        return np.asarray(np.maximum(*_circles(camera, axis.u(x))) / 2)
-
-    return radius
-
-
 def _circles(camera: Camera, u: Array) -> tuple[Array, Array]:
     """Return the diameters of the circles of confusion of both images, px."""
     constants = zip(camera.circle_constants_px_m, camera.focus_per_m, strict=True)
     one, two = (np.abs(np.float32(c) * (u - np.float32(u_i))) for c, u_i in constants)
     return one, two
-
-
-def _sharper(images: tuple[Array, Array], camera: Camera, u: Array) -> Array:
-    """Return at each pixel the image whose circle is the smaller."""
-    one, two = _circles(camera, u)
-    return np.asarray(np.where(one <= two, images[0], images[1]))
-
-
-def _answer(
-    axis: DepthAxis, u: Array, u_stderr: Array, plain: NDArray[np.bool_], noise: PairNoise, unit: float
-) -> Matched:
-    wide = u.astype(np.float64)
-    return Matched(
-        wide,
-        u_stderr.astype(np.float64),
-        plain,
-        axis.at_end(wide),
-        (noise.sensor[0] * unit, noise.sensor[1] * unit),
-        len(axis.levels),
-    )
