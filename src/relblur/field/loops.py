@@ -33,21 +33,12 @@ ALPHA_WINDOW, FIT_WINDOW = 7, 5
 
 @dataclass(frozen=True)
 class Reading:
-    """Residuals to be read at a map of levels, with the parts of their variance.
+    """Residuals to be read at a map of levels, with the parts of their variance."""
 
-    Attributes
-    ----------
-    residuals : (channels, K, H, W)
-    level, misfit : (H, W)
-    relative : (H, W), optional
-        Relative variance of the noise at each pixel.
-    tables : Tables
-    """
-
-    residuals: Array
-    level: Array
+    residuals: Array  #: (channels, K, H, W)
+    level: Array  #: (H, W), as the next
     misfit: Array
-    relative: Array | None
+    relative: Array | None  #: relative variance of the noise at each pixel
     tables: Tables
 
     @property

@@ -30,23 +30,14 @@ COARSEST, SWEEPS = 4, 8
 class Grid:
     """A linear system ``diag(w) + grad^T c grad`` on a grid.
 
-    Attributes
-    ----------
-    weight : (..., H, W)
-        ``w``, positive.
-    right, down : (..., H, W-1) and (..., H-1, W)
-        ``c`` of the edge to the right and to the pixel below.
-    ties : (H-1, W) and (H, W-1), optional
-        Coupling of three components, a map and its slopes along rows and columns, on every edge.
-    half : float
-        Half the distance of two points.
+    With ``ties`` it has three components, a map and its slopes along rows and columns, that are coupled on every edge.
     """
 
-    weight: Array
-    right: Array
-    down: Array
-    ties: tuple[Array, Array] | None = None
-    half: float = 0.0
+    weight: Array  #: (..., H, W), ``w``, positive
+    right: Array  #: (..., H, W-1), ``c`` of the edge to the right
+    down: Array  #: (..., H-1, W), and of that to the pixel below
+    ties: tuple[Array, Array] | None = None  #: (H-1, W) and (H, W-1)
+    half: float = 0.0  #: half the distance of two points, for the ties
 
     def diagonal(self) -> Array:
         """Return the diagonal of ``A``."""

@@ -20,32 +20,15 @@ FINER = 8
 
 @dataclass(frozen=True)
 class Noise:
-    """Variance of the residuals that noise explains.
+    """Variance of the residuals that noise explains."""
 
-    Attributes
-    ----------
-    own, passed : (K,)
-        Variance at each level due to the image that is not blurred there, and due to the others.  Misfits are measured
-        on the scale of ``own``.
-    covariance : (K, K)
-        Covariance of the residuals at two levels, without rounding.
-    gain : (K,)
-        Variance at each level if all images have white noise of variance 1, over that at a reference level.
-    of_images : float
-        Variance of the noise of the noisiest image.
-    relative : (H, W), optional
-        Variance at each pixel over its mean; 1 everywhere if not given.
-    repeats : bool
-        Whether the noise is correlated between pixels, so that averaging does not remove it.
-    """
-
-    own: Doubles
-    passed: Doubles
-    covariance: Doubles
-    gain: Doubles
-    of_images: float = 0.0
-    relative: Array | None = None
-    repeats: bool = False
+    own: Doubles  #: (K,) variance at each level due to the image that is not blurred there: the scale of misfits
+    passed: Doubles  #: (K,) variance due to the other images
+    covariance: Doubles  #: (K, K) of the residuals at two levels, without rounding
+    gain: Doubles  #: (K,) variance if all images have white noise of variance 1, over that at a reference level
+    of_images: float = 0.0  #: variance of the noise of the noisiest image
+    relative: Array | None = None  #: (H, W) variance over its mean; None: 1 everywhere
+    repeats: bool = False  #: noise is correlated between pixels, so that averaging does not remove it
 
     @property
     def present(self) -> bool:

@@ -43,27 +43,14 @@ SETTLED = 0.12
 
 @dataclass(frozen=True)
 class Field:
-    """A map with its standard error.
-
-    Attributes
-    ----------
-    z, stderr : (H, W)
-        The map and its standard error: about 68 % of errors are smaller.
-    w : (H, W)
-        Information of each pixel about itself.
-    power : (H, W)
-        Mean of the squared residuals over the channels.
-    iterations : int
-    steps : dict
-        Intermediates: ``start``, ``mu``, ``information``, ``misfit``.
-    """
+    """A map with its standard error, (H, W) each."""
 
     z: Array
-    stderr: Array
-    w: Array
-    power: Array
+    stderr: Array  #: about 68 % of errors are smaller
+    w: Array  #: information of each pixel about itself
+    power: Array  #: mean of the squared residuals over the channels
     iterations: int
-    steps: dict[str, Array] = field(repr=False)
+    steps: dict[str, Array] = field(repr=False)  #: intermediates: ``start``, ``mu``, ``information``, ``misfit``
 
 
 def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None) -> Field:
@@ -72,14 +59,14 @@ def solve(volume: Volume, progress: Callable[[float], None] = lambda share: None
     z = start = settled = label(energy)
     slopes = Slopes(shape, volume.loops)
     slope = slopes.pixels()
-    log_mu = stiffness.initial(shape, volume.first_stiffness)
+    log_mu = stiffness.initial(shape, volume.stiffness[0])
     for step in range(STEPS):
         scale = volume.axis.scale(z)
         energy.weigh(z)
         evidence = energy.evidence(z, correlated=step > 0)
         if step >= FIRST_TEST:
             t = stiffness.score_test(evidence.w, evidence.g, scale)
-            log_mu = stiffness.adapt(log_mu, t, step <= LAST_STIFFENING, volume.most_stiffness)
+            log_mu = stiffness.adapt(log_mu, t, step <= LAST_STIFFENING, volume.stiffness[1])
         mu = stiffness.spread(log_mu, shape)
         variance = volume.loops.posterior_variance(evidence.w, mu)
         staircase = np.float32(STAIRCASE[step] if step < len(STAIRCASE) else 0.0)

@@ -1,15 +1,16 @@
-"""How wrong a map may be: its standard error, and the pixels of which the residuals around say too little.
+"""The standard error of a map, and the pixels that the residuals around do not determine.
 
     stderr^2 = b / (w + 1 / V)                 left open by the pixel and the best window around it
-             + 1.5 box_31 (z - z_before)^2     what the descent still moved since the stiffness settled
-             + U (1 - exp(-(d / 24)^4))        what a plain area may be, far from all evidence
-             + J / 4                           a jump is there, and its place is known to some pixels
-             + the model's error               residuals that noise does not explain, as far as they look like a change
+             + 1.5 box_31 (z - z_before)^2     moves of the descent since the stiffness settled
+             + U (1 - exp(-(d / 24)^4))        the value of a plain area, far from all evidence
+             + J / 4                           a jump, whose place is known to some pixels
+             + the model's error               residuals beyond noise, as far as they look like a change
 
 Evidence counts for a pixel if it lies around it: of the four halves of a window the one with the least counts, twice.
 ``V`` is the variance of the best window (:meth:`.loops.Loops.posterior_variance`), ``b`` is 1, and more at the image's
-border.  ``d`` is half the side of the smallest window that knows the value to 100 %, beyond the least, and ``U`` the
-variance of a value of which only the limits are known.  ``J`` is the squared jump; it falls off over 3 px beside it.
+border.  ``d`` is half the side of the smallest window that determines the value to 100 %, beyond the least, and ``U``
+the variance of a value of which only the limits are known.  ``J`` is the squared jump; it falls off over 3 px beside
+it.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ Array = NDArray[np.float32]
 #: Relative standard error of reading between levels.
 INTERPOLATION = np.float32(2e-5)
 #: Share of the squared move of the last steps that is still to come, and the side of its window, px.
-MOVED, MOVED_WINDOW = 1.5, 31
-#: Side in px of a window that is near: the usual one of local methods.
-NEAR = 11.0
-#: Distance in px over which a plain area may become something else than what is beside it.
-ANOTHER = 24.0
-#: What is open at the image's border, over what is open inside, less 1, and the part of the smoothing length
-#: ``(mu / w)^(1/4)`` over which that falls off: errors of maps of constant value under noise, at borders and corners.
-BORDER, BORDER_REACH = 2.2, 0.42
+MOVED, MOVED_WINDOW = np.float32(1.5), 31
+#: Side of a window that is near (px): the usual one of local methods.
+NEAR = np.float32(11)
+#: Distance over which a plain area may become something else than its surroundings, px.
+ANOTHER = np.float32(24)
+#: Variance at the image's border over that inside, less 1, and the part of the smoothing length ``(mu / w)^(1/4)`` over
+#: which it falls off: errors of maps of constant value under noise, at borders and corners.
+BORDER, BORDER_REACH = np.float32(2.2), np.float32(0.42)
 #: Side of the square that makes a plain area, and twice the width of its rim, px.
 RIM = 9
 #: Standard deviation of the place of a jump, px, and the probability that a pixel at it is on its other side.
 JUMP_PLACE, OTHER_SIDE = 3.0, 0.25
-#: Information of a pixel for a relative change by 1 from which on its residual measures the model's error.
+#: Least information of a pixel (for a relative change by 1) whose residual measures the model's error.
 CLEAR = 1 / 25
 #: Uncertainty of the noise: residuals up to this many times its variance are noise.
-SURE_NOISE = 1.2
+SURE_NOISE = np.float32(1.2)
 #: Share of the model's error that looks like a change of the map, in amplitude.
 LIKE_CHANGE = 0.12
 #: Relative error at the value zero, over that at the usual value.
@@ -61,16 +62,18 @@ def standard_error(scale: Array, w: Array, mu: Array, edges: Edges, moved: Array
     """
     scale2 = scale**2
     around = _informations(w)
-    best = _best_window(around, mu)
+    best = np.full_like(mu, np.inf)
+    for size, information in around.items():
+        np.minimum(best, 1 / (information + np.float32(1e-6)) + np.float32(size * size / 256) / mu, out=best)
     open_ = _at_borders(np.sqrt(8 * mu * best)) / (w + 1 / best)
-    last = box_any(np.minimum(np.square(moved), scale2 / 4), MOVED_WINDOW)
-    total = open_ + np.float32(MOVED) * last + _hidden(around, scale2, unknown) + _near_jumps(edges)
+    last = MOVED * box_any(np.minimum(np.square(moved), scale2 / 4), MOVED_WINDOW)
+    total = open_ + last + _hidden(around, scale2, unknown) + _near_jumps(edges)
     # Running sums may leave a negative trace of a zero; and no more is unknown than everything.
     return np.asarray(np.sqrt(np.clip(total, 0, unknown) + INTERPOLATION**2 * scale2))
 
 
 def hidden_variance(w: Array, scale: Array, unknown: np.float32) -> Array:
-    """Return the variance of what a plain area may be, far from all evidence."""
+    """Return the variance of the value of plain areas, far from all evidence."""
     return _hidden(_informations(w), scale**2, unknown)
 
 
@@ -79,8 +82,8 @@ def _informations(w: Array) -> dict[int, Array]:
 
 
 def _hidden(around: dict[int, Array], scale2: Array, unknown: np.float32) -> Array:
-    distance = np.maximum(_knowing_window(around, scale2) - np.float32(NEAR), 0) / 2
-    return box(unknown * (1 - np.exp(-((distance / np.float32(ANOTHER)) ** 4))), RIM)
+    distance = np.maximum(_knowing_window(around, scale2) - NEAR, 0) / 2
+    return box(unknown * (1 - np.exp(-((distance / ANOTHER) ** 4))), RIM)
 
 
 def model_error(energy: Energy, z: Array, evidence: Evidence, scale: Array) -> Array:
@@ -99,7 +102,7 @@ def _misfit_error(energy: Energy, z: Array, evidence: Evidence, scale: Array) ->
     power, reading = evidence.power, energy.reading(z)
     if not energy.volume.noise.repeats:
         own, passed = energy.tables.at(reading.level, 0, 1)
-        power = power - np.float32(SURE_NOISE) * reading.at_pixels * (own + passed)
+        power = power - SURE_NOISE * reading.at_pixels * (own + passed)
     beyond = len(energy.volume.residuals) * energy.use * power
     change = evidence.w * energy.inflation * reading.variance() * np.square(scale)
     sums = [float(np.sum(a, where=known, dtype=np.float64)) for a in (beyond, change, np.square(scale))]
@@ -111,17 +114,15 @@ def _misfit_error(energy: Energy, z: Array, evidence: Evidence, scale: Array) ->
 
 
 def _disagreement(energy: Energy, z: Array) -> Array:
-    """Return what channels that contradict each other leave open: a sandwich estimate with channels as clusters.
+    """Return the error of channels that contradict each other: a sandwich estimate with channels as clusters.
 
     With the scores ``G_k`` and the information ``W_k`` of K channels over a square, ``sum G_k^2 / (sum W_k)^2`` times
-    ``K / (K - 1)`` is the variance of the answer, whatever moves them.
+    ``K / (K - 1)`` is the variance of the answer.
     """
     count = len(energy.volume.residuals)
-    squares, total = np.zeros_like(z), np.zeros_like(z)
-    for channel in range(count):
-        found = energy.evidence(z, correlated=False, channels=slice(channel, channel + 1))
-        squares += np.square(box_any(found.g, AGREE))
-        total += box_any(found.w, AGREE)
+    found = [energy.evidence(z, correlated=False, channels=slice(n, n + 1)) for n in range(count)]
+    squares = np.sum([np.square(box_any(each.g, AGREE)) for each in found], axis=0)
+    total = np.sum([box_any(each.w, AGREE) for each in found], axis=0)
     error = np.sqrt(squares * np.float32(count / (count - 1))) / np.maximum(total, np.float32(1e-12))
     return np.asarray(np.minimum(error, np.sqrt(energy.volume.unknown)))
 
@@ -154,25 +155,15 @@ def information_around(w: Array, size: int) -> Array:
     return np.asarray(np.maximum(np.minimum.reduce(means), 0) * np.float32(size * size))
 
 
-def _best_window(around: dict[int, Array], mu: Array) -> Array:
-    """Return the variance ``V`` of the best window, by the information around."""
-    best = np.full_like(mu, np.inf)
-    for size, information in around.items():
-        variance = 1 / (information + np.float32(1e-6)) + np.float32(size * size / 256) / mu
-        np.minimum(best, variance, out=best)
-    return best
-
-
 def _at_borders(smooth: Array) -> Array:
     """Return ``b``, given the length ``(mu / w)^(1/4)`` over which the prior smooths."""
-    height, width = smooth.shape
-    down, right = (np.minimum(np.arange(n), np.arange(n)[::-1]).astype(np.float32) for n in (height, width))
-    reach = np.float32(BORDER_REACH) * smooth
-    return np.asarray(1 + np.float32(BORDER) * (np.exp(-down[:, None] / reach) + np.exp(-right / reach)))
+    down, right = (np.minimum(np.arange(n), np.arange(n)[::-1]).astype(np.float32) for n in smooth.shape)
+    reach = BORDER_REACH * smooth
+    return np.asarray(1 + BORDER * (np.exp(-down[:, None] / reach) + np.exp(-right / reach)))
 
 
 def _knowing_window(around: dict[int, Array], scale2: Array) -> Array:
-    """Return the side of the smallest window that knows the value to 100 %, between sizes by its information."""
+    """Return the side of the smallest window that determines the value to 100 %, between sizes by its information."""
     side = np.empty_like(scale2)  # beyond the largest window all is known: its place is set first
     larger, beyond = 2 * WINDOWS[-1], np.full_like(scale2, 4)
     for size in sorted(around, reverse=True):
@@ -188,9 +179,9 @@ def _knowing_window(around: dict[int, Array], scale2: Array) -> Array:
 def _near_jumps(edges: Edges) -> Array:
     """Return the variance of pixels that may be on the other side of a jump."""
     jumps = np.zeros((edges.d[1].shape[0], edges.d[0].shape[1]), np.float32)
-    for (near, far), d, h in zip(ENDS, edges.d, edges.h, strict=True):
+    for ends, d, h in zip(ENDS, edges.d, edges.h, strict=True):
         jump = np.where(h < JUMP, np.square(d), 0)
-        for end in (near, far):
+        for end in ends:
             np.maximum(jumps[end], jump, out=jumps[end])
     # A line two pixels wide of ones that is blurred by a Gaussian is 2 / (sqrt(2 pi) sigma) high.
     gain = np.float32(OTHER_SIDE * np.sqrt(np.pi / 2) * JUMP_PLACE)

@@ -37,46 +37,19 @@ class Support(Protocol):
 
 @dataclass(frozen=True)
 class Volume:
-    """Residuals along an axis.
+    """Residuals along an axis: the input of :func:`relblur.field.solve`."""
 
-    Attributes
-    ----------
-    residuals : (channels, K, H, W) float32
-        On a scale on which the contrast of the images is about 1.
-    axis : Axis
-    noise : Noise
-    limits : (float, float)
-        Smallest and largest value that a map may have.
-    independent : float
-        Number of independent measurements that a pixel's residual counts for.
-    support : Support, optional
-        Everything counts without one, which is right without noise only.
-    support_finds : bool
-        Whether the support weights the search for the map too, or its standard error only.
-    weight_at : callable, optional
-        Returns for a map the weight of every pixel, 0 where its residual must not be used.
-    first_stiffness, most_stiffness : float
-        log10 of the inverse variance of the map's curvature, at the start and at most.
-    shape_error : float
-        Relative standard error that an inexact model of the residuals leaves anywhere.
-    disagreement : bool
-        Whether the channels measure the value independently, so that their disagreement is the model's error.
-    loops : Loops
-        The loops that take most of the time.
-    """
-
-    residuals: Array
+    residuals: Array  #: (C, K, H, W) float32, on a scale on which the contrast of the images is about 1
     axis: Axis
     noise: Noise
-    limits: tuple[float, float]
-    independent: float = 1.0
-    support: Support | None = None
-    support_finds: bool = True
-    weight_at: Callable[[Array], Array] | None = None
-    first_stiffness: float = 4.0
-    most_stiffness: float = 6.5
-    shape_error: float = 0.0
-    disagreement: bool = False
+    limits: tuple[float, float]  #: smallest and largest value that a map may have
+    independent: float = 1.0  #: number of independent measurements that a pixel's residual counts for
+    support: Support | None = None  #: None: every change of the residuals is evidence, as without noise
+    support_finds: bool = True  #: whether the support weights the search for the map too, or its standard error only
+    weight_at: Callable[[Array], Array] | None = None  #: weight of every pixel for a map, 0 for unusable residuals
+    stiffness: tuple[float, float] = (4.0, 6.5)  #: log10 of the curvature's inverse variance, at first and at most
+    shape_error: float = 0.0  #: relative standard error due to an inexact model of the residuals
+    disagreement: bool = False  #: channels measure the value independently: their disagreement is the model's error
     loops: Loops = field(default_factory=Loops)
 
     @property

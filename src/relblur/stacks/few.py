@@ -37,7 +37,7 @@ from ..blur.noise import estimate_noise as estimate_file_noise
 from ..depth.camera import Camera
 from ..depth.equal_blur.candidates import CIRCLE_STEP_PX, NOISE_FLOOR, DepthAxis, NoisePower, softening
 from ..depth.equal_blur.edges import settle_edges
-from ..depth.equal_blur.match import FIRST_STIFFNESS, MOST_STIFFNESS, measured_noise, weight_inside
+from ..depth.equal_blur.match import STIFFNESS, measured_noise, weight_inside
 from ..depth.equal_blur.task import TaskNoise
 from ..depth.psf import Psf, Transfer, as_psf
 from ..field import Loops, Volume, choose_loops, filled, rims, solve
@@ -163,8 +163,7 @@ def estimate_jointly(
             support,
             support_finds=False,
             weight_at=lambda z: weight_inside(law.radius(axis.u(z)), pairs[0].distance),
-            first_stiffness=FIRST_STIFFNESS,
-            most_stiffness=MOST_STIFFNESS,
+            stiffness=STIFFNESS,
             disagreement=True,
             loops=loops,
         )

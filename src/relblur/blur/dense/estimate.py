@@ -74,30 +74,14 @@ _NEAR, _FAR = 2.5, 5.0
 
 @dataclass(frozen=True)
 class DenseMap:
-    """A dense map of relative blur.
+    """A dense map of relative blur, (H, W) float32."""
 
-    Attributes
-    ----------
-    s : (H, W) float32
-        Variance difference in px^2, positive where ``second`` is the blurrier.
-    s_stderr : (H, W) float32
-        Its standard error in px^2: about 68 % of errors are smaller.
-    filled : (H, W) bool
-        True where the window around does not determine the value: it comes from neighbours farther away.
-    noise : (float, float)
-        Sensor noise used, standard deviation of ``first`` and ``second`` on the input's intensity scale.
-    steps : dict
-        Intermediates: ``start`` (labelling), ``mu`` (stiffness), ``information``, ``misfit``.
-    family : str
-        The kernels whose variance ``s`` is: "sampled" or "band_limited" Gaussians, or "discs" and their parameter.
-    """
-
-    s: Array
-    s_stderr: Array
-    filled: NDArray[np.bool_]
-    noise: tuple[float, float]
-    steps: dict[str, Array] = field(repr=False)
-    family: Family
+    s: Array  #: variance difference in px^2, positive where ``second`` is the blurrier
+    s_stderr: Array  #: its standard error in px^2: about 68 % of errors are smaller
+    filled: NDArray[np.bool_]  #: the window around does not determine the value: it comes from farther away
+    noise: tuple[float, float]  #: sensor noise used, of ``first`` and ``second`` on the input's intensity scale
+    steps: dict[str, Array] = field(repr=False)  #: intermediates of :class:`relblur.field.Field`
+    family: Family  #: "sampled" or "band_limited" Gaussians, or "discs" and their parameter
 
 
 def estimate(
@@ -110,16 +94,8 @@ def estimate(
 ) -> DenseMap:
     """Estimate how much blurrier ``second`` is than ``first`` at every pixel.
 
-    Parameters
-    ----------
-    first, second : (H, W) or (H, W, C) array
-        The pair, in linear light, on any intensity scale.  Channels are used together and give one map.
-    request : Request
-        Its noise is on the intensity scale of the images, its ``relative_variance`` of their size.
-    valid : (H, W) bool, optional
-        False where the images must not be used (clipped, dead); pixels their blur reaches are excluded too.
-    progress : callable
-        Called with the share done, 0 to 1.
+    The (H, W) or (H, W, C) images are in linear light, on any intensity scale; channels are used together.  The noise
+    of the request is on that scale.  ``valid`` excludes pixels (clipped, dead), and all whose blur reaches them.
     """
     swapped = request.sharper == "second"
     if swapped:
@@ -213,7 +189,6 @@ def build_volume(
         support = Coherence(*images, loops, alike)
     signed = request.sharper == "auto"
     axis = AsinhAxis(float(residuals.levels[0]), SOFTENING, STEP)
-    first_stiffness, most_stiffness = _STIFFNESS["s" if signed else "sigma"]
     volume = Volume(
         residuals.planes,
         axis,
@@ -222,8 +197,7 @@ def build_volume(
         residuals.gain.independent,
         support,
         weight_at=reach_of_blur(planes.distance),
-        first_stiffness=first_stiffness,
-        most_stiffness=most_stiffness,
+        stiffness=_STIFFNESS["s" if signed else "sigma"],
         shape_error=0.0 if apart_of(family) is None else _SHAPE_ERROR,
         loops=loops,
     )

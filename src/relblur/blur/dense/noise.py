@@ -127,12 +127,8 @@ def estimate_noise(
 ) -> PairNoise:
     """Estimate the noise of a pair (before any prefilter) from parts of it, unless it is given.
 
-    Parameters
-    ----------
-    residual_variance : float
-        Median variance of the best local fit: the lesser noise cannot exceed it by much.
-    stacks : callable, optional
-        Residuals of the parts, which decide whether one image has more noise than the other; equal without them.
+    ``residual_variance`` is the median variance of the best local fit: the lesser noise cannot exceed it by much.
+    ``stacks`` yields residuals of the parts, which decide whether one image has more noise; equal without them.
     """
     one, two = ([getattr(part, name).ravel() for part in parts] for name in ("first", "second"))
     rounding = rounding_floor(np.concatenate(one)), rounding_floor(np.concatenate(two))

@@ -58,19 +58,13 @@ def blurred(image: Array, sigma: float) -> Array:
 
 @dataclass(frozen=True)
 class NoiseGain:
-    """How the residuals carry white noise of the images.
+    """White noise of the images in the residuals, after the prefilter ``F``."""
 
-    ``first`` and ``second`` are (levels, levels): the covariance of the residuals at two levels when that image is
-    white noise of variance 1.  ``q`` is the variance that the blurred one of the two contributes at each level, ``q0``
-    that of the other; all after the prefilter ``F``.  ``independent`` is ``(mean |F|^2)^2 / mean |F|^4``: the share of
-    the prefiltered pixels that are independent.
-    """
-
-    q0: float
-    q: Doubles
-    first: Doubles
+    q0: float  #: variance due to the image that is not blurred at a level, for unit noise
+    q: Doubles  #: (levels,) variance due to the blurred one
+    first: Doubles  #: (levels, levels) covariance of the residuals at two levels if that image is unit white noise
     second: Doubles
-    independent: float
+    independent: float  #: share of the pixels that are independent, ``(mean |F|^2)^2 / mean |F|^4``
 
     @property
     def relative(self) -> Doubles:
@@ -80,18 +74,10 @@ class NoiseGain:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Residuals of a pair at every level.
+    """Residuals of a pair at every level."""
 
-    Attributes
-    ----------
-    planes : (channels, levels, H, W) float32
-    levels : (levels,)
-        Their ``s`` in px^2, increasing.
-    gain : NoiseGain
-    """
-
-    planes: Array
-    levels: Doubles
+    planes: Array  #: (channels, levels, H, W) float32
+    levels: Doubles  #: ``s`` in px^2, increasing
     gain: NoiseGain
 
 
@@ -100,12 +86,8 @@ def build_residuals(
 ) -> Residuals:
     """Tabulate the signed residuals of a pair of (channels, H, W) images.
 
-    Parameters
-    ----------
-    limits : (float, float)
-        Range of ``s`` in px^2; its lower end is 0 when ``first`` is given as the sharper.
-    prefilter : float
-        Variance in px^2 already applied to both images; it enters the noise gains only.
+    ``limits`` is the range of ``s`` in px^2, from 0 when ``first`` is given as the sharper.  ``prefilter`` is the
+    variance in px^2 already applied to both images; it enters the noise gains only.
     """
     low = int(np.floor(np.arcsinh(limits[0] / SOFTENING) / STEP + 1e-9))
     high = int(np.ceil(np.arcsinh(limits[1] / SOFTENING) / STEP - 1e-9))

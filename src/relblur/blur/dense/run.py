@@ -118,7 +118,7 @@ def measure_dense(raw: RawPair, request: Request) -> Request:
     request = replace(request, lights=find_lights(raw))
     if len(DENSE_TILING.tiles(raw.shape, request)) == 1:
         return request
-    return _measure_patches([raw.part(*place) for place in patches_of(raw.shape)], request)
+    return _measured([raw.part(*place) for place in patches_of(raw.shape)], request)
 
 
 def measure_dense_patches(patches: Sequence[RawPair], request: Request) -> Request:
@@ -127,10 +127,10 @@ def measure_dense_patches(patches: Sequence[RawPair], request: Request) -> Reque
     for images in ([each.first for each in patches], [each.second for each in patches]):
         pixels = np.concatenate([image.reshape(1, -1, image.shape[2]) for image in images], axis=1)
         ranges.append(lights_of(usual_values(pixels)) if pixels.dtype.kind == "f" else None)
-    return _measure_patches([each.part() for each in patches], replace(request, lights=Lights((ranges[0], ranges[1]))))
+    return _measured([each.part() for each in patches], replace(request, lights=Lights((ranges[0], ranges[1]))))
 
 
-def _measure_patches(patches: Sequence[Pair], request: Request) -> Request:
+def _measured(patches: Sequence[Pair], request: Request) -> Request:
     """Return a request that has its lights with the figures of a whole image, measured on patches of it."""
     from .whole import measure_whole  # imports OpenCV
 

@@ -30,24 +30,12 @@ Array = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Whole:
-    """Quantities that all tiles of an image share.
+    """Quantities that all tiles of an image share."""
 
-    Attributes
-    ----------
-    limits : (float, float)
-        Intensities between which the working scale is 1.
-    directions : (components, channels) or None
-        Colour directions in use; None for grey.
-    noise : PairNoise
-        On the working scale.
-    family : str
-        "sampled", "band_limited", or discs with their parameter.
-    """
-
-    limits: tuple[float, float]
-    directions: Array | None
-    noise: PairNoise
-    family: Family
+    limits: tuple[float, float]  #: intensities between which the working scale is 1
+    directions: Array | None  #: colour directions in use, (components, channels); None for grey
+    noise: PairNoise  #: on the working scale
+    family: Family  #: "sampled", "band_limited", or discs with their parameter
 
 
 def measure_whole(patches: Sequence[Pair], request: Request) -> Whole:

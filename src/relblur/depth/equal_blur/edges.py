@@ -1,9 +1,8 @@
 """Put depth edges where the picture has them.
 
 Within a circle of confusion of a depth edge the blur of two distances is mixed, no single blur fits, and the nearer
-object, which is the sharper against a smooth background or the more contrasted, grows beyond its outline. But the image
-focused on it shows that outline. So near every jump each pixel is asked again on which side it belongs: with the pixels
-around it that look like it, those far from the jump, whose depth is sure, counting most.
+object grows beyond its outline. The image focused on it shows that outline. So near every jump each pixel takes the
+side of the pixels around it that look like it; those far from the jump, whose depth is sure, count most.
 """
 
 from __future__ import annotations
@@ -29,18 +28,9 @@ _PASSES = 2
 def settle_edges(u: Array, u_stderr: Array, guide: Array, circle_px_m: float, reach: int) -> tuple[Array, Array]:
     """Return inverse depth with its edges moved to those of the guide, and its standard error.
 
-    Parameters
-    ----------
-    guide : (channels, H, W)
-        At each pixel the sharper of the two images, contrast about 1.
-    circle_px_m : float
-        Change of the circle's diameter with ``u``.
-    reach : int
-        How far an edge may be off, px: the diameter of the largest circle.
-
-    Notes
-    -----
-    The standard error grows where the vote is close: by ``p (1 - p)`` of the squared jump, ``p`` being a side's share.
+    ``guide`` is at each pixel the sharper image, (channels, H, W), ``circle_px_m`` the change of the circle's diameter
+    with ``u``, ``reach`` the largest displacement of an edge (px). The standard error grows where the vote is close: by
+    ``p (1 - p)`` of the squared jump, ``p`` being a side's share.
     """
     reach = int(np.clip(reach, LEAST_REACH, MOST_REACH))
     variance = np.square(u_stderr)

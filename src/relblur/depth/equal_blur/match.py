@@ -19,7 +19,7 @@ from .candidates import NoisePower, depth_axis, noise_power, residual_volume
 from .edges import settle_edges
 from .task import MatchTask, TaskNoise
 
-__all__ = ["FIRST_STIFFNESS", "MOST_STIFFNESS", "Matched", "match", "measured_noise", "weight_inside"]
+__all__ = ["STIFFNESS", "Matched", "match", "measured_noise", "weight_inside"]
 
 Array = NDArray[np.float32]
 
@@ -27,9 +27,9 @@ Array = NDArray[np.float32]
 BORDER_WEIGHT = 0.1
 #: log10 of the inverse variance of the curvature, at the start and at most. The blur is known, so the axis bends with
 #: the scene alone: the prior may be stiffer than for a fitted Gaussian.
-FIRST_STIFFNESS, MOST_STIFFNESS = 4.0, 8.0
+STIFFNESS = (4.0, 8.0)
 #: The same for two apertures, whose axis is a sigma.
-_OF_SIGMA = (5.0, 9.0)
+STIFFNESS_OF_SIGMA = (5.0, 9.0)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,6 @@ def match(given: Pair, task: MatchTask, engine: str, workers: int, progress: Pro
         noise = measured_noise(residuals, power, pair, task.noise, loops)
         # The bands of shared texture depend on relative variance, which is the axis of a focus pair only.
         support = None if noise.is_arithmetic or axis.is_sigma else Coherence(*images, loops)
-        first_stiffness, most_stiffness = _OF_SIGMA if axis.is_sigma else (FIRST_STIFFNESS, MOST_STIFFNESS)
         volume = Volume(
             residuals,
             axis.between,
@@ -73,8 +72,7 @@ def match(given: Pair, task: MatchTask, engine: str, workers: int, progress: Pro
             support,
             support_finds=False,
             weight_at=lambda x: weight_inside(radius(x), pair.distance),
-            first_stiffness=first_stiffness,
-            most_stiffness=most_stiffness,
+            stiffness=STIFFNESS_OF_SIGMA if axis.is_sigma else STIFFNESS,
             loops=loops,
         )
         found = solve(volume, lambda share: progress(0.3 + 0.7 * share))

@@ -13,35 +13,20 @@ __all__ = ["MatchTask", "TaskNoise"]
 
 @dataclass(frozen=True, eq=False)
 class TaskNoise:
-    """Standard deviations of the noise of (first, second), None if unknown, and its distribution.
+    """Noise of the images, as far as it is known."""
 
-    ``relative_variance`` is its variance at each pixel over the mean; None: the same everywhere. Noise that
-    ``repeats`` from pixel to pixel, as compression's does, is not averaged away.
-    """
-
-    deviations: tuple[float, float] | None = None
-    relative_variance: FloatArray | None = None
-    repeats: bool = False
+    deviations: tuple[float, float] | None = None  #: standard deviations of (first, second); None: unknown
+    relative_variance: FloatArray | None = None  #: variance at each pixel over the mean; None: the same everywhere
+    repeats: bool = False  #: correlated between pixels, as after compression: averaging does not remove it
 
 
 @dataclass(frozen=True, eq=False)
 class MatchTask:
-    """Checked options of the matching.
-
-    Attributes
-    ----------
-    u_range : (float, float)
-        Inverse distances of the search, low and high, 1/m.
-    side : {"behind", "front"}
-        For two apertures: the side of the focal plane.
-    noise : TaskNoise
-    window : int
-        Side of the square that must determine a pixel's depth, else it counts as filled.
-    """
+    """Checked options of the matching."""
 
     camera: Camera
     psf: Psf
-    u_range: tuple[float, float]
-    side: str
+    u_range: tuple[float, float]  #: inverse distances of the search, low and high, 1/m
+    side: str  #: "behind" or "front": for two apertures, the side of the focal plane
     noise: TaskNoise
-    window: int
+    window: int  #: side of the square that must determine a pixel's depth, else it counts as filled
