@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 
 from relblur import estimate_blur, synth
 from relblur.blur.dense.coherence import Coherence
 from relblur.blur.dense.planes import prepare
-from relblur.field import Loops, fill
+from relblur.field import Loops
 
 
 def planes(*images):
@@ -89,16 +88,6 @@ def test_what_an_outline_tells_is_located_on_it():
     assert located[40, 60] == 1
     assert located[40, 66] < 0.01
     assert located[40, 52] < 0.01
-
-
-def test_labels_that_say_nothing_take_the_mean_of_those_that_do():
-    value, sure = np.full((40, 60), 9.0, np.float32), np.zeros((40, 60), np.float32)
-    value[:, :20], sure[:, :20] = 2.0, 1.0
-    weight = np.square(sure) + np.float32(1e-6)
-    assert_allclose(fill(value * weight, weight), 2, atol=0.05)
-    # None is better than another.
-    little = np.full_like(value, 1e-6)
-    assert_allclose(fill(value * little, little), value.mean(), atol=4)
 
 
 KINDS = {

@@ -61,12 +61,6 @@ def test_a_lens_is_taken_for_band_limited(sharp):
     assert estimate_blur(sharp, second).settings["kernel"] == "band_limited"
 
 
-def test_where_no_blur_is_small_the_usual_kernel_stays(sharp):
-    second = synth.blur_with_map(sharp, 2.0)
-    assert estimate_blur(sharp, second).settings["kernel"] == "band_limited"
-    assert estimate_blur(sharp, second, sharper="first").settings["kernel"] == "sampled"
-
-
 def test_noise_and_flat_pictures_decide_nothing():
     rng = np.random.default_rng(0)
     for pair in ((rng.random(SHAPE), rng.random(SHAPE)), (np.full(SHAPE, 0.5), np.full(SHAPE, 0.5))):

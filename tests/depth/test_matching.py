@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import ndimage  # noqa: TID253
 
 from relblur import Camera, Flag, InputError, estimate_depth, synth
-from relblur.depth import estimate as estimate_module
 from relblur.depth.defocus import defocused_pair
 from relblur.depth.equal_blur.candidates import depth_axis, noise_power, residual_volume
 from relblur.depth.equal_blur.task import TaskNoise
@@ -70,13 +68,6 @@ def test_two_apertures(texture, side, z):
         assert_allclose(np.median(found.depth_m), z, rtol=0.01)
 
 
-def test_swapping_the_images_with_the_camera_changes_nothing(disc_pair):
-    swapped = Camera(coc_constant_px_m=14, focus_first_m=2, focus_second_m=1)
-    one = estimate_depth(*disc_pair, CAMERA, psf="disc", depth_range_m=RANGE)
-    two = estimate_depth(*disc_pair[::-1], swapped, psf="disc", depth_range_m=RANGE)
-    assert_allclose(one.depth_m, two.depth_m, rtol=2e-3)
-
-
 @pytest.mark.slow
 def test_error_bars_cover_about_two_thirds_in_noise(texture, slope, disc_pair):
     # The error of a plane has three degrees of freedom: one draw says little.
@@ -87,20 +78,6 @@ def test_error_bars_cover_about_two_thirds_in_noise(texture, slope, disc_pair):
         found = estimate_depth(*noisy, CAMERA, psf="disc", depth_range_m=RANGE)
         shares.append(np.mean(np.abs(found.depth_m - slope) < found.depth_stderr_m))
     assert 0.45 < np.mean(shares) < 0.93
-
-
-def test_a_plain_area_behind_the_scene_has_a_wide_error_bar():
-    rng = np.random.default_rng(4)
-    scene = ndimage.gaussian_filter(rng.random((96, 160)), 1.0)
-    scene = 0.5 + 0.15 * (scene - scene.mean()) / scene.std()
-    scene[:, 60:] = 0.5  # as the sky: the noise of the two images is its only texture
-    depth = np.where(np.arange(160) < 60, 1.2, 5.0) * np.ones(scene.shape)
-    pair = [image + rng.normal(0, 0.003, image.shape) for image in defocused_pair(scene, depth, CAMERA)]
-    found = estimate_depth(*pair, CAMERA, psf="disc")
-    sky = np.s_[:, 110:]
-    u, stderr = 1 / found.depth_m[sky], (found.depth_stderr_m / found.depth_m**2)[sky]
-    assert (found.flags[sky] & Flag.FILLED != 0).all()
-    assert (np.abs(u - 1 / 5.0) <= stderr).mean() > 0.95
 
 
 def test_intensity_scale_workers_and_colour_do_not_matter(disc_pair, read_only):
@@ -125,14 +102,6 @@ def test_bad_pixels_have_no_depth_and_do_not_spoil_their_surroundings(disc_pair,
     assert_array_equal(np.isnan(found.depth_m).sum(), 16)
     known = found.known
     assert (error(found, slope)[known]).max() < 0.05
-
-
-def test_clipped_pixels_are_filled_and_flagged(disc_pair):
-    first, second = (synth.degrade(image, bits=16) for image in disc_pair)
-    first[50:53, 60:63] = 65535
-    found = estimate_depth(first, second, CAMERA, psf="disc", depth_range_m=RANGE)
-    assert np.isfinite(found.depth_m).all()
-    assert (found.flags[50:53, 60:63] & (Flag.CLIPPED | Flag.FILLED) == Flag.CLIPPED | Flag.FILLED).all()
 
 
 def test_at_the_true_depth_nothing_is_left_and_noise_is_as_tabulated(texture):
@@ -212,11 +181,3 @@ def test_distances_outside_the_range_are_at_its_limit(texture, psf):
     assert_allclose(np.median(found.depth_m[away]), 1.7, rtol=0.01)
     if psf == "disc":
         assert found.settings["depth_range_m"] == pytest.approx([1.3, 2.2])
-
-
-def test_a_comparable_pair_is_followed_by_its_camera_alone():
-    assert estimate_module._only_camera(CAMERA, None) is CAMERA
-    assert estimate_module._only_camera(None, CAMERA) is CAMERA
-    for given in ((CAMERA, CAMERA), (None, None), ("camera.toml", None)):
-        with pytest.raises(InputError, match="its camera alone"):
-            estimate_module._only_camera(*given)

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from relblur.field import AsinhAxis, RootAxis, UniformAxis
-from relblur.field.axis import read, read_cubic
+from relblur.field.axis import read
 from relblur.filters.kernels import SOFTENING, STEP
 
 OF_BLUR, FROM_ZERO = AsinhAxis(-25.0, SOFTENING, STEP), AsinhAxis(0.0, SOFTENING, STEP)
@@ -56,11 +56,3 @@ def test_value_and_slope_are_continuous_from_level_to_level():
         assert_allclose(here[1], (residuals[:, level + 1] - residuals[:, level - 1]) / 2, atol=1e-6)
         for one, two in zip(below, above, strict=True):
             assert_allclose(one, two, atol=1e-3)
-
-
-def test_the_slope_is_the_derivative_of_the_value():
-    before, here, after, last = np.random.default_rng(1).normal(size=(4, 50))
-    for u in np.linspace(-0.5, 1.5, 9) + 0.01:
-        at = np.full(50, u)
-        low, high = (read_cubic(before, here, after, last, at + step)[0] for step in (-1e-5, 1e-5))
-        assert_allclose(read_cubic(before, here, after, last, at)[1], (high - low) / 2e-5, atol=1e-4)

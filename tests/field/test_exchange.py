@@ -54,17 +54,6 @@ def test_noise_tables_are_mirrored(both, number, sign):
     assert_same(sign * two[::-1], one)
 
 
-@pytest.mark.parametrize("name", ["own", "passed", "covariance", "gain"])
-def test_noise_of_the_levels_is_mirrored(both, name):
-    one, two = (getattr(volume.noise, name) for volume in both)
-    assert_same(np.flip(two), one)
-
-
-def test_residuals_are_mirrored(both):
-    one, two = (volume.residuals for volume in both)
-    assert_same(-two[:, ::-1], one)
-
-
 @pytest.mark.parametrize("place", ["a map", "zero everywhere"])
 def test_evidence_is_mirrored(both, place):
     shape = both[0].shape
@@ -76,13 +65,6 @@ def test_evidence_is_mirrored(both, place):
         found.append(energy.evidence(sign * s, correlated=False))
     assert_same(found[1].w, found[0].w)
     assert_same(-found[1].g, found[0].g)
-
-
-def test_shared_texture_is_the_same_where_no_image_is_the_sharper(both):
-    nowhere = np.zeros(both[0].shape, np.float32)
-    one, two = (volume.support for volume in both)
-    assert_same(two.at(nowhere), one.at(nowhere))
-    assert_same(two.located(nowhere), one.located(nowhere))
 
 
 def test_labels_are_mirrored(both):
