@@ -110,7 +110,7 @@ class PairNoise:
         """Return the noise of residuals; ``relative`` is its variance at each pixel over the mean."""
         gain = residuals.gain
         own, passed = self.variances(residuals.levels, gain)
-        covariance = self.sensor[0] ** 2 * gain.first + self.sensor[1] ** 2 * gain.second
+        covariance = self.sensor[0] ** 2 * gain.of_first + self.sensor[1] ** 2 * gain.of_second
         return Noise(own, passed, covariance, gain.relative, max(self.sensor) ** 2, relative, repeats)
 
 

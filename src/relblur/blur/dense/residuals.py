@@ -62,8 +62,8 @@ class NoiseGain:
 
     q0: float  #: variance due to the image that is not blurred at a level, for unit noise
     q: Doubles  #: (levels,) variance due to the blurred one
-    first: Doubles  #: (levels, levels) covariance of the residuals at two levels if that image is unit white noise
-    second: Doubles
+    of_first: Doubles  #: (levels, levels) covariance of the residuals at two levels if that image is unit white noise
+    of_second: Doubles
     independent: float  #: share of the pixels that are independent, ``(mean |F|^2)^2 / mean |F|^4``
 
     @property
