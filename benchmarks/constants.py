@@ -44,8 +44,30 @@ OTHERS = (
     "photo", "depth/calibration", "depth/camera", "depth/order", "depth/refocus", "depth/relation", "stacks/estimate",
     "stacks/frames", "stacks/fuse", "stacks/order", "stacks/topography",
 )  # fmt: skip
-#: Numbers that cost time or memory only.
+#: Numbers that cost time or memory only: they are not listed.
 ONLY_COST = {"BAND", "SIDES", "GRID", "ROWS", "TILE", "BLOCK_ROWS"}
+#: Numbers of the solver and its builders that do not shape an answer: sizes of samples, tables and steps of iterations,
+#: and guards of arithmetic. They are listed apart.
+COST = {
+    "field.grid": {"CUT", "WINDOWS"},
+    "field.energy": {"LEAST_MISFIT"},
+    "field.multigrid": {"DAMPING", "COARSEST", "SWEEPS"},
+    "field.noise": {"FINER"},
+    "field.solve": {"STEPS", "SETTLED"},
+    "field.start": {"TIE"},
+    "field.surface": {"LEAST", "SOLVER_STEPS"},
+    "field.uncertainty": {"INTERPOLATION"},
+    "blur.dense.coherence": {"_ARITHMETIC", "_VARIANCES"},
+    "blur.dense.family": {"_STRIDE", "_SQUARES", "_SQUARE"},
+    "blur.dense.noise": {"ROUNDING", "MOST_NOISE", "BAND_ROWS", "EVERY"},
+    "blur.dense.residuals": {"_FREQUENCIES"},
+    "blur.dense.run": {"MARGIN", "PASSAGE", "PATCHES", "PATCH"},
+    "depth.equal_blur.candidates": {"CIRCLE_STEP_PX", "LEAST_LEVELS", "MOST_LEVELS"},
+    "depth.equal_blur.edges": {"_PASSES"},
+    "stacks.few": {"MOST_BYTES", "LEAST_LEVELS", "MOST_LEVELS"},
+    "stacks.many": {"ROUNDS", "_CHECKED", "_PART"},
+    "stacks.plate": {"_TINY", "_SOLVER_STEPS", "_SOLVED", "_CONDITIONED"},
+}
 #: Photograph, field, data, and the corner of the crop.
 CASES = (
     ("coffee", "ramp 1-2 right", "8 bit", 100),
@@ -124,7 +146,9 @@ def table() -> str:
     """The whole page."""
     record = json.loads(RECORD.read_text())["rows"] if RECORD.exists() else []
     scans = {row["constant"]: row for row in record}
-    solver = [each for module in modules(SOLVER) for each in constants(module)]
+    found = [each for module in modules(SOLVER) for each in constants(module)]
+    cost = [each for each in found if is_cost(each)]
+    solver = [each for each in found if not is_cost(each)]
     parts = [
         "# Constants that shape an answer\n",
         "Made by `python benchmarks/constants.py` from the comments in the code, and from",
@@ -137,10 +161,22 @@ def table() -> str:
     for each in solver:
         row = scans.get(each.name, {"cells": ["", ""], "shape": "not scanned"})
         parts.append(f"| `{each.name}` | {each.value} | {each.comment} | {' | '.join(row['cells'])} | {row['shape']} |")
+    parts += [
+        f"\n## Cost and arithmetic of the solver: {len(cost)}\n",
+        "| constant | value | meaning |",
+        "|---|---|---|",
+    ]
+    parts += [f"| `{each.name}` | {each.value} | {each.comment} |" for each in cost]
     parts += ["\n## Others\n", "| constant | value | meaning and reason |", "|---|---|---|"]
     for module in modules(OTHERS):
         parts += [f"| `{each.name}` | {each.value} | {each.comment} |" for each in constants(module)]
     return "\n".join(parts) + "\n"
+
+
+def is_cost(constant: Constant) -> bool:
+    """Whether a constant does not shape an answer."""
+    home, name = constant.name.rsplit(".", 1)
+    return name in COST.get(home, ())
 
 
 def scaled(value: Any, factor: float) -> Any:
@@ -219,7 +255,7 @@ def scan(only: str, side: int) -> None:
     print(f"error {usual[0]:.3f} %, within one standard error {usual[1]:.1f} %", flush=True)
     rows = json.loads(RECORD.read_text())["rows"] if only and RECORD.exists() else []
     for each in [each for module in modules(SOLVER[:2]) for each in constants(module)]:
-        if only not in each.name:
+        if only not in each.name or is_cost(each):
             continue
         changes, cells = [], []
         for factor in (0.5, 2.0):

@@ -32,3 +32,5 @@ def test_every_constant_has_a_comment(constants):
     found = [each for module in modules for each in constants.constants(module)]
     assert len(found) > 100
     assert [each.name for each in found if not each.comment] == []
+    apart = {f"{module}.{name}" for module, names in constants.COST.items() for name in names}
+    assert apart <= {each.name for each in found}
